@@ -1,0 +1,2 @@
+//! The culd program.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Dump and compare CUDA device objects
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Instruction-level model of Blackwell SASS: scoreboards, fences, hazards
+#![forbid(unsafe_code)]

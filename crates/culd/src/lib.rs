@@ -1,0 +1,2 @@
+//! A device linker for CUDA, as a library
+#![forbid(unsafe_code)]
