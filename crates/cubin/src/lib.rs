@@ -1,2 +1,14 @@
-//! CUDA device object format: reading, writing, codecs for its metadata
+//! The CUDA device object format ("cubin"): bytes to types and back.
+//!
+//! * [`raw`]: the on-disk structures, readable at any alignment.
+//! * [`read`]: [`Cubin`], a checked, zero-copy view of one device ELF file.
+//! * [`consts`]: the numbers of the format and their names.
+//!
+//! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
 #![forbid(unsafe_code)]
+
+pub mod consts;
+pub mod raw;
+pub mod read;
+
+pub use read::{Cubin, ReadError, Section, Symbol};

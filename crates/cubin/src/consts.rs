@@ -1,0 +1,118 @@
+//! Numbers of the format.
+
+/// `e_machine` of a CUDA device file.
+pub const EM_CUDA: u16 = 190;
+/// OS ABI of CUDA 13 files.
+pub const ELFOSABI_CUDA: u8 = 0x41;
+/// OS ABI of CUDA 12 files.
+pub const ELFOSABI_CUDA_V7: u8 = 0x33;
+
+/// Relocatable file.
+pub const ET_REL: u16 = 1;
+/// Executable file.
+pub const ET_EXEC: u16 = 2;
+
+/// Inactive section.
+pub const SHT_NULL: u32 = 0;
+/// Bytes.
+pub const SHT_PROGBITS: u32 = 1;
+/// Symbol table.
+pub const SHT_SYMTAB: u32 = 2;
+/// String table.
+pub const SHT_STRTAB: u32 = 3;
+/// Relocations with addends.
+pub const SHT_RELA: u32 = 4;
+/// Note.
+pub const SHT_NOTE: u32 = 7;
+/// No bytes in the file.
+pub const SHT_NOBITS: u32 = 8;
+/// Relocations without addends.
+pub const SHT_REL: u32 = 9;
+/// Section indices of symbols that do not fit 16 bits.
+pub const SHT_SYMTAB_SHNDX: u32 = 18;
+/// `.nv.info`, `.nv.info.*`.
+pub const SHT_CUDA_INFO: u32 = 0x7000_0000;
+/// `.nv.callgraph`.
+pub const SHT_CUDA_CALLGRAPH: u32 = 0x7000_0001;
+/// `.nv.prototype`.
+pub const SHT_CUDA_PROTOTYPE: u32 = 0x7000_0002;
+/// `.nv.resolvedrela.*`.
+pub const SHT_CUDA_RESOLVED_RELA: u32 = 0x7000_0003;
+/// `.nv.metadata`.
+pub const SHT_CUDA_METADATA: u32 = 0x7000_0004;
+/// `.nv.global` of relocatable files.
+pub const SHT_CUDA_GLOBAL: u32 = 0x7000_0007;
+/// `.nv.global.init` of relocatable files.
+pub const SHT_CUDA_GLOBAL_INIT: u32 = 0x7000_0008;
+/// `.nv.local.*`.
+pub const SHT_CUDA_LOCAL: u32 = 0x7000_0009;
+/// `.nv.shared.*` of relocatable files.
+pub const SHT_CUDA_SHARED: u32 = 0x7000_000a;
+/// `.nv.rel.action`.
+pub const SHT_CUDA_RELOCINFO: u32 = 0x7000_000b;
+/// `.nv.uft`, `.nv.uft.rel.*`.
+pub const SHT_CUDA_UFT: u32 = 0x7000_000e;
+/// `.nv.uidx`.
+pub const SHT_CUDA_UIDX: u32 = 0x7000_0010;
+/// `.nv.uft.entry`.
+pub const SHT_CUDA_UFT_ENTRY: u32 = 0x7000_0011;
+/// `.nv.udt`.
+pub const SHT_CUDA_UDT: u32 = 0x7000_0012;
+/// `.nv.udt.entry`.
+pub const SHT_CUDA_UDT_ENTRY: u32 = 0x7000_0014;
+/// `.nv.constant0.*`; bank b is this plus b, up to bank 17.
+pub const SHT_CUDA_CONSTANT0: u32 = 0x7000_0064;
+/// `.nv.constant17`.
+pub const SHT_CUDA_CONSTANT17: u32 = 0x7000_0075;
+/// `.nv.compat`.
+pub const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
+
+/// Writable.
+pub const SHF_WRITE: u64 = 1;
+/// Occupies memory.
+pub const SHF_ALLOC: u64 = 2;
+/// Executable.
+pub const SHF_EXECINSTR: u64 = 4;
+/// `sh_info` is a section index.
+pub const SHF_INFO_LINK: u64 = 0x40;
+
+/// First reserved section index.
+pub const SHN_LORESERVE: u16 = 0xff00;
+/// Common symbol.
+pub const SHN_COMMON: u16 = 0xfff2;
+/// The index is in `.symtab_shndx`.
+pub const SHN_XINDEX: u16 = 0xffff;
+
+/// Local binding.
+pub const STB_LOCAL: u8 = 0;
+/// Global binding.
+pub const STB_GLOBAL: u8 = 1;
+/// Weak binding.
+pub const STB_WEAK: u8 = 2;
+/// Data object.
+pub const STT_OBJECT: u8 = 1;
+/// Function.
+pub const STT_FUNC: u8 = 2;
+/// Section.
+pub const STT_SECTION: u8 = 3;
+/// Texture reference.
+pub const STT_CUDA_TEXTURE: u8 = 10;
+/// Sampler reference.
+pub const STT_CUDA_SAMPLER: u8 = 11;
+/// Surface reference.
+pub const STT_CUDA_SURFACE: u8 = 12;
+/// Data object of a relocatable device file.
+pub const STT_CUDA_OBJECT: u8 = 13;
+
+/// `st_other`: managed variable.
+pub const STO_CUDA_MANAGED: u8 = 0x04;
+/// `st_other`: kernel.
+pub const STO_CUDA_ENTRY: u8 = 0x10;
+/// `st_other`: bits that name the memory space.
+pub const STO_CUDA_SPACE: u8 = 0xe0;
+/// Memory space bits: global.
+pub const STO_CUDA_GLOBAL: u8 = 0x20;
+/// Memory space bits: shared.
+pub const STO_CUDA_SHARED: u8 = 0x40;
+/// Memory space bits: constant.
+pub const STO_CUDA_CONSTANT: u8 = 0x80;

@@ -1,0 +1,481 @@
+//! A checked, zero-copy view of one 64-bit device ELF file.
+//!
+//! 1. Check magic, class, encoding and machine.
+//! 2. Find the section headers (count in section 0 when `e_shnum` is 0), check that the table and every section lie in the file.
+//! 3. Find the section names, the symbol table, its strings and its extended section indices.
+//!
+//! Names and symbols are handed out through accessors that check each offset, so a view of a damaged file can be inspected as far as it goes.
+
+use crate::consts::*;
+use crate::raw::{Ehdr, Phdr, Rel, Rela, Shdr, Sym};
+use zerocopy::FromBytes;
+use zerocopy::little_endian::U32;
+
+/// Why a file is not a readable device object.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Shorter than an ELF header.
+    #[error("file has {size} bytes, an ELF header needs 64")]
+    TooShort {
+        /// Size of the file.
+        size: usize,
+    },
+    /// No ELF magic.
+    #[error("not an ELF file")]
+    NotElf,
+    /// ELF, but for another machine.
+    #[error("not a CUDA device file: e_machine is {machine}")]
+    NotDevice {
+        /// `e_machine`.
+        machine: u16,
+    },
+    /// Not 64-bit little-endian.
+    #[error("ELF class {class}, data encoding {data}: only 64-bit little-endian files are supported")]
+    Class {
+        /// `EI_CLASS`.
+        class: u8,
+        /// `EI_DATA`.
+        data: u8,
+    },
+    /// A header field that has one legal value.
+    #[error("{field} is {value}, expected {expected}")]
+    Field {
+        /// Field name.
+        field: &'static str,
+        /// Value found.
+        value: u64,
+        /// Legal value.
+        expected: u64,
+    },
+    /// Something lies outside the file.
+    #[error("{what} lies outside the file: offset {offset:#x}, size {size:#x}, file size {file:#x}")]
+    OutOfFile {
+        /// Table or section, with its index.
+        what: String,
+        /// Offset.
+        offset: u64,
+        /// Size in bytes.
+        size: u64,
+        /// Size of the file.
+        file: u64,
+    },
+    /// A table whose size or entry size is wrong.
+    #[error("section {section}: {reason}")]
+    BadTable {
+        /// Section index.
+        section: u32,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// A string offset outside its table or a string without end.
+    #[error("{what}: name offset {offset:#x} is not a string of a table of {size:#x} bytes")]
+    BadName {
+        /// Owner of the name.
+        what: String,
+        /// Offset.
+        offset: u32,
+        /// Size of the string table.
+        size: usize,
+    },
+    /// An index that points nowhere.
+    #[error("{what} is {index}, there are {count}")]
+    BadIndex {
+        /// Which index.
+        what: String,
+        /// Value.
+        index: u64,
+        /// Number of things it could name.
+        count: usize,
+    },
+}
+
+/// A NUL-terminated string of a string table.
+pub fn string_at(table: &[u8], offset: u32) -> Option<&[u8]> {
+    let rest = table.get(offset as usize..)?;
+    let end = rest.iter().position(|&b| b == 0)?;
+    rest.get(..end)
+}
+
+/// True for section types without bytes in the file.
+pub fn is_nobits(sh_type: u32) -> bool {
+    matches!(sh_type, SHT_NULL | SHT_NOBITS | SHT_CUDA_GLOBAL | SHT_CUDA_LOCAL | SHT_CUDA_SHARED)
+}
+
+/// A section: header, name and bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Section<'d> {
+    /// Index in the section header table.
+    pub index: u32,
+    /// Header.
+    pub header: &'d Shdr,
+    /// Name.
+    pub name: &'d [u8],
+    /// Bytes; empty for sections without bytes.
+    pub data: &'d [u8],
+}
+
+/// A symbol with its name and full section index.
+#[derive(Debug, Clone, Copy)]
+pub struct Symbol<'d> {
+    /// Index in the symbol table.
+    pub index: u32,
+    /// Entry.
+    pub entry: &'d Sym,
+    /// Name.
+    pub name: &'d [u8],
+    /// Section index with `.symtab_shndx` applied.
+    pub section: SymbolSection,
+}
+
+/// Where a symbol lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SymbolSection {
+    /// Undefined.
+    Undefined,
+    /// Common storage.
+    Common,
+    /// In the section with this index (checked).
+    Index(u32),
+    /// Another reserved index.
+    Reserved(u16),
+}
+
+impl SymbolSection {
+    /// Index of the section, if the symbol lies in one.
+    pub fn index(self) -> Option<u32> {
+        match self {
+            SymbolSection::Index(i) => Some(i),
+            _ => None,
+        }
+    }
+}
+
+/// Entries of a relocation section.
+#[derive(Debug, Clone, Copy)]
+pub enum Relocations<'d> {
+    /// Without addends.
+    Rel(&'d [Rel]),
+    /// With addends.
+    Rela(&'d [Rela]),
+}
+
+impl Relocations<'_> {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        match self {
+            Relocations::Rel(r) => r.len(),
+            Relocations::Rela(r) => r.len(),
+        }
+    }
+    /// True without entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Entry `i` with addend (0 for REL).
+    pub fn get(&self, i: usize) -> Option<Rela> {
+        match self {
+            Relocations::Rel(r) => r.get(i).map(|r| Rela {
+                r_offset: r.r_offset,
+                r_type: r.r_type,
+                r_sym: r.r_sym,
+                r_addend: 0.into(),
+            }),
+            Relocations::Rela(r) => r.get(i).copied(),
+        }
+    }
+}
+
+/// A device ELF file.
+#[derive(Debug, Clone)]
+pub struct Cubin<'d> {
+    data: &'d [u8],
+    header: &'d Ehdr,
+    sections: &'d [Shdr],
+    section_names: &'d [u8],
+    symtab: Option<u32>,
+    symbols: &'d [Sym],
+    strings: &'d [u8],
+    extended: &'d [U32],
+}
+
+impl<'d> Cubin<'d> {
+    /// Parses the headers. Sections, names and symbols are checked when asked for.
+    pub fn parse(data: &'d [u8]) -> Result<Self, ReadError> {
+        let (header, _) = Ehdr::ref_from_prefix(data).map_err(|_| ReadError::TooShort { size: data.len() })?;
+        if header.ident[..4] != *b"\x7fELF" {
+            return Err(ReadError::NotElf);
+        }
+        if header.e_machine.get() != EM_CUDA {
+            return Err(ReadError::NotDevice {
+                machine: header.e_machine.get(),
+            });
+        }
+        let [_, _, _, _, class, encoding, ..] = header.ident;
+        if class != 2 || encoding != 1 {
+            return Err(ReadError::Class { class, data: encoding });
+        }
+        let sections = section_table(data, header)?;
+        for (i, s) in sections.iter().enumerate() {
+            section_bytes(data, s).ok_or_else(|| outside(format!("section {i}"), s.sh_offset.get(), s.sh_size.get(), data))?;
+        }
+        let mut cubin = Cubin {
+            data,
+            header,
+            sections,
+            section_names: &[],
+            symtab: None,
+            symbols: &[],
+            strings: &[],
+            extended: &[],
+        };
+        cubin.program_headers()?;
+        if !sections.is_empty() {
+            cubin.find_tables()?;
+        }
+        Ok(cubin)
+    }
+
+    fn find_tables(&mut self) -> Result<(), ReadError> {
+        let mut names = u32::from(self.header.e_shstrndx.get());
+        if names == u32::from(SHN_XINDEX) {
+            names = self.sections.first().map_or(0, |s| s.sh_link.get());
+        }
+        self.section_names = self.bytes_of("e_shstrndx", names)?;
+        let Some(symtab) = self.sections.iter().position(|s| s.sh_type.get() == SHT_SYMTAB) else {
+            return Ok(());
+        };
+        let header = self.sections.get(symtab).ok_or(ReadError::NotElf)?;
+        let symtab = symtab as u32;
+        if header.sh_entsize.get() != size_of::<Sym>() as u64 {
+            return Err(ReadError::BadTable {
+                section: symtab,
+                reason: "symbol table with an entry size other than 24",
+            });
+        }
+        let bytes = self.bytes_of("symbol table", symtab)?;
+        self.symbols = <[Sym]>::ref_from_bytes(bytes).map_err(|_| ReadError::BadTable {
+            section: symtab,
+            reason: "symbol table size is not a multiple of 24",
+        })?;
+        self.strings = self.bytes_of("sh_link of the symbol table", header.sh_link.get())?;
+        self.symtab = Some(symtab);
+        let extended = self
+            .sections
+            .iter()
+            .position(|s| s.sh_type.get() == SHT_SYMTAB_SHNDX && s.sh_link.get() == symtab);
+        if let Some(i) = extended {
+            let bytes = self.bytes_of("extended section indices", i as u32)?;
+            self.extended = <[U32]>::ref_from_bytes(bytes).map_err(|_| ReadError::BadTable {
+                section: i as u32,
+                reason: "size is not a multiple of 4",
+            })?;
+        }
+        Ok(())
+    }
+
+    fn bytes_of(&self, what: &str, index: u32) -> Result<&'d [u8], ReadError> {
+        let header = self.sections.get(index as usize).ok_or_else(|| ReadError::BadIndex {
+            what: what.into(),
+            index: index.into(),
+            count: self.sections.len(),
+        })?;
+        Ok(section_bytes(self.data, header).unwrap_or_default())
+    }
+
+    /// The whole file.
+    pub fn data(&self) -> &'d [u8] {
+        self.data
+    }
+    /// File header.
+    pub fn header(&self) -> &'d Ehdr {
+        self.header
+    }
+    /// Section headers, number 0 included.
+    pub fn section_headers(&self) -> &'d [Shdr] {
+        self.sections
+    }
+    /// The section name table.
+    pub fn section_names(&self) -> &'d [u8] {
+        self.section_names
+    }
+    /// Index of the symbol table's section.
+    pub fn symtab_section(&self) -> Option<u32> {
+        self.symtab
+    }
+    /// Symbol table entries, number 0 included.
+    pub fn symbol_entries(&self) -> &'d [Sym] {
+        self.symbols
+    }
+    /// The string table of the symbol table.
+    pub fn strings(&self) -> &'d [u8] {
+        self.strings
+    }
+    /// A string of the symbol table's string table.
+    pub fn string(&self, offset: u32) -> Result<&'d [u8], ReadError> {
+        string_at(self.strings, offset).ok_or_else(|| ReadError::BadName {
+            what: "string".into(),
+            offset,
+            size: self.strings.len(),
+        })
+    }
+
+    /// Section `index` with its name and bytes.
+    pub fn section(&self, index: u32) -> Result<Section<'d>, ReadError> {
+        let header = self.sections.get(index as usize).ok_or_else(|| ReadError::BadIndex {
+            what: "section index".into(),
+            index: index.into(),
+            count: self.sections.len(),
+        })?;
+        let offset = header.sh_name.get();
+        let name = string_at(self.section_names, offset).ok_or_else(|| ReadError::BadName {
+            what: format!("section {index}"),
+            offset,
+            size: self.section_names.len(),
+        })?;
+        Ok(Section {
+            index,
+            header,
+            name,
+            data: section_bytes(self.data, header).unwrap_or_default(),
+        })
+    }
+
+    /// All sections in order, number 0 included.
+    pub fn sections(&self) -> impl Iterator<Item = Result<Section<'d>, ReadError>> + '_ {
+        (0..self.sections.len() as u32).map(|i| self.section(i))
+    }
+
+    /// First section of this name.
+    pub fn section_by_name(&self, name: &[u8]) -> Option<Section<'d>> {
+        self.sections().flatten().find(|s| s.index != 0 && s.name == name)
+    }
+
+    /// Symbol `index` with its name and section.
+    pub fn symbol(&self, index: u32) -> Result<Symbol<'d>, ReadError> {
+        let entry = self.symbols.get(index as usize).ok_or_else(|| ReadError::BadIndex {
+            what: "symbol index".into(),
+            index: index.into(),
+            count: self.symbols.len(),
+        })?;
+        let offset = entry.st_name.get();
+        let name = string_at(self.strings, offset).ok_or_else(|| ReadError::BadName {
+            what: format!("symbol {index}"),
+            offset,
+            size: self.strings.len(),
+        })?;
+        Ok(Symbol {
+            index,
+            entry,
+            name,
+            section: self.symbol_section(index, entry)?,
+        })
+    }
+
+    /// All symbols in order, number 0 included.
+    pub fn symbols(&self) -> impl Iterator<Item = Result<Symbol<'d>, ReadError>> + '_ {
+        (0..self.symbols.len() as u32).map(|i| self.symbol(i))
+    }
+
+    fn symbol_section(&self, index: u32, entry: &Sym) -> Result<SymbolSection, ReadError> {
+        let section = match entry.st_shndx.get() {
+            0 => return Ok(SymbolSection::Undefined),
+            SHN_COMMON => return Ok(SymbolSection::Common),
+            SHN_XINDEX => {
+                let x = self.extended.get(index as usize).ok_or_else(|| ReadError::BadIndex {
+                    what: format!("extended section index of symbol {index}"),
+                    index: index.into(),
+                    count: self.extended.len(),
+                })?;
+                x.get()
+            }
+            reserved @ SHN_LORESERVE.. => return Ok(SymbolSection::Reserved(reserved)),
+            direct => direct.into(),
+        };
+        if section as usize >= self.sections.len() {
+            return Err(ReadError::BadIndex {
+                what: format!("section index of symbol {index}"),
+                index: section.into(),
+                count: self.sections.len(),
+            });
+        }
+        Ok(SymbolSection::Index(section))
+    }
+
+    /// Entries of a relocation section (`SHT_REL`, `SHT_RELA` or a type in the form of RELA).
+    pub fn relocations(&self, section: &Section<'d>) -> Result<Relocations<'d>, ReadError> {
+        let bad = |reason| ReadError::BadTable {
+            section: section.index,
+            reason,
+        };
+        if section.header.sh_type.get() == SHT_REL {
+            return <[Rel]>::ref_from_bytes(section.data)
+                .map(Relocations::Rel)
+                .map_err(|_| bad("size is not a multiple of 16"));
+        }
+        <[Rela]>::ref_from_bytes(section.data)
+            .map(Relocations::Rela)
+            .map_err(|_| bad("size is not a multiple of 24"))
+    }
+
+    /// Program headers.
+    pub fn program_headers(&self) -> Result<&'d [Phdr], ReadError> {
+        let count = usize::from(self.header.e_phnum.get());
+        if count == 0 {
+            return Ok(&[]);
+        }
+        let offset = self.header.e_phoff.get();
+        let size = (count * size_of::<Phdr>()) as u64;
+        let bytes = slice(self.data, offset, size).ok_or_else(|| outside("program header table".into(), offset, size, self.data))?;
+        <[Phdr]>::ref_from_bytes(bytes).map_err(|_| outside("program header table".into(), offset, size, self.data))
+    }
+}
+
+fn outside(what: String, offset: u64, size: u64, data: &[u8]) -> ReadError {
+    ReadError::OutOfFile {
+        what,
+        offset,
+        size,
+        file: data.len() as u64,
+    }
+}
+
+fn slice(data: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(usize::try_from(size).ok()?)?;
+    data.get(start..end)
+}
+
+/// Bytes of a section; `None` when they lie outside the file.
+fn section_bytes<'d>(data: &'d [u8], header: &Shdr) -> Option<&'d [u8]> {
+    if is_nobits(header.sh_type.get()) {
+        return Some(&[]);
+    }
+    slice(data, header.sh_offset.get(), header.sh_size.get())
+}
+
+fn section_table<'d>(data: &'d [u8], header: &Ehdr) -> Result<&'d [Shdr], ReadError> {
+    let offset = header.e_shoff.get();
+    let mut count = u64::from(header.e_shnum.get());
+    if offset == 0 && count == 0 {
+        return Ok(&[]);
+    }
+    let entry = size_of::<Shdr>() as u64;
+    if u64::from(header.e_shentsize.get()) != entry {
+        return Err(ReadError::Field {
+            field: "e_shentsize",
+            value: header.e_shentsize.get().into(),
+            expected: entry,
+        });
+    }
+    if count == 0 {
+        // More than 65,279 sections: the count is in section 0.
+        let first = slice(data, offset, entry).and_then(|b| Shdr::ref_from_bytes(b).ok());
+        count = first
+            .ok_or_else(|| outside("section header table".into(), offset, entry, data))?
+            .sh_size
+            .get();
+    }
+    let size = count.saturating_mul(entry);
+    let bytes = slice(data, offset, size).ok_or_else(|| outside("section header table".into(), offset, size, data))?;
+    <[Shdr]>::ref_from_bytes(bytes).map_err(|_| outside("section header table".into(), offset, size, data))
+}
