@@ -1,0 +1,295 @@
+//! What the linker has to say: values with a code and their context, in the order they came up.
+//!
+//! The texts are nvlink's, so that a drop-in can print them as they are; a friendlier front end renders [`Code`] itself.
+
+use std::fmt;
+
+/// How serious a diagnostic is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Information asked for.
+    Info,
+    /// The link goes on and succeeds.
+    Warning,
+    /// The link goes on to its end but makes no image.
+    Error,
+    /// The link stops here.
+    Fatal,
+}
+
+impl Severity {
+    /// The word in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+            Severity::Fatal => "fatal",
+        }
+    }
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// A diagnostic: printed with the program's name and the severity in front.
+    Diagnostic(Diagnostic),
+    /// A line of a report that was asked for (call graph dump), printed as it is.
+    Text(String),
+}
+
+/// A diagnostic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Severity after `--warning-as-error`.
+    pub severity: Severity,
+    /// What happened.
+    pub code: Code,
+}
+
+/// What can be said, with the names it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "field names say what they hold; the texts below say the rest")]
+pub enum Code {
+    MultipleDefinition {
+        symbol: String,
+        file: String,
+        first: String,
+    },
+    SizeMismatch {
+        symbol: String,
+        file: String,
+        first: String,
+    },
+    SpaceMismatch {
+        symbol: String,
+        file: String,
+        first: String,
+    },
+    ManagedMismatch {
+        symbol: String,
+        file: String,
+        first: String,
+    },
+    PrototypeMismatch {
+        symbol: String,
+        file: String,
+        first: String,
+    },
+    EntryMismatch {
+        symbol: String,
+    },
+    ParameterBankMismatch {
+        symbol: String,
+    },
+    MergeFailed,
+    /// `files`: every input that asks for the symbol, first mention first.
+    UndefinedReference {
+        symbol: String,
+        file: String,
+        files: Vec<String>,
+    },
+    StackUnknown {
+        entry: String,
+    },
+    AddressTakenUncalled {
+        function: String,
+    },
+    /// `contributors`: variables and their sizes, largest first.
+    TooMuchShared {
+        entry: String,
+        size: u64,
+        limit: u64,
+        contributors: Vec<(String, u64)>,
+    },
+    TooMuchConstant {
+        size: u64,
+        limit: u64,
+        contributors: Vec<(String, u64)>,
+    },
+    /// `path`: call path from the entry to the function.
+    TooManyRegisters {
+        entry: String,
+        limit: u32,
+        function: String,
+        registers: u32,
+        path: Vec<String>,
+    },
+    TcgenConflict {
+        entry: String,
+    },
+    CachePreference {
+        entry: String,
+        function: String,
+    },
+    ArchMismatch {
+        file: String,
+        target: String,
+    },
+    UnknownArch {
+        name: String,
+    },
+    AbiMismatch {
+        file: String,
+    },
+    Expected64Bit {
+        file: String,
+    },
+    NewerThanToolkit {
+        file: String,
+        toolkit: u32,
+    },
+    TooOld {
+        file: String,
+    },
+    MissingIsaClass {
+        file: String,
+        number: u32,
+    },
+    LimitedByOlderInput {
+        file: String,
+        number: u32,
+    },
+    UnifiedWithoutIndex,
+    /// nvlink's words for a state it did not expect.
+    Internal {
+        what: &'static str,
+    },
+    /// An input that cannot be linked; culd only.
+    Damaged {
+        file: String,
+        reason: String,
+    },
+    MemoryUse {
+        global: u64,
+        banks: Vec<(u32, u64)>,
+    },
+    FunctionProperties {
+        function: String,
+    },
+    FunctionUse {
+        registers: u32,
+        barriers: u32,
+        stack: u64,
+        shared: u64,
+        banks: Vec<(u32, u64)>,
+        textures: u32,
+        surfaces: u32,
+        samplers: u32,
+    },
+    /// Blackwell: the compiler's schedule was kept.
+    SassKept {
+        function: String,
+        reason: String,
+    },
+    PreserveRelocsIncomplete {
+        target: String,
+    },
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use Code::*;
+        match self {
+            MultipleDefinition { symbol, file, first } => {
+                write!(f, "Multiple definition of '{symbol}' in '{file}', first defined in '{first}'")
+            }
+            SizeMismatch { symbol, file, first } => {
+                write!(f, "Size doesn't match for '{symbol}' in '{file}', first specified in '{first}'")
+            }
+            SpaceMismatch { symbol, file, first } => write!(
+                f,
+                "Memory space doesn't match for '{symbol}' in '{file}', first specified in '{first}'"
+            ),
+            ManagedMismatch { symbol, file, first } => write!(
+                f,
+                "Managed attribute doesn't match for '{symbol}' in '{file}', first specified in '{first}'"
+            ),
+            PrototypeMismatch { symbol, file, first } => {
+                write!(f, "Prototype doesn't match for '{symbol}' in '{file}', first defined in '{first}'")
+            }
+            EntryMismatch { symbol } => write!(f, "Function '{symbol}' not declared __global__ in all source files"),
+            ParameterBankMismatch { symbol } => write!(f, "Duplicate weak parameter bank for '{symbol}' is not the same size"),
+            MergeFailed => write!(f, "merge_elf failed"),
+            UndefinedReference { symbol, file, .. } => write!(f, "Undefined reference to '{symbol}' in '{file}'"),
+            StackUnknown { entry } => write!(f, "Stack size for entry function '{entry}' cannot be statically determined"),
+            AddressTakenUncalled { function } => write!(f, "Function '{function}' has address taken but no calls to it found"),
+            TooMuchShared { entry, size, limit, .. } => write!(
+                f,
+                "Entry function '{entry}' uses too much shared data ({size:#x} bytes, {limit:#x} max)"
+            ),
+            TooMuchConstant { size, limit, .. } => write!(f, "File uses too much global constant data ({size:#x} bytes, {limit:#x} max)"),
+            TooManyRegisters {
+                entry,
+                limit,
+                function,
+                registers,
+                ..
+            } => {
+                write!(
+                    f,
+                    "entry function '{entry}' with max regcount of {limit} calls function '{function}' with regcount of {registers}"
+                )
+            }
+            TcgenConflict { entry } => write!(
+                f,
+                "Function '{entry}' uses single CTA(.cta_group::1) and CTA pair granularity(.cta_group::2) and that is not allowed."
+            ),
+            CachePreference { entry, function } => write!(
+                f,
+                "Function '{entry}' and function '{function}' have conflicting cache preference, falling back to use cache preference of entry '{entry}'"
+            ),
+            ArchMismatch { file, target } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
+            UnknownArch { name } => write!(f, "Unknown arch name '{name}'"),
+            AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
+            Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
+            NewerThanToolkit { file, toolkit } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs 130)"),
+            TooOld { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
+            MissingIsaClass { file, number } => write!(
+                f,
+                "Output is limited to run on SM Arch '{number}' only, due to missing attribute 'ISA_CLASS' in input file '{file}'"
+            ),
+            LimitedByOlderInput { file, number } => {
+                write!(
+                    f,
+                    "Output is limited to run on SM Arch '{number}' only due to limitations in input file {file}"
+                )
+            }
+            UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
+            Internal { what } => write!(f, "Internal error: {what}"),
+            Damaged { file, reason } => write!(f, "Input file '{file}' is damaged: {reason}"),
+            MemoryUse { global, banks } => {
+                write!(f, "{global} bytes gmem")?;
+                banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))
+            }
+            FunctionProperties { function } => write!(f, "Function properties for '{function}':"),
+            FunctionUse {
+                registers,
+                barriers,
+                stack,
+                shared,
+                banks,
+                textures,
+                surfaces,
+                samplers,
+            } => {
+                write!(
+                    f,
+                    "used {registers} registers, used {barriers} barriers, {stack} stack, {shared} bytes smem"
+                )?;
+                banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))?;
+                write!(f, ", 0 bytes lmem")?;
+                let counts = [(*textures, "textures"), (*surfaces, "surfaces"), (*samplers, "samplers")];
+                counts
+                    .iter()
+                    .filter(|(n, _)| *n > 0)
+                    .try_for_each(|(n, what)| write!(f, ", {n} {what}"))
+            }
+            SassKept { function, reason } => write!(f, "Function '{function}' keeps the compiler's schedule: {reason}"),
+            PreserveRelocsIncomplete { target } => write!(
+                f,
+                "Option '--preserve-relocs' is not fully implemented for gpu archtecture '{target}' and may not work as expected"
+            ),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What to link for and how: the meaning of a command line, independent of its spelling.
+
+use std::fmt;
+
+/// Whose manners the linker has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Identity {
+    /// nvlink's results to the byte, its quirks included.
+    Nvlink,
+    /// culd's own: the same link, signed with its own name, strict about its inputs.
+    #[default]
+    Culd,
+}
+
+/// Architecture suffix.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Suffix {
+    /// None: `sm_90`.
+    #[default]
+    None,
+    /// Family-specific: `sm_100f`.
+    Family,
+    /// Architecture-specific: `sm_90a`.
+    Arch,
+}
+
+/// A target architecture such as `sm_90a`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Target {
+    /// Number, 90 for `sm_90a`.
+    pub number: u32,
+    /// Suffix.
+    pub suffix: Suffix,
+}
+
+/// Architectures that a link can target.
+const TARGETS: [(u32, &str); 12] = [
+    (75, ""),
+    (80, ""),
+    (86, ""),
+    (87, ""),
+    (88, ""),
+    (89, ""),
+    (90, "a"),
+    (100, "af"),
+    (103, "af"),
+    (110, "af"),
+    (120, "af"),
+    (121, "af"),
+];
+
+impl Target {
+    /// Parses `sm_90a`; `None` for names that no link can target.
+    pub fn parse(name: &str) -> Option<Self> {
+        let rest = name.strip_prefix("sm_")?;
+        let (digits, suffix) = match rest.as_bytes().last()? {
+            b'a' => (rest.strip_suffix('a')?, Suffix::Arch),
+            b'f' => (rest.strip_suffix('f')?, Suffix::Family),
+            _ => (rest, Suffix::None),
+        };
+        let number = digits.parse().ok()?;
+        let (_, suffixes) = TARGETS.iter().find(|(n, _)| *n == number)?;
+        let letter = match suffix {
+            Suffix::None => return (digits.len() == number.to_string().len()).then_some(Target { number, suffix }),
+            Suffix::Arch => 'a',
+            Suffix::Family => 'f',
+        };
+        suffixes.contains(letter).then_some(Target { number, suffix })
+    }
+
+    /// All targets in ascending order.
+    pub fn all() -> impl Iterator<Item = Target> {
+        TARGETS.iter().flat_map(|&(number, suffixes)| {
+            let with = suffixes.chars().map(|c| if c == 'a' { Suffix::Arch } else { Suffix::Family });
+            std::iter::once(Suffix::None)
+                .chain(with)
+                .map(move |suffix| Target { number, suffix })
+        })
+    }
+
+    /// True from sm_90 on: compat attributes, reserved shared memory, RELA only.
+    pub fn is_hopper_or_later(self) -> bool {
+        self.number >= 90
+    }
+
+    /// True from sm_100 on: two views of the code in one file.
+    pub fn is_blackwell(self) -> bool {
+        self.number >= 100
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match self.suffix {
+            Suffix::None => "",
+            Suffix::Family => "f",
+            Suffix::Arch => "a",
+        };
+        write!(f, "sm_{}{suffix}", self.number)
+    }
+}
+
+/// Which kernels stay: glob patterns with `*`, anchored at both ends.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct KernelFilter {
+    /// Patterns for global and weak kernels.
+    pub external: Vec<Vec<u8>>,
+    /// Patterns for static kernels.
+    pub internal: Vec<Vec<u8>>,
+    /// Given by `--kernels-used`/`--variables-used` (not by host objects): equal constants are then merged too.
+    pub explicit: bool,
+}
+
+/// The linker's own entry in `.note.nv.tkinfo`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolNote {
+    /// Output file name; only recorded in the long form.
+    pub object_name: Vec<u8>,
+    /// Name of the tool.
+    pub tool_name: Vec<u8>,
+    /// Version line.
+    pub version: Vec<u8>,
+    /// Build line.
+    pub build: Vec<u8>,
+    /// Recorded command line.
+    pub command_line: Vec<u8>,
+}
+
+/// Version line of nvlink 13.0.88.
+pub const NVLINK_VERSION: &str = "Cuda compilation tools, release 13.0, V13.0.88";
+/// Build line of nvlink 13.0.88.
+pub const NVLINK_BUILD: &str = "Build cuda_13.0.r13.0/compiler.36424714_0";
+
+/// Everything a link needs to know besides its inputs.
+#[derive(Debug, Clone)]
+pub struct LinkOptions<'d> {
+    /// Target architecture.
+    pub target: Target,
+    /// nvlink's manners or culd's.
+    pub identity: Identity,
+    /// `-r`: make a relocatable file.
+    pub relocatable: bool,
+    /// `-g`: keep everything a debugger can use.
+    pub debug: bool,
+    /// `--suppress-debug-info`: with `-g`, no shared symbols.
+    pub suppress_debug_info: bool,
+    /// `--preserve-relocs`: keep resolved relocations in `.nv.resolvedrela.*`.
+    pub preserve_relocs: bool,
+    /// Kernels to keep; `None` keeps all.
+    pub kernels: Option<KernelFilter>,
+    /// `-v`.
+    pub verbose: bool,
+    /// `--dump-callgraph` (either form).
+    pub dump_callgraph: bool,
+    /// `--dot-file` was given: produce the graph text.
+    pub dot_file: bool,
+    /// `--extra-warnings`.
+    pub extra_warnings: bool,
+    /// `--suppress-stack-size-warning`.
+    pub suppress_stack_size_warning: bool,
+    /// `--disable-infos`: nvlink drops warnings, not infos.
+    pub disable_infos: bool,
+    /// `--warning-as-error`.
+    pub warnings_as_errors: bool,
+    /// `--force-rela`.
+    pub force_rela: bool,
+    /// `--reserve-null-pointer`.
+    pub reserve_null_pointer: bool,
+    /// `--disable-smem-reservation true`.
+    pub disable_smem_reservation: bool,
+    /// `--enable-extended-smem true`.
+    pub extended_smem: bool,
+    /// `--allow-undefined-globals`.
+    pub allow_undefined_globals: bool,
+    /// Contents of `--uidx-file`.
+    pub unified_index: Option<&'d [u8]>,
+    /// The linker's own note.
+    pub note: ToolNote,
+    /// Worker threads: 0 = all cores, 1 = none besides the caller's.
+    pub threads: usize,
+    /// Blackwell: keep the compiler's SASS as it is.
+    pub keep_sass: bool,
+    /// Re-read the image and check it before it is handed out.
+    pub verify: bool,
+}
+
+impl LinkOptions<'_> {
+    /// A plain final link under culd's name.
+    pub fn new(target: Target) -> Self {
+        let note = ToolNote {
+            object_name: Vec::new(),
+            tool_name: b"culd".to_vec(),
+            version: format!("culd {}", env!("CARGO_PKG_VERSION")).into_bytes(),
+            build: b"culd".to_vec(),
+            command_line: format!("-arch {target} ").into_bytes(),
+        };
+        LinkOptions {
+            target,
+            identity: Identity::Culd,
+            relocatable: false,
+            debug: false,
+            suppress_debug_info: false,
+            preserve_relocs: false,
+            kernels: None,
+            verbose: false,
+            dump_callgraph: false,
+            dot_file: false,
+            extra_warnings: false,
+            suppress_stack_size_warning: false,
+            disable_infos: false,
+            warnings_as_errors: false,
+            force_rela: false,
+            reserve_null_pointer: false,
+            disable_smem_reservation: false,
+            extended_smem: false,
+            allow_undefined_globals: false,
+            unified_index: None,
+            note,
+            threads: 0,
+            keep_sass: false,
+            verify: cfg!(debug_assertions),
+        }
+    }
+}
