@@ -2,6 +2,7 @@
 //!
 //! * [`raw`]: the on-disk structures, readable at any alignment.
 //! * [`read`]: [`Cubin`], a checked, zero-copy view of one device ELF file.
+//! * [`reloc`]: the relocation types and how they change bytes.
 //! * [`consts`]: the numbers of the format and their names.
 //!
 //! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
@@ -10,5 +11,6 @@
 pub mod consts;
 pub mod raw;
 pub mod read;
+pub mod reloc;
 
 pub use read::{Cubin, ReadError, Section, Symbol};
