@@ -1,0 +1,255 @@
+//! The tree of a demangled name.
+//!
+//! 1. Everything but a type is a [`Doc`]: a run of [`Piece`]s that are printed one after the other. A piece may be a doc or a type again.
+//! 2. A [`Type`] is printed in two halves around its declarator (`int (*` and `)[3]`), so types keep their structure.
+//! 3. Docs and types are made once and shared by reference (substitutions): the tree is a directed graph without cycles.
+
+/// A run of pieces in [`Ast`]. It prints nothing exactly when it has no pieces.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Doc {
+    start: usize,
+    len: usize,
+}
+
+impl Doc {
+    pub(crate) const EMPTY: Self = Self { start: 0, len: 0 };
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.len == 0
+    }
+}
+
+/// A type in [`Ast`].
+#[derive(Clone, Copy)]
+pub(crate) struct TypeId(usize);
+
+/// A part of a [`Doc`].
+#[derive(Clone, Copy)]
+pub(crate) enum Piece<'m> {
+    Text(&'m str),
+    Number(u64),
+    /// A `float` literal.
+    Single(f32),
+    /// A `double` literal.
+    Double(f64),
+    Doc(Doc),
+    /// A type without a declarator.
+    Type(TypeId),
+}
+
+impl<'m> From<&'m str> for Piece<'m> {
+    fn from(text: &'m str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Piece<'_> {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<Doc> for Piece<'_> {
+    fn from(doc: Doc) -> Self {
+        Self::Doc(doc)
+    }
+}
+
+impl From<TypeId> for Piece<'_> {
+    fn from(id: TypeId) -> Self {
+        Self::Type(id)
+    }
+}
+
+/// A set of `const`, `volatile`, `restrict`.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Qualifiers {
+    is_const: bool,
+    is_volatile: bool,
+    is_restrict: bool,
+}
+
+impl Qualifiers {
+    pub(crate) const NONE: Self = Self {
+        is_const: false,
+        is_volatile: false,
+        is_restrict: false,
+    };
+
+    /// Adds the qualifier with this code; `None` if there is none.
+    pub(crate) fn with(self, code: u8) -> Option<Self> {
+        match code {
+            b'K' => Some(Self { is_const: true, ..self }),
+            b'V' => Some(Self { is_volatile: true, ..self }),
+            b'r' => Some(Self { is_restrict: true, ..self }),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn union(self, other: Self) -> Self {
+        Self {
+            is_const: self.is_const || other.is_const,
+            is_volatile: self.is_volatile || other.is_volatile,
+            is_restrict: self.is_restrict || other.is_restrict,
+        }
+    }
+
+    /// The words in the order in which they are printed, each with a space behind it.
+    pub(crate) fn before(self) -> impl Iterator<Item = &'static str> {
+        self.select(["const ", "volatile ", "restrict "])
+    }
+
+    /// The words in the order in which they are printed, each with a space before it.
+    pub(crate) fn behind(self) -> impl Iterator<Item = &'static str> {
+        self.select([" const", " volatile", " restrict"])
+    }
+
+    fn select(self, words: [&'static str; 3]) -> impl Iterator<Item = &'static str> {
+        let present = [self.is_const, self.is_volatile, self.is_restrict];
+        words.into_iter().zip(present).filter_map(|(word, present)| present.then_some(word))
+    }
+}
+
+/// The last component of a name: what a constructor behind it is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Component {
+    pub(crate) text: Doc,
+    /// For a lambda: the substitutions that its parameter types recorded, as a first index and a count.
+    pub(crate) recorded: (usize, usize),
+}
+
+/// A name that may go on.
+#[derive(Clone, Copy)]
+pub(crate) struct Prefix {
+    pub(crate) text: Doc,
+    /// What a constructor is called here; `None` where a constructor cannot follow.
+    pub(crate) last: Option<Component>,
+}
+
+/// A type; `print` says how each is written.
+#[derive(Clone, Copy)]
+pub(crate) enum Type<'m> {
+    /// A builtin, a class, a template parameter or a decltype. A `tight` one came through a prefix substitution: no space follows it.
+    Named {
+        name: Prefix,
+        tight: bool,
+    },
+    /// A pointer or a reference.
+    Pointer {
+        mark: &'static str,
+        to: TypeId,
+    },
+    /// `to` as a member of `class`.
+    MemberPointer {
+        class: TypeId,
+        to: TypeId,
+    },
+    Qualified {
+        qualifiers: Qualifiers,
+        of: TypeId,
+    },
+    /// A type with a vendor qualifier.
+    Vendor {
+        qualifier: &'m str,
+        of: TypeId,
+    },
+    Complex {
+        of: TypeId,
+    },
+    /// A pack expansion.
+    Expansion {
+        of: TypeId,
+    },
+    Array {
+        bound: Doc,
+        of: TypeId,
+    },
+    Vector {
+        count: &'m str,
+        of: TypeId,
+    },
+    Function {
+        returns: TypeId,
+        parameters: Doc,
+        reference: &'static str,
+        noexcept: Doc,
+    },
+    /// A substituted type that template arguments follow.
+    WithArguments {
+        of: TypeId,
+        arguments: Doc,
+    },
+}
+
+/// The pieces and types of one name.
+#[derive(Default)]
+pub(crate) struct Ast<'m> {
+    pieces: Vec<Piece<'m>>,
+    types: Vec<Type<'m>>,
+}
+
+impl<'m> Ast<'m> {
+    /// A doc of these pieces, less those that print nothing.
+    pub(crate) fn doc(&mut self, pieces: &[Piece<'m>]) -> Doc {
+        let start = self.pieces.len();
+        for &piece in pieces {
+            if !self.prints_nothing(piece) {
+                self.pieces.push(piece);
+            }
+        }
+        Doc {
+            start,
+            len: self.pieces.len() - start,
+        }
+    }
+
+    /// A doc of `items` with `separator` between them; an empty item keeps its separators.
+    pub(crate) fn join(&mut self, items: &[Doc], separator: &'static str) -> Doc {
+        let mut pieces = Vec::with_capacity(items.len() * 2);
+        for (index, &item) in items.iter().enumerate() {
+            if index > 0 {
+                pieces.push(Piece::Text(separator));
+            }
+            pieces.push(Piece::Doc(item));
+        }
+        self.doc(&pieces)
+    }
+
+    pub(crate) fn add_type(&mut self, kind: Type<'m>) -> TypeId {
+        self.types.push(kind);
+        TypeId(self.types.len() - 1)
+    }
+
+    pub(crate) fn pieces(&self, doc: Doc) -> &[Piece<'m>] {
+        self.pieces.get(doc.start..doc.start + doc.len).unwrap_or_default()
+    }
+
+    /// The type behind `id`. Ids come from [`Ast::add_type`] of the same tree alone, so there always is one.
+    pub(crate) fn get(&self, id: TypeId) -> Option<Type<'m>> {
+        self.types.get(id.0).copied()
+    }
+
+    fn prints_nothing(&self, piece: Piece<'m>) -> bool {
+        match piece {
+            Piece::Text(text) => text.is_empty(),
+            Piece::Doc(doc) => doc.is_empty(),
+            Piece::Type(id) => matches!(self.get(id), Some(Type::Named { name, .. }) if name.text.is_empty()),
+            Piece::Number(_) | Piece::Single(_) | Piece::Double(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ast, Doc, Piece};
+
+    #[test]
+    fn a_doc_is_empty_exactly_when_it_prints_nothing() {
+        let mut ast = Ast::default();
+        let nothing = ast.doc(&["".into(), Doc::EMPTY.into()]);
+        assert!(nothing.is_empty());
+        assert!(ast.join(&[nothing], ", ").is_empty());
+        assert!(!ast.join(&[nothing, nothing], ", ").is_empty());
+        assert!(!ast.doc(&[Piece::Number(0)]).is_empty());
+    }
+}
