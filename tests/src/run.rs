@@ -1,0 +1,97 @@
+//! Runs one command line under limits and collects what it did.
+//!
+//! 1. A shell sets the limits (memory, size of files) and replaces itself by `timeout`, which replaces itself by the tool.
+//! 2. Exit code, standard output and standard error are taken as they are; death by a signal counts as 128 + signal.
+//! 3. Output files are those whose time stamp or size changed, or that are new.
+
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+/// Seconds after which a link counts as hanging.
+const SECONDS: u32 = 20;
+/// Address space in KiB: a damaged input makes nvlink ask for everything.
+const MEMORY_KIB: u32 = 6_000_000;
+/// Size of a written file in blocks of 512 bytes.
+const FILE_BLOCKS: u32 = 2_000_000;
+
+/// What a link did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Exit code, or 128 + signal.
+    pub exit: i32,
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error.
+    pub stderr: Vec<u8>,
+    /// Every file that was written, by name.
+    pub files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Outcome {
+    /// Whether the tool crashed, hung or reported an internal error: then its result is no model for anyone.
+    pub fn crashed(&self) -> bool {
+        // timeout gives 124 and 137; 136, 139 and 153 are SIGFPE, SIGSEGV and SIGXFSZ
+        matches!(self.exit, 124 | 136 | 137 | 139 | 153) || self.exit > 255 || self.exit == 134 || contains(&self.stderr, b"Internal error")
+    }
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|w| w == needle)
+}
+
+/// The time stamp and size of every plain file in a folder.
+pub type Stamps = BTreeMap<String, (SystemTime, u64)>;
+
+/// Reads the stamps of the files in `dir`.
+pub fn stamps(dir: &Path) -> Result<Stamps> {
+    let mut out = Stamps::new();
+    for entry in std::fs::read_dir(dir).map_err(Error::file(dir))? {
+        let entry = entry.map_err(Error::file(dir))?;
+        let meta = entry.metadata().map_err(Error::file(entry.path()))?;
+        if meta.is_file() {
+            let time = meta.modified().map_err(Error::file(entry.path()))?;
+            out.insert(entry.file_name().to_string_lossy().into_owned(), (time, meta.len()));
+        }
+    }
+    Ok(out)
+}
+
+/// Runs `tool` with `args` (shell words) in `dir`. Files written there are read into the outcome and stay.
+pub fn link(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
+    let before = stamps(dir)?;
+    let mut outcome = command(tool, args, dir)?;
+    for (name, stamp) in stamps(dir)? {
+        if before.get(&name) != Some(&stamp) {
+            let path = dir.join(&name);
+            outcome.files.insert(name, std::fs::read(&path).map_err(Error::file(path))?);
+        }
+    }
+    Ok(outcome)
+}
+
+/// Runs `tool` with `args` (shell words) in `dir` without looking for files.
+pub fn command(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
+    // $0 is the tool: its path may hold spaces, and only the arguments are words for the shell
+    let script = format!("ulimit -v {MEMORY_KIB}; ulimit -f {FILE_BLOCKS}; exec timeout -k 1 {SECONDS} \"$0\" {args}");
+    let out = Command::new("sh")
+        .arg("-c")
+        .arg(script)
+        .arg(tool)
+        .current_dir(dir)
+        .output()
+        .map_err(|source| Error::Start {
+            tool: tool.display().to_string(),
+            source,
+        })?;
+    let exit = out.status.code().or(out.status.signal().map(|s| 128 + s)).unwrap_or(255);
+    Ok(Outcome {
+        exit,
+        stdout: out.stdout,
+        stderr: out.stderr,
+        files: BTreeMap::new(),
+    })
+}

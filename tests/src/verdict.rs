@@ -1,0 +1,197 @@
+//! Judges one link against nvlink's.
+//!
+//! 1. Where nvlink crashed, hung or reported an internal error: a right link (exit 0) or a clean refusal (exit 1, a message, no file) is good.
+//! 2. Otherwise exit code, both texts and the bytes of every written file must be equal.
+
+use crate::run::Outcome;
+use std::fmt;
+
+/// How two outcomes differ. The first difference in this order is the one that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// Our linker panicked or crashed.
+    Died {
+        /// Its exit code.
+        exit: i32,
+    },
+    /// nvlink fell over, and ours neither refused cleanly nor linked.
+    NoCleanRefusal {
+        /// Our exit code.
+        exit: i32,
+    },
+    /// Exit codes differ.
+    Exit {
+        /// Ours.
+        got: i32,
+        /// nvlink's.
+        want: i32,
+    },
+    /// Texts differ.
+    Text {
+        /// `stdout` or `stderr`.
+        stream: &'static str,
+    },
+    /// One side wrote a file that the other did not.
+    FileSet {
+        /// Its name.
+        name: String,
+        /// Whether nvlink wrote it.
+        expected: bool,
+    },
+    /// A written file differs.
+    Bytes {
+        /// Its name.
+        name: String,
+        /// First differing offset.
+        offset: usize,
+        /// Our size.
+        got: usize,
+        /// nvlink's size.
+        want: usize,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Died { exit } => write!(f, "our linker died (exit {exit})"),
+            Self::NoCleanRefusal { exit } => write!(f, "exit {exit} where nvlink fell over: neither a link nor a clean refusal"),
+            Self::Exit { got, want } => write!(f, "exit {got}, nvlink has {want}"),
+            Self::Text { stream } => write!(f, "other text on {stream}"),
+            Self::FileSet { name, expected: true } => write!(f, "did not write {name}"),
+            Self::FileSet { name, expected: false } => write!(f, "wrote {name}, nvlink did not"),
+            Self::Bytes { name, offset, got, want } if got == want => write!(f, "{name}: differs from offset {offset:#x} ({want} bytes)"),
+            Self::Bytes { name, offset, got, want } => write!(f, "{name}: differs from offset {offset:#x} ({got} bytes, nvlink {want})"),
+        }
+    }
+}
+
+/// The first difference between our outcome and nvlink's, or nothing when ours is right.
+pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
+    let panicked = ours.stderr.windows(8).any(|w| w == b"panicked");
+    if panicked || matches!(ours.exit, 101 | 124) || (128..255).contains(&ours.exit) {
+        return Some(Difference::Died { exit: ours.exit });
+    }
+    if nvlink.crashed() {
+        let refused = ours.exit == 1 && ours.stderr.iter().any(|b| !b.is_ascii_whitespace()) && ours.files.is_empty();
+        return (!refused && ours.exit != 0).then_some(Difference::NoCleanRefusal { exit: ours.exit });
+    }
+    if ours.exit != nvlink.exit {
+        return Some(Difference::Exit {
+            got: ours.exit,
+            want: nvlink.exit,
+        });
+    }
+    for (stream, got, want) in [("stderr", &ours.stderr, &nvlink.stderr), ("stdout", &ours.stdout, &nvlink.stdout)] {
+        if got != want {
+            return Some(Difference::Text { stream });
+        }
+    }
+    for name in nvlink.files.keys().chain(ours.files.keys()) {
+        match (ours.files.get(name), nvlink.files.get(name)) {
+            (Some(got), Some(want)) if got != want => {
+                let offset = got.iter().zip(want).position(|(a, b)| a != b).unwrap_or(got.len().min(want.len()));
+                return Some(Difference::Bytes {
+                    name: name.clone(),
+                    offset,
+                    got: got.len(),
+                    want: want.len(),
+                });
+            }
+            (None, _) => {
+                return Some(Difference::FileSet {
+                    name: name.clone(),
+                    expected: true,
+                });
+            }
+            (_, None) => {
+                return Some(Difference::FileSet {
+                    name: name.clone(),
+                    expected: false,
+                });
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The first lines in which two texts differ, for people.
+pub fn text_difference(ours: &[u8], nvlink: &[u8]) -> String {
+    let (a, b) = (String::from_utf8_lossy(ours), String::from_utf8_lossy(nvlink));
+    let (mut a, mut b) = (a.lines(), b.lines());
+    for line in 1.. {
+        match (a.next(), b.next()) {
+            (None, None) => break,
+            (x, y) if x == y => {}
+            (x, y) => {
+                let show = |t: Option<&str>| t.map_or("(end)".to_owned(), |t| t.chars().take(300).collect());
+                return format!("line {line}\n  nvlink: {}\n  ours:   {}", show(y), show(x));
+            }
+        }
+    }
+    "only line ends differ".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(exit: i32, stderr: &str, files: &[(&str, &[u8])]) -> Outcome {
+        Outcome {
+            exit,
+            stdout: Vec::new(),
+            stderr: stderr.as_bytes().to_vec(),
+            files: files.iter().map(|(n, b)| ((*n).to_owned(), b.to_vec())).collect(),
+        }
+    }
+
+    #[test]
+    fn equal_outcomes_pass() {
+        let a = outcome(0, "", &[("o", b"abc")]);
+        assert_eq!(judge(&a, &a.clone()), None);
+    }
+
+    #[test]
+    fn every_kind_of_difference_is_seen() {
+        let want = outcome(0, "w\n", &[("o", b"abc")]);
+        assert_eq!(judge(&outcome(1, "w\n", &[]), &want), Some(Difference::Exit { got: 1, want: 0 }));
+        assert_eq!(
+            judge(&outcome(0, "x\n", &[("o", b"abc")]), &want),
+            Some(Difference::Text { stream: "stderr" })
+        );
+        assert_eq!(
+            judge(&outcome(0, "w\n", &[]), &want),
+            Some(Difference::FileSet {
+                name: "o".into(),
+                expected: true
+            })
+        );
+        assert_eq!(
+            judge(&outcome(0, "w\n", &[("o", b"abc"), ("p", b"")]), &want),
+            Some(Difference::FileSet {
+                name: "p".into(),
+                expected: false
+            })
+        );
+        assert_eq!(
+            judge(&outcome(0, "w\n", &[("o", b"abX")]), &want),
+            Some(Difference::Bytes {
+                name: "o".into(),
+                offset: 2,
+                got: 3,
+                want: 3
+            })
+        );
+    }
+
+    #[test]
+    fn a_crash_of_nvlink_asks_for_a_clean_refusal() {
+        let crash = outcome(139, "", &[]);
+        assert_eq!(judge(&outcome(1, "error\n", &[]), &crash), None);
+        assert_eq!(judge(&outcome(0, "", &[("o", b"x")]), &crash), None);
+        assert!(judge(&outcome(1, "", &[]), &crash).is_some());
+        assert!(judge(&outcome(1, "error\n", &[("o", b"x")]), &crash).is_some());
+        assert!(judge(&outcome(101, "thread panicked\n", &[]), &crash).is_some());
+    }
+}

@@ -1,0 +1,87 @@
+//! `cargo xtask conformance`: the cases, linked by both linkers.
+//!
+//! For every case, on several threads:
+//! 1. build its inputs with the oracle, once;
+//! 2. run each of its links with nvlink and with culd under the name nvlink, each in a copy of its own folder;
+//! 3. compare; a difference is shown with what `culd diff` says. The folders stay below `target/cases/<name>/`.
+
+use crate::context::{Context, Linker};
+use crate::oracle;
+use crate::report::{Report, parallel};
+use culd_tests::case::{Case, fresh_copy};
+use culd_tests::run::{self, Outcome};
+use culd_tests::verdict::{Difference, judge, text_difference};
+use culd_tests::{Error, Result, cases_dir};
+use std::path::{Path, PathBuf};
+
+/// What to run.
+pub(crate) struct Plan {
+    /// Names of cases; empty means all.
+    pub(crate) names: Vec<String>,
+    /// Threads.
+    pub(crate) jobs: usize,
+}
+
+/// Runs the cases into `report`.
+pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
+    let tools = oracle::bin_dir(context)?;
+    let work = context.root.join("target/cases");
+    let cases = Case::load_all(&cases_dir(), &plan.names)?;
+    parallel(&cases, plan.jobs, |case| {
+        let failures = compare(case, &work.join(&case.name), &tools, linker).unwrap_or_else(|e| vec![e.to_string()]);
+        let failure = (!failures.is_empty()).then(|| failures.join("\n"));
+        report.named(&case.name, failure.as_deref());
+    });
+    Ok(())
+}
+
+fn compare(case: &Case, work: &Path, tools: &Path, linker: &Linker) -> Result<Vec<String>> {
+    let input = work.join("in");
+    std::fs::create_dir_all(work).map_err(Error::file(work))?;
+    case.build(&input, tools)?;
+    let (mut theirs_in, mut ours_in) = (input.clone(), input);
+    let mut failures = Vec::new();
+    for (i, args) in case.links.iter().enumerate() {
+        let theirs = work.join(format!("nvlink{}", i + 1));
+        let ours = work.join(format!("culd{}", i + 1));
+        fresh_copy(&theirs_in, &theirs)?;
+        fresh_copy(&ours_in, &ours)?;
+        let want = run::link(&tools.join("nvlink"), args, &theirs)?;
+        let got = run::link(&linker.as_nvlink, args, &ours)?;
+        if let Some(difference) = judge(&got, &want) {
+            failures.push(format!(
+                "link {}: {args}\n{}",
+                i + 1,
+                explain(&difference, (&got, &ours), (&want, &theirs), linker)
+            ));
+        }
+        (theirs_in, ours_in) = (theirs, ours);
+    }
+    Ok(failures)
+}
+
+/// The difference, and what can be said about its cause. Each side comes with the folder that holds its files.
+pub(crate) fn explain(difference: &Difference, ours: (&Outcome, &PathBuf), nvlink: (&Outcome, &PathBuf), linker: &Linker) -> String {
+    let text = |o: &Outcome| {
+        String::from_utf8_lossy(&o.stderr)
+            .lines()
+            .chain(String::from_utf8_lossy(&o.stdout).lines())
+            .take(6)
+            .map(|l| format!("\n    {l}"))
+            .collect::<String>()
+    };
+    let more = match difference {
+        Difference::Died { .. } | Difference::NoCleanRefusal { .. } | Difference::Exit { .. } => {
+            format!("\n  nvlink said:{}\n  ours said:{}", text(nvlink.0), text(ours.0))
+        }
+        Difference::Text { stream: "stdout" } => format!(": {}", text_difference(&ours.0.stdout, &nvlink.0.stdout)),
+        Difference::Text { .. } => format!(": {}", text_difference(&ours.0.stderr, &nvlink.0.stderr)),
+        Difference::FileSet { .. } => String::new(),
+        Difference::Bytes { name, .. } => {
+            let (a, b) = (nvlink.1.join(name), ours.1.join(name));
+            let said = linker.explain(&a, &b, 40).unwrap_or_else(|| "(culd diff said nothing)".into());
+            format!("\n{said}\nfiles: {} {}", a.display(), b.display())
+        }
+    };
+    format!("{difference}{more}")
+}

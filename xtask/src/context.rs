@@ -1,0 +1,92 @@
+//! Where things are, and the linker under test.
+
+use culd_tests::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Folders that every task needs.
+pub(crate) struct Context {
+    /// The repository.
+    pub(crate) root: PathBuf,
+    /// Cargo's target folder.
+    pub(crate) target: PathBuf,
+}
+
+impl Context {
+    pub(crate) fn new() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .map_or_else(|| PathBuf::from("."), Path::to_owned);
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |t| root.join(t));
+        Self { root, target }
+    }
+
+    /// Cargo in the repository.
+    pub(crate) fn cargo(&self) -> Command {
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.current_dir(&self.root);
+        cargo
+    }
+
+    /// The linker under test: the one given, or the release build of this tree.
+    pub(crate) fn linker(&self, given: Option<&Path>) -> Result<Linker> {
+        let culd = match given {
+            Some(path) => path.canonicalize().map_err(Error::file(path))?,
+            None => {
+                let status = self
+                    .cargo()
+                    .args(["build", "--quiet", "--release", "-p", "culd-cli", "--bin", "culd"])
+                    .status()
+                    .map_err(|source| Error::Start {
+                        tool: "cargo".into(),
+                        source,
+                    })?;
+                if !status.success() {
+                    return Err(Error::Other("culd does not build".into()));
+                }
+                self.target.join("release/culd")
+            }
+        };
+        Linker::new(culd, &self.target.join("as-nvlink"))
+    }
+}
+
+/// culd under its two names.
+pub(crate) struct Linker {
+    /// The program.
+    pub(crate) culd: PathBuf,
+    /// A link to it that is called nvlink.
+    pub(crate) as_nvlink: PathBuf,
+}
+
+impl Linker {
+    fn new(culd: PathBuf, dir: &Path) -> Result<Self> {
+        // one folder per process: runs with different linkers may go on side by side
+        let dir = dir.join(std::process::id().to_string());
+        std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+        let as_nvlink = dir.join("nvlink");
+        match std::fs::remove_file(&as_nvlink) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::file(&as_nvlink)(e)),
+            _ => {}
+        }
+        std::os::unix::fs::symlink(&culd, &as_nvlink).map_err(Error::file(&as_nvlink))?;
+        Ok(Self { culd, as_nvlink })
+    }
+
+    /// What `culd diff` says about two files (nvlink's first), cut to `lines`; nothing if it cannot say.
+    pub(crate) fn explain(&self, nvlink: &Path, ours: &Path, lines: usize) -> Option<String> {
+        let out = Command::new(&self.culd).arg("diff").args([nvlink, ours]).output().ok()?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        // 1 is "they differ"; anything else is no explanation
+        (out.status.code() == Some(1) && !text.trim().is_empty()).then(|| text.lines().take(lines).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Drop for Linker {
+    fn drop(&mut self) {
+        if let Some(dir) = self.as_nvlink.parent() {
+            // leaving it behind would be harmless
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}

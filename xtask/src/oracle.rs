@@ -1,0 +1,103 @@
+//! `cargo xtask oracle`: the pinned NVIDIA tools.
+//!
+//! 1. `CULD_ORACLE`, if set, names a folder with the tools: nothing is installed.
+//! 2. `target/oracle/stamp` equal to `xtask/oracle.txt`: they are there.
+//! 3. Otherwise a fresh virtual environment is made (or, where Python has no `venv`, a plain folder) and pip installs the list into it.
+//! 4. The folder that holds `nvlink` is looked up and checked, then the stamp is written.
+
+use crate::context::Context;
+use culd_tests::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const PINNED: &str = include_str!("../oracle.txt");
+const TOOLS: [&str; 6] = ["nvlink", "ptxas", "nvcc", "fatbinary", "cuobjdump", "nvdisasm"];
+
+/// The folder with the real tools, installed if need be.
+pub(crate) fn bin_dir(context: &Context) -> Result<PathBuf> {
+    if let Some(dir) = std::env::var_os("CULD_ORACLE") {
+        let dir = PathBuf::from(dir);
+        return check(&dir).map(|()| dir);
+    }
+    let root = context.root.join("target/oracle");
+    let stamp = root.join("stamp");
+    if std::fs::read_to_string(&stamp).is_ok_and(|s| s == PINNED) {
+        return find(&root);
+    }
+    eprintln!("installing the oracle into {} (once)", root.display());
+    install(&root, &context.root.join("xtask/oracle.txt"))?;
+    let bin = find(&root)?;
+    check(&bin)?;
+    std::fs::write(&stamp, PINNED).map_err(Error::file(&stamp))?;
+    Ok(bin)
+}
+
+fn install(root: &Path, list: &Path) -> Result<()> {
+    if root.exists() {
+        std::fs::remove_dir_all(root).map_err(Error::file(root))?;
+    }
+    std::fs::create_dir_all(root).map_err(Error::file(root))?;
+    let python = python()?;
+    let venv = root.join("venv");
+    let made = run(Command::new(&python).args(["-m", "venv"]).arg(&venv))?;
+    let mut pip = if made.status.success() {
+        let mut pip = Command::new(venv.join("bin/python"));
+        pip.args(["-m", "pip", "install"]);
+        pip
+    } else {
+        // some distributions ship Python without ensurepip; a plain folder does as well
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--target"]).arg(root.join("site"));
+        pip
+    };
+    let out = run(pip.args(["--quiet", "--disable-pip-version-check", "--no-deps", "-r"]).arg(list))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(Error::Other(format!(
+        "pip could not install the packages of xtask/oracle.txt. Needed: Python 3 with venv or pip, and a package index that can be reached.\n{}{}",
+        String::from_utf8_lossy(&made.stderr),
+        String::from_utf8_lossy(&out.stderr)
+    )))
+}
+
+fn python() -> Result<PathBuf> {
+    for name in ["python3", "python"] {
+        if Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success()) {
+            return Ok(name.into());
+        }
+    }
+    Err(Error::Other(
+        "no python3 on PATH: install Python 3 (with venv or pip) to get the real tools, or set CULD_ORACLE to a folder that holds them"
+            .into(),
+    ))
+}
+
+fn run(command: &mut Command) -> Result<Output> {
+    command.output().map_err(|source| Error::Start {
+        tool: format!("{command:?}"),
+        source,
+    })
+}
+
+/// The folder below `root` that holds nvlink: its path names the Python version.
+fn find(root: &Path) -> Result<PathBuf> {
+    let mut candidates = vec![root.join("site/nvidia/cu13/bin")];
+    if let Ok(entries) = std::fs::read_dir(root.join("venv/lib")) {
+        candidates.extend(
+            entries
+                .filter_map(|e| e.ok())
+                .map(|e| e.path().join("site-packages/nvidia/cu13/bin")),
+        );
+    }
+    let found = candidates.into_iter().find(|c| c.join("nvlink").is_file());
+    found.ok_or_else(|| Error::Other(format!("no nvlink below {}: remove that folder and try again", root.display())))
+}
+
+fn check(bin: &Path) -> Result<()> {
+    let missing: Vec<&str> = TOOLS.into_iter().filter(|t| !bin.join(t).is_file()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Other(format!("{} lacks {}", bin.display(), missing.join(", "))))
+}
