@@ -3,14 +3,23 @@
 //! * [`raw`]: the on-disk structures, readable at any alignment.
 //! * [`read`]: [`Cubin`], a checked, zero-copy view of one device ELF file.
 //! * [`reloc`]: the relocation types and how they change bytes.
+//! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
 //! * [`consts`]: the numbers of the format and their names.
 //!
 //! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
 #![forbid(unsafe_code)]
 
+pub mod callgraph;
+pub mod capmerc;
+pub mod codec;
+pub mod compat;
 pub mod consts;
+pub mod notes;
+pub mod nvinfo;
 pub mod raw;
 pub mod read;
 pub mod reloc;
+pub mod tables;
+pub mod unified;
 
 pub use read::{Cubin, ReadError, Section, Symbol};
