@@ -1,0 +1,200 @@
+//! The resources of every function, collected from where the format scatters them.
+//!
+//! 1. One pass over the sections groups them by the code section they belong to (`sh_info`).
+//! 2. One pass over the module's `.nv.info` collects registers, frame and stack by symbol.
+//! 3. Every function symbol that has a code section becomes a row.
+
+use super::attributes::{AttributeValue, Codes, rows};
+use super::model::Model;
+use crate::names;
+use crate::view::{Home, View};
+use cubin::consts::{SHT_CUDA_INFO, STO_CUDA_ENTRY, STT_FUNC};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+const PARAM_BANK: u8 = 0x0a;
+const FRAME_SIZE: u8 = 0x11;
+const MIN_STACK_SIZE: u8 = 0x12;
+const MAX_STACK_SIZE: u8 = 0x23;
+const MAX_THREADS: u8 = 0x05;
+const REQUIRED_THREADS: u8 = 0x10;
+const MAX_REGISTERS: u8 = 0x1b;
+const REGISTERS: u8 = 0x2f;
+const BARRIERS: u8 = 0x4c;
+
+/// A constant bank of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BankRow {
+    /// Number of the bank.
+    pub bank: u32,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A kernel parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ParamRow {
+    /// Position.
+    pub ordinal: u32,
+    /// Offset from the first parameter.
+    pub offset: u32,
+    /// Size in bytes.
+    pub size: u32,
+}
+
+/// A function and what it needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FunctionRow<'d> {
+    /// Name.
+    pub name: Cow<'d, str>,
+    /// C++ name, with `--demangle`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demangled: Option<String>,
+    /// True for kernels.
+    pub kernel: bool,
+    /// Bytes of code.
+    pub code_size: u64,
+    /// Registers per thread.
+    pub registers: Option<u32>,
+    /// Limit on registers; 255 means none.
+    pub max_registers: Option<u32>,
+    /// Bytes of its own stack frame.
+    pub frame: Option<u32>,
+    /// Bytes of stack with everything it calls; 4294967295 when unknown.
+    pub stack: Option<u32>,
+    /// Barriers.
+    pub barriers: u32,
+    /// Bytes of shared memory known before launch.
+    pub shared: u64,
+    /// Bytes of local memory in a section of its own.
+    pub local: u64,
+    /// Constant banks.
+    pub constant_banks: Vec<BankRow>,
+    /// Offset of the parameters in bank 0.
+    pub parameters_offset: Option<u32>,
+    /// Bytes of all parameters.
+    pub parameters_size: Option<u32>,
+    /// Parameters by position.
+    pub parameters: Vec<ParamRow>,
+    /// Limit on threads per block.
+    pub max_threads: Option<[u32; 3]>,
+    /// Required threads per block.
+    pub required_threads: Option<[u32; 3]>,
+}
+
+/// What the module's `.nv.info` says by symbol index and attribute.
+type ByFunction = BTreeMap<(u32, u8), u32>;
+
+fn module_attributes(view: &View<'_>) -> ByFunction {
+    let mut found = ByFunction::new();
+    for section in view.sections.iter().filter(|s| s.header.sh_type.get() == SHT_CUDA_INFO) {
+        for record in cubin::nvinfo::records(section.data).flatten() {
+            if let cubin::nvinfo::Value::SymbolValue { symbol, value } = record.value() {
+                found.insert((symbol, record.attribute), value);
+            }
+        }
+    }
+    found
+}
+
+/// The bank in `.nv.constant0.k`.
+fn bank_of(name: &[u8]) -> Option<u32> {
+    let rest = name.strip_prefix(b".nv.constant")?;
+    let end = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
+    std::str::from_utf8(rest.get(..end)?).ok()?.parse().ok()
+}
+
+impl<'v, 'd> Model<'v, 'd> {
+    /// Functions with code: kernels first, each group in the order of the symbol table.
+    pub fn functions(&self) -> Vec<FunctionRow<'d>> {
+        let view = self.view;
+        let Some(table) = view.tables.first() else {
+            return Vec::new();
+        };
+        let module = module_attributes(view);
+        let mut by_code: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for s in view.sections.iter().filter(|s| super::model::function_of(s.name).is_some()) {
+            by_code.entry(s.header.sh_info.get()).or_default().push(s.index);
+        }
+        let mut out = Vec::new();
+        for (index, entry) in table.entries.iter().enumerate() {
+            let index = index as u32;
+            let Home::Section(code) = table.home(index) else { continue };
+            let name = table.name(index);
+            if entry.kind() != STT_FUNC || !(self.shows_all() || self.shows_function(name)) {
+                continue;
+            }
+            let Some(text) = view.section(code) else { continue };
+            let get = |attribute| module.get(&(index, attribute)).copied();
+            let info = text.header.sh_info.get() >> 24;
+            let mut row = FunctionRow {
+                name: names::text(name),
+                demangled: self.demangled(name),
+                kernel: entry.st_other & STO_CUDA_ENTRY != 0,
+                code_size: text.header.sh_size.get(),
+                registers: get(REGISTERS).or((info != 0).then_some(info)),
+                max_registers: None,
+                frame: get(FRAME_SIZE),
+                stack: get(MIN_STACK_SIZE).or(get(MAX_STACK_SIZE)),
+                barriers: (text.header.sh_flags.get() >> 20 & 0x7f) as u32,
+                shared: 0,
+                local: 0,
+                constant_banks: Vec::new(),
+                parameters_offset: None,
+                parameters_size: None,
+                parameters: Vec::new(),
+                max_threads: None,
+                required_threads: None,
+            };
+            for &section in by_code.get(&code).into_iter().flatten() {
+                self.collect(section, &mut row);
+            }
+            row.constant_banks.sort_by_key(|b| b.bank);
+            row.parameters.sort_by_key(|p| p.ordinal);
+            out.push(row);
+        }
+        out.sort_by_key(|r| !r.kernel);
+        out
+    }
+
+    fn collect(&self, section: u32, row: &mut FunctionRow<'d>) {
+        let Some(s) = self.view.section(section) else { return };
+        let size = s.header.sh_size.get();
+        if s.header.sh_type.get() == SHT_CUDA_INFO {
+            for a in rows(self.view, s, Codes::Info) {
+                collect_attribute(a.code, &a.value, row);
+            }
+        } else if s.name.starts_with(b".nv.shared.") {
+            row.shared = size;
+        } else if s.name.starts_with(b".nv.local.") {
+            row.local = size;
+        } else if let Some(bank) = bank_of(s.name) {
+            row.constant_banks.push(BankRow { bank, size });
+        }
+    }
+}
+
+fn collect_attribute(code: u8, value: &AttributeValue<'_>, row: &mut FunctionRow<'_>) {
+    match (code, value) {
+        (BARRIERS, AttributeValue::Number { number }) => row.barriers = *number,
+        (MAX_REGISTERS, AttributeValue::Number { number }) => row.max_registers = Some(*number),
+        (MAX_THREADS, AttributeValue::Dimensions { xyz }) => row.max_threads = Some(*xyz),
+        (REQUIRED_THREADS, AttributeValue::Dimensions { xyz }) => row.required_threads = Some(*xyz),
+        (PARAM_BANK, AttributeValue::ParameterBank { offset, size, .. }) => {
+            row.parameters_offset = Some((*offset).into());
+            row.parameters_size = Some((*size).into());
+        }
+        (_, AttributeValue::Parameter { ordinal, offset, size, .. }) => row.parameters.push(ParamRow {
+            ordinal: (*ordinal).into(),
+            offset: (*offset).into(),
+            size: (*size).into(),
+        }),
+        (_, AttributeValue::ParameterV2 { ordinal, offset, size, .. }) => row.parameters.push(ParamRow {
+            ordinal: *ordinal,
+            offset: *offset,
+            size: (*size).into(),
+        }),
+        _ => {}
+    }
+}

@@ -1,0 +1,55 @@
+//! Colours for a terminal, and nothing for a pipe.
+
+use std::io::{self, Write};
+
+/// Whether text carries colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// Plain text.
+    #[default]
+    Plain,
+    /// ANSI colours.
+    Coloured,
+}
+
+/// What a piece of text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// A heading.
+    Heading,
+    /// Secondary information.
+    Faint,
+    /// Something wrong.
+    Bad,
+    /// The first of two files.
+    Left,
+    /// The second of two files.
+    Right,
+}
+
+impl Tone {
+    fn code(self) -> &'static str {
+        match self {
+            Tone::Heading => "1",
+            Tone::Faint => "2",
+            Tone::Bad => "1;31",
+            Tone::Left => "31",
+            Tone::Right => "32",
+        }
+    }
+}
+
+impl Style {
+    /// `text` in a tone.
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
+        match self {
+            Style::Plain => text.to_owned(),
+            Style::Coloured => format!("\x1b[{}m{text}\x1b[0m", tone.code()),
+        }
+    }
+
+    /// A heading with an empty line before it.
+    pub(crate) fn heading(self, out: &mut dyn Write, text: &str) -> io::Result<()> {
+        writeln!(out, "\n{}", self.paint(Tone::Heading, text))
+    }
+}
