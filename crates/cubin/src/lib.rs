@@ -4,6 +4,7 @@
 //! * [`read`]: [`Cubin`], a checked, zero-copy view of one device ELF file.
 //! * [`reloc`]: the relocation types and how they change bytes.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
+//! * [`fatbin`]: the container of device code for several architectures.
 //! * [`consts`]: the numbers of the format and their names.
 //!
 //! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
@@ -14,6 +15,7 @@ pub mod capmerc;
 pub mod codec;
 pub mod compat;
 pub mod consts;
+pub mod fatbin;
 pub mod notes;
 pub mod nvinfo;
 pub mod raw;
