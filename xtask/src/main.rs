@@ -6,6 +6,7 @@
 mod conformance;
 mod context;
 mod oracle;
+mod random;
 mod report;
 
 use context::Context;
@@ -17,6 +18,10 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask oracle                      install the pinned NVIDIA tools into target/oracle and print their folder
 cargo xtask conformance [CASE..]        link tests/cases with nvlink and with culd, compare bytes, text and exit code
+cargo xtask random                      link generated modules with both; a failure prints the command that repeats it
+    --count N       links (default 500)          --seed S    first world (default 1)
+    --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
+    --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
 
   --linker PATH   compare this program instead of the release build of culd
   --jobs N        threads (default 2)
@@ -40,6 +45,12 @@ struct Typed {
     names: Vec<String>,
     linker: Option<PathBuf>,
     jobs: Option<usize>,
+    count: Option<usize>,
+    seed: Option<u64>,
+    worlds: Option<usize>,
+    arch: Option<String>,
+    show: Option<usize>,
+    keep: bool,
 }
 
 fn typed() -> std::result::Result<Typed, lexopt::Error> {
@@ -52,6 +63,12 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Value(v) => out.names.push(v.string()?),
             Long("linker") => out.linker = Some(parser.value()?.into()),
             Long("jobs") => out.jobs = Some(parser.value()?.parse()?),
+            Long("count") => out.count = Some(parser.value()?.parse()?),
+            Long("seed") => out.seed = Some(parser.value()?.parse()?),
+            Long("worlds") => out.worlds = Some(parser.value()?.parse()?),
+            Long("arch") => out.arch = Some(parser.value()?.string()?),
+            Long("show") => out.show = Some(parser.value()?.parse()?),
+            Long("keep") => out.keep = true,
             Long("help") | Short('h') => out.task = "help".into(),
             _ => return Err(arg.unexpected()),
         }
@@ -72,6 +89,19 @@ fn task() -> Result<bool> {
         "conformance" => {
             let linker = context.linker(typed.linker.as_deref())?;
             conformance::run(&context, &linker, &conformance::Plan { names: typed.names, jobs }, &report)?;
+        }
+        "random" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            let plan = random::Plan {
+                count: typed.count.unwrap_or(500),
+                seed: typed.seed.unwrap_or(1),
+                worlds: typed.worlds,
+                archs: random::archs(typed.arch.as_deref().unwrap_or("classic")),
+                jobs,
+                show: typed.show.unwrap_or(10),
+                keep: typed.keep,
+            };
+            random::run(&context, &linker, &plan, &report)?;
         }
         "help" | "" => {
             print!("{HELP}");

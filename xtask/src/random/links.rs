@@ -1,0 +1,154 @@
+//! The links of a world: its modules are compiled once and then linked in several ways.
+//!
+//! 1. All files in order, with drawn options.
+//! 2. More links, each with a drawn selection (all, another order, one left out, one twice), a drawn mode and drawn options.
+//! 3. Sometimes two steps: `-r` over some files, then a link of its result with the rest.
+
+use super::rng::Rng;
+use super::world::World;
+
+/// One command line.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    /// Arguments as shell words.
+    pub(crate) args: String,
+    /// The output that later links of this world take as input.
+    pub(crate) keeps: Option<String>,
+}
+
+/// What kind of output, with weights.
+const MODES: [(usize, &[&str]); 9] = [
+    (55, &[]),
+    (9, &["-g"]),
+    (3, &["-g", "--suppress-debug-info"]),
+    (9, &["--preserve-relocs"]),
+    (3, &["--preserve-relocs", "-g"]),
+    (10, &["-r"]),
+    (3, &["-r", "-g"]),
+    (2, &["-r", "--preserve-relocs"]),
+    (1, &["--preserve-relocs", "-g", "--suppress-debug-info"]),
+];
+
+/// Options that stand beside any mode, with how often in 100 links.
+const EXTRAS: [(usize, &[&str]); 24] = [
+    (35, &["-v"]),
+    (7, &["-dump-callgraph"]),
+    (7, &["--dump-callgraph-no-demangle"]),
+    (10, &["-suppress-stack-size-warning"]),
+    (4, &["-suppress-arch-warning"]),
+    (5, &["-disable-infos"]),
+    (5, &["-w"]),
+    (4, &["-extrawarn"]),
+    (4, &["-m", "64"]),
+    (2, &["-m64"]),
+    (3, &["-cpu-arch=X86_64"]),
+    (3, &["-maxrregcount=0x20"]),
+    (3, &["-ignore-host-info"]),
+    (2, &["-use-host-info"]),
+    (4, &["-report-arch"]),
+    (4, &["-Werror"]),
+    (4, &["--force-rela"]),
+    (2, &["--reserve-null-pointer"]),
+    (2, &["--disable-smem-reservation", "true"]),
+    (4, &["--allow-undefined-globals"]),
+    (1, &["--tool-name", "other"]),
+    (2, &["-L", "./nowhere", "-lmissing"]),
+    (2, &["--register-link-binaries", "reg.c"]),
+    (1, &["-keep-system-libraries"]),
+];
+
+/// Draws the links of `world`.
+pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
+    let all: Vec<String> = (0..world.modules).map(|m| format!("m{m}.cubin")).collect();
+    let mut out = vec![link(world, rng, &all, &[], "out.cubin")];
+    for _ in 0..rng.between(3, 6) {
+        let files = select(rng, &all);
+        if world.modules > 1 && rng.chance(12) {
+            let partial = format!("partial{}.cubin", out.len());
+            out.extend(two_steps(world, rng, &files, partial));
+        } else {
+            let mode = draw_mode(rng);
+            out.push(link(world, rng, &files, mode, "out.cubin"));
+        }
+    }
+    out
+}
+
+/// `-r` over the first files, then its result before or behind the rest.
+fn two_steps(world: &World, rng: &mut Rng, files: &[String], partial: String) -> [Link; 2] {
+    let (first, rest) = files.split_at(rng.between(1, files.len()));
+    let mut step = link(world, rng, first, &["-r"], &partial);
+    step.keeps = Some(partial.clone());
+    let mut second = rest.to_vec();
+    second.insert(if rng.chance(50) { 0 } else { rest.len() }, partial);
+    let mode = draw_mode(rng);
+    let last = link(world, rng, &second, mode, "out.cubin");
+    [step, last]
+}
+
+fn select(rng: &mut Rng, all: &[String]) -> Vec<String> {
+    let mut files = all.to_vec();
+    match rng.below(10) {
+        0..4 => {}
+        4..7 => rng.shuffle(&mut files),
+        7..9 if files.len() > 1 => {
+            files.remove(rng.below(files.len()));
+        }
+        9 if rng.chance(30) => {
+            let again = files[rng.below(files.len())].clone();
+            files.push(again);
+        }
+        _ => files.reverse(),
+    }
+    files
+}
+
+fn draw_mode(rng: &mut Rng) -> &'static [&'static str] {
+    let mut x = rng.below(MODES.iter().map(|(w, _)| w).sum());
+    for (weight, mode) in MODES {
+        if x < weight {
+            return mode;
+        }
+        x -= weight;
+    }
+    &[]
+}
+
+fn link(world: &World, rng: &mut Rng, files: &[String], mode: &[&str], output: &str) -> Link {
+    let mut options: Vec<Vec<String>> = vec![vec![format!("-arch={}", world.arch)], vec!["-o".into(), output.into()]];
+    options.extend(mode.iter().map(|m| vec![(*m).to_owned()]));
+    for (percent, words) in EXTRAS {
+        if rng.chance(percent) {
+            options.push(words.iter().map(|w| (*w).to_owned()).collect());
+        }
+    }
+    if rng.chance(10) && !world.kernels.is_empty() {
+        let k = rng.between(1, world.kernels.len());
+        let mut names: Vec<&str> = rng
+            .sample(world.kernels.len(), k)
+            .into_iter()
+            .map(|i| world.kernels[i].name.as_str())
+            .collect();
+        if rng.chance(10) {
+            names.push("no_such_kernel");
+        }
+        options.push(vec![format!("--kernels-used={}", names.join(","))]);
+    }
+    if rng.chance(3) && !world.vars.is_empty() {
+        options.push(vec![format!("--variables-used={}", world.vars[rng.below(world.vars.len())].name)]);
+    }
+    rng.shuffle(&mut options);
+    let split = rng.below(options.len() + 1);
+    let (before, after) = options.split_at(split);
+    let words = before.iter().flatten().chain(files).chain(after.iter().flatten());
+    let args: Vec<String> = words.map(|w| quote(w)).collect();
+    Link {
+        args: args.join(" "),
+        keeps: None,
+    }
+}
+
+/// Names may hold `$`.
+fn quote(word: &str) -> String {
+    if word.contains('$') { format!("'{word}'") } else { word.to_owned() }
+}
