@@ -2,17 +2,26 @@
 //!
 //! 1. Everything but a type is a [`Doc`]: a run of [`Piece`]s that are printed one after the other. A piece may be a doc or a type again.
 //! 2. A [`Type`] is printed in two halves around its declarator (`int (*` and `)[3]`), so types keep their structure.
-//! 3. Docs and types are made once and shared by reference (substitutions): the tree is a directed graph without cycles.
+//! 3. A hidden component swallows the next `::` that is printed, wherever that is; so docs and types know how they leave this state.
+//! 4. Docs and types are made once and shared by reference (substitutions): the tree is a directed graph without cycles.
 
-/// A run of pieces in [`Ast`]. It prints nothing exactly when it has no pieces.
+/// A run of pieces in [`Ast`].
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Doc {
     start: usize,
     len: usize,
+    leaves: Swallow,
 }
 
+/// What printing something does to the next [`Piece::Scope`]: whether it is swallowed; `None` if that stays as it was.
+pub(crate) type Swallow = Option<bool>;
+
 impl Doc {
-    pub(crate) const EMPTY: Self = Self { start: 0, len: 0 };
+    pub(crate) const EMPTY: Self = Self {
+        start: 0,
+        len: 0,
+        leaves: None,
+    };
 
     pub(crate) fn is_empty(self) -> bool {
         self.len == 0
@@ -27,7 +36,13 @@ pub(crate) struct TypeId(usize);
 #[derive(Clone, Copy)]
 pub(crate) enum Piece<'m> {
     Text(&'m str),
-    Number(u64),
+    /// The `::` between two components of a nested name.
+    Scope,
+    /// A component that prints nothing and swallows the next [`Piece::Scope`].
+    Hidden,
+    /// Prints nothing, but leaves the next [`Piece::Scope`] as the doc would.
+    Silent(Doc),
+    Number(i64),
     /// A `float` literal.
     Single(f32),
     /// A `double` literal.
@@ -43,8 +58,8 @@ impl<'m> From<&'m str> for Piece<'m> {
     }
 }
 
-impl From<u64> for Piece<'_> {
-    fn from(number: u64) -> Self {
+impl From<i64> for Piece<'_> {
+    fn from(number: i64) -> Self {
         Self::Number(number)
     }
 }
@@ -126,13 +141,24 @@ pub(crate) struct Prefix {
     pub(crate) last: Option<Component>,
 }
 
+/// How a named type goes with what stands around it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameStyle {
+    /// As usual.
+    Plain,
+    /// It came through a substitution of a prefix: no space follows it.
+    Tight,
+    /// It came through a substitution of a template parameter with arguments: tight, and its qualifiers are not printed.
+    Bare,
+}
+
 /// A type; `print` says how each is written.
 #[derive(Clone, Copy)]
 pub(crate) enum Type<'m> {
-    /// A builtin, a class, a template parameter or a decltype. A `tight` one came through a prefix substitution: no space follows it.
+    /// A builtin, a class, a template parameter or a decltype.
     Named {
-        name: Prefix,
-        tight: bool,
+        text: Doc,
+        style: NameStyle,
     },
     /// A pointer or a reference.
     Pointer {
@@ -181,25 +207,37 @@ pub(crate) enum Type<'m> {
     },
 }
 
+/// How the two halves of a type leave the next [`Piece::Scope`].
+#[derive(Clone, Copy, Default)]
+struct Halves {
+    first: Swallow,
+    second: Swallow,
+}
+
+impl Halves {
+    fn both(self) -> Swallow {
+        self.second.or(self.first)
+    }
+}
+
 /// The pieces and types of one name.
 #[derive(Default)]
 pub(crate) struct Ast<'m> {
     pieces: Vec<Piece<'m>>,
-    types: Vec<Type<'m>>,
+    types: Vec<(Type<'m>, Halves)>,
 }
 
 impl<'m> Ast<'m> {
-    /// A doc of these pieces, less those that print nothing.
+    /// A doc of these pieces.
     pub(crate) fn doc(&mut self, pieces: &[Piece<'m>]) -> Doc {
         let start = self.pieces.len();
-        for &piece in pieces {
-            if !self.prints_nothing(piece) {
-                self.pieces.push(piece);
-            }
-        }
+        let is_empty = |piece: &&Piece<'_>| matches!(piece, Piece::Text("") | Piece::Doc(Doc { len: 0, .. }));
+        self.pieces.extend(pieces.iter().filter(|piece| !is_empty(piece)));
+        let leaves = pieces.iter().rev().find_map(|&piece| self.piece_leaves(piece));
         Doc {
             start,
             len: self.pieces.len() - start,
+            leaves,
         }
     }
 
@@ -216,7 +254,8 @@ impl<'m> Ast<'m> {
     }
 
     pub(crate) fn add_type(&mut self, kind: Type<'m>) -> TypeId {
-        self.types.push(kind);
+        let halves = self.type_leaves(kind);
+        self.types.push((kind, halves));
         TypeId(self.types.len() - 1)
     }
 
@@ -226,30 +265,116 @@ impl<'m> Ast<'m> {
 
     /// The type behind `id`. Ids come from [`Ast::add_type`] of the same tree alone, so there always is one.
     pub(crate) fn get(&self, id: TypeId) -> Option<Type<'m>> {
-        self.types.get(id.0).copied()
+        self.types.get(id.0).map(|&(kind, _)| kind)
     }
 
-    fn prints_nothing(&self, piece: Piece<'m>) -> bool {
+    fn halves(&self, id: TypeId) -> Halves {
+        self.types.get(id.0).map(|&(_, halves)| halves).unwrap_or_default()
+    }
+
+    fn piece_leaves(&self, piece: Piece<'m>) -> Swallow {
         match piece {
-            Piece::Text(text) => text.is_empty(),
-            Piece::Doc(doc) => doc.is_empty(),
-            Piece::Type(id) => matches!(self.get(id), Some(Type::Named { name, .. }) if name.text.is_empty()),
-            Piece::Number(_) | Piece::Single(_) | Piece::Double(_) => false,
+            Piece::Scope => Some(false),
+            Piece::Hidden => Some(true),
+            Piece::Doc(doc) | Piece::Silent(doc) => doc.leaves,
+            Piece::Type(id) => self.halves(id).both(),
+            Piece::Text(_) | Piece::Number(_) | Piece::Single(_) | Piece::Double(_) => None,
         }
+    }
+
+    fn type_leaves(&self, kind: Type<'m>) -> Halves {
+        match kind {
+            Type::Named { text, .. } => Halves {
+                first: text.leaves,
+                second: None,
+            },
+            Type::Pointer { to: of, .. }
+            | Type::Qualified { of, .. }
+            | Type::Vendor { of, .. }
+            | Type::Complex { of }
+            | Type::Expansion { of } => self.halves(of),
+            Type::MemberPointer { class, to } => {
+                let Halves { first, second } = self.halves(to);
+                Halves {
+                    first: self.halves(class).both().or(first),
+                    second,
+                }
+            }
+            Type::Array { bound, of } => {
+                let Halves { first, second } = self.halves(of);
+                Halves {
+                    first,
+                    second: second.or(bound.leaves),
+                }
+            }
+            Type::Vector { of, .. } => Halves {
+                first: self.halves(of).both(),
+                second: None,
+            },
+            Type::Function {
+                returns,
+                parameters,
+                noexcept,
+                ..
+            } => {
+                let Halves { first, second } = self.halves(returns);
+                Halves {
+                    first,
+                    second: noexcept.leaves.or(second).or(parameters.leaves),
+                }
+            }
+            Type::WithArguments { of, arguments } => {
+                let Halves { first, second } = self.halves(of);
+                Halves {
+                    first: arguments.leaves.or(first),
+                    second,
+                }
+            }
+        }
+    }
+}
+
+impl Doc {
+    /// How printing this leaves the next [`Piece::Scope`].
+    pub(crate) fn leaves(self) -> Swallow {
+        self.leaves
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Ast, Doc, Piece};
+    use super::{Ast, Doc, NameStyle, Piece, Type};
 
     #[test]
-    fn a_doc_is_empty_exactly_when_it_prints_nothing() {
+    fn empty_pieces_vanish_but_separators_stay() {
         let mut ast = Ast::default();
         let nothing = ast.doc(&["".into(), Doc::EMPTY.into()]);
         assert!(nothing.is_empty());
         assert!(ast.join(&[nothing], ", ").is_empty());
         assert!(!ast.join(&[nothing, nothing], ", ").is_empty());
         assert!(!ast.doc(&[Piece::Number(0)]).is_empty());
+    }
+
+    #[test]
+    fn the_last_component_or_scope_decides_what_is_left() {
+        let mut ast = Ast::default();
+        let hidden = ast.doc(&[Piece::Hidden, "x".into()]);
+        let scoped = ast.doc(&[hidden.into(), Piece::Scope]);
+        let returns = ast.add_type(Type::Named {
+            text: scoped,
+            style: NameStyle::Plain,
+        });
+        let function = Type::Function {
+            returns,
+            parameters: hidden,
+            reference: "",
+            noexcept: Doc::EMPTY,
+        };
+        let function = ast.add_type(function);
+        assert_eq!(ast.doc(&["x".into()]).leaves(), None);
+        assert_eq!(hidden.leaves(), Some(true));
+        assert_eq!(scoped.leaves(), Some(false));
+        assert_eq!(ast.doc(&[returns.into()]).leaves(), Some(false));
+        assert_eq!(ast.doc(&[function.into(), "x".into()]).leaves(), Some(true));
     }
 }

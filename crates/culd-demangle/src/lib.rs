@@ -66,7 +66,7 @@ const STATIC_PREFIX: &[u8] = b"__nv_static_";
 /// nvlink reads past the end of a name that is shorter than it says; such a name is left alone here.
 fn after_module_id(name: &[u8]) -> Option<&[u8]> {
     let mut cursor = cursor::Cursor::new(name);
-    let length = number::parse(cursor.digits()?)?;
+    let length = number::parse(cursor.digits()?);
     cursor.expect(b"_")?;
     cursor.take(usize::try_from(length).ok()?)?;
     cursor.expect(b"_")?;

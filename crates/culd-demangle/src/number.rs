@@ -1,14 +1,12 @@
 //! Numbers of mangled names: decimal integers, and floating-point literals in the form of C's `%g`.
 
 /// The value of a run of decimal digits.
-pub(crate) fn parse(digits: &str) -> Option<u64> {
-    digits.parse().ok()
-}
-
-/// Digits without their leading zeros, at least one digit.
-pub(crate) fn without_leading_zeros(digits: &str) -> &str {
-    let trimmed = digits.trim_start_matches('0');
-    if trimmed.is_empty() { "0" } else { trimmed }
+///
+/// nvlink quirk: too large a number wraps around at 64 bits, and may come out negative.
+pub(crate) fn parse(digits: &str) -> i64 {
+    digits.bytes().fold(0, |value: i64, digit| {
+        value.wrapping_mul(10).wrapping_add(i64::from(digit.wrapping_sub(b'0')))
+    })
 }
 
 /// The bits of a floating-point literal: an even number of hexadecimal digits, at most `width`, aligned to the right.
@@ -54,7 +52,7 @@ fn without_trailing_zeros(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{float_bits, float_text, without_leading_zeros};
+    use super::{float_bits, float_text, parse};
 
     #[test]
     fn floats_look_like_percent_g() {
@@ -88,8 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn leading_zeros_go_but_zero_stays() {
-        assert_eq!(without_leading_zeros("0042"), "42");
-        assert_eq!(without_leading_zeros("000"), "0");
+    fn large_numbers_wrap_around() {
+        assert_eq!(parse("0042"), 42);
+        assert_eq!(parse("9223372036854775808"), i64::MIN);
+        assert_eq!(parse("18446744073709551617"), 1);
+        assert_eq!(parse("99999999999999999999"), 7_766_279_631_452_241_919);
     }
 }

@@ -4,11 +4,12 @@
 //! 2. A type is a first half, its declarator, a second half: `int (*` ... `)[3]`. Without a declarator the halves meet.
 //! 3. `under` says that a pointer, reference or member pointer stands around this type: arrays and functions need parentheses then.
 //!    `space` says that something follows which must not touch the type's name.
-//! 4. Every step and every byte is paid from a budget; when it is spent the name has no text.
+//! 4. A hidden component swallows the next `::` between components, however much text lies between them.
+//! 5. Every step and every byte is paid from a budget; when it is spent the name has no text.
 //!
 //! The stack instead of recursion keeps deep types off the machine's stack.
 
-use crate::ast::{Ast, Doc, Piece, Qualifiers, Type, TypeId};
+use crate::ast::{Ast, Doc, NameStyle, Piece, Qualifiers, Type, TypeId};
 use crate::number;
 use std::fmt::Write as _;
 
@@ -25,6 +26,7 @@ pub(crate) fn print(ast: &Ast<'_>, doc: Doc, length: usize) -> Option<String> {
         text: String::new(),
         stack: vec![Task::Piece(Piece::Doc(doc))],
         budget,
+        swallow: false,
     };
     while let Some(task) = printer.stack.pop() {
         printer.step(task)?;
@@ -53,6 +55,8 @@ struct Printer<'a, 'm> {
     text: String,
     stack: Vec<Task<'m>>,
     budget: usize,
+    /// The next [`Piece::Scope`] is not printed.
+    swallow: bool,
 }
 
 impl<'m> Printer<'_, 'm> {
@@ -72,6 +76,18 @@ impl<'m> Printer<'_, 'm> {
     fn piece(&mut self, piece: Piece<'m>) -> Option<()> {
         match piece {
             Piece::Text(text) => self.write(text),
+            Piece::Scope => {
+                let swallowed = std::mem::replace(&mut self.swallow, false);
+                self.write(if swallowed { "" } else { "::" })
+            }
+            Piece::Hidden => {
+                self.swallow = true;
+                Some(())
+            }
+            Piece::Silent(doc) => {
+                self.swallow = doc.leaves().unwrap_or(self.swallow);
+                Some(())
+            }
             Piece::Number(number) => {
                 self.pay(20)?;
                 write!(self.text, "{number}").ok()
@@ -93,10 +109,11 @@ impl<'m> Printer<'_, 'm> {
         let gap = text(if space { " " } else { "" });
         let open = text(if under { "(" } else { "" });
         match kind {
-            Type::Named { name, tight } => {
-                let gap = if tight { text("") } else { gap };
-                self.before(qualifiers)?;
-                self.push(&[doc(name.text), gap])
+            Type::Named { text: name, style } => {
+                if style != NameStyle::Bare {
+                    self.before(qualifiers)?;
+                }
+                self.push(&[doc(name), if style == NameStyle::Plain { gap } else { text("") }])
             }
             Type::Pointer { mark, to } => self.push_qualified(&[first(to, true, true), text(mark)], qualifiers),
             Type::MemberPointer { class, to } => self.push_qualified(

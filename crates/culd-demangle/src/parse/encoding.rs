@@ -6,7 +6,7 @@
 //! 4. The parameters, then clones, qualifiers, and what kind of constructor or destructor this is.
 
 use super::{Parser, text};
-use crate::ast::Doc;
+use crate::ast::{Doc, Piece};
 use crate::number;
 use crate::tables::{SPECIALS, Subject};
 
@@ -25,24 +25,29 @@ impl Parser<'_> {
         if matches!(self.cursor.peek(), b'T' | b'G') {
             return self.special();
         }
+        let text = self.function_or_data(parameters_too)?;
+        // nvlink quirk: it writes the text twice, the first time in vain, and what a hidden component swallows is not forgotten.
+        Some(text!(self, Piece::Silent(text), text))
+    }
+
+    fn function_or_data(&mut self, parameters_too: bool) -> Option<Doc> {
         let name = self.name()?;
         if self.at_encoding_end() {
             return Some(text!(self, name.text, name.suffix));
         }
-        let mut text = name.text;
-        let returns = if name.has_arguments && !name.no_return {
-            Some(self.type_id()?)
-        } else {
-            None
-        };
+        let has_return = name.has_arguments && !name.no_return;
+        let returns = if has_return { Some(self.type_id()?) } else { None };
         let parameters = self.parameters(false)?;
-        if parameters_too {
-            text = text!(self, text, "(", parameters, ")");
-            if let Some(returns) = returns {
-                text = text!(self, returns, " ", text);
-            }
-            text = self.clones(text)?;
-        }
+        let text = if parameters_too {
+            let returns = match returns {
+                Some(returns) => text!(self, returns, " "),
+                None => Doc::EMPTY,
+            };
+            let text = text!(self, returns, name.text, "(", parameters, ")");
+            self.clones(text)?
+        } else {
+            text!(self, name.text, Piece::Silent(parameters))
+        };
         Some(text!(self, text, name.qualifiers, name.suffix))
     }
 
@@ -116,11 +121,10 @@ impl Parser<'_> {
     }
 
     /// `[n] <number> _`.
-    fn offset(&mut self) -> Option<Doc> {
+    fn offset(&mut self) -> Option<i64> {
         let is_negative = self.cursor.eat(b"n");
-        let digits = number::without_leading_zeros(self.cursor.digits()?);
+        let offset = number::parse(self.cursor.digits()?);
         self.cursor.expect(b"_")?;
-        let sign = if is_negative && digits != "0" { "-" } else { "" };
-        Some(text!(self, sign, digits))
+        Some(if is_negative { offset.wrapping_neg() } else { offset })
     }
 }

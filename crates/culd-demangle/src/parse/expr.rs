@@ -195,10 +195,15 @@ impl Parser<'_> {
         Some(text!(self, "~", class))
     }
 
-    /// `<type> <base name>` or `{<simple name>} E <base name>`, behind the `sr`.
+    /// `<type> <base name>`, `{<simple name>} E <base name>` or `N <type> {<simple name>} E <base name>`, behind the `sr`.
     fn scoped_name(&mut self) -> Option<Doc> {
         let scope = if self.cursor.at_digit() {
             let names = self.until_end(Self::simple_name)?;
+            self.ast.join(&names, "::")
+        } else if self.cursor.eat(b"N") {
+            let outermost = self.type_id()?;
+            let mut names = vec![text!(self, outermost)];
+            names.extend(self.until_end(Self::simple_name)?);
             self.ast.join(&names, "::")
         } else {
             let scope = self.type_id()?;
@@ -220,7 +225,7 @@ impl Parser<'_> {
             return self.fold();
         }
         self.cursor.skip(2);
-        let level = number::parse(self.cursor.digits()?)?.checked_add(1)?;
+        let level = self.number()?.wrapping_add(1);
         self.cursor.expect(b"p")?;
         let parameter = self.parameter()?;
         Some(text!(
@@ -272,7 +277,11 @@ impl Parser<'_> {
         if self.cursor.eat(b"DnE") {
             return Some(text!(self, "nullptr"));
         }
-        let code = self.cursor.rest().iter().copied().find(|&byte| byte != b'C').unwrap_or(0);
+        let code = match self.cursor.pair() {
+            // nvlink knows no complex numbers.
+            [b'C', b'f' | b'd' | b'e' | b'g'] => return None,
+            [code, _] => code,
+        };
         let of = self.type_id()?;
         if self.cursor.eat(b"E") {
             let value = if matches!(code, b'f' | b'd' | b'e' | b'g') {

@@ -18,8 +18,8 @@ use crate::ast::{Ast, Component, Doc, Piece, Prefix, Qualifiers, Type, TypeId};
 use crate::cursor::Cursor;
 use crate::{number, tables};
 
-/// How deep names, types and expressions may lie in each other.
-pub(crate) const MAX_DEPTH: usize = 1000;
+/// How deep names, types and expressions may lie in each other. A level takes up to 2 KiB of stack; a thread may have just 2 MiB.
+pub(crate) const MAX_DEPTH: usize = 450;
 /// Steps for each byte of a name. A byte is read once, or twice for each conversion operator to a template parameter around it.
 const STEPS_PER_BYTE: usize = 16;
 /// How many substitutions a name may record for each of its bytes.
@@ -44,6 +44,8 @@ use text;
 #[derive(Clone, Copy)]
 enum Substitution {
     Prefix(Prefix),
+    /// A template parameter that has arguments.
+    TemplateParameter(Doc),
     Type(TypeId),
     /// The index is taken, but a use of it is an error.
     Unusable,
@@ -99,7 +101,7 @@ impl<'m> Parser<'m> {
 
     /// `<length> <identifier>`, as it is written.
     fn plain_identifier(&mut self) -> Option<&'m str> {
-        let length = number::parse(self.cursor.digits()?)?;
+        let length = number::parse(self.cursor.digits()?);
         let bytes = self.cursor.take(usize::try_from(length).ok()?)?;
         let valid = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
         if bytes.is_empty() || !bytes.iter().all(valid) {
@@ -109,13 +111,13 @@ impl<'m> Parser<'m> {
     }
 
     /// An identifier as a component of a name: the namespaces that compilers make up have no name of their own.
-    fn identifier(&mut self) -> Option<&'m str> {
+    fn identifier(&mut self) -> Option<Piece<'m>> {
         let identifier = self.plain_identifier()?;
         Some(match identifier {
-            _ if identifier.starts_with("_GLOBAL__N_") => "<unnamed>",
+            _ if identifier.starts_with("_GLOBAL__N_") => Piece::Text("<unnamed>"),
             // nvlink quirk: nvcc's namespace of a static function vanishes.
-            _ if identifier.starts_with("_INTERNAL") => "",
-            _ => identifier,
+            _ if identifier.starts_with("_INTERNAL") => Piece::Hidden,
+            _ => Piece::Text(identifier),
         })
     }
 
@@ -134,13 +136,18 @@ impl<'m> Parser<'m> {
     }
 
     /// `[<number>] _`: counts from 1 for a lone `_`, 2 for `0_`.
-    fn ordinal(&mut self) -> Option<u64> {
+    fn ordinal(&mut self) -> Option<i64> {
         if self.cursor.eat(b"_") {
             return Some(1);
         }
-        let number = number::parse(self.cursor.digits()?)?;
+        let number = self.number()?;
         self.cursor.expect(b"_")?;
-        number.checked_add(2)
+        Some(number.wrapping_add(2))
+    }
+
+    /// A number that is not negative, even after it wrapped around.
+    fn number(&mut self) -> Option<i64> {
+        Some(number::parse(self.cursor.digits()?)).filter(|&number| number >= 0)
     }
 
     /// `{r | V | K}`.
@@ -253,7 +260,7 @@ fn component(text: Doc) -> Component {
 impl From<Substitution> for Piece<'_> {
     fn from(substitution: Substitution) -> Self {
         match substitution {
-            Substitution::Prefix(prefix) => Piece::Doc(prefix.text),
+            Substitution::Prefix(Prefix { text, .. }) | Substitution::TemplateParameter(text) => Piece::Doc(text),
             Substitution::Type(id) => Piece::Type(id),
             Substitution::Unusable => Piece::Text(""),
         }

@@ -7,7 +7,7 @@
 //!    a structured binding.
 
 use super::{Parser, Substitution, component, text};
-use crate::ast::{Component, Doc, Prefix, Qualifiers, Type, TypeId};
+use crate::ast::{Component, Doc, Piece, Prefix, Qualifiers};
 use crate::tables::{self, CONSTRUCTORS, DESTRUCTORS, INHERITING, Role};
 
 /// A name as far as an encoding cares.
@@ -48,7 +48,7 @@ enum Pending {
     #[default]
     None,
     Prefix,
-    /// A constructor or destructor takes an index that cannot be used.
+    /// Nothing either, but it takes an index: a constructor, destructor or template parameter with arguments.
     Unusable,
 }
 
@@ -62,8 +62,6 @@ struct Path {
     suffix: &'static str,
     /// It ends in a substitution, which cannot be all of a name.
     ends_in_substitution: bool,
-    /// All components so far print nothing.
-    is_hidden: bool,
 }
 
 impl<'m> Parser<'m> {
@@ -94,10 +92,7 @@ impl<'m> Parser<'m> {
         let mut text = text!(self, if is_std { "std::" } else { "" }, component.text);
         let has_arguments = self.cursor.peek() == b'I';
         if has_arguments {
-            self.record(Substitution::Prefix(Prefix {
-                text,
-                last: Some(component),
-            }))?;
+            self.record(Substitution::Prefix(Prefix { text, last: None }))?;
             let arguments = self.template_arguments()?;
             text = text!(self, text, arguments);
         }
@@ -146,21 +141,18 @@ impl<'m> Parser<'m> {
         match self.cursor.pair() {
             [b'S', _] => {
                 let mut next = self.substituted_prefix()?;
-                if let Some(prefix) = path.prefix {
-                    next.text = text!(self, prefix.text, "::", next.text);
-                }
+                next.text = self.scoped(path.prefix, next.text);
                 path.prefix = Some(next);
                 path.has_arguments = false;
                 path.ends_in_substitution = true;
             }
             [b'T', _] => {
                 let parameter = self.template_parameter()?;
-                let text = match path.prefix {
-                    Some(prefix) => text!(self, prefix.text, "::", parameter),
-                    None => parameter,
-                };
+                let text = self.scoped(path.prefix, parameter);
                 path.prefix = Some(Prefix { text, last: None });
-                path.pending = Pending::Prefix;
+                // nvlink quirk: without its arguments the template takes an index that cannot be used.
+                let has_arguments = self.cursor.peek() == b'I';
+                path.pending = if has_arguments { Pending::Unusable } else { Pending::Prefix };
                 path.has_arguments = false;
             }
             [b'D', b't' | b'T'] => {
@@ -196,26 +188,34 @@ impl<'m> Parser<'m> {
         } = self.unqualified_name(path.prefix)?;
         // The marker of a data member around a lambda.
         self.cursor.eat(b"M");
-        let text = match path.prefix {
-            None => component.text,
-            Some(prefix) if path.is_hidden && prefix.text.is_empty() => component.text,
-            Some(prefix) if component.text.is_empty() => prefix.text,
-            Some(prefix) => text!(self, prefix.text, "::", component.text),
-        };
-        path.prefix = Some(Prefix {
-            text,
-            last: Some(component),
-        });
-        path.pending = match code {
-            [b'D', b'C'] => Pending::Prefix,
-            [b'C' | b'D', _] => Pending::Unusable,
-            _ => Pending::Prefix,
-        };
-        path.is_hidden = text.is_empty();
+        let text = self.scoped(path.prefix, component.text);
         path.has_arguments = false;
         path.no_return = no_return;
-        path.suffix = suffix;
+        let is_special = matches!(code, [b'C', _] | [b'D', _]) && code != *b"DC";
+        if is_special {
+            // A constructor behind a constructor is called after the class.
+            path.prefix = Some(Prefix {
+                text,
+                last: path.prefix.and_then(|class| class.last),
+            });
+            path.pending = Pending::Unusable;
+            path.suffix = suffix;
+        } else {
+            path.prefix = Some(Prefix {
+                text,
+                last: Some(component),
+            });
+            path.pending = Pending::Prefix;
+        }
         Some(())
+    }
+
+    /// `<prefix>::<component>`.
+    fn scoped(&mut self, prefix: Option<Prefix>, component: Doc) -> Doc {
+        match prefix {
+            Some(prefix) => text!(self, prefix.text, Piece::Scope, component),
+            None => component,
+        }
     }
 
     /// Another component follows: what was read so far becomes a substitution.
@@ -241,17 +241,10 @@ impl<'m> Parser<'m> {
             Substitution::Prefix(prefix) => Some(prefix),
             Substitution::Type(id) => Some(Prefix {
                 text: text!(self, id),
-                last: self.last_component(id),
+                last: None,
             }),
+            Substitution::TemplateParameter(text) => Some(Prefix { text, last: None }),
             Substitution::Unusable => None,
-        }
-    }
-
-    /// What a constructor behind the type `id` is called.
-    fn last_component(&mut self, id: TypeId) -> Option<Component> {
-        match self.ast.get(id)? {
-            Type::Named { name, .. } => name.last,
-            _ => None,
         }
     }
 
@@ -284,16 +277,16 @@ impl<'m> Parser<'m> {
     /// `_ <digit>` or `__ <number> _`; entities without one are the first of their name.
     fn discriminator(&mut self) -> Option<Doc> {
         let number = if self.cursor.eat(b"__") {
-            let number = crate::number::parse(self.cursor.digits()?)?;
+            let number = self.number()?;
             self.cursor.expect(b"_")?;
             number
         } else if let [b'_', digit @ b'0'..=b'9'] = self.cursor.pair() {
             self.cursor.skip(2);
-            u64::from(digit - b'0')
+            i64::from(digit - b'0')
         } else {
             return Some(Doc::EMPTY);
         };
-        Some(text!(self, " (instance ", number.checked_add(2)?, ")"))
+        Some(text!(self, " (instance ", number.wrapping_add(2), ")"))
     }
 
     /// `<unqualified-name>`; `class` is what stands before it.
@@ -367,9 +360,8 @@ impl<'m> Parser<'m> {
         let class = class?.last?;
         self.record_again(class)?;
         let tags = self.abi_tags()?;
-        let text = text!(self, class.text, tags);
         Some(Unqualified {
-            component: Component { text, ..class },
+            component: component(text!(self, class.text, tags)),
             no_return: true,
             suffix,
         })

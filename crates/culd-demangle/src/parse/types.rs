@@ -6,8 +6,8 @@
 //!
 //! The list instead of recursion lets a chain of pointers be as long as it likes.
 
-use super::{Parser, Substitution, component, text};
-use crate::ast::{Doc, Prefix, Qualifiers, Type, TypeId};
+use super::{Parser, Substitution, text};
+use crate::ast::{Doc, NameStyle, Qualifiers, Type, TypeId};
 use crate::tables::{self, BUILTINS, BUILTINS_D, BUILTINS_DF};
 
 /// What stands before a type and changes it.
@@ -234,21 +234,15 @@ impl<'m> Parser<'m> {
     fn builtin(&mut self, text: &'static str) -> TypeId {
         let text = text!(self, text);
         self.ast.add_type(Type::Named {
-            name: Prefix {
-                text,
-                last: Some(component(text)),
-            },
-            tight: false,
+            text,
+            style: NameStyle::Plain,
         })
     }
 
     fn record_named(&mut self, text: Doc) -> Option<TypeId> {
         self.record_type(Type::Named {
-            name: Prefix {
-                text,
-                last: Some(component(text)),
-            },
-            tight: false,
+            text,
+            style: NameStyle::Plain,
         })
     }
 
@@ -258,10 +252,7 @@ impl<'m> Parser<'m> {
         if !self.arguments_belong_to_parameter(text)? {
             return self.record_named(text);
         }
-        self.record(Substitution::Prefix(Prefix {
-            text,
-            last: Some(component(text)),
-        }))?;
+        self.record(Substitution::TemplateParameter(text))?;
         let arguments = self.template_arguments()?;
         let text = text!(self, text, arguments);
         self.record_named(text)
@@ -275,10 +266,7 @@ impl<'m> Parser<'m> {
         }
         let cursor = self.cursor.clone();
         let recorded = self.substitutions.len();
-        self.record(Substitution::Prefix(Prefix {
-            text: parameter,
-            last: Some(component(parameter)),
-        }))?;
+        self.record(Substitution::TemplateParameter(parameter))?;
         self.template_arguments()?;
         let second_list = self.cursor.peek() == b'I';
         self.cursor = cursor;
@@ -293,19 +281,18 @@ impl<'m> Parser<'m> {
             Substitution::Type(_) if self.in_conversion => Doc::EMPTY,
             _ => self.optional_template_arguments()?,
         };
-        match substitution {
-            Substitution::Prefix(prefix) if arguments.is_empty() => Some(self.ast.add_type(Type::Named { name: prefix, tight: true })),
-            Substitution::Prefix(prefix) => {
-                let name = Prefix {
-                    text: text!(self, prefix.text, arguments),
-                    ..prefix
-                };
-                self.record_type(Type::Named { name, tight: true })
-            }
-            Substitution::Type(id) if arguments.is_empty() => Some(id),
-            Substitution::Type(of) => self.record_type(Type::WithArguments { of, arguments }),
-            Substitution::Unusable => None,
+        let (text, style) = match substitution {
+            Substitution::Type(id) if arguments.is_empty() => return Some(id),
+            Substitution::Type(of) => return self.record_type(Type::WithArguments { of, arguments }),
+            Substitution::Prefix(prefix) => (prefix.text, NameStyle::Tight),
+            Substitution::TemplateParameter(text) => (text, NameStyle::Bare),
+            Substitution::Unusable => return None,
+        };
+        if arguments.is_empty() {
+            return Some(self.ast.add_type(Type::Named { text, style }));
         }
+        let text = text!(self, text, arguments);
+        self.record_type(Type::Named { text, style })
     }
 
     /// Parameter types up to the end of an encoding or an `E`; in a function type also up to its reference qualifier.
