@@ -22,6 +22,7 @@ cargo xtask random                      link generated modules with both; a fail
     --count N       links (default 500)          --seed S    first world (default 1)
     --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
     --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
+cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in drawn subsets with both
 
   --linker PATH   compare this program instead of the release build of culd
   --jobs N        threads (default 2)
@@ -90,10 +91,10 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             conformance::run(&context, &linker, &conformance::Plan { names: typed.names, jobs }, &report)?;
         }
-        "random" => {
+        task @ ("random" | "cxx") => {
             let linker = context.linker(typed.linker.as_deref())?;
             let plan = random::Plan {
-                count: typed.count.unwrap_or(500),
+                count: typed.count.unwrap_or(if task == "cxx" { 100 } else { 500 }),
                 seed: typed.seed.unwrap_or(1),
                 worlds: typed.worlds,
                 archs: random::archs(typed.arch.as_deref().unwrap_or("classic")),
@@ -101,7 +102,8 @@ fn task() -> Result<bool> {
                 show: typed.show.unwrap_or(10),
                 keep: typed.keep,
             };
-            random::run(&context, &linker, &plan, &report)?;
+            let run = if task == "cxx" { random::run_cxx } else { random::run };
+            run(&context, &linker, &plan, &report)?;
         }
         "help" | "" => {
             print!("{HELP}");

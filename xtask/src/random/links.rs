@@ -59,30 +59,59 @@ const EXTRAS: [(usize, &[&str]); 24] = [
 
 /// Draws the links of `world`.
 pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
+    let names = Names::of(world);
     let all: Vec<String> = (0..world.modules).map(|m| format!("m{m}.cubin")).collect();
-    let mut out = vec![link(world, rng, &all, &[], "out.cubin")];
+    let mut out = vec![link(&names, rng, &all, &[], "out.cubin")];
     for _ in 0..rng.between(3, 6) {
         let files = select(rng, &all);
         if world.modules > 1 && rng.chance(12) {
             let partial = format!("partial{}.cubin", out.len());
-            out.extend(two_steps(world, rng, &files, partial));
+            out.extend(two_steps(&names, rng, &files, partial));
         } else {
             let mode = draw_mode(rng);
-            out.push(link(world, rng, &files, mode, "out.cubin"));
+            out.push(link(&names, rng, &files, mode, "out.cubin"));
         }
     }
     out
 }
 
+/// One link of given files in a drawn mode.
+pub(crate) fn any(rng: &mut Rng, arch: &str, files: &[String]) -> Link {
+    let mode = draw_mode(rng);
+    let names = Names {
+        arch,
+        kernels: Vec::new(),
+        vars: Vec::new(),
+    };
+    link(&names, rng, files, mode, "out.cubin")
+}
+
+/// What options may name.
+struct Names<'w> {
+    arch: &'w str,
+    kernels: Vec<&'w str>,
+    vars: Vec<&'w str>,
+}
+
+impl<'w> Names<'w> {
+    fn of(world: &'w World) -> Self {
+        Self {
+            arch: &world.arch,
+            kernels: world.kernels.iter().map(|k| k.name.as_str()).collect(),
+            vars: world.vars.iter().map(|v| v.name.as_str()).collect(),
+        }
+    }
+}
+
 /// `-r` over the first files, then its result before or behind the rest.
-fn two_steps(world: &World, rng: &mut Rng, files: &[String], partial: String) -> [Link; 2] {
+fn two_steps(names: &Names<'_>, rng: &mut Rng, files: &[String], partial: String) -> [Link; 2] {
     let (first, rest) = files.split_at(rng.between(1, files.len()));
-    let mut step = link(world, rng, first, &["-r"], &partial);
+    let mut step = link(names, rng, first, &["-r"], &partial);
     step.keeps = Some(partial.clone());
     let mut second = rest.to_vec();
     second.insert(if rng.chance(50) { 0 } else { rest.len() }, partial);
     let mode = draw_mode(rng);
-    let last = link(world, rng, &second, mode, "out.cubin");
+    let last = link(names, rng, &second, mode, "out.cubin");
     [step, last]
 }
 
@@ -114,28 +143,24 @@ fn draw_mode(rng: &mut Rng) -> &'static [&'static str] {
     &[]
 }
 
-fn link(world: &World, rng: &mut Rng, files: &[String], mode: &[&str], output: &str) -> Link {
-    let mut options: Vec<Vec<String>> = vec![vec![format!("-arch={}", world.arch)], vec!["-o".into(), output.into()]];
+fn link(names: &Names<'_>, rng: &mut Rng, files: &[String], mode: &[&str], output: &str) -> Link {
+    let mut options: Vec<Vec<String>> = vec![vec![format!("-arch={}", names.arch)], vec!["-o".into(), output.into()]];
     options.extend(mode.iter().map(|m| vec![(*m).to_owned()]));
     for (percent, words) in EXTRAS {
         if rng.chance(percent) {
             options.push(words.iter().map(|w| (*w).to_owned()).collect());
         }
     }
-    if rng.chance(10) && !world.kernels.is_empty() {
-        let k = rng.between(1, world.kernels.len());
-        let mut names: Vec<&str> = rng
-            .sample(world.kernels.len(), k)
-            .into_iter()
-            .map(|i| world.kernels[i].name.as_str())
-            .collect();
+    if rng.chance(10) && !names.kernels.is_empty() {
+        let k = rng.between(1, names.kernels.len());
+        let mut used: Vec<&str> = rng.sample(names.kernels.len(), k).into_iter().map(|i| names.kernels[i]).collect();
         if rng.chance(10) {
-            names.push("no_such_kernel");
+            used.push("no_such_kernel");
         }
-        options.push(vec![format!("--kernels-used={}", names.join(","))]);
+        options.push(vec![format!("--kernels-used={}", used.join(","))]);
     }
-    if rng.chance(3) && !world.vars.is_empty() {
-        options.push(vec![format!("--variables-used={}", world.vars[rng.below(world.vars.len())].name)]);
+    if rng.chance(3) && !names.vars.is_empty() {
+        options.push(vec![format!("--variables-used={}", names.vars[rng.below(names.vars.len())])]);
     }
     rng.shuffle(&mut options);
     let split = rng.below(options.len() + 1);
