@@ -30,6 +30,8 @@ pub const SHT_NOBITS: u32 = 8;
 pub const SHT_REL: u32 = 9;
 /// Section indices of symbols that do not fit 16 bits.
 pub const SHT_SYMTAB_SHNDX: u32 = 18;
+/// First type of the processor's range.
+pub const SHT_LOPROC: u32 = 0x7000_0000;
 /// `.nv.info`, `.nv.info.*`.
 pub const SHT_CUDA_INFO: u32 = 0x7000_0000;
 /// `.nv.callgraph`.
@@ -60,12 +62,34 @@ pub const SHT_CUDA_UFT_ENTRY: u32 = 0x7000_0011;
 pub const SHT_CUDA_UDT: u32 = 0x7000_0012;
 /// `.nv.udt.entry`.
 pub const SHT_CUDA_UDT_ENTRY: u32 = 0x7000_0014;
+/// `.nv.shared.reserved.*`.
+pub const SHT_CUDA_SHARED_RESERVED: u32 = 0x7000_0015;
+/// `.nv.capmerc.text.*`.
+pub const SHT_CUDA_CAPMERC: u32 = 0x7000_0016;
 /// `.nv.constant0.*`; bank b is this plus b, up to bank 17.
 pub const SHT_CUDA_CONSTANT0: u32 = 0x7000_0064;
 /// `.nv.constant17`.
 pub const SHT_CUDA_CONSTANT17: u32 = 0x7000_0075;
+/// `.nv.merc.nv.constant.entry_image_header_indices.*`.
+pub const SHT_CUDA_CONSTANT_IMAGE_HEADERS: u32 = 0x7000_0079;
+/// `.nv.merc.nv.constant.user`.
+pub const SHT_CUDA_CONSTANT_USER: u32 = 0x7000_007c;
+/// `.nv.merc.nv.constant.pic`.
+pub const SHT_CUDA_CONSTANT_PIC: u32 = 0x7000_007d;
+/// `.nv.merc.rela.*`.
+pub const SHT_CUDA_MERC_RELA: u32 = 0x7000_0082;
+/// `.nv.merc.nv.info`, `.nv.merc.nv.info.*`.
+pub const SHT_CUDA_MERC_INFO: u32 = 0x7000_0083;
+/// `.nv.merc.nv.constant.optimizer.*`.
+pub const SHT_CUDA_CONSTANT_OPTIMIZER: u32 = 0x7000_0084;
+/// `.nv.merc.symtab`.
+pub const SHT_CUDA_MERC_SYMTAB: u32 = 0x7000_0085;
 /// `.nv.compat`.
 pub const SHT_CUDA_COMPAT: u32 = 0x7000_0086;
+/// `.nv.host`.
+pub const SHT_CUDA_HOST: u32 = 0x7000_0087;
+/// `.nv.merc.nv.resolvedrela.*`.
+pub const SHT_CUDA_MERC_RESOLVED_RELA: u32 = 0x7000_0088;
 
 /// Writable.
 pub const SHF_WRITE: u64 = 1;
@@ -76,12 +100,29 @@ pub const SHF_EXECINSTR: u64 = 4;
 /// `sh_info` is a section index.
 pub const SHF_INFO_LINK: u64 = 0x40;
 
+/// Section of the Mercury view.
+pub const SHF_CUDA_MERCURY: u64 = 0x1000_0000;
+/// Note section with `cuinfo`.
+pub const SHF_CUDA_NOTE_CUINFO: u64 = 0x0100_0000;
+/// Note section with `tkinfo`.
+pub const SHF_CUDA_NOTE_TKINFO: u64 = 0x0200_0000;
+/// Number of barriers that a function uses, in CUDA 12 files.
+pub const SHF_CUDA_BARRIERS: u64 = 0x07f0_0000;
+
+/// Segment that is loaded.
+pub const PT_LOAD: u32 = 1;
+/// The program header table itself.
+pub const PT_PHDR: u32 = 6;
+
 /// First reserved section index.
 pub const SHN_LORESERVE: u16 = 0xff00;
 /// Common symbol.
 pub const SHN_COMMON: u16 = 0xfff2;
 /// The index is in `.symtab_shndx`.
 pub const SHN_XINDEX: u16 = 0xffff;
+
+/// Absolute symbol.
+pub const SHN_ABS: u16 = 0xfff1;
 
 /// Local binding.
 pub const STB_LOCAL: u8 = 0;

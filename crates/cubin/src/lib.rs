@@ -3,6 +3,8 @@
 //! * [`raw`]: the on-disk structures, readable at any alignment.
 //! * [`read`]: [`Cubin`], a checked, zero-copy view of one device ELF file.
 //! * [`reloc`]: the relocation types and how they change bytes.
+//! * [`elf32`]: a small reader for 32-bit files of old toolkits.
+//! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
 //! * [`fatbin`]: the container of device code for several architectures.
 //! * [`consts`]: the numbers of the format and their names.
@@ -15,7 +17,10 @@ pub mod capmerc;
 pub mod codec;
 pub mod compat;
 pub mod consts;
+pub mod elf32;
 pub mod fatbin;
+pub mod kind;
+pub mod names;
 pub mod notes;
 pub mod nvinfo;
 pub mod raw;
