@@ -1,2 +1,6 @@
-//! The culd program.
-fn main() {}
+//! The culd program; see the library beside it.
+#![forbid(unsafe_code)]
+
+fn main() -> std::process::ExitCode {
+    culd_cli::driver::main(std::env::args_os())
+}

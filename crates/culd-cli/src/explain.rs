@@ -1,0 +1,213 @@
+//! culd's own words for what the engine has to say.
+//!
+//! 1. Messages that come once per symbol or kernel are folded: undefined references into one list with the files that ask, unknown
+//!    stack sizes into one line with a count. They appear where the first of them came up.
+//! 2. C++ names are demangled; the name in the file follows in brackets.
+//! 3. Limits list what adds up to them, register limits the calls that lead there.
+//! 4. "merge failed" is left out: the errors before it say why.
+
+use crate::messages::Console;
+use culd::{Code, Diagnostic, Message, Severity};
+
+/// Contributors and files listed before "and N more".
+const SHOWN: usize = 10;
+
+/// Prints the messages of a link.
+pub fn print(messages: &[Message], console: &mut Console) {
+    let mut folded = Folded::collect(messages);
+    for message in messages {
+        match message {
+            Message::Text(text) => console.raw(text),
+            Message::Diagnostic(diagnostic) => match &diagnostic.code {
+                Code::UndefinedReference { .. } => folded.undefined(diagnostic.severity, console),
+                Code::StackUnknown { .. } => folded.stacks(diagnostic.severity, console),
+                Code::MergeFailed => {}
+                _ => console.engine_line(diagnostic.severity, &words(diagnostic)),
+            },
+        }
+    }
+}
+
+/// What is said once for many.
+struct Folded<'m> {
+    undefined: Vec<(&'m str, &'m [String])>,
+    stacks: Vec<&'m str>,
+}
+
+impl<'m> Folded<'m> {
+    fn collect(messages: &'m [Message]) -> Self {
+        let mut folded = Folded {
+            undefined: Vec::new(),
+            stacks: Vec::new(),
+        };
+        for message in messages {
+            let Message::Diagnostic(d) = message else { continue };
+            match &d.code {
+                Code::UndefinedReference { symbol, files, .. } => folded.undefined.push((symbol, files)),
+                Code::StackUnknown { entry } => folded.stacks.push(entry),
+                _ => {}
+            }
+        }
+        folded
+    }
+
+    fn undefined(&mut self, severity: Severity, console: &mut Console) {
+        let list = std::mem::take(&mut self.undefined);
+        let mut text = match list.len() {
+            0 => return,
+            1 => "1 undefined reference".to_string(),
+            n => format!("{n} undefined references"),
+        };
+        for (symbol, files) in list {
+            text += &format!(
+                "\n  {}\n    asked for by {}",
+                name(symbol),
+                enumerate(files.iter().cloned(), files.len())
+            );
+        }
+        console.engine_line(severity, &text);
+    }
+
+    fn stacks(&mut self, severity: Severity, console: &mut Console) {
+        let list = std::mem::take(&mut self.stacks);
+        let text = match list.as_slice() {
+            [] => return,
+            [one] => format!(
+                "the stack size of kernel {} cannot be known before it runs: it recurses or calls through pointers",
+                name(one)
+            ),
+            many => format!(
+                "the stack sizes of {} kernels cannot be known before they run, because they recurse or call through pointers: {}",
+                many.len(),
+                enumerate(many.iter().take(3).map(|n| short_name(n)), many.len())
+            ),
+        };
+        console.engine_line(severity, &text);
+    }
+}
+
+/// The first of some names, and how many more there are.
+fn enumerate(names: impl Iterator<Item = String>, total: usize) -> String {
+    let shown: Vec<String> = names.take(SHOWN).collect();
+    match total - shown.len().min(total) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// A demangled name with the name in the file behind it.
+fn name(symbol: &str) -> String {
+    match culd_demangle::demangle(symbol.as_bytes()) {
+        Some(demangled) if demangled != symbol => format!("{demangled} [{symbol}]"),
+        _ => symbol.to_string(),
+    }
+}
+
+/// A demangled name alone.
+fn short_name(symbol: &str) -> String {
+    culd_demangle::demangle(symbol.as_bytes()).unwrap_or_else(|| symbol.to_string())
+}
+
+/// Variables that add up to a limit.
+fn contributors(list: &[(String, u64)]) -> String {
+    let mut text = String::new();
+    for (variable, size) in list.iter().take(SHOWN) {
+        text += &format!("\n  {size:>8} bytes  {}", name(variable));
+    }
+    if list.len() > SHOWN {
+        let rest: u64 = list.iter().skip(SHOWN).map(|(_, size)| size).sum();
+        text += &format!("\n  {rest:>8} bytes  in {} more", list.len() - SHOWN);
+    }
+    text
+}
+
+/// A message in our words; nvlink's where they are good enough.
+fn words(diagnostic: &Diagnostic) -> String {
+    match &diagnostic.code {
+        Code::MultipleDefinition { symbol, file, first } => format!("{} is defined twice: in {first} and in {file}", name(symbol)),
+        Code::SizeMismatch { symbol, file, first } => format!("{} has one size in {first} and another in {file}", name(symbol)),
+        Code::SpaceMismatch { symbol, file, first } => {
+            format!("{} lies in one kind of memory in {first} and in another in {file}", name(symbol))
+        }
+        Code::ManagedMismatch { symbol, file, first } => format!("{} is managed in only one of {first} and {file}", name(symbol)),
+        Code::PrototypeMismatch { symbol, file, first } => {
+            format!("{} takes or returns one thing in {first} and another in {file}", name(symbol))
+        }
+        Code::EntryMismatch { symbol } => format!("{} is a kernel in one file and a function in another", name(symbol)),
+        Code::AddressTakenUncalled { function } => {
+            format!(
+                "the address of {} is taken, but nothing calls a function of its type",
+                name(function)
+            )
+        }
+        Code::TooMuchShared {
+            entry,
+            size,
+            limit,
+            contributors: list,
+        } => format!(
+            "kernel {} uses {size} bytes of shared memory, {} more than the {limit} allowed{}",
+            name(entry),
+            size.saturating_sub(*limit),
+            contributors(list)
+        ),
+        Code::TooMuchConstant {
+            size,
+            limit,
+            contributors: list,
+        } => format!(
+            "the program uses {size} bytes of constant memory, {} more than the {limit} allowed{}",
+            size.saturating_sub(*limit),
+            contributors(list)
+        ),
+        Code::TooManyRegisters {
+            entry,
+            limit,
+            function,
+            registers,
+            path,
+        } => {
+            let calls: Vec<String> = path.iter().map(|f| short_name(f)).collect();
+            let mut text = format!(
+                "kernel {} may use {limit} registers but calls {}, which needs {registers}",
+                name(entry),
+                name(function)
+            );
+            if calls.len() > 1 {
+                text += &format!("\n  call path: {}", calls.join(" -> "));
+            }
+            text
+        }
+        Code::ArchMismatch { file, target } => format!("{file} was compiled for another architecture than {target}"),
+        Code::AbiMismatch { file } => format!("{file} has an ABI this linker does not know"),
+        Code::NewerThanToolkit { file, toolkit } => format!(
+            "{file} was made by CUDA {}.{}, newer than the 13.0 this linker stands for",
+            toolkit / 10,
+            toolkit % 10
+        ),
+        Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
+        Code::Damaged { file, reason } => format!("{file} cannot be linked: {reason}"),
+        Code::UnifiedWithoutIndex => "the inputs have unified functions or variables: give their index file with --uidx-file".into(),
+        Code::Internal { what } => format!("the inputs contradict each other: {what}"),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_show_what_adds_up() {
+        let list: Vec<(String, u64)> = (0..12).map(|i| (format!("v{i}"), 100 - i)).collect();
+        let text = contributors(&list);
+        assert!(text.contains("     100 bytes  v0"));
+        assert!(text.ends_with("179 bytes  in 2 more"));
+    }
+
+    #[test]
+    fn names_are_demangled_beside_the_original() {
+        assert_eq!(name("_Z1fi"), "f(int) [_Z1fi]");
+        assert_eq!(name("plain"), "plain");
+    }
+}

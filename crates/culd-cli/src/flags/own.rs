@@ -1,0 +1,72 @@
+//! Flags that only `culd` knows.
+
+use super::{BASE, Flag, Id, Kind, Known};
+
+/// A flag of culd's own.
+const OURS: Flag = Flag {
+    known: Known::Culd,
+    ..BASE
+};
+
+/// culd's own flags, sorted by name.
+pub(super) const OWN: &[Flag] = &[
+    Flag {
+        id: Id::Color,
+        long: "color",
+        kind: Kind::Text,
+        argument: "<when>",
+        about: "Colour messages: auto (on a terminal, unless NO_COLOR is set), always or never.",
+        allowed: &["always", "auto", "never"],
+        ..OURS
+    },
+    Flag {
+        id: Id::DependencyFile,
+        long: "dependency-file",
+        kind: Kind::Text,
+        argument: "<file>",
+        about: "Write a Makefile rule that names every file this link read.",
+        ..OURS
+    },
+    Flag {
+        id: Id::GenerateDocs,
+        long: "generate-docs",
+        about: "Print the reference page of the command line in Markdown.",
+        hidden: true,
+        ..OURS
+    },
+    Flag {
+        id: Id::KeepSass,
+        long: "keep-sass",
+        about: "On sm_100 and later: keep the compiler's schedule of every kernel instead of finalizing it again.",
+        ..OURS
+    },
+    Flag {
+        id: Id::SaveRepro,
+        long: "save-repro",
+        kind: Kind::Text,
+        argument: "<folder>",
+        about: "Copy every file this link reads into a new folder, with a response file that repeats the link there.",
+        ..OURS
+    },
+    Flag {
+        id: Id::Threads,
+        long: "threads",
+        kind: Kind::Number,
+        argument: "<n>",
+        about: "Work with this many threads; 0, the default, uses every core. The output does not depend on it.",
+        ..OURS
+    },
+    Flag {
+        id: Id::Trace,
+        long: "trace",
+        short: Some("t"),
+        about: "Name every device object that takes part in the link, in link order.",
+        ..OURS
+    },
+    Flag {
+        id: Id::Verify,
+        long: "verify",
+        about: "Read the linked file again and check it before it is written.",
+        ..OURS
+    },
+];

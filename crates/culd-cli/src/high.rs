@@ -1,0 +1,359 @@
+//! High-level arguments: what a command line means.
+//!
+//! The checks come in nvlink's order and the first failure ends the run; messages on the way are kept in order:
+//!
+//! 1. `--help`, then `--version`.
+//! 2. `--gen-host-linker-script`: no inputs.
+//! 3. A target; an output file, unless the target is virtual; an input.
+//! 4. Flags that exclude each other or need another one.
+//! 5. Link-time optimization: its target, its library, its own flags.
+//! 6. Warnings about flags, then the interface version.
+
+use crate::flags::Id;
+use crate::messages::{Quiet, Said};
+use crate::note;
+use crate::os;
+use crate::parse::LowArgs;
+use culd::options::{NVLINK_BUILD, NVLINK_VERSION};
+use culd::{Code, Identity, KernelFilter, LinkOptions, Severity, Target, ToolNote};
+
+/// What to do.
+#[derive(Debug)]
+pub enum Plan {
+    /// Print the help.
+    Help,
+    /// Print the version.
+    Version,
+    /// Print the reference page.
+    Docs,
+    /// Write a host linker script.
+    Script(ScriptPlan),
+    /// Link.
+    Link(Box<LinkPlan>),
+}
+
+/// `--gen-host-linker-script`.
+#[derive(Debug)]
+pub struct ScriptPlan {
+    /// Add to the host linker's default script instead of standing alone.
+    pub absolute: bool,
+    /// Where to; standard output when missing.
+    pub output: Option<Vec<u8>>,
+    /// The host compiler.
+    pub compiler: Vec<u8>,
+    /// Options for it.
+    pub compiler_options: Vec<Vec<u8>>,
+    /// For a shared library.
+    pub shared: bool,
+    /// Show commands.
+    pub verbose: bool,
+}
+
+/// A link.
+#[derive(Debug)]
+pub struct LinkPlan {
+    /// Target name as typed: `sm_90`, or a virtual `compute_90`.
+    pub arch: String,
+    /// The target is virtual: inputs are checked, nothing is linked.
+    pub is_virtual: bool,
+    /// Options of the engine; files that it needs are not read yet.
+    pub options: LinkOptions<'static>,
+    /// Names in the call graph dump stay mangled.
+    pub dump_mangled: bool,
+    /// Output file; may be missing for a virtual target.
+    pub output: Option<Vec<u8>>,
+    /// Inputs in order.
+    pub inputs: Vec<Vec<u8>>,
+    /// `-l`.
+    pub libraries: Vec<Vec<u8>>,
+    /// `-L`.
+    pub library_paths: Vec<Vec<u8>>,
+    /// `--keep-system-libraries`.
+    pub keep_system_libraries: bool,
+    /// Kernels that the host does not launch may go.
+    pub host_info: bool,
+    /// `--suppress-arch-warning`.
+    pub suppress_arch_warning: bool,
+    /// Link-time optimization: the folder of libnvvm.
+    pub lto: Option<Vec<u8>>,
+    /// How to compile PTX.
+    pub ptx: PtxPlan,
+    /// Side files.
+    pub side: SideFiles,
+    /// Files that parsing already read.
+    pub files_read: Vec<Vec<u8>>,
+    /// `--trace`.
+    pub trace: bool,
+}
+
+/// Options for compiling PTX.
+#[derive(Debug, Default)]
+pub struct PtxPlan {
+    /// `-Xptxas`.
+    pub options: Vec<Vec<u8>>,
+    /// `-maxrregcount`.
+    pub max_registers: Option<i32>,
+    /// `-g`.
+    pub debug: bool,
+    /// `-device-stack-protector`.
+    pub stack_protector: Option<bool>,
+    /// `-device-stack-protector-frame-size-threshold`.
+    pub stack_protector_threshold: Option<i32>,
+}
+
+/// Files besides the output.
+#[derive(Debug, Default)]
+pub struct SideFiles {
+    /// `--register-link-binaries`.
+    pub register: Option<Vec<u8>>,
+    /// `--dot-file`.
+    pub dot: Option<Vec<u8>>,
+    /// `--time`.
+    pub time: Option<Vec<u8>>,
+    /// `--uidx-file`, read.
+    pub unified_index: Option<Vec<u8>>,
+    /// `--nv-host`, read.
+    pub host: Option<Vec<u8>>,
+    /// `--dependency-file`.
+    pub dependencies: Option<Vec<u8>>,
+    /// `--save-repro`.
+    pub repro: Option<Vec<u8>>,
+}
+
+/// A message on the way to a plan.
+#[derive(Debug)]
+pub enum Remark {
+    /// Our own.
+    Said(Severity, Said),
+    /// One of the engine's codes.
+    Code(Severity, Code),
+}
+
+/// Finds out what a command line means. `remarks` receives messages in order; the error is fatal.
+pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Result<Plan, Said> {
+    if low.has(Id::Help) {
+        return Ok(Plan::Help);
+    }
+    if low.has(Id::Version) {
+        return Ok(Plan::Version);
+    }
+    if low.has(Id::GenerateDocs) {
+        return Ok(Plan::Docs);
+    }
+    if low.has(Id::HostScript) {
+        return script_plan(low);
+    }
+    let arch = os::lossy(low.text(Id::Arch).ok_or(Said::NoArch)?);
+    let is_virtual = !arch.starts_with("sm_");
+    if !is_virtual && !low.has(Id::Output) {
+        return Err(Said::NoOutput);
+    }
+    if low.inputs.is_empty() {
+        return Err(Said::NoInputs);
+    }
+    exclusions(low)?;
+    let explicit = !low.list(Id::KernelsUsed).is_empty() || !low.list(Id::VariablesUsed).is_empty();
+    if explicit && low.has(Id::UseHostInfo) {
+        remarks.push(Remark::Said(Severity::Info, Said::UseHostInfoIgnored));
+    }
+    let lto = lto_flags(low, &arch)?;
+    let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
+    let target = Target::parse(name.as_deref().unwrap_or(&arch)).ok_or(Said::NoArch)?;
+    if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
+        let target = arch.clone();
+        remarks.push(Remark::Code(Severity::Warning, Code::PreserveRelocsIncomplete { target }));
+    }
+    api_version(low)?;
+    Ok(Plan::Link(Box::new(link_plan(low, identity, arch, is_virtual, target, lto))))
+}
+
+fn script_plan(low: &LowArgs) -> Result<Plan, Said> {
+    if !low.inputs.is_empty() {
+        return Err(Said::InputsWithHostScript);
+    }
+    Ok(Plan::Script(ScriptPlan {
+        absolute: low.text(Id::HostScript) == Some(b"lcs-abs"),
+        output: low.text(Id::Output).map(<[u8]>::to_vec),
+        compiler: low.text(Id::HostCompiler).unwrap_or(b"gcc").to_vec(),
+        compiler_options: low.list(Id::HostLinkerOptions).to_vec(),
+        shared: low.has(Id::Shared),
+        verbose: low.has(Id::Verbose),
+    }))
+}
+
+/// Flags that exclude each other, in the order in which nvlink looks.
+fn exclusions(low: &LowArgs) -> Result<(), Said> {
+    if low.has(Id::SuppressDebugInfo) && !low.has(Id::Debug) {
+        return Err(Said::Conflict("-suppress-debug-info", "no -g"));
+    }
+    if low.has(Id::DumpCallgraph) && low.has(Id::DumpCallgraphMangled) {
+        return Err(Said::Conflict("-dump-callgraph", "-dump-callgraph-no-demangle"));
+    }
+    if low.has(Id::UseHostInfo) && low.has(Id::IgnoreHostInfo) {
+        return Err(Said::Conflict("-use-host-info", "-ignore-host-info"));
+    }
+    Ok(())
+}
+
+/// Link-time optimization: checks its flags and returns the folder of libnvvm.
+fn lto_flags(low: &LowArgs, arch: &str) -> Result<Option<Vec<u8>>, Said> {
+    if arch.starts_with("lto_") {
+        return Err(Said::LtoTarget(arch.into()));
+    }
+    if !low.has(Id::Lto) && !low.has(Id::Dlto) {
+        const NEED_LTO: [(Id, &str); 4] = [
+            (Id::ForcePartialLto, "-force-partial-lto"),
+            (Id::ForceWholeLto, "-force-whole-lto"),
+            (Id::EmitPtx, "-emit-ptx"),
+            (Id::FastCompile, "--Ofast-compile"),
+        ];
+        let alone = NEED_LTO.iter().find(|(id, _)| low.has(*id));
+        return alone.map_or(Ok(None), |(_, name)| Err(Said::Conflict(name, "no -dlto")));
+    }
+    let folder = low.text(Id::NvvmPath).ok_or(Said::NoNvvmPath)?;
+    if low.has(Id::ForcePartialLto) && low.has(Id::ForceWholeLto) {
+        return Err(Said::Conflict("-force-partial-lto", "-force-whole-lto"));
+    }
+    match low.text(Id::FastCompile) {
+        None | Some(b"0" | b"min" | b"mid" | b"max") => Ok(Some(folder.to_vec())),
+        Some(_) => Err(Said::FastCompileLevel),
+    }
+}
+
+/// Checks `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13.
+fn api_version(low: &LowArgs) -> Result<(), Said> {
+    let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(()) };
+    let (major, rest) = scan_unsigned(text).ok_or(Said::ApiVersion)?;
+    let (_, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(Said::ApiVersion)?;
+    if !rest.iter().all(u8::is_ascii_whitespace) {
+        return Err(Said::ApiVersion);
+    }
+    if major == 13 { Ok(()) } else { Err(Said::ApiVersionMajor) }
+}
+
+/// Reads blanks, an optional plus sign and digits.
+fn scan_unsigned(text: &[u8]) -> Option<(u64, &[u8])> {
+    let text = text.trim_ascii_start();
+    let text = text.strip_prefix(b"+").unwrap_or(text);
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let number = std::str::from_utf8(text.get(..digits)?).ok()?.parse().ok()?;
+    Some((number, text.get(digits..)?))
+}
+
+fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, target: Target, lto: Option<Vec<u8>>) -> LinkPlan {
+    let text = |id| low.text(id).map(<[u8]>::to_vec);
+    let kernels = explicit_kernels(low);
+    LinkPlan {
+        is_virtual: is_virtual && lto.is_none(),
+        dump_mangled: low.has(Id::DumpCallgraphMangled),
+        output: text(Id::Output),
+        inputs: low.inputs.clone(),
+        libraries: low.list(Id::Library).to_vec(),
+        library_paths: low.list(Id::LibraryPath).to_vec(),
+        keep_system_libraries: low.has(Id::KeepSystemLibraries),
+        host_info: kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
+        suppress_arch_warning: low.has(Id::SuppressArchWarning),
+        lto,
+        ptx: PtxPlan {
+            options: low.list(Id::Xptxas).to_vec(),
+            max_registers: low.number(Id::MaxRegisters),
+            debug: low.has(Id::Debug),
+            stack_protector: low.boolean(Id::StackProtector),
+            stack_protector_threshold: low.number(Id::StackProtectorThreshold),
+        },
+        side: SideFiles {
+            register: text(Id::RegisterFile),
+            dot: text(Id::DotFile),
+            time: text(Id::Time),
+            unified_index: text(Id::UnifiedIndex),
+            host: text(Id::HostFile),
+            dependencies: text(Id::DependencyFile),
+            repro: text(Id::SaveRepro),
+        },
+        files_read: low.files_read.clone(),
+        trace: low.has(Id::Trace),
+        options: engine_options(low, identity, target, kernels),
+        arch,
+    }
+}
+
+/// `--kernels-used` and `--variables-used`: each item matches anywhere in a name.
+fn explicit_kernels(low: &LowArgs) -> Option<KernelFilter> {
+    let kernels = low.list(Id::KernelsUsed);
+    if kernels.is_empty() && low.list(Id::VariablesUsed).is_empty() {
+        return None;
+    }
+    let patterns: Vec<Vec<u8>> = kernels.iter().map(|k| [b"*", k.as_slice(), b"*"].concat()).collect();
+    Some(KernelFilter {
+        external: patterns.clone(),
+        internal: patterns,
+        explicit: true,
+    })
+}
+
+/// What silences or sharpens messages.
+pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
+    let warnings_are_errors = low.has(Id::WarningAsError);
+    match identity {
+        // nvlink quirk: --disable-infos drops warnings, --disable-warnings nothing.
+        Identity::Nvlink => Quiet {
+            warnings: low.has(Id::DisableInfos),
+            infos: false,
+            warnings_are_errors,
+        },
+        Identity::Culd => Quiet {
+            warnings: low.has(Id::DisableWarnings),
+            infos: low.has(Id::DisableInfos),
+            warnings_are_errors,
+        },
+    }
+}
+
+fn engine_options(low: &LowArgs, identity: Identity, target: Target, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
+    let mut options = LinkOptions::new(target);
+    options.identity = identity;
+    options.note = tool_note(low, identity, options.note);
+    options.relocatable = low.has(Id::Relocatable);
+    options.debug = low.has(Id::Debug);
+    options.suppress_debug_info = low.has(Id::SuppressDebugInfo);
+    options.preserve_relocs = low.has(Id::PreserveRelocs);
+    options.kernels = kernels;
+    options.verbose = low.has(Id::Verbose);
+    options.dump_callgraph = low.has(Id::DumpCallgraph) || low.has(Id::DumpCallgraphMangled);
+    options.dot_file = low.has(Id::DotFile);
+    options.extra_warnings = low.has(Id::ExtraWarnings);
+    options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);
+    options.disable_infos = quiet(low, identity).warnings;
+    options.warnings_as_errors = low.has(Id::WarningAsError);
+    options.force_rela = low.has(Id::ForceRela);
+    options.reserve_null_pointer = low.has(Id::ReserveNullPointer) && !low.has(Id::DontReserveNullPointer);
+    options.disable_smem_reservation = low.boolean(Id::DisableSmemReservation) == Some(true);
+    options.extended_smem = low.boolean(Id::ExtendedSmem) == Some(true);
+    options.allow_undefined_globals = low.has(Id::AllowUndefinedGlobals);
+    options.threads = low.number(Id::Threads).map_or(0, |n| usize::try_from(n).unwrap_or(0));
+    options.keep_sass = low.has(Id::KeepSass);
+    options.verify = low.has(Id::Verify) || options.verify;
+    options
+}
+
+fn tool_note(low: &LowArgs, identity: Identity, own: ToolNote) -> ToolNote {
+    let long_form = low.boolean(Id::VerboseNote).unwrap_or(low.has(Id::Debug));
+    let mut note = match identity {
+        Identity::Nvlink => ToolNote {
+            object_name: Vec::new(),
+            tool_name: b"nvlink".to_vec(),
+            version: NVLINK_VERSION.into(),
+            build: NVLINK_BUILD.into(),
+            command_line: Vec::new(),
+        },
+        Identity::Culd => own,
+    };
+    if let Some(name) = low.text(Id::ToolName) {
+        note.tool_name = name.to_vec();
+    }
+    if let (true, Some(output)) = (long_form, low.text(Id::Output)) {
+        note.object_name = note::file_name(output).to_vec();
+    }
+    note.command_line = note::command_line(low, long_form);
+    note
+}
