@@ -28,5 +28,6 @@ pub mod read;
 pub mod reloc;
 pub mod tables;
 pub mod unified;
+pub mod write;
 
 pub use read::{Cubin, ReadError, Section, Symbol};
