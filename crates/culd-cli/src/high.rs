@@ -13,7 +13,7 @@ use crate::flags::Id;
 use crate::messages::{Quiet, Said};
 use crate::note;
 use crate::os;
-use crate::parse::LowArgs;
+use crate::parse::{LowArgs, ParseError};
 use culd::options::{NVLINK_BUILD, NVLINK_VERSION};
 use culd::{Code, Identity, KernelFilter, LinkOptions, Severity, Target, ToolNote};
 
@@ -162,6 +162,9 @@ pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Res
     if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
         let target = arch.clone();
         remarks.push(Remark::Code(Severity::Warning, Code::PreserveRelocsIncomplete { target }));
+    }
+    if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {
+        return Err(Said::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
     api_version(low)?;
     Ok(Plan::Link(Box::new(link_plan(low, identity, arch, is_virtual, target, lto))))

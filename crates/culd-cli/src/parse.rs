@@ -147,6 +147,11 @@ struct Parser<'a> {
     depth: usize,
 }
 
+/// A lone dash is no flag.
+fn is_flag(argument: &[u8]) -> bool {
+    argument.starts_with(b"-") && argument != b"-"
+}
+
 /// A flag with the value attached to it.
 struct Spelled<'a> {
     flag: &'static Flag,
@@ -167,7 +172,7 @@ impl Parser<'_> {
                 }
                 _ => {}
             }
-            if !arg.starts_with(b"-") || arg == b"-" {
+            if !is_flag(&arg) {
                 self.low.inputs.push(arg);
                 continue;
             }
@@ -181,9 +186,9 @@ impl Parser<'_> {
             }
             let value = match spelled.attached {
                 Some(value) => value.to_vec(),
-                None if spelled.flag.kind == Kind::OptionalText => match args.next_if(|a| a.as_ref().is_ok_and(|a| !a.starts_with(b"-"))) {
+                None if spelled.flag.kind == Kind::OptionalText => match args.next_if(|a| a.as_ref().is_ok_and(|a| !is_flag(a))) {
                     Some(value) => value?,
-                    None => spelled.flag.allowed.first().copied().unwrap_or_default().as_bytes().to_vec(),
+                    None => spelled.flag.omitted.as_bytes().to_vec(),
                 },
                 None => args.next().ok_or_else(|| ParseError::MissingValue(spelled.name.to_vec()))??,
             };
@@ -321,14 +326,84 @@ fn read_number(text: &[u8]) -> Result<i32, ParseError> {
         [b'0', _, ..] => (8, rest),
         _ => (10, rest),
     };
-    if digits.is_empty() {
-        return Err(wrong());
-    }
-    let mut magnitude = 0i128;
-    for &d in digits {
-        let digit = char::from(d).to_digit(radix).ok_or_else(wrong)?;
-        magnitude = magnitude.saturating_mul(i128::from(radix)).saturating_add(i128::from(digit));
-    }
+    let count = digits.iter().take_while(|d| char::from(**d).is_digit(radix)).count();
+    let magnitude = digits.iter().take(count).fold(0i64, |n, d| {
+        let digit = char::from(*d).to_digit(radix).unwrap_or(0);
+        n.saturating_mul(i64::from(radix)).saturating_add(i64::from(digit))
+    });
     let signed = if negative { -magnitude } else { magnitude };
-    i32::try_from(signed).map_err(|_| ParseError::OutOfRange(text.to_vec()))
+    // A number that is too large is said before what stands behind it.
+    let number = i32::try_from(signed).map_err(|_| ParseError::OutOfRange(text.to_vec()))?;
+    match count {
+        n if n > 0 && n == digits.len() => Ok(number),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn low(line: &str) -> Result<LowArgs, ParseError> {
+        let args: Vec<Vec<u8>> = line.split(' ').map(|a| a.as_bytes().to_vec()).collect();
+        parse(&args, Identity::Nvlink, &mut Vec::new())
+    }
+
+    #[test]
+    fn values_come_attached_glued_or_next() {
+        let low = low("-lfoo=bar -l -v --library=c -m64 -o=x a.o - -arch sm_90 -ghls").unwrap();
+        assert_eq!(low.list(Id::Library), [b"foo=bar".to_vec(), b"-v".to_vec(), b"c".to_vec()]);
+        assert_eq!(low.number(Id::Machine), Some(64));
+        assert_eq!(low.text(Id::Output), Some(&b"x"[..]));
+        assert_eq!(low.inputs, [b"a.o".to_vec(), b"-".to_vec()]);
+        assert_eq!(low.text(Id::HostScript), Some(&b"lcs-abs"[..]));
+        assert!(!low.has(Id::Verbose));
+    }
+
+    #[test]
+    fn mistakes_have_nvlinks_words() {
+        for (line, words) in [
+            ("--foo=bar", "Unknown option '-foo'"),
+            ("-verbose", "Unknown option 'verbose'"),
+            ("-=x", "Unknown option ''"),
+            ("-o", "argument expected after '-o'"),
+            ("--verbose=", "no argument expected after '--verbose'"),
+            ("-m=64x", "'64x': expected a number"),
+            ("-m=", "Value '' is not defined for option 'machine'"),
+            ("-m=2147483648x", "32-bit integer value (2147483648x) out of range"),
+            ("-maxrregcount=08", "'08': expected a number"),
+            ("-maxrregcount=0x", "'0x': expected a number"),
+            ("-arch=sm_91", "Value 'sm_91' is not defined for option 'arch'"),
+            ("-device-stack-protector=TRUE", "'TRUE': expected true or false"),
+            ("-l \"a", "Stray '\"' character"),
+            ("-threads=2", "Unknown option 'threads'"),
+        ] {
+            assert_eq!(low(line).unwrap_err().to_string(), words, "{line}");
+        }
+    }
+
+    #[test]
+    fn another_value_warns_and_wins() {
+        let args = ["-m=0x40", "-m64", "-o", "a", "-o", "b", "-o", "b", "-v", "-v"].map(|a| a.as_bytes().to_vec());
+        let mut redefined = Vec::new();
+        let low = parse(&args, Identity::Nvlink, &mut redefined).unwrap();
+        assert_eq!((low.text(Id::Output), redefined), (Some(&b"b"[..]), vec!["output-file"]));
+    }
+
+    #[test]
+    fn numbers_are_read_as_c_reads_them() {
+        for (text, number) in [
+            ("", 0),
+            ("010", 8),
+            ("0X1f", 31),
+            (" -5", -5),
+            ("+7", 7),
+            ("00", 0),
+            ("-0x10", -16),
+            ("2147483647", i32::MAX),
+        ] {
+            assert_eq!(read_number(text.as_bytes()), Ok(number), "{text:?}");
+        }
+    }
 }

@@ -62,6 +62,7 @@ pub enum Id {
     DontReserveNullPointer,
     DotFile,
     ExtendedSmem,
+    Fdcmpt,
     ForcePartialLto,
     ForceRela,
     ForceWholeLto,
@@ -91,7 +92,7 @@ pub enum Kind {
     Switch,
     /// One text.
     Text,
-    /// One text that may be left out at the end or before another flag; the default stands in.
+    /// One text that may be left out at the end or before another flag; [`Flag::omitted`] stands in.
     OptionalText,
     /// A 32-bit number: decimal, `0x` or leading-zero octal.
     Number,
@@ -140,6 +141,8 @@ pub struct Flag {
     pub about: &'static str,
     /// The only values allowed; empty when any will do. In the order of the help.
     pub allowed: &'static [&'static str],
+    /// Stands in for an optional value that was left out.
+    pub omitted: &'static str,
     /// The default as shown in nvlink's help, quotes included.
     pub default: Option<&'static str>,
     /// A single-letter flag whose value may follow without a space.
@@ -162,6 +165,7 @@ const BASE: Flag = Flag {
     nvlink_help: "",
     about: "",
     allowed: &[],
+    omitted: "",
     default: None,
     glued: false,
     recorded: Recorded::Never,

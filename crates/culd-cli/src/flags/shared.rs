@@ -81,7 +81,8 @@ pub(super) const PUBLIC: &[Flag] = &[
         id: Id::FastCompile,
         long: "Ofast-compile",
         short: Some("Ofc"),
-        kind: Kind::Text,
+        kind: Kind::OptionalText,
+        omitted: "0",
         argument: "<0|min|mid|max>",
         nvlink_help: "Specify fast-compile level for device code, which controls the tradeoff between compilation speed and runtime performance by disabling certain optimizations at varying levels. \nLevels: \n        'max': Focus only on the fastest compilation speed, disabling many optimizations.\n        'mid': Balance compile time and runtime, disabling expensive optimizations.\n        'min': More minimal impact on both compile time and runtime, minimizing some expensive optimizations.\n        '0': Disables fast-compile. \nThe option is disabled by default.",
         about: "Trade run time for compile time in link-time optimization: 0 (off), min, mid or max.",
@@ -159,7 +160,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "disable-infos",
         short: Some("disable-infos"),
         nvlink_help: "Disable all info messages.",
-        about: "Drop the warnings that the link can live with.",
+        about: "Print only warnings and errors; under the name nvlink it drops warnings instead.",
         recorded: Recorded::At(14),
         ..BASE
     },
@@ -168,7 +169,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "disable-warnings",
         short: Some("w"),
         nvlink_help: "Inhibit all warning messages.",
-        about: "Accepted and recorded, changes nothing; see --disable-infos.",
+        about: "Print no warnings; under the name nvlink it changes nothing.",
         recorded: Recorded::At(12),
         ..BASE
     },
@@ -221,6 +222,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "gen-host-linker-script",
         short: Some("ghls"),
         kind: Kind::OptionalText,
+        omitted: "lcs-abs",
         argument: "<host linker script type>",
         nvlink_help: "Specify the type of host linker script to be generated.",
         about: "Write a host linker script instead of linking: lcs-aug (only the device sections) or lcs-abs (the default script with them added).",
@@ -576,6 +578,14 @@ pub(super) const HIDDEN: &[Flag] = &[
         kind: Kind::Boolean,
         argument: "<true|false>",
         about: "Allow as much static shared memory as the hardware has.",
+        hidden: true,
+        ..BASE
+    },
+    Flag {
+        id: Id::Fdcmpt,
+        long: "fdcmpt",
+        short: Some("fdcmpt"),
+        about: "Only together with --uumn; changes nothing.",
         hidden: true,
         ..BASE
     },
