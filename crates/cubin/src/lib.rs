@@ -7,6 +7,7 @@
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
 //! * [`fatbin`]: the container of device code for several architectures.
+//! * [`write`]: the emitter; [`layout`]: how the vendor's tools place things; [`model`]: a whole file as values, and back.
 //! * [`consts`]: the numbers of the format and their names.
 //!
 //! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
@@ -20,6 +21,8 @@ pub mod consts;
 pub mod elf32;
 pub mod fatbin;
 pub mod kind;
+pub mod layout;
+pub mod model;
 pub mod names;
 pub mod notes;
 pub mod nvinfo;
@@ -30,4 +33,5 @@ pub mod tables;
 pub mod unified;
 pub mod write;
 
+pub use model::roundtrip;
 pub use read::{Cubin, ReadError, Section, Symbol};

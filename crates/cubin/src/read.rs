@@ -101,6 +101,12 @@ pub fn is_nobits(sh_type: u32) -> bool {
     matches!(sh_type, SHT_NULL | SHT_NOBITS | SHT_CUDA_GLOBAL | SHT_CUDA_LOCAL | SHT_CUDA_SHARED)
 }
 
+/// True for sections without bytes in the file. Reserved shared memory has bytes in the Mercury view only.
+pub fn is_nobits_section(header: &Shdr) -> bool {
+    let sh_type = header.sh_type.get();
+    is_nobits(sh_type) || sh_type == SHT_CUDA_SHARED_RESERVED && header.sh_flags.get() & SHF_CUDA_MERCURY == 0
+}
+
 /// A section: header, name and bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Section<'d> {
@@ -236,11 +242,7 @@ impl<'d> Cubin<'d> {
     }
 
     fn find_tables(&mut self) -> Result<(), ReadError> {
-        let mut names = u32::from(self.header.e_shstrndx.get());
-        if names == u32::from(SHN_XINDEX) {
-            names = self.sections.first().map_or(0, |s| s.sh_link.get());
-        }
-        self.section_names = self.bytes_of("e_shstrndx", names)?;
+        self.section_names = self.bytes_of("e_shstrndx", self.section_names_section())?;
         let Some(symtab) = self.sections.iter().position(|s| s.sh_type.get() == SHT_SYMTAB) else {
             return Ok(());
         };
@@ -297,6 +299,13 @@ impl<'d> Cubin<'d> {
     /// The section name table.
     pub fn section_names(&self) -> &'d [u8] {
         self.section_names
+    }
+    /// Index of the section name table.
+    pub fn section_names_section(&self) -> u32 {
+        match self.header.e_shstrndx.get() {
+            SHN_XINDEX => self.sections.first().map_or(0, |s| s.sh_link.get()),
+            index => index.into(),
+        }
     }
     /// Index of the symbol table's section.
     pub fn symtab_section(&self) -> Option<u32> {
@@ -447,7 +456,7 @@ fn slice(data: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
 
 /// Bytes of a section; `None` when they lie outside the file.
 fn section_bytes<'d>(data: &'d [u8], header: &Shdr) -> Option<&'d [u8]> {
-    if is_nobits(header.sh_type.get()) {
+    if is_nobits_section(header) {
         return Some(&[]);
     }
     slice(data, header.sh_offset.get(), header.sh_size.get())

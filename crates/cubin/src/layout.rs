@@ -1,0 +1,222 @@
+//! How the vendor's tools lay out a file beyond what its section headers say.
+//!
+//! 1. Two writers exist ([`Style`]). Files from sm_100 on come from the finalizer, compiled files for sm_90 too; all others from the linker's writer.
+//! 2. The finalizer reserves room in the string tables before it knows what it needs ([`names_reserve`], [`strings_reserve`]).
+//! 3. A Mercury section whose contents the finalizer does not rewrite owns no bytes: it repeats the offset of its twin in the SASS view
+//!    ([`shares_twin`]).
+//!
+//! All rules were observed on files of the tools; none reads an offset.
+
+use crate::consts::*;
+use crate::kind::{SectionKind, classify, is_mercury_name, without_mercury};
+use crate::names::file_flags;
+use crate::notes::{TYPE_TKINFO, ToolInfo, notes};
+use crate::raw::Ehdr;
+use crate::read::Cubin;
+use crate::write::Style;
+use std::borrow::Cow;
+
+/// The writer that made a file.
+pub fn style_of(cubin: &Cubin<'_>) -> Style {
+    style_for(cubin.header(), first_tool(cubin).unwrap_or_default())
+}
+
+/// The writer that `tool` uses for a file with this header.
+pub fn style_for(header: &Ehdr, tool: &[u8]) -> Style {
+    let [_, _, _, _, _, _, _, abi, ..] = header.ident;
+    let sm = file_flags(header).sm;
+    let finalizer = sm >= 100 || sm >= 90 && tool == b"ptxas";
+    if abi == ELFOSABI_CUDA && finalizer {
+        Style::Finalizer
+    } else {
+        Style::Linker
+    }
+}
+
+/// Name of the tool that wrote a file: the first entry of its tool note.
+pub fn first_tool<'d>(cubin: &Cubin<'d>) -> Option<&'d [u8]> {
+    let section = cubin.section_by_name(b".note.nv.tkinfo")?;
+    let note = notes(section.data).next()?.ok()?;
+    if note.kind != TYPE_TKINFO {
+        return None;
+    }
+    ToolInfo::read(note.description).ok().map(|t| t.tool)
+}
+
+/// Bytes that the finalizer keeps free behind the section names.
+///
+/// With a Mercury view: room for two tables of extended section indices, whether they exist or not. Without one (compiled files for sm_90): room
+/// for one such table and for the names of the Mercury sections that were left out again.
+pub fn names_reserve<'a>(names: impl Iterator<Item = &'a [u8]> + Clone) -> u64 {
+    const INDICES: usize = b".symtab_shndx\0".len();
+    const MERCURY_INDICES: usize = b".nv.merc.symtab_shndx\0".len();
+    const MORE_THAN_TEXT: usize = b".nv.capmerc\0".len();
+    if names.clone().any(is_mercury_name) {
+        return (INDICES + MERCURY_INDICES) as u64;
+    }
+    let capsules = names.filter(|n| n.starts_with(b".text.")).map(|n| n.len() + MORE_THAN_TEXT);
+    (INDICES + capsules.sum::<usize>()) as u64
+}
+
+/// Bytes that the finalizer keeps free behind the symbol names of a file with a Mercury view.
+///
+/// Some sections have another name in the Mercury view. Room is reserved for the Mercury name of each (without a NUL); what is used of it is the SASS
+/// name of those that have a section symbol. `new_names` are the SASS names of section symbols that are called differently in the two symbol tables.
+pub fn strings_reserve<'a>(names: impl Iterator<Item = &'a [u8]>, new_names: impl Iterator<Item = &'a [u8]>) -> u64 {
+    let renamed = names.filter(|n| n.starts_with(b".nv.merc.")).map(without_mercury);
+    let reserved: usize = renamed.filter(|n| sass_name(n).as_ref() != *n).map(<[u8]>::len).sum();
+    let used: usize = new_names.map(|n| n.len() + 1).sum();
+    reserved.saturating_sub(used) as u64
+}
+
+/// Names that differ between the views: Mercury, SASS.
+static RENAMED: [(&[u8], &[u8]); 4] = [
+    (b".nv.constant.user", b".nv.constant3"),
+    (b".nv.constant.pic", b".nv.constant4"),
+    (b".nv.constant.optimizer", b".nv.constant2"),
+    (b".nv.constant.entry_image_header_indices", b".nv.constant0"),
+];
+
+/// Name of a section in the SASS view, from its name in the Mercury view without the Mercury prefix.
+pub fn sass_name(plain: &[u8]) -> Cow<'_, [u8]> {
+    let (rela, bank) = match plain.strip_prefix(b".rela") {
+        Some(rest) => (&b".rela"[..], rest),
+        None => (&b""[..], plain),
+    };
+    for (from, to) in RENAMED {
+        if let Some(rest) = bank.strip_prefix(from)
+            && (rest.is_empty() || rest.first() == Some(&b'.'))
+        {
+            return [rela, to, rest].concat().into();
+        }
+    }
+    plain.into()
+}
+
+/// What decides whether a Mercury section owns its bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct TwinFacts<'a> {
+    /// Name of the Mercury section.
+    pub name: &'a [u8],
+    /// Its type.
+    pub sh_type: u32,
+    /// Its size.
+    pub size: u64,
+    /// Size of its twin in the SASS view.
+    pub twin_size: u64,
+    /// It has relocations that the finalizer resolves (`R_MERCURY_PROG_REL32`).
+    pub finalizer_relocations: bool,
+    /// It has absolute relocations (`R_MERCURY_ABS64`).
+    pub absolute_relocations: bool,
+}
+
+/// Relocation type that only the finalizer resolves: code offsets in debug information and jump tables.
+pub const R_MERCURY_PROG_REL32: u32 = 0x1_0008;
+/// Relocation type of code addresses in line tables.
+pub const R_MERCURY_ABS64: u32 = 0x1_0002;
+
+/// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
+///
+/// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they speak of code, and `.debug_info` when it
+/// refers to a line table. Empty sections with an empty twin follow it.
+pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
+    if facts.size == 0 && facts.twin_size == 0 {
+        return true;
+    }
+    let plain = without_mercury(facts.name);
+    match classify(facts.name, facts.sh_type) {
+        SectionKind::GlobalInit | SectionKind::DebugPtx => true,
+        SectionKind::NamedConstant(_) => matches!(plain, b".nv.constant.user" | b".nv.constant.pic"),
+        SectionKind::Debug => match plain {
+            b".debug_frame" => false,
+            b".debug_info" => !facts.finalizer_relocations,
+            b".debug_line" => !facts.absolute_relocations,
+            _ => true,
+        },
+        SectionKind::DebugLineSass => !facts.absolute_relocations,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_both_views() {
+        for (mercury, sass) in [
+            (&b".nv.constant.user"[..], &b".nv.constant3"[..]),
+            (b".rela.nv.constant.optimizer.k", b".rela.nv.constant2.k"),
+            (b".nv.constant.userx", b".nv.constant.userx"),
+            (b".text.k", b".text.k"),
+        ] {
+            assert_eq!(sass_name(mercury).as_ref(), sass);
+        }
+    }
+
+    #[test]
+    fn room_behind_the_names() {
+        let plain: [&[u8]; 3] = [b".shstrtab", b".text._Z3onePi", b".nv.info._Z3onePi"];
+        assert_eq!(names_reserve(plain.into_iter()), 0x28);
+        let none: [&[u8]; 1] = [b".shstrtab"];
+        assert_eq!(names_reserve(none.into_iter()), 0xe);
+        let mercury: [&[u8]; 2] = [b".text.k", b".nv.merc.symtab"];
+        assert_eq!(names_reserve(mercury.into_iter()), 36);
+        let renamed: [&[u8]; 3] = [b".nv.merc.nv.constant.user", b".nv.merc.rela.nv.constant.user", b".nv.merc.nv.info"];
+        let new: [&[u8]; 1] = [b".nv.constant3"];
+        assert_eq!(strings_reserve(renamed.into_iter(), new.into_iter()), 17 + 22 - 14);
+    }
+
+    #[test]
+    fn who_owns_bytes() {
+        let facts = TwinFacts {
+            name: b".nv.merc.debug_info",
+            sh_type: SHT_PROGBITS,
+            size: 8,
+            twin_size: 8,
+            finalizer_relocations: true,
+            absolute_relocations: true,
+        };
+        assert!(!shares_twin(&facts));
+        assert!(shares_twin(&TwinFacts {
+            finalizer_relocations: false,
+            ..facts
+        }));
+        let line = TwinFacts {
+            name: b".nv.merc.debug_line",
+            ..facts
+        };
+        assert!(!shares_twin(&line));
+        assert!(shares_twin(&TwinFacts {
+            absolute_relocations: false,
+            ..line
+        }));
+        let frame = TwinFacts {
+            name: b".nv.merc.debug_frame",
+            absolute_relocations: false,
+            finalizer_relocations: false,
+            ..facts
+        };
+        assert!(!shares_twin(&frame));
+        assert!(shares_twin(&TwinFacts {
+            size: 0,
+            twin_size: 0,
+            ..frame
+        }));
+        for name in [
+            &b".nv.merc.nv.constant.user"[..],
+            b".nv.merc.debug_abbrev",
+            b".nv.merc.nv_debug_ptx_txt.1",
+        ] {
+            assert!(shares_twin(&TwinFacts { name, ..facts }));
+        }
+        for name in [
+            &b".nv.merc.nv.constant.optimizer.k"[..],
+            b".nv.merc.nv_debug_info_reg_sass",
+            b".nv.merc.nv.info",
+        ] {
+            let sh_type = if name.ends_with(b"info") { SHT_CUDA_MERC_INFO } else { 1 };
+            assert!(!shares_twin(&TwinFacts { name, sh_type, ..facts }));
+        }
+    }
+}
