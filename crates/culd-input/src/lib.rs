@@ -1,2 +1,45 @@
-//! Recognising linker inputs and finding the device objects inside them
-#![forbid(unsafe_code)]
+//! Recognising linker inputs and finding the device objects inside them.
+//!
+//! [`load()`] takes paths, libraries and options and answers which device objects are linked, in which order, under which names, and what
+//! there is to say about the inputs, either exactly as nvlink would or in culd's own stricter way ([`Style`]).
+//!
+//! * [`detect`]: what a file is.
+//! * [`archive`], [`library`]: members and `-l`.
+//! * [`host`], [`fatbin`], [`decompress`]: the containers around device code.
+//! * [`select`], [`check`]: which code fits the target.
+//! * [`ptx`]: compiling PTX with ptxas.
+//! * [`devrt`], [`host_info`], [`register`], [`hls`]: the device runtime library, kernels in use, side files.
+//! * [`files`], [`bytes`]: files mapped, not copied.
+#![deny(unsafe_code)]
+
+pub mod archive;
+pub mod bytes;
+pub mod check;
+pub mod decompress;
+pub mod detect;
+pub mod devrt;
+mod examine;
+pub mod fatbin;
+pub mod files;
+pub mod hls;
+pub mod host;
+pub mod host_info;
+pub mod library;
+mod load;
+mod mapped;
+pub mod message;
+mod options;
+mod plan;
+pub mod ptx;
+pub mod register;
+pub mod select;
+pub mod target;
+
+pub use bytes::Bytes;
+pub use files::{Disk, Files};
+pub use host_info::KernelPatterns;
+pub use load::{Compilation, Loaded, LoadedObject, Origin, Outcome, load};
+pub use message::{Code, Message, Severity};
+pub use options::{LoadOptions, Style};
+pub use register::Register;
+pub use target::{Suffix, Target};

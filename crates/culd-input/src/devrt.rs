@@ -1,0 +1,124 @@
+//! The device runtime library: linked only when something calls into it.
+//!
+//! An input whose path contains `cudadevrt` is the device runtime, unless `--keep-system-libraries` is given.
+//!
+//! 1. Such an archive in front of the first device object is not even opened.
+//! 2. Otherwise each of its objects is linked when, at that point, some function is called that no object so far defines:
+//!    undefined global function symbols, less the names that the driver provides. Undefined variables do not count, nor do weak symbols.
+//! 3. nvlink: once one was left out, a later object is fatal. culd: it is asked again after the last object.
+
+use cubin::Cubin;
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+
+const STT_FUNC: u8 = 2;
+const STB_GLOBAL: u8 = 1;
+const STB_LOCAL: u8 = 0;
+
+/// Functions that need no definition: the driver has them.
+const PROVIDED: [&str; 33] = [
+    "__assertfail",
+    "__profile",
+    "cnpCtxSynchronize",
+    "cnpDeviceGetAttribute",
+    "cnpDeviceGetName",
+    "cnpEventCreate",
+    "cnpEventDestroy",
+    "cnpEventRecord",
+    "cnpFuncGetAttribute",
+    "cnpGetCacheConfig",
+    "cnpGetDevice",
+    "cnpGetDeviceCount",
+    "cnpGetLastError",
+    "cnpGetLimit",
+    "cnpGetParameterBuffer",
+    "cnpGetParameterBufferV2",
+    "cnpGetSharedMemConfig",
+    "cnpLaunchDevice",
+    "cnpLaunchDeviceV2",
+    "cnpSetLastError",
+    "cnpStreamCreate",
+    "cnpStreamDestroy",
+    "cnpStreamWaitEvent",
+    "cudaGraphKernelNodeSetEnabled",
+    "cudaGraphKernelNodeSetGridDim",
+    "cudaGraphKernelNodeSetParam",
+    "cudaGraphKernelNodeUpdatesApply",
+    "cudaGraphLaunch",
+    "cudaGraphSetConditional",
+    "free",
+    "malloc",
+    "vfprintf",
+    "vprintf",
+];
+/// Prefix of further such functions.
+const PROVIDED_PREFIX: &[u8] = b"__cuda_syscall";
+
+/// True when a path means the device runtime library.
+pub fn is_device_runtime(path: &str) -> bool {
+    path.contains("cudadevrt")
+}
+
+fn is_provided(name: &[u8]) -> bool {
+    name.starts_with(PROVIDED_PREFIX) || PROVIDED.binary_search_by(|p| p.as_bytes().cmp(name)).is_ok()
+}
+
+/// Functions called and defined by the objects linked so far.
+#[derive(Debug, Default)]
+pub struct Functions<'d> {
+    undefined: HashSet<&'d [u8], FixedState>,
+    defined: HashSet<&'d [u8], FixedState>,
+}
+
+impl<'d> Functions<'d> {
+    /// Takes note of an object. One that cannot be read has nothing to say here; the linker will refuse it.
+    pub fn add(&mut self, object: &'d [u8]) {
+        let Ok(cubin) = Cubin::parse(object) else {
+            return;
+        };
+        let strings = cubin.strings();
+        for symbol in cubin.symbol_entries() {
+            if symbol.kind() != STT_FUNC || symbol.bind() == STB_LOCAL {
+                continue;
+            }
+            let is_undefined = symbol.st_shndx.get() == 0;
+            if is_undefined && symbol.bind() != STB_GLOBAL {
+                continue;
+            }
+            let Some(name) = cubin::read::string_at(strings, symbol.st_name.get()) else {
+                continue;
+            };
+            if is_undefined {
+                if !is_provided(name) && !self.defined.contains(name) {
+                    self.undefined.insert(name);
+                }
+            } else {
+                self.defined.insert(name);
+                self.undefined.remove(name);
+            }
+        }
+    }
+
+    /// True when some function is called that nothing defines.
+    pub fn is_pending(&self) -> bool {
+        !self.undefined.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(PROVIDED.is_sorted());
+        assert!(is_provided(b"vprintf") && is_provided(b"__cuda_syscall_x") && is_provided(b"cnpGetLimit"));
+        assert!(!is_provided(b"printf") && !is_provided(b"__cuda_syscal") && !is_provided(b"cnpMalloc"));
+    }
+
+    #[test]
+    fn any_path_with_the_name_counts() {
+        assert!(is_device_runtime("/x/libcudadevrt.a") && is_device_runtime("cudadevrt/c.o"));
+        assert!(!is_device_runtime("libcudart_static.a"));
+    }
+}

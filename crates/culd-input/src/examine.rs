@@ -1,0 +1,401 @@
+//! What one unit contributes: its device code, its messages, its host information. A pure function of the unit, so units are
+//! examined in parallel.
+//!
+//! 1. A device object is checked and taken as it is.
+//! 2. A fatbin is read, an entry chosen, decompressed and checked; PTX becomes a job for later.
+//! 3. A host object is searched for its fatbins: nvlink takes the first, culd all of them.
+//!
+//! Steps are kept in order, because in nvlink's manner the first fatal message ends everything.
+
+use crate::bytes::Bytes;
+use crate::check::{self, Verdict};
+use crate::fatbin::{Entry, Fatbin, FatbinError, Kind};
+use crate::host::HostObject;
+use crate::message::{Code, Message, Severity};
+use crate::options::LoadOptions;
+use crate::plan::{Unit, UnitKind};
+use crate::register::ModuleIds;
+use crate::select::{self, Choice};
+use std::borrow::Cow;
+
+/// One thing that happens when a unit is taken in.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Say(Message),
+    Object(Piece),
+    /// PTX text to compile; its place in the order stays.
+    Ptx(Piece, Vec<u8>),
+}
+
+impl Step {
+    /// The message, when it is one.
+    pub(crate) fn into_message(self) -> Option<Message> {
+        match self {
+            Step::Say(message) => Some(message),
+            _ => None,
+        }
+    }
+}
+
+/// A piece of device code.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) name: String,
+    pub(crate) bytes: Bytes,
+}
+
+/// What a unit says about the kernels that host code uses.
+#[derive(Debug, Default)]
+pub(crate) enum HostPart {
+    /// Nothing, and that does not matter.
+    #[default]
+    Silent,
+    /// Nothing, so all kernels have to stay.
+    Unknown,
+    /// The lists of external and internal kernels.
+    Lists(Bytes, Bytes),
+}
+
+/// Everything a unit contributes.
+#[derive(Debug, Default)]
+pub(crate) struct Finding {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) host: HostPart,
+    /// Ids of the host object; registered even without code for the target.
+    pub(crate) ids: Option<ModuleIds>,
+}
+
+impl Finding {
+    fn say(&mut self, severity: Severity, code: Code) {
+        self.steps.push(Step::Say(Message { severity, code }));
+    }
+
+    fn unusable(&mut self, file: &str, reason: impl Into<String>) {
+        let file = file.to_owned();
+        let reason = reason.into();
+        self.say(Severity::Error, Code::Unusable { file, reason });
+    }
+
+    /// True when a message ends the load here.
+    pub(crate) fn is_fatal(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|s| matches!(s, Step::Say(m) if m.severity == Severity::Fatal))
+    }
+}
+
+/// Examines one unit.
+pub(crate) fn examine(unit: &Unit, options: &LoadOptions) -> Finding {
+    let mut examiner = Examiner {
+        unit,
+        options,
+        finding: Finding::default(),
+    };
+    match &unit.kind {
+        UnitKind::Problem(messages) => {
+            let messages = messages.iter().cloned();
+            examiner.finding.steps.extend(messages.map(Step::Say));
+        }
+        UnitKind::Device => examiner.device(),
+        UnitKind::Fatbin => examiner.fatbin(),
+        UnitKind::Ptx => examiner.ptx(),
+        UnitKind::Host => examiner.host(),
+        UnitKind::Passed => examiner.passed(),
+    }
+    examiner.finding
+}
+
+struct Examiner<'u> {
+    unit: &'u Unit,
+    options: &'u LoadOptions,
+    finding: Finding,
+}
+
+impl Examiner<'_> {
+    /// Device code without host code: nobody says which kernels are used.
+    fn no_host_info(&mut self) {
+        if !self.unit.is_device_runtime {
+            self.finding.host = HostPart::Unknown;
+        }
+    }
+
+    /// nvlink quirk: what is named `.ptx` is checked but not linked below sm_90.
+    fn is_dropped(&self) -> bool {
+        self.options.is_nvlink() && self.unit.ptx_name && self.options.target.number < 90
+    }
+
+    fn device(&mut self) {
+        let verdict = check::check(&self.unit.bytes, &self.unit.name, self.options.target, check::Source::File);
+        let is_nvlink = self.options.is_nvlink();
+        if is_nvlink && self.unit.ptx_name && !matches!(verdict, Verdict::Accept(_) | Verdict::Linked) {
+            return self.nothing_usable(&[]);
+        }
+        match verdict {
+            Verdict::Linked if is_nvlink => return,
+            Verdict::Linked => self
+                .finding
+                .unusable(&self.unit.name, "already linked; give the objects it was made from"),
+            Verdict::Damaged(_) if is_nvlink => {}
+            Verdict::Damaged(reason) => self.finding.unusable(&self.unit.name, reason),
+            Verdict::Refuse(warnings, code) => self.refuse(warnings, code),
+            Verdict::Accept(warnings) => {
+                self.accept(&self.unit.name, warnings, self.unit.bytes.clone());
+                if self.is_dropped() {
+                    return;
+                }
+            }
+        }
+        self.no_host_info();
+    }
+
+    fn accept(&mut self, name: &str, warnings: Vec<Code>, bytes: Bytes) {
+        warnings.into_iter().for_each(|code| self.finding.say(Severity::Warning, code));
+        if !self.is_dropped() {
+            let name = name.to_owned();
+            self.finding.steps.push(Step::Object(Piece { name, bytes }));
+        }
+    }
+
+    fn refuse(&mut self, warnings: Vec<Code>, code: Code) {
+        warnings.into_iter().for_each(|code| self.finding.say(Severity::Warning, code));
+        self.finding.say(self.fatal(), code);
+    }
+
+    /// culd goes on to the next input after a refusal, to name all problems at once.
+    fn fatal(&self) -> Severity {
+        if self.options.is_nvlink() {
+            Severity::Fatal
+        } else {
+            Severity::Error
+        }
+    }
+
+    fn ptx(&mut self) {
+        let piece = Piece {
+            name: self.unit.name.clone(),
+            bytes: self.unit.bytes.clone(),
+        };
+        self.finding.steps.push(Step::Ptx(piece, Vec::new()));
+        if !self.is_dropped() {
+            self.no_host_info();
+        }
+    }
+
+    fn fatbin(&mut self) {
+        let bytes = self.unit.bytes.clone();
+        self.no_host_info();
+        match Fatbin::parse(&bytes) {
+            Ok(fatbin) => {
+                let is_linked = self.container(&self.unit.name, &fatbin);
+                if self.options.is_nvlink() && (is_linked || self.is_dropped()) {
+                    self.finding.host = HostPart::Silent;
+                }
+            }
+            Err(error) => self.bad_container(&self.unit.name, &error),
+        }
+    }
+
+    fn bad_container(&mut self, name: &str, error: &FatbinError) {
+        if !self.options.is_nvlink() {
+            return self.finding.unusable(name, error.to_string());
+        }
+        self.finding.say(Severity::Error, Code::BinaryFormat);
+        self.finding.say(Severity::Fatal, Code::FatbinaryError);
+    }
+
+    /// Takes the entry for the target; true when it turned out to be a linked file.
+    fn container(&mut self, name: &str, fatbin: &Fatbin<'_>) -> bool {
+        if let Some(damage) = &fatbin.damage {
+            if !self.options.is_nvlink() {
+                self.finding.unusable(name, damage.to_string());
+                return false;
+            }
+            if fatbin.entries.is_empty() {
+                self.uncompress_failed();
+                return false;
+            }
+        }
+        match select::choose(&fatbin.entries, self.options.target) {
+            Choice::Entry(index) => match fatbin.entries.get(index) {
+                Some(entry) => self.entry(name, entry),
+                None => false,
+            },
+            Choice::OnlyLtoIr => {
+                self.only_lto(name);
+                false
+            }
+            Choice::Nothing => {
+                self.nothing_usable(&fatbin.entries);
+                false
+            }
+        }
+    }
+
+    fn only_lto(&mut self, name: &str) {
+        if self.options.is_nvlink() {
+            self.finding.say(Severity::Fatal, Code::LtoObjects);
+        } else {
+            let reason = "for this target it has only LTO IR, which needs link-time optimisation";
+            self.finding.unusable(name, reason);
+        }
+    }
+
+    fn nothing_usable(&mut self, entries: &[Entry<'_>]) {
+        let file = self.unit.name.clone();
+        let target = self.options.target;
+        if !self.options.is_nvlink() {
+            let have = entries.iter().map(describe).collect();
+            self.finding.say(Severity::Warning, Code::NoCodeFor { file, target, have });
+        } else if !self.unit.is_member() {
+            // nvlink quirk: members of archives are passed over without a word.
+            self.finding.say(Severity::Warning, Code::ArchNotFound { file, target });
+        }
+    }
+
+    fn uncompress_failed(&mut self) {
+        self.finding.say(Severity::Error, Code::UncompressFailed);
+        self.finding.say(Severity::Error, Code::UncompressFailed);
+        self.finding.say(Severity::Fatal, Code::FatbinaryError);
+    }
+
+    /// Unpacks and checks the chosen entry; true when it is a linked file.
+    fn entry(&mut self, name: &str, entry: &Entry<'_>) -> bool {
+        let is_nvlink = self.options.is_nvlink();
+        let content = match entry.content() {
+            Ok(content) => content,
+            Err(_) if is_nvlink => {
+                self.uncompress_failed();
+                return false;
+            }
+            Err(error) => {
+                self.finding.unusable(name, error.to_string());
+                return false;
+            }
+        };
+        let bytes = match content {
+            Cow::Borrowed(part) => self.unit.bytes.part(part),
+            Cow::Owned(bytes) => bytes.into(),
+        };
+        if entry.kind == Kind::Ptx {
+            let name = name.to_owned();
+            let piece = Piece { name, bytes };
+            self.finding.steps.push(Step::Ptx(piece, entry.options.to_vec()));
+            return false;
+        }
+        match check::check(&bytes, name, self.options.target, check::Source::Fatbin) {
+            Verdict::Accept(warnings) => self.accept(name, warnings, bytes),
+            Verdict::Refuse(warnings, code) => self.refuse(warnings, code),
+            Verdict::Linked if is_nvlink => return true,
+            Verdict::Linked => self.finding.unusable(name, "its device code is already linked"),
+            Verdict::Damaged(_) if is_nvlink => self.finding.say(Severity::Fatal, Code::FatbinaryError),
+            Verdict::Damaged(reason) => self.finding.unusable(name, reason),
+        }
+        false
+    }
+
+    /// An ELF file that is looked at and not linked.
+    fn passed(&mut self) {
+        use crate::detect::Content;
+        if let Content::HostElf { e_type: 1 } | Content::DeviceElf { e_type: 1 } = Content::of(&self.unit.bytes) {
+            self.finding.host = HostPart::Unknown;
+        }
+    }
+
+    fn host(&mut self) {
+        let unit = self.unit;
+        let is_nvlink = self.options.is_nvlink();
+        let host = match HostObject::parse(&unit.bytes) {
+            Ok(host) => host,
+            Err(_) if is_nvlink && unit.is_member() => {
+                self.finding.host = HostPart::Unknown;
+                return;
+            }
+            Err(_) if is_nvlink => return self.fatbin_missing(),
+            Err(error) => return self.finding.unusable(&unit.name, error.to_string()),
+        };
+        self.finding.host = match host.external_kernels {
+            None => HostPart::Unknown,
+            Some(external) => HostPart::Lists(
+                unit.bytes.part(external),
+                unit.bytes.part(host.internal_kernels.unwrap_or_default()),
+            ),
+        };
+        if !host.has_segment {
+            return;
+        }
+        let Some(fatbins) = host.fatbins else {
+            if host.has_whole_program {
+                return;
+            }
+            if is_nvlink {
+                return self.fatbin_missing();
+            }
+            return self.finding.unusable(&unit.name, "it announces a fatbin but has none");
+        };
+        self.finding.ids = host.module_id.map(ModuleIds::of_section);
+        if is_nvlink {
+            self.first_fatbin(fatbins)
+        } else {
+            self.all_fatbins(fatbins)
+        }
+    }
+
+    fn fatbin_missing(&mut self) {
+        let file = self.unit.name.clone();
+        self.finding.say(Severity::Fatal, Code::FatbinMissing { file });
+        self.finding.say(Severity::Fatal, Code::InternalError);
+    }
+
+    fn first_fatbin(&mut self, section: &[u8]) {
+        match Fatbin::parse(section) {
+            Ok(fatbin) => {
+                self.container(&self.unit.name, &fatbin);
+            }
+            Err(FatbinError::NotFatbin | FatbinError::TooShort { .. }) => self.fatbin_missing(),
+            Err(error) => self.bad_container(&self.unit.name, &error),
+        }
+    }
+
+    /// The linker joins the sections of several objects, each fatbin aligned to 8 with zeros between.
+    fn all_fatbins(&mut self, section: &[u8]) {
+        let mut rest = section;
+        let mut fatbins = Vec::new();
+        while let Some(start) = rest.iter().position(|&b| b != 0) {
+            rest = rest.get(start..).unwrap_or_default();
+            match Fatbin::parse(rest) {
+                Ok(fatbin) => {
+                    rest = rest.get(fatbin.size.max(1)..).unwrap_or_default();
+                    fatbins.push(fatbin);
+                }
+                Err(error) => {
+                    self.finding.unusable(&self.unit.name, error.to_string());
+                    break;
+                }
+            }
+        }
+        let count = fatbins.len();
+        if count > 1 {
+            let file = self.unit.name.clone();
+            self.finding.say(Severity::Info, Code::SeveralFatbins { file, count });
+        }
+        for (i, fatbin) in fatbins.iter().enumerate() {
+            let name = match i {
+                0 => self.unit.name.clone(),
+                _ => format!("{}#{}", self.unit.name, i + 1),
+            };
+            self.container(&name, fatbin);
+        }
+    }
+}
+
+/// An entry in words: `sm_90`, `compute_90 (PTX)`.
+fn describe(entry: &Entry<'_>) -> String {
+    let sm = entry.arch.to_string();
+    let bare = sm.trim_start_matches("sm_");
+    match entry.kind {
+        Kind::Elf => sm,
+        Kind::Ptx => format!("compute_{bare} (PTX)"),
+        Kind::LtoIr => format!("lto_{bare} (LTO IR)"),
+        Kind::Other(kind) => format!("{sm} (unknown kind {kind})"),
+    }
+}

@@ -1,0 +1,116 @@
+//! Access to files, behind a small trait so that tests and embedders can bring their own.
+//!
+//! 1. A regular file above [`MAP_FROM`] bytes is mapped, a smaller one is read: one system call beats two and a page fault.
+//! 2. Anything else that can be read (a pipe, a device) is read up to [`READ_LIMIT`] bytes.
+//! 3. Directories and everything that fails are errors of the caller's file, never a panic.
+
+use crate::bytes::Bytes;
+use crate::mapped::Mapped;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Files of at least this size are mapped.
+const MAP_FROM: u64 = 16 * 1024;
+/// Most bytes taken from something without a size.
+const READ_LIMIT: u64 = 1 << 30;
+
+/// What makes two paths the same file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum FileId {
+    /// Device and inode.
+    Inode(u64, u64),
+    /// Resolved path, where there are no inodes.
+    Path(PathBuf),
+}
+
+/// An opened file.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// Contents.
+    pub bytes: Bytes,
+    /// Identity.
+    pub id: FileId,
+}
+
+/// Where inputs come from.
+pub trait Files: Sync {
+    /// Opens a file for reading; directories are errors.
+    fn open(&self, path: &Path) -> io::Result<Opened>;
+    /// True when the path leads to something.
+    fn exists(&self, path: &Path) -> bool;
+    /// True for directories.
+    fn is_dir(&self, path: &Path) -> bool;
+    /// The current directory, without symbolic links.
+    fn current_dir(&self) -> io::Result<PathBuf>;
+}
+
+/// The file system.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        let mut file = File::open(path)?;
+        let meta = file.metadata()?;
+        if meta.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        let id = identity(path, &meta)?;
+        if meta.is_file() && meta.len() >= MAP_FROM {
+            let bytes = Bytes::from_mapped(Mapped::new(&file)?);
+            return Ok(Opened { bytes, id });
+        }
+        let mut bytes = Vec::with_capacity(meta.len().min(MAP_FROM) as usize + 1);
+        file.by_ref().take(READ_LIMIT + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > READ_LIMIT {
+            return Err(io::Error::other("more than 1 GiB without an end"));
+        }
+        Ok(Opened { bytes: bytes.into(), id })
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        path.exists()
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn current_dir(&self) -> io::Result<PathBuf> {
+        std::env::current_dir()
+    }
+}
+
+#[cfg(unix)]
+fn identity(_path: &Path, meta: &Metadata) -> io::Result<FileId> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(FileId::Inode(meta.dev(), meta.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(path: &Path, _meta: &Metadata) -> io::Result<FileId> {
+    path.canonicalize().map(FileId::Path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_files_are_read_and_large_ones_mapped() {
+        let dir = tempfile::tempdir().unwrap();
+        let small = dir.path().join("small");
+        let large = dir.path().join("large");
+        std::fs::write(&small, b"x").unwrap();
+        std::fs::write(&large, vec![7; MAP_FROM as usize]).unwrap();
+        assert!(!Disk.open(&small).unwrap().bytes.is_mapped());
+        let opened = Disk.open(&large).unwrap();
+        assert!(opened.bytes.is_mapped());
+        std::fs::remove_file(&large).unwrap();
+        assert_eq!(opened.bytes.len() as u64, MAP_FROM, "a removed file stays readable");
+        assert!(Disk.open(&large).is_err());
+        assert!(Disk.open(dir.path()).is_err());
+    }
+}

@@ -1,0 +1,458 @@
+//! The whole way from a command line to the device objects of a link.
+//!
+//! 1. Plan: search libraries, open files, take archives apart ([`crate::plan`]).
+//! 2. Examine every unit, in parallel when there is much to do ([`crate::examine`]).
+//! 3. Compile the PTX in front of the first fatal message, in parallel.
+//! 4. Fold, in order: messages, objects, host information; archives that were seen before are passed over; the first fatal message
+//!    ends it. From here on everything is decided by order alone, never by which thread was first.
+//! 5. Settle: decide about the device runtime library and write down the ids to register.
+
+use crate::bytes::Bytes;
+use crate::devrt::Functions;
+use crate::examine::{self, Finding, HostPart, Piece, Step};
+use crate::files::{FileId, Files};
+use crate::host_info::{HostInfo, KernelPatterns};
+use crate::message::{Code, Message, Severity};
+use crate::options::LoadOptions;
+use crate::plan::{Plan, Reader, Source, Unit};
+use crate::ptx::{self, Compiled};
+use crate::register::{ModuleIds, Register};
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Below this many bytes of inputs there is nothing to gain from threads.
+const PARALLEL_BYTES: usize = 512 * 1024;
+/// And below this many units.
+const PARALLEL_UNITS: usize = 8;
+
+/// One device object to link.
+#[derive(Debug, Clone)]
+pub struct LoadedObject {
+    /// Name in messages: the path as given, or `archive:member`.
+    pub name: String,
+    /// The object.
+    pub bytes: Bytes,
+    /// Where the bytes came from.
+    pub origin: Origin,
+}
+
+/// Where a device object came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Taken as it was found: a file, or an entry of a fatbin.
+    Binary,
+    /// Compiled from PTX.
+    Ptx,
+}
+
+/// A PTX compilation that took place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compilation {
+    /// Name of the input.
+    pub name: String,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// What a link is made of.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// Device objects in link order.
+    pub objects: Vec<LoadedObject>,
+    /// Kernels to keep; `None` keeps all.
+    pub kernels: Option<KernelPatterns>,
+    /// Ids for `--register-link-binaries`.
+    pub register: Register,
+    /// A fatal message that comes up after the first `n` objects were merged without error. When it is there, exactly those objects
+    /// are in `objects`: link them for their errors, and when there are none, say this.
+    pub late: Option<(usize, Message)>,
+    /// PTX compilations in order.
+    pub compilations: Vec<Compilation>,
+}
+
+/// What loading came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Messages in order.
+    pub messages: Vec<Message>,
+    /// The inputs; `None` when a message was an error or fatal.
+    pub loaded: Option<Loaded>,
+}
+
+impl Outcome {
+    /// True when a fatal message ended the load (nvlink's exit code 1 instead of 255).
+    pub fn is_fatal(&self) -> bool {
+        self.messages.iter().any(|m| m.severity == Severity::Fatal)
+    }
+}
+
+/// Loads the inputs of a link.
+pub fn load(inputs: &[PathBuf], options: &LoadOptions, files: &dyn Files) -> Outcome {
+    let plan = Plan::new(inputs, options, files);
+    let findings = examine_all(&plan.units, options);
+    let compiled = compile_all(&findings, options);
+    let mut fold = Fold::new(options, compiled);
+    let ended = fold.run(plan, findings).is_err();
+    let has_errors = fold.has_errors;
+    let mut outcome = Outcome {
+        messages: std::mem::take(&mut fold.messages),
+        loaded: None,
+    };
+    if !ended && !has_errors {
+        let current_dir = files.current_dir().unwrap_or_default();
+        outcome.loaded = Some(settle(fold, options, &current_dir));
+    }
+    outcome
+}
+
+fn examine_all(units: &[Unit], options: &LoadOptions) -> Vec<Finding> {
+    let bytes: usize = units.iter().map(|u| u.bytes.len()).sum();
+    let parallel = options.threads != 1 && units.len() >= PARALLEL_UNITS && bytes >= PARALLEL_BYTES;
+    if parallel {
+        units.par_iter().map(|unit| examine::examine(unit, options)).collect()
+    } else {
+        units.iter().map(|unit| examine::examine(unit, options)).collect()
+    }
+}
+
+/// A place in the findings: unit and step.
+type Place = (usize, usize);
+/// Results of ptxas, by place; an error in words when it could not be run.
+type Results = HashMap<Place, Result<Compiled, Code>, FixedState>;
+
+/// Compiles the PTX that comes before the first fatal message.
+fn compile_all(findings: &[Finding], options: &LoadOptions) -> Results {
+    let end = findings.iter().position(Finding::is_fatal).unwrap_or(findings.len());
+    let units = findings.iter().take(end).enumerate();
+    let jobs: Vec<(Place, &Piece, &[u8])> = units
+        .flat_map(|(unit, finding)| {
+            finding.steps.iter().enumerate().filter_map(move |(step, what)| match what {
+                Step::Ptx(piece, entry_options) => Some(((unit, step), piece, entry_options.as_slice())),
+                _ => None,
+            })
+        })
+        .collect();
+    if jobs.is_empty() {
+        return Results::default();
+    }
+    let ptxas = options.ptxas.find();
+    let run = |&(place, piece, entry_options): &(Place, &Piece, &[u8])| {
+        let file = || piece.name.clone();
+        let result = match &ptxas {
+            Err(tried) => Err(Code::NoPtxas {
+                file: file(),
+                tried: tried.clone(),
+            }),
+            Ok(ptxas) => ptx::compile(ptxas, &piece.bytes, entry_options, options.target, &options.ptx).map_err(|error| Code::Unusable {
+                file: file(),
+                reason: format!("cannot run '{}': {error}", ptxas.display()),
+            }),
+        };
+        (place, result)
+    };
+    if options.threads != 1 && jobs.len() > 1 {
+        jobs.par_iter().map(run).collect::<Vec<_>>().into_iter().collect()
+    } else {
+        jobs.iter().map(run).collect()
+    }
+}
+
+/// Something that takes part in the link or in its registration.
+struct Item {
+    name: String,
+    object: Option<LoadedObject>,
+    ids: Option<ModuleIds>,
+    is_device_runtime: bool,
+}
+
+/// A fatal message was said.
+struct Ended;
+
+/// The state that depends on the order of the inputs.
+struct Fold<'o> {
+    options: &'o LoadOptions,
+    compiled: Results,
+    messages: Vec<Message>,
+    has_errors: bool,
+    items: Vec<Item>,
+    has_object: bool,
+    seen: HashSet<FileId, FixedState>,
+    host_info: HostInfo,
+    compilations: Vec<Compilation>,
+}
+
+impl<'o> Fold<'o> {
+    fn new(options: &'o LoadOptions, compiled: Results) -> Self {
+        Fold {
+            options,
+            compiled,
+            messages: Vec::new(),
+            has_errors: false,
+            items: Vec::new(),
+            has_object: false,
+            seen: HashSet::default(),
+            host_info: HostInfo::default(),
+            compilations: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, plan: Plan, findings: Vec<Finding>) -> Result<(), Ended> {
+        self.say_all(plan.search_messages)?;
+        if self.has_errors && self.options.is_nvlink() {
+            // nvlink quirk: an error left behind by one part makes the next one fail.
+            return self.say(Message::fatal(Code::InternalError));
+        }
+        let mut findings: Vec<Option<Finding>> = findings.into_iter().map(Some).collect();
+        for source in &plan.sources {
+            self.source(source, &plan.units, &mut findings)?;
+        }
+        Ok(())
+    }
+
+    fn source(&mut self, source: &Source, units: &[Unit], findings: &mut [Option<Finding>]) -> Result<(), Ended> {
+        if self.has_errors && self.options.is_nvlink() {
+            match source.reader {
+                Reader::None => {}
+                Reader::Fatbinary => self.say(Message::fatal(Code::FatbinaryError))?,
+                Reader::Elf => self.say(Message::fatal(Code::InternalError))?,
+            }
+        }
+        if let Some(id) = &source.archive {
+            // The device runtime in front of everything cannot be needed yet; given again later, it counts.
+            let is_early = source.is_device_runtime && !self.has_object;
+            if is_early || !self.seen.insert(id.clone()) {
+                return Ok(());
+            }
+        }
+        for index in source.units.clone() {
+            let (Some(unit), Some(slot)) = (units.get(index), findings.get_mut(index)) else {
+                continue;
+            };
+            // Members of an archive that was spelt another way before: the names in messages have to be those of this place.
+            match (unit.respelt(source), slot.take()) {
+                (Some(unit), _) => {
+                    let finding = examine::examine(&unit, self.options);
+                    self.unit(index, &unit, finding)?;
+                }
+                (None, Some(finding)) => self.unit(index, unit, finding)?,
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in one unit.
+    fn unit(&mut self, index: usize, unit: &Unit, finding: Finding) -> Result<(), Ended> {
+        match finding.host {
+            HostPart::Silent => {}
+            HostPart::Unknown => self.host_info.unknown(),
+            HostPart::Lists(external, internal) => {
+                // Also with --keep-system-libraries the runtime's lists alone remove nothing.
+                let is_runtime = crate::devrt::is_device_runtime(&unit.name);
+                self.host_info.add(&external, &internal, is_runtime);
+            }
+        }
+        let mut ids = finding.ids;
+        let mut steps = finding.steps.into_iter().enumerate();
+        while let Some((step, what)) = steps.next() {
+            let (piece, origin) = match what {
+                Step::Say(message) => {
+                    if self.say(message).is_err() {
+                        self.trailing(steps.find_map(|(_, step)| step.into_message()));
+                        return Err(Ended);
+                    }
+                    continue;
+                }
+                Step::Object(piece) => (piece, Origin::Binary),
+                Step::Ptx(piece, _) => match self.compiled(piece, (index, step), unit)? {
+                    Some(piece) => (piece, Origin::Ptx),
+                    None => continue,
+                },
+            };
+            self.has_object = true;
+            let object = LoadedObject {
+                name: piece.name.clone(),
+                bytes: piece.bytes,
+                origin,
+            };
+            self.items.push(Item {
+                name: piece.name,
+                object: Some(object),
+                ids: ids.take(),
+                is_device_runtime: unit.is_device_runtime,
+            });
+        }
+        if let Some(ids) = ids {
+            self.items.push(Item {
+                name: unit.name.clone(),
+                object: None,
+                ids: Some(ids),
+                is_device_runtime: unit.is_device_runtime,
+            });
+        }
+        Ok(())
+    }
+
+    /// The object that ptxas made of a piece of PTX.
+    fn compiled(&mut self, piece: Piece, place: Place, unit: &Unit) -> Result<Option<Piece>, Ended> {
+        // A quirk of nvlink drops what is named .ptx below sm_90, after compiling it.
+        let is_dropped = self.options.is_nvlink() && unit.ptx_name && self.options.target.number < 90;
+        let Some(result) = self.compiled.remove(&place) else {
+            return Ok(None);
+        };
+        let compiled = match result {
+            Ok(compiled) => compiled,
+            Err(Code::NoPtxas { .. }) if is_dropped => return Ok(None),
+            Err(code) => {
+                let severity = if self.options.is_nvlink() {
+                    Severity::Fatal
+                } else {
+                    Severity::Error
+                };
+                self.say(Message { severity, code })?;
+                return Ok(None);
+            }
+        };
+        self.messages.extend(compiled.messages.into_iter().map(|line| Message {
+            severity: Severity::Info,
+            code: Code::Ptxas { line },
+        }));
+        self.compilations.push(Compilation {
+            name: piece.name.clone(),
+            time: compiled.time,
+        });
+        match compiled.object {
+            Some(_) if is_dropped => Ok(None),
+            Some(object) => Ok(Some(Piece {
+                name: piece.name,
+                bytes: object.into(),
+            })),
+            None if self.options.is_nvlink() => self.say(Message::fatal(Code::FatbinaryError)).map(|()| None),
+            None => {
+                let code = Code::Unusable {
+                    file: piece.name,
+                    reason: "ptxas refused its PTX".to_owned(),
+                };
+                let severity = Severity::Error;
+                self.say(Message { severity, code }).map(|()| None)
+            }
+        }
+    }
+
+    fn say_all(&mut self, messages: Vec<Message>) -> Result<(), Ended> {
+        let mut messages = messages.into_iter();
+        while let Some(message) = messages.next() {
+            if self.say(message).is_err() {
+                self.trailing(messages.next());
+                return Err(Ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// A second fatal line belongs to the first: nvlink says what went wrong, then which of its parts gave up.
+    fn trailing(&mut self, next: Option<Message>) {
+        let last = next.filter(|m| m.severity == Severity::Fatal && m.code == Code::InternalError);
+        self.messages.extend(last);
+    }
+
+    /// Says one message, after the options that silence or raise warnings.
+    fn say(&mut self, mut message: Message) -> Result<(), Ended> {
+        if message.severity == Severity::Warning {
+            let is_arch = matches!(message.code, Code::ArchNotFound { .. } | Code::NoCodeFor { .. });
+            if self.options.disable_infos || (is_arch && self.options.suppress_arch_warning) {
+                return Ok(());
+            }
+            if self.options.warnings_as_errors {
+                message.severity = Severity::Error;
+            }
+        }
+        let severity = message.severity;
+        self.has_errors |= severity >= Severity::Error;
+        self.messages.push(message);
+        if severity == Severity::Fatal { Err(Ended) } else { Ok(()) }
+    }
+}
+
+/// Decides about the device runtime and lists what is linked and registered.
+fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: &Path) -> Loaded {
+    let decisions = decide(&fold.items, options);
+    let mut loaded = Loaded {
+        kernels: options.host_info.then(|| fold.host_info.finish()).flatten(),
+        compilations: fold.compilations,
+        ..Loaded::default()
+    };
+    loaded.register.keep_existing = decisions.contains(&Decision::Skip);
+    let mut parked = Vec::new();
+    for (item, decision) in fold.items.into_iter().zip(decisions) {
+        match decision {
+            Decision::Skip => continue,
+            Decision::Park => {
+                parked.push(item);
+                continue;
+            }
+            Decision::Refuse => {
+                loaded.late = Some((loaded.objects.len(), Message::fatal(Code::AfterCudadevrt)));
+                return loaded;
+            }
+            Decision::Link => take(&mut loaded, item, current_dir),
+        }
+    }
+    for item in parked {
+        take(&mut loaded, item, current_dir);
+    }
+    loaded
+}
+
+fn take(loaded: &mut Loaded, item: Item, current_dir: &Path) {
+    let ids = item.ids.unwrap_or_else(|| ModuleIds::of_path(&item.name, current_dir));
+    loaded.register.add(&ids);
+    loaded.objects.extend(item.object);
+}
+
+/// What happens to an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    Link,
+    /// Device runtime that nothing needs.
+    Skip,
+    /// Device runtime that only later objects need; it goes to the end.
+    Park,
+    /// An object behind device runtime that was skipped.
+    Refuse,
+}
+
+fn decide(items: &[Item], options: &LoadOptions) -> Vec<Decision> {
+    let is_runtime = |item: &Item| item.is_device_runtime && item.object.is_some();
+    if !items.iter().any(is_runtime) {
+        return vec![Decision::Link; items.len()];
+    }
+    let mut functions = Functions::default();
+    let mut skipped = Vec::new();
+    let mut decisions = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let decision = match &item.object {
+            Some(_) if item.is_device_runtime && !functions.is_pending() => {
+                skipped.push(index);
+                Decision::Skip
+            }
+            Some(_) if !item.is_device_runtime && !skipped.is_empty() && options.is_nvlink() => Decision::Refuse,
+            _ => Decision::Link,
+        };
+        if let (Decision::Link, Some(object)) = (decision, &item.object) {
+            functions.add(&object.bytes);
+        }
+        decisions.push(decision);
+    }
+    if !options.is_nvlink() && functions.is_pending() {
+        for index in skipped {
+            if let Some(decision) = decisions.get_mut(index) {
+                *decision = Decision::Park;
+            }
+        }
+    }
+    decisions
+}

@@ -1,0 +1,72 @@
+//! What to load and how: the part of a command line that concerns inputs.
+
+use crate::ptx::{PtxOptions, PtxasSearch};
+use crate::target::Target;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Whose manners the loader has.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// nvlink's rules to the letter, its silences and quirks included.
+    Nvlink,
+    /// culd's own: content decides, nothing is dropped without a word, damage is an error that names file and reason.
+    #[default]
+    Culd,
+}
+
+/// Everything that decides how inputs are read.
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    /// Target architecture.
+    pub target: Target,
+    /// nvlink's manners or culd's.
+    pub style: Style,
+    /// `-l` in order.
+    pub libraries: Vec<String>,
+    /// `-L` in order.
+    pub library_folders: Vec<PathBuf>,
+    /// The environment's `LIBRARY_PATH`.
+    pub library_path: Option<OsString>,
+    /// `--keep-system-libraries`: the device runtime is an archive like any other.
+    pub keep_system_libraries: bool,
+    /// Collect the kernels that host code refers to (not with `--ignore-host-info`, `--kernels-used` or `--variables-used`).
+    pub host_info: bool,
+    /// `--disable-infos`: nvlink drops warnings.
+    pub disable_infos: bool,
+    /// `--suppress-arch-warning`.
+    pub suppress_arch_warning: bool,
+    /// `--warning-as-error`.
+    pub warnings_as_errors: bool,
+    /// Options for PTX inputs.
+    pub ptx: PtxOptions,
+    /// Where ptxas may be.
+    pub ptxas: PtxasSearch,
+    /// Worker threads: 0 = as many as the current rayon pool has, 1 = none besides the caller's.
+    pub threads: usize,
+}
+
+impl LoadOptions {
+    /// A plain load under culd's name.
+    pub fn new(target: Target) -> Self {
+        LoadOptions {
+            target,
+            style: Style::Culd,
+            libraries: Vec::new(),
+            library_folders: Vec::new(),
+            library_path: None,
+            keep_system_libraries: false,
+            host_info: true,
+            disable_infos: false,
+            suppress_arch_warning: false,
+            warnings_as_errors: false,
+            ptx: PtxOptions::default(),
+            ptxas: PtxasSearch::default(),
+            threads: 0,
+        }
+    }
+
+    pub(crate) fn is_nvlink(&self) -> bool {
+        self.style == Style::Nvlink
+    }
+}

@@ -1,0 +1,390 @@
+//! From the command line to a flat list of units: files opened, recognised, archives taken apart. No device code is looked at yet.
+//!
+//! 1. Search the `-l` libraries; they come after all positional inputs.
+//! 2. Open every file.
+//! 3. Route it: by nvlink's rules, or by content. An archive becomes one unit per member, in order; the same archive given twice
+//!    shares its units.
+
+use crate::archive::Members;
+use crate::bytes::Bytes;
+use crate::detect::{self, Content, Refusal, Route};
+use crate::devrt;
+use crate::files::{FileId, Files, Opened};
+use crate::library::{self, Found};
+use crate::message::{Code, Message, Severity};
+use crate::options::LoadOptions;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// From this many files on, they are opened in parallel.
+const PARALLEL_FROM: usize = 64;
+
+/// What kind of thing a unit is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UnitKind {
+    Device,
+    Fatbin,
+    Ptx,
+    Host,
+    /// Not linked; an ELF object still counts for host information.
+    Passed,
+    /// Nothing but something to say.
+    Problem(Vec<Message>),
+}
+
+/// One thing to examine.
+#[derive(Debug, Clone)]
+pub(crate) struct Unit {
+    /// Name in messages.
+    pub(crate) name: String,
+    pub(crate) kind: UnitKind,
+    pub(crate) bytes: Bytes,
+    /// Length of the archive's name in `name`, for members.
+    pub(crate) archive_name: Option<usize>,
+    pub(crate) is_device_runtime: bool,
+    /// Named `.ptx`.
+    pub(crate) ptx_name: bool,
+}
+
+/// The part of nvlink that an input reaches first; a pending error makes that part fail in its own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    None,
+    Fatbinary,
+    Elf,
+}
+
+impl Unit {
+    pub(crate) fn is_member(&self) -> bool {
+        self.archive_name.is_some()
+    }
+
+    /// The unit under the name it has when its archive is spelt `archive`; `None` when that is how it was spelt.
+    pub(crate) fn respelt(&self, archive: &Source) -> Option<Unit> {
+        let (spelt, member) = self.name.split_at_checked(self.archive_name?)?;
+        (spelt != archive.name).then(|| Unit {
+            name: format!("{}{member}", archive.name),
+            archive_name: Some(archive.name.len()),
+            is_device_runtime: archive.is_device_runtime,
+            ..self.clone()
+        })
+    }
+}
+
+/// One input of the command line.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) reader: Reader,
+    pub(crate) is_device_runtime: bool,
+    /// The identity of an archive.
+    pub(crate) archive: Option<FileId>,
+    pub(crate) units: Range<usize>,
+}
+
+/// All inputs.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Messages of the library search, which come first.
+    pub(crate) search_messages: Vec<Message>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) units: Vec<Unit>,
+    archives: HashMap<FileId, Range<usize>, FixedState>,
+}
+
+impl Plan {
+    /// Opens and routes all inputs.
+    pub(crate) fn new(inputs: &[PathBuf], options: &LoadOptions, files: &dyn Files) -> Plan {
+        let mut plan = Plan::default();
+        let libraries = plan.find_libraries(options, files);
+        let paths: Vec<&Path> = inputs.iter().chain(&libraries).map(PathBuf::as_path).collect();
+        let opened: Vec<io::Result<Opened>> = if options.threads != 1 && paths.len() >= PARALLEL_FROM {
+            paths.par_iter().map(|path| files.open(path)).collect()
+        } else {
+            paths.iter().map(|path| files.open(path)).collect()
+        };
+        for (path, opened) in paths.iter().zip(opened) {
+            plan.add(path, opened, options, files);
+        }
+        plan
+    }
+
+    fn find_libraries(&mut self, options: &LoadOptions, files: &dyn Files) -> Vec<PathBuf> {
+        let folders = library::folders(&options.library_folders, options.library_path.as_deref());
+        let mut paths = Vec::new();
+        for name in options.libraries.iter().filter(|name| !name.is_empty()) {
+            let search = library::search(name, &folders, files);
+            let warnings = search.warnings.into_iter().map(|code| Message {
+                severity: Severity::Warning,
+                code,
+            });
+            self.search_messages.extend(warnings);
+            match search.found {
+                Found::Archive(path) => paths.push(path),
+                found if options.is_nvlink() => self.search_messages.extend(nvlink_search_failure(&found)),
+                found => self.search_messages.push(search_failure(name, &found, &folders)),
+            }
+        }
+        paths
+    }
+
+    fn add(&mut self, path: &Path, opened: io::Result<Opened>, options: &LoadOptions, files: &dyn Files) {
+        let name = path.to_string_lossy().into_owned();
+        let is_device_runtime = !options.keep_system_libraries && devrt::is_device_runtime(&name);
+        let start = self.units.len();
+        let mut source = Source {
+            name,
+            reader: Reader::None,
+            is_device_runtime,
+            archive: None,
+            units: start..start,
+        };
+        match opened {
+            Err(error) => self.problem(&source, vec![cannot_open(&source.name, &error, options)]),
+            Ok(file) => self.route(path, &mut source, file, options, files),
+        }
+        if source.archive.is_none() {
+            source.units.end = self.units.len();
+        }
+        self.sources.push(source);
+    }
+
+    fn route(&mut self, path: &Path, source: &mut Source, file: Opened, options: &LoadOptions, files: &dyn Files) {
+        let path_bytes = path.as_os_str().as_encoded_bytes();
+        let route = if options.is_nvlink() {
+            detect::route(path_bytes, &file.bytes)
+        } else {
+            let content = Content::of(&file.bytes);
+            let Some(route) = detect::route_by_content(content) else {
+                let reason = unusable_content(content);
+                return self.problem(source, vec![unusable(&source.name, reason)]);
+            };
+            route
+        };
+        let (reader, kind) = match route {
+            Route::Ignore if options.is_nvlink() => return,
+            Route::Ignore => {
+                let file = source.name.clone();
+                let note = Message {
+                    severity: Severity::Info,
+                    code: Code::HostFileIgnored { file },
+                };
+                return self.problem(source, vec![note]);
+            }
+            Route::Refuse(refusal) => return self.problem(source, refused(refusal, &source.name)),
+            Route::Archive { .. } => {
+                source.reader = Reader::Elf;
+                source.archive = Some(file.id.clone());
+                source.units = match self.archives.get(&file.id) {
+                    Some(range) => range.clone(),
+                    None => {
+                        let start = self.units.len();
+                        self.members(path, source, &file.bytes, options, files);
+                        let range = start..self.units.len();
+                        self.archives.insert(file.id, range.clone());
+                        range
+                    }
+                };
+                return;
+            }
+            Route::Device => (Reader::None, UnitKind::Device),
+            Route::Fatbin => (Reader::Fatbinary, UnitKind::Fatbin),
+            Route::Ptx => (Reader::Fatbinary, UnitKind::Ptx),
+            Route::Host => (Reader::Elf, UnitKind::Host),
+            Route::IgnoreObject => (Reader::Elf, UnitKind::Passed),
+        };
+        source.reader = reader;
+        let ptx_name = path_bytes.ends_with(b".ptx");
+        let unit = Unit {
+            ptx_name,
+            ..unit(source, source.name.clone(), kind, file.bytes)
+        };
+        self.units.push(unit);
+    }
+
+    fn problem(&mut self, source: &Source, messages: Vec<Message>) {
+        let unit = unit(source, source.name.clone(), UnitKind::Problem(messages), Vec::new().into());
+        self.units.push(unit);
+    }
+
+    /// Takes an archive apart.
+    fn members(&mut self, path: &Path, source: &Source, archive: &Bytes, options: &LoadOptions, files: &dyn Files) {
+        let lenient = options.is_nvlink();
+        let members = match Members::new(archive, lenient) {
+            Ok(members) => members,
+            Err(error) => return self.problem(source, vec![unusable(&source.name, error.to_string())]),
+        };
+        let thin = members.is_thin();
+        for member in members {
+            let member = match member {
+                Ok(member) => member,
+                Err(_) if lenient => return self.problem(source, nvlink_archive_failure(Code::ArchiveFormat)),
+                Err(error) => return self.problem(source, vec![unusable(&source.name, error.to_string())]),
+            };
+            let mut member_name = member.name;
+            if lenient {
+                // nvlink quirk: a name ends at the first slash.
+                member_name = member_name.split(|&b| b == b'/').next().unwrap_or_default();
+            }
+            let member_name = String::from_utf8_lossy(member_name);
+            let name = format!("{}:{member_name}", source.name);
+            let bytes = match thin {
+                false => archive.part(member.data),
+                true => match open_thin(path, &member_name, lenient, files) {
+                    Ok(bytes) => bytes,
+                    Err(messages) => {
+                        self.problem(source, messages);
+                        if lenient {
+                            return;
+                        }
+                        continue;
+                    }
+                },
+            };
+            match member_kind(&bytes, &name, lenient) {
+                Some(kind) => self.units.push(Unit {
+                    archive_name: Some(source.name.len()),
+                    ..unit(source, name, kind, bytes)
+                }),
+                // nvlink quirk: the first member that is no ELF file ends the archive.
+                None => return,
+            }
+        }
+    }
+}
+
+fn unit(source: &Source, name: String, kind: UnitKind, bytes: Bytes) -> Unit {
+    Unit {
+        name,
+        kind,
+        bytes,
+        archive_name: None,
+        is_device_runtime: source.is_device_runtime,
+        ptx_name: false,
+    }
+}
+
+/// What to do with a member; `None` ends nvlink's walk.
+fn member_kind(bytes: &[u8], name: &str, is_nvlink: bool) -> Option<UnitKind> {
+    let content = Content::of(bytes);
+    if is_nvlink {
+        return match content {
+            Content::HostElf { e_type: 1 } => Some(UnitKind::Host),
+            Content::HostElf { .. } | Content::DeviceElf { .. } => Some(UnitKind::Passed),
+            _ => None,
+        };
+    }
+    Some(match content {
+        Content::HostElf { e_type: 1 } => UnitKind::Host,
+        Content::DeviceElf { .. } => UnitKind::Device,
+        Content::Fatbin => UnitKind::Fatbin,
+        Content::Ptx => UnitKind::Ptx,
+        other => UnitKind::Problem(vec![Message {
+            severity: Severity::Warning,
+            code: Code::MemberIgnored {
+                file: name.to_owned(),
+                kind: other.describe(),
+            },
+        }]),
+    })
+}
+
+/// Opens a member of a thin archive: beside the archive, or (nvlink) in the current folder.
+fn open_thin(archive: &Path, member: &str, is_nvlink: bool, files: &dyn Files) -> Result<Bytes, Vec<Message>> {
+    let path = match archive.parent() {
+        Some(folder) if !is_nvlink => folder.join(member),
+        _ => PathBuf::from(member),
+    };
+    files.open(&path).map(|file| file.bytes).map_err(|error| {
+        if !is_nvlink {
+            let reason = format!("member '{}' of the thin archive: {error}", path.display());
+            return vec![unusable(&archive.to_string_lossy(), reason)];
+        }
+        let code = match files.is_dir(&path) {
+            true => Code::OutOfMemory,
+            false => Code::CannotOpen { file: member.to_owned() },
+        };
+        nvlink_archive_failure(code)
+    })
+}
+
+fn unusable(file: &str, reason: impl Into<String>) -> Message {
+    Message {
+        severity: Severity::Error,
+        code: Code::Unusable {
+            file: file.to_owned(),
+            reason: reason.into(),
+        },
+    }
+}
+
+fn unusable_content(content: Content) -> &'static str {
+    match content {
+        Content::Empty => "the file is empty",
+        Content::LtoIr => "LTO IR needs link-time optimisation",
+        Content::Bitcode => "LLVM bitcode cannot be linked",
+        _ => "neither a device object, fatbin, PTX text, host object nor archive",
+    }
+}
+
+fn cannot_open(file: &str, error: &io::Error, options: &LoadOptions) -> Message {
+    if options.is_nvlink() {
+        return Message::fatal(Code::CannotOpen { file: file.to_owned() });
+    }
+    unusable(file, error.to_string())
+}
+
+fn refused(refusal: Refusal, file: &str) -> Vec<Message> {
+    let error = |code| Message {
+        severity: Severity::Error,
+        code,
+    };
+    match refusal {
+        Refusal::TooShort => vec![Message::fatal(Code::CannotOpen { file: file.to_owned() })],
+        Refusal::CubinNotElf => vec![Message::fatal(Code::CubinNotElf)],
+        Refusal::CubinNotDevice => vec![Message::fatal(Code::CubinNotDevice)],
+        Refusal::FatbinFormat => vec![Message::fatal(Code::FatbinFormat)],
+        Refusal::PtxFormat => vec![error(Code::BinaryFormat), Message::fatal(Code::FatbinaryError)],
+        Refusal::NvvmWithoutLto => vec![Message::fatal(Code::NvvmWithoutLto)],
+        Refusal::Bitcode => vec![Message::fatal(Code::Bitcode)],
+    }
+}
+
+/// nvlink reports the problem, then that its archive reader failed.
+fn nvlink_archive_failure(code: Code) -> Vec<Message> {
+    vec![Message::fatal(code), Message::fatal(Code::InternalError)]
+}
+
+fn nvlink_search_failure(found: &Found) -> Vec<Message> {
+    match found {
+        Found::NotArchive(_) => nvlink_archive_failure(Code::ArchiveFormat),
+        Found::Folder(_) => vec![Message::fatal(Code::OutOfMemory)],
+        Found::Archive(_) | Found::Shared(_) | Found::Nothing => Vec::new(),
+    }
+}
+
+fn search_failure(library: &str, found: &Found, folders: &[PathBuf]) -> Message {
+    let library = library.to_owned();
+    match found {
+        Found::Shared(path) | Found::Archive(path) => Message {
+            severity: Severity::Info,
+            code: Code::SharedLibrary {
+                library,
+                path: path.display().to_string(),
+            },
+        },
+        Found::Nothing => Message {
+            severity: Severity::Error,
+            code: Code::LibraryMissing {
+                library,
+                searched: folders.iter().map(|f| f.display().to_string()).collect(),
+            },
+        },
+        Found::NotArchive(path) => unusable(&path.display().to_string(), "not an archive"),
+        Found::Folder(path) => unusable(&path.display().to_string(), "a folder, not an archive"),
+    }
+}

@@ -1,0 +1,193 @@
+//! Compiling PTX inputs with the real `ptxas`.
+//!
+//! 1. Find ptxas: the path given, `CULD_PTXAS`, beside the program, `PATH`, `CUDA_HOME/bin`; the first that exists.
+//! 2. Options: architecture, `-m64`, compile only, then those stored with the fatbin entry, then those of the command line.
+//! 3. Hand the text over as an argument (`--input-as-string`) and let ptxas write `elf.o` in a folder of its own: this is how its
+//!    messages and the record of its options come out as those of nvlink's built-in copy. Text too long for an argument goes
+//!    through a file; then only the record of a `-g` compilation differs, by the file's name.
+//! 4. Its messages are kept as they are.
+
+use crate::target::Target;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest text passed as an argument; Linux allows 128 KiB for one.
+const ARGUMENT_LIMIT: usize = 120 * 1024;
+/// The name under which ptxas speaks of text it got as an argument.
+const INPUT_NAME: &str = "application ptx input";
+/// What ptxas calls its result when no name is given.
+const OUTPUT_NAME: &str = "elf.o";
+
+/// Options of the link that reach ptxas.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct PtxOptions {
+    /// `-Xptxas` items; blanks separate options.
+    pub extra: Vec<String>,
+    /// `-maxrregcount`.
+    pub max_registers: Option<u32>,
+    /// `-g`.
+    pub debug: bool,
+}
+
+/// Where to look for ptxas.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct PtxasSearch {
+    /// `--ptxas`.
+    pub given: Option<PathBuf>,
+    /// `CULD_PTXAS`.
+    pub variable: Option<PathBuf>,
+    /// The folder of the program itself.
+    pub program_dir: Option<PathBuf>,
+    /// `PATH`.
+    pub path: Option<OsString>,
+    /// `CUDA_HOME` or `CUDA_PATH`.
+    pub cuda_home: Option<PathBuf>,
+}
+
+impl PtxasSearch {
+    /// The environment of the process.
+    pub fn from_environment(given: Option<PathBuf>) -> Self {
+        let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty());
+        let program = std::env::current_exe().ok();
+        PtxasSearch {
+            given,
+            variable: variable("CULD_PTXAS").map(PathBuf::from),
+            program_dir: program.and_then(|p| p.parent().map(Path::to_path_buf)),
+            path: variable("PATH"),
+            cuda_home: variable("CUDA_HOME").or_else(|| variable("CUDA_PATH")).map(PathBuf::from),
+        }
+    }
+
+    /// The first ptxas there is; the places tried when there is none. One named outright is taken or nothing.
+    pub fn find(&self) -> Result<PathBuf, Vec<String>> {
+        if let Some(path) = self.given.as_ref().or(self.variable.as_ref()) {
+            let text = path.display().to_string();
+            return if path.is_file() { Ok(path.clone()) } else { Err(vec![text]) };
+        }
+        let path = self.path.as_deref().unwrap_or(OsStr::new(""));
+        let home = self.cuda_home.iter().map(|h| h.join("bin"));
+        let folders = self.program_dir.iter().cloned().chain(std::env::split_paths(path)).chain(home);
+        let mut tried = Vec::new();
+        for folder in folders {
+            let candidate = folder.join("ptxas");
+            if candidate.is_file() {
+                return Ok(candidate);
+            }
+            tried.push(folder.display().to_string());
+        }
+        Err(tried)
+    }
+}
+
+/// What a compilation came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiled {
+    /// The object; `None` when ptxas refused.
+    pub object: Option<Vec<u8>>,
+    /// Its messages, line by line.
+    pub messages: Vec<String>,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// Compiles `text` for `target`. `entry_options` are those stored with the fatbin entry.
+pub fn compile(ptxas: &Path, text: &[u8], entry_options: &[u8], target: Target, options: &PtxOptions) -> io::Result<Compiled> {
+    let folder = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
+    let mut command = Command::new(ptxas);
+    command
+        .current_dir(folder.path())
+        .arg(format!("-arch={target}"))
+        .args(["-m64", "--compile-only"]);
+    command.args(split(&String::from_utf8_lossy(entry_options)));
+    command.args(options.extra.iter().flat_map(|item| split(item)));
+    if let Some(count) = options.max_registers {
+        command.arg(format!("-maxrregcount={count}"));
+    }
+    if options.debug {
+        command.arg("-g");
+    }
+    // A NUL ends the text, as it would end an argument.
+    let text = text.split(|&b| b == 0).next().unwrap_or_default();
+    match as_argument(text) {
+        Some(argument) => command.arg("--input-as-string").arg(argument),
+        None => {
+            std::fs::write(folder.path().join(INPUT_NAME), text)?;
+            command.arg(INPUT_NAME)
+        }
+    };
+    let start = Instant::now();
+    let output = command.stdin(Stdio::null()).output()?;
+    let time = start.elapsed();
+    let object = match output.status.success() {
+        true => Some(std::fs::read(folder.path().join(OUTPUT_NAME))?),
+        false => None,
+    };
+    let said = [output.stderr, output.stdout].concat();
+    let messages = String::from_utf8_lossy(&said).lines().map(str::to_owned).collect();
+    Ok(Compiled { object, messages, time })
+}
+
+#[cfg(unix)]
+fn as_argument(text: &[u8]) -> Option<&OsStr> {
+    use std::os::unix::ffi::OsStrExt;
+    (text.len() < ARGUMENT_LIMIT).then(|| OsStr::from_bytes(text))
+}
+
+#[cfg(not(unix))]
+fn as_argument(text: &[u8]) -> Option<&OsStr> {
+    let text = std::str::from_utf8(text).ok()?;
+    (text.len() < ARGUMENT_LIMIT / 8).then(|| OsStr::new(text))
+}
+
+/// Splits an option string at blanks; double quotes keep blanks together.
+fn split(options: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quoted = false;
+    for c in options.chars() {
+        match c {
+            '"' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            c if c.is_whitespace() && !quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_split_at_blanks() {
+        assert_eq!(
+            split("-O1 --compile-only  -maxrregcount=40 "),
+            ["-O1", "--compile-only", "-maxrregcount=40"]
+        );
+        assert_eq!(split("-x \"a b\"c \"\""), ["-x", "a bc", ""]);
+        assert!(split("  ").is_empty());
+    }
+
+    #[test]
+    fn a_path_given_is_taken_or_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let ptxas = folder.path().join("ptxas");
+        let search = |given: Option<PathBuf>| PtxasSearch {
+            given,
+            path: Some(folder.path().as_os_str().to_owned()),
+            ..PtxasSearch::default()
+        };
+        assert_eq!(search(None).find(), Err(vec![folder.path().display().to_string()]));
+        std::fs::write(&ptxas, b"").unwrap();
+        assert_eq!(search(None).find(), Ok(ptxas));
+        assert!(search(Some(folder.path().join("other"))).find().is_err());
+    }
+}
