@@ -2,6 +2,7 @@
 //!
 //! The texts are nvlink's, so that a drop-in can print them as they are; a friendlier front end renders [`Code`] itself.
 
+use crate::options::LinkOptions;
 use std::fmt;
 
 /// How serious a diagnostic is.
@@ -291,5 +292,71 @@ impl fmt::Display for Code {
                 "Option '--preserve-relocs' is not fully implemented for gpu archtecture '{target}' and may not work as expected"
             ),
         }
+    }
+}
+
+/// The link cannot go on; the reason has been recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop;
+
+/// Takes messages in order and applies the policies of the command line to them.
+#[derive(Debug)]
+pub struct Collector<'o> {
+    options: &'o LinkOptions<'o>,
+    messages: Vec<Message>,
+    errors: usize,
+}
+
+impl<'o> Collector<'o> {
+    /// An empty collector.
+    pub fn new(options: &'o LinkOptions<'o>) -> Self {
+        Collector {
+            options,
+            messages: Vec::new(),
+            errors: 0,
+        }
+    }
+    fn push(&mut self, severity: Severity, code: Code) {
+        self.messages.push(Message::Diagnostic(Diagnostic { severity, code }));
+    }
+    /// An info.
+    pub fn info(&mut self, code: Code) {
+        self.push(Severity::Info, code);
+    }
+    /// A warning; an error under `--warning-as-error`.
+    pub fn warning(&mut self, code: Code) -> Result<(), Stop> {
+        // nvlink quirk: --disable-infos drops warnings.
+        if self.options.disable_infos {
+            return Ok(());
+        }
+        if self.options.warnings_as_errors {
+            self.error(code);
+        } else {
+            self.push(Severity::Warning, code);
+        }
+        Ok(())
+    }
+    /// An error: the link goes on to its end without making an image.
+    pub fn error(&mut self, code: Code) {
+        self.errors += 1;
+        self.push(Severity::Error, code);
+    }
+    /// A fatal problem.
+    #[must_use]
+    pub fn fatal(&mut self, code: Code) -> Stop {
+        self.push(Severity::Fatal, code);
+        Stop
+    }
+    /// A line of a report.
+    pub fn text(&mut self, line: String) {
+        self.messages.push(Message::Text(line));
+    }
+    /// Number of errors so far.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+    /// All messages.
+    pub fn into_messages(self) -> Vec<Message> {
+        self.messages
     }
 }

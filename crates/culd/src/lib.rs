@@ -7,8 +7,26 @@
 //! * [`link`]: runs the pipeline.
 #![forbid(unsafe_code)]
 
+mod arrange;
+mod check;
+mod csr;
 pub mod diagnostics;
+mod emit;
+mod graph;
+mod ids;
+mod inputs;
+mod layout;
+mod liveness;
+mod merge;
+mod metadata;
+mod names;
+mod object;
 pub mod options;
+mod par;
+mod pipeline;
+mod relocate;
+mod report;
+mod resolve;
 
 pub use diagnostics::{Code, Diagnostic, Message, Severity};
 pub use options::{Identity, KernelFilter, LinkOptions, Target, ToolNote};

@@ -1,0 +1,215 @@
+//! Which sections and symbols are emitted, their order, and the string tables.
+//!
+//! 1. Sections: kept records in order of creation, stably sorted into ranks: tables, other data, metadata, relocations, constants, code,
+//!    initialised data, data without bytes.
+//! 2. Symbols: section symbols and static or weak symbols, then global ones.
+//! 3. String tables: prototypes and symbol names in order of creation, section names in order of creation; records that are not emitted
+//!    keep their names unless they were withdrawn.
+
+use crate::ids::{ProtoId, SectionId, SymbolId, Table};
+use crate::layout::{Context, Layout};
+use crate::merge::model::{Class, Local, OutSection};
+use crate::metadata::callgraph::prototyped;
+use crate::names::{Name, StringTable};
+use crate::relocate::{Named, RelocPlan};
+use cubin::consts::*;
+
+const NONE: u32 = 0;
+
+/// The order of the output.
+#[derive(Debug)]
+pub struct Arranged {
+    /// Emitted sections in order; index i has section number i + 1.
+    pub sections: Vec<SectionId>,
+    /// Emitted symbols in order; index i has symbol number i + 1.
+    pub symbols: Vec<Named>,
+    /// Number of the first global symbol.
+    pub first_global: u32,
+    /// `.strtab`.
+    pub strings: Vec<u8>,
+    /// `.shstrtab`.
+    pub section_names: Vec<u8>,
+    /// Per section: offset of its name.
+    pub name_offset: Table<SectionId, u32>,
+    /// Per emitted symbol: offset of its name.
+    pub symbol_names: Vec<u32>,
+    /// Section numbers are too many for 16 bits.
+    pub extended: bool,
+    section_index: Table<SectionId, u32>,
+    section_symbol: Table<SectionId, u32>,
+    symbol_index: Table<SymbolId, u32>,
+    prototype_offset: Table<ProtoId, u32>,
+}
+
+impl Arranged {
+    /// Number of a section, 0 if it is not emitted.
+    pub fn section_index(&self, id: SectionId) -> u32 {
+        self.section_index[id]
+    }
+    /// Number of a symbol, 0 if it is not emitted.
+    pub fn symbol_index(&self, id: SymbolId) -> u32 {
+        self.symbol_index[id]
+    }
+    /// Number of a symbol or section symbol.
+    pub(crate) fn named_index(&self, named: Named) -> u32 {
+        match named {
+            Named::Symbol(id) => self.symbol_index[id],
+            Named::Section(id) => self.section_symbol[id],
+        }
+    }
+    /// Offset of a prototype in the string table.
+    pub fn prototype_offset(&self, p: ProtoId) -> u32 {
+        self.prototype_offset[p]
+    }
+}
+
+/// More sections than this need extended indices.
+const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
+
+/// Decides about everything's place.
+pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Arranged {
+    let sections = &layout.m.sections;
+    let has_prototypes = !prototyped(context, layout).is_empty();
+    let mut kept: Vec<(u8, SectionId)> = Vec::with_capacity(sections.len());
+    for (id, s) in sections.enumerate() {
+        let emitted = !s.withdrawn
+            && match s.class {
+                Class::ExtendedIndices => false,
+                Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => plan.counts[id] > 0,
+                Class::KernelShared | Class::ModuleShared => s.size != crate::layout::ABSENT,
+                Class::Prototype => has_prototypes,
+                Class::Info => has_info,
+                _ => true,
+            };
+        if emitted {
+            kept.push((rank(s), id));
+        }
+    }
+    let extended = kept.len() + 1 >= MAX_SECTIONS;
+    if extended {
+        kept.push((0, layout.m.fixed.extended));
+    }
+    kept.sort_by_key(|k| k.0);
+    let order: Vec<SectionId> = kept.into_iter().map(|k| k.1).collect();
+    let mut section_index = Table::filled(sections.len(), NONE);
+    for (i, &id) in order.iter().enumerate() {
+        section_index[id] = i as u32 + 1;
+    }
+    let mut arranged = Arranged {
+        sections: order,
+        symbols: Vec::new(),
+        first_global: 0,
+        strings: Vec::new(),
+        section_names: Vec::new(),
+        name_offset: Table::filled(sections.len(), 0),
+        symbol_names: Vec::new(),
+        extended,
+        section_index,
+        section_symbol: Table::filled(sections.len(), NONE),
+        symbol_index: Table::filled(layout.m.symbols.len(), NONE),
+        prototype_offset: Table::filled(context.resolved.prototypes.len(), 0),
+    };
+    order_symbols(layout, &mut arranged);
+    string_tables(context, layout, &mut arranged);
+    arranged
+}
+
+/// Sections come in this order; equal ranks keep the order of creation.
+fn rank(s: &OutSection<'_>) -> u8 {
+    match s.class {
+        Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => 0,
+        Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => 3,
+        Class::Parameters | Class::Literals | Class::Constant(_) => 4,
+        Class::Text(_) | Class::Stub(_) | Class::Uft => 5,
+        Class::GlobalInit | Class::Udt => 6,
+        _ if s.flags & SHF_ALLOC != 0 => 7,
+        _ if s.sh_type == SHT_PROGBITS => 1,
+        _ => 2,
+    }
+}
+
+/// Sections that never have a section symbol, and empty ones that do not.
+fn lacks_symbol(s: &OutSection<'_>) -> bool {
+    match s.class {
+        Class::SectionNames
+        | Class::Strings
+        | Class::Symbols
+        | Class::ExtendedIndices
+        | Class::Rel(_)
+        | Class::Rela(_)
+        | Class::ResolvedRela(_)
+        | Class::Info
+        | Class::FunctionInfo(_)
+        | Class::UftInfo
+        | Class::Compat => true,
+        Class::KernelShared | Class::ModuleShared => s.no_symbol,
+        Class::Debug(_) => s.size == 0 && s.name.rest.starts_with(b".debug_"),
+        Class::Global => s.size == 0,
+        _ => false,
+    }
+}
+
+fn order_symbols(layout: &Layout<'_>, arranged: &mut Arranged) {
+    let m = &layout.m;
+    let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn;
+    for &local in &m.locals {
+        match local {
+            Local::Section(id) => {
+                if arranged.section_index[id] != NONE && !lacks_symbol(&m.sections[id]) {
+                    arranged.symbols.push(Named::Section(id));
+                    arranged.section_symbol[id] = arranged.symbols.len() as u32;
+                }
+            }
+            Local::Symbol(id) if is_kept(id) => {
+                arranged.symbols.push(Named::Symbol(id));
+                arranged.symbol_index[id] = arranged.symbols.len() as u32;
+            }
+            Local::Symbol(_) => {}
+        }
+    }
+    arranged.first_global = arranged.symbols.len() as u32 + 1;
+    for &id in m.globals.iter().filter(|&&id| is_kept(id)) {
+        arranged.symbols.push(Named::Symbol(id));
+        arranged.symbol_index[id] = arranged.symbols.len() as u32;
+    }
+}
+
+fn string_tables(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &mut Arranged) {
+    let m = &layout.m;
+    // An empty prototype is a string of its own, not the byte at offset 0.
+    let mut strings = StringTable::new(false);
+    for &p in &m.prototypes {
+        arranged.prototype_offset[p] = strings.add(Name::plain(context.resolved.prototypes.string(p)));
+    }
+    arranged.symbol_names.resize(arranged.symbols.len(), 0);
+    for &local in &m.locals {
+        let (name, number) = match local {
+            Local::Section(id) if m.sections[id].withdrawn => continue,
+            Local::Section(id) => (m.sections[id].name, arranged.section_symbol[id]),
+            Local::Symbol(id) if m.symbols[id].withdrawn => continue,
+            Local::Symbol(id) => (m.symbols[id].name, arranged.symbol_index[id]),
+        };
+        name_symbol(&mut strings, name, number, &mut arranged.symbol_names);
+    }
+    for &id in m.globals.iter().filter(|&&id| !m.symbols[id].withdrawn) {
+        name_symbol(
+            &mut strings,
+            m.symbols[id].name,
+            arranged.symbol_index[id],
+            &mut arranged.symbol_names,
+        );
+    }
+    arranged.strings = strings.into_bytes();
+    let mut names = StringTable::new(true);
+    for (id, s) in m.sections.enumerate().filter(|(_, s)| !s.withdrawn) {
+        arranged.name_offset[id] = names.add(s.name);
+    }
+    arranged.section_names = names.into_bytes();
+}
+
+fn name_symbol(strings: &mut StringTable, name: Name<'_>, number: u32, names: &mut [u32]) {
+    let offset = strings.add(name);
+    if let Some(slot) = (number as usize).checked_sub(1).and_then(|i| names.get_mut(i)) {
+        *slot = offset;
+    }
+}

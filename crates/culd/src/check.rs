@@ -1,0 +1,166 @@
+//! Problems of the whole link: unknown stacks, uncalled functions, undefined references.
+
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::ids::{FunctionId, ObjectId, SymbolId};
+use crate::layout::Context;
+use crate::merge::model::{Local, Merged, NO_SPACE, OutSymbol, Place};
+use crate::object::text;
+use cubin::consts::*;
+
+/// Functions that the driver provides.
+const DRIVER_FUNCTIONS: [&[u8]; 12] = [
+    b"vprintf",
+    b"vfprintf",
+    b"malloc",
+    b"free",
+    b"__assertfail",
+    b"__profile",
+    b"cudaGraphLaunch",
+    b"cudaGraphSetConditional",
+    b"cudaGraphKernelNodeSetEnabled",
+    b"cudaGraphKernelNodeSetGridDim",
+    b"cudaGraphKernelNodeSetParam",
+    b"cudaGraphKernelNodeUpdatesApply",
+];
+
+/// Functions of the device runtime that the driver provides, behind `cnp`.
+const RUNTIME_FUNCTIONS: [&[u8]; 21] = [
+    b"CtxSynchronize",
+    b"DeviceGetAttribute",
+    b"DeviceGetName",
+    b"EventCreate",
+    b"EventDestroy",
+    b"EventRecord",
+    b"FuncGetAttribute",
+    b"GetCacheConfig",
+    b"GetDevice",
+    b"GetDeviceCount",
+    b"GetLastError",
+    b"GetLimit",
+    b"GetParameterBuffer",
+    b"GetParameterBufferV2",
+    b"GetSharedMemConfig",
+    b"LaunchDevice",
+    b"LaunchDeviceV2",
+    b"SetLastError",
+    b"StreamCreate",
+    b"StreamDestroy",
+    b"StreamWaitEvent",
+];
+
+/// May a function of this name stay undefined?
+pub fn is_driver_function(name: &[u8]) -> bool {
+    name.starts_with(b"__cuda_syscall")
+        || DRIVER_FUNCTIONS.contains(&name)
+        || name.strip_prefix(b"cnp").is_some_and(|rest| RUNTIME_FUNCTIONS.contains(&rest))
+}
+
+/// Kernels whose stack is unknown: one warning per callee from which a cycle can be reached.
+pub fn warn(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let Context {
+        resolved,
+        graph,
+        live,
+        options,
+        ..
+    } = context;
+    if options.relocatable {
+        return Ok(());
+    }
+    if !options.suppress_stack_size_warning {
+        let cyclic = graph.reaches_cycle(resolved);
+        let is_cyclic = |f: &&FunctionId| cyclic[graph.component(**f)];
+        let by_prototype: Vec<usize> = resolved
+            .prototypes
+            .strings()
+            .ids()
+            .map(|p| graph.targets(p).iter().filter(is_cyclic).count())
+            .collect();
+        for &k in &live.kernels {
+            let direct = resolved.direct.of(k).iter().filter(is_cyclic).count();
+            let indirect: usize = resolved.sites.of(k).iter().map(|p| by_prototype[p.0 as usize]).sum();
+            for _ in 0..direct + indirect {
+                out.warning(Code::StackUnknown {
+                    entry: resolved.function_name(k),
+                })?;
+            }
+        }
+    }
+    if options.extra_warnings && !options.debug {
+        let reached = graph.mark(resolved, live.kernels.iter().copied());
+        for f in resolved.functions.ids() {
+            if resolved.functions[f].taken.is_some() && live.alive[f] && !reached[f] {
+                out.warning(Code::AddressTakenUncalled {
+                    function: resolved.function_name(f),
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Undefined references, one error per symbol in symbol order, shared variables last.
+pub fn undefined(context: Context<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
+    if context.options.relocatable {
+        return;
+    }
+    let locals = m
+        .locals
+        .iter()
+        .filter_map(|l| if let Local::Symbol(id) = l { Some(*id) } else { None });
+    for id in locals.chain(m.globals.iter().copied()) {
+        let y = &m.symbols[id];
+        if y.section.is_none() && is_missing(context, y) {
+            let file = context.inputs.objects[y.first].name.to_string();
+            out.error(Code::UndefinedReference {
+                symbol: text(y.name.rest),
+                file,
+                files: askers(context, m, id),
+            });
+        }
+    }
+    for var in m.shared.iter().filter(|v| v.wanted && !v.defined) {
+        let file = context.inputs.objects[var.first].name.to_string();
+        out.error(Code::UndefinedReference {
+            symbol: text(var.name),
+            files: vec![file.clone()],
+            file,
+        });
+    }
+}
+
+fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
+    if y.weak_reference || !y.keep {
+        return false;
+    }
+    match y.kind {
+        STT_FUNC => !is_driver_function(y.name.rest),
+        STT_OBJECT if y.space != NO_SPACE && y.common.is_none() => {
+            let allowed = context.options.allow_undefined_globals && y.space == STO_CUDA_GLOBAL;
+            !allowed && !y.name.rest.starts_with(b".nv.reservedSmem.")
+        }
+        _ => false,
+    }
+}
+
+/// Files that mention a symbol, in link order.
+fn askers(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
+    let function = m.symbols[id].function;
+    let mentions = |object: ObjectId| {
+        let object = &context.inputs.objects[object];
+        (1..object.symbol_count()).any(|i| {
+            let y = object.symbol_ref(i);
+            m.places[y] == Place::Symbol(id) || (function.is_some() && context.resolved.function(y) == function)
+        })
+    };
+    if context.options.identity == crate::options::Identity::Nvlink {
+        return Vec::new();
+    }
+    context
+        .inputs
+        .objects
+        .ids()
+        .filter(|&o| mentions(o))
+        .map(|o| context.inputs.objects[o].name.to_string())
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! Lists per function in one flat array.
+
+use crate::ids::{Id, Table};
+use std::marker::PhantomData;
+
+/// For each id a list of items; all lists lie in one array.
+#[derive(Debug, Clone)]
+pub struct Lists<I, T> {
+    start: Vec<u32>,
+    items: Vec<T>,
+    id: PhantomData<I>,
+}
+
+impl<I: Id, T: Copy> Lists<I, T> {
+    /// Groups `(owner, item)` pairs by owner; each list is in reverse order of arrival, as if every item had been put in front.
+    pub fn newest_first(owners: usize, pairs: &[(I, T)]) -> Self {
+        let mut start = vec![0u32; owners + 1];
+        for (owner, _) in pairs {
+            start[owner.index() + 1] += 1;
+        }
+        for i in 0..owners {
+            start[i + 1] += start[i];
+        }
+        let mut next = start.clone();
+        let mut items: Vec<T> = Vec::with_capacity(pairs.len());
+        if let Some(&(_, filler)) = pairs.first() {
+            items.resize(pairs.len(), filler);
+        }
+        for &(owner, item) in pairs.iter().rev() {
+            let slot = &mut next[owner.index()];
+            items[*slot as usize] = item;
+            *slot += 1;
+        }
+        Lists {
+            start,
+            items,
+            id: PhantomData,
+        }
+    }
+
+    /// The list of one owner.
+    pub fn of(&self, owner: I) -> &[T] {
+        let i = owner.index();
+        &self.items[self.start[i] as usize..self.start[i + 1] as usize]
+    }
+
+    /// Number of items over all lists.
+    pub fn total(&self) -> usize {
+        self.items.len()
+    }
+}
+
+/// Keeps the first arrival of each `(owner, item)` pair.
+pub fn without_repeats<I: Id + PartialEq, T: Id>(owners: usize, items: usize, pairs: &[(I, T)]) -> Vec<(I, T)> {
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let grouped = Lists::<I, u32>::newest_first(
+        owners,
+        &pairs.iter().enumerate().map(|(n, &(o, _))| (o, n as u32)).collect::<Vec<_>>(),
+    );
+    let mut last: Table<T, u32> = Table::filled(items, u32::MAX);
+    let mut keep = vec![false; pairs.len()];
+    for owner in (0..owners).map(I::from_index) {
+        for &n in grouped.of(owner).iter().rev() {
+            let item = pairs[n as usize].1;
+            if last[item] != owner.index() as u32 {
+                last[item] = owner.index() as u32;
+                keep[n as usize] = true;
+            }
+        }
+    }
+    pairs.iter().zip(keep).filter(|(_, k)| *k).map(|(p, _)| *p).collect()
+}

@@ -1,0 +1,320 @@
+//! The call graph, condensed, so that every question about reachability costs one pass over its edges.
+//!
+//! 1. Nodes are the functions and the prototypes. An indirect call is an edge to its prototype, a prototype has edges to the functions
+//!    whose address is taken with it: many callers times many targets cost their sum, not their product.
+//! 2. Strongly connected components are numbered callees first (Tarjan, without recursion).
+//! 3. [`CallGraph::fold`] computes a value for every component from its members and the components it calls.
+//! 4. [`CallGraph::reach`] answers "which of these functions does each of those reach" in slices of 512 functions, so memory stays
+//!    proportional to the graph.
+
+use crate::ids::{FunctionId, Id, ProtoId, Table};
+use crate::resolve::Resolved;
+
+/// The condensed graph.
+#[derive(Debug)]
+pub struct CallGraph {
+    functions: usize,
+    /// For each prototype the functions taken with it, ascending.
+    targets: Vec<Vec<FunctionId>>,
+    component: Vec<u32>,
+    /// Members of component `c`: `order[start[c]..start[c + 1]]`.
+    order: Vec<u32>,
+    start: Vec<u32>,
+    cyclic: Vec<bool>,
+}
+
+/// Number of marks that [`CallGraph::reach`] handles at once.
+const SLICE: usize = 512;
+const WORDS: usize = SLICE / 64;
+
+impl CallGraph {
+    /// Condenses the call graph of a link.
+    pub fn new(resolved: &Resolved<'_>) -> Self {
+        let functions = resolved.functions.len();
+        let mut targets = vec![Vec::new(); resolved.prototypes.len()];
+        for (f, function) in resolved.functions.enumerate() {
+            if let Some(p) = function.taken {
+                targets[p.index()].push(f);
+            }
+        }
+        let mut graph = CallGraph {
+            functions,
+            targets,
+            component: Vec::new(),
+            order: Vec::new(),
+            start: vec![0],
+            cyclic: Vec::new(),
+        };
+        graph.condense(resolved);
+        graph
+    }
+
+    /// Functions taken with a prototype, ascending.
+    pub fn targets(&self, p: ProtoId) -> &[FunctionId] {
+        &self.targets[p.index()]
+    }
+
+    fn edges<'a>(&'a self, resolved: &'a Resolved<'_>, node: u32) -> Edges<'a> {
+        match (node as usize).checked_sub(self.functions) {
+            None => Edges {
+                functions: resolved.direct.of(FunctionId(node)),
+                sites: resolved.sites.of(FunctionId(node)),
+                base: self.functions as u32,
+            },
+            Some(p) => Edges {
+                functions: &self.targets[p],
+                sites: &[],
+                base: self.functions as u32,
+            },
+        }
+    }
+
+    /// Tarjan's algorithm with an explicit stack.
+    fn condense(&mut self, resolved: &Resolved<'_>) {
+        let nodes = self.functions + self.targets.len();
+        const NEW: u32 = u32::MAX;
+        let mut number = vec![NEW; nodes];
+        let mut low = vec![0u32; nodes];
+        let mut component = vec![NEW; nodes];
+        let (mut open, mut path): (Vec<u32>, Vec<(u32, u32)>) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        for root in 0..nodes as u32 {
+            if number[root as usize] != NEW {
+                continue;
+            }
+            path.push((root, 0));
+            while let Some(&mut (node, ref mut edge)) = path.last_mut() {
+                let v = node as usize;
+                if *edge == 0 {
+                    (number[v], low[v]) = (next, next);
+                    next += 1;
+                    open.push(node);
+                }
+                let target = self.edges(resolved, node).get(*edge as usize);
+                *edge += 1;
+                if let Some(target) = target {
+                    let t = target as usize;
+                    if number[t] == NEW {
+                        path.push((target, 0));
+                    } else if component[t] == NEW {
+                        low[v] = low[v].min(number[t]);
+                    }
+                    continue;
+                }
+                path.pop();
+                if let Some(&(parent, _)) = path.last() {
+                    low[parent as usize] = low[parent as usize].min(low[v]);
+                }
+                if low[v] == number[v] {
+                    self.close(resolved, node, &mut open, &mut component);
+                }
+            }
+        }
+        self.component = component;
+    }
+
+    fn close(&mut self, resolved: &Resolved<'_>, root: u32, open: &mut Vec<u32>, component: &mut [u32]) {
+        let id = self.cyclic.len() as u32;
+        let first = self.order.len();
+        while let Some(node) = open.pop() {
+            component[node as usize] = id;
+            self.order.push(node);
+            if node == root {
+                break;
+            }
+        }
+        self.start.push(self.order.len() as u32);
+        let alone = self.order.len() - first == 1;
+        let loops = alone && self.edges(resolved, root).iter().any(|t| t == root);
+        self.cyclic.push(!alone || loops);
+    }
+
+    /// Component of a function.
+    pub fn component(&self, f: FunctionId) -> usize {
+        self.component[f.index()] as usize
+    }
+
+    fn members(&self, c: usize) -> &[u32] {
+        &self.order[self.start[c] as usize..self.start[c + 1] as usize]
+    }
+
+    /// A value per component: `node` adds each member function, `join` each called component's value.
+    pub fn fold<T: Default>(&self, resolved: &Resolved<'_>, mut node: impl FnMut(FunctionId, &mut T), join: impl Fn(&mut T, &T)) -> Vec<T> {
+        let mut values: Vec<T> = Vec::with_capacity(self.cyclic.len());
+        for c in 0..self.cyclic.len() {
+            let mut value = T::default();
+            for &member in self.members(c) {
+                if (member as usize) < self.functions {
+                    node(FunctionId(member), &mut value);
+                }
+                for target in self.edges(resolved, member).iter() {
+                    let t = self.component[target as usize] as usize;
+                    if t != c {
+                        join(&mut value, &values[t]);
+                    }
+                }
+            }
+            values.push(value);
+        }
+        values
+    }
+
+    /// Per component, whether a cycle can be reached from it.
+    pub fn reaches_cycle(&self, resolved: &Resolved<'_>) -> Vec<bool> {
+        self.deepest(resolved, |_| 0).iter().map(Option::is_none).collect()
+    }
+
+    /// Per component the largest sum of `own` along a call path; `None` where a cycle can be reached.
+    pub fn deepest(&self, resolved: &Resolved<'_>, own: impl Fn(FunctionId) -> i64) -> Vec<Option<i64>> {
+        let mut values: Vec<Option<i64>> = Vec::with_capacity(self.cyclic.len());
+        for c in 0..self.cyclic.len() {
+            let mut value = (!self.cyclic[c]).then_some(0i64);
+            for &member in self.members(c) {
+                for target in self.edges(resolved, member).iter() {
+                    let t = self.component[target as usize] as usize;
+                    if t != c {
+                        value = value.zip(values[t]).map(|(a, b)| a.max(b));
+                    }
+                }
+                if (member as usize) < self.functions {
+                    value = value.map(|v| v.wrapping_add(own(FunctionId(member))));
+                }
+            }
+            values.push(value);
+        }
+        values
+    }
+
+    /// Marks every function reachable from the roots, the roots included.
+    pub fn mark(&self, resolved: &Resolved<'_>, roots: impl IntoIterator<Item = FunctionId>) -> Table<FunctionId, bool> {
+        let mut seen = vec![false; self.functions + self.targets.len()];
+        let mut todo: Vec<u32> = Vec::new();
+        for root in roots {
+            if !std::mem::replace(&mut seen[root.index()], true) {
+                todo.push(root.0);
+            }
+        }
+        while let Some(node) = todo.pop() {
+            for target in self.edges(resolved, node).iter() {
+                if !std::mem::replace(&mut seen[target as usize], true) {
+                    todo.push(target);
+                }
+            }
+        }
+        seen.truncate(self.functions);
+        seen.into()
+    }
+
+    /// For every `(mark, source)` pair where `source` reaches `mark` (a function reaches itself), calls `hit(mark number, source number)`:
+    /// marks ascending in slices; within a slice sources ascending, then marks ascending.
+    pub fn reach(&self, resolved: &Resolved<'_>, marks: &[FunctionId], sources: &[FunctionId], mut hit: impl FnMut(usize, usize)) {
+        if marks.is_empty() || sources.is_empty() {
+            return;
+        }
+        let mut rows: Vec<[u64; WORDS]> = Vec::with_capacity(self.cyclic.len());
+        let mut place = vec![u32::MAX; self.functions];
+        for (slice, part) in marks.chunks(SLICE).enumerate() {
+            for (i, f) in part.iter().enumerate() {
+                place[f.index()] = i as u32;
+            }
+            rows.clear();
+            for c in 0..self.cyclic.len() {
+                let mut row = [0u64; WORDS];
+                for &member in self.members(c) {
+                    if let Some(&i) = place.get(member as usize)
+                        && i != u32::MAX
+                    {
+                        row[i as usize / 64] |= 1 << (i % 64);
+                    }
+                    for target in self.edges(resolved, member).iter() {
+                        let t = self.component[target as usize] as usize;
+                        if t != c {
+                            row.iter_mut().zip(rows[t]).for_each(|(a, b)| *a |= b);
+                        }
+                    }
+                }
+                rows.push(row);
+            }
+            for (s, source) in sources.iter().enumerate() {
+                for (w, &word) in rows[self.component(*source)].iter().enumerate() {
+                    let mut rest = word;
+                    while rest != 0 {
+                        hit(slice * SLICE + w * 64 + rest.trailing_zeros() as usize, s);
+                        rest &= rest - 1;
+                    }
+                }
+            }
+            for f in part {
+                place[f.index()] = u32::MAX;
+            }
+        }
+    }
+
+    /// All functions reachable from `f`, itself included, in no particular order.
+    pub fn reached_from(&self, resolved: &Resolved<'_>, f: FunctionId) -> Vec<FunctionId> {
+        let seen = self.mark(resolved, [f]);
+        seen.enumerate().filter(|(_, s)| **s).map(|(f, _)| f).collect()
+    }
+
+    /// A shortest call path from one function to another, both included.
+    pub fn path(&self, resolved: &Resolved<'_>, from: FunctionId, to: FunctionId) -> Vec<FunctionId> {
+        let mut parent = vec![u32::MAX; self.functions + self.targets.len()];
+        let mut queue = std::collections::VecDeque::from([from.0]);
+        parent[from.index()] = from.0;
+        while let Some(node) = queue.pop_front() {
+            if node == to.0 {
+                break;
+            }
+            for target in self.edges(resolved, node).iter() {
+                if parent[target as usize] == u32::MAX {
+                    parent[target as usize] = node;
+                    queue.push_back(target);
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut node = to.0;
+        while parent[node as usize] != u32::MAX {
+            if (node as usize) < self.functions {
+                path.push(FunctionId(node));
+            }
+            if node == from.0 {
+                break;
+            }
+            node = parent[node as usize];
+        }
+        path.reverse();
+        path
+    }
+
+    /// The callees of a function as nvlink lists them: for each indirect site the taken functions put in front one by one, then the direct ones.
+    pub fn callees(&self, resolved: &Resolved<'_>, f: FunctionId) -> Vec<FunctionId> {
+        let mut list: Vec<FunctionId> = Vec::new();
+        for &p in resolved.sites.of(f) {
+            list.extend(self.targets(p));
+        }
+        list.reverse();
+        list.extend(resolved.direct.of(f));
+        list
+    }
+}
+
+/// Out-edges of a node.
+struct Edges<'a> {
+    functions: &'a [FunctionId],
+    sites: &'a [ProtoId],
+    base: u32,
+}
+
+impl<'a> Edges<'a> {
+    fn get(&self, i: usize) -> Option<u32> {
+        match self.functions.get(i) {
+            Some(f) => Some(f.0),
+            None => self.sites.get(i - self.functions.len()).map(|p| self.base + p.0),
+        }
+    }
+    fn iter(self) -> impl Iterator<Item = u32> + 'a {
+        let base = self.base;
+        self.functions.iter().map(|f| f.0).chain(self.sites.iter().map(move |p| base + p.0))
+    }
+}

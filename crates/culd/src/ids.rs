@@ -1,0 +1,160 @@
+//! Ids: one newtype per kind of thing, so that an index of one table never reads another.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// An id that is an index into one kind of table.
+pub trait Id: Copy {
+    /// From a position.
+    fn from_index(index: usize) -> Self;
+    /// To a position.
+    fn index(self) -> usize;
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+        impl Id for $name {
+            fn from_index(index: usize) -> Self { $name(index as u32) }
+            fn index(self) -> usize { self.0 as usize }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!(stringify!($name), "{}"), self.0) }
+        }
+    )*};
+}
+
+ids! {
+    /// An input object, in link order.
+    ObjectId;
+    /// A symbol of some input: the object's first symbol number plus the symbol's index.
+    SymbolRef;
+    /// A section of some input: the object's first section number plus the section's index.
+    SectionRef;
+    /// A function: one per global name, one per static function.
+    FunctionId;
+    /// An interned symbol name.
+    NameId;
+    /// An interned prototype string.
+    ProtoId;
+    /// A section record of the output.
+    SectionId;
+    /// A symbol record of the output.
+    SymbolId;
+    /// A variable in shared memory.
+    SharedId;
+}
+
+/// A table indexed by one kind of id.
+#[derive(Clone)]
+pub struct Table<I, T> {
+    items: Vec<T>,
+    id: PhantomData<fn(I)>,
+}
+
+impl<I: Id, T> Table<I, T> {
+    /// An empty table.
+    pub fn new() -> Self {
+        Table {
+            items: Vec::new(),
+            id: PhantomData,
+        }
+    }
+    /// A table of `len` equal items.
+    pub fn filled(len: usize, item: T) -> Self
+    where
+        T: Clone,
+    {
+        Table {
+            items: vec![item; len],
+            id: PhantomData,
+        }
+    }
+    /// Appends an item and returns its id.
+    pub fn push(&mut self, item: T) -> I {
+        let id = I::from_index(self.items.len());
+        self.items.push(item);
+        id
+    }
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+    /// True without items.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+    /// All ids in order.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
+        (0..self.items.len()).map(I::from_index)
+    }
+    /// Items in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+    /// Items in order, to change.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items.iter_mut()
+    }
+    /// Ids with items, in order.
+    pub fn enumerate(&self) -> impl DoubleEndedIterator<Item = (I, &T)> + ExactSizeIterator {
+        self.items.iter().enumerate().map(|(i, t)| (I::from_index(i), t))
+    }
+    /// The items as a slice.
+    pub fn as_slice(&self) -> &[T] {
+        &self.items
+    }
+    /// Item `id`, if the table has it.
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.items.get(id.index())
+    }
+    /// Adds made items until there are `len`.
+    pub fn grow_with(&mut self, len: usize, item: impl FnMut() -> T) {
+        if self.items.len() < len {
+            self.items.resize_with(len, item);
+        }
+    }
+    /// Adds items until there are `len`.
+    pub fn grow(&mut self, len: usize, item: T)
+    where
+        T: Clone,
+    {
+        if self.items.len() < len {
+            self.items.resize(len, item);
+        }
+    }
+}
+
+impl<I: Id, T> Default for Table<I, T> {
+    fn default() -> Self {
+        Table::new()
+    }
+}
+
+impl<I: Id, T> From<Vec<T>> for Table<I, T> {
+    fn from(items: Vec<T>) -> Self {
+        Table { items, id: PhantomData }
+    }
+}
+
+impl<I: Id, T> Index<I> for Table<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for Table<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.index()]
+    }
+}
+
+impl<I: Id, T: fmt::Debug> fmt::Debug for Table<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.items.fmt(f)
+    }
+}

@@ -1,0 +1,73 @@
+//! User constants: merging of equal ones, and their limit.
+//!
+//! Only when kernels or variables were selected by hand: every input's `.nv.constant3` is a unit; equal units of certain sizes share
+//! their place. nvlink quirk: symbol values and relocation offsets keep the old places, and a placed unit leaves its offset in the value
+//! of symbol 0.
+
+use super::{Context, Layout};
+use crate::diagnostics::{Code, Collector};
+use crate::merge::align_up;
+use crate::merge::model::{Class, Piece, Pieces};
+use crate::names::State;
+use hashbrown::HashMap;
+
+/// Size of the user constant bank.
+const LIMIT: u64 = 0x10000;
+/// Bank of user constants.
+const USER_BANK: u32 = 3;
+
+pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
+    let explicit = context.options.kernels.as_ref().is_some_and(|k| k.explicit);
+    if !explicit || context.options.debug {
+        return;
+    }
+    let Some(record) = layout.m.sections.iter_mut().find(|s| s.class == Class::Constant(USER_BANK)) else {
+        return;
+    };
+    let mut seen: HashMap<(u64, &[u8]), (), State> = HashMap::default();
+    let (mut pieces, mut units, mut end) = (Vec::new(), Vec::new(), 0u64);
+    for piece in record.pieces.as_slice() {
+        let Some(input) = context.inputs.objects[piece.object].section(piece.section) else {
+            continue;
+        };
+        let mergeable = (input.size == 4 && input.align == 4)
+            || (input.size == 8 && input.align == 8)
+            || matches!(input.size, 12 | 16 | 20 | 24 | 32 | 48 | 64);
+        let key = (input.align, input.data);
+        if mergeable && seen.contains_key(&key) && (input.size > 8 || input.data.iter().any(|&b| b != 0)) {
+            continue;
+        }
+        let base = align_up(end, input.align);
+        end = base + input.size;
+        pieces.push(Piece { base, ..*piece });
+        units.push((base, input.size));
+        if mergeable {
+            seen.insert(key, ());
+            layout.null_value = base;
+        }
+    }
+    record.pieces = Pieces::Many(pieces);
+    record.size = end;
+    layout.constant_units = Some(units);
+}
+
+pub(super) fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
+    let Some(record) = layout.m.sections.iter().find(|s| s.class == Class::Constant(USER_BANK)) else {
+        return;
+    };
+    if record.size > LIMIT {
+        let size = |p: &Piece| context.inputs.objects[p.object].section(p.section).map_or(0, |s| s.size);
+        let mut contributors: Vec<(String, u64)> = record
+            .pieces
+            .as_slice()
+            .iter()
+            .map(|p| (context.inputs.objects[p.object].name.to_string(), size(p)))
+            .collect();
+        contributors.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        out.error(Code::TooMuchConstant {
+            size: record.size,
+            limit: LIMIT,
+            contributors,
+        });
+    }
+}

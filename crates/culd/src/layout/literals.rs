@@ -1,0 +1,101 @@
+//! Literal banks of device functions: copied into every kernel that reaches the function, at one common offset.
+//!
+//! 1. Functions in reverse order of creation; the kernels that reach one get a bank if they have none.
+//! 2. The offset is the end of the longest of these banks, aligned to the largest alignment among them and the function.
+//! 3. The alignment spreads: every bank takes it, and the piece is padded to it.
+
+use super::{Context, Layout};
+use crate::ids::{FunctionId, SectionId};
+use crate::merge::align_up;
+use crate::merge::model::Class;
+use crate::names::Name;
+use cubin::consts::*;
+
+pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
+    for &f in &layout.kernels {
+        if layout.m.functions[f].literals.is_some() || layout.m.functions[f].ghost.is_some() {
+            layout.literals[f] = Some(0);
+        }
+    }
+    let pieces = std::mem::take(&mut layout.m.literals);
+    let functions: Vec<FunctionId> = pieces.iter().map(|p| p.function).collect();
+    let mut reaching: Vec<Vec<FunctionId>> = vec![Vec::new(); pieces.len()];
+    context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
+        reaching[f].push(layout.kernels[k])
+    });
+    for (piece, mut kernels) in pieces.iter().zip(reaching).rev() {
+        if kernels.is_empty() {
+            // No kernel reaches it: no space, but its relocations are resolved with offset 0.
+            layout.literals[piece.function] = Some(0);
+            continue;
+        }
+        kernels.reverse();
+        let banks: Vec<_> = kernels.iter().map(|&k| bank(context, layout, k, piece.bank, piece.align)).collect();
+        let align = banks.iter().map(|&id| layout.m.sections[id].align).fold(piece.align, u64::max);
+        let longest = banks.iter().map(|&id| layout.m.sections[id].size).max().unwrap_or(0);
+        let offset = align_up(longest, align);
+        layout.literals[piece.function] = Some(offset);
+        if let Some(lost) = piece.lost {
+            layout.null_value = offset + lost;
+        }
+        for id in banks {
+            let record = &mut layout.m.sections[id];
+            record.align = align;
+            let bytes = record.bytes.get_or_insert_default();
+            bytes.resize(offset as usize, 0);
+            bytes.extend_from_slice(&piece.bytes);
+            bytes.resize(align_up(bytes.len() as u64, align) as usize, 0);
+            record.size = bytes.len() as u64;
+        }
+    }
+    layout.m.literals = pieces;
+}
+
+/// The bank of a kernel, made if it has none. nvlink quirk: a record left by a losing copy is found first.
+fn bank<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernel: FunctionId, number: u32, align: u64) -> SectionId {
+    let function = &layout.m.functions[kernel];
+    if let Some(id) = function.ghost.or(function.literals) {
+        return id;
+    }
+    let (text, name) = (
+        function.text,
+        context.resolved.names.string(context.resolved.functions[kernel].name),
+    );
+    let id = layout.m.add_section(
+        context.mode,
+        Name::new(prefix(number), name),
+        Class::Literals,
+        SHT_CUDA_CONSTANT0 + number,
+        0x42,
+        align,
+        0,
+    );
+    layout.m.sections[id].owner = text;
+    layout.m.functions[kernel].literals = Some(id);
+    id
+}
+
+/// `.nv.constantB.` by bank.
+fn prefix(bank: u32) -> &'static [u8] {
+    const PREFIXES: [&[u8]; 18] = [
+        b".nv.constant0.",
+        b".nv.constant1.",
+        b".nv.constant2.",
+        b".nv.constant3.",
+        b".nv.constant4.",
+        b".nv.constant5.",
+        b".nv.constant6.",
+        b".nv.constant7.",
+        b".nv.constant8.",
+        b".nv.constant9.",
+        b".nv.constant10.",
+        b".nv.constant11.",
+        b".nv.constant12.",
+        b".nv.constant13.",
+        b".nv.constant14.",
+        b".nv.constant15.",
+        b".nv.constant16.",
+        b".nv.constant17.",
+    ];
+    PREFIXES.get(bank as usize).copied().unwrap_or(b".nv.constant2.")
+}

@@ -1,0 +1,160 @@
+//! Layout: memory that can only be laid out when all inputs are known.
+//!
+//! 1. Shared memory ([`shared`]; relocatable outputs sum it: [`shared_sums`]).
+//! 2. Literal banks of device functions, copied into the kernels that reach them ([`literals`]).
+//! 3. Equal constants, where kernels were selected by hand ([`constants`]), and the limit of user constants.
+//! 4. Slots for textures, samplers and surfaces ([`textures`]).
+//! 5. The last record of a final link, `.nv.rel.action`.
+
+mod constants;
+mod literals;
+mod shared;
+mod shared_sums;
+pub mod sort;
+mod textures;
+
+use crate::diagnostics::Collector;
+use crate::graph::CallGraph;
+use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
+use crate::inputs::Inputs;
+use crate::liveness::Live;
+use crate::merge::Mode;
+use crate::merge::model::{Class, Merged};
+use crate::names::Name;
+use crate::options::LinkOptions;
+use crate::resolve::Resolved;
+use cubin::consts::*;
+pub(crate) use shared::ABSENT;
+
+/// What the layouts need to see.
+#[derive(Clone, Copy)]
+pub struct Context<'a, 'd> {
+    /// Objects.
+    pub inputs: &'a Inputs<'d>,
+    /// Functions.
+    pub resolved: &'a Resolved<'d>,
+    /// Call graph.
+    pub graph: &'a CallGraph,
+    /// Live functions.
+    pub live: &'a Live,
+    /// Options.
+    pub options: &'a LinkOptions<'a>,
+    /// What they mean.
+    pub mode: Mode,
+}
+
+/// Where shared variables went.
+#[derive(Debug, Default)]
+pub struct SharedLayout {
+    /// Offset of each static variable that got space.
+    pub offset: Table<SharedId, Option<u64>>,
+    /// With a debugger: value of each dynamic variable.
+    pub dynamic: Table<SharedId, u64>,
+    /// Value of dynamic variables in each function that refers to one and is reached by a kernel.
+    pub dynamic_in: Vec<(FunctionId, u64)>,
+    /// Some variable is shared by several kernels.
+    pub has_slots: bool,
+}
+
+impl SharedLayout {
+    /// Value of dynamic variables in a function.
+    pub fn dynamic_value(&self, f: FunctionId) -> Option<u64> {
+        self.dynamic_in
+            .binary_search_by_key(&f, |e| e.0)
+            .ok()
+            .and_then(|i| self.dynamic_in.get(i))
+            .map(|e| e.1)
+    }
+}
+
+/// Texture slots.
+#[derive(Debug, Default)]
+pub struct Textures {
+    /// Slot of each reference, ascending.
+    pub slots: Vec<(SymbolId, u64)>,
+    /// Kernels that have the slots.
+    pub kernels: Vec<FunctionId>,
+}
+
+/// Merged records with their memory laid out.
+#[derive(Debug)]
+pub struct Layout<'d> {
+    /// Records, complete.
+    pub m: Merged<'d>,
+    /// Kernels in order of their sections.
+    pub kernels: Vec<FunctionId>,
+    /// Shared memory.
+    pub shared: SharedLayout,
+    /// Offset of each function's literals in the kernels' banks.
+    pub literals: Table<FunctionId, Option<u64>>,
+    /// Texture slots.
+    pub textures: Textures,
+    /// Value of symbol 0. nvlink quirk: symbols of losing copies are symbol 0 and get values.
+    pub null_value: u64,
+    /// Places of the inputs' constants after equal ones were merged: offset, size.
+    pub constant_units: Option<Vec<(u64, u64)>>,
+    /// `-r`: the symbol that stands for dynamic shared memory of a kernel's text.
+    pub dynamic_instances: Vec<(SectionId, SymbolId)>,
+}
+
+/// Lays out everything.
+pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Layout<'d> {
+    let kernels = kernels_by_section(&m, context.live);
+    let mut layout = Layout {
+        kernels,
+        shared: SharedLayout {
+            offset: Table::filled(m.shared.len(), None),
+            dynamic: Table::filled(m.shared.len(), 0),
+            ..SharedLayout::default()
+        },
+        literals: Table::filled(m.functions.len(), None),
+        textures: Textures::default(),
+        null_value: 0,
+        constant_units: None,
+        dynamic_instances: Vec::new(),
+        m,
+    };
+    if context.mode.relocatable {
+        shared_sums::sum(context, &mut layout);
+        withdraw_empty_literals(&mut layout.m);
+        return layout;
+    }
+    shared::lay_out(context, &mut layout, out);
+    literals::lay_out(context, &mut layout);
+    constants::merge_equal(context, &mut layout);
+    constants::check_limits(context, &layout, out);
+    textures::lay_out(context, &mut layout);
+    if !context.options.target.is_blackwell() {
+        let action = layout.m.add_section(
+            context.mode,
+            Name::fixed(b".nv.rel.action"),
+            Class::RelAction,
+            SHT_CUDA_RELOCINFO,
+            0,
+            8,
+            8,
+        );
+        layout.m.sections[action].bytes = Some(REL_ACTION.to_vec());
+        layout.m.sections[action].size = REL_ACTION.len() as u64;
+    }
+    withdraw_empty_literals(&mut layout.m);
+    layout
+}
+
+/// Contents of `.nv.rel.action`, the same in every final link up to sm_90a: how the driver patches type 0x73.
+const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36];
+
+fn kernels_by_section(m: &Merged<'_>, live: &Live) -> Vec<FunctionId> {
+    let texts = m
+        .sections
+        .iter()
+        .filter_map(|s| if let Class::Text(f) = s.class { Some(f) } else { None });
+    texts.filter(|&f| live.is_kernel[f]).collect()
+}
+
+/// Literal records that replacement emptied leave no section and no name.
+fn withdraw_empty_literals(m: &mut Merged<'_>) {
+    for s in m.sections.iter_mut().filter(|s| s.class == Class::Literals && s.size == 0) {
+        s.withdrawn = true;
+    }
+}

@@ -1,0 +1,507 @@
+//! Shared memory of a final link.
+//!
+//! 1. Which kernels use which variable: a relocation in their own or reachable code refers to it.
+//! 2. Module-scope variables, larger first: used by one kernel, it joins that kernel's list; by several (or only by code that no kernel
+//!    reaches), it goes to the first slot whose kernels are others, else to a new slot; referred to by nothing, it gets no space.
+//! 3. Slots get offsets in order; a kernel's own list follows behind its slots, by alignment descending, then size ascending.
+//! 4. Dynamic variables start at the next multiple of 16; kernels that share a function using one start at the same place (with a
+//!    debugger also kernels that share such a variable).
+//! 5. sm_90 reserves the first 1 KB: section sizes include it, relocation values do not.
+
+use super::sort::list_sort;
+use super::{Context, Layout};
+use crate::diagnostics::{Code, Collector};
+use crate::ids::{FunctionId, SectionId, SharedId, Table};
+use crate::merge::align_up;
+use crate::merge::model::{Class, Merged, Place};
+use crate::object::text;
+use hashbrown::HashMap;
+
+/// Alignment of dynamic shared memory, whatever its declaration says.
+const DYNAMIC_ALIGN: u64 = 16;
+
+/// References of functions to shared variables.
+struct References {
+    /// Functions that refer to shared variables, in order.
+    functions: Vec<FunctionId>,
+    /// Their variables.
+    variables: Vec<Vec<SharedId>>,
+    /// Per function the kernels that reach it, ascending.
+    kernels: Vec<Vec<u32>>,
+}
+
+struct Slot {
+    size: u64,
+    align: u64,
+    kernels: Vec<bool>,
+    members: Vec<(SharedId, Vec<u32>)>,
+}
+
+#[derive(Clone, Default)]
+struct Kernel {
+    list: Vec<(SharedId, u64, u64)>,
+    end: u64,
+    align: u64,
+    dynamic: Option<u64>,
+    used: bool,
+}
+
+pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>, out: &mut Collector<'_>) {
+    let references = references(context, layout);
+    let users = users(&layout.m, &references);
+    let owner = section_owners(layout);
+    let mut kernels = vec![
+        Kernel {
+            align: 1,
+            end: context.mode.shared_start,
+            ..Kernel::default()
+        };
+        layout.kernels.len()
+    ];
+    own_variables(layout, &owner, &mut kernels);
+    let slots = assign(&layout.m, &users, &owner, &mut kernels);
+    layout.shared.has_slots = !slots.is_empty();
+    let slot_end = place_slots(context, layout, &slots, &owner, &mut kernels);
+    let module_align = layout.m.module_shared.iter().map(|&s| layout.m.shared[s].align).max().unwrap_or(0);
+    let mut placed_in = Table::filled(layout.m.shared.len(), None);
+    for (k, kernel) in kernels.iter_mut().enumerate() {
+        place_list(layout, k, kernel, &mut placed_in);
+        if !slots.is_empty() {
+            kernel.align = kernel.align.max(module_align);
+        }
+    }
+    dynamic(context, layout, &references, &users, &mut kernels);
+    mark_used(layout, &users, &owner, &mut kernels);
+    section_sizes(context, layout, &kernels, &owner);
+    module_section(context, layout, slot_end, module_align);
+    symbols(context, layout, &placed_in);
+    check_limit(context, layout, out);
+}
+
+/// Functions with relocations against shared variables, and the kernels that reach them.
+fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
+    let m = &layout.m;
+    let mut number: HashMap<FunctionId, usize, crate::names::State> = HashMap::default();
+    let mut references = References {
+        functions: Vec::new(),
+        variables: Vec::new(),
+        kernels: Vec::new(),
+    };
+    for r in &m.relocs {
+        let object = &context.inputs.objects[r.object];
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            continue;
+        };
+        let specials = object.specials(relocs);
+        let Class::Text(f) = m.sections[r.target].class else { continue };
+        if specials.is_empty() || !m.is_current(r, relocs.target) {
+            continue;
+        }
+        for &index in specials {
+            let Place::Shared(id) = m.places[object.symbol_ref(index)] else {
+                continue;
+            };
+            let n = *number.entry(f).or_insert_with(|| {
+                references.functions.push(f);
+                references.variables.push(Vec::new());
+                references.functions.len() - 1
+            });
+            if let Some(list) = references.variables.get_mut(n)
+                && !list.contains(&id)
+            {
+                list.push(id);
+            }
+        }
+    }
+    references.kernels = vec![Vec::new(); references.functions.len()];
+    let References { functions, kernels, .. } = &mut references;
+    context
+        .graph
+        .reach(context.resolved, functions, &layout.kernels, |f, k| kernels[f].push(k as u32));
+    references
+}
+
+/// Per variable: the kernels that use it, ascending; `None` for variables that no live code refers to.
+fn users(m: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<u32>>> {
+    let mut users: Table<SharedId, Option<Vec<u32>>> = Table::filled(m.shared.len(), None);
+    for (variables, kernels) in references.variables.iter().zip(&references.kernels) {
+        for &v in variables {
+            users[v].get_or_insert_default().extend(kernels);
+        }
+    }
+    for list in users.iter_mut().flatten() {
+        list.sort_unstable();
+        list.dedup();
+    }
+    users
+}
+
+/// Per kernel: the kernel that owns its `.nv.shared.NAME` (another one only for static kernels of one name).
+fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
+    let mut number: HashMap<SectionId, u32, crate::names::State> = HashMap::default();
+    let texts: HashMap<SectionId, u32, crate::names::State> = layout
+        .kernels
+        .iter()
+        .enumerate()
+        .filter_map(|(k, &f)| Some((layout.m.functions[f].text?, k as u32)))
+        .collect();
+    for (id, s) in layout.m.sections.enumerate() {
+        if s.class == Class::KernelShared
+            && let Some(&k) = s.owner.and_then(|t| texts.get(&t))
+        {
+            number.insert(id, k);
+        }
+    }
+    (0..layout.kernels.len() as u32)
+        .map(|k| {
+            layout
+                .m
+                .shared_section(layout.kernels[k as usize])
+                .and_then(|s| number.get(&s))
+                .copied()
+                .unwrap_or(k)
+        })
+        .collect()
+}
+
+fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
+    let number: HashMap<FunctionId, usize, crate::names::State> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let mut own: Vec<(usize, SharedId)> = layout
+        .m
+        .kernel_shared
+        .iter()
+        .filter_map(|(f, s)| Some((*number.get(f)?, *s)))
+        .collect();
+    own.sort_by_key(|e| e.0);
+    for (k, s) in own {
+        let var = &layout.m.shared[s];
+        kernels[owner[k] as usize].list.push((s, var.align, var.size));
+    }
+}
+
+/// Gives every module-scope variable to a kernel or to a slot.
+fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) -> Vec<Slot> {
+    let mut slots: Vec<Slot> = Vec::new();
+    let sorted = list_sort(m.module_shared.clone(), &|a, b| m.shared[*a].size > m.shared[*b].size);
+    for s in sorted {
+        let var = &m.shared[s];
+        if var.size == 0 {
+            continue;
+        }
+        let used_by = match &users[s] {
+            Some(list) => list.as_slice(),
+            None if var.dead_reference => &[],
+            None => continue,
+        };
+        if let &[k] = used_by {
+            kernels[owner[k as usize] as usize].list.push((s, var.align, var.size));
+            continue;
+        }
+        let free = slots.iter_mut().find(|slot| used_by.iter().all(|&k| !slot.kernels[k as usize]));
+        let slot = match free {
+            Some(slot) => slot,
+            None => {
+                slots.push(Slot {
+                    size: var.size,
+                    align: var.align,
+                    kernels: vec![false; kernels.len()],
+                    members: Vec::new(),
+                });
+                let last = slots.len() - 1;
+                &mut slots[last]
+            }
+        };
+        slot.align = slot.align.max(var.align);
+        for &k in used_by {
+            slot.kernels[k as usize] = true;
+        }
+        slot.members.push((s, used_by.to_vec()));
+    }
+    slots
+}
+
+/// Offsets of the slots; returns their end.
+fn place_slots(context: Context<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
+    let mut cursor = context.mode.shared_start;
+    for slot in slots {
+        let offset = align_up(cursor, slot.align);
+        cursor = offset.saturating_add(slot.size);
+        for (s, used_by) in &slot.members {
+            layout.shared.offset[*s] = Some(offset);
+            let end = offset.saturating_add(layout.m.shared[*s].size);
+            for &k in used_by {
+                let kernel = &mut kernels[owner[k as usize] as usize];
+                kernel.end = kernel.end.max(end);
+            }
+        }
+    }
+    if slots.is_empty() { 0 } else { cursor }
+}
+
+fn place_list(layout: &mut Layout<'_>, k: usize, kernel: &mut Kernel, placed_in: &mut Table<SharedId, Option<usize>>) {
+    let before = |a: &(SharedId, u64, u64), b: &(SharedId, u64, u64)| a.1 < b.1 || (a.1 == b.1 && a.2 > b.2);
+    for &(s, align, size) in list_sort(kernel.list.clone(), &before).iter().rev() {
+        let offset = align_up(kernel.end, align);
+        layout.shared.offset[s] = Some(offset);
+        placed_in[s] = Some(k);
+        kernel.end = offset.saturating_add(size);
+        kernel.align = kernel.align.max(align);
+    }
+}
+
+/// Dynamic variables: one start per group of kernels that share a function (with a debugger: a variable).
+fn dynamic(
+    context: Context<'_, '_>,
+    layout: &mut Layout<'_>,
+    references: &References,
+    users: &Table<SharedId, Option<Vec<u32>>>,
+    kernels: &mut [Kernel],
+) {
+    let m = &layout.m;
+    let mut groups = Groups::new(kernels.len());
+    let is_dynamic = |s: SharedId| m.shared[s].is_dynamic();
+    let users_of = |s: SharedId| users[s].as_deref().unwrap_or_default();
+    for s in m.module_shared.iter().copied().filter(|&s| is_dynamic(s)) {
+        for &k in users_of(s) {
+            let kernel = &mut kernels[k as usize];
+            kernel.dynamic = Some(align_up(kernel.end, DYNAMIC_ALIGN));
+            kernel.align = kernel.align.max(DYNAMIC_ALIGN);
+        }
+        if context.mode.debug_symbols {
+            groups.join(users_of(s));
+        }
+    }
+    let uses_dynamic = |list: &Vec<SharedId>| list.iter().any(|&s| is_dynamic(s));
+    for (variables, reached) in references.variables.iter().zip(&references.kernels) {
+        if uses_dynamic(variables) {
+            groups.join(reached);
+        }
+    }
+    let mut highest = vec![0u64; kernels.len()];
+    for (k, kernel) in kernels.iter().enumerate() {
+        let g = groups.find(k as u32) as usize;
+        highest[g] = highest[g].max(kernel.dynamic.unwrap_or(0));
+    }
+    for (k, kernel) in kernels.iter_mut().enumerate() {
+        if kernel.dynamic.is_some() {
+            kernel.dynamic = Some(highest[groups.find(k as u32) as usize]);
+        }
+    }
+    let start = align_up(context.mode.shared_start, DYNAMIC_ALIGN);
+    let value = |k: &u32| kernels[*k as usize].dynamic.unwrap_or(0);
+    let values: Vec<_> = m
+        .module_shared
+        .iter()
+        .filter(|&&s| is_dynamic(s))
+        .map(|&s| (s, users_of(s).iter().map(value).max().unwrap_or(0).max(start)))
+        .collect();
+    let in_functions = references
+        .functions
+        .iter()
+        .zip(references.variables.iter().zip(&references.kernels));
+    let mut dynamic_in: Vec<_> = in_functions
+        .filter(|(_, (v, _))| uses_dynamic(v))
+        .filter_map(|(f, (_, reached))| Some((*f, value(reached.last()?))))
+        .collect();
+    dynamic_in.sort_unstable();
+    for (s, v) in values {
+        layout.shared.dynamic[s] = v;
+    }
+    layout.shared.dynamic_in = dynamic_in;
+}
+
+/// A kernel has a shared section if it uses a variable that got space or a dynamic one, or has a list.
+fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) {
+    for (s, used_by) in users.enumerate() {
+        let counts = layout.shared.offset[s].is_some() || layout.m.shared[s].is_dynamic();
+        for &k in used_by.iter().flatten().filter(|_| counts) {
+            kernels[owner[k as usize] as usize].used = true;
+        }
+    }
+}
+
+fn section_sizes(context: Context<'_, '_>, layout: &mut Layout<'_>, kernels: &[Kernel], owner: &[u32]) {
+    let base = context.mode.shared_base;
+    for (k, kernel) in kernels.iter().enumerate() {
+        if owner[k] as usize != k {
+            continue;
+        }
+        let size = match kernel.dynamic {
+            Some(start) => Some(base + start),
+            None if kernel.used || !kernel.list.is_empty() => Some(base + kernel.end),
+            // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
+            None if layout.shared.has_slots && layout.m.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => Some(base),
+            None => None,
+        };
+        let Some(section) = layout.m.shared_section(layout.kernels[k]) else {
+            continue;
+        };
+        let record = &mut layout.m.sections[section];
+        record.no_symbol = size.unwrap_or(0) == 0;
+        match size {
+            Some(size) if size > 0 || kernel.align == DYNAMIC_ALIGN => (record.size, record.align) = (size, kernel.align),
+            _ => record.size = ABSENT,
+        }
+    }
+    for s in layout
+        .m
+        .sections
+        .iter_mut()
+        .filter(|s| s.class == Class::KernelShared && s.size == 0 && !s.no_symbol)
+    {
+        s.size = ABSENT;
+    }
+}
+
+/// Size of a shared section that is not emitted.
+pub(crate) const ABSENT: u64 = u64::MAX;
+
+fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
+    let slots = layout.shared.has_slots;
+    let dynamic = layout.m.dynamic_declared;
+    let (size, align) = if context.mode.shared_symbols() {
+        let align = (if dynamic { DYNAMIC_ALIGN } else { 0 }).max(if slots { module_align } else { 0 });
+        if slots || dynamic {
+            (context.mode.shared_base + slot_end, align)
+        } else {
+            (0, 0)
+        }
+    } else if dynamic {
+        (0, if slots { module_align.max(DYNAMIC_ALIGN) } else { DYNAMIC_ALIGN })
+    } else {
+        (0, 0)
+    };
+    let symbols = context.mode.shared_symbols();
+    if let Some(s) = layout.m.sections.iter_mut().find(|s| s.class == Class::ModuleShared) {
+        s.no_symbol = size == 0 || !symbols;
+        (s.size, s.align) = if size > 0 || align == DYNAMIC_ALIGN {
+            (size, align)
+        } else {
+            (ABSENT, 1)
+        };
+    }
+}
+
+/// Values and sections of shared symbols for a debugger or for preserved relocations.
+fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<SharedId, Option<usize>>) {
+    if !context.mode.shared_symbols() {
+        return;
+    }
+    let base = context.mode.shared_base;
+    let module = layout
+        .m
+        .sections
+        .enumerate()
+        .find(|(_, s)| s.class == Class::ModuleShared)
+        .map(|(id, _)| id);
+    for s in layout.m.shared.ids() {
+        let Some(symbol) = layout.m.shared[s].symbol else { continue };
+        let offset = layout.shared.offset[s];
+        let section = match placed_in[s] {
+            Some(k) => layout.m.shared_section(layout.kernels[k]),
+            None => module,
+        };
+        let dynamic = layout.m.shared[s].is_dynamic();
+        let slots = layout.shared.has_slots;
+        let record = &mut layout.m.symbols[symbol];
+        record.section = section;
+        match offset {
+            Some(offset) => record.value = base + offset,
+            None if !dynamic => record.withdrawn = true,
+            None if context.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
+            // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.
+            None if slots && base > 0 => record.value = base - 1,
+            None => record.withdrawn = true,
+        }
+    }
+}
+
+/// Limits of static shared memory: default, and by architecture with `--enable-extended-smem`.
+fn limit(context: Context<'_, '_>) -> u64 {
+    if !context.options.extended_smem {
+        return 0xc000;
+    }
+    match context.options.target.number {
+        75 => 0x10000,
+        80 | 87 => 0x28c00,
+        86 | 88 | 89 | 120 | 121 => 0x18c00,
+        _ => 0x38c00,
+    }
+}
+
+fn check_limit(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
+    let (base, limit) = (context.mode.shared_base, limit(context));
+    let size_of = |section: SectionId| layout.m.sections[section].size;
+    for &f in &context.live.kernels {
+        let Some(size) = layout
+            .m
+            .shared_section(f)
+            .map(size_of)
+            .filter(|&s| s != ABSENT && s.saturating_sub(base) > limit)
+        else {
+            continue;
+        };
+        let contributors = contributors(layout, context, f);
+        out.error(Code::TooMuchShared {
+            entry: context.resolved.function_name(f),
+            size: size - base,
+            limit,
+            contributors,
+        });
+    }
+}
+
+/// Variables that a kernel's own and reachable code refers to, largest first.
+fn contributors(layout: &Layout<'_>, context: Context<'_, '_>, kernel: FunctionId) -> Vec<(String, u64)> {
+    let reached = context.graph.mark(context.resolved, [kernel]);
+    let mut list: Vec<(String, u64)> = Vec::new();
+    for r in &layout.m.relocs {
+        let Class::Text(f) = layout.m.sections[r.target].class else {
+            continue;
+        };
+        let object = &context.inputs.objects[r.object];
+        let Some(relocs) = object.relocs.get(r.index as usize).filter(|_| reached[f]) else {
+            continue;
+        };
+        for &index in object.specials(relocs) {
+            if let Place::Shared(s) = layout.m.places[object.symbol_ref(index)] {
+                let entry = (text(layout.m.shared[s].name), layout.m.shared[s].size);
+                if !list.contains(&entry) {
+                    list.push(entry);
+                }
+            }
+        }
+    }
+    list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    list
+}
+
+/// Disjoint groups of kernels.
+struct Groups {
+    parent: Vec<u32>,
+}
+
+impl Groups {
+    fn new(count: usize) -> Self {
+        Groups {
+            parent: (0..count as u32).collect(),
+        }
+    }
+    fn find(&mut self, k: u32) -> u32 {
+        let mut root = k;
+        while self.parent[root as usize] != root {
+            root = self.parent[root as usize];
+        }
+        let mut node = k;
+        while self.parent[node as usize] != root {
+            node = std::mem::replace(&mut self.parent[node as usize], root);
+        }
+        root
+    }
+    fn join(&mut self, members: &[u32]) {
+        for pair in members.windows(2) {
+            let (a, b) = (self.find(pair[0]), self.find(pair[1]));
+            self.parent[b as usize] = a;
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Slots for textures, samplers and surfaces.
+//!
+//! 1. A kernel that reaches code using one gets a 4-byte slot for each of all such symbols of the link; the only kernel of a link gets
+//!    them if any definition in force uses one.
+//! 2. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed.
+
+use super::sort::list_sort;
+use super::{Context, Layout};
+use crate::ids::{FunctionId, SymbolId};
+use crate::merge::align_up;
+use crate::merge::model::Class;
+use cubin::consts::*;
+
+pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
+    let m = &layout.m;
+    let of_kind = |kind: u8| m.globals.iter().copied().filter(move |&y| m.symbols[y].kind == kind);
+    let mut symbols: Vec<SymbolId> = of_kind(STT_CUDA_SURFACE)
+        .chain(of_kind(STT_CUDA_SAMPLER))
+        .chain(of_kind(STT_CUDA_TEXTURE))
+        .collect();
+    if symbols.is_empty() {
+        return;
+    }
+    symbols.reverse();
+    let symbols = list_sort(symbols, &|_, _| true);
+    let size_of = |f: &FunctionId| m.functions[*f].parameters.map_or(0, |id| m.sections[id].size);
+    let base = align_up(layout.kernels.iter().map(size_of).max().unwrap_or(0), 4);
+    let slots: Vec<(SymbolId, u64)> = symbols.iter().enumerate().map(|(i, &y)| (y, base + 4 * i as u64)).collect();
+    let end = base + 4 * slots.len() as u64;
+    let reaches = users(context, layout);
+    let only = layout.kernels.len() == 1 && m.texture_used;
+    let kernels: Vec<FunctionId> = layout
+        .kernels
+        .iter()
+        .copied()
+        .filter(|&k| only || reaches[context.graph.component(k)])
+        .collect();
+    for &k in &kernels {
+        if let Some(id) = layout.m.functions[k].parameters {
+            layout.m.sections[id].size = end;
+        }
+    }
+    layout.textures.slots = slots;
+    layout.textures.kernels = kernels;
+}
+
+/// Per component of the call graph: reaches code with a texture relocation.
+fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<bool> {
+    let m = &layout.m;
+    let mut uses = vec![false; m.functions.len()];
+    for r in &m.relocs {
+        let object = &context.inputs.objects[r.object];
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            continue;
+        };
+        let Class::Text(f) = m.sections[r.target].class else { continue };
+        let textures = object
+            .specials(relocs)
+            .iter()
+            .any(|&i| matches!(object.symbol_kind(i), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE));
+        if textures && m.is_current(r, relocs.target) {
+            uses[f.0 as usize] = true;
+        }
+    }
+    context.graph.fold(
+        context.resolved,
+        |f, any: &mut bool| *any |= uses[f.0 as usize],
+        |any, callee| *any |= callee,
+    )
+}

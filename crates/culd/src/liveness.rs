@@ -1,0 +1,160 @@
+//! Which functions stay.
+//!
+//! 1. `-r`, `-g` and `--preserve-relocs` keep everything.
+//! 2. Roots are the selected kernels; stubs of unified functions too, unless there is exactly one kernel.
+//! 3. Everything reachable over direct calls and calls through matching prototypes stays.
+//! 4. Functions whose address is taken stay, but what they call is not followed.
+//! 5. An undefined function stays if a live function calls it, if a relocation in live code or in data names it, or if its address is taken.
+
+use crate::graph::CallGraph;
+use crate::ids::{FunctionId, Table};
+use crate::inputs::Inputs;
+use crate::object::{NO_OWNER, Object, Role};
+use crate::options::{KernelFilter, LinkOptions};
+use crate::resolve::{Fate, Resolved};
+
+/// The functions that stay.
+#[derive(Debug)]
+pub struct Live {
+    /// Per function: stays in the output.
+    pub alive: Table<FunctionId, bool>,
+    /// Per function: a kernel of the output.
+    pub is_kernel: Table<FunctionId, bool>,
+    /// Kernels of the output by number.
+    pub kernels: Vec<FunctionId>,
+}
+
+/// Does a name match a pattern in which `*` stands for anything?
+pub fn glob(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if pattern.get(p) == Some(&b'*') {
+            retry = Some((p, n));
+            p += 1;
+        } else if pattern.get(p).is_some() && pattern.get(p) == name.get(n) {
+            (p, n) = (p + 1, n + 1);
+        } else if let Some((star, at)) = retry {
+            retry = Some((star, at + 1));
+            (p, n) = (star + 1, at + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern.iter().skip(p).all(|&b| b == b'*')
+}
+
+fn selects(filter: &KernelFilter, name: &[u8], local: bool) -> bool {
+    let patterns = if local { &filter.internal } else { &filter.external };
+    patterns.iter().any(|p| glob(p, name))
+}
+
+/// Finds the live functions.
+pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, options: &LinkOptions<'_>) -> Live {
+    let filter = options.kernels.as_ref().filter(|_| !options.debug);
+    let selected = |f: FunctionId| {
+        let function = &resolved.functions[f];
+        filter.is_none_or(|filter| selects(filter, resolved.names.string(function.name), function.local))
+    };
+    let kernels: Vec<FunctionId> = resolved
+        .functions
+        .ids()
+        .filter(|&f| resolved.functions[f].entry && resolved.functions[f].winner.is_some() && selected(f))
+        .collect();
+    let mut is_kernel = Table::filled(resolved.functions.len(), false);
+    for &k in &kernels {
+        is_kernel[k] = true;
+    }
+    let keep_all = options.relocatable || options.debug || options.preserve_relocs;
+    let alive = if keep_all {
+        Table::filled(resolved.functions.len(), true)
+    } else {
+        reachable(inputs, resolved, graph, &kernels, &selected)
+    };
+    Live { alive, is_kernel, kernels }
+}
+
+fn reachable(
+    inputs: &Inputs<'_>,
+    resolved: &Resolved<'_>,
+    graph: &CallGraph,
+    kernels: &[FunctionId],
+    selected: &dyn Fn(FunctionId) -> bool,
+) -> Table<FunctionId, bool> {
+    let functions = &resolved.functions;
+    let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub).collect();
+    let roots = kernels.iter().copied().chain(stubs.iter().copied().filter(|_| kernels.len() != 1));
+    let mut alive = graph.mark(resolved, roots);
+    for f in stubs {
+        alive[f] = true;
+    }
+    for f in functions.ids() {
+        if functions[f].taken.is_some() && (!functions[f].entry || selected(f)) {
+            alive[f] = true;
+        }
+    }
+    let mut used = Table::filled(functions.len(), false);
+    for object in inputs.objects.iter() {
+        mark_undefined(object, resolved, &alive, &mut used);
+    }
+    for f in functions.ids() {
+        if alive[f] && functions[f].winner.is_some() {
+            for &callee in resolved.direct.of(f) {
+                used[callee] = true;
+            }
+        }
+    }
+    for f in functions.ids() {
+        if functions[f].winner.is_none() {
+            alive[f] = used[f] || functions[f].taken.is_some();
+        }
+    }
+    alive
+}
+
+/// Marks undefined functions that relocations of live code and of data name.
+fn mark_undefined(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<FunctionId, bool>, used: &mut Table<FunctionId, bool>) {
+    for relocs in &object.relocs {
+        let specials = object.specials(relocs);
+        if specials.is_empty() {
+            continue;
+        }
+        let counts = match object.section(relocs.target).map(|s| s.role) {
+            Some(Role::Debug) | None => false,
+            Some(Role::Text | Role::Stub) => text_is_live(object, resolved, alive, relocs.target),
+            Some(_) => true,
+        };
+        if counts {
+            for &index in specials {
+                if let Some(f) = resolved.function(object.symbol_ref(index)) {
+                    used[f] = true;
+                }
+            }
+        }
+    }
+}
+
+/// True if the text section holds the definition in force of a live function.
+fn text_is_live(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<FunctionId, bool>, section: u32) -> bool {
+    let Some(owner) = object.section(section).map(|s| s.owner).filter(|&owner| owner != NO_OWNER) else {
+        return false;
+    };
+    let y = object.symbol_ref(owner);
+    resolved.fate(y) == Fate::Winner && resolved.function(y).is_some_and(|f| alive[f])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::glob;
+
+    #[test]
+    fn globs_are_anchored_and_only_know_stars() {
+        assert!(glob(b"*alpha*", b"my_alpha_kernel"));
+        assert!(glob(b"_Z2k1*", b"_Z2k1Pi"));
+        assert!(!glob(b"k1", b"k12"));
+        assert!(glob(b"", b""));
+        assert!(!glob(b"", b"k"));
+        assert!(glob(b"a*b*c", b"aXbYbZc"));
+        assert!(!glob(b"a?c", b"abc"));
+    }
+}

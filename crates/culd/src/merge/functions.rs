@@ -1,0 +1,204 @@
+//! Functions of one object, in symbol order.
+//!
+//! A rejected copy only maps its symbol to the winner. A copy taken over a known one keeps the symbol's and the section's place and brings
+//! binding, size, bytes; the old body's relocations and literals go, and so do debug relocations against it if an earlier copy had text
+//! relocations.
+
+use super::model::*;
+use super::{Merger, Mode};
+use crate::diagnostics::{Code, Stop};
+use crate::ids::{FunctionId, SectionId};
+use crate::names::Name;
+use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role, text};
+use cubin::consts::*;
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    pub(super) fn function(&mut self, object: &Object<'d>, index: u32) -> Result<(), Stop> {
+        let symbol = object.symbol_ref(index);
+        let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
+        let y = object.symbol(index);
+        let section = y.defined_in().and_then(|s| object.section(s));
+        let took = self.resolved.took(symbol);
+        if let (Some(section), true) = (section, took) {
+            self.note_relocations(object, f, section);
+        }
+        if !self.live.alive[f] {
+            return Ok(());
+        }
+        let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
+            if self.m.functions[f].symbol.is_none() {
+                self.check_not_a_variable(object, &y);
+                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, STT_FUNC);
+                new.other = if self.mode.relocatable { y.other } else { 0 };
+                new.weak_reference = y.bind == STB_WEAK;
+                self.function_symbol(f, new);
+            }
+            return Ok(());
+        };
+        if !took {
+            return Ok(());
+        }
+        if section.role == Role::Stub && !self.mode.relocatable {
+            return self.stub(object, f, &y, section_index);
+        }
+        let first_seen_undefined = self.m.functions[f].symbol.is_some() && self.m.functions[f].text.is_none();
+        if self.m.functions[f].symbol.is_none() {
+            self.check_not_a_variable(object, &y);
+            let new = self.new_symbol(object, y.name, y.bind, STT_FUNC);
+            self.function_symbol(f, new);
+        }
+        self.take_over(f, &y, first_seen_undefined);
+        if self.m.functions[f].text.is_some() {
+            self.drop_body(f);
+        }
+        if section.owner != index && section.role == Role::Text && section.owner != NO_OWNER {
+            self.alias(object, f, section_index);
+            return Ok(());
+        }
+        let id = self.text_section(f, &y, section);
+        let record = &mut self.m.sections[id];
+        record.align = record.align.max(section.align);
+        record.size = section.size;
+        record.flags = text_flags(self.mode, section);
+        record.pieces = Pieces::One(Piece {
+            object: object.id,
+            section: section_index,
+            base: 0,
+        });
+        self.m.functions[f].barriers = barrier_count(section);
+        self.m.placed[object.section_ref(section_index)] = Some((id, 0));
+        if let Some(symbol) = self.m.functions[f].symbol {
+            self.m.symbols[symbol].section = Some(id);
+        }
+        if y.other & STO_CUDA_ENTRY != 0 && self.live.is_kernel[f] {
+            self.kernel_sections(f, y.name, id);
+        }
+        Ok(())
+    }
+
+    /// Remembers whether taken copies have text relocations: replacing such a copy drops debug relocations read so far.
+    fn note_relocations(&mut self, object: &Object<'d>, f: FunctionId, section: &ObjSection<'d>) {
+        let function = &mut self.m.functions[f];
+        if function.relocated == Some(true) {
+            function.debug_cut = object.id;
+        }
+        function.relocated = Some(function.relocated == Some(true) || section.relocated);
+    }
+
+    fn function_symbol(&mut self, f: FunctionId, mut new: OutSymbol<'d>) {
+        new.function = Some(f);
+        let id = self.symbol(new);
+        self.m.functions[f].symbol = Some(id);
+    }
+
+    /// nvlink reports a function that has a variable's name as a mismatch of memory spaces.
+    fn check_not_a_variable(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) {
+        if y.bind == STB_LOCAL {
+            return;
+        }
+        if let Some(known) = self.known(y.name) {
+            let first = self.file(self.m.symbols[known].first);
+            self.out.error(Code::SpaceMismatch {
+                symbol: text(y.name),
+                file: object.name.into(),
+                first,
+            });
+        }
+    }
+
+    fn take_over(&mut self, f: FunctionId, y: &ObjSymbol<'d>, first_seen_undefined: bool) {
+        let relocatable = self.mode.relocatable;
+        let function = &mut self.m.functions[f];
+        function.bind = y.bind;
+        let Some(id) = function.symbol else { return };
+        let symbol = &mut self.m.symbols[id];
+        symbol.bind = y.bind;
+        symbol.other = if relocatable { y.other } else { y.other & 0x1f };
+        if first_seen_undefined {
+            // Bit 2 marks some unified functions; it is lost when the symbol was first seen undefined.
+            symbol.other &= !STO_CUDA_MANAGED;
+        }
+        symbol.weak_reference = false;
+        (symbol.value, symbol.size) = (y.value, y.size);
+    }
+
+    /// The old body of a replaced function goes: its literals too. (Its relocations go because its section is no longer placed there.)
+    fn drop_body(&mut self, f: FunctionId) {
+        let index = self.m.functions[f].literal_index;
+        if let Some(literals) = index.and_then(|i| self.m.literals.get_mut(i as usize)) {
+            literals.bytes.clear();
+            literals.lost = None;
+        }
+        let function = &self.m.functions[f];
+        if let Some(id) = function.ghost.or(function.literals) {
+            let record = &mut self.m.sections[id];
+            record.size = 0;
+            record.bytes = None;
+            record.pieces = Pieces::Empty;
+        }
+    }
+
+    /// A second symbol on another function's section.
+    fn alias(&mut self, object: &Object<'d>, f: FunctionId, section: u32) {
+        let owner = object
+            .section(section)
+            .map(|s| object.symbol_ref(s.owner))
+            .and_then(|y| self.resolved.function(y));
+        let target = owner.and_then(|o| self.m.functions[o].text);
+        if let (Some(symbol), Some(target)) = (self.m.functions[f].symbol, target) {
+            self.m.symbols[symbol].section = Some(target);
+        }
+    }
+
+    fn text_section(&mut self, f: FunctionId, y: &ObjSymbol<'d>, section: &ObjSection<'d>) -> SectionId {
+        if let Some(id) = self.m.functions[f].text {
+            return id;
+        }
+        let id = if section.role == Role::Stub {
+            self.section(Name::plain(section.name), Class::Stub(f), section.sh_type, 6, section.align, 128)
+        } else {
+            self.section(Name::new(b".text.", y.name), Class::Text(f), section.sh_type, 6, section.align, 0)
+        };
+        self.m.functions[f].text = Some(id);
+        id
+    }
+
+    fn kernel_sections(&mut self, f: FunctionId, name: &'d [u8], text: SectionId) {
+        if self.m.functions[f].info.is_none() {
+            self.info_section(f, Name::new(b".nv.info.", name), text);
+        }
+        let shared = self.kernel_shared_section(name);
+        self.m.sections[shared].owner.get_or_insert(text);
+        self.m.functions[f].shared = Some(shared);
+    }
+
+    pub(super) fn info_section(&mut self, f: FunctionId, name: Name<'d>, text: SectionId) {
+        let id = self.section(name, Class::FunctionInfo(f), SHT_CUDA_INFO, SHF_INFO_LINK, 4, 0);
+        self.m.sections[id].owner = Some(text);
+        self.m.functions[f].info = Some(id);
+    }
+
+    /// `.nv.shared.K`: one per name, even for two static kernels.
+    pub(super) fn kernel_shared_section(&mut self, name: &'d [u8]) -> SectionId {
+        if let Some(&id) = self.kernel_shared.get(name) {
+            return id;
+        }
+        let id = self.section(Name::new(b".nv.shared.", name), Class::KernelShared, SHT_CUDA_SHARED, 0x43, 1, 0);
+        self.kernel_shared.insert(name, id);
+        id
+    }
+}
+
+/// CUDA 12 keeps the number of barriers in bits 20..26 of a text section's flags.
+fn barrier_count(section: &ObjSection<'_>) -> u32 {
+    (section.flags >> 20 & 0x7f) as u32
+}
+
+/// Flags of a text section: a relocatable output keeps the barrier bits.
+fn text_flags(mode: Mode, section: &ObjSection<'_>) -> u64 {
+    if mode.relocatable {
+        6 | u64::from(barrier_count(section)) << 20
+    } else {
+        6
+    }
+}

@@ -1,0 +1,167 @@
+//! Literal banks (`.nv.constant2.F`) of final links.
+//!
+//! A kernel's bank is an ordinary record to which every copy, also a rejected one, is appended. A device function's bank has no record:
+//! layout copies it into the kernels that reach the function; rejected copies are appended to it as well. But when no taken copy has a
+//! bank, a rejected one makes a record that stays in the output.
+
+use super::model::*;
+use super::{Merger, align_up};
+use crate::diagnostics::{Code, Stop};
+use crate::ids::{FunctionId, SectionId};
+use crate::names::Name;
+use crate::object::{ObjSection, ObjSymbol, Object};
+use cubin::consts::*;
+
+const OVERLAP: Code = Code::Internal {
+    what: "overlapping non-identical data",
+};
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    /// A symbol in a literal bank.
+    pub(super) fn literal(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
+        let Some((f, input)) = self.literal_owner(object, section) else {
+            return Ok(());
+        };
+        let reference = object.symbol_ref(index);
+        if !self.is_mine(object, input.info) {
+            return self.second_strong_literals(object, f, &input);
+        }
+        self.m.places[reference] = Place::Literal(f);
+        self.place_literals(object, section)?;
+        if let Some((id, _)) = self.m.placed[object.section_ref(section)].filter(|_| self.mode.preserve && self.live.is_kernel[f]) {
+            let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
+            (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
+            let symbol = self.symbol(new);
+            self.m.functions[f].literal_symbols.push((reference, symbol));
+        }
+        Ok(())
+    }
+
+    fn literal_owner(&self, object: &Object<'d>, section: u32) -> Option<(FunctionId, ObjSection<'d>)> {
+        let input = *object.section(section)?;
+        let f = self.resolved.function(object.symbol_ref(object.owner_of(&input)?))?;
+        self.live.alive[f].then_some((f, input))
+    }
+
+    /// A second strong definition is an error already; nvlink stops at once if its literals differ.
+    fn second_strong_literals(&mut self, object: &Object<'d>, f: FunctionId, input: &ObjSection<'d>) -> Result<(), Stop> {
+        let strong = object.owner_of(input).is_some_and(|o| object.symbol(o).bind == STB_GLOBAL);
+        if !strong {
+            return Ok(());
+        }
+        let function = &self.m.functions[f];
+        let known = match function.literal_index.and_then(|i| self.m.literals.get(i as usize)) {
+            Some(literals) => Some(&literals.bytes),
+            None => function.literals.and_then(|id| self.m.sections[id].bytes.as_ref()),
+        };
+        if known.is_some_and(|k| !k.is_empty() && k != input.data) {
+            return Err(self.out.fatal(OVERLAP));
+        }
+        Ok(())
+    }
+
+    /// Appends the bank of one copy of a function.
+    pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32) -> Result<(), Stop> {
+        let Some((f, input)) = self.literal_owner(object, section) else {
+            return Ok(());
+        };
+        let slot = object.section_ref(section);
+        if self.m.placed[slot].is_some() || !self.literals_seen.insert(slot) {
+            return Ok(());
+        }
+        let took = self.is_mine(object, input.info);
+        let kernel = self.resolved.functions[f].entry;
+        let function = &self.m.functions[f];
+        if took && kernel && function.ghost.is_some() {
+            let collides = function
+                .literals
+                .and_then(|id| self.m.sections[id].bytes.as_ref())
+                .is_some_and(|b| !b.is_empty() && b != input.data);
+            if collides {
+                return Err(self.out.fatal(OVERLAP));
+            }
+        }
+        let function = &mut self.m.functions[f];
+        if took && function.literals.is_some() && function.literals_by_loser == Some(true) {
+            // nvlink quirk: the loser's emptied record is not reused here, but found first by name later.
+            function.ghost = function.literals.take();
+            function.literals_by_loser = None;
+        }
+        if kernel || (!took && function.literal_index.is_none()) {
+            let id = self.literal_record(f, &input, took);
+            let base = self.append_literals(id, &input);
+            self.m.placed[slot] = Some((id, base));
+        } else {
+            self.device_literals(f, &input, took);
+        }
+        Ok(())
+    }
+
+    fn literal_record(&mut self, f: FunctionId, input: &ObjSection<'d>, took: bool) -> SectionId {
+        let function = &self.m.functions[f];
+        if let (Some(ghost), false) = (function.ghost, took) {
+            return ghost;
+        }
+        let id = match function.literals {
+            Some(id) => id,
+            None => self.section(
+                Name::plain(input.name),
+                Class::Literals,
+                input.sh_type,
+                if took { 0x42 } else { input.flags },
+                input.align,
+                0,
+            ),
+        };
+        let function = &mut self.m.functions[f];
+        function.literals = Some(id);
+        function.literals_by_loser.get_or_insert(!took);
+        let record = &mut self.m.sections[id];
+        record.align = record.align.max(input.align);
+        record.owner = record.owner.or(function.text);
+        id
+    }
+
+    fn append_literals(&mut self, id: SectionId, input: &ObjSection<'d>) -> u64 {
+        let record = &mut self.m.sections[id];
+        let bytes = record.bytes.get_or_insert_default();
+        pad(bytes, input.align);
+        let base = bytes.len() as u64;
+        bytes.extend_from_slice(input.data);
+        record.size = bytes.len() as u64;
+        base
+    }
+
+    fn device_literals(&mut self, f: FunctionId, input: &ObjSection<'d>, took: bool) {
+        let index = match self.m.functions[f].literal_index {
+            Some(index) => index as usize,
+            None => {
+                let bank = input.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
+                self.m.literals.push(FunctionLiterals {
+                    function: f,
+                    bytes: Vec::new(),
+                    align: input.align,
+                    lost: None,
+                    bank,
+                });
+                let index = self.m.literals.len() - 1;
+                self.m.functions[f].literal_index = Some(index as u32);
+                index
+            }
+        };
+        let Some(literals) = self.m.literals.get_mut(index) else { return };
+        if took {
+            literals.align = literals.align.max(input.align);
+        } else {
+            pad(&mut literals.bytes, input.align);
+            literals.lost = Some(literals.bytes.len() as u64);
+        }
+        literals.bytes.extend_from_slice(input.data);
+    }
+}
+
+/// Pads with zeros to an alignment.
+pub(crate) fn pad(bytes: &mut Vec<u8>, align: u64) {
+    let size = align_up(bytes.len() as u64, align) as usize;
+    bytes.resize(size, 0);
+}

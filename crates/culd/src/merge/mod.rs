@@ -1,0 +1,444 @@
+//! Merging: every input in link order appends to the output's records.
+//!
+//! For each object:
+//! 1. prototype strings ([`Merger::prototypes`]);
+//! 2. functions in symbol order ([`functions`]);
+//! 3. variables in symbol order ([`variables`], [`shared`], [`literals`]);
+//! 4. remaining sections in file order, then `.nv.info.F` ([`sections`]);
+//! 5. relocation sections in file order ([`relocs`]).
+//!
+//! Dead functions leave nothing. After the last object common symbols get their storage.
+
+mod functions;
+mod literals;
+pub mod model;
+mod relocs;
+mod sections;
+mod shared;
+mod unified;
+mod variables;
+
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::ids::{NameId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, Table};
+use crate::inputs::Inputs;
+use crate::liveness::Live;
+use crate::names::{Interner, Name, State};
+use crate::object::{Object, Role, text};
+use crate::options::LinkOptions;
+use crate::resolve::{Fate, Resolved};
+use cubin::consts::*;
+use hashbrown::{HashMap, HashSet};
+use model::*;
+pub(crate) use relocs::Skips;
+use unified::UnifiedIndex;
+
+/// What the options mean for merging.
+#[derive(Debug, Clone, Copy)]
+pub struct Mode {
+    /// Relocatable output.
+    pub relocatable: bool,
+    /// Shared symbols for a debugger.
+    pub debug_symbols: bool,
+    /// Resolved relocations are kept.
+    pub preserve: bool,
+    /// All kept relocations become RELA.
+    pub force_rela: bool,
+    /// sm_90 and later.
+    pub hopper: bool,
+    /// Offset of the first shared variable: sm_90 reserves 1 KB.
+    pub shared_base: u64,
+    /// First shared offset handed out: 1 with `--reserve-null-pointer`.
+    pub shared_start: u64,
+}
+
+impl Mode {
+    /// From the options.
+    pub fn new(options: &LinkOptions<'_>) -> Self {
+        let hopper = options.target.is_hopper_or_later();
+        Mode {
+            relocatable: options.relocatable,
+            debug_symbols: options.debug && !options.suppress_debug_info,
+            preserve: options.preserve_relocs,
+            force_rela: options.force_rela,
+            hopper,
+            shared_base: if hopper && !options.disable_smem_reservation && !options.target.is_blackwell() {
+                0x400
+            } else {
+                0
+            },
+            shared_start: u64::from(options.reserve_null_pointer),
+        }
+    }
+    /// Shared variables get symbols.
+    pub fn shared_symbols(&self) -> bool {
+        self.debug_symbols || self.preserve
+    }
+}
+
+/// Unified symbols that only exist where the tables do.
+pub const UNIFIED_SYMBOLS: [&[u8]; 8] = [
+    b"__UDT_OFFSET",
+    b"__UFT_OFFSET",
+    b"__UFT_CANONICAL",
+    b"__UDT_CANONICAL",
+    b"__UFT",
+    b"__UDT",
+    b"__UFT_END",
+    b"__UDT_END",
+];
+
+/// State of a merge.
+pub(crate) struct Merger<'a, 'd, 'o, 'c> {
+    inputs: &'a Inputs<'d>,
+    resolved: &'a Resolved<'d>,
+    live: &'a Live,
+    mode: Mode,
+    out: &'a mut Collector<'c>,
+    m: Merged<'d>,
+    /// Names of variables and functions that have a symbol.
+    names: Interner<'d, NameId>,
+    by_name: Table<NameId, Option<SymbolId>>,
+    shared_by_name: HashMap<&'d [u8], SharedId, State>,
+    named_sections: HashMap<&'d [u8], SectionId, State>,
+    kernel_shared: HashMap<&'d [u8], SectionId, State>,
+    parameters: HashMap<&'d [u8], SectionId, State>,
+    resolved_names: HashMap<(&'static [u8], &'d [u8]), SectionId, State>,
+    literals_seen: HashSet<SectionRef, State>,
+    prototype_seen: Table<ProtoId, bool>,
+    commons: Vec<SymbolId>,
+    index: Option<UnifiedIndex>,
+    options: &'a LinkOptions<'o>,
+}
+
+/// Merges all inputs.
+pub fn merge<'d>(
+    inputs: &Inputs<'d>,
+    resolved: &Resolved<'d>,
+    live: &Live,
+    options: &LinkOptions<'d>,
+    out: &mut Collector<'_>,
+) -> Result<Merged<'d>, Stop> {
+    let mode = Mode::new(options);
+    let index = unified::read_index(inputs, options, out)?;
+    let m = start(inputs, resolved, options, mode);
+    let mut merger = Merger {
+        inputs,
+        resolved,
+        live,
+        mode,
+        out,
+        m,
+        names: Interner::new(),
+        by_name: Table::new(),
+        shared_by_name: HashMap::default(),
+        named_sections: HashMap::default(),
+        kernel_shared: HashMap::default(),
+        parameters: HashMap::default(),
+        resolved_names: HashMap::default(),
+        literals_seen: HashSet::default(),
+        prototype_seen: Table::filled(resolved.prototypes.len(), false),
+        commons: Vec::new(),
+        index,
+        options,
+    };
+    merger.first_records();
+    merger.objects()?;
+    merger.finish_unified()?;
+    merger.finish();
+    Ok(merger.m)
+}
+
+fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, options: &LinkOptions<'_>, mode: Mode) -> Merged<'d> {
+    let none = SectionId(u32::MAX);
+    let has_functions = inputs
+        .objects
+        .iter()
+        .any(|o| o.sections.iter().any(|s| s.sh_type == SHT_CUDA_UFT_ENTRY));
+    let has_data = inputs
+        .objects
+        .iter()
+        .any(|o| o.sections.iter().any(|s| s.sh_type == SHT_CUDA_UDT_ENTRY));
+    Merged {
+        sections: Table::new(),
+        symbols: Table::new(),
+        locals: Vec::new(),
+        globals: Vec::new(),
+        prototypes: Vec::new(),
+        functions: Table::filled(
+            resolved.functions.len(),
+            OutFunction {
+                debug_cut: ObjectId(0),
+                ..OutFunction::default()
+            },
+        ),
+        places: Table::filled(inputs.symbol_count, Place::Nothing),
+        placed: Table::filled(inputs.section_count, None),
+        relocs: Vec::new(),
+        literals: Vec::new(),
+        shared: Table::new(),
+        module_shared: Vec::new(),
+        kernel_shared: Vec::new(),
+        dynamic_declared: false,
+        texture_used: false,
+        lost: Vec::new(),
+        lost_to_weak: Vec::new(),
+        module_shared_align: 1,
+        unified: Unified {
+            active: options.unified_index.is_some() || (mode.relocatable && (has_functions || has_data)),
+            has_functions,
+            ..Unified::default()
+        },
+        fixed: Fixed {
+            section_names: none,
+            strings: none,
+            symbols: none,
+            extended: none,
+            tool_note: none,
+            cuda_note: none,
+            info: none,
+            compat: None,
+            callgraph: none,
+            prototype: none,
+        },
+    }
+}
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    /// Records that every link starts with.
+    fn first_records(&mut self) {
+        let fixed = Name::fixed;
+        self.m.fixed.section_names = self.section(fixed(b".shstrtab"), Class::SectionNames, SHT_STRTAB, 0, 1, 0);
+        self.m.fixed.strings = self.section(fixed(b".strtab"), Class::Strings, SHT_STRTAB, 0, 1, 0);
+        self.m.fixed.symbols = self.section(fixed(b".symtab"), Class::Symbols, SHT_SYMTAB, 0, 8, 24);
+        self.m.fixed.extended = self.section(fixed(b".symtab_shndx"), Class::ExtendedIndices, SHT_SYMTAB_SHNDX, 0, 4, 4);
+        self.m.fixed.tool_note = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
+        let flags = if self.mode.hopper { 0x100_0040 } else { 0x100_0000 };
+        self.m.fixed.cuda_note = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        if !self.mode.relocatable && self.m.unified.has_functions {
+            self.unified_table(SHT_CUDA_UFT_ENTRY, 32);
+        }
+        self.m.fixed.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
+        if self.mode.hopper {
+            self.m.fixed.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
+        }
+        if let Some(bytes) = self.options.unified_index {
+            let id = self.section(fixed(b".nv.uidx"), Class::Uidx, SHT_CUDA_UIDX, 0, 1, 0);
+            self.m.sections[id].bytes = Some(bytes.to_vec());
+        }
+    }
+
+    fn objects(&mut self) -> Result<(), Stop> {
+        let inputs = self.inputs;
+        let (mut functions, mut prototypes) = (0, 0);
+        for object in inputs.objects.iter() {
+            while let Some((_, code)) = self.resolved.function_errors.get(functions).filter(|e| e.0 == object.id) {
+                functions += 1;
+                self.out.error(code.clone());
+            }
+            self.object(object)?;
+            while let Some((_, code)) = self.resolved.prototype_errors.get(prototypes).filter(|e| e.0 == object.id) {
+                prototypes += 1;
+                self.out.error(code.clone());
+            }
+            if self.out.errors() > 0 {
+                return Err(self.out.fatal(Code::MergeFailed));
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, object: &Object<'d>) -> Result<(), Stop> {
+        self.prototypes(object);
+        for index in object.symbols_of(&[STT_FUNC]) {
+            self.function(object, index)?;
+        }
+        let kinds: &[u8] = &[STT_OBJECT, STT_CUDA_TEXTURE, STT_CUDA_SAMPLER, STT_CUDA_SURFACE, STT_CUDA_OBJECT];
+        for index in object.symbols_of(kinds) {
+            let y = object.symbol(index);
+            if y.is_texture() {
+                self.texture(object, index, &y)
+            } else {
+                self.variable(object, index, &y)?
+            }
+        }
+        self.remaining_sections(object)?;
+        self.relocations(object);
+        Ok(())
+    }
+
+    /// Prototype strings in the order the call graph and `.nv.prototype` mention them; rejected definitions do not count.
+    fn prototypes(&mut self, object: &Object<'d>) {
+        let graph = &object.callgraph;
+        for &(index, p) in graph.taken.iter().chain(&graph.sites).chain(&object.prototypes) {
+            if self.resolved.fate(object.symbol_ref(index)) == Fate::Rejected {
+                continue;
+            }
+            let Some(id) = self.resolved.prototypes.get(p) else { continue };
+            if !std::mem::replace(&mut self.prototype_seen[id], true) {
+                self.m.prototypes.push(id);
+            }
+        }
+    }
+
+    /// Storage of common symbols, and the records that come after all inputs.
+    fn finish(&mut self) {
+        for symbol in std::mem::take(&mut self.commons).into_iter().rev() {
+            // Reverse order of first appearance; alignment of the first mention, largest size.
+            let Some((align, size)) = self.m.symbols[symbol].common.take() else {
+                continue;
+            };
+            let section = self.named_section(b".nv.global", Class::Global, SHT_CUDA_GLOBAL, 3, align);
+            let record = &mut self.m.sections[section];
+            let value = align_up(record.size, align);
+            record.size = value.saturating_add(size);
+            let symbol = &mut self.m.symbols[symbol];
+            (symbol.section, symbol.value, symbol.size) = (Some(section), value, size);
+        }
+        self.m.fixed.callgraph = self.section(Name::fixed(b".nv.callgraph"), Class::Callgraph, SHT_CUDA_CALLGRAPH, 0, 4, 8);
+        self.m.fixed.prototype = self.section(Name::fixed(b".nv.prototype"), Class::Prototype, SHT_CUDA_PROTOTYPE, 0, 4, 8);
+        self.m.lost.sort_unstable();
+        self.m.lost_to_weak.sort_unstable();
+    }
+
+    /// Appends a section record, then its section symbol.
+    fn section(&mut self, name: Name<'d>, class: Class, sh_type: u32, flags: u64, align: u64, entsize: u64) -> SectionId {
+        self.m.add_section(self.mode, name, class, sh_type, flags, align, entsize)
+    }
+
+    /// A section found by its name; a known one takes the larger alignment.
+    fn named_section(&mut self, name: &'d [u8], class: Class, sh_type: u32, flags: u64, align: u64) -> SectionId {
+        if let Some(&id) = self.named_sections.get(name) {
+            let record = &mut self.m.sections[id];
+            record.align = record.align.max(align);
+            return id;
+        }
+        let id = self.section(Name::plain(name), class, sh_type, flags, align, 0);
+        self.named_sections.insert(name, id);
+        id
+    }
+
+    /// Appends a symbol: global ones to the global part, local and weak ones to the local part.
+    fn symbol(&mut self, symbol: OutSymbol<'d>) -> SymbolId {
+        let (bind, name) = (symbol.bind, symbol.name.rest);
+        let id = self.m.symbols.push(symbol);
+        if bind == STB_GLOBAL {
+            self.m.globals.push(id);
+        } else {
+            self.m.locals.push(Local::Symbol(id));
+        }
+        if bind != STB_LOCAL {
+            let name = self.name(name);
+            self.by_name[name] = Some(id);
+        }
+        id
+    }
+
+    fn name(&mut self, name: &'d [u8]) -> NameId {
+        let id = self.names.intern(name);
+        self.by_name.grow(self.names.len(), None);
+        id
+    }
+
+    /// The symbol that a global or weak name has so far.
+    fn known(&mut self, name: &'d [u8]) -> Option<SymbolId> {
+        let id = self.name(name);
+        self.by_name[id]
+    }
+
+    fn new_symbol(&self, object: &Object<'d>, name: &'d [u8], bind: u8, kind: u8) -> OutSymbol<'d> {
+        OutSymbol {
+            name: Name::plain(name),
+            bind,
+            kind,
+            other: 0,
+            space: NO_SPACE,
+            managed: false,
+            keep: true,
+            withdrawn: false,
+            weak_reference: false,
+            dynamic: false,
+            section: None,
+            value: 0,
+            size: 0,
+            first: object.id,
+            common: None,
+            function: None,
+            shared: None,
+            constant_cut: ObjectId(0),
+        }
+    }
+
+    /// Is the function whose text a companion section belongs to taken from this object?
+    fn is_mine(&self, object: &Object<'d>, text: u32) -> bool {
+        object.section(text).is_some_and(|s| matches!(s.role, Role::Text | Role::Stub)) && self.m.placed[object.section_ref(text)].is_some()
+    }
+
+    fn file(&self, object: ObjectId) -> String {
+        self.inputs.objects[object].name.to_string()
+    }
+
+    fn multiple_definition(&mut self, object: &Object<'d>, name: &[u8], first: ObjectId) {
+        let first = self.file(first);
+        self.out.error(Code::MultipleDefinition {
+            symbol: text(name),
+            file: object.name.into(),
+            first,
+        });
+    }
+}
+
+impl<'d> Merged<'d> {
+    /// Appends a section record, then its section symbol. Parameter banks get their relocation companion between the two.
+    #[allow(clippy::too_many_arguments, reason = "the fields of a section header")]
+    pub(crate) fn add_section(
+        &mut self,
+        mode: Mode,
+        name: Name<'d>,
+        class: Class,
+        sh_type: u32,
+        flags: u64,
+        align: u64,
+        entsize: u64,
+    ) -> SectionId {
+        let id = self.sections.push(OutSection {
+            name,
+            class,
+            sh_type,
+            flags,
+            align,
+            entsize,
+            size: 0,
+            pieces: Pieces::Empty,
+            bytes: None,
+            owner: None,
+            companions: [None; 3],
+            rela_first: None,
+            withdrawn: false,
+            no_symbol: false,
+        });
+        if class == Class::Parameters && !mode.relocatable {
+            let companion = if mode.force_rela {
+                self.add_section(
+                    mode,
+                    Name::new(b".rela", name.rest),
+                    Class::Rela(id),
+                    SHT_RELA,
+                    SHF_INFO_LINK,
+                    8,
+                    24,
+                )
+            } else {
+                self.add_section(mode, Name::new(b".rel", name.rest), Class::Rel(id), SHT_REL, 0, 8, 16)
+            };
+            self.sections[id].companions[usize::from(mode.force_rela)] = Some(companion);
+        }
+        self.locals.push(Local::Section(id));
+        id
+    }
+}
+
+/// Rounds up to a power of two.
+pub fn align_up(value: u64, align: u64) -> u64 {
+    let mask = align.max(1) - 1;
+    value.saturating_add(mask) & !mask
+}

@@ -1,0 +1,460 @@
+//! The records that merging appends to: sections, local symbols, global symbols, and what hangs on them.
+//!
+//! nvlink keeps append-only lists whose order decides the order of the output; a record that is not emitted in the end still owns its
+//! name in the string tables.
+
+use crate::ids::{FunctionId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::names::Name;
+
+/// What a section of the output is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// `.shstrtab`.
+    SectionNames,
+    /// `.strtab`.
+    Strings,
+    /// `.symtab`.
+    Symbols,
+    /// `.symtab_shndx`.
+    ExtendedIndices,
+    /// `.note.nv.tkinfo`.
+    ToolNote,
+    /// `.note.nv.cuinfo`.
+    CudaNote,
+    /// `.nv.info`.
+    Info,
+    /// `.nv.compat`.
+    Compat,
+    /// `.nv.info.F`.
+    FunctionInfo(FunctionId),
+    /// `.text.F`.
+    Text(FunctionId),
+    /// `.nv.shared.K`.
+    KernelShared,
+    /// `.nv_debug.shared`.
+    ModuleShared,
+    /// `.nv.constant0.K`.
+    Parameters,
+    /// `.nv.constant2.F`.
+    Literals,
+    /// `.nv.constant3` and other module banks.
+    Constant(u32),
+    /// `.nv.global`.
+    Global,
+    /// `.nv.global.init`.
+    GlobalInit,
+    /// `.debug_*`, `.nv_debug_*`.
+    Debug(DebugKind),
+    /// `.rel.X` of a section.
+    Rel(SectionId),
+    /// `.rela.X` of a section.
+    Rela(SectionId),
+    /// `.nv.resolvedrela.X` of a section.
+    ResolvedRela(SectionId),
+    /// `.nv.callgraph`.
+    Callgraph,
+    /// `.nv.prototype`.
+    Prototype,
+    /// `.nv.rel.action`.
+    RelAction,
+    /// `.nv.uft`: stubs of unified functions at their places.
+    Uft,
+    /// `.nv.uft.rel.F` of a relocatable output.
+    Stub(FunctionId),
+    /// `.nv.info..nv.uft`.
+    UftInfo,
+    /// `.nv.uft.entry`.
+    UftEntry,
+    /// `.nv.udt`.
+    Udt,
+    /// `.nv.udt.entry`.
+    UdtEntry,
+    /// `.nv.uidx`.
+    Uidx,
+}
+
+/// Debug sections with rules of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DebugKind {
+    /// `.debug_frame`, `.debug_line`, `.nv_debug_line_sass`: relocations against lost definitions go.
+    Code,
+    /// All others.
+    Other,
+}
+
+/// One input section inside an output section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Object.
+    pub object: ObjectId,
+    /// Section index there.
+    pub section: u32,
+    /// Offset in the output section.
+    pub base: u64,
+}
+
+/// Pieces of a section; most have one.
+#[derive(Debug, Default, Clone)]
+pub enum Pieces {
+    /// None.
+    #[default]
+    Empty,
+    /// One.
+    One(Piece),
+    /// Several, ascending.
+    Many(Vec<Piece>),
+}
+
+impl Pieces {
+    /// Adds a piece.
+    pub fn push(&mut self, piece: Piece) {
+        *self = match std::mem::take(self) {
+            Pieces::Empty => Pieces::One(piece),
+            Pieces::One(first) => Pieces::Many(vec![first, piece]),
+            Pieces::Many(mut all) => {
+                all.push(piece);
+                Pieces::Many(all)
+            }
+        };
+    }
+    /// As a slice.
+    pub fn as_slice(&self) -> &[Piece] {
+        match self {
+            Pieces::Empty => &[],
+            Pieces::One(p) => std::slice::from_ref(p),
+            Pieces::Many(v) => v,
+        }
+    }
+}
+
+/// A section record of the output.
+#[derive(Debug, Clone)]
+pub struct OutSection<'d> {
+    /// Name.
+    pub name: Name<'d>,
+    /// What it is.
+    pub class: Class,
+    /// Type, in the form of relocatable files.
+    pub sh_type: u32,
+    /// Flags.
+    pub flags: u64,
+    /// Alignment.
+    pub align: u64,
+    /// Entry size.
+    pub entsize: u64,
+    /// Size so far.
+    pub size: u64,
+    /// Input sections in it.
+    pub pieces: Pieces,
+    /// Bytes that were computed; they replace the pieces.
+    pub bytes: Option<Vec<u8>>,
+    /// Section whose index goes to `sh_info`.
+    pub owner: Option<SectionId>,
+    /// Companion `.rel.X`, `.rela.X`, `.nv.resolvedrela.X`.
+    pub companions: [Option<SectionId>; 3],
+    /// The companion that was made first is `.rela`.
+    pub rela_first: Option<bool>,
+    /// The record was withdrawn: no section, no name.
+    pub withdrawn: bool,
+    /// An empty shared section that is emitted gets no section symbol.
+    pub no_symbol: bool,
+}
+
+/// A symbol record of the output.
+#[derive(Debug, Clone)]
+pub struct OutSymbol<'d> {
+    /// Name.
+    pub name: Name<'d>,
+    /// 0 local, 1 global, 2 weak.
+    pub bind: u8,
+    /// Type.
+    pub kind: u8,
+    /// `st_other`.
+    pub other: u8,
+    /// Memory space bits of the variable, `NO_SPACE` for others.
+    pub space: u8,
+    /// Managed variable.
+    pub managed: bool,
+    /// Goes into the symbol table.
+    pub keep: bool,
+    /// Withdrawn: no symbol, no name.
+    pub withdrawn: bool,
+    /// Only weak undefined mentions so far.
+    pub weak_reference: bool,
+    /// Dynamic shared variable of a relocatable output.
+    pub dynamic: bool,
+    /// Defined here.
+    pub section: Option<SectionId>,
+    /// Value.
+    pub value: u64,
+    /// Size.
+    pub size: u64,
+    /// First file that mentions it.
+    pub first: ObjectId,
+    /// Alignment and size of a common symbol without storage.
+    pub common: Option<(u64, u64)>,
+    /// Function it stands for.
+    pub function: Option<FunctionId>,
+    /// Shared variable it stands for (`-g`, `--preserve-relocs`).
+    pub shared: Option<SharedId>,
+    /// Relocations in constant banks from objects before this one were dropped (a strong definition replaced a weak one).
+    pub constant_cut: ObjectId,
+}
+
+/// Memory space of symbols that are not variables.
+pub const NO_SPACE: u8 = 0xff;
+
+/// An entry of the list of local symbols.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Local {
+    /// Section symbol.
+    Section(SectionId),
+    /// Static or weak symbol.
+    Symbol(SymbolId),
+}
+
+/// What a symbol of an input became.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing; functions are looked up by function.
+    #[default]
+    Nothing,
+    /// A symbol of the output.
+    Symbol(SymbolId),
+    /// A shared variable.
+    Shared(SharedId),
+    /// A literal of a function.
+    Literal(FunctionId),
+}
+
+/// What merging knows about a function.
+#[derive(Debug, Clone, Default)]
+pub struct OutFunction {
+    /// Its symbol.
+    pub symbol: Option<SymbolId>,
+    /// Its text.
+    pub text: Option<SectionId>,
+    /// Its `.nv.info.F`.
+    pub info: Option<SectionId>,
+    /// Binding of the definition in force at this point of the merge.
+    pub bind: u8,
+    /// A taken definition had text relocations; `None` before the first.
+    pub relocated: Option<bool>,
+    /// Debug relocations from objects before this one were dropped.
+    pub debug_cut: ObjectId,
+    /// Its `.nv.shared.K`.
+    pub shared: Option<SectionId>,
+    /// Its parameter bank.
+    pub parameters: Option<SectionId>,
+    /// Barriers from the flags of a CUDA 12 text section.
+    pub barriers: u32,
+    /// Its entry in [`Merged::literals`].
+    pub literal_index: Option<u32>,
+    /// Its literal bank record.
+    pub literals: Option<SectionId>,
+    /// That record was made by a losing copy.
+    pub literals_by_loser: Option<bool>,
+    /// A literal bank record made by a losing copy and not reused by the winner.
+    pub ghost: Option<SectionId>,
+    /// `--preserve-relocs`: symbols of its literals.
+    pub literal_symbols: Vec<(SymbolRef, SymbolId)>,
+    /// Offset of its stub in `.nv.uft`.
+    pub stub_offset: Option<u64>,
+}
+
+/// Literal bank of a device function, to be copied into the kernels that reach it.
+#[derive(Debug, Clone)]
+pub struct FunctionLiterals {
+    /// Function.
+    pub function: FunctionId,
+    /// Bytes: the copy in force and the losers behind it.
+    pub bytes: Vec<u8>,
+    /// Alignment.
+    pub align: u64,
+    /// Offset of the last losing piece.
+    pub lost: Option<u64>,
+    /// Bank number.
+    pub bank: u32,
+}
+
+/// A variable in shared memory.
+#[derive(Debug, Clone)]
+pub struct SharedVar<'d> {
+    /// Name.
+    pub name: &'d [u8],
+    /// Alignment of the definition.
+    pub align: u64,
+    /// Size of the definition.
+    pub size: u64,
+    /// First size other than 0 that was mentioned.
+    pub mentioned: u64,
+    /// Defined somewhere.
+    pub defined: bool,
+    /// Binding of the definition.
+    pub bind: u8,
+    /// First file.
+    pub first: ObjectId,
+    /// An extern declaration with a size came before any definition.
+    pub wanted: bool,
+    /// In the list of module variables.
+    pub listed: bool,
+    /// Kernel that it belongs to.
+    pub kernel: Option<FunctionId>,
+    /// Its symbol (`-g`, `--preserve-relocs`).
+    pub symbol: Option<SymbolId>,
+    /// The symbol has taken size and binding from a definition.
+    pub symbol_defined: bool,
+    /// Referred to by dead code of a definition in force.
+    pub dead_reference: bool,
+}
+
+impl SharedVar<'_> {
+    /// Dynamic: no size anywhere.
+    pub fn is_dynamic(&self) -> bool {
+        self.kernel.is_none() && self.size == 0 && self.mentioned == 0
+    }
+}
+
+/// Relocations of one input section, in order of arrival.
+#[derive(Debug, Clone, Copy)]
+pub struct RelocRef {
+    /// Object.
+    pub object: ObjectId,
+    /// Index into the object's relocation sections.
+    pub index: u32,
+    /// Output section that is patched.
+    pub target: SectionId,
+    /// Offset of the input section in it.
+    pub base: u64,
+}
+
+/// A unified table entry of an input.
+#[derive(Debug, Clone, Copy)]
+pub struct UnifiedEntry {
+    /// Symbol.
+    pub symbol: SymbolRef,
+    /// Flags.
+    pub flags: u32,
+    /// Offset in the table.
+    pub offset: u64,
+    /// First half of the unique id.
+    pub id: (u64, u64),
+}
+
+/// A variable of `.nv.udt`.
+#[derive(Debug, Clone, Copy)]
+pub struct UnifiedVar {
+    /// Symbol of the input.
+    pub symbol: SymbolRef,
+    /// Symbol of the output.
+    pub out: SymbolId,
+}
+
+/// Ids of the sections that every link has.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed {
+    /// `.shstrtab`.
+    pub section_names: SectionId,
+    /// `.strtab`.
+    pub strings: SectionId,
+    /// `.symtab`.
+    pub symbols: SectionId,
+    /// `.symtab_shndx`.
+    pub extended: SectionId,
+    /// `.note.nv.tkinfo`.
+    pub tool_note: SectionId,
+    /// `.note.nv.cuinfo`.
+    pub cuda_note: SectionId,
+    /// `.nv.info`.
+    pub info: SectionId,
+    /// `.nv.compat`.
+    pub compat: Option<SectionId>,
+    /// `.nv.callgraph`.
+    pub callgraph: SectionId,
+    /// `.nv.prototype`.
+    pub prototype: SectionId,
+}
+
+/// Everything that merging the inputs makes.
+#[derive(Debug)]
+pub struct Merged<'d> {
+    /// Section records in order of creation.
+    pub sections: Table<SectionId, OutSection<'d>>,
+    /// Symbol records.
+    pub symbols: Table<SymbolId, OutSymbol<'d>>,
+    /// Local part of the symbol list.
+    pub locals: Vec<Local>,
+    /// Global part.
+    pub globals: Vec<SymbolId>,
+    /// Prototype strings in order of first mention.
+    pub prototypes: Vec<ProtoId>,
+    /// What became of the functions.
+    pub functions: Table<FunctionId, OutFunction>,
+    /// What became of the inputs' symbols.
+    pub places: Table<SymbolRef, Place>,
+    /// Where the inputs' sections went.
+    pub placed: Table<SectionRef, Option<(SectionId, u64)>>,
+    /// Relocations in order of arrival.
+    pub relocs: Vec<RelocRef>,
+    /// Literal banks of device functions in order of creation.
+    pub literals: Vec<FunctionLiterals>,
+    /// Shared variables.
+    pub shared: Table<SharedId, SharedVar<'d>>,
+    /// Module-scope shared variables in order of definition (dynamic: of first mention).
+    pub module_shared: Vec<SharedId>,
+    /// Own shared variables of kernels in order of appearance.
+    pub kernel_shared: Vec<(FunctionId, SharedId)>,
+    /// A dynamic shared variable was declared.
+    pub dynamic_declared: bool,
+    /// Some definition in force, dead or not, refers to a texture.
+    pub texture_used: bool,
+    /// Weak variables that lost: symbols of inputs, sorted.
+    pub lost: Vec<SymbolRef>,
+    /// ... against a weak one.
+    pub lost_to_weak: Vec<SymbolRef>,
+    /// Relocatable output: largest alignment of a module-scope shared variable.
+    pub module_shared_align: u64,
+    /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
+    pub unified: Unified,
+    /// Sections with fixed roles.
+    pub fixed: Fixed,
+}
+
+/// Unified tables.
+#[derive(Debug, Default)]
+pub struct Unified {
+    /// The link has an index file or (relocatable) inputs with tables.
+    pub active: bool,
+    /// Some input has `.nv.uft.entry`.
+    pub has_functions: bool,
+    /// Function entries in merge order.
+    pub functions: Vec<UnifiedEntry>,
+    /// Data entries in merge order.
+    pub data: Vec<UnifiedEntry>,
+    /// Variables of `.nv.udt`.
+    pub variables: Vec<UnifiedVar>,
+    /// First stub symbol.
+    pub first_stub: Option<SymbolId>,
+    /// `.nv.udt` pieces are placed at these offsets: input section, offset there, size, offset in the table.
+    pub stubs: Vec<(FunctionId, ObjectId, u32, u64)>,
+}
+
+impl Merged<'_> {
+    /// `.nv.shared.K` of a kernel.
+    pub fn shared_section(&self, kernel: FunctionId) -> Option<SectionId> {
+        self.functions[kernel].shared
+    }
+
+    /// False for the relocations of a body that was replaced.
+    pub fn is_current(&self, r: &RelocRef, section: u32) -> bool {
+        let target = &self.sections[r.target];
+        match target.class {
+            Class::Text(_) | Class::Stub(_) => target
+                .pieces
+                .as_slice()
+                .iter()
+                .any(|p| p.object == r.object && p.section == section),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Relocation sections of one object, in file order.
+//!
+//! 1. Relocations in a body that was not taken leave nothing; a dead definition in force still makes shared variables and textures used.
+//! 2. The first kept entry makes the record named like the input section, each further one `.rel` (no addend) or `.rela`: records are
+//!    created in that order even if they stay empty.
+//! 3. The entries themselves are not copied: layout and emission read them from the input again.
+
+use super::Merger;
+use super::model::*;
+use crate::ids::{SectionId, SymbolRef};
+use crate::names::Name;
+use crate::object::{Object, RelocSection, Role, entry};
+use crate::resolve::{Fate, Resolved};
+use cubin::consts::*;
+use cubin::read::Relocations;
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    pub(super) fn relocations(&mut self, object: &Object<'d>) {
+        for (index, relocs) in object.relocs.iter().enumerate() {
+            self.note_textures(object, relocs);
+            let Some((target, base)) = self.m.placed[object.section_ref(relocs.target)] else {
+                self.dead_references(object, relocs);
+                continue;
+            };
+            let Some(first) = self.first_read(object, relocs, target) else {
+                continue;
+            };
+            self.companion_records(relocs, target, first);
+            let base = self.stub_base(object, relocs.target).unwrap_or(base);
+            self.m.relocs.push(RelocRef {
+                object: object.id,
+                index: index as u32,
+                target,
+                base,
+            });
+        }
+    }
+
+    /// Any winning definition that refers to a texture counts, dead or alive.
+    fn note_textures(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
+        if self.m.texture_used {
+            return;
+        }
+        let textures = object
+            .specials(relocs)
+            .iter()
+            .any(|&i| matches!(object.symbol_kind(i), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE));
+        if textures && self.target_fate(object, relocs) == Fate::Winner {
+            self.m.texture_used = true;
+        }
+    }
+
+    fn target_fate(&self, object: &Object<'d>, relocs: &RelocSection<'d>) -> Fate {
+        let owner = object
+            .section(relocs.target)
+            .map(|s| s.owner)
+            .filter(|&o| o < object.symbol_count());
+        owner.map_or(Fate::None, |o| self.resolved.fate(object.symbol_ref(o)))
+    }
+
+    /// Shared variables that only dead code of a winning definition refers to get space all the same.
+    fn dead_references(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
+        if object.specials(relocs).is_empty() || self.target_fate(object, relocs) != Fate::Winner {
+            return;
+        }
+        for &index in object.specials(relocs) {
+            if let Place::Shared(id) = self.m.places[object.symbol_ref(index)] {
+                self.m.shared[id].dead_reference = true;
+            }
+        }
+    }
+
+    /// Number of the first entry that is not skipped when read; `None` if all are.
+    fn first_read(&self, object: &Object<'d>, relocs: &RelocSection<'d>, target: SectionId) -> Option<usize> {
+        if relocs.entries.is_empty() {
+            return None;
+        }
+        let class = self.m.sections[target].class;
+        let skips = Skips::new(class, object, relocs, &self.m, self.resolved);
+        (0..relocs.entries.len()).find(|&i| {
+            let e = entry(&relocs.entries, i);
+            !skips.skips(e.r_offset.get(), e.r_sym.get())
+        })
+    }
+
+    /// Makes the records that these entries ask for, in the order they do.
+    fn companion_records(&mut self, relocs: &RelocSection<'d>, target: SectionId, first: usize) {
+        let is_rela = relocs.is_rela();
+        self.companion(target, is_rela);
+        if self.mode.force_rela && !is_rela {
+            self.companion(target, true);
+        }
+        self.resolved_record(target);
+        let Relocations::Rela(list) = relocs.entries else { return };
+        let mut missing = [
+            self.m.sections[target].companions[0].is_none(),
+            self.m.sections[target].companions[1].is_none(),
+        ];
+        for e in list.iter().skip(first + 1) {
+            if missing == [false, false] {
+                break;
+            }
+            let rela = e.r_addend.get() != 0;
+            if std::mem::replace(&mut missing[usize::from(rela)], false) {
+                self.companion(target, rela);
+            }
+        }
+    }
+
+    /// `.rel.X` or `.rela.X`.
+    fn companion(&mut self, target: SectionId, rela: bool) -> SectionId {
+        if let Some(id) = self.m.sections[target].companions[usize::from(rela)] {
+            return id;
+        }
+        let id = self.m.add_companion(self.mode, target, rela);
+        self.m.sections[target].rela_first.get_or_insert(rela);
+        id
+    }
+
+    /// `.nv.resolvedrela.X`: one per name, so that static functions of one name share the first one's.
+    fn resolved_record(&mut self, target: SectionId) {
+        if !self.mode.preserve || self.m.sections[target].companions[2].is_some() {
+            return;
+        }
+        let name = self.m.sections[target].name;
+        let known = self.resolved_names.get(&(name.prefix, name.rest)).copied();
+        let id = known.unwrap_or_else(|| {
+            let full = Name {
+                prefix: resolved_prefix(name.prefix),
+                rest: name.rest,
+            };
+            let id = self.section(full, Class::ResolvedRela(target), SHT_CUDA_RESOLVED_RELA, SHF_INFO_LINK, 8, 24);
+            self.resolved_names.insert((name.prefix, name.rest), id);
+            id
+        });
+        self.m.sections[target].companions[2] = Some(id);
+    }
+
+    fn stub_base(&self, object: &Object<'d>, target: u32) -> Option<u64> {
+        let s = object.section(target).filter(|s| s.role == Role::Stub && !self.mode.relocatable)?;
+        let f = self.resolved.function(object.symbol_ref(s.owner))?;
+        self.m.functions[f].stub_offset
+    }
+}
+
+impl<'d> Merged<'d> {
+    /// Makes `.rel.X` or `.rela.X` of a section.
+    pub(crate) fn add_companion(&mut self, mode: super::Mode, target: SectionId, rela: bool) -> SectionId {
+        let name = self.sections[target].name;
+        let full = Name {
+            prefix: companion_prefix(name.prefix, rela),
+            rest: name.rest,
+        };
+        let id = if rela {
+            self.add_section(mode, full, Class::Rela(target), SHT_RELA, SHF_INFO_LINK, 8, 24)
+        } else {
+            self.add_section(mode, full, Class::Rel(target), SHT_REL, SHF_INFO_LINK, 8, 16)
+        };
+        self.sections[target].companions[usize::from(rela)] = Some(id);
+        id
+    }
+}
+
+fn companion_prefix(prefix: &'static [u8], rela: bool) -> &'static [u8] {
+    match (prefix, rela) {
+        (b".text.", false) => b".rel.text.",
+        (b".text.", true) => b".rela.text.",
+        (b".nv.constant2.", false) => b".rel.nv.constant2.",
+        (b".nv.constant2.", true) => b".rela.nv.constant2.",
+        (b".nv.uft", false) => b".rel.nv.uft",
+        (b".nv.uft", true) => b".rela.nv.uft",
+        (_, false) => b".rel",
+        (_, true) => b".rela",
+    }
+}
+
+fn resolved_prefix(prefix: &'static [u8]) -> &'static [u8] {
+    match prefix {
+        b".text." => b".nv.resolvedrela.text.",
+        b".nv.constant2." => b".nv.resolvedrela.nv.constant2.",
+        b".nv.uft" => b".nv.resolvedrela.nv.uft",
+        _ => b".nv.resolvedrela",
+    }
+}
+
+/// Relocations that nvlink skips when it reads them.
+///
+/// * In constant banks and in the three debug sections about code: those against a function or variable whose copy in the same input was
+///   rejected. (A nvlink bug for constant tables: they lose pointers.)
+/// * In `.nv.global.init`: those inside a weak variable that lost against a weak one.
+pub(crate) struct Skips<'m, 'd> {
+    object: &'m Object<'d>,
+    lost: &'m [SymbolRef],
+    resolved: &'m Resolved<'d>,
+    by_symbol: bool,
+    ranges: Vec<(u64, u64)>,
+}
+
+impl<'m, 'd> Skips<'m, 'd> {
+    pub(crate) fn new(
+        class: Class,
+        object: &'m Object<'d>,
+        relocs: &RelocSection<'d>,
+        m: &'m Merged<'d>,
+        resolved: &'m Resolved<'d>,
+    ) -> Self {
+        let by_symbol = matches!(
+            class,
+            Class::Constant(_) | Class::Parameters | Class::Literals | Class::Debug(DebugKind::Code)
+        );
+        let mut ranges = Vec::new();
+        if class == Class::GlobalInit {
+            for &lost in of_object(&m.lost_to_weak, object) {
+                let y = object.symbol(lost.0 - object.first_symbol);
+                if y.defined_in() == Some(relocs.target) {
+                    ranges.push((y.value, y.value.saturating_add(y.size)));
+                }
+            }
+            ranges.sort_unstable();
+        }
+        Skips {
+            object,
+            lost: of_object(&m.lost, object),
+            resolved,
+            by_symbol,
+            ranges,
+        }
+    }
+
+    /// True if nothing can be skipped.
+    pub(crate) fn idle(&self) -> bool {
+        !self.by_symbol && self.ranges.is_empty()
+    }
+
+    pub(crate) fn skips(&self, offset: u64, symbol: u32) -> bool {
+        if self.by_symbol {
+            let reference = self.object.symbol_ref(symbol);
+            return self.resolved.fate(reference) == Fate::Rejected || self.lost.binary_search(&reference).is_ok();
+        }
+        let at = self.ranges.partition_point(|r| r.0 <= offset);
+        at.checked_sub(1).and_then(|i| self.ranges.get(i)).is_some_and(|r| offset < r.1)
+    }
+}
+
+/// The part of a list sorted by symbol that belongs to one object. While merging, the object's own entries are at the end, in order.
+fn of_object<'m>(list: &'m [SymbolRef], object: &Object<'_>) -> &'m [SymbolRef] {
+    let first = list.partition_point(|r| r.0 < object.first_symbol);
+    let last = list.partition_point(|r| r.0 < object.first_symbol + object.symbol_count());
+    list.get(first..last).unwrap_or_default()
+}

@@ -1,0 +1,168 @@
+//! Input sections that become part of output sections.
+//!
+//! 1. Data and debug sections: the whole input section is appended at the next multiple of its alignment, once per input.
+//! 2. A parameter bank: a further copy of a weak kernel adds nothing (sizes must agree); of a strong one it is appended.
+//! 3. Literal banks: see [`super::literals`]; relocatable outputs keep them per function.
+//! 4. Shared sections hold no bytes; relocatable outputs sum their symbols.
+
+use super::model::*;
+use super::{Merger, align_up};
+use crate::diagnostics::{Code, Stop};
+use crate::ids::{FunctionId, SectionId};
+use crate::names::Name;
+use crate::object::{ObjSection, Object, Role};
+use cubin::consts::*;
+
+/// Where a section went: output section and offset.
+pub(super) type Placed = Option<(SectionId, u64)>;
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    /// Sections in file order that no symbol brought in, then the functions' attributes.
+    pub(super) fn remaining_sections(&mut self, object: &Object<'d>) -> Result<(), Stop> {
+        for (index, s) in object.sections.iter().enumerate() {
+            match s.role {
+                Role::Debug | Role::Parameters | Role::GlobalInit | Role::Constant => {
+                    self.place(object, index as u32)?;
+                }
+                Role::Literals if self.mode.relocatable => {
+                    self.place(object, index as u32)?;
+                }
+                Role::Literals => self.place_literals(object, index as u32)?,
+                Role::UnifiedEntry => self.unified_entries(object, s)?,
+                _ => {}
+            }
+        }
+        for (index, s) in object.sections.iter().enumerate() {
+            if s.role == Role::FunctionInfo && self.is_mine(object, s.info) {
+                self.function_info(object, index as u32, s);
+            }
+        }
+        Ok(())
+    }
+
+    fn function_info(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
+        let Some((text, _)) = self.m.placed[object.section_ref(s.info)] else {
+            return;
+        };
+        let (Class::Text(f) | Class::Stub(f)) = self.m.sections[text].class else {
+            return;
+        };
+        if self.m.functions[f].info.is_none() {
+            self.info_section(f, Name::plain(s.name), text);
+        }
+        if let Some(id) = self.m.functions[f].info {
+            self.m.placed[object.section_ref(index)] = Some((id, 0));
+        }
+    }
+
+    /// Puts an input section into its output section.
+    pub(super) fn place(&mut self, object: &Object<'d>, index: u32) -> Result<Placed, Stop> {
+        let slot = object.section_ref(index);
+        if let Some(placed) = self.m.placed[slot] {
+            return Ok(Some(placed));
+        }
+        let Some(s) = object.section(index).copied() else { return Ok(None) };
+        let placed = match s.role {
+            Role::Parameters => self.place_parameters(object, index, &s),
+            Role::Literals => self.place_own_literals(object, index, &s),
+            Role::KernelShared | Role::ModuleShared => self.place_shared(object, &s),
+            Role::UnifiedData if !self.mode.relocatable => Some((self.unified_data(&s), 0)),
+            Role::Debug | Role::Global | Role::GlobalInit | Role::Constant | Role::UnifiedData => {
+                let id = self.named_section(s.name, class(&s), s.sh_type, s.flags, s.align);
+                let base = self.append(id, object, index, &s);
+                Some((id, base))
+            }
+            _ => None,
+        };
+        self.m.placed[slot] = placed;
+        Ok(placed)
+    }
+
+    fn append(&mut self, id: SectionId, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> u64 {
+        let record = &mut self.m.sections[id];
+        let base = align_up(record.size, s.align);
+        record.size = base.saturating_add(s.size);
+        record.pieces.push(Piece {
+            object: object.id,
+            section: index,
+            base,
+        });
+        base
+    }
+
+    fn owner(&self, object: &Object<'d>, s: &ObjSection<'d>) -> Option<FunctionId> {
+        self.resolved.function(object.symbol_ref(object.owner_of(s)?))
+    }
+
+    fn place_parameters(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Placed {
+        let f = self.owner(object, s).filter(|&f| self.live.alive[f])?;
+        if let Some(&id) = self.parameters.get(s.name)
+            && self.m.sections[id].size > 0
+            && self.m.functions[f].bind == STB_WEAK
+        {
+            if self.m.sections[id].size != s.size {
+                let symbol = self.resolved.function_name(f);
+                self.out.error(Code::ParameterBankMismatch { symbol });
+            }
+            self.m.functions[f].parameters = Some(id);
+            return Some((id, 0));
+        }
+        let id = match self.parameters.get(s.name) {
+            Some(&id) => id,
+            None => {
+                let id = self.section(Name::plain(s.name), Class::Parameters, s.sh_type, s.flags, s.align, 0);
+                self.parameters.insert(s.name, id);
+                id
+            }
+        };
+        self.m.functions[f].parameters = Some(id);
+        let text = self.m.functions[f].text;
+        let record = &mut self.m.sections[id];
+        record.align = record.align.max(s.align);
+        record.owner = record.owner.or(text);
+        Some((id, self.append(id, object, index, s)))
+    }
+
+    /// Relocatable output: one literal bank per function; rejected copies are appended.
+    fn place_own_literals(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Placed {
+        let f = self.owner(object, s)?;
+        let flags = if self.is_mine(object, s.info) { 0x42 } else { s.flags };
+        let id = match self.m.functions[f].literals {
+            Some(id) => id,
+            None => self.section(Name::plain(s.name), Class::Literals, s.sh_type, flags, s.align, 0),
+        };
+        let function = &mut self.m.functions[f];
+        function.literals = Some(id);
+        let record = &mut self.m.sections[id];
+        record.align = record.align.max(s.align);
+        record.owner = record.owner.or(function.text);
+        Some((id, self.append(id, object, index, s)))
+    }
+
+    fn place_shared(&mut self, object: &Object<'d>, s: &ObjSection<'d>) -> Placed {
+        if s.role == Role::ModuleShared {
+            return Some((self.module_shared_section(1), 0));
+        }
+        let name = s.name.strip_prefix(b".nv.shared.")?;
+        let id = match self.kernel_shared.get(name) {
+            Some(&id) => id,
+            None if self.is_mine(object, s.info) => self.kernel_shared_section(name),
+            None => return None,
+        };
+        let text = self.owner(object, s).and_then(|f| self.m.functions[f].text);
+        let record = &mut self.m.sections[id];
+        record.owner = record.owner.or(text);
+        Some((id, 0))
+    }
+}
+
+fn class(s: &ObjSection<'_>) -> Class {
+    match s.role {
+        Role::Global => Class::Global,
+        Role::GlobalInit => Class::GlobalInit,
+        Role::UnifiedData => Class::Udt,
+        Role::Constant => Class::Constant(s.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0)),
+        _ if matches!(s.name, b".debug_frame" | b".debug_line" | b".nv_debug_line_sass") => Class::Debug(DebugKind::Code),
+        _ => Class::Debug(DebugKind::Other),
+    }
+}

@@ -1,0 +1,184 @@
+//! Shared variables of one object.
+//!
+//! In inputs the value of a shared symbol is its alignment. Variables of `.nv.shared.K` belong to kernel K, all copies of K included; the
+//! others are the module's: global and weak ones are known by name, static ones are their own. Without a size anywhere a variable is
+//! dynamic. Symbols are only made for a debugger, for `--preserve-relocs` and for relocatable outputs.
+
+use super::Merger;
+use super::model::*;
+use crate::diagnostics::Code;
+use crate::ids::{FunctionId, SectionId, SharedId};
+use crate::object::{ObjSymbol, Object, Role, text};
+use cubin::consts::*;
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    pub(super) fn shared_variable(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+        let section = y
+            .defined_in()
+            .and_then(|s| object.section(s))
+            .filter(|s| s.role == Role::KernelShared);
+        let kernel = section.map(|s| object.owner_of(s).and_then(|o| self.resolved.function(object.symbol_ref(o))));
+        let id = match (section, kernel) {
+            (Some(section), Some(kernel)) => {
+                let name = section.name.strip_prefix(b".nv.shared.").unwrap_or_default();
+                self.own_variable(object, y, name, kernel)
+            }
+            _ => self.module_variable(object, index, y),
+        };
+        self.m.places[object.symbol_ref(index)] = Place::Shared(id);
+        let own_of_dead = kernel.is_some_and(|k| k.is_none_or(|k| !self.live.alive[k]));
+        if self.mode.shared_symbols() && y.other & 3 != 1 && !own_of_dead {
+            self.shared_symbol(object, y, id, section.map(|s| s.name));
+        }
+    }
+
+    fn own_variable(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, name: &'d [u8], kernel: Option<FunctionId>) -> SharedId {
+        let mut var = new_variable(object, y);
+        (var.align, var.size, var.defined, var.kernel) = (y.value, y.size, true, kernel);
+        let id = self.m.shared.push(var);
+        let Some(kernel) = kernel else { return id };
+        if !self.live.is_kernel[kernel] {
+            // A kernel that was not selected still makes the record; it is emitted only if the kernel stays.
+            let section = self.kernel_shared_section(name);
+            let text = self.m.functions[kernel].text;
+            let record = &mut self.m.sections[section];
+            record.owner = record.owner.or(text);
+        }
+        if self.live.alive[kernel] {
+            self.m.kernel_shared.push((kernel, id));
+        }
+        id
+    }
+
+    fn module_variable(&mut self, object: &Object<'d>, _index: u32, y: &ObjSymbol<'d>) -> SharedId {
+        let known = if y.bind == STB_LOCAL {
+            None
+        } else {
+            self.shared_by_name.get(y.name).copied()
+        };
+        let id = known.unwrap_or_else(|| {
+            let mut var = new_variable(object, y);
+            if y.defined_in().is_none() && y.size == 0 {
+                var.align = y.value;
+            }
+            let id = self.m.shared.push(var);
+            if y.bind != STB_LOCAL {
+                self.shared_by_name.insert(y.name, id);
+            }
+            id
+        });
+        let defined = y.defined_in().is_some();
+        self.check_shared(object, y, id, defined);
+        let var = &mut self.m.shared[id];
+        if var.mentioned == 0 {
+            var.mentioned = y.size;
+        }
+        if defined && (!var.defined || (var.bind == STB_WEAK && y.bind == STB_GLOBAL)) {
+            (var.align, var.size, var.defined, var.bind) = (if y.size == 0 { 0 } else { y.value }, y.size, true, y.bind);
+        }
+        if !defined && y.size != 0 && !var.defined {
+            var.wanted = true;
+        }
+        if defined || y.size == 0 {
+            if !std::mem::replace(&mut var.listed, true) {
+                self.m.module_shared.push(id);
+            }
+            self.module_shared_section(1);
+        }
+        self.m.dynamic_declared |= y.size == 0;
+        id
+    }
+
+    fn check_shared(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, id: SharedId, defined: bool) {
+        let var = &self.m.shared[id];
+        let size = if var.size != 0 { var.size } else { var.mentioned };
+        let (first, twice) = (var.first, defined && var.defined && var.bind == STB_GLOBAL && y.bind == STB_GLOBAL);
+        if twice {
+            self.multiple_definition(object, y.name, first);
+        }
+        if y.bind != STB_LOCAL && size != 0 && y.size != 0 && size != y.size {
+            let first = self.file(first);
+            self.out.error(Code::SizeMismatch {
+                symbol: text(y.name),
+                file: object.name.into(),
+                first,
+            });
+        }
+    }
+
+    /// `.nv_debug.shared`.
+    pub(super) fn module_shared_section(&mut self, align: u64) -> SectionId {
+        self.named_section(b".nv_debug.shared", Class::ModuleShared, SHT_CUDA_SHARED, 3, align)
+    }
+
+    /// Symbol of a shared variable for a debugger or for preserved relocations.
+    fn shared_symbol(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, id: SharedId, own_section: Option<&'d [u8]>) {
+        let defined = y.defined_in().is_some();
+        let section = match own_section.and_then(|name| name.strip_prefix(b".nv.shared.")) {
+            Some(name) => Some(self.kernel_shared_section(name)),
+            None if defined || y.size == 0 => Some(self.module_shared_section(1)),
+            None => None,
+        };
+        let known = if y.bind == STB_LOCAL { None } else { self.known(y.name) };
+        let symbol = known.unwrap_or_else(|| {
+            let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
+            new.other = u8::from(self.mode.preserve && !self.mode.debug_symbols);
+            (new.section, new.size, new.shared) = (section, y.size, Some(id));
+            self.symbol(new)
+        });
+        let var = &mut self.m.shared[id];
+        var.symbol.get_or_insert(symbol);
+        if defined && !std::mem::replace(&mut var.symbol_defined, true) {
+            let record = &mut self.m.symbols[symbol];
+            (record.size, record.bind, record.section) = (y.size, y.bind, section);
+        }
+    }
+
+    /// Relocatable output: a dynamic variable becomes a definition in `.nv_debug.shared`.
+    pub(super) fn dynamic_symbol(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+        let section = self.module_shared_section(16);
+        let symbol = match self.known(y.name) {
+            Some(symbol) => symbol,
+            None => {
+                let record = &mut self.m.sections[section];
+                record.align = record.align.max(y.value);
+                self.m.module_shared_align = self.m.module_shared_align.max(y.value);
+                let mut new = self.new_symbol(object, y.name, y.bind, STT_CUDA_OBJECT);
+                (new.other, new.value) = (y.other, y.value);
+                self.symbol(new)
+            }
+        };
+        let record = &mut self.m.symbols[symbol];
+        (record.section, record.dynamic) = (Some(section), true);
+        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.m.dynamic_declared = true;
+    }
+
+    /// Relocatable output: sizes are summed, not laid out.
+    pub(super) fn sum_shared(&mut self, section: SectionId, y: &ObjSymbol<'d>) {
+        let record = &mut self.m.sections[section];
+        record.size = record.size.saturating_add(y.size);
+        record.align = record.align.max(y.value);
+        if record.class == Class::ModuleShared {
+            self.m.module_shared_align = self.m.module_shared_align.max(y.value);
+        }
+    }
+}
+
+fn new_variable<'d>(object: &Object<'d>, y: &ObjSymbol<'d>) -> SharedVar<'d> {
+    SharedVar {
+        name: y.name,
+        align: 0,
+        size: 0,
+        mentioned: 0,
+        defined: false,
+        bind: 0,
+        first: object.id,
+        wanted: false,
+        listed: false,
+        kernel: None,
+        symbol: None,
+        symbol_defined: false,
+        dead_reference: false,
+    }
+}

@@ -1,0 +1,244 @@
+//! Variables of one object, in symbol order (shared ones: [`super::shared`]).
+//!
+//! * Undefined: a global record, unless local. Common: a global record, storage later.
+//! * Defined: the whole input section is appended once, the symbol fills the known record or makes one.
+//! * A weak definition after any other loses; its `.nv.global` is not taken for its sake.
+//! * A strong one after a weak one takes over the record in its place; relocations collected so far in constant banks against it go.
+
+use super::model::*;
+use super::{Merger, UNIFIED_SYMBOLS};
+use crate::diagnostics::{Code, Stop};
+use crate::ids::{SectionId, SymbolId};
+use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
+use cubin::consts::*;
+use cubin::read::SymbolSection;
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    pub(super) fn variable(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) -> Result<(), Stop> {
+        let relocatable = self.mode.relocatable;
+        if y.is_shared() && !relocatable {
+            self.shared_variable(object, index, y);
+            return Ok(());
+        }
+        if y.is_shared() && y.size == 0 && y.bind != STB_LOCAL {
+            self.dynamic_symbol(object, index, y);
+            return Ok(());
+        }
+        let section = match y.section {
+            SymbolSection::Undefined | SymbolSection::Reserved(_) => {
+                self.undefined(object, index, y);
+                return Ok(());
+            }
+            SymbolSection::Common => {
+                self.common(object, index, y);
+                return Ok(());
+            }
+            SymbolSection::Index(s) => s,
+        };
+        let Some(input) = object.section(section).copied() else {
+            return Ok(());
+        };
+        if input.role == Role::Literals {
+            if !relocatable {
+                return self.literal(object, index, y, section);
+            }
+            if !self.is_mine(object, input.info) {
+                return Ok(());
+            }
+        }
+        self.defined(object, index, y, section, &input)
+    }
+
+    fn defined(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32, input: &ObjSection<'d>) -> Result<(), Stop> {
+        let internal = y.other & 3 == 1;
+        if internal && !self.mode.relocatable && !self.mode.preserve {
+            // `_param` and `*.const_opt.*`: only their section is taken.
+            self.place(object, section)?;
+            return Ok(());
+        }
+        let known = if y.bind == STB_LOCAL { None } else { self.known(y.name) };
+        if let Some(symbol) = known
+            && y.bind == STB_WEAK
+            && self.m.symbols[symbol].section.is_some()
+        {
+            return self.weak_loses(object, index, y, section, symbol);
+        }
+        let Some((id, base)) = self.place(object, section)? else {
+            return Ok(());
+        };
+        let symbol = match known {
+            Some(symbol) => {
+                self.check(object, y, symbol);
+                if self.takes_definition(object, y, symbol) {
+                    symbol
+                } else {
+                    return Ok(());
+                }
+            }
+            None => {
+                let new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
+                self.symbol(new)
+            }
+        };
+        self.define(object, index, y, symbol, id, base);
+        if input.role == Role::UnifiedData && !self.mode.relocatable {
+            self.m.unified.variables.push(UnifiedVar {
+                symbol: object.symbol_ref(index),
+                out: symbol,
+            });
+        }
+        Ok(())
+    }
+
+    fn weak_loses(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32, symbol: SymbolId) -> Result<(), Stop> {
+        self.check(object, y, symbol);
+        let reference = object.symbol_ref(index);
+        self.m.places[reference] = Place::Symbol(symbol);
+        self.m.lost.push(reference);
+        if self.m.symbols[symbol].bind == STB_WEAK {
+            self.m.lost_to_weak.push(reference);
+        }
+        if object.section(section).is_some_and(|s| s.role != Role::Global) {
+            self.place(object, section)?;
+        }
+        Ok(())
+    }
+
+    /// Two strong definitions are an error; a strong one over a weak one cuts constant-bank relocations read so far.
+    fn takes_definition(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) -> bool {
+        let known = &mut self.m.symbols[symbol];
+        if known.section.is_none() {
+            return true;
+        }
+        if known.bind == STB_WEAK {
+            known.constant_cut = object.id;
+            return true;
+        }
+        let first = known.first;
+        self.multiple_definition(object, y.name, first);
+        false
+    }
+
+    fn define(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, symbol: SymbolId, section: SectionId, base: u64) {
+        let relocatable = self.mode.relocatable;
+        let shared = y.is_shared();
+        let record = &mut self.m.symbols[symbol];
+        record.bind = y.bind;
+        record.kind = if relocatable { y.kind } else { STT_OBJECT };
+        record.other = if relocatable { y.other } else { y.other & 0x1f };
+        record.section = Some(section);
+        // Shared symbols of relocatable files keep their alignment as value.
+        record.value = if shared { y.value } else { y.value.wrapping_add(base) };
+        record.size = y.size;
+        record.space = y.other & STO_CUDA_SPACE;
+        record.managed = y.other & STO_CUDA_MANAGED != 0;
+        record.common = None;
+        record.weak_reference = false;
+        record.keep = true;
+        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        if shared {
+            self.sum_shared(section, y);
+        }
+    }
+
+    fn undefined(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+        if y.bind == STB_LOCAL {
+            return;
+        }
+        let relocatable = self.mode.relocatable;
+        let symbol = match self.known(y.name) {
+            Some(symbol) => {
+                self.check(object, y, symbol);
+                self.m.symbols[symbol].weak_reference &= y.bind == STB_WEAK;
+                symbol
+            }
+            None => {
+                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
+                new.other = if relocatable { y.other } else { 0 };
+                new.size = y.size;
+                new.keep = relocatable || self.m.unified.active || !UNIFIED_SYMBOLS.contains(&y.name);
+                new.space = y.other & STO_CUDA_SPACE;
+                new.managed = y.other & STO_CUDA_MANAGED != 0;
+                new.weak_reference = y.bind == STB_WEAK;
+                self.symbol(new)
+            }
+        };
+        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+    }
+
+    fn common(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+        let relocatable = self.mode.relocatable;
+        let symbol = match self.known(y.name) {
+            Some(symbol) => {
+                let known = &self.m.symbols[symbol];
+                let (size, defined, first) = (known.size, known.section.is_some(), known.first);
+                self.check(object, y, symbol);
+                if defined && size != 0 && y.size != 0 && size != y.size {
+                    self.multiple_definition(object, y.name, first);
+                }
+                symbol
+            }
+            None => {
+                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
+                new.other = if relocatable { y.other } else { 0 };
+                new.space = y.other & STO_CUDA_SPACE;
+                new.managed = y.other & STO_CUDA_MANAGED != 0;
+                self.symbol(new)
+            }
+        };
+        let record = &mut self.m.symbols[symbol];
+        if record.section.is_none() {
+            let (align, size) = record.common.unwrap_or((y.value, 0));
+            if record.common.is_none() {
+                self.commons.push(symbol);
+            }
+            record.common = Some((align, size.max(y.size)));
+            record.size = size.max(y.size);
+        }
+        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+    }
+
+    /// Every incoming variable is checked against what is known of its name.
+    fn check(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) {
+        let known = &self.m.symbols[symbol];
+        let context = |first: String| (text(y.name), object.name.to_string(), first);
+        let both_common = known.common.is_some() && y.section == SymbolSection::Common;
+        let is_variable = known.space != NO_SPACE;
+        let error = if known.function.is_some() || (is_variable && known.space != y.other & STO_CUDA_SPACE) {
+            let (symbol, file, first) = context(self.file(known.first));
+            Some(Code::SpaceMismatch { symbol, file, first })
+        } else if known.size != 0 && y.size != 0 && known.size != y.size && !both_common {
+            let (symbol, file, first) = context(self.file(known.first));
+            Some(Code::SizeMismatch { symbol, file, first })
+        } else if is_variable && known.managed != (y.other & STO_CUDA_MANAGED != 0) {
+            let (symbol, file, first) = context(self.file(known.first));
+            Some(Code::ManagedMismatch { symbol, file, first })
+        } else {
+            None
+        };
+        if let Some(code) = error {
+            self.out.error(code);
+        }
+        let known = &mut self.m.symbols[symbol];
+        if known.size == 0 {
+            known.size = y.size;
+        }
+    }
+
+    /// Texture, sampler and surface references: undefined-like global symbols.
+    pub(super) fn texture(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+        if y.bind == STB_LOCAL {
+            return;
+        }
+        let symbol = match self.known(y.name) {
+            Some(symbol) => symbol,
+            None => {
+                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, y.kind);
+                new.other = if self.mode.relocatable { y.other } else { 0 };
+                new.size = if self.mode.relocatable { y.size } else { 0 };
+                self.symbol(new)
+            }
+        };
+        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+    }
+}

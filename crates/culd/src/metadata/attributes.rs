@@ -1,0 +1,247 @@
+//! `.nv.info` records of the inputs that survive, in merge order, and what they say about functions.
+//!
+//! 1. Inputs in order, their attribute sections in header order, records in file order.
+//! 2. Dropped: codes 00, 23 (not in relocatable outputs) and 26, empty payloads, sections of dead functions and of definitions that are
+//!    not in force, global records about either.
+//! 3. The symbol in front of a payload is translated; EXTERNS keep only undefined functions and kernels.
+
+use super::attr;
+use crate::ids::{FunctionId, Id, Table};
+use crate::layout::{Context, Layout};
+use crate::object::{ObjSection, Object, Role};
+use crate::relocate::Named;
+use crate::resolve::Fate;
+use cubin::consts::*;
+use cubin::nvinfo::{FORMAT_SIZED, Record};
+
+/// Whose record it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The module.
+    Module,
+    /// A function.
+    Function(FunctionId),
+    /// The table of unified functions.
+    Stubs,
+}
+
+/// A payload with its symbols translated.
+#[derive(Debug, Clone)]
+pub enum Payload<'d> {
+    /// Two bytes of a short record.
+    Half(u16),
+    /// Bytes as they are.
+    Bytes(&'d [u8]),
+    /// A symbol, then bytes.
+    Symbol(Named, &'d [u8]),
+    /// A symbol and a word.
+    SymbolWord(Named, u32),
+    /// One word.
+    Word(u32),
+    /// Functions.
+    Functions(Vec<FunctionId>),
+    /// Words.
+    Words(Vec<u32>),
+}
+
+/// A record of the output.
+#[derive(Debug, Clone)]
+pub struct Attribute<'d> {
+    /// Format.
+    pub format: u8,
+    /// Code.
+    pub code: u8,
+    /// Payload.
+    pub payload: Payload<'d>,
+}
+
+impl Attribute<'_> {
+    /// The 16 bits of a short record.
+    pub fn half(&self) -> u16 {
+        match self.payload {
+            Payload::Half(v) => v,
+            Payload::Bytes(b) => u16::from_le_bytes([b.first().copied().unwrap_or(0), b.get(1).copied().unwrap_or(0)]),
+            _ => 0,
+        }
+    }
+}
+
+/// What attributes say about a function.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Facts {
+    /// Registers, if recorded.
+    pub registers: Option<u32>,
+    /// Stack frame.
+    pub frame: i32,
+    /// Call-return stack.
+    pub crs: i32,
+    /// Stack of a region.
+    pub region: Option<u32>,
+}
+
+/// All surviving records.
+#[derive(Debug)]
+pub struct Attributes<'d> {
+    /// Records in merge order.
+    pub records: Vec<(Owner, Attribute<'d>)>,
+    /// Per function.
+    pub facts: Table<FunctionId, Facts>,
+}
+
+/// Codes whose first word is a symbol.
+const SYMBOL_FIRST: [u8; 14] = [0x02, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x11, 0x12, 0x13, 0x14, 0x17, 0x2f, 0x3b, 0x45];
+
+/// Collects the records.
+pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<'d> {
+    let mut out = Attributes {
+        records: Vec::new(),
+        facts: Table::filled(context.resolved.functions.len(), Facts::default()),
+    };
+    for object in context.inputs.objects.iter() {
+        for s in &object.sections {
+            let owner = match s.role {
+                Role::Info => Owner::Module,
+                Role::FunctionInfo => match owner(context, object, s) {
+                    Some(owner) => owner,
+                    None => continue,
+                },
+                _ => continue,
+            };
+            let collector = Section {
+                context,
+                layout,
+                object,
+                owner,
+            };
+            for record in cubin::nvinfo::records(s.data).flatten() {
+                if let Some(attribute) = collector.translate(&record) {
+                    collector.learn(&attribute, &mut out.facts);
+                    out.records.push((owner, attribute));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The function that an attribute section speaks for, if its definition is in force and lives.
+fn owner(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
+    let symbol = object.symbol_ref(object.owner_of(s)?);
+    let f = context.resolved.function(symbol)?;
+    if !context.live.alive[f] || context.resolved.fate(symbol) != Fate::Winner {
+        return None;
+    }
+    let stub = context.resolved.functions[f].stub && !context.mode.relocatable;
+    Some(if stub { Owner::Stubs } else { Owner::Function(f) })
+}
+
+struct Section<'a, 'd> {
+    context: Context<'a, 'd>,
+    layout: &'a Layout<'d>,
+    object: &'a Object<'d>,
+    owner: Owner,
+}
+
+impl<'d> Section<'_, 'd> {
+    fn translate(&self, record: &Record<'d>) -> Option<Attribute<'d>> {
+        let (format, code) = (record.format, record.attribute);
+        let relocatable = self.context.mode.relocatable;
+        if code == attr::ERROR || code == attr::LOAD_CACHE_REQUEST || (code == attr::MAX_STACK_SIZE && !relocatable) {
+            return None;
+        }
+        if format != FORMAT_SIZED {
+            return Some(Attribute {
+                format,
+                code,
+                payload: Payload::Half(record.half),
+            });
+        }
+        if record.payload.is_empty() {
+            return None;
+        }
+        let payload = match code {
+            attr::EXTERNS => Payload::Functions(self.externs(record)),
+            attr::AT_ENTRY_FRAGMENTS => Payload::Words(record.words().iter().map(|w| w.get()).collect()),
+            _ if SYMBOL_FIRST.contains(&code) || code == attr::MAX_STACK_SIZE => self.symbol_first(record)?,
+            _ => Payload::Bytes(record.payload),
+        };
+        Some(Attribute { format, code, payload })
+    }
+
+    fn symbol_first(&self, record: &Record<'d>) -> Option<Payload<'d>> {
+        let verbatim = Payload::Bytes(record.payload);
+        let (Some(index), Some(rest)) = (record.word(0), record.payload.get(4..)) else {
+            return Some(verbatim);
+        };
+        if index == 0 || index >= self.object.symbol_count() {
+            return Some(verbatim);
+        }
+        let reference = self.object.symbol_ref(index);
+        if let Some(f) = self.context.resolved.function(reference) {
+            let about_definition = matches!(record.attribute, attr::FRAME_SIZE | attr::REGCOUNT | attr::MAX_STACK_SIZE);
+            let stub = self.context.resolved.functions[f].stub && !self.context.mode.relocatable;
+            let loser = self.context.resolved.functions[f].winner.is_some() && self.context.resolved.fate(reference) != Fate::Winner;
+            if !self.context.live.alive[f] || (self.owner == Owner::Module && about_definition && (loser || stub)) {
+                return None;
+            }
+            return Some(Payload::Symbol(Named::Symbol(self.layout.m.functions[f].symbol?), rest));
+        }
+        if self.object.symbol_kind(index) == STT_SECTION {
+            let section = self.object.symbol(index).defined_in()?;
+            let (id, _) = self.layout.m.placed[self.object.section_ref(section)]?;
+            return Some(Payload::Symbol(Named::Section(id), rest));
+        }
+        match self.layout.m.places[reference] {
+            crate::merge::model::Place::Symbol(y) => Some(Payload::Symbol(Named::Symbol(y), rest)),
+            _ => Some(verbatim),
+        }
+    }
+
+    fn externs(&self, record: &Record<'d>) -> Vec<FunctionId> {
+        let functions = record.words().iter().map(|w| w.get()).filter(|&i| i < self.object.symbol_count());
+        let functions = functions.filter_map(|i| self.context.resolved.function(self.object.symbol_ref(i)));
+        functions
+            .filter(|&f| self.context.live.alive[f] && self.layout.m.functions[f].symbol.is_some())
+            .filter(|&f| self.context.resolved.functions[f].winner.is_none() || self.context.resolved.functions[f].entry)
+            .collect()
+    }
+
+    fn learn(&self, attribute: &Attribute<'d>, facts: &mut Table<FunctionId, Facts>) {
+        let word = |bytes: &[u8]| bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
+        match (&attribute.payload, attribute.code) {
+            (Payload::Symbol(Named::Symbol(y), rest), code) => {
+                let Some(f) = self.layout.m.symbols[*y].function else { return };
+                match code {
+                    attr::REGCOUNT => facts[f].registers = word(rest),
+                    attr::FRAME_SIZE => facts[f].frame = word(rest).unwrap_or(0) as i32,
+                    attr::SAM_REGION_STACK_SIZE => facts[f].region = word(rest),
+                    _ => {}
+                }
+            }
+            (Payload::Bytes(bytes), attr::CRS_STACK_SIZE | attr::SYNC_STACK) => {
+                if let Owner::Function(f) = self.owner {
+                    facts[f].crs = word(bytes).unwrap_or(0) as i32;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Owner {
+    /// The function, if it is one.
+    pub fn function(self) -> Option<FunctionId> {
+        match self {
+            Owner::Function(f) => Some(f),
+            _ => None,
+        }
+    }
+    /// Position in a table that has the functions first.
+    pub fn slot(self, functions: usize) -> usize {
+        match self {
+            Owner::Function(f) => f.index(),
+            Owner::Module => functions,
+            Owner::Stubs => functions + 1,
+        }
+    }
+}

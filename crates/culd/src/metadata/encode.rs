@@ -1,0 +1,123 @@
+//! Bytes of `.nv.info` and `.nv.info.F`.
+
+use super::attr;
+use super::attributes::{Attribute, Payload};
+use super::propagate::Final;
+use crate::arrange::Arranged;
+use crate::ids::FunctionId;
+use crate::layout::{Context, Layout};
+use crate::relocate::Named;
+use cubin::nvinfo::FORMAT_SIZED;
+
+/// Adds the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
+pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, last: &mut Final<'_>) {
+    if context.mode.relocatable {
+        return;
+    }
+    let only = context.live.kernels.len() == 1;
+    let functions = &context.resolved.functions;
+    let stubs = functions.ids().filter(|&f| !only && functions[f].stub && context.live.alive[f]);
+    let mut entries: Vec<(u32, FunctionId, Named)> = context
+        .live
+        .kernels
+        .iter()
+        .copied()
+        .chain(stubs)
+        .filter_map(|f| {
+            layout.m.functions[f]
+                .symbol
+                .map(|y| (arranged.symbol_index(y), f, Named::Symbol(y)))
+        })
+        .collect();
+    entries.sort_unstable_by_key(|e| e.0);
+    for &(_, f, named) in &entries {
+        let value = last.stack[f].unwrap_or(-1) as u32;
+        last.module.push(Attribute {
+            format: FORMAT_SIZED,
+            code: attr::MIN_STACK_SIZE,
+            payload: Payload::SymbolWord(named, value),
+        });
+    }
+    regions(context, &entries, last);
+    for &(_, f, named) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
+        if last.facts[f].registers.is_none() {
+            let payload = Payload::SymbolWord(named, last.registers[f]);
+            last.module.push(Attribute {
+                format: FORMAT_SIZED,
+                code: attr::REGCOUNT,
+                payload,
+            });
+        }
+    }
+}
+
+/// Region stacks: the maximum over the functions that a kernel calls.
+fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId, Named)], last: &mut Final<'_>) {
+    if last.facts.iter().all(|f| f.region.is_none()) {
+        return;
+    }
+    let facts = &last.facts;
+    let highest = context.graph.fold(
+        context.resolved,
+        |f, max: &mut Option<u32>| *max = (*max).max(facts[f].region.filter(|_| !context.live.is_kernel[f])),
+        |max, callee| *max = (*max).max(*callee),
+    );
+    for &(_, f, named) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
+        if let Some(value) = highest[context.graph.component(f)] {
+            let payload = Payload::SymbolWord(named, value);
+            last.module.push(Attribute {
+                format: FORMAT_SIZED,
+                code: attr::SAM_REGION_STACK_SIZE,
+                payload,
+            });
+        }
+    }
+}
+
+/// Appends records to a section.
+pub fn encode(layout: &Layout<'_>, arranged: &Arranged, records: &[Attribute<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for record in records {
+        encode_one(layout, arranged, record, &mut out);
+    }
+    out
+}
+
+fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attribute<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&[record.format, record.code, 0, 0]);
+    match &record.payload {
+        Payload::Half(value) => {
+            let [.., a, b] = out.as_mut_slice() else { return };
+            [*a, *b] = value.to_le_bytes();
+            return;
+        }
+        Payload::Bytes(bytes) => out.extend_from_slice(bytes),
+        Payload::Symbol(named, rest) => {
+            out.extend_from_slice(&arranged.named_index(*named).to_le_bytes());
+            out.extend_from_slice(rest);
+        }
+        Payload::SymbolWord(named, word) => {
+            out.extend_from_slice(&arranged.named_index(*named).to_le_bytes());
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        Payload::Word(word) => out.extend_from_slice(&word.to_le_bytes()),
+        Payload::Words(words) => words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes())),
+        Payload::Functions(list) => {
+            for &f in list {
+                if let Some(y) = layout.m.functions[f].symbol {
+                    out.extend_from_slice(&arranged.symbol_index(y).to_le_bytes());
+                }
+            }
+        }
+    }
+    let size = out.len() - start - 4;
+    if size == 0 {
+        // Lists that stay empty are not written.
+        out.truncate(start);
+        return;
+    }
+    if let Some(half) = out.get_mut(start + 2..start + 4) {
+        half.copy_from_slice(&(size as u16).to_le_bytes());
+    }
+}

@@ -1,0 +1,579 @@
+//! What kernels inherit from the functions they reach.
+//!
+//! 1. Registers: the maximum. Stack and call-return stack: the deepest call path, unknown where a cycle is reachable.
+//! 2. Several kernels: records of non-kernel functions act on every kernel that reaches them, in merge order. Flags are added once;
+//!    barrier counts take the maximum, mbarriers the sum; EXTERNS and fragments the union. What is added comes in order of its first cause.
+//! 3. One kernel: every other live function contributes, reachable or not, and what is added comes in a fixed order.
+//! 4. Objects of CUDA 12: barriers from section flags; functions without a sparse mask get one where others have it.
+//!
+//! Everything but unions and sums is a fold over the condensed call graph, so cost is linear in its edges.
+
+use super::attr;
+use super::attributes::{Attribute, Attributes, Facts, Owner, Payload};
+use crate::csr::Lists;
+use crate::diagnostics::{Code, Collector};
+use crate::ids::{FunctionId, Id, Table};
+use crate::layout::{Context, Layout};
+use crate::names::State;
+use crate::relocate::Named;
+use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
+use hashbrown::HashMap;
+
+/// Marks functions without a sparse mask where others have one.
+const NO_SPARSE_MASK: u16 = 0x8000;
+
+/// Codes that act on kernels, in the order used when there is one kernel.
+const ACTING: [u8; 11] = [
+    attr::CTAIDZ_USED,
+    attr::RESERVED_SMEM_USED,
+    attr::VRC_CTA_INIT_COUNT,
+    attr::TCGEN05_1CTA_USED,
+    attr::TCGEN05_2CTA_USED,
+    attr::NUM_BARRIERS,
+    attr::REG_RECONFIG,
+    attr::NUM_MBARRIERS,
+    attr::EXTERNS,
+    attr::AT_ENTRY_FRAGMENTS,
+    attr::SPARSE_MMA_MASK,
+];
+
+/// Attributes of the output.
+#[derive(Debug)]
+pub struct Final<'d> {
+    /// Records of the module.
+    pub module: Vec<Attribute<'d>>,
+    /// Records of the stub table.
+    pub stubs: Vec<Attribute<'d>>,
+    /// Records of each function.
+    pub functions: Table<FunctionId, Vec<Attribute<'d>>>,
+    /// What the inputs say about functions.
+    pub facts: Table<FunctionId, Facts>,
+    /// Registers of each kernel with everything it calls.
+    pub registers: Table<FunctionId, u32>,
+    /// Stack of each kernel; `None` if unknown.
+    pub stack: Table<FunctionId, Option<i64>>,
+    /// Functions whose text section keeps its barrier flags.
+    pub flagged: Vec<FunctionId>,
+}
+
+/// Computes all attributes of the output.
+pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: Attributes<'d>, out: &mut Collector<'_>) -> Final<'d> {
+    let Attributes { records, facts } = attributes;
+    let count = context.resolved.functions.len();
+    let order: Vec<(FunctionId, u32)> = records
+        .iter()
+        .enumerate()
+        .map(|(n, (o, _))| (FunctionId::from_index(o.slot(count)), n as u32))
+        .collect();
+    let by_owner = Lists::newest_first(count + 2, &order);
+    let take = |slot: usize| {
+        by_owner
+            .of(FunctionId::from_index(slot))
+            .iter()
+            .filter_map(|&n| records.get(n as usize))
+            .map(|r| r.1.clone())
+            .collect::<Vec<_>>()
+    };
+    let mut last = Final {
+        module: take(count),
+        stubs: take(count + 1),
+        functions: (0..count).map(take).collect::<Vec<_>>().into(),
+        facts,
+        registers: Table::filled(count, 0),
+        stack: Table::filled(count, None),
+        flagged: Vec::new(),
+    };
+    if context.mode.relocatable {
+        return last;
+    }
+    registers(context, layout, &mut last);
+    stacks(context, &mut last);
+    sparse_masks(context, &records, &mut last);
+    match context.live.kernels.as_slice() {
+        [] => {}
+        &[kernel] => one_kernel(&records, kernel, &mut last),
+        _ => many_kernels(context, &records, &mut last),
+    }
+    barriers(context, layout, &mut last);
+    check_tensor_groups(context, &last, out);
+    last
+}
+
+fn registers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>) {
+    let facts = &last.facts;
+    let highest = context.graph.fold(
+        context.resolved,
+        |f, max: &mut u32| *max = (*max).max(facts[f].registers.unwrap_or(0)),
+        |max, callee| *max = (*max).max(*callee),
+    );
+    for &k in &context.live.kernels {
+        last.registers[k] = highest[context.graph.component(k)];
+    }
+    for record in last.module.iter_mut().filter(|r| r.code == attr::REGCOUNT) {
+        if let Payload::Symbol(named @ Named::Symbol(y), _) = record.payload
+            && let Some(f) = layout.m.symbols[y].function.filter(|&f| context.live.is_kernel[f])
+        {
+            record.payload = Payload::SymbolWord(named, last.registers[f]);
+        }
+    }
+}
+
+/// MIN_STACK_SIZE per kernel is added when symbols have their numbers; the call-return stack here.
+fn stacks(context: Context<'_, '_>, last: &mut Final<'_>) {
+    let facts = &last.facts;
+    let stack = context.graph.deepest(context.resolved, |f| facts[f].frame.into());
+    let crs = context.graph.deepest(context.resolved, |f| facts[f].crs.into());
+    for f in context
+        .resolved
+        .functions
+        .ids()
+        .filter(|&f| context.live.is_kernel[f] || context.resolved.functions[f].stub)
+    {
+        last.stack[f] = stack[context.graph.component(f)];
+    }
+    for &k in &context.live.kernels {
+        let value = crs[context.graph.component(k)].unwrap_or(-1) as u32;
+        let list = &mut last.functions[k];
+        match list.iter_mut().find(|r| matches!(r.code, attr::CRS_STACK_SIZE | attr::SYNC_STACK)) {
+            Some(record) => record.payload = Payload::Word(value),
+            None if value != 0 => list.push(Attribute {
+                format: FORMAT_SIZED,
+                code: attr::CRS_STACK_SIZE,
+                payload: Payload::Word(value),
+            }),
+            None => {}
+        }
+    }
+}
+
+fn sparse_masks(context: Context<'_, '_>, records: &[(Owner, Attribute<'_>)], last: &mut Final<'_>) {
+    let functions = &context.resolved.functions;
+    let mut has = Table::filled(functions.len(), false);
+    for (owner, _) in records.iter().filter(|(_, r)| r.code == attr::SPARSE_MMA_MASK) {
+        if let Some(f) = owner.function() {
+            has[f] = true;
+        }
+    }
+    if !has.iter().any(|&h| h) {
+        return;
+    }
+    last.stubs.push(half(attr::SPARSE_MMA_MASK, 0));
+    let lacks = |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f];
+    let any = functions.ids().any(lacks);
+    if !any {
+        return;
+    }
+    let reaches = context
+        .graph
+        .fold(context.resolved, |f, any: &mut bool| *any |= lacks(f), |any, callee| *any |= callee);
+    for f in functions.ids() {
+        if lacks(f) {
+            last.functions[f].push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
+        } else if context.live.is_kernel[f] && (context.live.kernels.len() == 1 || reaches[context.graph.component(f)]) {
+            for record in last.functions[f].iter_mut().filter(|r| r.code == attr::SPARSE_MMA_MASK) {
+                record.payload = Payload::Half(record.half() | NO_SPARSE_MASK);
+            }
+        }
+    }
+}
+
+fn half(code: u8, value: u16) -> Attribute<'static> {
+    Attribute {
+        format: FORMAT_HALF,
+        code,
+        payload: Payload::Half(value),
+    }
+}
+fn byte(code: u8, value: u16) -> Attribute<'static> {
+    Attribute {
+        format: FORMAT_BYTE,
+        code,
+        payload: Payload::Half(value),
+    }
+}
+fn flag(code: u8, value: u16) -> Attribute<'static> {
+    Attribute {
+        format: FORMAT_NONE,
+        code,
+        payload: Payload::Half(value),
+    }
+}
+
+fn first_of<'l, 'd>(list: &'l mut [Attribute<'d>], code: u8) -> Option<&'l mut Attribute<'d>> {
+    list.iter_mut().find(|r| r.code == code)
+}
+
+fn slot_of(code: u8) -> Option<usize> {
+    ACTING.iter().position(|&c| c == code)
+}
+
+const NEVER: u32 = u32::MAX;
+
+/// What a component of the call graph hands to the kernels above it.
+#[derive(Clone)]
+struct Heritage {
+    /// Number of the first record of each acting code.
+    first: [u32; ACTING.len()],
+    barriers: u16,
+    init_count: u16,
+    mask: u16,
+    /// Number and value of the last REG_RECONFIG.
+    reconfig: (u32, u16),
+}
+
+impl Default for Heritage {
+    fn default() -> Self {
+        Heritage {
+            first: [NEVER; ACTING.len()],
+            barriers: 0,
+            init_count: 0,
+            mask: 0,
+            reconfig: (0, 0),
+        }
+    }
+}
+
+impl Heritage {
+    fn add(&mut self, number: u32, record: &Attribute<'_>) {
+        let Some(slot) = slot_of(record.code) else { return };
+        self.first[slot] = self.first[slot].min(number);
+        let value = record.half();
+        match record.code {
+            attr::NUM_BARRIERS => self.barriers = self.barriers.max(value),
+            attr::VRC_CTA_INIT_COUNT => self.init_count = self.init_count.max(value),
+            attr::SPARSE_MMA_MASK => self.mask |= value,
+            attr::REG_RECONFIG if number + 1 > self.reconfig.0 => self.reconfig = (number + 1, value),
+            _ => {}
+        }
+    }
+    fn join(&mut self, other: &Heritage) {
+        for (a, b) in self.first.iter_mut().zip(other.first) {
+            *a = (*a).min(b);
+        }
+        self.barriers = self.barriers.max(other.barriers);
+        self.init_count = self.init_count.max(other.init_count);
+        self.mask |= other.mask;
+        self.reconfig = self.reconfig.max(other.reconfig);
+    }
+}
+
+/// Lists that several records add to: distinct contents in order of first appearance.
+struct Unions<'r, 'd> {
+    contents: Vec<&'r Payload<'d>>,
+    /// Functions with such records, and their contents with the records' numbers.
+    functions: Vec<FunctionId>,
+    numbers: Vec<Vec<(u32, u32)>>,
+}
+
+fn unions<'r, 'd>(context: Context<'_, '_>, records: &'r [(Owner, Attribute<'d>)], code: u8) -> Unions<'r, 'd> {
+    let mut known: HashMap<Vec<u32>, u32, State> = HashMap::default();
+    let mut place: HashMap<FunctionId, usize, State> = HashMap::default();
+    let mut out = Unions {
+        contents: Vec::new(),
+        functions: Vec::new(),
+        numbers: Vec::new(),
+    };
+    for (sequence, (owner, record)) in records.iter().enumerate().filter(|(_, (_, r))| r.code == code) {
+        let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
+            continue;
+        };
+        let key = match &record.payload {
+            Payload::Functions(list) => list.iter().map(|f| f.0).collect(),
+            Payload::Words(list) => list.clone(),
+            _ => continue,
+        };
+        let number = *known.entry(key).or_insert_with(|| {
+            out.contents.push(&record.payload);
+            out.contents.len() as u32 - 1
+        });
+        let at = *place.entry(f).or_insert_with(|| {
+            out.functions.push(f);
+            out.numbers.push(Vec::new());
+            out.functions.len() - 1
+        });
+        if let Some(list) = out.numbers.get_mut(at) {
+            list.push((number, sequence as u32));
+        }
+    }
+    out
+}
+
+/// Per kernel the contents that reach it, in merge order of the records that bring them.
+fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<Vec<u32>> {
+    let mut per_kernel: Vec<Vec<(u32, u32)>> = vec![Vec::new(); context.live.kernels.len()];
+    context
+        .graph
+        .reach(context.resolved, &unions.functions, &context.live.kernels, |f, k| {
+            for &(content, sequence) in &unions.numbers[f] {
+                match per_kernel[k].iter_mut().find(|e| e.1 == content) {
+                    Some(known) => known.0 = known.0.min(sequence),
+                    None => per_kernel[k].push((sequence, content)),
+                }
+            }
+        });
+    let in_order = |mut list: Vec<(u32, u32)>| {
+        list.sort_unstable();
+        list.into_iter().map(|e| e.1).collect()
+    };
+    per_kernel.into_iter().map(in_order).collect()
+}
+
+fn many_kernels<'d>(context: Context<'_, 'd>, records: &[(Owner, Attribute<'d>)], last: &mut Final<'d>) {
+    let mut own: HashMap<FunctionId, Heritage, State> = HashMap::default();
+    let mut mbarriers: Vec<(FunctionId, u32)> = Vec::new();
+    for (number, (owner, record)) in records.iter().enumerate() {
+        let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
+            continue;
+        };
+        if slot_of(record.code).is_some() {
+            own.entry(f).or_default().add(number as u32, record);
+        }
+        if record.code == attr::NUM_MBARRIERS {
+            mbarriers.push((f, record.half().into()));
+        }
+    }
+    if own.is_empty() {
+        return;
+    }
+    let heritage = context.graph.fold(
+        context.resolved,
+        |f, h: &mut Heritage| {
+            if let Some(mine) = own.get(&f) {
+                h.join(mine);
+            }
+        },
+        Heritage::join,
+    );
+    let sums = mbarrier_sums(context, &mbarriers);
+    let externs = unions(context, records, attr::EXTERNS);
+    let fragments = unions(context, records, attr::AT_ENTRY_FRAGMENTS);
+    let (extern_lists, fragment_lists) = (reaching_contents(context, &externs), reaching_contents(context, &fragments));
+    for (i, &k) in context.live.kernels.iter().enumerate() {
+        let h = &heritage[context.graph.component(k)];
+        let mut causes: Vec<(u32, u8)> = ACTING
+            .iter()
+            .zip(h.first)
+            .filter(|(_, n)| *n != NEVER)
+            .map(|(&code, n)| (n, code))
+            .collect();
+        causes.sort_unstable();
+        let list = &mut last.functions[k];
+        for (_, code) in causes {
+            match code {
+                attr::NUM_BARRIERS => raise(list, code, h.barriers),
+                attr::VRC_CTA_INIT_COUNT => raise(list, code, h.init_count),
+                attr::NUM_MBARRIERS => add(list, code, sums.get(i).copied().unwrap_or(0)),
+                attr::REG_RECONFIG => match first_of(list, code) {
+                    Some(record) => record.payload = Payload::Half(h.reconfig.1),
+                    None => list.push(flag(code, h.reconfig.1)),
+                },
+                attr::SPARSE_MMA_MASK => {
+                    if let Some(record) = first_of(list, code) {
+                        record.payload = Payload::Half(record.half() | h.mask);
+                    }
+                }
+                attr::EXTERNS => extend(list, code, &externs, extern_lists.get(i)),
+                attr::AT_ENTRY_FRAGMENTS => extend(list, code, &fragments, fragment_lists.get(i)),
+                _ if first_of(list, code).is_none() => list.push(flag(code, 0)),
+                _ => {}
+            }
+        }
+    }
+    for f in context.resolved.functions.ids().filter(|&f| !context.resolved.functions[f].entry) {
+        last.functions[f].retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
+    }
+}
+
+fn mbarrier_sums(context: Context<'_, '_>, mbarriers: &[(FunctionId, u32)]) -> Vec<u32> {
+    let mut totals: HashMap<FunctionId, u32, State> = HashMap::default();
+    for &(f, n) in mbarriers {
+        let total = totals.entry(f).or_insert(0);
+        *total = total.wrapping_add(n);
+    }
+    let mut functions: Vec<FunctionId> = totals.keys().copied().collect();
+    functions.sort_unstable();
+    let mut sums = vec![0u32; context.live.kernels.len()];
+    context.graph.reach(context.resolved, &functions, &context.live.kernels, |f, k| {
+        sums[k] = sums[k].wrapping_add(functions.get(f).and_then(|f| totals.get(f)).copied().unwrap_or(0));
+    });
+    sums
+}
+
+fn raise(list: &mut Vec<Attribute<'_>>, code: u8, value: u16) {
+    match first_of(list, code) {
+        Some(record) => record.payload = Payload::Half(record.half().max(value)),
+        None => list.push(byte(code, value)),
+    }
+}
+
+fn add(list: &mut Vec<Attribute<'_>>, code: u8, value: u32) {
+    match first_of(list, code) {
+        Some(record) => record.payload = Payload::Half(record.half().wrapping_add(value as u16)),
+        None => list.push(half(code, value as u16)),
+    }
+}
+
+/// Adds what is new of each content to the kernel's record; without one, makes it.
+fn extend<'d>(list: &mut Vec<Attribute<'d>>, code: u8, unions: &Unions<'_, 'd>, contents: Option<&Vec<u32>>) {
+    if first_of(list, code).is_none() {
+        let payload = if code == attr::EXTERNS {
+            Payload::Functions(Vec::new())
+        } else {
+            Payload::Words(Vec::new())
+        };
+        list.push(Attribute {
+            format: FORMAT_SIZED,
+            code,
+            payload,
+        });
+    }
+    let Some(record) = first_of(list, code) else { return };
+    for number in contents.into_iter().flatten() {
+        match (&mut record.payload, unions.contents.get(*number as usize)) {
+            (Payload::Functions(mine), Some(Payload::Functions(theirs))) => append_new(mine, theirs),
+            (Payload::Words(mine), Some(Payload::Words(theirs))) => append_new(mine, theirs),
+            _ => {}
+        }
+    }
+}
+
+fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
+    for &x in theirs {
+        if !mine.contains(&x) {
+            mine.push(x);
+        }
+    }
+}
+
+fn one_kernel<'d>(records: &[(Owner, Attribute<'d>)], kernel: FunctionId, last: &mut Final<'d>) {
+    let others = || {
+        records
+            .iter()
+            .filter(|(o, _)| !matches!(o, Owner::Module) && *o != Owner::Function(kernel))
+            .map(|(_, r)| r)
+    };
+    for code in ACTING {
+        let mut of_code = others().filter(|r| r.code == code).peekable();
+        if of_code.peek().is_none() {
+            continue;
+        }
+        let list = &mut last.functions[kernel];
+        let has = first_of(list, code).is_some();
+        match code {
+            attr::VRC_CTA_INIT_COUNT if !has => list.push(byte(code, of_code.map(Attribute::half).max().unwrap_or(0))),
+            attr::VRC_CTA_INIT_COUNT | attr::SPARSE_MMA_MASK => {}
+            attr::NUM_BARRIERS => raise(list, code, of_code.map(Attribute::half).max().unwrap_or(0)),
+            attr::NUM_MBARRIERS => add(list, code, of_code.map(|r| u32::from(r.half())).fold(0, u32::wrapping_add)),
+            attr::EXTERNS => one_kernel_externs(records, list, of_code.flat_map(|r| functions_of(r))),
+            attr::AT_ENTRY_FRAGMENTS => {
+                let mut union = Vec::new();
+                for (_, r) in records.iter().filter(|(_, r)| r.code == code) {
+                    if let Payload::Words(words) = &r.payload {
+                        append_new(&mut union, words);
+                    }
+                }
+                list.retain(|r| r.code != code);
+                list.push(Attribute {
+                    format: FORMAT_SIZED,
+                    code,
+                    payload: Payload::Words(union),
+                });
+            }
+            _ if !has => list.push(flag(code, 0)),
+            _ => {}
+        }
+    }
+}
+
+fn functions_of<'r>(record: &'r Attribute<'_>) -> &'r [FunctionId] {
+    match &record.payload {
+        Payload::Functions(list) => list,
+        _ => &[],
+    }
+}
+
+/// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol in front.
+fn one_kernel_externs<'r, 'd>(
+    records: &[(Owner, Attribute<'d>)],
+    list: &mut Vec<Attribute<'d>>,
+    theirs: impl Iterator<Item = &'r FunctionId>,
+) {
+    let own: Vec<FunctionId> = list
+        .iter()
+        .filter(|r| r.code == attr::EXTERNS)
+        .flat_map(functions_of)
+        .copied()
+        .collect();
+    let mut theirs = theirs;
+    if theirs.all(|f| own.contains(f)) {
+        return;
+    }
+    let mut all: Vec<FunctionId> = Vec::new();
+    for (_, r) in records
+        .iter()
+        .filter(|(o, r)| r.code == attr::EXTERNS && !matches!(o, Owner::Module))
+    {
+        append_new(&mut all, functions_of(r));
+    }
+    all.reverse();
+    list.retain(|r| r.code != attr::EXTERNS);
+    list.push(Attribute {
+        format: FORMAT_SIZED,
+        code: attr::EXTERNS,
+        payload: Payload::Functions(all),
+    });
+}
+
+/// Barriers of CUDA 12 objects, from the flags of their text sections.
+fn barriers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>) {
+    let functions = &layout.m.functions;
+    if functions.iter().all(|f| f.barriers == 0) {
+        return;
+    }
+    let own = |f: FunctionId| functions[f].barriers as u16;
+    let highest = context.graph.fold(
+        context.resolved,
+        |f, n: &mut u16| *n = (*n).max(own(f)),
+        |n, callee| *n = (*n).max(*callee),
+    );
+    for f in context.resolved.functions.ids() {
+        if !context.live.alive[f] || context.resolved.functions[f].winner.is_none() {
+            continue;
+        }
+        let kernel = context.live.is_kernel[f];
+        let value = if kernel { highest[context.graph.component(f)] } else { own(f) };
+        if value == 0 {
+            continue;
+        }
+        let callees = if kernel { callee_barriers(context, f, &highest) } else { 0 };
+        let list = &mut last.functions[f];
+        match first_of(list, attr::NUM_BARRIERS) {
+            Some(record) => {
+                record.payload = Payload::Half(record.half().max(callees));
+                if own(f) > 0 {
+                    last.flagged.push(f);
+                }
+            }
+            None => list.push(byte(attr::NUM_BARRIERS, value)),
+        }
+    }
+}
+
+fn callee_barriers(context: Context<'_, '_>, f: FunctionId, highest: &[u16]) -> u16 {
+    let callees = context.graph.callees(context.resolved, f);
+    callees.iter().map(|&c| highest[context.graph.component(c)]).max().unwrap_or(0)
+}
+
+fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut Collector<'_>) {
+    if context.live.kernels.len() < 2 {
+        return;
+    }
+    for &k in &context.live.kernels {
+        let has = |code: u8| last.functions[k].iter().any(|r| r.code == code);
+        if has(attr::TCGEN05_1CTA_USED) && has(attr::TCGEN05_2CTA_USED) {
+            out.error(Code::TcgenConflict {
+                entry: context.resolved.function_name(k),
+            });
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Names: interning, and names composed of a prefix and a part of an input.
+
+use crate::ids::{Id, Table};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, Hasher};
+use std::marker::PhantomData;
+
+/// A name made of a fixed prefix and bytes of an input, so that `.text.f` costs no copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name<'d> {
+    /// Fixed part.
+    pub prefix: &'static [u8],
+    /// Rest.
+    pub rest: &'d [u8],
+}
+
+impl<'d> Name<'d> {
+    /// A name without prefix.
+    pub fn plain(rest: &'d [u8]) -> Self {
+        Name { prefix: b"", rest }
+    }
+    /// A fixed name.
+    pub fn fixed(prefix: &'static [u8]) -> Self {
+        Name { prefix, rest: b"" }
+    }
+    /// Prefix and rest.
+    pub fn new(prefix: &'static [u8], rest: &'d [u8]) -> Self {
+        Name { prefix, rest }
+    }
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.prefix.len() + self.rest.len()
+    }
+    /// The whole name, copied.
+    pub fn to_vec(self) -> Vec<u8> {
+        [self.prefix, self.rest].concat()
+    }
+    /// Equal to the bytes?
+    pub fn is(&self, bytes: &[u8]) -> bool {
+        bytes.strip_prefix(self.prefix) == Some(self.rest)
+    }
+}
+
+/// Hash with a fixed seed: tables look the same in every run.
+pub fn hash(parts: [&[u8]; 2]) -> u64 {
+    let mut hasher = FixedState::with_seed(0).build_hasher();
+    for part in parts {
+        hasher.write(part);
+    }
+    hasher.finish()
+}
+
+/// A hash map state with a fixed seed.
+pub type State = FixedState;
+
+/// Distinct byte strings with ids in order of first appearance.
+pub struct Interner<'d, I> {
+    strings: Table<I, &'d [u8]>,
+    table: HashTable<(u64, u32)>,
+    id: PhantomData<I>,
+}
+
+impl<'d, I: Id> Interner<'d, I> {
+    /// An empty interner.
+    pub fn new() -> Self {
+        Interner {
+            strings: Table::new(),
+            table: HashTable::new(),
+            id: PhantomData,
+        }
+    }
+    /// The id of a string, new or known.
+    pub fn intern(&mut self, string: &'d [u8]) -> I {
+        let key = hash([string, b""]);
+        let Interner { strings, table, .. } = self;
+        let entry = table.entry(key, |&(h, i)| h == key && strings[I::from_index(i as usize)] == string, |&(h, _)| h);
+        let index = entry.or_insert_with(|| (key, strings.push(string).index() as u32)).get().1;
+        I::from_index(index as usize)
+    }
+    /// The id of a string, if known.
+    pub fn get(&self, string: &[u8]) -> Option<I> {
+        let key = hash([string, b""]);
+        let found = self
+            .table
+            .find(key, |&(h, i)| h == key && self.strings[I::from_index(i as usize)] == string)?;
+        Some(I::from_index(found.1 as usize))
+    }
+    /// The string of an id.
+    pub fn string(&self, id: I) -> &'d [u8] {
+        self.strings[id]
+    }
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.strings.len()
+    }
+    /// All strings in order of first appearance.
+    pub fn strings(&self) -> &Table<I, &'d [u8]> {
+        &self.strings
+    }
+}
+
+impl<I: Id> std::fmt::Debug for Interner<'_, I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.strings.fmt(f)
+    }
+}
+
+impl<I: Id> Default for Interner<'_, I> {
+    fn default() -> Self {
+        Interner::new()
+    }
+}
+
+/// An ELF string table under construction: each distinct string once, in order of first appearance.
+#[derive(Debug)]
+pub struct StringTable {
+    bytes: Vec<u8>,
+    table: HashTable<(u64, u32)>,
+}
+
+impl StringTable {
+    /// A table with the empty string at 0; `known_empty` says whether "" is found there or becomes a string of its own.
+    pub fn new(known_empty: bool) -> Self {
+        let mut table = HashTable::new();
+        if known_empty {
+            let key = hash([b"", b""]);
+            table.insert_unique(key, (key, 0), |&(h, _)| h);
+        }
+        StringTable { bytes: vec![0], table }
+    }
+    /// Offset of a name, added if new.
+    pub fn add(&mut self, name: Name<'_>) -> u32 {
+        let key = hash_joined(name);
+        let StringTable { bytes, table } = self;
+        let known = table.find(key, |&(h, offset)| h == key && is_at(bytes, offset as usize, name));
+        if let Some(&(_, offset)) = known {
+            return offset;
+        }
+        let offset = bytes.len() as u32;
+        bytes.extend_from_slice(name.prefix);
+        bytes.extend_from_slice(name.rest);
+        bytes.push(0);
+        table.insert_unique(key, (key, offset), |&(h, _)| h);
+        offset
+    }
+    /// Offset of a name that was added before.
+    pub fn offset(&self, name: Name<'_>) -> Option<u32> {
+        let key = hash_joined(name);
+        self.table
+            .find(key, |&(h, offset)| h == key && is_at(&self.bytes, offset as usize, name))
+            .map(|e| e.1)
+    }
+    /// The finished table.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+    /// Size so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Same value for every split of a name into prefix and rest.
+fn hash_joined(name: Name<'_>) -> u64 {
+    if name.prefix.is_empty() {
+        return hash([name.rest, b""]);
+    }
+    let mut joined = [0u8; 256];
+    let (a, b) = (name.prefix.len(), name.len());
+    match (joined.get_mut(..a), b <= 256) {
+        (Some(head), true) => head.copy_from_slice(name.prefix),
+        _ => return hash([&name.to_vec(), b""]),
+    }
+    if let Some(tail) = joined.get_mut(a..b) {
+        tail.copy_from_slice(name.rest);
+    }
+    hash([joined.get(..b).unwrap_or_default(), b""])
+}
+
+fn is_at(bytes: &[u8], offset: usize, name: Name<'_>) -> bool {
+    let Some(found) = bytes.get(offset..offset + name.len() + 1) else {
+        return false;
+    };
+    let (text, end) = found.split_at(name.len());
+    end == [0] && name.is(text)
+}

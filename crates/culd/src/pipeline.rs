@@ -1,0 +1,85 @@
+//! The link, phase by phase. Each phase takes what the earlier ones made and returns its own result.
+//!
+//! 1. [`inputs`](crate::inputs): read and check the objects.
+//! 2. [`resolve`](crate::resolve): one definition per function; the joined call graph. From here on the set of functions is fixed.
+//! 3. [`graph`](crate::graph): condense the call graph.
+//! 4. [`liveness`](crate::liveness): which functions stay.
+//! 5. [`merge`](crate::merge): sections and symbols of the output, in the order that their inputs ask for.
+//! 6. [`check`](crate::check): unknown stacks, undefined references.
+//! 7. [`layout`](crate::layout): shared memory, literals, constants, texture slots. From here on no new section or symbol.
+//! 8. [`relocate`](crate::relocate): what happens to each relocation; sizes of relocation sections.
+//! 9. [`metadata`](crate::metadata): attributes of kernels with everything they call.
+//! 10. [`arrange`](crate::arrange): order and numbers of sections and symbols; string tables.
+//! 11. [`report`](crate::report): texts that were asked for.
+//! 12. [`emit`](crate::emit): the image.
+
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::graph::CallGraph;
+use crate::layout::Context;
+use crate::merge::Mode;
+use crate::metadata::{attributes, encode, propagate};
+use crate::{Input, LinkOptions, Outcome, Status};
+use crate::{arrange, check, emit, inputs, layout, liveness, merge, relocate, report, resolve};
+
+/// Runs the pipeline.
+pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
+    let mut out = Collector::new(options);
+    let bytes = inputs.iter().map(|i| i.data.len()).sum();
+    let result = crate::par::with_pool(bytes, options.threads, || link(inputs, options, &mut out));
+    let (image, status) = match result {
+        Err(Stop) => (None, Status::Fatal),
+        Ok(_) if out.errors() > 0 => (None, Status::Errors),
+        Ok(image) => (image, Status::Success),
+    };
+    Outcome {
+        image,
+        status,
+        messages: out.into_messages(),
+    }
+}
+
+fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Option<Vec<u8>>, Stop> {
+    let mode = Mode::new(options);
+    if mode.preserve && mode.hopper {
+        out.warning(Code::PreserveRelocsIncomplete {
+            target: options.target.to_string(),
+        })?;
+        if out.errors() > 0 {
+            return Ok(None);
+        }
+    }
+    let inputs = inputs::admit(files, options, out)?;
+    let resolved = resolve::resolve(&inputs);
+    let graph = CallGraph::new(&resolved);
+    let live = liveness::mark(&inputs, &resolved, &graph, options);
+    let context = Context {
+        inputs: &inputs,
+        resolved: &resolved,
+        graph: &graph,
+        live: &live,
+        options,
+        mode,
+    };
+    let merged = merge::merge(&inputs, &resolved, &live, options, out)?;
+    check::warn(context, out)?;
+    check::undefined(context, &merged, out);
+    let layout = layout::lay_out(context, merged, out);
+    let plan = relocate::plan(context, &layout, out)?;
+    let collected = attributes::collect(context, &layout);
+    let mut attributes = propagate::propagate(context, &layout, collected, out);
+    let has_info = !live.kernels.is_empty() || !attributes.module.is_empty();
+    let arranged = arrange::arrange(context, &layout, &plan, has_info);
+    encode::complete(context, &layout, &arranged, &mut attributes);
+    report::report(context, &layout, &arranged, &attributes, out);
+    if out.errors() > 0 {
+        return Ok(None);
+    }
+    let parts = emit::Parts {
+        context,
+        layout: &layout,
+        plan: &plan,
+        arranged: &arranged,
+        attributes: &attributes,
+    };
+    emit::emit(&parts, out).map(Some)
+}

@@ -1,0 +1,455 @@
+//! Relocations: what happens to each one.
+//!
+//! 1. Once per object, every symbol gets a [`Meaning`]: where it ended up, or that it must be left to the driver.
+//! 2. [`Decider::decide`] turns type, meaning and place of a relocation into a [`Decision`]: drop, clear, patch, or keep.
+//! 3. [`plan`] counts the kept and the listed ones, so that sections get their sizes before any byte is written.
+//!
+//! Kept relocations are written in reverse order of arrival; those read from RELA go to `.rela.X`, others to `.rel.X`.
+
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::ids::{FunctionId, ObjectId, SectionId, SharedId, SymbolId, Table};
+use crate::layout::{Context, Layout};
+use crate::merge::model::{Class, DebugKind, Place, RelocRef};
+use crate::merge::{Skips, UNIFIED_SYMBOLS};
+use crate::object::{Object, RelocSection, entry};
+use crate::par;
+use crate::resolve::Fate;
+use cubin::consts::*;
+use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
+
+/// `R_CUDA_UNUSED_CLEAR32` and `R_CUDA_UNUSED_CLEAR64`: the field is cleared when the function is dead.
+const CLEAR: [u32; 2] = [72, 73];
+/// Types against texture symbols that a relocatable link resolves to nothing.
+const TEXTURE_TYPES: [u32; 2] = [65, 66];
+/// nvlink quirk: bank number that a relocatable link writes for textures.
+const NO_TEXTURE_BANK: u32 = 28;
+
+/// What a symbol of an input means to relocations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Meaning {
+    /// Nothing: the relocation vanishes.
+    Nothing,
+    /// A section symbol: base of the input section in its output section.
+    Section(SectionId, u64),
+    /// A function.
+    Function(FunctionId),
+    /// The size of a parameter bank that only the driver knows; resolved to -1.
+    ParameterSize,
+    /// A literal: offset in the kernels' banks.
+    Literal(FunctionId, u64),
+    /// A shared variable.
+    Shared(SharedId),
+    /// A texture reference with its slot.
+    Texture(SymbolId, Option<u64>),
+    /// A variable in a constant bank: value, bank.
+    Constant(SymbolId, u64, u32),
+    /// `-r`: a shared variable with its value, or a dynamic one.
+    SharedSymbol(SymbolId, u64),
+    /// `-r`: dynamic shared memory.
+    Dynamic(SymbolId, u64),
+    /// Left to the driver.
+    Kept(SymbolId),
+}
+
+/// A symbol that a relocation of the output names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// A symbol record.
+    Symbol(SymbolId),
+    /// The section symbol of a section.
+    Section(SectionId),
+}
+
+/// What happens to a relocation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Decision {
+    /// It vanishes.
+    Drop,
+    /// So many bytes are cleared.
+    Clear(u8),
+    /// It stays, with this type, against this symbol.
+    Keep(u32, SymbolId),
+    /// The field is written: type, value, bank; and how `--preserve-relocs` lists it: symbol, addend.
+    Patch(&'static RelocInfo, u64, u32, Option<(Named, i64)>),
+    /// nvlink's internal error.
+    Fail(&'static str),
+}
+
+/// A relocation with its offset in the output section.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    /// Offset in the output section.
+    pub(crate) offset: u64,
+    /// Type as read.
+    pub(crate) kind: u32,
+    /// Addend.
+    pub(crate) addend: i64,
+}
+
+/// Decides about relocations.
+pub(crate) struct Decider<'a, 'd> {
+    context: Context<'a, 'd>,
+    layout: &'a Layout<'d>,
+    slots: Vec<(SymbolId, u64)>,
+}
+
+impl<'a, 'd> Decider<'a, 'd> {
+    pub(crate) fn new(context: Context<'a, 'd>, layout: &'a Layout<'d>) -> Self {
+        let mut slots = layout.textures.slots.clone();
+        slots.sort_unstable();
+        Decider { context, layout, slots }
+    }
+
+    /// Meaning of every symbol of an object.
+    pub(crate) fn meanings(&self, object: &Object<'d>) -> Vec<Meaning> {
+        (0..object.symbol_count()).map(|i| self.meaning(object, i)).collect()
+    }
+
+    fn meaning(&self, object: &Object<'d>, index: u32) -> Meaning {
+        let m = &self.layout.m;
+        let relocatable = self.context.mode.relocatable;
+        let reference = object.symbol_ref(index);
+        match object.symbol_kind(index) {
+            STT_SECTION => {
+                let section = object.symbol(index).defined_in();
+                return match section.and_then(|s| m.placed[object.section_ref(s)]) {
+                    Some((id, base)) => Meaning::Section(id, base),
+                    None => Meaning::Nothing,
+                };
+            }
+            STT_FUNC => {
+                return self
+                    .context
+                    .resolved
+                    .function(reference)
+                    .map_or(Meaning::Nothing, Meaning::Function);
+            }
+            _ => {}
+        }
+        let symbol = match m.places[reference] {
+            Place::Nothing if !relocatable && object.symbol(index).name == b".nv.ptx.const0.size" => return Meaning::ParameterSize,
+            Place::Nothing => return Meaning::Nothing,
+            Place::Literal(f) => return Meaning::Literal(f, object.symbol(index).value),
+            Place::Shared(id) => return Meaning::Shared(id),
+            Place::Symbol(id) => id,
+        };
+        let record = &m.symbols[symbol];
+        if !record.keep || record.withdrawn {
+            return Meaning::Nothing;
+        }
+        if matches!(record.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE) {
+            let slot = self
+                .slots
+                .binary_search_by_key(&symbol, |s| s.0)
+                .ok()
+                .and_then(|i| self.slots.get(i))
+                .map(|s| s.1);
+            return Meaning::Texture(symbol, slot);
+        }
+        if record.dynamic {
+            return Meaning::Dynamic(symbol, record.value);
+        }
+        let Some(section) = record.section else {
+            // Addresses of the unified tables only exist where the tables do.
+            let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.iter().any(|n| record.name.is(n));
+            return if vanishes { Meaning::Nothing } else { Meaning::Kept(symbol) };
+        };
+        let section = &m.sections[section];
+        let weak = relocatable && record.bind == STB_WEAK;
+        match section.class {
+            Class::Constant(_) | Class::Parameters | Class::Literals if !weak => {
+                Meaning::Constant(symbol, record.value, section.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0))
+            }
+            Class::KernelShared | Class::ModuleShared if relocatable && !weak => Meaning::SharedSymbol(symbol, record.value),
+            _ => Meaning::Kept(symbol),
+        }
+    }
+
+    /// True for relocations that were collected and dropped again when a definition was replaced.
+    fn was_cut(&self, r: &RelocRef, class: Class, is_rela: bool, meaning: Meaning) -> bool {
+        let m = &self.layout.m;
+        match (class, meaning) {
+            (Class::Debug(DebugKind::Code), Meaning::Function(f)) => {
+                r.object < m.functions[f].debug_cut && (is_rela || m.sections[r.target].rela_first == Some(true))
+            }
+            (Class::Constant(_), Meaning::Constant(y, ..) | Meaning::Kept(y)) => r.object < m.symbols[y].constant_cut,
+            _ => false,
+        }
+    }
+
+    /// What happens to one relocation. `symbol` is its symbol's index in the object.
+    pub(crate) fn decide(&self, object: &Object<'d>, r: &RelocRef, is_rela: bool, symbol: u32, meaning: Meaning, e: Entry) -> Decision {
+        let m = &self.layout.m;
+        let mode = self.context.mode;
+        let class = m.sections[r.target].class;
+        if self.was_cut(r, class, is_rela, meaning) {
+            return Decision::Drop;
+        }
+        let kind = if mode.relocatable || m.unified.active {
+            e.kind
+        } else {
+            unified_replacement(e.kind).unwrap_or(e.kind)
+        };
+        let addend = e.addend as u64;
+        match meaning {
+            Meaning::Section(id, base) => {
+                let value = base.wrapping_add(addend);
+                patch(kind, value, 0, Some((Named::Section(id), value as i64)))
+            }
+            Meaning::Function(f) if CLEAR.contains(&kind) => {
+                let dead = !self.context.live.alive[f] && self.context.resolved.fate(object.symbol_ref(symbol)) != Fate::Rejected;
+                if dead {
+                    Decision::Clear(if kind == CLEAR[1] { 8 } else { 4 })
+                } else {
+                    Decision::Drop
+                }
+            }
+            _ if CLEAR.contains(&kind) => Decision::Drop,
+            Meaning::Nothing => Decision::Drop,
+            Meaning::ParameterSize => patch(kind, u64::MAX, 0, None),
+            Meaning::Literal(f, value) => self.literal(object, symbol, f, kind, value, e.addend),
+            Meaning::Shared(id) => self.shared(class, id, kind, e),
+            Meaning::Texture(y, _) if mode.relocatable && TEXTURE_TYPES.contains(&kind) => {
+                patch(kind, 0, NO_TEXTURE_BANK, Some((Named::Symbol(y), e.addend)))
+            }
+            Meaning::Texture(y, _) if mode.relocatable => Decision::Keep(kind, y),
+            Meaning::Texture(_, Some(slot)) => patch(kind, slot.wrapping_add(addend), 0, None),
+            Meaning::Texture(_, None) => Decision::Drop,
+            Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
+            Meaning::Function(f) => m.functions[f].symbol.map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
+            Meaning::Constant(y, value, bank) => known(kind, y, value, bank, e.addend),
+            Meaning::SharedSymbol(y, value) => known(kind, y, value, 0, e.addend),
+            Meaning::Dynamic(y, value) => self.dynamic(r, kind, y, value, e.addend),
+            Meaning::Kept(y) => Decision::Keep(kind, y),
+        }
+    }
+
+    fn literal(&self, object: &Object<'d>, symbol: u32, f: FunctionId, kind: u32, value: u64, addend: i64) -> Decision {
+        let Some(offset) = self.layout.literals[f] else {
+            return Decision::Drop;
+        };
+        let reference = object.symbol_ref(symbol);
+        let symbols = &self.layout.m.functions[f].literal_symbols;
+        let named = symbols.iter().find(|s| s.0 == reference).map(|s| (Named::Symbol(s.1), addend));
+        patch(kind, offset.wrapping_add(value).wrapping_add(addend as u64), LITERAL_BANK, named)
+    }
+
+    /// Shared variables of a final link: the offset, without the reserved part.
+    fn shared(&self, class: Class, id: SharedId, kind: u32, e: Entry) -> Decision {
+        let (m, shared) = (&self.layout.m, &self.layout.shared);
+        let in_function = if let Class::Text(f) = class { Some(f) } else { None };
+        let var = &m.shared[id];
+        let dynamic = var.is_dynamic();
+        let value = match (shared.offset[id], in_function) {
+            (Some(offset), _) => offset,
+            (None, Some(_)) if !dynamic => 0,
+            (None, None) if !dynamic => u64::MAX,
+            (None, _) if self.context.mode.debug_symbols => shared.dynamic[id],
+            (None, Some(f)) => shared.dynamic_value(f).unwrap_or(u64::MAX),
+            (None, None) => u64::MAX,
+        };
+        let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
+        let mut named = var.symbol.map(|y| (Named::Symbol(y), e.addend));
+        if shared.offset[id].is_none() && self.context.mode.preserve && !self.context.mode.debug_symbols {
+            if !shared.has_slots || reached {
+                named = None;
+            } else if self.context.mode.shared_base == 0 {
+                // nvlink quirk: the entry would need the symbol that was dropped.
+                return Decision::Fail("reference to deleted symbol");
+            }
+        }
+        patch(kind, value.wrapping_add(e.addend as u64), 0, named)
+    }
+
+    /// Dynamic shared memory of a relocatable output.
+    fn dynamic(&self, r: &RelocRef, kind: u32, y: SymbolId, value: u64, addend: i64) -> Decision {
+        let instances = &self.layout.dynamic_instances;
+        if let Some(&(_, instance)) = instances
+            .binary_search_by_key(&r.target, |i| i.0)
+            .ok()
+            .and_then(|i| instances.get(i))
+        {
+            return Decision::Keep(kind, instance);
+        }
+        let value = if self.context.mode.debug_symbols { value } else { 0 };
+        patch(kind, value.wrapping_add(addend as u64), 0, Some((Named::Symbol(y), addend)))
+    }
+
+    /// Calls `each` for every relocation that was read, in order.
+    pub(crate) fn for_each(&self, object: &Object<'d>, r: &RelocRef, meanings: &[Meaning], mut each: impl FnMut(Entry, Decision)) {
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            return;
+        };
+        if !self.layout.m.is_current(r, relocs.target) {
+            return;
+        }
+        let class = self.layout.m.sections[r.target].class;
+        let skips = Skips::new(class, object, relocs, &self.layout.m, self.context.resolved);
+        let is_rela = relocs.is_rela();
+        for i in 0..relocs.entries.len() {
+            let raw = entry(&relocs.entries, i);
+            let symbol = raw.r_sym.get();
+            if !skips.idle() && skips.skips(raw.r_offset.get(), symbol) {
+                continue;
+            }
+            let e = Entry {
+                offset: raw.r_offset.get().wrapping_add(r.base),
+                kind: raw.r_type.get(),
+                addend: raw.r_addend.get(),
+            };
+            let meaning = meanings.get(symbol as usize).copied().unwrap_or(Meaning::Nothing);
+            each(e, self.decide(object, r, is_rela, symbol, meaning, e));
+        }
+    }
+}
+
+/// Bank of literals.
+const LITERAL_BANK: u32 = 2;
+
+/// A type that the linker can write without help.
+fn resolvable(kind: u32) -> Option<&'static RelocInfo> {
+    let simple = |info: &&RelocInfo| {
+        info.fields
+            .iter()
+            .all(|f| matches!(f.source, FieldSource::Value | FieldSource::Bank))
+            && !info.fields.is_empty()
+    };
+    reloc_info(kind).filter(|info| info.linker_may_resolve()).filter(simple)
+}
+
+/// A value that is known: written if the type allows it, else left to the driver.
+fn known(kind: u32, symbol: SymbolId, value: u64, bank: u32, addend: i64) -> Decision {
+    match resolvable(kind) {
+        Some(info) => Decision::Patch(info, value.wrapping_add(addend as u64), bank, Some((Named::Symbol(symbol), addend))),
+        None => Decision::Keep(kind, symbol),
+    }
+}
+
+fn patch(kind: u32, value: u64, bank: u32, named: Option<(Named, i64)>) -> Decision {
+    match resolvable(kind) {
+        Some(info) => Decision::Patch(info, value, bank, named),
+        None => Decision::Drop,
+    }
+}
+
+/// What the relocations of one input section leave.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct RefPlan {
+    /// Kept entries.
+    pub(crate) kept: u32,
+    /// Entries listed by `--preserve-relocs`.
+    pub(crate) listed: u32,
+    /// Something is patched or cleared.
+    pub(crate) patches: bool,
+}
+
+/// Sizes of the relocation sections.
+#[derive(Debug)]
+pub struct RelocPlan {
+    /// Per reference of [`crate::merge::model::Merged::relocs`].
+    pub(crate) refs: Vec<RefPlan>,
+    /// Per section: entries it will have.
+    pub(crate) counts: Table<SectionId, u32>,
+    meanings: Table<ObjectId, Vec<Meaning>>,
+}
+
+impl RelocPlan {
+    /// Meaning of every symbol of an object that has relocations.
+    pub(crate) fn meanings(&self, object: ObjectId) -> &[Meaning] {
+        &self.meanings[object]
+    }
+}
+
+/// The relocation section that a reference's kept entries go to.
+pub(crate) fn destination(layout: &Layout<'_>, relocs: &RelocSection<'_>, r: &RelocRef, force_rela: bool) -> Option<SectionId> {
+    layout.m.sections[r.target].companions[usize::from(relocs.is_rela() || force_rela)]
+}
+
+/// Counts what is kept and listed.
+pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) -> Result<RelocPlan, Stop> {
+    let decider = Decider::new(context, layout);
+    let runs: Vec<&[RelocRef]> = layout.m.relocs.chunk_by(|a, b| a.object == b.object).collect();
+    let work = context
+        .inputs
+        .objects
+        .iter()
+        .flat_map(|o| &o.relocs)
+        .map(|r| r.entries.len() * 24)
+        .sum();
+    let planned = par::map(&runs, work, context.options.threads, |run| {
+        let Some(first) = run.first() else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let object = &context.inputs.objects[first.object];
+        let meanings = decider.meanings(object);
+        let refs: Result<Vec<RefPlan>, &'static str> = run.iter().map(|r| plan_one(&decider, layout, object, r, &meanings)).collect();
+        refs.map(|refs| (refs, meanings))
+    });
+    let mut plan = RelocPlan {
+        refs: Vec::with_capacity(layout.m.relocs.len()),
+        counts: Table::filled(layout.m.sections.len(), 0),
+        meanings: Table::filled(context.inputs.objects.len(), Vec::new()),
+    };
+    for (run, part) in runs.iter().zip(planned) {
+        let (refs, meanings) = part.map_err(|what| out.fatal(Code::Internal { what }))?;
+        plan.refs.extend(refs);
+        if let Some(first) = run.first() {
+            plan.meanings[first.object] = meanings;
+        }
+    }
+    for (r, part) in layout.m.relocs.iter().zip(&plan.refs) {
+        let Some(relocs) = context.inputs.objects[r.object].relocs.get(r.index as usize) else {
+            continue;
+        };
+        if let Some(id) = destination(layout, relocs, r, context.mode.force_rela) {
+            plan.counts[id] += part.kept;
+        }
+        if let Some(id) = layout.m.sections[r.target].companions[2] {
+            plan.counts[id] += part.listed;
+        }
+    }
+    for &k in &layout.textures.kernels {
+        let companions = layout.m.functions[k].parameters.map(|id| layout.m.sections[id].companions);
+        if let Some(id) = companions.and_then(|c| c[usize::from(context.mode.force_rela)]) {
+            plan.counts[id] = layout.textures.slots.len() as u32;
+        }
+    }
+    Ok(plan)
+}
+
+fn plan_one(
+    decider: &Decider<'_, '_>,
+    layout: &Layout<'_>,
+    object: &Object<'_>,
+    r: &RelocRef,
+    meanings: &[Meaning],
+) -> Result<RefPlan, &'static str> {
+    let mut plan = RefPlan::default();
+    let mut failure = None;
+    let record = &layout.m.sections[r.target];
+    let units = layout
+        .constant_units
+        .as_ref()
+        .filter(|_| matches!(record.class, Class::Constant(3)));
+    decider.for_each(object, r, meanings, |e, decision| match decision {
+        Decision::Drop => {}
+        Decision::Clear(_) => plan.patches = true,
+        Decision::Keep(..) => {
+            if units.is_some() && e.offset >= record.size {
+                failure.get_or_insert("relocation is past end of offset");
+            }
+            plan.kept += 1;
+        }
+        Decision::Patch(_, _, _, named) => {
+            if units.is_some_and(|u| !u.iter().any(|&(base, size)| e.offset >= base && e.offset - base < size)) {
+                failure.get_or_insert("reloc address not found");
+            }
+            plan.patches = true;
+            plan.listed += u32::from(named.is_some());
+        }
+        Decision::Fail(what) => {
+            failure.get_or_insert(what);
+        }
+    });
+    failure.map_or(Ok(plan), Err)
+}

@@ -1,0 +1,204 @@
+//! Reports that were asked for: the call graph, register propagation, resource usage.
+
+use crate::arrange::Arranged;
+use crate::diagnostics::{Code, Collector};
+use crate::ids::{FunctionId, SectionId};
+use crate::layout::{ABSENT, Context, Layout};
+use crate::merge::model::Class;
+use crate::metadata::attr;
+use crate::metadata::propagate::Final;
+use cubin::consts::*;
+
+/// Call graph dump, register limits, resource usage, in nvlink's order.
+pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {
+    let dump = context.options.dump_callgraph && !context.options.relocatable;
+    if dump {
+        dump_callgraph(context, layout, attributes, out);
+    }
+    if !context.options.relocatable {
+        registers(context, layout, arranged, attributes, dump, out);
+    }
+    if context.options.verbose {
+        usage(context, layout, arranged, attributes, out);
+    }
+}
+
+fn shown(context: Context<'_, '_>, f: FunctionId) -> String {
+    let name = context.resolved.names.string(context.resolved.functions[f].name);
+    String::from_utf8_lossy(&culd_demangle::display(name)).into_owned()
+}
+
+fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Final<'_>, out: &mut Collector<'_>) {
+    out.text(format!("callgraph for sm_{}:", context.options.target.number));
+    for line in [
+        "# A: s -> B // s (number A) potentially calls B",
+        "# s [N]     // s uses N registers",
+        "# ^s        // s is entry point",
+        "# &s        // s has address taken",
+    ] {
+        out.text(line.into());
+    }
+    for f in context.resolved.functions.ids() {
+        let number = f.0 + 1;
+        if !context.live.alive[f] || layout.m.functions[f].symbol.is_none() {
+            out.text(format!("{number}: "));
+            continue;
+        }
+        let function = &context.resolved.functions[f];
+        let entry = if function.entry { "^" } else { "" };
+        let taken = if function.taken.is_some() { "&" } else { "" };
+        let registers = match function.winner {
+            Some(_) => format!(" [{}]", attributes.facts[f].registers.unwrap_or(0)),
+            None => String::new(),
+        };
+        let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(context, f));
+        for callee in context.graph.callees(context.resolved, f) {
+            line.push_str(&format!(" {}", callee.0 + 1));
+        }
+        out.text(line);
+    }
+}
+
+/// Register limits of kernels, and with a dump the lines about propagation.
+///
+/// Functions in order of their sections, kernels in descending order: a kernel's count rises step by step. Without a dump only kernels
+/// whose final count exceeds their limit need the walk.
+fn registers(
+    context: Context<'_, '_>,
+    layout: &Layout<'_>,
+    arranged: &Arranged,
+    attributes: &Final<'_>,
+    dump: bool,
+    out: &mut Collector<'_>,
+) {
+    let limit = |k: FunctionId| {
+        attributes.functions[k]
+            .iter()
+            .find(|r| r.code == attr::MAXREG_COUNT)
+            .map(|r| u32::from(r.half()))
+    };
+    let kernels: Vec<FunctionId> = context
+        .live
+        .kernels
+        .iter()
+        .copied()
+        .filter(|&k| dump || limit(k).is_some_and(|l| attributes.registers[k] > l))
+        .collect();
+    if kernels.is_empty() {
+        return;
+    }
+    let text = |id: &SectionId| {
+        if let Class::Text(f) = layout.m.sections[*id].class {
+            Some(f)
+        } else {
+            None
+        }
+    };
+    let functions: Vec<FunctionId> = arranged
+        .sections
+        .iter()
+        .filter_map(text)
+        .filter(|&f| !context.resolved.functions[f].entry)
+        .collect();
+    let mut reached: Vec<Vec<u32>> = vec![Vec::new(); functions.len()];
+    context
+        .graph
+        .reach(context.resolved, &functions, &kernels, |f, k| reached[f].push(k as u32));
+    let mut current: Vec<u32> = kernels.iter().map(|&k| attributes.facts[k].registers.unwrap_or(0)).collect();
+    for (&f, kernels_of) in functions.iter().zip(&reached) {
+        let Some(count) = attributes.facts[f].registers else { continue };
+        for &k in kernels_of.iter().rev() {
+            let (Some(&kernel), Some(known)) = (kernels.get(k as usize), current.get_mut(k as usize)) else {
+                continue;
+            };
+            if count <= *known {
+                continue;
+            }
+            if let Some(limit) = limit(kernel).filter(|&l| count > l) {
+                let path = context
+                    .graph
+                    .path(context.resolved, kernel, f)
+                    .into_iter()
+                    .map(|f| context.resolved.function_name(f))
+                    .collect();
+                let (entry, function) = (context.resolved.function_name(kernel), context.resolved.function_name(f));
+                out.error(Code::TooManyRegisters {
+                    entry,
+                    limit,
+                    function,
+                    registers: count,
+                    path,
+                });
+            }
+            *known = count;
+            if dump {
+                out.text(format!(
+                    "regcount {count} for {} propagated to entry {}",
+                    shown(context, f),
+                    shown(context, kernel)
+                ));
+            }
+        }
+    }
+}
+
+/// `-v`: memory of the module, then resources of each kernel, last kernel first.
+fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {
+    let m = &layout.m;
+    let emitted = |id: &SectionId| arranged.section_index(*id) != 0;
+    let size = |id: SectionId| if m.sections[id].size == ABSENT { 0 } else { m.sections[id].size };
+    let mut global = 0;
+    let mut banks: Vec<(u32, u64)> = Vec::new();
+    for &id in &arranged.sections {
+        match m.sections[id].class {
+            Class::Global | Class::GlobalInit => global += size(id),
+            Class::Constant(bank) => banks.push((bank, size(id))),
+            _ => {}
+        }
+    }
+    banks.sort_unstable();
+    out.info(Code::MemoryUse { global, banks });
+    let count = |kind: u8| layout.textures.slots.iter().filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32;
+    for &k in context.live.kernels.iter().rev() {
+        let function = &m.functions[k];
+        let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
+        let literals = function.ghost.or(function.literals);
+        let mut banks: Vec<(u32, u64)> = [function.parameters, literals]
+            .into_iter()
+            .flatten()
+            .filter(emitted)
+            .filter(|&id| !m.sections[id].withdrawn)
+            .map(|id| (bank(id), size(id)))
+            .collect();
+        banks.sort_unstable();
+        let textured = layout.textures.kernels.contains(&k);
+        let relocatable = context.mode.relocatable;
+        let own = attributes.facts[k];
+        let barriers = attributes.functions[k]
+            .iter()
+            .find(|r| r.code == attr::NUM_BARRIERS)
+            .map_or(0, |r| u32::from(r.half() & 0xff));
+        let stack = if relocatable {
+            0
+        } else {
+            attributes.stack[k].unwrap_or(own.frame.into()) as u64
+        };
+        out.info(Code::FunctionProperties {
+            function: context.resolved.function_name(k),
+        });
+        out.info(Code::FunctionUse {
+            registers: if relocatable {
+                own.registers.unwrap_or(0)
+            } else {
+                attributes.registers[k]
+            },
+            barriers,
+            stack,
+            shared: function.shared.filter(emitted).map_or(0, size),
+            banks,
+            textures: if textured { count(STT_CUDA_TEXTURE) } else { 0 },
+            surfaces: if textured { count(STT_CUDA_SURFACE) } else { 0 },
+            samplers: if textured { count(STT_CUDA_SAMPLER) } else { 0 },
+        });
+    }
+}

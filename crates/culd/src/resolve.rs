@@ -1,0 +1,377 @@
+//! Function resolution over all inputs, before anything is merged.
+//!
+//! 1. Functions are numbered by first appearance of their symbol, defined or not; a static function is one of its own.
+//! 2. Definitions of one name: strong beats weak, two strong ones are an error. Weak against weak: fewer registers win; with equal
+//!    registers the new one wins if its virtual architecture is above that of the first definition's file; else the present one stays.
+//! 3. Each definition has a [`Fate`]: winner, rejected on arrival, or replaced later.
+//! 4. Call graph lists of all inputs are joined; entries of rejected definitions are ignored, those of replaced ones stay.
+
+use crate::csr::{Lists, without_repeats};
+use crate::diagnostics::Code;
+use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
+use crate::inputs::Inputs;
+use crate::metadata::attr;
+use crate::names::Interner;
+use crate::object::{Object, Role, text};
+use cubin::consts::*;
+
+/// What became of one definition.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Not a definition of a function.
+    #[default]
+    None,
+    /// In force at the end.
+    Winner,
+    /// Lost when it arrived.
+    Rejected,
+    /// Was in force when its file was merged, beaten by a later one.
+    Replaced,
+}
+
+/// A definition: object and symbol index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Definition {
+    /// Object.
+    pub object: ObjectId,
+    /// Symbol index there.
+    pub symbol: u32,
+    /// Section index there.
+    pub section: u32,
+}
+
+/// A function of the link.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Name.
+    pub name: NameId,
+    /// Some definition is a kernel.
+    pub entry: bool,
+    /// The definition in force.
+    pub winner: Option<Definition>,
+    /// Static.
+    pub local: bool,
+    /// First file that mentions it.
+    pub first: ObjectId,
+    /// The stub of a unified function.
+    pub stub: bool,
+    /// Address taken, with this prototype.
+    pub taken: Option<ProtoId>,
+    /// Prototype from `.nv.prototype`.
+    pub prototype: Option<ProtoId>,
+    bind: u8,
+    registers: u32,
+    first_virtual_sm: u32,
+    declared_entry: Option<bool>,
+}
+
+/// The result: functions, fates and the joined call graph.
+#[derive(Debug)]
+pub struct Resolved<'d> {
+    /// Symbol names.
+    pub names: Interner<'d, NameId>,
+    /// Prototype strings.
+    pub prototypes: Interner<'d, ProtoId>,
+    /// Functions by number (less one).
+    pub functions: Table<FunctionId, Function>,
+    /// Direct callees, newest first, repeats kept.
+    pub direct: Lists<FunctionId, FunctionId>,
+    /// Indirect call sites by prototype, newest first, repeats kept.
+    pub sites: Lists<FunctionId, ProtoId>,
+    /// Functions whose address a function takes, newest first, no repeats.
+    pub takes: Lists<FunctionId, FunctionId>,
+    /// Errors to report when their object is merged, before its variables.
+    pub function_errors: Vec<(ObjectId, Code)>,
+    /// Errors to report when their object has been merged.
+    pub prototype_errors: Vec<(ObjectId, Code)>,
+    function_of: Table<SymbolRef, u32>,
+    fates: Table<SymbolRef, Fate>,
+}
+
+impl Resolved<'_> {
+    /// The function that a symbol of an input stands for.
+    pub fn function(&self, symbol: SymbolRef) -> Option<FunctionId> {
+        let f = self.function_of[symbol];
+        (f != u32::MAX).then_some(FunctionId(f))
+    }
+    /// What became of the definition that this symbol makes.
+    pub fn fate(&self, symbol: SymbolRef) -> Fate {
+        self.fates[symbol]
+    }
+    /// True if the definition was in force when its file was merged.
+    pub fn took(&self, symbol: SymbolRef) -> bool {
+        matches!(self.fates[symbol], Fate::Winner | Fate::Replaced)
+    }
+    /// Name of a function as text.
+    pub fn function_name(&self, f: FunctionId) -> String {
+        text(self.names.string(self.functions[f].name))
+    }
+}
+
+struct Resolver<'i, 'd> {
+    inputs: &'i Inputs<'d>,
+    out: Resolved<'d>,
+    by_name: Table<NameId, u32>,
+    direct: Vec<(FunctionId, FunctionId)>,
+    sites: Vec<(FunctionId, ProtoId)>,
+    takes: Vec<(FunctionId, FunctionId)>,
+}
+
+/// Resolves all functions.
+pub fn resolve<'d>(inputs: &Inputs<'d>) -> Resolved<'d> {
+    let out = Resolved {
+        names: Interner::new(),
+        prototypes: Interner::new(),
+        functions: Table::new(),
+        direct: Lists::newest_first(0, &[]),
+        sites: Lists::newest_first(0, &[]),
+        takes: Lists::newest_first(0, &[]),
+        function_errors: Vec::new(),
+        prototype_errors: Vec::new(),
+        function_of: Table::filled(inputs.symbol_count, u32::MAX),
+        fates: Table::filled(inputs.symbol_count, Fate::None),
+    };
+    let mut r = Resolver {
+        inputs,
+        out,
+        by_name: Table::new(),
+        direct: Vec::new(),
+        sites: Vec::new(),
+        takes: Vec::new(),
+    };
+    for object in inputs.objects.iter() {
+        r.functions(object);
+        r.callgraph(object);
+    }
+    let Resolver {
+        mut out,
+        direct,
+        sites,
+        takes,
+        ..
+    } = r;
+    let count = out.functions.len();
+    out.direct = Lists::newest_first(count, &direct);
+    out.sites = Lists::newest_first(count, &sites);
+    out.takes = Lists::newest_first(count, &without_repeats(count, count, &takes));
+    out
+}
+
+impl<'d> Resolver<'_, 'd> {
+    /// Every function symbol of one object, in order.
+    fn functions(&mut self, object: &Object<'d>) {
+        let mut registers = None;
+        for index in object.symbols_of(&[STT_FUNC]) {
+            let y = object.symbol(index);
+            let f = self.function_for(object, y.name, y.bind);
+            let symbol = object.symbol_ref(index);
+            self.out.function_of[symbol] = f.0;
+            let entry = y.other & STO_CUDA_ENTRY != 0;
+            let function = &mut self.out.functions[f];
+            if y.bind != STB_LOCAL && *function.declared_entry.get_or_insert(entry) != entry {
+                self.out
+                    .function_errors
+                    .push((object.id, Code::EntryMismatch { symbol: text(y.name) }));
+            }
+            let Some(section) = y.defined_in() else { continue };
+            function.entry |= entry;
+            function.stub |= object.section(section).is_some_and(|s| s.role == Role::Stub);
+            let weak = y.bind == STB_WEAK;
+            let count = if weak {
+                register_count(object, index, section, &mut registers)
+            } else {
+                0
+            };
+            self.define(
+                object,
+                f,
+                Definition {
+                    object: object.id,
+                    symbol: index,
+                    section,
+                },
+                y.bind,
+                count,
+            );
+        }
+    }
+
+    fn function_for(&mut self, object: &Object<'d>, name: &'d [u8], bind: u8) -> FunctionId {
+        let id = self.out.names.intern(name);
+        self.by_name.grow(self.out.names.len(), u32::MAX);
+        let local = bind == STB_LOCAL;
+        if !local && self.by_name[id] != u32::MAX {
+            return FunctionId(self.by_name[id]);
+        }
+        let f = self.out.functions.push(Function {
+            name: id,
+            entry: false,
+            winner: None,
+            local,
+            first: object.id,
+            stub: false,
+            taken: None,
+            prototype: None,
+            bind: 0,
+            registers: 0,
+            first_virtual_sm: 0,
+            declared_entry: None,
+        });
+        if !local {
+            self.by_name[id] = f.0;
+        }
+        f
+    }
+
+    fn define(&mut self, object: &Object<'d>, f: FunctionId, new: Definition, bind: u8, registers: u32) {
+        let function = &mut self.out.functions[f];
+        let virtual_sm = object.virtual_sm.unwrap_or(0);
+        let symbol = object.symbol_ref(new.symbol);
+        let wins = match function.winner {
+            None => true,
+            Some(_) if function.bind == STB_WEAK => {
+                bind == STB_GLOBAL
+                    || registers < function.registers
+                    || (registers == function.registers && virtual_sm > function.first_virtual_sm)
+            }
+            Some(old) => {
+                if bind == STB_GLOBAL {
+                    let first = self.inputs.objects[old.object].name.to_string();
+                    let error = Code::MultipleDefinition {
+                        symbol: text(self.out.names.string(function.name)),
+                        file: object.name.into(),
+                        first,
+                    };
+                    self.out.function_errors.push((object.id, error));
+                }
+                false
+            }
+        };
+        if !wins {
+            self.out.fates[symbol] = Fate::Rejected;
+            return;
+        }
+        if let Some(old) = function.winner {
+            let old_symbol = self.inputs.objects[old.object].symbol_ref(old.symbol);
+            self.out.fates[old_symbol] = Fate::Replaced;
+        }
+        if function.first_virtual_sm == 0 {
+            function.first_virtual_sm = virtual_sm;
+        }
+        function.winner = Some(new);
+        function.bind = bind;
+        function.registers = registers;
+        self.out.fates[symbol] = Fate::Winner;
+    }
+
+    /// Joins one object's call graph and prototypes.
+    fn callgraph(&mut self, object: &Object<'d>) {
+        let graph = &object.callgraph;
+        for &(a, b) in &graph.direct {
+            if let (Some(a), Some(b)) = (self.speaking(object, a), self.function(object, b)) {
+                self.direct.push((a, b));
+            }
+        }
+        for &(a, p) in &graph.taken {
+            if let Some(a) = self.speaking(object, a) {
+                self.take(a, p);
+            }
+        }
+        for &(a, p) in &graph.sites {
+            if let Some(a) = self.speaking(object, a) {
+                let p = self.out.prototypes.intern(p);
+                self.sites.push((a, p));
+            }
+        }
+        self.takers(object);
+        for &(index, p) in &object.prototypes {
+            self.prototype(object, index, p);
+        }
+    }
+
+    /// Address takers: the target counts as taken even if its own definition here was rejected.
+    fn takers(&mut self, object: &Object<'d>) {
+        if object.callgraph.takers.is_empty() {
+            return;
+        }
+        let mut prototypes = object.callgraph.taken.clone();
+        prototypes.reverse();
+        prototypes.sort_by_key(|&(index, _)| index);
+        for &(a, b) in &object.callgraph.takers {
+            let (Some(taker), Some(target)) = (self.speaking(object, a), self.function(object, b)) else {
+                continue;
+            };
+            self.takes.push((taker, target));
+            let at = prototypes.partition_point(|&(index, _)| index < b);
+            if let Some(&(index, p)) = prototypes.get(at)
+                && index == b
+            {
+                self.take(target, p);
+            }
+        }
+    }
+
+    fn take(&mut self, f: FunctionId, prototype: &'d [u8]) {
+        if self.out.functions[f].taken.is_none() {
+            self.out.functions[f].taken = Some(self.out.prototypes.intern(prototype));
+        }
+    }
+
+    fn prototype(&mut self, object: &Object<'d>, index: u32, prototype: &'d [u8]) {
+        let Some(f) = self.function(object, index) else { return };
+        let id = self.out.prototypes.intern(prototype);
+        let function = &mut self.out.functions[f];
+        match (function.prototype, function.winner) {
+            (None, _) => function.prototype = Some(id),
+            (Some(known), Some(winner)) if known != id => {
+                let first = self.inputs.objects[winner.object].name.to_string();
+                let symbol = text(self.out.names.string(function.name));
+                self.out.prototype_errors.push((
+                    object.id,
+                    Code::PrototypeMismatch {
+                        symbol,
+                        file: object.name.into(),
+                        first,
+                    },
+                ));
+            }
+            _ => {}
+        }
+    }
+
+    fn function(&self, object: &Object<'d>, index: u32) -> Option<FunctionId> {
+        self.out.function(object.symbol_ref(index))
+    }
+
+    /// The function, unless this object's definition of it was rejected.
+    fn speaking(&self, object: &Object<'d>, index: u32) -> Option<FunctionId> {
+        let symbol = object.symbol_ref(index);
+        if self.out.fate(symbol) == Fate::Rejected {
+            None
+        } else {
+            self.out.function(symbol)
+        }
+    }
+}
+
+/// Registers of a definition: the text section's `sh_info` up to sm_89, else the REGCOUNT attribute.
+fn register_count(object: &Object<'_>, symbol: u32, section: u32, table: &mut Option<Vec<(u32, u32)>>) -> u32 {
+    let in_section = object.section(section).map_or(0, |s| s.info >> 24);
+    if in_section != 0 {
+        return in_section;
+    }
+    let table = table.get_or_insert_with(|| {
+        let infos = object.sections.iter().filter(|s| s.role == Role::Info);
+        let mut counts: Vec<_> = infos
+            .flat_map(|s| cubin::nvinfo::records(s.data))
+            .flatten()
+            .filter(|r| r.attribute == attr::REGCOUNT)
+            .filter_map(|r| r.word(0).zip(r.word(1)))
+            .collect();
+        counts.reverse();
+        counts.sort_by_key(|&(symbol, _)| symbol);
+        counts
+    });
+    let at = table.partition_point(|&(s, _)| s < symbol);
+    table.get(at).filter(|(s, _)| *s == symbol).map_or(0, |(_, n)| *n)
+}
