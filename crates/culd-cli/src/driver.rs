@@ -2,7 +2,7 @@
 //!
 //! 1. Whose manners: by the name the program was called with. Subcommands of culd.
 //! 2. Parse the command line, find out what it means.
-//! 3. For a link: time table, index file, inputs.
+//! 3. For a link: libraries, time table, index file, inputs.
 //! 4. Errors so far stop here. Link.
 //! 5. Say what the engine said.
 //! 6. Write the output, then the side files; these are also written when the link had errors, but not after a fatal one.
@@ -12,7 +12,8 @@ use crate::high::{self, LinkPlan, Plan, Remark};
 use crate::messages::{Console, Said};
 use crate::sources::{self, Sources};
 use crate::{explain, help, inspect, install, os, output, parse, script, side};
-use culd::{Code, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
+use culd::{Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
+use culd_input::Loaded;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -104,64 +105,76 @@ fn link(plan: LinkPlan, console: &mut Console) -> ExitCode {
 }
 
 fn run_link(plan: &LinkPlan, console: &mut Console) -> Result<Status, Said> {
+    let sources = Sources::read(plan);
+    if sources.library_messages(plan, console) {
+        return Ok(Status::Fatal);
+    }
+    let others = OtherFiles::open(plan)?;
+    if sources.input_messages(plan, console) {
+        return Ok(Status::Fatal);
+    }
+    let Some(loaded) = &sources.loaded else { return Ok(Status::Errors) };
     if let Some(file) = &plan.side.time {
-        side::start_time_table(file)?;
+        side::add_times(file, &loaded.compilations, plan, console.tool())?;
     }
-    if let Some(folder) = &plan.lto {
-        lto_library(folder)?;
+    // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
+    if console.errors() > 0 {
+        return Ok(Status::Errors);
     }
-    let read = |file: &Option<Vec<u8>>| match file {
-        Some(file) => std::fs::read(os::path(file)).map(Some).map_err(|_| Said::InputFile(file.clone())),
-        None => Ok(None),
-    };
-    let unified_index = read(&plan.side.unified_index)?;
-    let _host = read(&plan.side.host)?;
+    if plan.is_virtual {
+        return Ok(Status::Success);
+    }
     let options = LinkOptions {
-        unified_index: unified_index.as_deref(),
+        unified_index: others.unified_index.as_deref(),
+        kernels: plan.kernels(loaded),
         ..plan.options.clone()
     };
-    let (sources, problem) = sources::read(plan, console);
-    let inputs: Vec<Input<'_>> = sources
+    let inputs: Vec<Input<'_>> = loaded
         .objects
         .iter()
-        .map(|s| Input {
-            name: &s.name,
-            data: &s.data,
+        .map(|o| Input {
+            name: &o.name,
+            data: &o.bytes,
         })
         .collect();
-    let checked_only = problem.is_some() || plan.is_virtual || console.errors() > 0;
-    if checked_only {
-        if let Some(status) = refused(&inputs, &options, plan, console) {
-            return Ok(status);
-        }
-        if let Some(said) = problem {
-            return Err(said);
-        }
-        return Ok(if console.errors() > 0 { Status::Errors } else { Status::Success });
-    }
     if plan.trace {
-        sources.objects.iter().for_each(|s| console.raw(&format!("{}\n", s.name)));
+        inputs.iter().for_each(|i| console.raw(&format!("{}\n", i.name)));
     }
     let outcome = culd::link(&inputs, &options);
-    say(&outcome.messages, plan, console);
-    finish(plan, outcome, &sources)
+    if let Some((_, late)) = &loaded.late {
+        // What was merged before it may have errors of its own; nothing else is said.
+        if outcome.status == Status::Fatal {
+            say(&outcome.messages, console);
+        } else {
+            sources::say(std::slice::from_ref(late), plan, console);
+        }
+        return Ok(Status::Fatal);
+    }
+    say(&outcome.messages, console);
+    finish(plan, &outcome, loaded, &sources)
 }
 
-/// Checks inputs without linking them; prints and returns the status when one of them is refused.
-// nvlink looks at each input when it opens it, before it links any; the engine does so before it links.
-fn refused(inputs: &[Input<'_>], options: &LinkOptions<'_>, plan: &LinkPlan, console: &mut Console) -> Option<Status> {
-    let outcome = culd::link(inputs, options);
-    let refusal = |m: &Message| {
-        matches!(m, Message::Diagnostic(d) if matches!(
-            d.code,
-            Code::ArchMismatch { .. } | Code::AbiMismatch { .. } | Code::UnknownArch { .. } | Code::NewerThanToolkit { .. } | Code::TooOld { .. } | Code::Damaged { .. }
-        ))
-    };
-    let refused = outcome.messages.last().is_some_and(refusal);
-    refused.then(|| {
-        say(&outcome.messages, plan, console);
-        outcome.status
-    })
+/// Files that are opened between libraries and inputs.
+struct OtherFiles {
+    unified_index: Option<Vec<u8>>,
+}
+
+impl OtherFiles {
+    fn open(plan: &LinkPlan) -> Result<Self, Said> {
+        if let Some(file) = &plan.side.time {
+            side::start_time_table(file)?;
+        }
+        if let Some(folder) = &plan.lto {
+            lto_library(folder)?;
+        }
+        let read = |file: &Option<Vec<u8>>| match file {
+            Some(file) => std::fs::read(os::path(file)).map(Some).map_err(|_| Said::InputFile(file.clone())),
+            None => Ok(None),
+        };
+        let unified_index = read(&plan.side.unified_index)?;
+        read(&plan.side.host)?;
+        Ok(OtherFiles { unified_index })
+    }
 }
 
 /// libnvvm must be where `-nvvmpath` says.
@@ -173,30 +186,20 @@ fn lto_library(folder: &[u8]) -> Result<(), Said> {
 }
 
 /// Prints the engine's messages.
-fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) {
+fn say(messages: &[Message], console: &mut Console) {
     if console.identity() == Identity::Culd {
         return explain::print(messages, console);
     }
     for message in messages {
         match message {
             Message::Text(text) => console.raw(text),
-            Message::Diagnostic(d) => match &d.code {
-                // The engine knows the real architecture; the message names the one asked for.
-                Code::ArchMismatch { file, .. } => {
-                    let code = Code::ArchMismatch {
-                        file: file.clone(),
-                        target: plan.arch.clone(),
-                    };
-                    console.engine_line(d.severity, &code.to_string());
-                }
-                code => console.engine_line(d.severity, &code.to_string()),
-            },
+            Message::Diagnostic(d) => console.engine_line(d.severity, &d.code.to_string()),
         }
     }
 }
 
 /// Writes what the link made.
-fn finish(plan: &LinkPlan, outcome: Outcome, sources: &Sources) -> Result<Status, Said> {
+fn finish(plan: &LinkPlan, outcome: &Outcome, loaded: &Loaded, sources: &Sources) -> Result<Status, Said> {
     if outcome.status == Status::Fatal {
         return Ok(outcome.status);
     }
@@ -207,7 +210,7 @@ fn finish(plan: &LinkPlan, outcome: Outcome, sources: &Sources) -> Result<Status
         })?;
     }
     if let Some(file) = &plan.side.register {
-        side::write_text(file, &side::registration_list(sources))?;
+        side::write_register_file(file, &loaded.register)?;
     }
     if let (Some(file), Status::Success) = (&plan.side.dependencies, outcome.status) {
         side::write_text(file, &side::dependency_rule(plan, &sources.files))?;

@@ -95,10 +95,8 @@ pub struct PtxPlan {
     pub max_registers: Option<i32>,
     /// `-g`.
     pub debug: bool,
-    /// `-device-stack-protector`.
-    pub stack_protector: Option<bool>,
-    /// `-device-stack-protector-frame-size-threshold`.
-    pub stack_protector_threshold: Option<i32>,
+    /// `--ptxas`.
+    pub program: Option<Vec<u8>>,
 }
 
 /// Files besides the output.
@@ -261,8 +259,7 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
             options: low.list(Id::Xptxas).to_vec(),
             max_registers: low.number(Id::MaxRegisters),
             debug: low.has(Id::Debug),
-            stack_protector: low.boolean(Id::StackProtector),
-            stack_protector_threshold: low.number(Id::StackProtectorThreshold),
+            program: text(Id::Ptxas),
         },
         side: SideFiles {
             register: text(Id::RegisterFile),

@@ -2,8 +2,8 @@
 
 use crate::high::LinkPlan;
 use crate::messages::Said;
-use crate::sources::Sources;
 use crate::{note, os, output};
+use culd_input::{Compilation, Register};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -29,15 +29,33 @@ pub fn write_text(file: &[u8], text: &[u8]) -> Result<(), Said> {
     output::write(&os::path(file), text).map_err(|_| Said::OutputFile(file.to_vec()))
 }
 
-/// The C file that lists registration routines.
-pub fn registration_list(sources: &Sources) -> Vec<u8> {
-    let mut text = format!("#define NUM_PRELINKED_OBJECTS {}\n", sources.objects.len()).into_bytes();
-    for object in &sources.objects {
-        text.extend(b"DEFINE_REGISTER_FUNC(");
-        text.extend(&object.registration);
-        text.extend(b")\n");
+/// Adds a row to the time table for each PTX compilation.
+pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan, tool: &str) -> Result<(), Said> {
+    let mut rows = String::new();
+    for Compilation { name, time } in compilations {
+        let milliseconds = time.as_secs_f64() * 1000.0;
+        rows += &format!("{name} , ptxas , {name} ,  , {} , {tool} , {milliseconds:.4} , ms\n", plan.arch);
     }
-    text
+    if rows.is_empty() {
+        return Ok(());
+    }
+    append(file, &rows).map_err(|_| Said::TimeFile(file.to_vec()))
+}
+
+fn append(file: &[u8], text: &str) -> std::io::Result<()> {
+    if file == b"-" {
+        return std::io::stdout().write_all(text.as_bytes());
+    }
+    OpenOptions::new().append(true).open(os::path(file))?.write_all(text.as_bytes())
+}
+
+/// Writes the C file that lists registration routines.
+pub fn write_register_file(file: &[u8], register: &Register) -> Result<(), Said> {
+    // nvlink quirk: nvcc names the same file for every architecture; with a device runtime in the link the first one stays.
+    if register.keep_existing && os::path(file).exists() {
+        return Ok(());
+    }
+    write_text(file, &register.text())
 }
 
 /// A Makefile rule: the output depends on every file that was read; each of those gets an empty rule, so that a vanished one is no error.

@@ -1,71 +1,175 @@
-//! Finding the device objects of a link: libraries, inputs, and the order of what is said about them.
+//! The device objects of a link: handing the plan to the loader, and saying what it has to say.
 //!
-//! Until the input crate takes over, this reads plain `.cubin` files by nvlink's rules for that name.
+//! nvlink searches libraries before it touches anything else, and reads inputs after it has opened every other file. The loader does
+//! both at once; [`Sources::library_messages`] and [`Sources::input_messages`] tell its messages apart.
 
 use crate::high::LinkPlan;
-use crate::messages::{Console, Said};
+use crate::messages::Console;
 use crate::os;
+use culd::{Identity, KernelFilter, Severity};
+use culd_input::files::Opened;
+use culd_input::ptx::{PtxOptions, PtxasSearch};
+use culd_input::{Code, Disk, Files, LoadOptions, Loaded, Message, Style, Target, load};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-/// A device object that takes part.
+/// What loading came to.
 #[derive(Debug)]
-pub struct Source {
-    /// Name in messages.
-    pub name: String,
-    /// Its bytes.
-    pub data: Vec<u8>,
-    /// Name of its registration routine.
-    pub registration: Vec<u8>,
-}
-
-/// Everything that the link is made of.
-#[derive(Debug, Default)]
 pub struct Sources {
-    /// Device objects in link order.
-    pub objects: Vec<Source>,
-    /// Every file that was read, in order.
+    messages: Vec<Message>,
+    /// The inputs; `None` when a message forbids the link.
+    pub loaded: Option<Loaded>,
+    /// Every file that was opened, in order.
     pub files: Vec<Vec<u8>>,
 }
 
-/// Reads all inputs. On a fatal problem, what came before it is returned beside it.
-pub fn read(plan: &LinkPlan, _console: &mut Console) -> (Sources, Option<Said>) {
-    let mut sources = Sources::default();
-    for input in &plan.inputs {
-        match std::fs::read(os::path(input)) {
-            Ok(data) if data.is_empty() => continue,
-            Ok(data) if data.len() >= 56 => {
-                sources.files.push(input.clone());
-                if let Some(problem) = refuse(input, &data) {
-                    return (sources, Some(problem));
-                }
-                sources.objects.push(Source {
-                    name: os::lossy(input),
-                    data,
-                    registration: registration(input),
-                });
-            }
-            _ => return (sources, Some(Said::InputFile(input.clone()))),
+impl Sources {
+    /// Reads all inputs.
+    pub fn read(plan: &LinkPlan) -> Self {
+        let options = load_options(plan);
+        let inputs: Vec<PathBuf> = plan.inputs.iter().map(|i| os::path(i)).collect();
+        let recorder = Recorder::default();
+        let outcome = load(&inputs, &options, &recorder);
+        let opened = recorder.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Sources {
+            messages: outcome.messages,
+            loaded: outcome.loaded,
+            files: opened.iter().map(|p| os::bytes(p.as_os_str())).collect(),
         }
     }
-    (sources, None)
+
+    /// Number of messages that come from searching libraries.
+    fn search_end(&self) -> usize {
+        let searching = |m: &&Message| {
+            matches!(
+                m.code,
+                Code::SkippingLibrary { .. }
+                    | Code::ArchiveFormat
+                    | Code::OutOfMemory
+                    | Code::LibraryMissing { .. }
+                    | Code::SharedLibrary { .. }
+            )
+        };
+        let found = self.messages.iter().take_while(searching).count();
+        // The fatal ones end with a general line.
+        match self.messages.get(found) {
+            Some(m) if found > 0 && m.code == Code::InternalError => found + 1,
+            _ => found,
+        }
+    }
+
+    /// Says what searching libraries came to; true when that was fatal.
+    pub fn library_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
+        say(self.messages.get(..self.search_end()).unwrap_or_default(), plan, console)
+    }
+
+    /// Says what reading inputs came to; true when that was fatal.
+    pub fn input_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
+        say(self.messages.get(self.search_end()..).unwrap_or_default(), plan, console)
+    }
 }
 
-fn refuse(input: &[u8], data: &[u8]) -> Option<Said> {
-    if !input.ends_with(b".cubin") {
-        return Some(Said::Own(format!("'{}' is not a .cubin file", os::lossy(input))));
+impl LinkPlan {
+    /// The kernels to keep: those named outright, or those that host objects launch.
+    pub fn kernels(&self, loaded: &Loaded) -> Option<KernelFilter> {
+        let by_host = || {
+            let patterns = loaded.kernels.clone()?;
+            Some(KernelFilter {
+                external: patterns.external,
+                internal: patterns.internal,
+                explicit: false,
+            })
+        };
+        self.options.kernels.clone().or_else(by_host)
     }
-    if !data.starts_with(b"\x7fELF") {
-        return Some(Said::Own("cubin not an elf?".into()));
-    }
-    (data.get(18..20) != Some(&[190, 0])).then(|| Said::Own("cubin not a device elf?".into()))
 }
 
-/// The registration name of a file: its absolute path with everything but letters and digits replaced.
-fn registration(path: &[u8]) -> Vec<u8> {
-    let mut full = Vec::new();
-    if !path.starts_with(b"/") {
-        full = std::env::current_dir().map(|d| os::bytes(d.as_os_str())).unwrap_or_default();
-        full.push(b'/');
+/// Prints loader messages; true when one was fatal.
+pub fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) -> bool {
+    for message in messages {
+        if message.code.is_verbatim() {
+            console.raw(&format!("{}\n", message.code));
+        } else {
+            console.engine_line(severity(message.severity), &words(&message.code, plan));
+        }
     }
-    full.extend(path);
-    full.iter().map(|b| if b.is_ascii_alphanumeric() { *b } else { b'_' }).collect()
+    messages.iter().any(|m| m.severity == culd_input::Severity::Fatal)
+}
+
+/// The text of a message; it names the target as it was typed.
+fn words(code: &Code, plan: &LinkPlan) -> String {
+    let arch = &plan.arch;
+    match code {
+        Code::ArchMismatch { file, .. } => format!("Input file '{file}' arch does not match target '{arch}'"),
+        Code::ArchNotFound { file, .. } => format!("SM Arch ('{arch}') not found in '{file}'"),
+        other => other.to_string(),
+    }
+}
+
+fn severity(of: culd_input::Severity) -> Severity {
+    match of {
+        culd_input::Severity::Info => Severity::Info,
+        culd_input::Severity::Warning => Severity::Warning,
+        culd_input::Severity::Error => Severity::Error,
+        culd_input::Severity::Fatal => Severity::Fatal,
+    }
+}
+
+fn load_options(plan: &LinkPlan) -> LoadOptions {
+    let options = &plan.options;
+    let target = options.target;
+    let suffix = match target.suffix {
+        culd::options::Suffix::None => culd_input::Suffix::None,
+        culd::options::Suffix::Family => culd_input::Suffix::Family,
+        culd::options::Suffix::Arch => culd_input::Suffix::Arch,
+    };
+    LoadOptions {
+        style: match options.identity {
+            Identity::Nvlink => Style::Nvlink,
+            Identity::Culd => Style::Culd,
+        },
+        libraries: plan.libraries.iter().map(|l| os::lossy(l)).collect(),
+        library_folders: plan.library_paths.iter().map(|l| os::path(l)).collect(),
+        library_path: std::env::var_os("LIBRARY_PATH"),
+        keep_system_libraries: plan.keep_system_libraries,
+        host_info: plan.host_info,
+        disable_infos: options.disable_infos,
+        suppress_arch_warning: plan.suppress_arch_warning,
+        warnings_as_errors: options.warnings_as_errors,
+        ptx: PtxOptions {
+            extra: plan.ptx.options.iter().map(|o| os::lossy(o)).collect(),
+            max_registers: plan.ptx.max_registers.and_then(|n| u32::try_from(n).ok()),
+            debug: plan.ptx.debug,
+        },
+        ptxas: PtxasSearch::from_environment(plan.ptx.program.as_deref().map(os::path)),
+        threads: options.threads,
+        ..LoadOptions::new(Target::new(target.number, suffix))
+    }
+}
+
+/// The file system, with a list of what was opened.
+#[derive(Debug, Default)]
+struct Recorder {
+    opened: Mutex<Vec<PathBuf>>,
+}
+
+impl Files for Recorder {
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        let opened = Disk.open(path)?;
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+        Ok(opened)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        Disk.exists(path)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        Disk.is_dir(path)
+    }
+
+    fn current_dir(&self) -> io::Result<PathBuf> {
+        Disk.current_dir()
+    }
 }

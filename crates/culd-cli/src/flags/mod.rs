@@ -79,6 +79,7 @@ pub enum Id {
     DependencyFile,
     GenerateDocs,
     KeepSass,
+    Ptxas,
     SaveRepro,
     Threads,
     Trace,

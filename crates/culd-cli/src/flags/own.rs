@@ -41,6 +41,14 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::Ptxas,
+        long: "ptxas",
+        kind: Kind::Text,
+        argument: "<program>",
+        about: "Compile PTX inputs with this ptxas; without it CULD_PTXAS, the folder of culd, PATH and CUDA_HOME are tried.",
+        ..OURS
+    },
+    Flag {
         id: Id::SaveRepro,
         long: "save-repro",
         kind: Kind::Text,
