@@ -43,6 +43,14 @@ pub enum ModelError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// The file would come back with another size.
+    #[error("file has {have} bytes, its sections make up a file of {need}")]
+    Size {
+        /// Size of the file.
+        have: usize,
+        /// Size of the file that would be written.
+        need: usize,
+    },
     /// The emitter refused.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -112,6 +120,8 @@ pub struct ModelSymbol {
     pub value: u64,
     /// Size.
     pub size: u64,
+    /// Entry in the table of extended indices that readers ignore.
+    pub unused_index: u32,
 }
 
 /// A section.
@@ -349,6 +359,16 @@ fn relocation_types(cubin: &Cubin<'_>, sections: &[Section<'_>]) -> Result<HashM
 /// Takes a file apart and puts it together again. For files of the vendor's tools the result equals the input.
 pub fn roundtrip(bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
     let cubin = Cubin::parse(bytes)?;
-    let model = Model::read(&cubin)?;
-    Ok(model.image()?.emit()?)
+    let image = Model::read(&cubin)?.image()?;
+    // Before memory is taken: a damaged alignment can ask for any amount.
+    let plan = image.plan()?;
+    if plan.size() != bytes.len() {
+        return Err(ModelError::Size {
+            have: bytes.len(),
+            need: plan.size(),
+        });
+    }
+    let mut out = vec![0; plan.size()];
+    plan.write(&image, &mut out)?;
+    Ok(out)
 }

@@ -168,6 +168,10 @@ fn symbols<'d>(cubin: &Cubin<'d>, section: &Section<'d>) -> Result<Body<'d>, Mod
             section: place,
             value: s.st_value.get(),
             size: s.st_size.get(),
+            unused_index: match s.st_shndx.get() {
+                SHN_XINDEX => 0,
+                _ => extended.get(i).map_or(0, |x| x.get()),
+            },
         })
     };
     let list: Result<_, ModelError> = entries.iter().enumerate().map(read).collect();
@@ -228,6 +232,7 @@ fn symbol_tables(model: &Model<'_>, link: u32, list: &[ModelSymbol]) -> (Vec<u8>
         section: s.section,
         value: s.value,
         size: s.size,
+        unused_index: s.unused_index,
     };
     let list: Vec<_> = list.iter().map(symbol).collect();
     encode_symbols(&list)

@@ -39,7 +39,8 @@ impl Segment {
             return;
         }
         self.end = offset;
-        let at = (offset + self.extra).next_multiple_of(s.align.max(1));
+        let before = offset.saturating_add(self.extra);
+        let at = before.checked_next_multiple_of(s.align.max(1)).unwrap_or(u64::MAX);
         self.extra = at.saturating_add(s.size) - offset;
     }
 

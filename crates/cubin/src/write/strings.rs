@@ -75,9 +75,13 @@ pub struct NewSymbol {
     pub value: u64,
     /// Size.
     pub size: u64,
+    /// Entry in the table of extended indices when the section's index fits 16 bits.
+    ///
+    /// Readers ignore it. nvlink quirk: it leaves the number there that the section had before sections were put in order.
+    pub unused_index: u32,
 }
 
-/// The 16-bit field for a symbol's section, and the entry of the table of extended indices.
+/// The 16-bit field for a symbol's section, and the entry of the table of extended indices (0 when the field says all).
 pub fn section_field(section: SymbolSection) -> (u16, u32) {
     match section {
         SymbolSection::Undefined => (0, 0),
@@ -97,6 +101,7 @@ pub fn encode_symbols(symbols: &[NewSymbol]) -> (Vec<u8>, Option<Vec<u8>>) {
     let mut needed = false;
     for s in symbols {
         let (field, index) = section_field(s.section);
+        let index = if field == SHN_XINDEX { index } else { s.unused_index };
         needed |= field == SHN_XINDEX;
         let entry = Sym {
             st_name: s.name.into(),

@@ -148,12 +148,14 @@ fn more_sections_than_16_bits_can_count() {
         section,
         value: 0,
         size: 0,
+        unused_index: 9,
     };
     let symbols: Vec<_> = [SymbolSection::Undefined, SymbolSection::Index(0xfeff), SymbolSection::Index(66_000)]
         .map(symbol)
         .to_vec();
     let (table, extended) = encode_symbols(&symbols);
     let extended = extended.unwrap();
+    assert_eq!(extended, [9u32, 9, 66_000].map(u32::to_le_bytes).concat());
     list.push(ImageSection {
         link: 1,
         entsize: 24,

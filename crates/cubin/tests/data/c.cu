@@ -1,0 +1,1 @@
+__global__ void one(int*p){ p[0]=1; }

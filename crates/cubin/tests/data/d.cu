@@ -1,0 +1,1 @@
+__device__ int only; __constant__ double cd=2.5;
