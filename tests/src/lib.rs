@@ -3,11 +3,13 @@
 //! 1. [`case`]: a conformance case is a folder of sources and a `cmd` file with one link per line.
 //! 2. [`run`]: one link is run in a folder, under limits; what it left behind is an [`run::Outcome`].
 //! 3. [`verdict`]: two outcomes are the same, or a [`verdict::Difference`] says how they differ.
+//! 4. [`fixture`]: inputs with nvlink's outcomes, kept in the repository so that they can be replayed without nvlink.
 //!
-//! The live comparison, the random test and the replay of recorded results all stand on these three.
+//! The live comparison, the random test and the replay of recorded results all stand on these.
 #![forbid(unsafe_code)]
 
 pub mod case;
+pub mod fixture;
 pub mod run;
 pub mod verdict;
 

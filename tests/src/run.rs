@@ -7,7 +7,7 @@
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
@@ -94,4 +94,16 @@ pub fn command(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
         stderr: out.stderr,
         files: BTreeMap::new(),
     })
+}
+
+/// A link to `culd` in `dir` that is called nvlink: the name decides how it behaves.
+pub fn as_nvlink(culd: &Path, dir: &Path) -> Result<PathBuf> {
+    std::fs::create_dir_all(dir).map_err(Error::file(dir))?;
+    let link = dir.join("nvlink");
+    match std::fs::remove_file(&link) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::file(&link)(e)),
+        _ => {}
+    }
+    std::os::unix::fs::symlink(culd, &link).map_err(Error::file(&link))?;
+    Ok(link)
 }

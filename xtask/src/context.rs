@@ -1,6 +1,6 @@
 //! Where things are, and the linker under test.
 
-use culd_tests::{Error, Result};
+use culd_tests::{Error, Result, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,13 +63,7 @@ impl Linker {
     fn new(culd: PathBuf, dir: &Path) -> Result<Self> {
         // one folder per process: runs with different linkers may go on side by side
         let dir = dir.join(std::process::id().to_string());
-        std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
-        let as_nvlink = dir.join("nvlink");
-        match std::fs::remove_file(&as_nvlink) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::file(&as_nvlink)(e)),
-            _ => {}
-        }
-        std::os::unix::fs::symlink(&culd, &as_nvlink).map_err(Error::file(&as_nvlink))?;
+        let as_nvlink = run::as_nvlink(&culd, &dir)?;
         Ok(Self { culd, as_nvlink })
     }
 

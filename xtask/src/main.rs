@@ -7,6 +7,7 @@ mod conformance;
 mod context;
 mod oracle;
 mod random;
+mod record;
 mod report;
 
 use context::Context;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask oracle                      install the pinned NVIDIA tools into target/oracle and print their folder
 cargo xtask conformance [CASE..]        link tests/cases with nvlink and with culd, compare bytes, text and exit code
+cargo xtask record [CASE..]             write tests/fixtures: inputs and nvlink's results of the cases and of some random worlds
 cargo xtask random                      link generated modules with both; a failure prints the command that repeats it
     --count N       links (default 500)          --seed S    first world (default 1)
     --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
@@ -105,6 +107,7 @@ fn task() -> Result<bool> {
             let run = if task == "cxx" { random::run_cxx } else { random::run };
             run(&context, &linker, &plan, &report)?;
         }
+        "record" => record::run(&context, &typed.names, jobs, &report)?,
         "help" | "" => {
             print!("{HELP}");
             return Ok(true);

@@ -129,6 +129,62 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     Ok(())
 }
 
+/// Compiles one world; gives its folder and the arguments of its links, or nothing if ptxas refuses it.
+pub(crate) fn build_world(context: &Context, tools: &Path, arch: &str, seed: u64) -> Result<Option<(PathBuf, Vec<String>)>> {
+    let dir = context.root.join("target/random");
+    std::fs::create_dir_all(dir.join("cubins")).map_err(Error::file(&dir))?;
+    let job = Job::draw(seed, &[arch.to_owned()]);
+    let folder = dir.join(format!("{}-{arch}-{seed}", std::process::id()));
+    let complaint = compile_all(tools, &dir.join("cubins"), &job, &folder)?;
+    Ok(complaint
+        .is_none()
+        .then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
+}
+
+/// Writes and compiles the modules of a world into `folder`. Gives ptxas's complaint if it has one.
+fn compile_all(tools: &Path, cache: &Path, job: &Job, folder: &Path) -> Result<Option<String>> {
+    std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    let mut rng = job.sources.clone();
+    for index in 0..job.world.modules {
+        let source = module::write(&job.world, index, &mut rng.fork());
+        if let Some(complaint) = compile(tools, cache, &source, folder, index)? {
+            return Ok(Some(format!("module {index}: {complaint}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Compiles one module, or takes it from an earlier run. Gives ptxas's complaint if it has one.
+fn compile(tools: &Path, cache: &Path, source: &module::Source, dir: &Path, index: usize) -> Result<Option<String>> {
+    let ptx = dir.join(format!("m{index}.ptx"));
+    let cubin = dir.join(format!("m{index}.cubin"));
+    std::fs::write(&ptx, &source.text).map_err(Error::file(&ptx))?;
+    let key = hash(&[&source.text, &source.arch, &source.flags.join(" "), &format!("m{index}")]);
+    let cached = cache.join(key);
+    if std::fs::copy(&cached, &cubin).is_ok() {
+        return Ok(None);
+    }
+    let out = Command::new(tools.join("ptxas"))
+        .arg(format!("-arch={}", source.arch))
+        .arg("--compile-only")
+        .args(&source.flags)
+        .args([format!("m{index}.ptx"), "-o".into(), format!("m{index}.cubin")])
+        .current_dir(dir)
+        .output()
+        .map_err(|source| Error::Start {
+            tool: "ptxas".into(),
+            source,
+        })?;
+    if !out.status.success() {
+        return Ok(Some(String::from_utf8_lossy(&out.stderr).into_owned()));
+    }
+    // rename is atomic: another thread or run may look at the same time
+    let temporary = cached.with_extension(std::process::id().to_string());
+    std::fs::copy(&cubin, &temporary).map_err(Error::file(&temporary))?;
+    std::fs::rename(&temporary, &cached).map_err(Error::file(&cached))?;
+    Ok(None)
+}
+
 /// `cargo xtask cxx`.
 pub(crate) use cxx::run as run_cxx;
 
@@ -166,18 +222,13 @@ impl<'a> Session<'a> {
 
     fn world(&self, job: &Job) -> Result<()> {
         let dir = self.folder(&job.world.arch, job.seed);
-        std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
-        let mut rng = job.sources.clone();
-        for index in 0..job.world.modules {
-            let source = module::write(&job.world, index, &mut rng.fork());
-            if let Some(complaint) = self.compile(&source, &dir, index)? {
-                // a world that ptxas refuses says nothing about linkers; too many of them would be a fault of the generator
-                self.skipped.fetch_add(1, Ordering::Relaxed);
-                if self.plan.keep {
-                    println!("skipped world {} (ptxas on module {index}): {complaint}", job.seed);
-                }
-                return self.leave(&dir, true);
+        if let Some(complaint) = compile_all(&self.tools, &self.dir.join("cubins"), job, &dir)? {
+            // a world that ptxas refuses says nothing about linkers; too many of them would be a fault of the generator
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            if self.plan.keep {
+                println!("skipped world {} (ptxas): {complaint}", job.seed);
             }
+            return self.leave(&dir, true);
         }
         let mut clean = true;
         for (i, link) in job.links.iter().enumerate() {
@@ -187,37 +238,6 @@ impl<'a> Session<'a> {
             clean &= self.link(&name, &repeat, &format!("{arch}-{seed}-{}", i + 1), link, &dir)?;
         }
         self.leave(&dir, clean)
-    }
-
-    /// Compiles one module, or takes it from an earlier run. Gives ptxas's complaint if it has one.
-    fn compile(&self, source: &module::Source, dir: &Path, index: usize) -> Result<Option<String>> {
-        let ptx = dir.join(format!("m{index}.ptx"));
-        let cubin = dir.join(format!("m{index}.cubin"));
-        std::fs::write(&ptx, &source.text).map_err(Error::file(&ptx))?;
-        let key = hash(&[&source.text, &source.arch, &source.flags.join(" "), &format!("m{index}")]);
-        let cached = self.dir.join("cubins").join(key);
-        if std::fs::copy(&cached, &cubin).is_ok() {
-            return Ok(None);
-        }
-        let out = Command::new(self.tools.join("ptxas"))
-            .arg(format!("-arch={}", source.arch))
-            .arg("--compile-only")
-            .args(&source.flags)
-            .args([format!("m{index}.ptx"), "-o".into(), format!("m{index}.cubin")])
-            .current_dir(dir)
-            .output()
-            .map_err(|source| Error::Start {
-                tool: "ptxas".into(),
-                source,
-            })?;
-        if !out.status.success() {
-            return Ok(Some(String::from_utf8_lossy(&out.stderr).into_owned()));
-        }
-        // rename is atomic: another thread or run may look at the same time
-        let temporary = cached.with_extension(std::process::id().to_string());
-        std::fs::copy(&cubin, &temporary).map_err(Error::file(&temporary))?;
-        std::fs::rename(&temporary, &cached).map_err(Error::file(&cached))?;
-        Ok(None)
     }
 
     /// One link by both; true if they agree. `repeat` is the command that repeats it, `label` names its folder if it fails.
