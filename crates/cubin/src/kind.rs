@@ -125,8 +125,8 @@ pub enum NamedBank {
 
 /// Prefix of the Mercury view.
 pub const MERCURY_PREFIX: &[u8] = b".nv.merc";
-/// Prefix of Mercury code.
-pub const CAPSULE_PREFIX: &[u8] = b".nv.capmerc.text.";
+/// Prefix of Mercury code; the name of the section with the SASS follows.
+pub const CAPSULE_PREFIX: &[u8] = b".nv.capmerc";
 
 static NAMED_BANKS: [(&[u8], NamedBank); 7] = [
     (b".nv.constant.entry_params", NamedBank::EntryParams),
@@ -173,7 +173,7 @@ static EXACT: [(&[u8], SectionKind); 28] = [
 /// Prefixes; the first that fits decides.
 static PREFIXES: [(&[u8], SectionKind); 17] = [
     (b".text.", SectionKind::Text),
-    (CAPSULE_PREFIX, SectionKind::Capsule),
+    (b".nv.capmerc.", SectionKind::Capsule),
     (b".nv.info.", SectionKind::FunctionInfo),
     (b".nv.shared.reserved.", SectionKind::SharedReserved),
     (b".nv.reservedSmem", SectionKind::SharedReserved),
@@ -213,7 +213,7 @@ pub fn without_mercury(name: &[u8]) -> &[u8] {
 
 /// True for names of the Mercury view.
 pub fn is_mercury_name(name: &[u8]) -> bool {
-    without_mercury(name).len() != name.len() || name.starts_with(CAPSULE_PREFIX)
+    without_mercury(name).len() != name.len() || name.starts_with(b".nv.capmerc.")
 }
 
 fn by_type(name: &[u8], sh_type: u32) -> Option<SectionKind> {
@@ -287,7 +287,11 @@ pub fn function_name(name: &[u8], sh_type: u32) -> Option<&[u8]> {
     let plain = without_mercury(name);
     let prefix: &[u8] = match classify(name, sh_type) {
         SectionKind::Text => b".text.",
-        SectionKind::Capsule => CAPSULE_PREFIX,
+        SectionKind::Capsule => {
+            let code = plain.strip_prefix(CAPSULE_PREFIX)?;
+            let function = code.strip_prefix(b".text.").or_else(|| code.strip_prefix(b".nv.uft.rel."));
+            return function.filter(|n| !n.is_empty());
+        }
         SectionKind::FunctionInfo => b".nv.info.",
         SectionKind::Shared => b".nv.shared.",
         SectionKind::Local => b".nv.local.",
@@ -406,6 +410,7 @@ mod tests {
         (".note.nv.cuver", 7, 7, K::CudaVersion),
         (".nv.callgraph", 0x7000_0001, 0x7000_0001, K::CallGraph),
         (".nv.capmerc.text.f", 0x7000_0016, 0x7000_0016, K::Capsule),
+        (".nv.capmerc.nv.uft.rel.f", 0x7000_0016, 0x7000_0016, K::Capsule),
         (".nv.compat", 0x7000_0086, 0x7000_0086, K::Compat),
         (".nv.constant0.k", 0x7000_0064, 1, K::Constant(0)),
         (".nv.constant2.k", 0x7000_0066, 1, K::Constant(2)),
@@ -484,7 +489,8 @@ mod tests {
     #[test]
     fn functions_are_found_in_names() {
         type Case = (&'static [u8], u32, Option<&'static [u8]>);
-        let cases: [Case; 10] = [
+        let cases: [Case; 11] = [
+            (b".nv.capmerc.nv.uft.rel.f", 0x7000_0016, Some(b"f")),
             (b".text.f", 1, Some(b"f")),
             (b".nv.info.f.g", SHT_CUDA_INFO, Some(b"f.g")),
             (b".nv.info", SHT_CUDA_INFO, None),

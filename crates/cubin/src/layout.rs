@@ -8,7 +8,7 @@
 //! All rules were observed on files of the tools; none reads an offset.
 
 use crate::consts::*;
-use crate::kind::{SectionKind, classify, is_mercury_name, without_mercury};
+use crate::kind::{CAPSULE_PREFIX, SectionKind, classify, without_mercury};
 use crate::names::file_flags;
 use crate::notes::{TYPE_TKINFO, ToolInfo, notes};
 use crate::raw::Ehdr;
@@ -46,15 +46,15 @@ pub fn first_tool<'d>(cubin: &Cubin<'d>) -> Option<&'d [u8]> {
 /// Bytes that the finalizer keeps free behind the section names.
 ///
 /// With a Mercury view: room for two tables of extended section indices, whether they exist or not. Without one (compiled files for sm_90): room
-/// for one such table and for the names of the Mercury sections that were left out again.
-pub fn names_reserve<'a>(names: impl Iterator<Item = &'a [u8]> + Clone) -> u64 {
+/// for one such table and for the names of the Mercury code that was left out again. Sections are given as name and flags.
+pub fn names_reserve<'a>(sections: impl Iterator<Item = (&'a [u8], u64)> + Clone) -> u64 {
     const INDICES: usize = b".symtab_shndx\0".len();
     const MERCURY_INDICES: usize = b".nv.merc.symtab_shndx\0".len();
-    const MORE_THAN_TEXT: usize = b".nv.capmerc\0".len();
-    if names.clone().any(is_mercury_name) {
+    if sections.clone().any(|(_, flags)| flags & SHF_CUDA_MERCURY != 0) {
         return (INDICES + MERCURY_INDICES) as u64;
     }
-    let capsules = names.filter(|n| n.starts_with(b".text.")).map(|n| n.len() + MORE_THAN_TEXT);
+    let code = sections.filter(|(_, flags)| flags & SHF_EXECINSTR != 0);
+    let capsules = code.map(|(name, _)| CAPSULE_PREFIX.len() + name.len() + 1);
     (INDICES + capsules.sum::<usize>()) as u64
 }
 
@@ -156,11 +156,12 @@ mod tests {
 
     #[test]
     fn room_behind_the_names() {
-        let plain: [&[u8]; 3] = [b".shstrtab", b".text._Z3onePi", b".nv.info._Z3onePi"];
+        let plain: [(&[u8], u64); 3] = [(b".shstrtab", 0), (b".text._Z3onePi", 6), (b".nv.info._Z3onePi", 0x40)];
         assert_eq!(names_reserve(plain.into_iter()), 0x28);
-        let none: [&[u8]; 1] = [b".shstrtab"];
-        assert_eq!(names_reserve(none.into_iter()), 0xe);
-        let mercury: [&[u8]; 2] = [b".text.k", b".nv.merc.symtab"];
+        assert_eq!(names_reserve(plain.into_iter().take(1)), 0xe);
+        let stub: [(&[u8], u64); 2] = [(b".text.uf2", 6), (b".nv.uft.rel.uf2", 6)];
+        assert_eq!(names_reserve(stub.into_iter()), 0x3e);
+        let mercury: [(&[u8], u64); 2] = [(b".text.k", 6), (b".nv.merc.symtab", SHF_CUDA_MERCURY)];
         assert_eq!(names_reserve(mercury.into_iter()), 36);
         let renamed: [&[u8]; 3] = [b".nv.merc.nv.constant.user", b".nv.merc.rela.nv.constant.user", b".nv.merc.nv.info"];
         let new: [&[u8]; 1] = [b".nv.constant3"];

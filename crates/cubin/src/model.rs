@@ -269,7 +269,8 @@ impl<'d> Model<'d> {
                 s.reserve = bytes;
             }
         };
-        put(self.header.section_names, layout::names_reserve(names.clone()));
+        let flags = self.sections.iter().map(|s| s.flags);
+        put(self.header.section_names, layout::names_reserve(names.clone().zip(flags)));
         let table = |sh_type| self.sections.iter().find(|s| s.sh_type == sh_type);
         let (Some(sass), Some(mercury)) = (table(SHT_SYMTAB), table(SHT_CUDA_MERC_SYMTAB)) else {
             return;
