@@ -10,9 +10,11 @@
 use crate::flags::Id;
 use crate::high::{self, LinkPlan, Plan, Remark};
 use crate::messages::{Console, Said};
+use crate::parse::LowArgs;
+use crate::report::Watch;
 use crate::sources::{self, Sources};
-use crate::{explain, help, inspect, install, os, output, parse, script, side};
-use culd::{Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
+use crate::{explain, help, inspect, install, os, output, parse, report, repro, script, side};
+use culd::{Code, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::Loaded;
 use std::ffi::OsString;
 use std::io::Write;
@@ -34,7 +36,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
     }
     match understand(&args, &mut console) {
-        Ok(plan) => carry_out(plan, &mut console),
+        Ok((plan, low)) => carry_out(plan, &low, &mut console),
         Err(said) => fatal(&said, &mut console),
     }
 }
@@ -54,7 +56,7 @@ fn fatal(said: &Said, console: &mut Console) -> ExitCode {
 }
 
 /// From arguments to a plan; prints remarks on the way.
-fn understand(args: &[Vec<u8>], console: &mut Console) -> Result<Plan, Said> {
+fn understand(args: &[Vec<u8>], console: &mut Console) -> Result<(Plan, LowArgs), Said> {
     let mut redefined = Vec::new();
     let low = parse::parse(args, console.identity(), &mut redefined);
     for flag in redefined {
@@ -81,31 +83,40 @@ fn understand(args: &[Vec<u8>], console: &mut Console) -> Result<Plan, Said> {
             Remark::Code(severity, code) => console.say_code(severity, &code),
         }
     }
-    plan
+    Ok((plan?, low))
 }
 
-fn carry_out(plan: Plan, console: &mut Console) -> ExitCode {
+fn carry_out(plan: Plan, low: &LowArgs, console: &mut Console) -> ExitCode {
     let text = match plan {
         Plan::Help => help::help(console.identity(), console.tool()),
         Plan::Version => help::version(console.identity(), console.tool()),
         Plan::Docs => help::reference(),
         Plan::Script(plan) => return script::run(&plan, console),
-        Plan::Link(plan) => return link(*plan, console),
+        Plan::Link(plan) => return link(&plan, low, console),
     };
     // A reader that has seen enough is no error.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
-fn link(plan: LinkPlan, console: &mut Console) -> ExitCode {
-    match run_link(&plan, console) {
+fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
+    let mut watch = Watch::default();
+    let done = run_link(plan, low, &mut watch, console);
+    if plan.time_phases {
+        console.raw(&watch.text());
+    }
+    match done {
         Ok(status) => ExitCode::from(status as u8),
         Err(said) => fatal(&said, console),
     }
 }
 
-fn run_link(plan: &LinkPlan, console: &mut Console) -> Result<Status, Said> {
+fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Console) -> Result<Status, Said> {
     let sources = Sources::read(plan);
+    watch.lap("read inputs");
+    if let Some(folder) = low.text(Id::SaveRepro) {
+        repro::save(folder, low, &sources.files)?;
+    }
     if sources.library_messages(plan, console) {
         return Ok(Status::Fatal);
     }
@@ -127,6 +138,8 @@ fn run_link(plan: &LinkPlan, console: &mut Console) -> Result<Status, Said> {
     let options = LinkOptions {
         unified_index: others.unified_index.as_deref(),
         kernels: plan.kernels(loaded),
+        // The report is made from what -v says.
+        verbose: plan.options.verbose || plan.side.json_report.is_some(),
         ..plan.options.clone()
     };
     let inputs: Vec<Input<'_>> = loaded
@@ -140,7 +153,12 @@ fn run_link(plan: &LinkPlan, console: &mut Console) -> Result<Status, Said> {
     if plan.trace {
         inputs.iter().for_each(|i| console.raw(&format!("{}\n", i.name)));
     }
-    let outcome = culd::link(&inputs, &options);
+    let mut outcome = culd::link(&inputs, &options);
+    watch.lap("link");
+    // Said with the other remarks about options, before any file was opened.
+    outcome
+        .messages
+        .retain(|m| !matches!(m, Message::Diagnostic(d) if matches!(d.code, Code::PreserveRelocsIncomplete { .. })));
     if let Some((_, late)) = &loaded.late {
         // What was merged before it may have errors of its own; nothing else is said.
         if outcome.status == Status::Fatal {
@@ -150,8 +168,15 @@ fn run_link(plan: &LinkPlan, console: &mut Console) -> Result<Status, Said> {
         }
         return Ok(Status::Fatal);
     }
+    if let Some(file) = &plan.side.json_report {
+        let report = report::report(plan, loaded, &outcome);
+        side::write_json(file, &report)?;
+        outcome.messages.retain(|m| plan.options.verbose || !report::is_resource_use(m));
+    }
     say(&outcome.messages, console);
-    finish(plan, &outcome, loaded, &sources)
+    let done = finish(plan, &outcome, loaded, &sources);
+    watch.lap("write output");
+    done
 }
 
 /// Files that are opened between libraries and inputs.
@@ -192,7 +217,7 @@ fn say(messages: &[Message], console: &mut Console) {
     }
     for message in messages {
         match message {
-            Message::Text(text) => console.raw(text),
+            Message::Text(line) => console.raw(&format!("{line}\n")),
             Message::Diagnostic(d) => console.engine_line(d.severity, &d.code.to_string()),
         }
     }

@@ -17,7 +17,7 @@ pub fn print(messages: &[Message], console: &mut Console) {
     let mut folded = Folded::collect(messages);
     for message in messages {
         match message {
-            Message::Text(text) => console.raw(text),
+            Message::Text(line) => console.raw(&format!("{line}\n")),
             Message::Diagnostic(diagnostic) => match &diagnostic.code {
                 Code::UndefinedReference { .. } => folded.undefined(diagnostic.severity, console),
                 Code::StackUnknown { .. } => folded.stacks(diagnostic.severity, console),
@@ -104,7 +104,7 @@ fn name(symbol: &str) -> String {
 }
 
 /// A demangled name alone.
-fn short_name(symbol: &str) -> String {
+pub fn short_name(symbol: &str) -> String {
     culd_demangle::demangle(symbol.as_bytes()).unwrap_or_else(|| symbol.to_string())
 }
 
@@ -122,7 +122,7 @@ fn contributors(list: &[(String, u64)]) -> String {
 }
 
 /// A message in our words; nvlink's where they are good enough.
-fn words(diagnostic: &Diagnostic) -> String {
+pub fn words(diagnostic: &Diagnostic) -> String {
     match &diagnostic.code {
         Code::MultipleDefinition { symbol, file, first } => format!("{} is defined twice: in {first} and in {file}", name(symbol)),
         Code::SizeMismatch { symbol, file, first } => format!("{} has one size in {first} and another in {file}", name(symbol)),

@@ -143,6 +143,25 @@ fn culd_row(out: &mut String, flag: &Flag) {
     let _ = writeln!(out, "{}", line.trim_end());
 }
 
+/// How to put culd in nvlink's place.
+const INSTALL: &str = "
+## With nvcc and CMake
+
+nvcc always runs the nvlink that lies beside it, so culd needs a toolkit folder of its own. This makes one out of links, without
+changing the toolkit:
+
+```
+culd install-as-nvlink /opt/cuda-culd --toolkit /usr/local/cuda
+/opt/cuda-culd/bin/nvcc -arch=sm_90 -rdc=true a.cu b.cu -o app
+cmake -B build -DCMAKE_CUDA_COMPILER=/opt/cuda-culd/bin/nvcc
+```
+
+Without `--toolkit`, the toolkit is the one named by `CUDA_HOME` or `CUDA_PATH`, or that of the nvcc in `PATH`. Running the command again
+makes the view again, for example after a toolkit update; deleting the folder undoes it.
+
+A program that runs nvlink itself (clang, XLA, CUDA.jl) only needs a link or a copy of culd named `nvlink`.
+";
+
 /// The reference page docs/cli.md.
 pub fn reference() -> String {
     let mut out =
@@ -174,7 +193,7 @@ pub fn reference() -> String {
             reference_row(&mut out, flag);
         }
     }
-    out
+    out + INSTALL
 }
 
 fn reference_row(out: &mut String, flag: &Flag) {

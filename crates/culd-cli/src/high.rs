@@ -84,6 +84,8 @@ pub struct LinkPlan {
     pub files_read: Vec<Vec<u8>>,
     /// `--trace`.
     pub trace: bool,
+    /// `--time-phases`.
+    pub time_phases: bool,
 }
 
 /// Options for compiling PTX.
@@ -114,8 +116,8 @@ pub struct SideFiles {
     pub host: Option<Vec<u8>>,
     /// `--dependency-file`.
     pub dependencies: Option<Vec<u8>>,
-    /// `--save-repro`.
-    pub repro: Option<Vec<u8>>,
+    /// `--json-report`.
+    pub json_report: Option<Vec<u8>>,
 }
 
 /// A message on the way to a plan.
@@ -268,10 +270,11 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
             unified_index: text(Id::UnifiedIndex),
             host: text(Id::HostFile),
             dependencies: text(Id::DependencyFile),
-            repro: text(Id::SaveRepro),
+            json_report: text(Id::JsonReport),
         },
         files_read: low.files_read.clone(),
         trace: low.has(Id::Trace),
+        time_phases: low.has(Id::TimePhases),
         options: engine_options(low, identity, target, kernels),
         arch,
     }

@@ -3,7 +3,7 @@
 //! Called through a name `nvlink` it has nvlink's command line, texts and exit codes; under its own name it is stricter and explains more.
 //!
 //! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`high`] finds what it means.
-//! * [`driver`]: the steps of a run; [`sources`] reads inputs, [`output`] and [`side`] write files.
+//! * [`driver`]: the steps of a run; [`sources`] reads inputs, [`output`], [`side`], [`report`] and [`repro`] write files.
 //! * [`messages`], [`explain`], [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
 //! * [`inspect`], [`install`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]
@@ -20,6 +20,8 @@ pub mod note;
 pub mod os;
 pub mod output;
 pub mod parse;
+pub mod report;
+pub mod repro;
 pub mod script;
 pub mod side;
 pub mod sources;

@@ -1,12 +1,11 @@
-//! Files besides the output: registration list, time table, dependencies, reproduction.
+//! Files besides the output: registration list, time table, dependencies.
 
 use crate::high::LinkPlan;
 use crate::messages::Said;
-use crate::{note, os, output};
+use crate::{os, output};
 use culd_input::{Compilation, Register};
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
 
 /// First row of a time table.
 const TIME_HEADER: &str = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit\n";
@@ -27,6 +26,13 @@ pub fn start_time_table(file: &[u8]) -> Result<(), Said> {
 /// Writes a text file for which a problem is fatal.
 pub fn write_text(file: &[u8], text: &[u8]) -> Result<(), Said> {
     output::write(&os::path(file), text).map_err(|_| Said::OutputFile(file.to_vec()))
+}
+
+/// Writes a JSON file for people to read.
+pub fn write_json(file: &[u8], value: &impl serde::Serialize) -> Result<(), Said> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|e| Said::Own(e.to_string()))?;
+    text.push(b'\n');
+    write_text(file, &text)
 }
 
 /// Adds a row to the time table for each PTX compilation.
@@ -95,47 +101,12 @@ fn make_name(file: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Saves what is needed to repeat the link: copies of the files read, and a response file that names the copies.
-///
-/// 1. The folder must be new or empty.
-/// 2. Each file is copied as `<number>-<name>`, so that equal names from different folders stay apart and the suffix stays.
-/// 3. Arguments that name a copied file are rewritten; the output goes to `out.cubin`; `-L`, `-l` and the names of side files are
-///    replaced by the files that were found, or left out.
-pub fn save_repro(folder: &[u8], arguments: &[Vec<u8>], files: &[Vec<u8>]) -> Result<(), Said> {
-    let problem = |what: &Path, e: std::io::Error| Said::Own(format!("cannot save the reproduction: {}: {e}", what.display()));
-    let path = os::path(folder);
-    fs::create_dir_all(&path).map_err(|e| problem(&path, e))?;
-    if fs::read_dir(&path).map_err(|e| problem(&path, e))?.next().is_some() {
-        return Err(Said::Own(format!("cannot save the reproduction: {} is not empty", path.display())));
-    }
-    let mut copies: Vec<(&[u8], Vec<u8>)> = Vec::new();
-    for file in files {
-        if copies.iter().any(|(original, _)| original == file) {
-            continue;
-        }
-        let name = [format!("{:03}-", copies.len()).as_bytes(), note::file_name(file)].concat();
-        let from = os::path(file);
-        fs::copy(&from, path.join(os::path(&name))).map_err(|e| problem(&from, e))?;
-        copies.push((file, name));
-    }
-    let mut text = Vec::new();
-    for argument in arguments {
-        let copy = copies.iter().find(|(original, _)| original == argument).map(|(_, name)| name);
-        quote_into(&mut text, copy.unwrap_or(argument));
-        text.push(b'\n');
-    }
-    let response = path.join("response.txt");
-    fs::write(&response, text).map_err(|e| problem(&response, e))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Protects an argument for a response file.
-fn quote_into(out: &mut Vec<u8>, argument: &[u8]) {
-    out.push(b'"');
-    for &b in argument {
-        if b == b'"' || b == b'\\' {
-            out.push(b'\\');
-        }
-        out.push(b);
+    #[test]
+    fn make_sees_the_name_that_was_meant() {
+        assert_eq!(make_name(b"a b$c#d\\e"), b"a\\ b$$c\\#d\\\\e");
     }
-    out.push(b'"');
 }

@@ -78,10 +78,12 @@ pub enum Id {
     Color,
     DependencyFile,
     GenerateDocs,
+    JsonReport,
     KeepSass,
     Ptxas,
     SaveRepro,
     Threads,
+    TimePhases,
     Trace,
     Verify,
 }

@@ -35,6 +35,14 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::JsonReport,
+        long: "json-report",
+        kind: Kind::Text,
+        argument: "<file>",
+        about: "Write what the link did as JSON: inputs, memory, resources of each kernel, messages. Written for failed links too.",
+        ..OURS
+    },
+    Flag {
         id: Id::KeepSass,
         long: "keep-sass",
         about: "On sm_100 and later: keep the compiler's schedule of every kernel instead of finalizing it again.",
@@ -62,6 +70,12 @@ pub(super) const OWN: &[Flag] = &[
         kind: Kind::Number,
         argument: "<n>",
         about: "Work with this many threads; 0, the default, uses every core. The output does not depend on it.",
+        ..OURS
+    },
+    Flag {
+        id: Id::TimePhases,
+        long: "time-phases",
+        about: "Print how long reading, linking and writing took.",
         ..OURS
     },
     Flag {

@@ -1,0 +1,231 @@
+//! `--json-report` and `--time-phases`: what a link did, for programs and for people with a watch.
+//!
+//! The JSON has a fixed field order and no times, so equal links give equal reports.
+
+use crate::explain;
+use crate::high::LinkPlan;
+use crate::os;
+use culd::{Code, Message, Outcome, Status};
+use culd_input::{Loaded, Origin};
+use serde::Serialize;
+use std::time::{Duration, Instant};
+
+/// A whole report.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Version of this layout; grows when a field changes its meaning.
+    pub format: u32,
+    /// culd's version.
+    pub linker: &'static str,
+    /// Target as typed.
+    pub target: String,
+    /// `linked`, `errors` or `fatal`.
+    pub status: &'static str,
+    /// The output, when there is one.
+    pub output: Option<OutputFile>,
+    /// Device objects in link order.
+    pub inputs: Vec<InputObject>,
+    /// Memory of the whole program; missing when the link did not get that far.
+    pub memory: Option<Memory>,
+    /// Kernels in the order of the call graph.
+    pub kernels: Vec<Kernel>,
+    /// Messages in order.
+    pub messages: Vec<ReportMessage>,
+}
+
+/// The output file.
+#[derive(Debug, Serialize)]
+pub struct OutputFile {
+    /// Path as typed.
+    pub path: String,
+    /// Bytes.
+    pub size: usize,
+}
+
+/// A device object.
+#[derive(Debug, Serialize)]
+pub struct InputObject {
+    /// Path, or `archive:member`.
+    pub name: String,
+    /// Bytes of the object itself.
+    pub size: usize,
+    /// `binary`, or `ptx` for an object that ptxas made on the way.
+    pub origin: &'static str,
+}
+
+/// Memory of the whole program.
+#[derive(Debug, Serialize)]
+pub struct Memory {
+    /// Global memory in bytes.
+    pub global: u64,
+    /// Constant banks and their bytes.
+    pub constant_banks: Vec<Bank>,
+}
+
+/// A constant bank.
+#[derive(Debug, Serialize)]
+pub struct Bank {
+    /// Number.
+    pub bank: u32,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a kernel uses.
+#[derive(Debug, Serialize)]
+pub struct Kernel {
+    /// Name in the file.
+    pub name: String,
+    /// Name as a person would write it.
+    pub demangled: String,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Barriers.
+    pub barriers: u32,
+    /// Stack in bytes.
+    pub stack: u64,
+    /// Static shared memory in bytes.
+    pub shared: u64,
+    /// Constant banks.
+    pub constant_banks: Vec<Bank>,
+}
+
+/// A message.
+#[derive(Debug, Serialize)]
+pub struct ReportMessage {
+    /// `info`, `warning`, `error` or `fatal`.
+    pub severity: &'static str,
+    /// The kind of message: the name of its code.
+    pub code: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Puts a report together. The engine must have been asked to be verbose.
+pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
+    let (memory, kernels) = resources(&outcome.messages);
+    let output = outcome.image.as_ref().zip(plan.output.as_ref());
+    Report {
+        format: 1,
+        linker: env!("CARGO_PKG_VERSION"),
+        target: plan.arch.clone(),
+        status: match outcome.status {
+            Status::Success => "linked",
+            Status::Errors => "errors",
+            Status::Fatal => "fatal",
+        },
+        output: output.map(|(image, path)| OutputFile {
+            path: os::lossy(path),
+            size: image.len(),
+        }),
+        inputs: loaded
+            .objects
+            .iter()
+            .map(|o| InputObject {
+                name: o.name.clone(),
+                size: o.bytes.len(),
+                origin: match o.origin {
+                    Origin::Binary => "binary",
+                    Origin::Ptx => "ptx",
+                },
+            })
+            .collect(),
+        memory,
+        kernels,
+        messages: messages(&outcome.messages),
+    }
+}
+
+/// True for messages that only say what was used.
+pub fn is_resource_use(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Diagnostic(d) if matches!(d.code, Code::MemoryUse { .. } | Code::FunctionProperties { .. } | Code::FunctionUse { .. })
+    )
+}
+
+fn banks(list: &[(u32, u64)]) -> Vec<Bank> {
+    list.iter().map(|&(bank, size)| Bank { bank, size }).collect()
+}
+
+/// Collects what `-v` would print.
+fn resources(messages: &[Message]) -> (Option<Memory>, Vec<Kernel>) {
+    let (mut memory, mut kernels, mut name) = (None, Vec::new(), String::new());
+    for message in messages {
+        let Message::Diagnostic(d) = message else { continue };
+        match &d.code {
+            Code::MemoryUse { global, banks: list } => {
+                memory = Some(Memory {
+                    global: *global,
+                    constant_banks: banks(list),
+                });
+            }
+            Code::FunctionProperties { function } => name.clone_from(function),
+            Code::FunctionUse {
+                registers,
+                barriers,
+                stack,
+                shared,
+                banks: list,
+                ..
+            } => kernels.push(Kernel {
+                demangled: explain::short_name(&name),
+                name: std::mem::take(&mut name),
+                registers: *registers,
+                barriers: *barriers,
+                stack: *stack,
+                shared: *shared,
+                constant_banks: banks(list),
+            }),
+            _ => {}
+        }
+    }
+    (memory, kernels)
+}
+
+fn messages(messages: &[Message]) -> Vec<ReportMessage> {
+    let said = messages.iter().filter(|m| !is_resource_use(m)).filter_map(|m| match m {
+        Message::Diagnostic(d) => Some(d),
+        Message::Text(_) => None,
+    });
+    said.map(|d| ReportMessage {
+        severity: d.severity.word(),
+        // The variant's name is the first word of its debug form.
+        code: format!("{:?}", d.code).chars().take_while(char::is_ascii_alphanumeric).collect(),
+        text: explain::words(d),
+    })
+    .collect()
+}
+
+/// Measures the phases of a run.
+#[derive(Debug)]
+pub struct Watch {
+    last: Instant,
+    phases: Vec<(&'static str, Duration)>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Watch {
+            last: Instant::now(),
+            phases: Vec::new(),
+        }
+    }
+}
+
+impl Watch {
+    /// Ends a phase.
+    pub fn lap(&mut self, phase: &'static str) {
+        let now = Instant::now();
+        self.phases.push((phase, now - self.last));
+        self.last = now;
+    }
+
+    /// The table.
+    pub fn text(&self) -> String {
+        let total: Duration = self.phases.iter().map(|(_, time)| *time).sum();
+        let rows = self.phases.iter().copied().chain([("total", total)]);
+        rows.map(|(phase, time)| format!("{:>10.3} ms  {phase}\n", time.as_secs_f64() * 1000.0))
+            .collect()
+    }
+}
