@@ -7,7 +7,7 @@
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
 //! * [`fatbin`]: the container of device code for several architectures.
-//! * [`write`]: the emitter; [`layout`]: how the vendor's tools place things; [`model`]: a whole file as values, and back.
+//! * [`mod@write`]: the emitter; [`layout`]: how the vendor's tools place things; [`model`]: a whole file as values, and back.
 //! * [`consts`]: the numbers of the format and their names.
 //!
 //! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
