@@ -16,9 +16,13 @@ mod rows;
 mod text;
 
 pub use attributes::{AttributeRow, AttributeValue, BranchRow, SymbolRef};
+pub(crate) use attributes::{Codes, codes_of, hex, number, rows as attribute_rows};
 pub use contents::{ActionRow, CallGraphRow, CapsuleRow, Contents, EdgeRow, MetadataRow, NoteContent, NoteRow, PrototypeRow, UnifiedRow};
 pub use kernels::{BankRow, FunctionRow, ParamRow};
+pub(crate) use model::function_of;
 pub use model::{Model, Selection};
+pub(crate) use rows::{is_reloc, reloc_name};
+
 pub use rows::{HeaderRow, RelocRow, SectionRow, SegmentRow, SymbolRow};
 
 use crate::style::Style;

@@ -2,12 +2,13 @@
 //!
 //! * [`view`]: a device file as far as it can be read, damaged or not.
 //! * [`dump`]: what is in it, as rows, as text and as JSON.
+//! * [`diff`]: what differs between two of them, in words, causes first.
 //!
 //! Text and JSON come from the same structures. The crate reads byte slices and writes to a writer; files and exit codes belong to the caller.
 #![forbid(unsafe_code)]
 
+pub mod diff;
 pub mod dump;
-mod elf32;
 mod names;
 mod style;
 pub mod view;

@@ -9,16 +9,13 @@
 //!
 //! Everything that is out of place on the way becomes a [`Problem`]; the first of them is what the strict reader says.
 
-use crate::elf32;
-use cubin::consts::{SHN_COMMON, SHN_LORESERVE, SHN_XINDEX, SHT_SYMTAB, SHT_SYMTAB_SHNDX};
-use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
+use cubin::consts::{EM_CUDA, SHN_COMMON, SHN_LORESERVE, SHN_XINDEX, SHT_CUDA_MERC_SYMTAB, SHT_REL, SHT_SYMTAB, SHT_SYMTAB_SHNDX};
+use cubin::elf32::Cubin32;
+use cubin::raw::{Ehdr, Phdr, Rel, Rela, Shdr, Sym};
 use cubin::read::{is_nobits, string_at};
 use cubin::{Cubin, ReadError};
 use std::borrow::Cow;
 use zerocopy::FromBytes;
-
-/// `.nv.merc.symtab`.
-pub(crate) const SHT_MERC_SYMTAB: u32 = 0x7000_0085;
 
 /// Something in a file that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -55,7 +52,7 @@ pub struct SymbolTable<'d> {
 }
 
 /// Where a symbol lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Home {
     /// Undefined.
     Undefined,
@@ -82,49 +79,68 @@ pub struct View<'d> {
     pub tables: Vec<SymbolTable<'d>>,
     /// What is wrong with the file.
     pub problems: Vec<Problem>,
+    /// The reader of 32-bit files, which are refused when they are damaged.
+    narrow: Option<Cubin32<'d>>,
 }
 
 impl<'d> View<'d> {
-    /// Reads what can be read.
+    /// Reads what can be read of a device file.
     pub fn parse(data: &'d [u8]) -> Result<Self, ReadError> {
-        let header = match data {
-            [0x7f, b'E', b'L', b'F', 1, 1, ..] => elf32::header(data).ok_or(ReadError::TooShort { size: data.len() })?,
-            _ => *Ehdr::ref_from_prefix(data).map_err(|_| ReadError::TooShort { size: data.len() })?.0,
+        let mut view = View::with_header(data)?;
+        if view.header.e_machine.get() != EM_CUDA {
+            return Err(ReadError::NotDevice {
+                machine: view.header.e_machine.get(),
+            });
+        }
+        if let (true, Err(error)) = (view.is_64(), Cubin::parse(data)) {
+            view.problem("file", error.to_string());
+        }
+        view.read_tables()?;
+        view.find_symbols();
+        Ok(view)
+    }
+
+    /// Reads the sections of a 64-bit ELF file of any machine; symbols are left out.
+    pub fn sections_of_host(data: &'d [u8]) -> Result<Self, ReadError> {
+        let mut view = View::with_header(data)?;
+        let [_, _, _, _, class, encoding, ..] = view.header.ident;
+        if class != 2 {
+            return Err(ReadError::Class { class, data: encoding });
+        }
+        view.read_tables()?;
+        Ok(view)
+    }
+
+    fn with_header(data: &'d [u8]) -> Result<Self, ReadError> {
+        let narrow = match data {
+            [0x7f, b'E', b'L', b'F', 1, 1, ..] => Some(Cubin32::parse(data)?),
+            _ => None,
+        };
+        let header = match &narrow {
+            Some(cubin) => *cubin.header(),
+            None => *Ehdr::ref_from_prefix(data).map_err(|_| ReadError::TooShort { size: data.len() })?.0,
         };
         let [a, b, c, d, class, encoding, ..] = header.ident;
         if [a, b, c, d] != *b"\x7fELF" {
             return Err(ReadError::NotElf);
         }
-        if header.e_machine.get() != cubin::consts::EM_CUDA {
-            return Err(ReadError::NotDevice {
-                machine: header.e_machine.get(),
-            });
-        }
         if !matches!((class, encoding), (1 | 2, 1)) {
             return Err(ReadError::Class { class, data: encoding });
         }
-        let mut view = View {
+        Ok(View {
             data,
             header,
             sections: Vec::new(),
             segments: Vec::new(),
             tables: Vec::new(),
             problems: Vec::new(),
-        };
-        if view.is_64() {
-            if let Err(error) = Cubin::parse(data) {
-                view.problem("file", error.to_string());
-            }
-        }
-        view.read_sections();
-        view.read_segments();
-        view.find_symbols();
-        Ok(view)
+            narrow,
+        })
     }
 
     /// True for the 64-bit form.
     pub fn is_64(&self) -> bool {
-        self.header.ident.get(4) == Some(&2)
+        self.narrow.is_none()
     }
 
     fn problem(&mut self, place: &str, reason: String) {
@@ -132,23 +148,30 @@ impl<'d> View<'d> {
         self.problems.push(Problem { place, reason });
     }
 
-    fn read_sections(&mut self) {
-        let entry = if self.is_64() { size_of::<Shdr>() } else { elf32::SHDR_SIZE };
+    fn read_tables(&mut self) -> Result<(), ReadError> {
+        let headers = match &self.narrow {
+            Some(cubin) => cubin.section_headers().to_vec(),
+            None => self.read_section_headers(),
+        };
+        self.name_sections(headers);
+        self.segments = match &self.narrow {
+            Some(cubin) => cubin.program_headers()?,
+            None => self.read_segments(),
+        };
+        Ok(())
+    }
+
+    fn read_section_headers(&mut self) -> Vec<Shdr> {
+        const SIZE: usize = size_of::<Shdr>();
         let (offset, stated) = (self.header.e_shoff.get(), self.header.e_shentsize.get());
         if offset == 0 && self.header.e_shnum.get() == 0 {
-            return;
+            return Vec::new();
         }
-        if usize::from(stated) != entry {
-            self.problem("header", format!("e_shentsize is {stated}, expected {entry}; {entry} is used"));
+        if usize::from(stated) != SIZE {
+            self.problem("header", format!("e_shentsize is {stated}, expected {SIZE}; {SIZE} is used"));
         }
         let table = usize::try_from(offset).ok().and_then(|o| self.data.get(o..)).unwrap_or_default();
-        let mut headers = table.chunks_exact(entry).map(|c| {
-            if entry == elf32::SHDR_SIZE {
-                elf32::section(c)
-            } else {
-                Shdr::read_from_bytes(c).unwrap_or_default()
-            }
-        });
+        let headers = table.chunks_exact(SIZE).map(|c| Shdr::read_from_bytes(c).unwrap_or_default());
         let mut count = u64::from(self.header.e_shnum.get());
         if count == 0 {
             // More than 65,279 sections: the count is in section 0.
@@ -159,21 +182,25 @@ impl<'d> View<'d> {
             let reason = format!("table of {count} at {offset:#x} ends outside the file, {readable} are readable");
             self.problem("section headers", reason);
         }
-        let headers: Vec<Shdr> = headers.by_ref().take(readable).collect();
+        headers.take(readable).collect()
+    }
+
+    fn name_sections(&mut self, headers: Vec<Shdr>) {
         let mut names = u32::from(self.header.e_shstrndx.get());
         if names == u32::from(SHN_XINDEX) {
             names = headers.first().map_or(0, |s| s.sh_link.get());
         }
         let strings = headers.get(names as usize).map(|h| clip(self.data, h)).unwrap_or_default();
+        self.sections.reserve(headers.len());
         for (index, header) in headers.into_iter().enumerate() {
             let name = string_at(strings, header.sh_name.get());
             let data = clip(self.data, &header);
-            let place = match name {
+            let place = || match name {
                 Some(n) if !n.is_empty() => format!("section {index} {}", n.escape_ascii()),
                 _ => format!("section {index}"),
             };
             if name.is_none() {
-                self.problem(&place, format!("name offset {:#x} is not a string", header.sh_name.get()));
+                self.problem(&place(), format!("name offset {:#x} is not a string", header.sh_name.get()));
             }
             if !is_nobits(header.sh_type.get()) && (data.len() as u64) < header.sh_size.get() {
                 let reason = format!(
@@ -182,7 +209,7 @@ impl<'d> View<'d> {
                     header.sh_size.get(),
                     data.len()
                 );
-                self.problem(&place, reason);
+                self.problem(&place(), reason);
             }
             let name = name.unwrap_or_default();
             self.sections.push(Sect {
@@ -194,32 +221,48 @@ impl<'d> View<'d> {
         }
     }
 
-    fn read_segments(&mut self) {
+    fn read_segments(&mut self) -> Vec<Phdr> {
         let count = usize::from(self.header.e_phnum.get());
-        let entry = if self.is_64() { size_of::<Phdr>() } else { elf32::PHDR_SIZE };
         let table = usize::try_from(self.header.e_phoff.get()).ok().and_then(|o| self.data.get(o..));
-        let chunks = table.unwrap_or_default().chunks_exact(entry);
+        let chunks = table.unwrap_or_default().chunks_exact(size_of::<Phdr>());
         if count > chunks.len() {
             let reason = format!("table of {count} ends outside the file, {} are readable", chunks.len());
             self.problem("program headers", reason);
         }
-        self.segments = chunks
-            .take(count)
-            .map(|c| {
-                if entry == elf32::PHDR_SIZE {
-                    elf32::segment(c)
-                } else {
-                    Phdr::read_from_bytes(c).unwrap_or_default()
+        chunks.take(count).map(|c| Phdr::read_from_bytes(c).unwrap_or_default()).collect()
+    }
+
+    /// Entries of a relocation section, widened; REL entries have addend 0. The flag says whether there are addends.
+    pub fn relocations(&self, section: &Sect<'d>) -> (bool, impl Iterator<Item = Rela> + use<'d>) {
+        let with_addend = section.header.sh_type.get() != SHT_REL;
+        let narrow: Vec<Rela> = match &self.narrow {
+            Some(cubin) => {
+                let list = cubin.section(section.index).and_then(|s| cubin.relocations(&s));
+                list.unwrap_or_default()
+            }
+            None => Vec::new(),
+        };
+        let size = if with_addend { size_of::<Rela>() } else { size_of::<Rel>() };
+        let data = if self.is_64() { section.data } else { &[] };
+        let wide = data.chunks_exact(size).map(move |c| match with_addend {
+            true => Rela::read_from_bytes(c).unwrap_or_default(),
+            false => {
+                let r = Rel::read_from_bytes(c).unwrap_or_default();
+                Rela {
+                    r_offset: r.r_offset,
+                    r_type: r.r_type,
+                    r_sym: r.r_sym,
+                    r_addend: 0.into(),
                 }
-            })
-            .collect();
+            }
+        });
+        (with_addend, wide.chain(narrow))
     }
 
     fn find_symbols(&mut self) {
-        let wide = self.is_64();
         let mut tables = Vec::new();
         for s in &self.sections {
-            if !matches!(s.header.sh_type.get(), SHT_SYMTAB | SHT_MERC_SYMTAB) {
+            if !matches!(s.header.sh_type.get(), SHT_SYMTAB | SHT_CUDA_MERC_SYMTAB) {
                 continue;
             }
             let strings = self.section(s.header.sh_link.get()).map(|s| s.data).unwrap_or_default();
@@ -228,11 +271,12 @@ impl<'d> View<'d> {
                 .iter()
                 .find(|x| x.header.sh_type.get() == SHT_SYMTAB_SHNDX && x.header.sh_link.get() == s.index);
             let whole = s.data.len() / size_of::<Sym>() * size_of::<Sym>();
-            let entries = if wide {
-                let bytes = s.data.get(..whole).unwrap_or_default();
-                Cow::Borrowed(<[Sym]>::ref_from_bytes(bytes).unwrap_or_default())
-            } else {
-                Cow::Owned(s.data.chunks_exact(elf32::SYM_SIZE).map(elf32::symbol).collect())
+            let entries = match &self.narrow {
+                Some(cubin) => Cow::Owned(cubin.symbols().unwrap_or_default().into_iter().map(|(s, _)| s).collect()),
+                None => {
+                    let bytes = s.data.get(..whole).unwrap_or_default();
+                    Cow::Borrowed(<[Sym]>::ref_from_bytes(bytes).unwrap_or_default())
+                }
             };
             tables.push(SymbolTable {
                 section: s.index,
@@ -284,11 +328,7 @@ impl<'d> View<'d> {
 
     /// Number of the architecture: 90 for sm_90.
     pub fn arch(&self) -> u32 {
-        let flags = self.header.e_flags.get();
-        match self.header.ident.get(7) {
-            Some(&cubin::consts::ELFOSABI_CUDA) => flags >> 8 & 0xffff,
-            _ => flags & 0xff,
-        }
+        cubin::names::file_flags(&self.header).sm.into()
     }
 }
 

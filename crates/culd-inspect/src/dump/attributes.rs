@@ -4,14 +4,11 @@ use super::model::Model;
 use crate::names;
 use crate::view::{Sect, SymbolTable, View};
 use cubin::compat;
-use cubin::consts::{SHT_CUDA_COMPAT, SHT_CUDA_INFO};
+use cubin::consts::{SHT_CUDA_COMPAT, SHT_CUDA_INFO, SHT_CUDA_MERC_INFO};
 use cubin::nvinfo::{self, Record, Value};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
-
-/// `.nv.merc.nv.info*`.
-pub(crate) const SHT_MERC_INFO: u32 = 0x7000_0083;
 
 /// A symbol that an attribute names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -158,7 +155,7 @@ pub(crate) enum Codes {
 /// The table of codes of a section, if it holds attributes.
 pub(crate) fn codes_of(section: &Sect<'_>) -> Option<Codes> {
     match section.header.sh_type.get() {
-        SHT_CUDA_INFO | SHT_MERC_INFO => Some(Codes::Info),
+        SHT_CUDA_INFO | SHT_CUDA_MERC_INFO => Some(Codes::Info),
         SHT_CUDA_COMPAT => Some(Codes::Compat),
         _ => None,
     }

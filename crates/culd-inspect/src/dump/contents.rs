@@ -16,9 +16,6 @@ use cubin::unified;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// `.nv.capmerc.text.*`.
-pub(crate) const SHT_CAPMERC: u32 = 0x7000_0016;
-
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoteRow<'d> {
@@ -279,7 +276,7 @@ impl<'d> Contents<'d> {
                 section: e.section.get(),
                 alignment: e.alignment.get(),
             })),
-            SHT_CAPMERC => self.capsules.push(capsule_row(view, section)?),
+            SHT_CUDA_CAPMERC => self.capsules.push(capsule_row(view, section)?),
             _ => {}
         }
         Ok(())

@@ -9,6 +9,7 @@ use super::model::Model;
 use crate::names;
 use crate::view::{Home, View};
 use cubin::consts::{SHT_CUDA_INFO, STO_CUDA_ENTRY, STT_FUNC};
+use cubin::kind::{SectionKind, classify};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -98,13 +99,6 @@ fn module_attributes(view: &View<'_>) -> ByFunction {
     found
 }
 
-/// The bank in `.nv.constant0.k`.
-fn bank_of(name: &[u8]) -> Option<u32> {
-    let rest = name.strip_prefix(b".nv.constant")?;
-    let end = rest.iter().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
-    std::str::from_utf8(rest.get(..end)?).ok()?.parse().ok()
-}
-
 impl<'v, 'd> Model<'v, 'd> {
     /// Functions with code: kernels first, each group in the order of the symbol table.
     pub fn functions(&self) -> Vec<FunctionRow<'d>> {
@@ -169,8 +163,8 @@ impl<'v, 'd> Model<'v, 'd> {
             row.shared = size;
         } else if s.name.starts_with(b".nv.local.") {
             row.local = size;
-        } else if let Some(bank) = bank_of(s.name) {
-            row.constant_banks.push(BankRow { bank, size });
+        } else if let SectionKind::Constant(bank) = classify(s.name, s.header.sh_type.get()) {
+            row.constant_banks.push(BankRow { bank: bank.into(), size });
         }
     }
 }

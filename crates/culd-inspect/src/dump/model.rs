@@ -1,6 +1,8 @@
 //! One device file with what the user wants to see of it.
 
 use crate::view::{Home, Sect, View};
+use cubin::consts::SHT_PROGBITS;
+use cubin::kind;
 
 /// What to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,32 +88,17 @@ impl<'v, 'd> Model<'v, 'd> {
     }
 }
 
-/// Prefixes of the names of sections that belong to one function.
-const FUNCTION_SECTIONS: &[&[u8]] = &[
-    b".text.",
-    b".nv.info.",
-    b".nv.local.",
-    b".nv.constant.optimizer.",
-    b".nv.capmerc.text.",
-];
-
-/// The function in a section name: `k` in `.rela.text.k`.
+/// The function in a section name, also in the name of its relocations: `k` in `.rela.text.k`.
 pub(crate) fn function_of(name: &[u8]) -> Option<&[u8]> {
-    let mut rest = name;
-    for prefix in [&b".nv.merc"[..], b".nv.resolvedrela", b".rela", b".rel"] {
-        rest = rest.strip_prefix(prefix).unwrap_or(rest);
-    }
-    for prefix in FUNCTION_SECTIONS {
-        if let Some(function) = rest.strip_prefix(*prefix) {
-            return Some(function);
+    let mut plain = kind::without_mercury(name);
+    for prefix in [&b".nv.resolvedrela"[..], b".rela", b".rel"] {
+        if let Some(rest) = plain.strip_prefix(prefix) {
+            plain = rest;
+            break;
         }
     }
-    if let Some(function) = rest.strip_prefix(b".nv.shared.") {
-        return (!function.starts_with(b"reserved.")).then_some(function);
-    }
-    let banked = rest.strip_prefix(b".nv.constant")?;
-    let digits = banked.iter().take_while(|b| b.is_ascii_digit()).count();
-    banked.get(digits..)?.strip_prefix(b".")
+    // The name decides alone: relocations have a type of their own.
+    kind::function_name(plain, SHT_PROGBITS)
 }
 
 /// Matches a name against a pattern in which `*` stands for any text.

@@ -1,7 +1,7 @@
 //! What is wrong with a file beyond its headers: indices that point nowhere, tables with a rest.
 
 use super::model::Model;
-use super::rows::{is_reloc, relocations};
+use super::rows::is_reloc;
 use crate::names;
 use crate::view::{Home, Problem};
 use cubin::reloc::reloc_info;
@@ -71,7 +71,7 @@ impl Model<'_, '_> {
             let symbols = view.table_of(section).map_or(0, |t| t.entries.len());
             let target = view.section(section.header.sh_info.get()).map_or(0, |t| t.header.sh_size.get());
             let place = names::text(section.name);
-            let (_, entries) = relocations(section, view.is_64());
+            let (_, entries) = view.relocations(section);
             let bad = entries.enumerate().filter_map(|(i, r)| {
                 let info = reloc_info(r.r_type.get());
                 if r.r_sym.get() as usize >= symbols {

@@ -3,18 +3,14 @@
 //! Text and JSON are two renderings of these rows. Long tables are iterators, so a large file is shown without a second copy in memory.
 
 use super::model::Model;
-use crate::elf32;
 use crate::names;
-use crate::view::{Home, Sect, SymbolTable};
-use cubin::consts::{ELFOSABI_CUDA, SHT_CUDA_RESOLVED_RELA, SHT_REL, SHT_RELA};
-use cubin::raw::{Rel, Rela};
+use crate::view::{Home, Sect, SymbolTable, View};
+use cubin::consts::*;
+use cubin::names::{symbol_binding, symbol_type};
+use cubin::raw::Phdr;
 use cubin::reloc::{BitField, FieldSource, RelocInfo, Resolver, reloc_info};
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
-use zerocopy::FromBytes;
-
-/// `.nv.merc.rela.*`.
-pub(crate) const SHT_MERC_RELA: u32 = 0x7000_0082;
 
 /// The file header.
 #[derive(Debug, Clone, Serialize)]
@@ -94,12 +90,12 @@ pub struct SectionRow<'d> {
     pub name: Cow<'d, str>,
     /// Type as a name or a number.
     #[serde(rename = "type")]
-    pub kind: Cow<'static, str>,
+    pub kind: String,
     /// `sh_type`.
     pub type_value: u32,
     /// Flags as names.
     #[serde(serialize_with = "flag_names")]
-    pub flags: u64,
+    pub flags: (u64, u32),
     /// `sh_flags`.
     pub flags_value: u64,
     /// `sh_addr`.
@@ -133,10 +129,11 @@ pub struct SymbolRow<'d> {
     /// `st_size`.
     pub size: u64,
     /// `LOCAL`, `GLOBAL`, `WEAK`.
-    pub binding: Cow<'static, str>,
+    #[serde(serialize_with = "binding_name")]
+    pub binding: u8,
     /// `FUNC`, `OBJECT`, ...
-    #[serde(rename = "type")]
-    pub kind: Cow<'static, str>,
+    #[serde(rename = "type", serialize_with = "type_name")]
+    pub kind: u8,
     /// Bits of `st_other` as names: `entry`, `managed`, a memory space.
     #[serde(serialize_with = "other_names")]
     pub other: u8,
@@ -186,8 +183,16 @@ struct BitsRow {
     shift: u8,
 }
 
-fn flag_names<S: Serializer>(flags: &u64, s: S) -> Result<S::Ok, S::Error> {
-    s.collect_seq(names::section_flags(*flags))
+fn flag_names<S: Serializer>((flags, kind): &(u64, u32), s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(names::section_flags(*flags, *kind))
+}
+
+fn binding_name<S: Serializer>(binding: &u8, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(&symbol_binding(*binding))
+}
+
+fn type_name<S: Serializer>(kind: &u8, s: S) -> Result<S::Ok, S::Error> {
+    s.serialize_str(&symbol_type(*kind))
 }
 
 fn other_names<S: Serializer>(other: &u8, s: S) -> Result<S::Ok, S::Error> {
@@ -242,33 +247,8 @@ pub(crate) fn reloc_name(code: u32) -> Cow<'static, str> {
 pub(crate) fn is_reloc(section: &Sect<'_>) -> bool {
     matches!(
         section.header.sh_type.get(),
-        SHT_REL | SHT_RELA | SHT_CUDA_RESOLVED_RELA | SHT_MERC_RELA
+        SHT_REL | SHT_RELA | SHT_CUDA_RESOLVED_RELA | SHT_CUDA_MERC_RELA | SHT_CUDA_MERC_RESOLVED_RELA
     )
-}
-
-/// Entries of a relocation section; whether they carry addends comes with them.
-pub(crate) fn relocations<'d>(section: &Sect<'d>, wide: bool) -> (bool, impl ExactSizeIterator<Item = Rela> + Clone + use<'d>) {
-    let with_addend = section.header.sh_type.get() != SHT_REL;
-    let size = match (wide, with_addend) {
-        (true, true) => size_of::<Rela>(),
-        (true, false) => size_of::<Rel>(),
-        (false, true) => 12,
-        (false, false) => 8,
-    };
-    let entries = section.data.chunks_exact(size).map(move |c| match (wide, with_addend) {
-        (false, _) => elf32::relocation(c),
-        (true, true) => Rela::read_from_bytes(c).unwrap_or_default(),
-        (true, false) => {
-            let r = Rel::read_from_bytes(c).unwrap_or_default();
-            Rela {
-                r_offset: r.r_offset,
-                r_type: r.r_type,
-                r_sym: r.r_sym,
-                r_addend: 0.into(),
-            }
-        }
-    });
-    (with_addend, entries)
 }
 
 impl<'v, 'd> Model<'v, 'd> {
@@ -312,7 +292,7 @@ impl<'v, 'd> Model<'v, 'd> {
             memory_size: p.p_memsz.get(),
             address: p.p_vaddr.get(),
             align: p.p_align.get(),
-            sections: covered(view, p.p_offset.get(), p.p_filesz.get()),
+            sections: covered(view, p),
         })
     }
 
@@ -328,7 +308,7 @@ impl<'v, 'd> Model<'v, 'd> {
                 name: names::text(s.name),
                 kind: names::section_type(s.header.sh_type.get()),
                 type_value: s.header.sh_type.get(),
-                flags: s.header.sh_flags.get(),
+                flags: (s.header.sh_flags.get(), s.header.sh_type.get()),
                 flags_value: s.header.sh_flags.get(),
                 address: s.header.sh_addr.get(),
                 offset: s.header.sh_offset.get(),
@@ -362,8 +342,8 @@ impl<'v, 'd> Model<'v, 'd> {
                 demangled: self.demangled(name),
                 value: entry.st_value.get(),
                 size: entry.st_size.get(),
-                binding: names::binding(entry.bind()),
-                kind: names::symbol_type(entry.kind()),
+                binding: entry.bind(),
+                kind: entry.kind(),
                 other: entry.st_other,
                 info_value: entry.st_info,
                 other_value: entry.st_other,
@@ -382,7 +362,7 @@ impl<'v, 'd> Model<'v, 'd> {
     pub fn relocs(&self, section: &'v Sect<'d>) -> impl Iterator<Item = RelocRow<'d>> + use<'_, 'v, 'd> {
         let view = self.view;
         let table = view.table_of(section);
-        let (with_addend, entries) = relocations(section, view.is_64());
+        let (with_addend, entries) = view.relocations(section);
         entries.map(move |r| {
             let (code, symbol) = (r.r_type.get(), r.r_sym.get());
             let info = reloc_info(code);
@@ -405,13 +385,18 @@ impl<'v, 'd> Model<'v, 'd> {
     }
 }
 
-/// First and last section whose start lies in a range of the file.
-fn covered(view: &crate::view::View<'_>, offset: u64, size: u64) -> Option<(u32, u32)> {
-    let end = offset.saturating_add(size);
+/// First and last section that a program header covers.
+fn covered(view: &View<'_>, segment: &Phdr) -> Option<(u32, u32)> {
+    const WRITABLE: u32 = 2;
+    let offset = segment.p_offset.get();
+    let end = offset.saturating_add(segment.p_filesz.get());
+    let writable = segment.p_flags.get() & WRITABLE != 0;
     let inside = |s: &&Sect<'_>| {
         let at = s.header.sh_offset.get();
-        let occupied = s.header.sh_flags.get() & cubin::consts::SHF_ALLOC != 0;
-        occupied && at >= offset && at <= end && at.saturating_add(s.data.len() as u64) <= end
+        let flags = s.header.sh_flags.get();
+        // Sections without bytes share their offset with what follows; what can be written tells them apart.
+        let fits = flags & (SHF_ALLOC | SHF_CUDA_MERCURY) == SHF_ALLOC && (flags & SHF_WRITE != 0) == writable;
+        fits && at >= offset && at <= end && at.saturating_add(s.data.len() as u64) <= end
     };
     let first = view.sections.iter().skip(1).find(inside)?;
     let last = view.sections.iter().rev().find(inside)?;

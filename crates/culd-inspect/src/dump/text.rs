@@ -4,7 +4,9 @@ use super::model::Model;
 use super::rows::{RelocRow, SymbolRow, source_name};
 use crate::names;
 use crate::style::{Style, Tone};
+use cubin::names::{symbol_binding, symbol_type};
 use cubin::reloc::BitField;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -120,6 +122,7 @@ fn write_sections(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> i
 }
 
 fn write_symbols(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+    let words = Words::new();
     for table in &model.view.tables {
         let mut rows = model.symbols(table).peekable();
         if rows.peek().is_none() {
@@ -129,22 +132,41 @@ fn write_symbols(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io
         let heads = "  index     value      size  binding  type         other            section  name";
         writeln!(out, "{}", style.paint(Tone::Faint, heads))?;
         for row in rows {
-            write_symbol(out, &row)?;
+            write_symbol(out, &row, &words)?;
         }
     }
     Ok(())
 }
 
-fn write_symbol(out: &mut dyn Write, s: &SymbolRow<'_>) -> io::Result<()> {
-    let other = if s.other == 0 {
-        "-".into()
-    } else {
-        names::other_bits(s.other).join("+")
+/// Names of bindings and types, made once for the many symbols of a large file.
+struct Words {
+    bindings: [String; 16],
+    types: [String; 16],
+}
+
+impl Words {
+    fn new() -> Self {
+        Words {
+            bindings: std::array::from_fn(|i| symbol_binding(i as u8)),
+            types: std::array::from_fn(|i| symbol_type(i as u8)),
+        }
+    }
+}
+
+fn write_symbol(out: &mut dyn Write, s: &SymbolRow<'_>, words: &Words) -> io::Result<()> {
+    let other: Cow<'_, str> = match s.other {
+        0 => "-".into(),
+        _ => names::other_bits(s.other).join("+").into(),
     };
     write!(
         out,
         "  {:>5x} {:>9x} {:>9x}  {:<7}  {:<11}  {:<15} ",
-        s.index, s.value, s.size, s.binding, s.kind, other
+        s.index,
+        s.value,
+        s.size,
+        words.bindings.get(usize::from(s.binding)).map_or("?", String::as_str),
+        words.types.get(usize::from(s.kind)).map_or("?", String::as_str),
+        other
     )?;
     match s.section {
         Some(index) => write!(out, "{index:>8x}  ")?,

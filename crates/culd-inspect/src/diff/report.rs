@@ -1,0 +1,118 @@
+//! A comparison's result, as text and as JSON.
+
+use super::Options;
+use super::context::Context;
+use super::finding::{Finding, Group, lines};
+use crate::style::{Style, Tone};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// What differs between two files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Differences, causes first.
+    pub findings: Vec<Finding>,
+    /// What else differs because of them.
+    pub consequences: Vec<String>,
+    /// A guess at the reason of it all.
+    pub hint: Option<&'static str>,
+}
+
+impl Report {
+    pub(super) fn new(cx: Context<'_, '_>) -> Self {
+        let mut findings = cx.findings;
+        findings.sort_by_key(|f| f.group);
+        let only_order = findings.iter().any(|f| f.field == "section order" || f.field == "symbol order")
+            && !findings
+                .iter()
+                .any(|f| matches!(f.group, Group::Header | Group::Sections | Group::Symbols));
+        Report {
+            hint: only_order.then_some("same sections and symbols in another order, as if the inputs came in another order"),
+            findings,
+            consequences: cx.consequences.into_iter().collect(),
+        }
+    }
+
+    /// True when the files are the same, byte for byte.
+    pub fn is_same(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// Writes a report as text.
+pub fn write_text(out: &mut dyn Write, report: &Report, names: [&str; 2], options: Options, style: Style) -> io::Result<()> {
+    if report.is_same() {
+        return writeln!(out, "{} and {} are the same", names[0], names[1]);
+    }
+    writeln!(out, "{} {}", style.paint(Tone::Left, "A"), names[0])?;
+    writeln!(out, "{} {}", style.paint(Tone::Right, "B"), names[1])?;
+    if let Some(hint) = report.hint {
+        writeln!(out, "{hint}")?;
+    }
+    let mut groups: BTreeMap<Group, Vec<&Finding>> = BTreeMap::new();
+    for f in &report.findings {
+        groups.entry(f.group).or_default().push(f);
+    }
+    for (group, findings) in groups {
+        style.heading(out, group.title())?;
+        let lines = lines(&findings);
+        let shown = if options.all { lines.len() } else { group.limit() };
+        // One more line is shown rather than counted.
+        let shown = if lines.len() == shown + 1 { shown + 1 } else { shown };
+        for line in lines.iter().take(shown) {
+            writeln!(out, "  {}", line.text(options.all))?;
+        }
+        if lines.len() > shown {
+            let rest: usize = lines.iter().skip(shown).map(|l| l.findings.len()).sum();
+            let text = format!("… and {rest} more (--all shows them)");
+            writeln!(out, "  {}", style.paint(Tone::Faint, &text))?;
+        }
+    }
+    if !report.consequences.is_empty() {
+        let text = format!("following from these: {}", report.consequences.join(", "));
+        writeln!(out, "\n{}", style.paint(Tone::Faint, &text))?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct JsonFinding<'r> {
+    #[serde(flatten)]
+    finding: &'r Finding,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct JsonReport<'r> {
+    schema: &'static str,
+    a: &'r str,
+    b: &'r str,
+    same: bool,
+    hint: Option<&'static str>,
+    differences: Vec<JsonFinding<'r>>,
+    consequences: &'r [String],
+}
+
+/// Writes a report as a JSON object.
+pub fn write_json(out: &mut dyn Write, report: &Report, names: [&str; 2]) -> io::Result<()> {
+    let differences = report
+        .findings
+        .iter()
+        .map(|finding| JsonFinding {
+            finding,
+            message: finding.message(),
+        })
+        .collect();
+    let document = JsonReport {
+        schema: "culd.diff/1",
+        a: names[0],
+        b: names[1],
+        same: report.is_same(),
+        hint: report.hint,
+        differences,
+        consequences: &report.consequences,
+    };
+    serde_json::to_writer(&mut *out, &document).map_err(io::Error::from)?;
+    writeln!(out)
+}
