@@ -15,6 +15,7 @@ use zerocopy::FromBytes;
 const HEAD: usize = 56;
 const ET_REL: u16 = 1;
 const ET_EXEC: u16 = 2;
+const ET_DYN: u16 = 3;
 const EM_CUDA: u16 = 190;
 
 /// What bytes are.
@@ -230,8 +231,9 @@ pub fn route_by_content(content: Content) -> Option<Route> {
     match content {
         Content::Archive { thin } => Some(Route::Archive { thin }),
         Content::DeviceElf { .. } => Some(Route::Device),
-        Content::HostElf { e_type: ET_REL } => Some(Route::Host),
-        Content::HostElf { .. } => Some(Route::Ignore),
+        Content::HostElf { e_type: ET_EXEC | ET_DYN } => Some(Route::Ignore),
+        // A file too short for a type is refused where host objects are read.
+        Content::HostElf { .. } => Some(Route::Host),
         Content::Fatbin => Some(Route::Fatbin),
         Content::Ptx => Some(Route::Ptx),
         Content::Empty | Content::LtoIr | Content::Bitcode | Content::Unknown => None,

@@ -144,6 +144,26 @@ pub struct Entry<'d> {
     size: u64,
 }
 
+#[cfg(test)]
+impl Entry<'_> {
+    /// An entry without bytes.
+    pub(crate) fn for_test(index: usize, kind: Kind, arch: Target) -> Self {
+        Entry {
+            index,
+            kind,
+            arch,
+            version: (0, 0),
+            ident: &[],
+            options: &[],
+            stored: &[],
+            truncated: false,
+            flags: 0,
+            compressed_size: 0,
+            size: 0,
+        }
+    }
+}
+
 impl<'d> Entry<'d> {
     /// Compiled with `-g`.
     pub fn is_debug(&self) -> bool {

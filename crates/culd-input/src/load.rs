@@ -164,8 +164,18 @@ fn compile_all(findings: &[Finding], options: &LoadOptions) -> Results {
 struct Item {
     name: String,
     object: Option<LoadedObject>,
-    ids: Option<ModuleIds>,
+    ids: Ids,
     is_device_runtime: bool,
+}
+
+/// How an item is registered.
+enum Ids {
+    /// Under the ids of its host object.
+    Own(ModuleIds),
+    /// Under its path.
+    Path,
+    /// Together with the first piece of the same host object.
+    Shared,
 }
 
 /// A fatal message was said.
@@ -255,7 +265,8 @@ impl<'o> Fold<'o> {
                 self.host_info.add(&external, &internal, is_runtime);
             }
         }
-        let mut ids = finding.ids;
+        let mut own_ids = finding.ids;
+        let mut is_first = true;
         let mut steps = finding.steps.into_iter().enumerate();
         while let Some((step, what)) = steps.next() {
             let (piece, origin) = match what {
@@ -278,18 +289,24 @@ impl<'o> Fold<'o> {
                 bytes: piece.bytes,
                 origin,
             };
+            let ids = match own_ids.take() {
+                Some(ids) => Ids::Own(ids),
+                None if is_first => Ids::Path,
+                None => Ids::Shared,
+            };
+            is_first = false;
             self.items.push(Item {
                 name: piece.name,
                 object: Some(object),
-                ids: ids.take(),
+                ids,
                 is_device_runtime: unit.is_device_runtime,
             });
         }
-        if let Some(ids) = ids {
+        if let Some(ids) = own_ids {
             self.items.push(Item {
                 name: unit.name.clone(),
                 object: None,
-                ids: Some(ids),
+                ids: Ids::Own(ids),
                 is_device_runtime: unit.is_device_runtime,
             });
         }
@@ -408,8 +425,11 @@ fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: &Path) -> Loaded {
 }
 
 fn take(loaded: &mut Loaded, item: Item, current_dir: &Path) {
-    let ids = item.ids.unwrap_or_else(|| ModuleIds::of_path(&item.name, current_dir));
-    loaded.register.add(&ids);
+    match &item.ids {
+        Ids::Own(ids) => loaded.register.add(ids),
+        Ids::Path => loaded.register.add(&ModuleIds::of_path(&item.name, current_dir)),
+        Ids::Shared => {}
+    }
     loaded.objects.extend(item.object);
 }
 

@@ -279,7 +279,7 @@ fn member_kind(bytes: &[u8], name: &str, is_nvlink: bool) -> Option<UnitKind> {
         };
     }
     Some(match content {
-        Content::HostElf { e_type: 1 } => UnitKind::Host,
+        Content::HostElf { e_type: 0 | 1 } => UnitKind::Host,
         Content::DeviceElf { .. } => UnitKind::Device,
         Content::Fatbin => UnitKind::Fatbin,
         Content::Ptx => UnitKind::Ptx,

@@ -1,13 +1,13 @@
 //! Compiling PTX inputs with the real `ptxas`.
 //!
 //! 1. Find ptxas: the path given, `CULD_PTXAS`, beside the program, `PATH`, `CUDA_HOME/bin`; the first that exists.
-//! 2. Options: architecture, `-m64`, compile only, then those stored with the fatbin entry, then those of the command line.
+//! 2. Options: architecture (without the suffix f), `-m64`, compile only, then those stored with the fatbin entry, then those of the command line.
 //! 3. Hand the text over as an argument (`--input-as-string`) and let ptxas write `elf.o` in a folder of its own: this is how its
 //!    messages and the record of its options come out as those of nvlink's built-in copy. Text too long for an argument goes
 //!    through a file; then only the record of a `-g` compilation differs, by the file's name.
 //! 4. Its messages are kept as they are.
 
-use crate::target::Target;
+use crate::target::{Suffix, Target};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -97,6 +97,11 @@ pub struct Compiled {
 pub fn compile(ptxas: &Path, text: &[u8], entry_options: &[u8], target: Target, options: &PtxOptions) -> io::Result<Compiled> {
     let folder = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
     let mut command = Command::new(ptxas);
+    // nvlink compiles for the plain architecture when it links for a family.
+    let target = match target.suffix {
+        Suffix::Family => Target::new(target.number, Suffix::None),
+        _ => target,
+    };
     command
         .current_dir(folder.path())
         .arg(format!("-arch={target}"))

@@ -68,3 +68,102 @@ pub fn choose(entries: &[Entry<'_>], target: Target) -> Choice {
         None => Choice::Nothing,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    fn target(name: &str) -> Target {
+        Target::parse(&format!("sm_{name}")).unwrap()
+    }
+
+    #[test]
+    fn device_code_runs_on_its_number_and_few_others() {
+        let fits = |code, on| elf_fits(target(code), target(on));
+        for (code, on) in [
+            ("90", "90a"),
+            ("90a", "90"),
+            ("100a", "100f"),
+            ("80", "86"),
+            ("80", "89"),
+            ("86", "89"),
+        ] {
+            assert!(fits(code, on), "{code} on {on}");
+        }
+        for (code, on) in [("100", "103a"), ("100f", "103"), ("120f", "121f")] {
+            assert!(fits(code, on), "{code} on {on}");
+        }
+        for (code, on) in [
+            ("80", "87"),
+            ("80", "90"),
+            ("86", "80"),
+            ("89", "90"),
+            ("100a", "103"),
+            ("103", "100"),
+            ("110", "120"),
+        ] {
+            assert!(!fits(code, on), "{code} on {on}");
+        }
+    }
+
+    #[test]
+    fn virtual_code_goes_upwards() {
+        let fits = |code, on| virtual_fits(target(code), target(on));
+        for (code, on) in [("80", "90"), ("90", "90a"), ("90a", "90a"), ("100f", "103a"), ("120f", "121")] {
+            assert!(fits(code, on), "{code} on {on}");
+        }
+        for (code, on) in [
+            ("90", "80"),
+            ("90a", "90"),
+            ("90a", "100a"),
+            ("100f", "110"),
+            ("103f", "100"),
+            ("100a", "100f"),
+        ] {
+            assert!(!fits(code, on), "{code} on {on}");
+        }
+    }
+
+    /// Chooses among entries written as `e90a` (ELF), `p80` (PTX), `l90` (LTO IR).
+    fn chosen(entries: &[&str], on: &str) -> Choice {
+        let entries: Vec<Entry<'_>> = entries
+            .iter()
+            .enumerate()
+            .map(|(index, text)| {
+                let kind = match text.as_bytes()[0] {
+                    b'e' => Kind::Elf,
+                    b'p' => Kind::Ptx,
+                    _ => Kind::LtoIr,
+                };
+                Entry::for_test(index, kind, target(&text[1..]))
+            })
+            .collect();
+        choose(&entries, target(on))
+    }
+
+    #[test]
+    fn number_then_kind_then_suffix_decide() {
+        assert_eq!(chosen(&["e80", "p86"], "86"), Choice::Entry(1));
+        assert_eq!(chosen(&["e90", "e90a"], "90"), Choice::Entry(1));
+        assert_eq!(chosen(&["e100f", "p100a"], "100a"), Choice::Entry(0));
+        assert_eq!(chosen(&["e100a", "e100", "e100f"], "100f"), Choice::Entry(0));
+        assert_eq!(chosen(&["p90", "e90"], "90"), Choice::Entry(1));
+    }
+
+    #[test]
+    fn the_first_of_equals_wins_but_for_plain_ptx_of_the_target() {
+        assert_eq!(chosen(&["e90", "e90"], "90"), Choice::Entry(0));
+        assert_eq!(chosen(&["p80", "p80"], "90"), Choice::Entry(0));
+        assert_eq!(chosen(&["p90", "p90"], "90"), Choice::Entry(1));
+        assert_eq!(chosen(&["p90a", "p90a"], "90a"), Choice::Entry(0));
+    }
+
+    #[test]
+    fn lto_ir_is_only_worth_a_word() {
+        assert_eq!(chosen(&["l90", "p80"], "90"), Choice::Entry(1));
+        assert_eq!(chosen(&["e80", "l80"], "90"), Choice::OnlyLtoIr);
+        assert_eq!(chosen(&["l100"], "90"), Choice::Nothing);
+        assert_eq!(chosen(&[], "90"), Choice::Nothing);
+    }
+}
