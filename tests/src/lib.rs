@@ -5,11 +5,14 @@
 //! 3. [`verdict`]: two outcomes are the same, or a [`verdict::Difference`] says how they differ.
 //! 4. [`fixture`]: inputs with nvlink's outcomes, kept in the repository so that they can be replayed without nvlink.
 //!
+//! [`rng`] is the source of everything that is drawn.
+//!
 //! The live comparison, the random test and the replay of recorded results all stand on these.
 #![forbid(unsafe_code)]
 
 pub mod case;
 pub mod fixture;
+pub mod rng;
 pub mod run;
 pub mod verdict;
 

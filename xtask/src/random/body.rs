@@ -5,8 +5,8 @@
 //! 3. The state is returned or stored, so that ptxas cannot drop what led to it.
 
 use super::module::{Module, signature};
-use super::rng::Rng;
 use super::world::{Func, Kernel, Pass, SIGNATURES, Space, TextureKind};
+use culd_tests::rng::Rng;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

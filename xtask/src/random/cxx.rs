@@ -4,11 +4,11 @@
 //! 2. Each link draws an architecture, a subset (nearly always with `core.cu`, which the others refer to), a variant per file and options.
 
 use super::links;
-use super::rng::Rng;
 use super::{Plan, Session};
 use crate::context::{Context, Linker};
 use crate::oracle;
 use crate::report::{Report, parallel};
+use culd_tests::rng::Rng;
 use culd_tests::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;

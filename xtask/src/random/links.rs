@@ -4,8 +4,8 @@
 //! 2. More links, each with a drawn selection (all, another order, one left out, one twice), a drawn mode and drawn options.
 //! 3. Sometimes two steps: `-r` over some files, then a link of its result with the rest.
 
-use super::rng::Rng;
 use super::world::World;
+use culd_tests::rng::Rng;
 
 /// One command line.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@
 //! 4. The target, compiler flags and line directives of the module are drawn.
 
 use super::body::{Body, Owner};
-use super::rng::Rng;
 use super::world::{Fault, Func, Kernel, Linkage, Pass, SIGNATURES, Scalar, Space, TextureKind, Var, World};
+use culd_tests::rng::Rng;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -6,7 +6,7 @@
 //!
 //! The text of each module ([`super::module`]) and the links ([`super::links`]) are drawn from generators of their own.
 
-use super::rng::Rng;
+use culd_tests::rng::Rng;
 
 /// Architectures with one view per file, which are linked by default.
 pub(crate) const CLASSIC: [&str; 8] = ["sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a"];

@@ -2,10 +2,11 @@
 
 /// xoshiro256** seeded by splitmix64.
 #[derive(Debug, Clone)]
-pub(crate) struct Rng([u64; 4]);
+pub struct Rng([u64; 4]);
 
 impl Rng {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The generator of a seed.
+    pub fn new(seed: u64) -> Self {
         let mut x = seed;
         Self(std::array::from_fn(|_| {
             x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -16,11 +17,13 @@ impl Rng {
     }
 
     /// An independent generator: what one part draws does not shift what another part sees.
-    pub(crate) fn fork(&mut self) -> Self {
+    pub fn fork(&mut self) -> Self {
         Self::new(self.next())
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    #[allow(clippy::should_implement_trait, reason = "a generator never ends")]
+    pub fn next(&mut self) -> u64 {
         let s = &mut self.0;
         let out = s[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let t = s[1] << 17;
@@ -34,38 +37,39 @@ impl Rng {
     }
 
     /// A number below `n` (0 if `n` is 0).
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         if n == 0 { 0 } else { (self.next() % n as u64) as usize }
     }
 
     /// A number from `low` to `high`, both included.
-    pub(crate) fn between(&mut self, low: usize, high: usize) -> usize {
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high - low + 1)
     }
 
     /// True in `percent` of 100 cases.
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+    pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
     /// One of a fixed, non-empty list.
-    pub(crate) fn pick<T: Copy, const N: usize>(&mut self, items: [T; N]) -> T {
+    pub fn pick<T: Copy, const N: usize>(&mut self, items: [T; N]) -> T {
         items[self.below(N)]
     }
 
     /// One of a list that may be empty.
-    pub(crate) fn choose<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+    pub fn choose<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
 
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+    /// Puts the items into a drawn order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
         }
     }
 
     /// `k` different numbers below `n`, ascending.
-    pub(crate) fn sample(&mut self, n: usize, k: usize) -> Vec<usize> {
+    pub fn sample(&mut self, n: usize, k: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..n).collect();
         self.shuffle(&mut all);
         all.truncate(k);

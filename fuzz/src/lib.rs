@@ -1,0 +1,13 @@
+//! Fuzzing without a special toolchain.
+//!
+//! 1. [`seeds`]: device files from the recorded fixtures, by kind.
+//! 2. [`mutate`]: damages one: bytes, header fields, tables, cuts, splices.
+//! 3. [`targets`]: what is tried with the result. A target panics when a promise is broken; being refused is fine.
+//! 4. The program runs each target a fixed number of times from a fixed seed, so that every run is the same run.
+//!
+//! The targets are plain functions over bytes: another driver (libFuzzer, AFL) can call them as they are.
+#![forbid(unsafe_code)]
+
+pub mod mutate;
+pub mod seeds;
+pub mod targets;

@@ -1,0 +1,146 @@
+//! Runs the fuzz targets: `culd-fuzz [--runs N] [--seed S] [TARGET..]`.
+//!
+//! 1. For every target and run, draw a seed file and damage it; the generator is seeded by target, seed and run number.
+//! 2. Before the target sees it, the file is noted; a panic writes it to `target/fuzz/<target>-<run>.bin` and names it.
+//! 3. A run that takes longer than [`LIMIT`] is a failure too.
+#![forbid(unsafe_code)]
+
+use culd_fuzz::mutate::damage;
+use culd_fuzz::seeds::{Program, Seeds};
+use culd_fuzz::targets;
+use culd_input::Style;
+use culd_tests::rng::Rng;
+use culd_tests::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longest honest run, in a debug build on a busy machine.
+const LIMIT: Duration = Duration::from_secs(10);
+const TARGETS: [&str; 5] = ["parse_cubin", "roundtrip", "parse_fatbin", "load", "link"];
+
+/// What is being tried now, for the panic hook.
+static CURRENT: Mutex<Option<(String, Vec<Vec<u8>>)>> = Mutex::new(None);
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("culd-fuzz: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let (mut runs, mut seed, mut names) = (2000, 1, Vec::new());
+    let mut parse = || -> std::result::Result<(), lexopt::Error> {
+        use lexopt::prelude::*;
+        let mut parser = lexopt::Parser::from_env();
+        while let Some(arg) = parser.next()? {
+            match arg {
+                Long("runs") => runs = parser.value()?.parse()?,
+                Long("seed") => seed = parser.value()?.parse()?,
+                Value(v) => names.push(v.string()?),
+                _ => return Err(arg.unexpected()),
+            }
+        }
+        Ok(())
+    };
+    parse().map_err(|e| Error::Other(e.to_string()))?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map_or_else(PathBuf::new, Path::to_owned);
+    let seeds = Seeds::load(&root.join("tests/fixtures"))?;
+    save_on_panic(root.join("target/fuzz"));
+    for name in TARGETS.into_iter().filter(|t| names.is_empty() || names.iter().any(|n| n == t)) {
+        let start = Instant::now();
+        let accepted = fuzz(name, &seeds, runs, seed)?;
+        println!(
+            "ok      {name}: {runs} runs from seed {seed}, {accepted} accepted, {:.1} s",
+            start.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
+}
+
+/// Runs one target; how many damaged files it accepted.
+fn fuzz(name: &str, seeds: &Seeds, runs: u64, seed: u64) -> Result<u64> {
+    let base = name.bytes().fold(seed, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
+    let mut accepted = 0;
+    for run in 0..runs {
+        let mut rng = Rng::new(base.wrapping_add(run.wrapping_mul(0x1_0000_0001)));
+        let start = Instant::now();
+        accepted += u64::from(one(name, run, seeds, &mut rng).ok_or_else(|| Error::Other(format!("no seed files for {name}")))?);
+        if start.elapsed() > LIMIT {
+            save(Path::new("target/fuzz"));
+            return Err(Error::Other(format!(
+                "{name} run {run}: took {:.1} s",
+                start.elapsed().as_secs_f64()
+            )));
+        }
+    }
+    Ok(accepted)
+}
+
+fn note(name: &str, run: u64, files: &[Vec<u8>]) {
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some((format!("{name}-{run}"), files.to_vec()));
+}
+
+/// One run. Nothing if there is no seed file of the kind.
+fn one(name: &str, run: u64, seeds: &Seeds, rng: &mut Rng) -> Option<bool> {
+    let list = match name {
+        "parse_cubin" | "roundtrip" => &seeds.cubins,
+        "parse_fatbin" => &seeds.fatbins,
+        "load" => &seeds.containers,
+        _ => return link(name, run, seeds, rng),
+    };
+    let bytes = damage(rng.choose(list)?, rng.clone().choose(list)?, rng);
+    let files = [bytes];
+    note(name, run, &files);
+    let bytes = &files[0];
+    Some(match name {
+        "parse_cubin" => targets::parse_cubin(bytes),
+        "roundtrip" => targets::round_trip(bytes),
+        "parse_fatbin" => targets::parse_fatbin(bytes),
+        _ => {
+            let file = if bytes.starts_with(b"!") { "x.a" } else { "x.o" };
+            targets::load_input(bytes, file, rng.pick([Style::Nvlink, Style::Culd]))
+        }
+    })
+}
+
+fn link(name: &str, run: u64, seeds: &Seeds, rng: &mut Rng) -> Option<bool> {
+    let mut program: Program = rng.choose(&seeds.programs)?.clone();
+    let victim = rng.below(program.objects.len());
+    let other = rng.choose(&seeds.cubins)?;
+    let bytes = damage(&program.objects[victim], other, rng);
+    program.objects[victim] = bytes;
+    note(name, run, &program.objects);
+    Some(targets::link(&program, rng))
+}
+
+/// The panic hook runs before the process ends, also where panics abort.
+fn save_on_panic(dir: PathBuf) {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        usual(info);
+        save(&dir);
+    }));
+}
+
+fn save(dir: &Path) {
+    let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((label, files)) = current.as_ref() else { return };
+    if std::fs::create_dir_all(dir).is_err() {
+        return;
+    }
+    for (i, bytes) in files.iter().enumerate() {
+        let path = dir.join(format!("{label}-{i}.bin"));
+        match std::fs::write(&path, bytes) {
+            Ok(()) => eprintln!("saved {}", path.display()),
+            Err(e) => eprintln!("cannot save {}: {e}", path.display()),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What is tried with a file. Every function returns whether the file was accepted, and panics when a promise is broken.
+
+use crate::seeds::Program;
+use cubin::fatbin::Fatbin;
+use cubin::model::Model;
+use cubin::{Cubin, roundtrip};
+use culd::{Identity, Input, LinkOptions, Status, Target};
+use culd_input::files::{FileId, Files, Opened};
+use culd_input::{LoadOptions, Style, load};
+use culd_tests::rng::Rng;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The reader: every section, symbol and relocation can be asked for.
+pub fn parse_cubin(bytes: &[u8]) -> bool {
+    let Ok(cubin) = Cubin::parse(bytes) else { return false };
+    for section in cubin.sections().flatten() {
+        if let Ok(list) = cubin.relocations(&section) {
+            assert_eq!((0..list.len()).filter_map(|i| list.get(i)).count(), list.len());
+        }
+    }
+    let _symbols = cubin.symbols().flatten().count();
+    let _segments = cubin.program_headers();
+    Model::read(&cubin).is_ok()
+}
+
+/// The emitter: what comes out is read again and comes out the same.
+pub fn round_trip(bytes: &[u8]) -> bool {
+    let Ok(once) = roundtrip(bytes) else { return false };
+    assert_eq!(once.len(), bytes.len(), "another size");
+    match roundtrip(&once) {
+        Ok(twice) => assert!(once == twice, "not stable"),
+        Err(e) => panic!("own output refused: {e}"),
+    }
+    true
+}
+
+/// The fat binary reader: nothing unpacks to more than was allowed.
+pub fn parse_fatbin(bytes: &[u8]) -> bool {
+    const LIMIT: u64 = 4 << 20;
+    let Ok(fatbin) = Fatbin::parse(bytes) else { return false };
+    let mut good = true;
+    for entry in fatbin.entries() {
+        let Ok(entry) = entry else {
+            good = false;
+            continue;
+        };
+        let _words = (entry.kind(), entry.arch(), entry.identifier(), entry.options());
+        match entry.payload(LIMIT) {
+            Ok(payload) => assert!(payload.len() as u64 <= LIMIT, "{} bytes", payload.len()),
+            Err(_) => good = false,
+        }
+    }
+    good
+}
+
+/// One file in memory, under a name that a linker accepts.
+struct One<'a>(&'a [u8]);
+
+impl Files for One<'_> {
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        Ok(Opened {
+            bytes: self.0.to_vec().into(),
+            id: FileId::Path(path.to_owned()),
+        })
+    }
+    fn exists(&self, _: &Path) -> bool {
+        true
+    }
+    fn is_dir(&self, _: &Path) -> bool {
+        false
+    }
+    fn current_dir(&self) -> io::Result<PathBuf> {
+        Ok("/".into())
+    }
+}
+
+/// Recognition of inputs: archives, host objects and what is inside.
+pub fn load_input(bytes: &[u8], name: &str, style: Style) -> bool {
+    let Some(target) = culd_input::Target::parse("sm_90") else {
+        return false;
+    };
+    let mut options = LoadOptions::new(target);
+    options.style = style;
+    let outcome = load(&[PathBuf::from(name)], &options, &One(bytes));
+    !outcome.is_fatal()
+}
+
+/// A whole link in a drawn mode: an image that is handed out can be read.
+pub fn link(program: &Program, rng: &mut Rng) -> bool {
+    let Some(target) = Target::parse(&program.arch) else { return false };
+    let mut options = LinkOptions::new(target);
+    options.identity = rng.pick([Identity::Nvlink, Identity::Culd]);
+    options.relocatable = rng.chance(20);
+    options.debug = rng.chance(20);
+    options.preserve_relocs = rng.chance(20);
+    options.verbose = rng.chance(30);
+    options.dump_callgraph = rng.chance(20);
+    options.force_rela = rng.chance(10);
+    options.threads = 1;
+    let names: Vec<String> = (0..program.objects.len()).map(|i| format!("{i}.cubin")).collect();
+    let inputs: Vec<Input<'_>> = names
+        .iter()
+        .zip(&program.objects)
+        .map(|(name, data)| Input { name, data })
+        .collect();
+    let outcome = culd::link(&inputs, &options);
+    match (outcome.status, &outcome.image) {
+        (Status::Success, Some(image)) => {
+            if let Err(e) = Cubin::parse(image) {
+                panic!("the image cannot be read: {e}");
+            }
+            true
+        }
+        (Status::Success, None) => panic!("success without an image"),
+        (_, Some(_)) => panic!("an image beside errors"),
+        (_, None) => {
+            assert!(!outcome.messages.is_empty(), "refused without a word");
+            false
+        }
+    }
+}
