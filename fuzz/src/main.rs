@@ -56,6 +56,13 @@ fn run() -> Result<()> {
     save_on_panic(root.join("target/fuzz"));
     for name in TARGETS.into_iter().filter(|t| names.is_empty() || names.iter().any(|n| n == t)) {
         let start = Instant::now();
+        if name == "roundtrip" {
+            for (i, bytes) in seeds.pristine.iter().enumerate() {
+                note("pristine", i as u64, std::slice::from_ref(bytes));
+                targets::exact(bytes);
+            }
+            println!("ok      {name}: {} undamaged files come back byte for byte", seeds.pristine.len());
+        }
         let accepted = fuzz(name, &seeds, runs, seed)?;
         println!(
             "ok      {name}: {runs} runs from seed {seed}, {accepted} accepted, {:.1} s",

@@ -18,6 +18,8 @@ pub struct Program {
 pub struct Seeds {
     /// Device files, relocatable and linked.
     pub cubins: Vec<Vec<u8>>,
+    /// Of these, files that are surely as ptxas or nvlink wrote them.
+    pub pristine: Vec<Vec<u8>>,
     /// Fat binary containers.
     pub fatbins: Vec<Vec<u8>>,
     /// Archives and host objects.
@@ -46,12 +48,18 @@ impl Seeds {
         let mut seeds = Self::default();
         for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "fixture")) {
             let fixture = Fixture::decode(&std::fs::read(path).map_err(Error::file(path))?)?;
-            seeds.add(fixture);
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            seeds.add(fixture, name.starts_with("random-"));
         }
         Ok(seeds)
     }
 
-    fn add(&mut self, fixture: Fixture) {
+    fn add(&mut self, fixture: Fixture, pristine: bool) {
+        let outputs = fixture.links.iter().flat_map(|l| l.outcome.files.values());
+        self.pristine.extend(outputs.filter(|b| is_cubin(b)).cloned());
+        if pristine {
+            self.pristine.extend(fixture.inputs.values().cloned());
+        }
         let Some(first) = fixture.links.first() else { return };
         if let Some(arch) = first.args.split_whitespace().find_map(|w| w.strip_prefix("-arch=")) {
             let objects: Vec<Vec<u8>> = first
