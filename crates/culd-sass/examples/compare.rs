@@ -1,0 +1,35 @@
+//! Compares the model with a real linker, or records functions for the tests.
+//!
+//! `compare [-v] [--record FILE] NAME.ARCH.r.cubin...`: every argument is a compiler's object; the linked twin is `NAME.ARCH.l.cubin`.
+//! Prints one row per architecture; `-v` also lists what was kept. Fails when something is wrong or the hazard checker raised an alarm.
+
+use std::process::ExitCode;
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let verbose = arguments.iter().any(|a| a == "-v");
+    let record = arguments.iter().position(|a| a == "--record").and_then(|i| arguments.get(i + 1));
+    let mut pairs = Vec::new();
+    for path in arguments.iter().filter(|a| a.ends_with(".r.cubin")) {
+        match support::cubin::read_pair(path) {
+            Ok(more) => pairs.extend(more),
+            Err(error) => eprintln!("{path}: {error}"),
+        }
+    }
+    if let Some(file) = record
+        && let Err(error) = std::fs::write(file, support::record::pack(&pairs))
+    {
+        eprintln!("{file}: {error}");
+    }
+    let table = support::tally(&pairs, |pair, what| {
+        if verbose || !what.starts_with("kept") {
+            println!("sm_{} {}: {what}", pair.arch, pair.name);
+        }
+    });
+    print!("{}", support::render(&table));
+    let clean = table.values().all(|r| r.wrong == 0 && r.alarms == 0);
+    if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

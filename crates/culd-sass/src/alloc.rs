@@ -1,0 +1,435 @@
+//! The scoreboard allocator: numbers for all setters of a function, and the waits that follow from them.
+//!
+//! 1. Visit the blocks in a given order. A block starts with the pending setters of its already visited predecessors.
+//! 2. At each instruction: every number with a pending conflicting setter is waited for and becomes free; then the read setter and the
+//!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
+//! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share.
+//! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes.
+//!
+//! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
+
+use crate::cfg::{Block, BlockId, Cfg};
+use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
+use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
+use crate::setter::{Class, Kind, SetterId, Setters, latency};
+
+/// Number that long loads and textures use when their value leaves the block.
+const LONG_OUT: u8 = 5;
+
+/// Everything about a function that does not depend on the block order or on the stack pointer.
+#[derive(Debug)]
+pub(crate) struct Function<'a> {
+    pub(crate) insns: &'a [Insn],
+    pub(crate) cfg: &'a Cfg,
+    pub(crate) setters: &'a Setters<'a>,
+    pub(crate) policy: &'a Policy,
+    /// `LDGDEPBAR` or `DEPBAR SB0` are in the function: number 0 is theirs.
+    pub(crate) zero_reserved: bool,
+}
+
+/// The scoreboard fields of all instructions.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Allocation {
+    pub(crate) fields: Vec<Control>,
+    /// A value left its block and found no number: a rule with known exceptions was used.
+    pub(crate) out_overflow: bool,
+}
+
+/// Pending setters of one number while a block is visited, each with the instruction of this block that first needs it.
+type Live = [Vec<(SetterId, Option<usize>)>; SCOREBOARDS as usize];
+
+struct Run<'a> {
+    f: &'a Function<'a>,
+    dead: Option<SetterId>,
+    numbers: Vec<Option<u8>>,
+    /// For every setter, the setters it knowingly shares its number with.
+    companions: Vec<Vec<SetterId>>,
+    out: Vec<Option<Pending>>,
+    times: Option<(BlockId, Vec<u32>)>,
+    out_overflow: bool,
+}
+
+/// Allocates the whole function; `dead` is the setter that no longer needs a number.
+pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>) -> Allocation {
+    let mut run = Run {
+        f,
+        dead,
+        numbers: vec![None; f.setters.len()],
+        companions: vec![Vec::new(); f.setters.len()],
+        out: vec![None; f.cfg.blocks.len()],
+        times: None,
+        out_overflow: false,
+    };
+    for id in order {
+        run.block(*id);
+    }
+    let waits = run.waits();
+    let fields = f.insns.iter().enumerate().map(|(k, insn)| run.fields(k, insn, waits[k])).collect();
+    Allocation {
+        fields,
+        out_overflow: run.out_overflow,
+    }
+}
+
+/// What `pick` needs to know about the setter that wants a number.
+struct Wish {
+    block: BlockId,
+    id: SetterId,
+    insn: usize,
+    kind: Kind,
+    /// First instruction of the block that needs it.
+    need: Option<usize>,
+    /// Numbers below are not for this class.
+    start: u8,
+    /// A long load that leaves its block is pending here: number 5 is taken.
+    five_reserved: bool,
+}
+
+impl Run<'_> {
+    fn needed(&self, id: SetterId) -> bool {
+        self.dead != Some(id)
+    }
+
+    fn is_long_out(&self, id: SetterId) -> bool {
+        let setter = self.f.setters.get(id);
+        setter.class == Class::Long && setter.kind == Kind::Write && self.f.policy.first_need(id).is_none()
+    }
+
+    fn entry(&self, id: BlockId) -> Live {
+        let block = &self.f.cfg.blocks[id.index()];
+        let mut pending = Pending::default();
+        for pred in &block.pred {
+            if let Some(out) = &self.out[pred.index()] {
+                for (into, from) in pending.iter_mut().zip(out) {
+                    merge(into, from);
+                }
+            }
+        }
+        pending.map(|list| {
+            list.into_iter()
+                .map(|s| (s, self.f.setters.first_conflict(s, block.start..block.end)))
+                .collect()
+        })
+    }
+
+    fn block(&mut self, id: BlockId) {
+        let (start, end) = (self.f.cfg.blocks[id.index()].start, self.f.cfg.blocks[id.index()].end);
+        let mut live = self.entry(id);
+        let five_reserved = live.iter().flatten().any(|(s, _)| self.is_long_out(*s))
+            || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_long_out(s)));
+        for k in start..end {
+            let insn = &self.f.insns[k];
+            if !keeps_pending(insn) {
+                for list in &mut live {
+                    if list
+                        .iter()
+                        .any(|(s, need)| self.f.setters.conflicts(*s, k) || (*need == Some(k) && self.f.setters.get(*s).signals_only()))
+                    {
+                        list.clear();
+                    }
+                }
+            }
+            if let Some((number, left)) = counted_wait(insn)
+                && let Some(list) = live.get_mut(number)
+            {
+                keep_last(list, left);
+            }
+            let dead = self.dead;
+            for s in self.f.setters.of(k).filter(|s| dead != Some(*s)) {
+                let wish = self.wish(id, s, five_reserved);
+                let number = self.pick(&wish, &live);
+                self.numbers[s.index()] = Some(number);
+                if let Some(list) = live.get_mut(usize::from(number)) {
+                    self.companions[s.index()] = list.iter().map(|(s, _)| *s).collect();
+                    list.push((s, wish.need));
+                }
+            }
+            if self.f.policy.any_wait(k) && !keeps_pending(insn) {
+                for list in &mut live {
+                    if list.iter().any(|(s, _)| self.f.policy.waits_for(k, *s)) {
+                        list.retain(|(s, _)| self.f.setters.get(*s).insn == k);
+                    }
+                }
+            }
+        }
+        let out = live.map(|list| {
+            let mut ids: Vec<SetterId> = list.into_iter().map(|(s, _)| s).collect();
+            ids.sort_unstable();
+            ids
+        });
+        self.out[id.index()] = Some(out);
+    }
+
+    fn wish(&self, block: BlockId, id: SetterId, five_reserved: bool) -> Wish {
+        let setter = self.f.setters.get(id);
+        let need = self.f.policy.first_need(id);
+        let start = match (setter.kind, setter.class) {
+            (Kind::Write, Class::Texture) => LONG_OUT,
+            (Kind::Write, Class::Long) => need.map_or(LONG_OUT, |_| 2),
+            _ => 0,
+        };
+        let start = start.max(u8::from(self.f.zero_reserved));
+        Wish {
+            block,
+            id,
+            insn: setter.insn,
+            kind: setter.kind,
+            need,
+            start,
+            five_reserved,
+        }
+    }
+
+    fn pick(&mut self, wish: &Wish, live: &Live) -> u8 {
+        if matches!(self.f.insns[wish.insn].name, "LDGDEPBAR" | "UTMACMDFLUSH") {
+            return 0;
+        }
+        if let Some(number) = self.joinable(wish, live) {
+            return number;
+        }
+        let limit = if wish.start < LONG_OUT && (wish.need.is_none() || wish.five_reserved) {
+            LONG_OUT
+        } else {
+            SCOREBOARDS
+        };
+        let busy = self.busy(wish, live);
+        if let Some(free) = (wish.start..limit).find(|n| busy >> n & 1 == 0) {
+            return free;
+        }
+        if wish.start == LONG_OUT {
+            return LONG_OUT;
+        }
+        match wish.need {
+            None => self.share_out(wish, live),
+            Some(need) => self.share_in(wish, need, limit, live),
+        }
+    }
+
+    /// A number whose setters are first needed where this one is needed, or a group of operand reads that leave the block as well.
+    fn joinable(&self, wish: &Wish, live: &Live) -> Option<u8> {
+        let block = &self.f.cfg.blocks[wish.block.index()];
+        let here = |insn: usize| (block.start..wish.insn).contains(&insn);
+        let fits = |list: &[(SetterId, Option<usize>)]| match wish.need {
+            Some(need) => {
+                earliest(list) == Some(need)
+                    && list.iter().all(|(s, _)| {
+                        let other = self.f.setters.get(*s);
+                        let foreign_long = !here(other.insn) && other.class == Class::Long && other.kind == Kind::Write;
+                        other.class != Class::Texture && !foreign_long
+                    })
+            }
+            None => {
+                wish.kind == Kind::Read
+                    && list.iter().all(|(s, need)| {
+                        let other = self.f.setters.get(*s);
+                        other.kind == Kind::Read && need.is_none() && here(other.insn)
+                    })
+            }
+        };
+        (0..SCOREBOARDS)
+            .zip(live)
+            .find(|(_, list)| !list.is_empty() && fits(list))
+            .map(|(n, _)| n)
+    }
+
+    /// Numbers with something pending here, and for values that leave the block also those pending at a successor's entry.
+    fn busy(&self, wish: &Wish, live: &Live) -> u8 {
+        let mut busy = 0;
+        let mut mark = |occupied: [bool; SCOREBOARDS as usize]| {
+            for (n, used) in occupied.into_iter().enumerate() {
+                busy |= u8::from(used) << n;
+            }
+        };
+        mark(std::array::from_fn(|n| !live[n].is_empty()));
+        if wish.need.is_none() {
+            for succ in &self.f.cfg.blocks[wish.block.index()].succ {
+                for pred in &self.f.cfg.blocks[succ.index()].pred {
+                    if let Some(out) = &self.out[pred.index()] {
+                        mark(std::array::from_fn(|n| !out[n].is_empty()));
+                    }
+                }
+            }
+        }
+        busy
+    }
+
+    /// No number for a value that leaves the block: give up the successors' claim, then share with the least recently set number.
+    fn share_out(&mut self, wish: &Wish, live: &Live) -> u8 {
+        let block = &self.f.cfg.blocks[wish.block.index()];
+        let candidates = || (wish.start..LONG_OUT).filter_map(|n| Some((n, live.get(usize::from(n))?)));
+        if let Some((free, _)) = candidates().find(|(_, list)| list.is_empty()) {
+            return free;
+        }
+        self.out_overflow = true;
+        let age = |list: &[(SetterId, Option<usize>)]| {
+            let set_at = list
+                .iter()
+                .map(|(s, _)| self.f.setters.get(*s).insn)
+                .filter(|k| (block.start..wish.insn).contains(k));
+            set_at.map(|k| k + 1).max().unwrap_or(0)
+        };
+        candidates().min_by_key(|(n, list)| (age(list), *n)).map_or(LONG_OUT, |(n, _)| n)
+    }
+
+    /// No number for a value needed in this block: share with the number that costs the least waiting time.
+    fn share_in(&mut self, wish: &Wish, need: usize, limit: u8, live: &Live) -> u8 {
+        let (start, end) = (
+            self.f.cfg.blocks[wish.block.index()].start,
+            self.f.cfg.blocks[wish.block.index()].end,
+        );
+        self.estimate(wish.block, start..end);
+        let Some((_, issue)) = &self.times else { return LONG_OUT };
+        let done = |s: SetterId| {
+            let setter = self.f.setters.get(s);
+            issue
+                .get(setter.insn.wrapping_sub(start))
+                .map_or(0, |t| t + latency(setter.class, setter.kind))
+        };
+        let own = done(wish.id);
+        let mut best: Option<((u32, i64, u8), u8)> = None;
+        for number in wish.start..limit {
+            let list = &live[usize::from(number)];
+            let holds_long_out = list.iter().any(|(s, need)| {
+                let setter = self.f.setters.get(*s);
+                setter.class == Class::Long && setter.kind == Kind::Write && need.is_none()
+            });
+            if list.is_empty() || holds_long_out {
+                continue;
+            }
+            let theirs = earliest(list).map_or(i64::MAX, |k| k as i64);
+            let last = list
+                .iter()
+                .map(|(s, _)| {
+                    if (start..wish.insn).contains(&self.f.setters.get(*s).insn) {
+                        done(*s)
+                    } else {
+                        0
+                    }
+                })
+                .max();
+            let key = if theirs >= need as i64 {
+                (last.unwrap_or(0), theirs, number)
+            } else {
+                (own, -theirs, number)
+            };
+            if best.is_none_or(|(k, _)| key < k) {
+                best = Some((key, number));
+            }
+        }
+        best.map_or(LONG_OUT, |(_, number)| number)
+    }
+
+    /// Estimated issue time of every instruction of the block.
+    fn estimate(&mut self, id: BlockId, range: std::ops::Range<usize>) {
+        if self.times.as_ref().is_some_and(|(known, _)| *known == id) {
+            return;
+        }
+        let mut issue = Vec::with_capacity(range.len());
+        let mut pending: Vec<(SetterId, u32)> = Vec::new();
+        let mut now = 0u32;
+        for k in range {
+            pending.retain(|(s, done)| {
+                let conflict = self.f.setters.conflicts(*s, k);
+                if conflict {
+                    now = now.max(*done);
+                }
+                !conflict
+            });
+            issue.push(now);
+            for s in self.f.setters.of(k).filter(|s| self.needed(*s)) {
+                let setter = self.f.setters.get(s);
+                pending.push((s, now + latency(setter.class, setter.kind)));
+            }
+            now += u32::from(self.f.insns[k].control.stall);
+        }
+        self.times = Some((id, issue));
+    }
+
+    /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
+    fn waits(&self) -> Vec<u8> {
+        let f = self.f;
+        let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
+        let mut waits = vec![0; f.insns.len()];
+        // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
+        for _ in 0..64 {
+            let mut changed = false;
+            for (i, block) in f.cfg.blocks.iter().enumerate() {
+                let mut state = entry[i].clone();
+                changed |= self.wait_block(block, &mut state, &mut waits);
+                for to in &block.succ {
+                    for (into, from) in entry[to.index()].iter_mut().zip(&state) {
+                        changed |= merge(into, from);
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        waits
+    }
+
+    fn wait_block(&self, block: &Block, state: &mut Pending, waits: &mut [u8]) -> bool {
+        let f = self.f;
+        let mut changed = false;
+        for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
+            let mut mask = 0;
+            for (number, list) in state.iter_mut().enumerate() {
+                if list.iter().any(|s| f.setters.conflicts(*s, k) || f.policy.waits_for(k, *s)) {
+                    mask |= 1 << number;
+                    if !keeps_pending(&f.insns[k]) {
+                        list.clear();
+                    }
+                }
+            }
+            for s in f.setters.of(k) {
+                let Some(number) = self.numbers[s.index()] else { continue };
+                let list = &mut state[usize::from(number)];
+                if list.iter().any(|other| !self.companions[s.index()].contains(other)) {
+                    mask |= 1 << number;
+                    list.clear();
+                }
+            }
+            changed |= std::mem::replace(wait, mask) != mask;
+            if let Some((number, left)) = counted_wait(&f.insns[k])
+                && let Some(list) = state.get_mut(number)
+            {
+                keep_last(list, left);
+            }
+            for s in f.setters.of(k) {
+                if let Some(list) = self.numbers[s.index()].and_then(|n| state.get_mut(usize::from(n))) {
+                    merge(list, &[s]);
+                }
+            }
+        }
+        changed
+    }
+
+    fn fields(&self, k: usize, insn: &Insn, wait: u8) -> Control {
+        let mut fields = Control {
+            wait,
+            read: NO_SCOREBOARD,
+            write: NO_SCOREBOARD,
+            ..insn.control
+        };
+        for s in self.f.setters.of(k) {
+            let number = self.numbers[s.index()].unwrap_or(NO_SCOREBOARD);
+            match self.f.setters.get(s).kind {
+                Kind::Read => fields.read = number,
+                Kind::Write => fields.write = number,
+            }
+        }
+        fields
+    }
+}
+
+fn earliest(list: &[(SetterId, Option<usize>)]) -> Option<usize> {
+    list.iter().filter_map(|(_, need)| *need).min()
+}
+
+/// Does the function reserve number 0 for asynchronous copies?
+pub(crate) fn reserves_zero(insns: &[Insn]) -> bool {
+    insns
+        .iter()
+        .any(|insn| insn.name == "LDGDEPBAR" || (insn.name == "DEPBAR" && insn.bits(44, 3) == 0))
+}

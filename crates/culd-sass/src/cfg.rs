@@ -1,0 +1,158 @@
+//! Basic blocks of one function.
+//!
+//! 1. A block ends at a branch (`BRA`, `BRA.U`, `BRX`, `BRXU`), `EXIT`, `RET`, `BSYNC` or `WARPSYNC.COLLECTIVE`, and before every target
+//!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one.
+//! 2. Successors: a `BSYNC` of convergence register Bn goes to the target of the last `BSSY` Bn above it; indirect branches go to
+//!    the targets recorded in the function's metadata.
+//! 3. Targets that are no instruction and indirect branches without targets are listed as problems, not guessed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::decode::{Insn, opcode};
+
+/// Index of a block in [`Cfg::blocks`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct BlockId(u32);
+
+impl BlockId {
+    fn new(index: usize) -> Self {
+        Self(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Instructions `start..end` without a branch in between.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) succ: Vec<BlockId>,
+    pub(crate) pred: Vec<BlockId>,
+}
+
+/// The control flow graph of one function.
+#[derive(Debug)]
+pub(crate) struct Cfg {
+    pub(crate) blocks: Vec<Block>,
+    /// Block of every instruction.
+    pub(crate) block_of: Vec<BlockId>,
+    /// A branch went to something that is no instruction, or an indirect branch had no known target.
+    pub(crate) broken: Option<u32>,
+}
+
+/// The targets of one indirect branch, as function offsets.
+pub(crate) type IndirectTargets = BTreeMap<u32, Vec<u32>>;
+
+fn ends_block(insn: &Insn) -> bool {
+    matches!(
+        insn.op,
+        opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::EXIT | opcode::RET | opcode::BSYNC | opcode::WARPSYNC_COLLECTIVE
+    )
+}
+
+impl Cfg {
+    /// Builds the graph of `insns`, whose offsets need not be contiguous.
+    pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets) -> Self {
+        let at: BTreeMap<u32, usize> = insns.iter().enumerate().map(|(k, insn)| (insn.offset, k)).collect();
+        let mut broken = None;
+        let mut leaders = BTreeSet::from([0]);
+        for (k, insn) in insns.iter().enumerate() {
+            if ends_block(insn) {
+                leaders.insert(k + 1);
+            }
+            let table = match insn.op {
+                opcode::BRX | opcode::BRXU => indirect.get(&insn.offset).map_or(&[][..], Vec::as_slice),
+                _ => &[],
+            };
+            for target in insn.target.iter().chain(table) {
+                match at.get(target) {
+                    Some(k) => _ = leaders.insert(*k),
+                    None => broken = Some(insn.offset),
+                }
+            }
+        }
+        leaders.retain(|k| *k < insns.len());
+        let mut graph = Self {
+            blocks: Vec::with_capacity(leaders.len()),
+            block_of: vec![BlockId(0); insns.len()],
+            broken,
+        };
+        let starts: Vec<usize> = leaders.into_iter().collect();
+        for (i, start) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).copied().unwrap_or(insns.len());
+            graph.blocks.push(Block {
+                start: *start,
+                end,
+                ..Block::default()
+            });
+            graph.block_of[*start..end].fill(BlockId::new(i));
+        }
+        graph.connect(insns, &at, indirect);
+        graph
+    }
+
+    fn connect(&mut self, insns: &[Insn], at: &BTreeMap<u32, usize>, indirect: &IndirectTargets) {
+        // Last BSSY above, per convergence register.
+        let mut converge: [Option<u32>; 16] = [None; 16];
+        for i in 0..self.blocks.len() {
+            let (start, end) = (self.blocks[i].start, self.blocks[i].end);
+            for insn in &insns[start..end] {
+                if insn.op == opcode::BSSY {
+                    converge[usize::from(insn.bits(16, 4))] = insn.target;
+                }
+            }
+            let last = &insns[end - 1];
+            let next = (end < insns.len()).then(|| self.block_of[end]);
+            let block_at = |offset: u32| at.get(&offset).map(|k| self.block_of[*k]);
+            let mut succ: Vec<Option<BlockId>> = Vec::new();
+            match last.op {
+                opcode::BRA | opcode::BRA_U => {
+                    succ.push(last.target.and_then(block_at));
+                    if falls_through(last) {
+                        succ.push(next);
+                    }
+                }
+                opcode::EXIT | opcode::RET => {
+                    if !last.unguarded() {
+                        succ.push(next);
+                    }
+                }
+                opcode::BSYNC => {
+                    let target = converge[usize::from(last.bits(16, 4))].and_then(block_at);
+                    succ.push(target.or(next));
+                    if !last.unguarded() {
+                        succ.push(next);
+                    }
+                }
+                opcode::BRX | opcode::BRXU => {
+                    let Some(table) = indirect.get(&last.offset) else {
+                        self.broken = Some(last.offset);
+                        continue;
+                    };
+                    let targets: BTreeSet<BlockId> = table.iter().filter_map(|offset| block_at(*offset)).collect();
+                    succ.extend(targets.into_iter().map(Some));
+                }
+                _ => succ.push(next),
+            }
+            for to in succ.into_iter().flatten() {
+                if !self.blocks[i].succ.contains(&to) {
+                    self.blocks[i].succ.push(to);
+                    self.blocks[to.index()].pred.push(BlockId::new(i));
+                }
+            }
+        }
+    }
+
+    /// All blocks in layout order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = BlockId> + use<> {
+        (0..self.blocks.len()).map(BlockId::new)
+    }
+}
+
+/// A branch that can also go on to the next instruction: guarded, with a second condition, or of a special kind.
+pub(crate) fn falls_through(branch: &Insn) -> bool {
+    branch.op == opcode::BRA_U || !branch.unguarded() || branch.bits(87, 4) != 7 || branch.bits(32, 2) != 0
+}

@@ -1,0 +1,471 @@
+//! The hazard checker: proves that no instruction touches a register that an unfinished instruction still reads or writes.
+//!
+//! It shares the decoder with the rewriter and nothing else: neither the allocator's conflict rules nor its control flow graph.
+//!
+//! 1. Build the graph of single instructions. A branch goes to its target and, unless it is unconditional, on; a `BSYNC` goes to every
+//!    target of a `BSSY` of the same convergence register and on; an indirect branch goes to all its targets. Calls fall through: the
+//!    callee is trusted to wait for what it uses.
+//! 2. The state is the set of operations in flight. An operation is the late results or the late operands of one instruction
+//!    ([`crate::latency`]), with the scoreboards a wait on which proves that it is over, and the number of later operations on its
+//!    scoreboard, for counted waits.
+//! 3. Before an instruction, its wait mask removes the operations it proves over. What is left must not meet its registers: late
+//!    results must not be read or written, late operands must not be written. An instruction whose guard excludes the operation's guard
+//!    is exempt as long as the predicate has not changed. A global load may overwrite late operands of an earlier one.
+//! 4. After it, its own operations are in flight. An unguarded shared-memory load with a scoreboard also covers the earlier loads of
+//!    its queue.
+//! 5. Where paths meet, operations are united, their proofs intersected. The first alarm stops the check; no alarm at the fixpoint
+//!    is the proof. The sets only grow and the proofs only shrink, so the walk ends.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode_all, opcode};
+use crate::latency::{LateOperands, Queue, Timing, timing};
+use crate::reg::{Reg, RegSet};
+use crate::rewrite::KernelContext;
+
+/// What the two instructions do to the register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HazardKind {
+    /// A result that has not arrived is read.
+    ReadAfterWrite,
+    /// A result that has not arrived is overwritten.
+    WriteAfterWrite,
+    /// An operand that has not been read is overwritten.
+    WriteAfterRead,
+}
+
+/// Why the code is not proven.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Alarm {
+    /// There is a path on which two instructions meet at a register.
+    #[error("{kind} of {register}: instruction at {second:#x} does not wait for the one at {first:#x}")]
+    Hazard {
+        /// Kind of conflict.
+        kind: HazardKind,
+        /// The register.
+        register: Reg,
+        /// Offset of the unfinished instruction.
+        first: u32,
+        /// Offset of the instruction that touches the register.
+        second: u32,
+    },
+    /// The code is not a whole number of instructions.
+    #[error("code size is not a multiple of {INSN_BYTES}")]
+    Size,
+    /// A branch has no known target.
+    #[error("unknown branch target at {0:#x}")]
+    ControlFlow(u32),
+    /// The registers of an instruction are not known.
+    #[error("unknown instruction at {0:#x}")]
+    Unknown(u32),
+    /// The walk did not end within its budget.
+    #[error("control flow too complex to check")]
+    Budget,
+}
+
+impl Alarm {
+    /// The instruction the alarm is about.
+    #[must_use]
+    pub fn offset(&self) -> u32 {
+        match self {
+            Self::Hazard { second, .. } => *second,
+            Self::ControlFlow(offset) | Self::Unknown(offset) => *offset,
+            Self::Size | Self::Budget => 0,
+        }
+    }
+}
+
+impl fmt::Display for HazardKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadAfterWrite => "read after write",
+            Self::WriteAfterWrite => "write after write",
+            Self::WriteAfterRead => "write after read",
+        })
+    }
+}
+
+/// One instruction as the checker sees it.
+struct Step<'a> {
+    insn: &'a Insn,
+    timing: Timing,
+    next: Vec<usize>,
+}
+
+/// An operation of an instruction: twice its index, plus one for its operands.
+type OpId = u32;
+
+/// What is known about an operation in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Flight {
+    /// A wait for any of these scoreboards proves it over.
+    proofs: u8,
+    /// At least so many operations were put on its scoreboard after it.
+    younger: u8,
+    /// Its guard predicate has been overwritten.
+    stale_guard: bool,
+}
+
+/// Operations in flight. Unguarded operations without any proof can only pile up; they are kept as plain register sets, so that a
+/// long function does not carry a long list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct State {
+    flights: BTreeMap<OpId, Flight>,
+    endless_operands: RegSet,
+    endless_results: RegSet,
+}
+
+/// Proves a function or returns the first alarm.
+///
+/// # Errors
+/// Fails when a hazard is found or when the code cannot be analysed.
+pub fn check(code: &[u8], context: &KernelContext) -> Result<(), Alarm> {
+    let insns = decode_all(code).ok_or(Alarm::Size)?;
+    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
+    let insns = insns.get(..used).unwrap_or_default();
+    let steps = graph(insns, context)?;
+    Walk {
+        steps,
+        entry: vec![None; insns.len()],
+    }
+    .run()
+}
+
+fn graph<'a>(insns: &'a [Insn], context: &KernelContext) -> Result<Vec<Step<'a>>, Alarm> {
+    let index = |offset: u32| -> Option<usize> {
+        let k = offset as usize / INSN_BYTES;
+        ((offset as usize).is_multiple_of(INSN_BYTES) && k < insns.len()).then_some(k)
+    };
+    let mut steps = Vec::with_capacity(insns.len());
+    for (k, insn) in insns.iter().enumerate() {
+        if insn.unknown.is_some() {
+            return Err(Alarm::Unknown(insn.offset));
+        }
+        let mut next = Vec::new();
+        let mut falls = true;
+        match insn.op {
+            opcode::BRA | opcode::BRA_U | opcode::WARPSYNC_COLLECTIVE => {
+                if let Some(target) = insn.target {
+                    next.push(index(target).ok_or(Alarm::ControlFlow(insn.offset))?);
+                }
+                falls = insn.op != opcode::BRA || conditional(insn);
+            }
+            opcode::BRX | opcode::BRXU => {
+                let targets = context.indirect.get(&insn.offset).ok_or(Alarm::ControlFlow(insn.offset))?;
+                for target in targets {
+                    next.push(index(*target).ok_or(Alarm::ControlFlow(insn.offset))?);
+                }
+                falls = insn.guard.is_some();
+            }
+            opcode::BSSY if insn.target.and_then(index).is_none() => return Err(Alarm::ControlFlow(insn.offset)),
+            // Filled in when the graph without it is known.
+            opcode::BSYNC => falls = conditional(insn),
+            opcode::EXIT | opcode::RET => falls = conditional(insn),
+            _ => {}
+        }
+        if falls && k + 1 < insns.len() {
+            next.push(k + 1);
+        }
+        next.sort_unstable();
+        next.dedup();
+        steps.push(Step {
+            insn,
+            timing: timing(insn, context.arch),
+            next,
+        });
+    }
+    converge(&mut steps, index);
+    Ok(steps)
+}
+
+/// The `BSSY` instructions that may have set each of the 16 convergence registers.
+type Convergence = [BTreeSet<usize>; 16];
+
+/// Gives every `BSYNC` its successors: the targets of the `BSSY` instructions of its register that reach it.
+fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
+    let mut entry: Vec<Option<Convergence>> = vec![None; steps.len()];
+    let mut queue = VecDeque::new();
+    if let Some(first) = entry.first_mut() {
+        *first = Some(Convergence::default());
+        queue.push_back(0);
+    }
+    while let Some(k) = queue.pop_front() {
+        let (Some(step), Some(mut state)) = (steps.get_mut(k), entry.get(k).cloned().flatten()) else {
+            continue;
+        };
+        let register = usize::from(step.insn.bits(16, 4));
+        if let Some(set) = state.get_mut(register) {
+            match step.insn.op {
+                opcode::BSSY => *set = BTreeSet::from([k]),
+                opcode::BSYNC => {
+                    let bssy: Vec<usize> = set.iter().copied().collect();
+                    let targets: Vec<usize> = bssy.iter().filter_map(|b| steps.get(*b)?.insn.target.and_then(&index)).collect();
+                    if let Some(step) = steps.get_mut(k) {
+                        step.next.extend(targets);
+                        step.next.sort_unstable();
+                        step.next.dedup();
+                    }
+                }
+                _ => {}
+            }
+        }
+        let next = steps.get(k).map(|step| step.next.clone()).unwrap_or_default();
+        for to in next {
+            let Some(slot) = entry.get_mut(to) else { continue };
+            let changed = match slot {
+                None => {
+                    *slot = Some(state.clone());
+                    true
+                }
+                Some(old) => {
+                    let before: usize = old.iter().map(BTreeSet::len).sum();
+                    for (into, from) in old.iter_mut().zip(&state) {
+                        into.extend(from);
+                    }
+                    before != old.iter().map(BTreeSet::len).sum()
+                }
+            };
+            if changed {
+                queue.push_back(to);
+            }
+        }
+    }
+}
+
+/// Guarded, with a second predicate, or a branch of a special kind.
+fn conditional(insn: &Insn) -> bool {
+    insn.guard.is_some() || insn.bits(87, 4) != 7 || (insn.op == opcode::BRA && insn.bits(32, 2) != 0)
+}
+
+struct Walk<'a> {
+    steps: Vec<Step<'a>>,
+    /// State before an instruction, kept only where a path starts, splits or joins.
+    entry: Vec<Option<State>>,
+}
+
+impl Walk<'_> {
+    fn run(&mut self) -> Result<(), Alarm> {
+        if self.steps.is_empty() {
+            return Ok(());
+        }
+        let heads = self.heads();
+        if let Some(entry) = self.entry.first_mut() {
+            *entry = Some(State::default());
+        }
+        let mut queue = VecDeque::from([0]);
+        // Every visit of a head means that its entry state changed; the bound is far above what any compiled function needs.
+        let mut budget = 64 * self.steps.len() + 4096;
+        while let Some(head) = queue.pop_front() {
+            let Some(mut state) = self.entry.get(head).cloned().flatten() else {
+                continue;
+            };
+            let mut k = head;
+            loop {
+                budget = budget.checked_sub(1).ok_or(Alarm::Budget)?;
+                let Some(step) = self.steps.get(k) else { break };
+                self.advance(k, step, &mut state)?;
+                match step.next.as_slice() {
+                    &[only] if !heads.get(only).copied().unwrap_or(true) => k = only,
+                    next => {
+                        for to in next {
+                            if self.entry.get_mut(*to).is_some_and(|entry| join(entry, &state)) && !queue.contains(to) {
+                                queue.push_back(*to);
+                            }
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Instructions whose entry state must be kept: reached by more than one way, or by a branch.
+    fn heads(&self) -> Vec<bool> {
+        let mut reached = vec![0u32; self.steps.len()];
+        let mut heads = vec![false; self.steps.len()];
+        for (k, step) in self.steps.iter().enumerate() {
+            for to in &step.next {
+                if let (Some(count), Some(head)) = (reached.get_mut(*to), heads.get_mut(*to)) {
+                    *count += 1;
+                    *head |= *count > 1 || *to != k + 1 || step.next.len() > 1;
+                }
+            }
+        }
+        heads
+    }
+
+    /// Steps 3 and 4 of the module documentation.
+    fn advance(&self, k: usize, step: &Step<'_>, state: &mut State) -> Result<(), Alarm> {
+        let insn = step.insn;
+        let wait = insn.control.wait;
+        state.flights.retain(|_, flight| flight.proofs & wait == 0);
+        if let Some((scoreboard, left)) = counted_wait(insn) {
+            state
+                .flights
+                .retain(|_, flight| flight.proofs & scoreboard == 0 || flight.younger < left);
+        }
+        if insn.guard.is_some_and(Guard::never) {
+            return Ok(());
+        }
+        self.meet(step, state)?;
+        for (id, flight) in &mut state.flights {
+            if let Some(guard) = self.step_of(*id).and_then(|step| step.insn.guard) {
+                flight.stale_guard |= insn.defs.contains(Reg {
+                    file: guard.file,
+                    index: guard.index,
+                });
+            }
+        }
+        self.launch(k, step, state);
+        Ok(())
+    }
+
+    fn step_of(&self, id: OpId) -> Option<&Step<'_>> {
+        self.steps.get(id as usize / 2)
+    }
+
+    fn meet(&self, step: &Step<'_>, state: &State) -> Result<(), Alarm> {
+        let insn = step.insn;
+        let touched = insn.touched();
+        let alarm = |kind, set: RegSet, first| match set.iter().next() {
+            Some(register) => Err(Alarm::Hazard {
+                kind,
+                register,
+                first,
+                second: insn.offset,
+            }),
+            None => Ok(()),
+        };
+        let read_or_write = |set: &RegSet| {
+            if set.intersects(&insn.uses) {
+                HazardKind::ReadAfterWrite
+            } else {
+                HazardKind::WriteAfterWrite
+            }
+        };
+        let late = touched.intersection(&state.endless_results);
+        alarm(read_or_write(&late), late, insn.offset)?;
+        alarm(
+            HazardKind::WriteAfterRead,
+            insn.defs.intersection(&state.endless_operands),
+            insn.offset,
+        )?;
+        for (id, flight) in &state.flights {
+            let Some(first) = self.step_of(*id) else { continue };
+            let excluded = matches!((first.insn.guard, insn.guard), (Some(a), Some(b)) if a.excludes(b) && !flight.stale_guard);
+            if excluded {
+                continue;
+            }
+            if id % 2 == 0 {
+                // Results of one queue arrive in order, so a later one may overwrite an earlier one.
+                let in_order = first.timing.queue.results_in_order() && first.timing.queue == step.timing.queue;
+                let set = first.insn.defs.intersection(if in_order { &insn.uses } else { &touched });
+                alarm(read_or_write(&set), set, first.insn.offset)?;
+            } else if !first.timing.queue.operands_before(step.timing.queue) {
+                alarm(
+                    HazardKind::WriteAfterRead,
+                    late_operands(first).intersection(&insn.defs),
+                    first.insn.offset,
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&self, k: usize, step: &Step<'_>, state: &mut State) {
+        let insn = step.insn;
+        let (read, write) = (mask(insn.control.read), mask(insn.control.write));
+        if insn.guard.is_none() {
+            for flight in state.flights.values_mut() {
+                // Counting makes sense on one scoreboard only.
+                let added = u8::from(flight.proofs & read != 0) + u8::from(flight.proofs & write != 0);
+                flight.younger = if flight.proofs.is_power_of_two() {
+                    flight.younger.saturating_add(added)
+                } else {
+                    0
+                };
+            }
+        }
+        if step.timing.queue != Queue::Unordered && read | write != 0 {
+            for (id, flight) in &mut state.flights {
+                let Some(first) = self.steps.get(*id as usize / 2) else { continue };
+                let (earlier, later) = (first.timing.queue, step.timing.queue);
+                match id % 2 {
+                    0 if earlier == later && later.results_in_order() => flight.proofs |= write,
+                    1 if earlier.operands_before(later) => flight.proofs |= read | write,
+                    _ => {}
+                }
+            }
+        }
+        let Ok(id) = OpId::try_from(2 * k) else { return };
+        if step.timing.result && !insn.defs.is_empty() {
+            if read | write == 0 && insn.guard.is_none() && !step.timing.queue.results_in_order() {
+                state.endless_results = state.endless_results.union(&insn.defs);
+            } else {
+                // An atomic that returns only a predicate delivers it when its operands have been read.
+                let early = insn.defs.general().is_empty() && write == 0;
+                put(state, id, if early { read } else { write });
+            }
+        }
+        let operands = late_operands(step);
+        if !operands.is_empty() {
+            if read | write == 0 && insn.guard.is_none() && step.timing.queue == Queue::Unordered {
+                state.endless_operands = state.endless_operands.union(&operands);
+            } else {
+                put(state, id + 1, read | write);
+            }
+        }
+    }
+}
+
+/// An operation starts again: what is proven must hold for the earlier run of the same instruction too.
+fn put(state: &mut State, id: OpId, proofs: u8) {
+    let flight = state.flights.entry(id).or_insert(Flight {
+        proofs,
+        younger: 0,
+        stale_guard: false,
+    });
+    *flight = Flight {
+        proofs: flight.proofs & proofs,
+        younger: 0,
+        stale_guard: flight.stale_guard,
+    };
+}
+
+fn late_operands(step: &Step<'_>) -> RegSet {
+    let operands = step.insn.uses.minus(&step.insn.defs);
+    match step.timing.operands {
+        LateOperands::None => RegSet::EMPTY,
+        LateOperands::General => operands.general(),
+        LateOperands::All => operands.without_predicates(),
+    }
+}
+
+fn mask(scoreboard: u8) -> u8 {
+    if scoreboard < SCOREBOARDS { 1 << scoreboard } else { 0 }
+}
+
+/// `DEPBAR.LE SBn, count`: the mask of n, and count.
+fn counted_wait(insn: &Insn) -> Option<(u8, u8)> {
+    (insn.name == "DEPBAR").then(|| (mask(insn.bits(44, 3)), insn.bits(38, 6)))
+}
+
+/// Unites `from` into `into`; true when something changed.
+fn join(into: &mut Option<State>, from: &State) -> bool {
+    let Some(old) = into else {
+        *into = Some(from.clone());
+        return true;
+    };
+    let before = old.clone();
+    for (id, flight) in &from.flights {
+        let known = old.flights.entry(*id).or_insert(*flight);
+        known.proofs &= flight.proofs;
+        known.younger = known.younger.min(flight.younger);
+        known.stale_guard |= flight.stale_guard;
+    }
+    old.endless_operands = old.endless_operands.union(&from.endless_operands);
+    old.endless_results = old.endless_results.union(&from.endless_results);
+    before != *old
+}

@@ -1,0 +1,341 @@
+//! One 128-bit instruction: opcode, guard, registers, scoreboard control fields, branch target.
+//!
+//! 1. Split the code into 16-byte little-endian words; a tail shorter than 16 bytes is an error.
+//! 2. Opcode = bits 0..12, guard = bits 12..16, control fields = bits 105..126 (see [`Control`]).
+//! 3. Look the opcode up in the table, take the first form whose modifier bits match, and collect the registers its operand fields
+//!    name. No opcode or no form: the instruction is kept, with [`Insn::unknown`] saying why its registers are not known.
+//! 4. Direct branches carry their target relative to the next instruction.
+
+mod operand;
+mod table;
+
+use crate::reg::{Reg, RegFile, RegSet};
+use operand::{Access, OpRow};
+
+/// Size of an instruction in bytes.
+pub const INSN_BYTES: usize = 16;
+
+/// Value of a scoreboard field that names no scoreboard.
+pub const NO_SCOREBOARD: u8 = 7;
+
+/// Number of scoreboards of a warp.
+pub const SCOREBOARDS: u8 = 6;
+
+/// The opcodes whose behaviour the model must know by name.
+pub mod opcode {
+    /// `NOP`.
+    pub const NOP: u16 = 0x918;
+    /// `BRA`.
+    pub const BRA: u16 = 0x947;
+    /// `BRA.U`, condition in a uniform predicate.
+    pub const BRA_U: u16 = 0x547;
+    /// `BRX`, indirect branch through a register.
+    pub const BRX: u16 = 0x949;
+    /// `BRXU`, indirect branch through a uniform register.
+    pub const BRXU: u16 = 0x958;
+    /// `BSSY`, names a convergence point.
+    pub const BSSY: u16 = 0x945;
+    /// `BSYNC`, waits at a convergence point.
+    pub const BSYNC: u16 = 0x941;
+    /// `EXIT`.
+    pub const EXIT: u16 = 0x94d;
+    /// `RET`.
+    pub const RET: u16 = 0x950;
+    /// `WARPSYNC.COLLECTIVE` and `.EXCLUSIVE`.
+    pub const WARPSYNC_COLLECTIVE: u16 = 0x348;
+    /// The forms of `CALL`.
+    pub const CALLS: [u16; 4] = [0x343, 0x344, 0x943, 0x944];
+    /// `MEMBAR`.
+    pub const MEMBAR: u16 = 0x992;
+}
+
+/// The scoreboard and issue fields of an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Control {
+    /// Issue stall in cycles (bits 105..109).
+    pub stall: u8,
+    /// Scoreboard released when the results are written (bits 110..113), 7 = none.
+    pub write: u8,
+    /// Scoreboard released when the operands have been read (bits 113..116), 7 = none.
+    pub read: u8,
+    /// Scoreboards this instruction waits for (bits 116..122).
+    pub wait: u8,
+}
+
+impl Control {
+    fn of(raw: u128) -> Self {
+        Self {
+            stall: bits8(raw, 105, 4),
+            write: bits8(raw, 110, 3),
+            read: bits8(raw, 113, 3),
+            wait: bits8(raw, 116, 6),
+        }
+    }
+
+    /// The instruction word with the three scoreboard fields replaced; stall, yield and reuse bits stay.
+    #[must_use]
+    pub fn put(self, raw: u128) -> u128 {
+        let field = u128::from(self.write & 7) | u128::from(self.read & 7) << 3 | u128::from(self.wait & 63) << 6;
+        raw & !(0xfff << 110) | field << 110
+    }
+}
+
+/// The predicate that switches an instruction on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard {
+    /// Predicate or uniform predicate.
+    pub file: RegFile,
+    /// Its number; 7 = the constant "true".
+    pub index: u8,
+    /// Execute when the predicate is false.
+    pub negated: bool,
+}
+
+impl Guard {
+    /// The two guards can never both hold, as long as the predicate keeps its value.
+    #[must_use]
+    pub fn excludes(self, other: Self) -> bool {
+        self.file == other.file && self.index == other.index && self.negated != other.negated
+    }
+
+    /// `@!PT`: the instruction is never executed.
+    #[must_use]
+    pub fn never(self) -> bool {
+        self.index == 7 && self.negated
+    }
+}
+
+/// Why the registers of an instruction are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// The opcode is not in the table.
+    Opcode,
+    /// The opcode is known, this combination of modifier bits is not.
+    Form,
+}
+
+/// A decoded instruction.
+#[derive(Debug, Clone)]
+pub struct Insn {
+    /// Offset in the function.
+    pub offset: u32,
+    /// The 128 bits.
+    pub raw: u128,
+    /// Bits 0..12.
+    pub op: u16,
+    /// Mnemonic without modifiers, `"?"` when unknown.
+    pub name: &'static str,
+    /// The guard, if it is not the constant "true".
+    pub guard: Option<Guard>,
+    /// Registers written.
+    pub defs: RegSet,
+    /// Registers read, the guard included.
+    pub uses: RegSet,
+    /// Scoreboard fields.
+    pub control: Control,
+    /// Target of a direct branch or of a `BSSY`.
+    pub target: Option<u32>,
+    /// Set when the registers above are not reliable.
+    pub unknown: Option<Unknown>,
+}
+
+impl Insn {
+    /// The `width` (at most 8) bits from bit `low` up.
+    #[must_use]
+    pub fn bits(&self, low: u32, width: u32) -> u8 {
+        bits8(self.raw, low, width)
+    }
+
+    /// Registers read or written.
+    #[must_use]
+    pub fn touched(&self) -> RegSet {
+        self.defs.union(&self.uses)
+    }
+
+    /// Neither guarded nor conditional in any way the fields show.
+    #[must_use]
+    pub fn unguarded(&self) -> bool {
+        self.guard.is_none()
+    }
+}
+
+fn bits8(raw: u128, low: u32, width: u32) -> u8 {
+    let value = raw.checked_shr(low).unwrap_or(0) & ((1 << width.min(8)) - 1);
+    u8::try_from(value).unwrap_or(u8::MAX)
+}
+
+fn row(op: u16) -> Option<&'static OpRow> {
+    let at = table::OPS.binary_search_by_key(&op, |row| row.code).ok()?;
+    table::OPS.get(at)
+}
+
+/// Decodes one instruction at `offset`.
+#[must_use]
+pub fn decode(raw: u128, offset: u32) -> Insn {
+    let op = (raw & 0xfff) as u16;
+    let mut insn = Insn {
+        offset,
+        raw,
+        op,
+        name: "?",
+        guard: None,
+        defs: RegSet::EMPTY,
+        uses: RegSet::EMPTY,
+        control: Control::of(raw),
+        target: branch_target(raw, op, offset),
+        unknown: None,
+    };
+    let mut guard_file = RegFile::P;
+    match row(op) {
+        None => insn.unknown = Some(Unknown::Opcode),
+        Some(row) => {
+            insn.name = row.name;
+            let modifiers = (raw >> 40) as u64;
+            match row.forms.iter().find(|form| modifiers & form.mask == form.value) {
+                None => insn.unknown = Some(Unknown::Form),
+                Some(form) => form.operands.iter().for_each(|operand| {
+                    if operand.bit == 12 {
+                        guard_file = operand.file;
+                    }
+                    collect(&mut insn, operand);
+                }),
+            }
+        }
+    }
+    let (index, negated) = (bits8(raw, 12, 3), raw >> 15 & 1 == 1);
+    if index != 7 || negated {
+        insn.guard = Some(Guard {
+            file: guard_file,
+            index,
+            negated,
+        });
+    }
+    if index != 7 {
+        insn.uses.insert(Reg { file: guard_file, index });
+    }
+    insn
+}
+
+fn collect(insn: &mut Insn, operand: &operand::Operand) {
+    let wide = matches!(operand.file, RegFile::R | RegFile::Ur);
+    let first = bits8(insn.raw, u32::from(operand.bit), if wide { 8 } else { 3 });
+    if first == if wide { 255 } else { 7 } {
+        return;
+    }
+    for i in 0..operand.count {
+        // A range that runs past the last register is not something the compiler emits; the excess is dropped.
+        let Some(index) = first.checked_add(i).filter(|index| *index != 255) else {
+            break;
+        };
+        let reg = Reg { file: operand.file, index };
+        match operand.access {
+            Access::Def => insn.defs.insert(reg),
+            Access::Use => insn.uses.insert(reg),
+        }
+    }
+}
+
+/// The 56-bit signed displacement of the BRA family, in units of 4 bytes: low 8 bits at 16, the rest at 34.
+fn displacement(raw: u128) -> i64 {
+    let low = (raw >> 16 & 0xff) as u64;
+    let high = (raw >> 34 & 0xffff_ffff_ffff) as u64;
+    ((low | high << 8) << 8).cast_signed() >> 8
+}
+
+fn branch_target(raw: u128, op: u16, offset: u32) -> Option<u32> {
+    let next = i64::from(offset) + 16;
+    let target = match op {
+        opcode::BRA | opcode::BRA_U => next.checked_add(displacement(raw).checked_mul(4)?)?,
+        opcode::WARPSYNC_COLLECTIVE => match displacement(raw) {
+            0 => return None,
+            d => next.checked_add(d.checked_mul(4)?)?,
+        },
+        opcode::BSSY => next + i64::from(((raw >> 32) as u32).cast_signed()),
+        _ => return None,
+    };
+    // Out of range stays visible: a target that is no instruction makes the model unsure.
+    Some(u32::try_from(target).unwrap_or(u32::MAX))
+}
+
+/// Re-encodes a branch that now stands at `offset` and goes to `target` (for indirect branches the target is ignored: their
+/// displacement undoes the own offset, table entries count from the start of the function).
+#[must_use]
+pub fn retarget(insn: &Insn, offset: u32, target: Option<u32>) -> u128 {
+    let next = i64::from(offset) + 16;
+    let bytes = match (insn.op, target) {
+        (opcode::BRX | opcode::BRXU, _) => -next,
+        (_, Some(target)) => i64::from(target) - next,
+        (_, None) => return insn.raw,
+    };
+    match insn.op {
+        opcode::BSSY => insn.raw & !(0xffff_ffff << 32) | u128::from(bytes as u32) << 32,
+        opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::WARPSYNC_COLLECTIVE => {
+            let units = u128::from((bytes / 4).cast_unsigned() & 0xff_ffff_ffff_ffff);
+            insn.raw & !(0xff << 16 | 0xffff_ffff_ffff << 34) | (units & 0xff) << 16 | (units >> 8) << 34
+        }
+        _ => insn.raw,
+    }
+}
+
+/// Decodes a whole function; `None` when the length is not a multiple of 16 or does not fit in 32 bits.
+#[must_use]
+pub fn decode_all(code: &[u8]) -> Option<Vec<Insn>> {
+    u32::try_from(code.len()).ok()?;
+    let (words, rest) = code.as_chunks::<INSN_BYTES>();
+    rest.is_empty().then(|| {
+        let offsets = (0u32..).step_by(INSN_BYTES);
+        words
+            .iter()
+            .zip(offsets)
+            .map(|(word, offset)| decode(u128::from_le_bytes(*word), offset))
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_its_forms_are_consistent() {
+        assert!(table::OPS.is_sorted_by(|a, b| a.code < b.code));
+        for row in table::OPS {
+            assert!(!row.forms.is_empty(), "{}", row.name);
+            for form in row.forms {
+                assert_eq!(form.value & !form.mask, 0, "{} {:03x}", row.name, row.code);
+            }
+            for (i, a) in row.forms.iter().enumerate() {
+                for b in row.forms.iter().skip(i + 1) {
+                    let both = a.mask & b.mask;
+                    assert_ne!(a.value & both, b.value & both, "{} {:03x}: two forms overlap", row.name, row.code);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_load_reads_its_descriptor_and_address() {
+        // LDG.E R2, desc[UR4][R2.64]
+        let raw = 0x000e_a200_0c1e_1900_0000_0004_0202_7981_u128;
+        let insn = decode(raw, 0);
+        assert_eq!(insn.name, "LDG");
+        assert_eq!(format!("{:?}", insn.defs), "{R2}");
+        assert_eq!(format!("{:?}", insn.uses), "{R2, R3, UR4, UR5}");
+    }
+
+    #[test]
+    fn branches_survive_re_encoding() {
+        // BRA to itself.
+        let insn = decode(0x000f_c000_0383_ffff_ffff_fffc_00fc_7947, 0x140);
+        assert_eq!(insn.target, Some(0x140));
+        let moved = decode(retarget(&insn, 0x80, Some(0x20)), 0x80);
+        assert_eq!(moved.target, Some(0x20));
+        assert_eq!(retarget(&moved, 0x140, Some(0x140)), insn.raw);
+    }
+
+    #[test]
+    fn odd_lengths_are_refused() {
+        assert!(decode_all(&[0; 17]).is_none());
+        assert_eq!(decode_all(&[0; 32]).map(|v| v.len()), Some(2));
+    }
+}

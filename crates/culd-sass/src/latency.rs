@@ -1,0 +1,186 @@
+//! Which instructions finish at an unknown time (facts only, for the hazard checker).
+//!
+//! An instruction that is not listed has a fixed latency: the compiler separates it from its consumers by stall counts, and no
+//! scoreboard is involved. A listed instruction
+//! * writes its results late (`result`): nothing may touch them before a wait;
+//! * reads its operands late (`operands`): nothing may overwrite them before a wait.
+//!
+//! Uniform registers are read late only by instructions that work on descriptors in them.
+
+use crate::decode::Insn;
+
+/// Operands that are still being read after the instruction was issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LateOperands {
+    /// None: all operands are read at issue.
+    None,
+    /// General registers.
+    General,
+    /// General and uniform registers.
+    All,
+}
+
+/// Architectures on which a row holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum On {
+    Every,
+    /// All but sm_100, which has full-rate double precision with a fixed latency.
+    NotSm100,
+    /// Only sm_103.
+    Sm103,
+}
+
+/// Instructions of one queue return their results in issue order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queue {
+    /// No order is relied on.
+    Unordered,
+    /// Shared memory.
+    Shared,
+    /// Global memory.
+    Global,
+    /// Special functions, conversions, bit counts.
+    Convert,
+    /// Textures and surfaces.
+    Texture,
+    /// Double precision.
+    Double,
+    /// Tensor memory.
+    Tensor,
+    /// Matrix transposes between registers.
+    Matrix,
+}
+
+impl Queue {
+    /// Results arrive in issue order: the last of a group is enough to wait for.
+    #[must_use]
+    pub fn results_in_order(self) -> bool {
+        matches!(self, Self::Shared | Self::Convert | Self::Texture | Self::Double | Self::Matrix)
+    }
+
+    /// Operands of an instruction of this queue are read before those of a later instruction of `later`.
+    #[must_use]
+    pub fn operands_before(self, later: Self) -> bool {
+        match (self, later) {
+            (Self::Unordered, _) => false,
+            // One unit reads the operands of both kinds of memory instructions.
+            (Self::Global | Self::Shared, Self::Global | Self::Shared) => true,
+            _ => self == later,
+        }
+    }
+}
+
+/// Timing of one instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// Results arrive late.
+    pub result: bool,
+    /// Which operands are read late.
+    pub operands: LateOperands,
+    /// Ordering among its kind.
+    pub queue: Queue,
+}
+
+/// Everything at issue or after a fixed number of cycles.
+const FIXED: Timing = Timing {
+    result: false,
+    operands: LateOperands::None,
+    queue: Queue::Unordered,
+};
+
+struct Row(&'static str, On, bool, LateOperands, Queue);
+
+use LateOperands::{All, General, None};
+use On::{Every, NotSm100, Sm103};
+use Queue::{Convert, Double, Global, Matrix, Shared, Tensor, Texture, Unordered};
+
+/// Sorted by mnemonic.
+const ROWS: &[Row] = &[
+    Row("ATOM", Every, true, General, Global),
+    Row("ATOMG", Every, true, General, Global),
+    Row("ATOMS", Every, true, General, Shared),
+    Row("B2R", Every, true, None, Unordered),
+    Row("BREV", Every, true, General, Convert),
+    Row("DADD", NotSm100, true, General, Double),
+    Row("DFMA", NotSm100, true, General, Double),
+    Row("DMMA", Every, true, General, Double),
+    Row("DMUL", NotSm100, true, General, Double),
+    Row("DSETP", NotSm100, true, General, Double),
+    Row("F2F", Every, true, General, Convert),
+    Row("F2I", Every, true, General, Convert),
+    Row("FCHK", Every, true, General, Convert),
+    Row("FLO", Every, true, General, Convert),
+    Row("FRND", Every, true, General, Convert),
+    Row("I2F", Every, true, General, Convert),
+    Row("IMMA", Sm103, true, General, Unordered),
+    Row("LD", Every, true, General, Global),
+    Row("LDC", Every, true, General, Unordered),
+    Row("LDCU", Every, true, None, Unordered),
+    Row("LDG", Every, true, General, Global),
+    Row("LDGSTS", Every, false, General, Global),
+    Row("LDL", Every, true, General, Global),
+    Row("LDS", Every, true, General, Shared),
+    Row("LDSM", Every, true, General, Shared),
+    Row("LDTM", Every, true, None, Tensor),
+    Row("MATCH", Every, true, General, Unordered),
+    Row("MOVM", Every, true, General, Matrix),
+    Row("MUFU", Every, true, General, Convert),
+    Row("POPC", Every, true, General, Convert),
+    Row("QSPC", Every, true, General, Unordered),
+    Row("REDG", Every, false, General, Global),
+    Row("REDUX", Every, true, General, Unordered),
+    Row("S2R", Every, true, None, Unordered),
+    Row("S2UR", Every, true, None, Unordered),
+    Row("SHFL", Every, true, General, Shared),
+    Row("ST", Every, false, General, Global),
+    Row("STG", Every, false, General, Global),
+    Row("STL", Every, false, General, Global),
+    Row("STS", Every, false, General, Shared),
+    Row("STTM", Every, false, General, Tensor),
+    Row("SULD", Every, true, All, Texture),
+    Row("SUST", Every, false, All, Texture),
+    Row("SYNCS", Every, true, General, Unordered),
+    Row("TEX", Every, true, All, Texture),
+    Row("TLD", Every, true, All, Texture),
+    Row("TLD4", Every, true, All, Texture),
+    Row("TXD", Every, true, All, Texture),
+    Row("UBLKCP", Every, false, All, Unordered),
+    Row("UTCATOMSWS", Every, true, All, Unordered),
+    Row("UTCBAR", Every, false, All, Unordered),
+    Row("UTCCP", Every, false, All, Unordered),
+    Row("UTCHMMA", Every, false, All, Unordered),
+    Row("UTMALDG", Every, false, All, Unordered),
+    Row("UTMASTG", Every, false, All, Unordered),
+];
+
+/// The timing of an instruction on an architecture.
+#[must_use]
+pub fn timing(insn: &Insn, arch: u32) -> Timing {
+    let row = ROWS.binary_search_by_key(&insn.name, |row| row.0).ok().and_then(|i| ROWS.get(i));
+    match row {
+        Some(Row(_, on, result, operands, queue)) if holds(*on, arch) => Timing {
+            result: *result,
+            operands: *operands,
+            queue: *queue,
+        },
+        _ => FIXED,
+    }
+}
+
+fn holds(on: On, arch: u32) -> bool {
+    match on {
+        Every => true,
+        NotSm100 => arch != 100,
+        Sm103 => arch == 103,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted() {
+        assert!(ROWS.is_sorted_by(|a, b| a.0 < b.0));
+    }
+}

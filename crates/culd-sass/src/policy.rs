@@ -1,0 +1,149 @@
+//! What the compiler's waits mean: which of them no register conflict explains.
+//!
+//! 1. Flow the pending setters of every scoreboard through the graph: a wait empties its scoreboard, a setter joins its own.
+//! 2. A wait for a scoreboard none of whose pending setters conflicts with the instruction is a policy wait for all of them: values
+//!    that leave a block and have had time to arrive, cache invalidation after atomics, ends of collectives, ...
+//! 3. Policy waits belong to their setters, not to the number: they follow the setter when it gets another number.
+//! 4. The first conflict inside the block is a property of the setter alone; for a setter without result it is its first policy wait.
+
+use crate::cfg::{BlockId, Cfg};
+use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
+use crate::setter::{SetterId, Setters};
+
+/// Pending setters per scoreboard, each list ascending.
+pub(crate) type Pending = [Vec<SetterId>; SCOREBOARDS as usize];
+
+/// Policy waits and first conflicts of a function.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    /// For every instruction, the setters it waits for without a conflict, ascending.
+    waits: Vec<Vec<SetterId>>,
+    /// For every setter, the first instruction of its block that needs it; `None` = it leaves the block.
+    first_need: Vec<Option<usize>>,
+}
+
+/// A wait on `WARPSYNC.COLLECTIVE` does not end a group: `ENDCOLLECTIVE` waits again.
+pub(crate) fn keeps_pending(insn: &Insn) -> bool {
+    insn.op == opcode::WARPSYNC_COLLECTIVE
+}
+
+/// `DEPBAR.LE SBn, count` waits until at most `count` operations of scoreboard n are in flight: (n, count).
+pub(crate) fn counted_wait(insn: &Insn) -> Option<(usize, usize)> {
+    (insn.name == "DEPBAR").then(|| (usize::from(insn.bits(44, 3)), usize::from(insn.bits(38, 6))))
+}
+
+/// Drops all but the `left` youngest entries: operations of one scoreboard under a counted wait finish in order.
+pub(crate) fn keep_last<T>(pending: &mut Vec<T>, left: usize) {
+    pending.drain(..pending.len().saturating_sub(left));
+}
+
+/// Adds `from` to the ascending list `into`; true when something was new.
+pub(crate) fn merge(into: &mut Vec<SetterId>, from: &[SetterId]) -> bool {
+    let before = into.len();
+    let new: Vec<SetterId> = from.iter().copied().filter(|id| into.binary_search(id).is_err()).collect();
+    if !new.is_empty() {
+        into.extend(new);
+        into.sort_unstable();
+        into.dedup();
+    }
+    into.len() != before
+}
+
+impl Policy {
+    pub(crate) fn new(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Self {
+        let entry = flow(insns, cfg, setters);
+        let mut waits = vec![Vec::new(); insns.len()];
+        for id in cfg.ids() {
+            let mut state = entry[id.index()].clone();
+            step(insns, cfg, setters, id, &mut state, |k, number, pending| {
+                let Control { read, write, .. } = insns[k].control;
+                let reuse = [read, write].contains(&number) && pending.iter().any(|s| setters.get(*s).insn >= k);
+                if !reuse && !pending.iter().any(|setter| setters.conflicts(*setter, k)) {
+                    merge(&mut waits[k], pending);
+                }
+            });
+        }
+        let mut policy = Self {
+            waits,
+            first_need: Vec::new(),
+        };
+        policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
+        policy
+    }
+
+    /// Does instruction `k` wait for the setter by policy?
+    pub(crate) fn waits_for(&self, k: usize, setter: SetterId) -> bool {
+        self.waits[k].binary_search(&setter).is_ok()
+    }
+
+    /// Has instruction `k` any policy wait?
+    pub(crate) fn any_wait(&self, k: usize) -> bool {
+        !self.waits[k].is_empty()
+    }
+
+    /// The instruction of the same block that first needs the setter, `None` when it leaves the block.
+    pub(crate) fn first_need(&self, setter: SetterId) -> Option<usize> {
+        self.first_need[setter.index()]
+    }
+
+    fn find_need(&self, cfg: &Cfg, setters: &Setters<'_>, id: SetterId) -> Option<usize> {
+        let setter = setters.get(id);
+        let end = cfg.blocks[cfg.block_of[setter.insn].index()].end;
+        let signals_only = setter.signals_only();
+        (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (signals_only && self.waits_for(*k, id)))
+    }
+}
+
+/// Pending setters at the entry of every block, under the compiler's own numbers and waits.
+fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pending> {
+    let mut entry = vec![Pending::default(); cfg.blocks.len()];
+    let mut queue: std::collections::VecDeque<BlockId> = cfg.ids().collect();
+    let mut queued = vec![true; cfg.blocks.len()];
+    while let Some(id) = queue.pop_front() {
+        queued[id.index()] = false;
+        let mut state = entry[id.index()].clone();
+        step(insns, cfg, setters, id, &mut state, |_, _, _| ());
+        for to in &cfg.blocks[id.index()].succ {
+            let mut grown = false;
+            for (into, from) in entry[to.index()].iter_mut().zip(&state) {
+                grown |= merge(into, from);
+            }
+            if grown && !std::mem::replace(&mut queued[to.index()], true) {
+                queue.push_back(*to);
+            }
+        }
+    }
+    entry
+}
+
+fn step(
+    insns: &[Insn],
+    cfg: &Cfg,
+    setters: &Setters<'_>,
+    id: BlockId,
+    state: &mut Pending,
+    mut waited: impl FnMut(usize, u8, &[SetterId]),
+) {
+    let block = &cfg.blocks[id.index()];
+    for (k, insn) in (block.start..block.end).zip(&insns[block.start..block.end]) {
+        for (number, pending) in (0..).zip(state.iter_mut()) {
+            if insn.control.wait >> number & 1 == 1 {
+                waited(k, number, pending);
+                if !keeps_pending(insn) {
+                    pending.clear();
+                }
+            }
+        }
+        if let Some((number, left)) = counted_wait(insn)
+            && let Some(pending) = state.get_mut(number)
+        {
+            keep_last(pending, left);
+        }
+        for setter in setters.of(k) {
+            let number = setters.number_in_input(setter);
+            if let Some(pending) = state.get_mut(usize::from(number)) {
+                merge(pending, &[setter]);
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! From the compiler's SASS of one function to the SASS of a final link.
+//!
+//! 1. Only call-free entry functions of non-debug inputs in final links change; everything else is [`Rewrite::Unchanged`].
+//! 2. Strip the padding `NOP`s, decode, mark the fence prefixes.
+//! 3. The stack pointer is dead when the first `LDC R1, c[0][0x37c]` owns a scoreboard and nothing else touches R1. If neither a
+//!    fence prefix nor a dead stack pointer is found: unchanged.
+//! 4. Dead stack pointer: run the allocator with it, for each block order. Orders that reproduce every scoreboard field of the input
+//!    are candidates; run the allocator without it for these. The answer is sure when there is a candidate, all candidates agree,
+//!    every instruction is known and no rule with known exceptions was used.
+//! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
+//! 6. Prove the result with the hazard checker ([`crate::check`]). A result that fails is never returned.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::alloc::{Allocation, Function, allocate, reserves_zero};
+use crate::cfg::{Cfg, IndirectTargets};
+use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use crate::fence::{OffsetMap, doomed};
+use crate::order::{BLOCK_ORDERS, visit_order};
+use crate::policy::Policy;
+use crate::setter::{STACK_POINTER, SetterId, Setters};
+
+/// Code is padded to this and then by eight more instructions.
+const CODE_ALIGN: usize = 128;
+
+/// `NOP` used for padding when the input has none.
+const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+
+/// Low 24 bits of `LDC R1, c[..]`, unguarded: the load of the stack pointer.
+const LOAD_STACK_POINTER: u128 = 0x01_7b82;
+
+/// The load of the stack pointer stands in the first instructions.
+const PROLOGUE: usize = 64;
+
+/// Larger functions are left alone, so that the time of a link stays bounded.
+const MAX_INSNS: usize = 1 << 20;
+
+/// What the linker knows about a function.
+#[derive(Debug, Clone, Default)]
+pub struct KernelContext {
+    /// Target architecture number, such as 100 or 121.
+    pub arch: u32,
+    /// It is an entry function (a kernel).
+    pub entry: bool,
+    /// It calls something, directly or indirectly.
+    pub calls: bool,
+    /// Its input was compiled with full debug information.
+    pub debug: bool,
+    /// The link produces a relocatable object.
+    pub relocatable: bool,
+    /// Indirect branches and their targets, as offsets in the function.
+    pub indirect: BTreeMap<u32, Vec<u32>>,
+}
+
+/// Outcome for one function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rewrite {
+    /// The final link keeps the input's bytes.
+    Unchanged,
+    /// The final link has these bytes.
+    Rewritten {
+        /// New code, padding included.
+        code: Vec<u8>,
+        /// Where old offsets went.
+        map: OffsetMap,
+    },
+    /// The final link would change the function, but the model cannot tell how. The input's code is valid and can be kept.
+    Unsure(Unsure),
+}
+
+/// Why the model cannot tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} at {offset:#x}")]
+pub struct Unsure {
+    /// What stood in the way.
+    pub reason: Reason,
+    /// The instruction it was found at.
+    pub offset: u32,
+}
+
+/// Reasons to be unsure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The code is not a whole number of instructions, or too large.
+    Size,
+    /// An instruction is not in the opcode table.
+    UnknownInstruction,
+    /// A branch target is no instruction, or an indirect branch has no known targets.
+    ControlFlow,
+    /// A deleted instruction carries scoreboard fields.
+    FenceCarriesScoreboard,
+    /// The model does not reproduce the compiler's own scoreboards.
+    SelfCheck,
+    /// Several block orders reproduce the input and disagree about the output.
+    BlockOrder,
+    /// A value left its block without a free scoreboard.
+    OutOverflow,
+    /// The hazard checker found a conflict in the result.
+    Hazard,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Size => "code size not supported",
+            Self::UnknownInstruction => "unknown instruction",
+            Self::ControlFlow => "unknown branch target",
+            Self::FenceCarriesScoreboard => "fence prefix with scoreboards",
+            Self::SelfCheck => "scoreboards of the input not reproduced",
+            Self::BlockOrder => "block order ambiguous",
+            Self::OutOverflow => "no scoreboard left for a value that leaves its block",
+            Self::Hazard => "hazard check failed",
+        })
+    }
+}
+
+/// Rewrites one function.
+#[must_use]
+pub fn rewrite(code: &[u8], context: &KernelContext) -> Rewrite {
+    if !context.entry || context.calls || context.debug || context.relocatable {
+        return Rewrite::Unchanged;
+    }
+    plan(code, context).unwrap_or_else(Rewrite::Unsure)
+}
+
+fn unsure(reason: Reason, offset: u32) -> Unsure {
+    Unsure { reason, offset }
+}
+
+fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
+    let mut insns = decode_all(code)
+        .filter(|insns| insns.len() <= MAX_INSNS)
+        .ok_or(unsure(Reason::Size, 0))?;
+    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
+    let padding = insns.get(used).map_or(NOP, |insn| insn.raw);
+    insns.truncate(used);
+    if insns.iter().any(|insn| opcode::CALLS.contains(&insn.op) || insn.op == opcode::RET) {
+        return Ok(Rewrite::Unchanged);
+    }
+    let doomed = doomed(&insns);
+    let dead = dead_stack_pointer(&insns);
+    if dead.is_none() && !doomed.contains(&true) {
+        return Ok(Rewrite::Unchanged);
+    }
+    let old_size = u32::try_from(code.len()).map_err(|_| unsure(Reason::Size, 0))?;
+    let (kept, deleted) = split(insns, &doomed)?;
+    let new_size = padded(kept.len() * INSN_BYTES);
+    let map = OffsetMap::new(deleted, old_size, u32::try_from(new_size).map_err(|_| unsure(Reason::Size, 0))?);
+    let (kept, indirect) = aim_at_kept(kept, &context.indirect);
+    let cfg = Cfg::new(&kept, &indirect);
+    if let Some(offset) = cfg.broken {
+        return Err(unsure(Reason::ControlFlow, offset));
+    }
+    let fields = match dead {
+        None => kept.iter().map(|insn| insn.control).collect(),
+        Some(offset) => reallocate(&kept, &cfg, offset)?,
+    };
+    let new_insns = assemble(&kept, &fields, &map);
+    let code = bytes(&new_insns, padding, new_size);
+    if let Some(hazard) = crate::check::check(&code, &moved(context, &map)).err() {
+        return Err(unsure(Reason::Hazard, hazard.offset()));
+    }
+    Ok(Rewrite::Rewritten { code, map })
+}
+
+/// Offset of the load of a stack pointer that nothing uses.
+fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
+    let load = insns
+        .iter()
+        .take(PROLOGUE)
+        .find(|insn| insn.raw & 0xff_ffff == LOAD_STACK_POINTER)?;
+    let owns_scoreboard = load.control.write != NO_SCOREBOARD;
+    let elsewhere = insns
+        .iter()
+        .filter(|insn| insn.offset != load.offset)
+        .any(|insn| insn.touched().contains(STACK_POINTER));
+    (owns_scoreboard && !elsewhere && !load.uses.contains(STACK_POINTER)).then_some(load.offset)
+}
+
+fn split(insns: Vec<Insn>, doomed: &[bool]) -> Result<(Vec<Insn>, Vec<u32>), Unsure> {
+    let mut kept = Vec::with_capacity(insns.len());
+    let mut deleted = Vec::new();
+    for (insn, doomed) in insns.into_iter().zip(doomed) {
+        if *doomed {
+            let Control { write, read, wait, .. } = insn.control;
+            if (write, read, wait) != (NO_SCOREBOARD, NO_SCOREBOARD, 0) {
+                return Err(unsure(Reason::FenceCarriesScoreboard, insn.offset));
+            }
+            deleted.push(insn.offset);
+        } else {
+            kept.push(insn);
+        }
+    }
+    Ok((kept, deleted))
+}
+
+/// Moves branch targets that point into a deleted prefix to the next kept instruction. Offsets are still those of the input.
+fn aim_at_kept(mut kept: Vec<Insn>, indirect: &BTreeMap<u32, Vec<u32>>) -> (Vec<Insn>, IndirectTargets) {
+    let offsets: Vec<u32> = kept.iter().map(|insn| insn.offset).collect();
+    let aim = |target: u32| {
+        offsets
+            .get(offsets.partition_point(|offset| *offset < target))
+            .copied()
+            .unwrap_or(target)
+    };
+    for insn in &mut kept {
+        insn.target = insn.target.map(aim);
+    }
+    let indirect = indirect
+        .iter()
+        .map(|(at, targets)| (*at, targets.iter().map(|t| aim(*t)).collect()))
+        .collect();
+    (kept, indirect)
+}
+
+/// New scoreboard fields for all instructions.
+fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Control>, Unsure> {
+    if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
+        return Err(unsure(Reason::UnknownInstruction, insn.offset));
+    }
+    let setters = Setters::new(insns, cfg);
+    let policy = Policy::new(insns, cfg, &setters);
+    let function = Function {
+        insns,
+        cfg,
+        setters: &setters,
+        policy: &policy,
+        zero_reserved: reserves_zero(insns),
+    };
+    let dead = dead_setter(insns, &setters, stack_pointer);
+    let mut answer: Option<Allocation> = None;
+    let mut first_miss = None;
+    for order in BLOCK_ORDERS {
+        let order = visit_order(cfg, insns, order);
+        let alive = allocate(&function, &order, None);
+        let miss = insns.iter().zip(&alive.fields).find(|(insn, fields)| insn.control != **fields);
+        if let Some((insn, _)) = miss {
+            first_miss.get_or_insert(insn.offset);
+            continue;
+        }
+        let new = allocate(&function, &order, dead);
+        if new.out_overflow {
+            return Err(unsure(Reason::OutOverflow, stack_pointer));
+        }
+        match &answer {
+            Some(old) if *old != new => return Err(unsure(Reason::BlockOrder, stack_pointer)),
+            _ => answer = Some(new),
+        }
+    }
+    answer
+        .map(|allocation| allocation.fields)
+        .ok_or(unsure(Reason::SelfCheck, first_miss.unwrap_or(0)))
+}
+
+fn dead_setter(insns: &[Insn], setters: &Setters<'_>, stack_pointer: u32) -> Option<SetterId> {
+    let k = insns.iter().position(|insn| insn.offset == stack_pointer)?;
+    setters.of(k).last()
+}
+
+/// The instruction words at their new places.
+fn assemble(kept: &[Insn], fields: &[Control], map: &OffsetMap) -> Vec<u128> {
+    let place = |(insn, fields): (&Insn, &Control)| {
+        let moves = !map.deleted().is_empty();
+        let raw = if moves {
+            retarget(insn, map.new_offset(insn.offset), insn.target.map(|t| map.new_offset(t)))
+        } else {
+            insn.raw
+        };
+        fields.put(raw)
+    };
+    kept.iter().zip(fields).map(place).collect()
+}
+
+fn padded(code: usize) -> usize {
+    code.next_multiple_of(CODE_ALIGN) + 8 * INSN_BYTES
+}
+
+fn bytes(insns: &[u128], padding: u128, size: usize) -> Vec<u8> {
+    let words = insns.iter().copied().chain(std::iter::repeat(padding)).take(size / INSN_BYTES);
+    words.flat_map(u128::to_le_bytes).collect()
+}
+
+/// The context with indirect branches at their new offsets.
+fn moved(context: &KernelContext, map: &OffsetMap) -> KernelContext {
+    let place = |offset: &u32| map.new_offset(*offset);
+    let indirect = context
+        .indirect
+        .iter()
+        .map(|(at, targets)| (place(at), targets.iter().map(place).collect()))
+        .collect();
+    KernelContext {
+        indirect,
+        ..context.clone()
+    }
+}

@@ -1,0 +1,250 @@
+//! Setters: the (instruction, result or operand) pairs that own a scoreboard number, and when another instruction must wait for them.
+//!
+//! 1. A setter is an instruction whose write or read field names a scoreboard in the compiler's code. Which instructions need a
+//!    scoreboard is the compiler's decision and is kept.
+//! 2. An instruction conflicts with a write setter when it reads or writes a register the setter writes, and with a read setter when it
+//!    writes a general register the setter reads and does not write itself (texture operations: uniform registers too).
+//! 3. No conflict between opposite guards of the same predicate, nor between the operands of an `LDG`/`ATOMG` and the result of a later
+//!    `LDG`/`ATOMG` of the same block: both go through the same queue in order.
+
+use crate::cfg::Cfg;
+use crate::decode::{Insn, NO_SCOREBOARD};
+use crate::reg::{Reg, RegSet};
+
+/// Which end of an instruction the scoreboard stands for. Reads are numbered before writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// Operands have been read.
+    Read,
+    /// Results have been written.
+    Write,
+}
+
+/// Latency class of an opcode, as the allocator sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// Memory loads and atomics with a result: numbers from 2 up.
+    Long,
+    /// Texture and surface loads: always number 5.
+    Texture,
+    /// `LDC`.
+    Constant,
+    /// `LDCU`.
+    UniformConstant,
+    /// `S2R`, `S2UR`.
+    Special,
+    /// `LDS`.
+    Shared,
+    /// Everything else.
+    Other,
+}
+
+/// Mnemonics that are not [`Class::Other`].
+const CLASSES: &[(&str, Class)] = &[
+    ("ATOM", Class::Long),
+    ("ATOMG", Class::Long),
+    ("FOOTPRINT", Class::Texture),
+    ("LD", Class::Long),
+    ("LDC", Class::Constant),
+    ("LDCU", Class::UniformConstant),
+    ("LDG", Class::Long),
+    ("LDGMC", Class::Long),
+    ("LDL", Class::Long),
+    ("LDS", Class::Shared),
+    ("S2R", Class::Special),
+    ("S2UR", Class::Special),
+    ("SULD", Class::Texture),
+    ("TEX", Class::Texture),
+    ("TLD", Class::Texture),
+    ("TLD4", Class::Texture),
+    ("TMML", Class::Texture),
+    ("TXD", Class::Texture),
+    ("TXQ", Class::Texture),
+];
+
+/// The class of an instruction.
+pub(crate) fn class(insn: &Insn) -> Class {
+    CLASSES
+        .binary_search_by_key(&insn.name, |row| row.0)
+        .ok()
+        .and_then(|i| CLASSES.get(i))
+        .map_or(Class::Other, |row| row.1)
+}
+
+/// Latencies in cycles, fitted: only their order decides anything.
+pub(crate) fn latency(class: Class, kind: Kind) -> u32 {
+    match (kind, class) {
+        (Kind::Read, _) | (Kind::Write, Class::UniformConstant) => 12,
+        (Kind::Write, Class::Long | Class::Texture) => 400,
+        (Kind::Write, Class::Constant) => 32,
+        (Kind::Write, Class::Special | Class::Shared) => 30,
+        (Kind::Write, Class::Other) => 20,
+    }
+}
+
+/// Index of a setter in [`Setters`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SetterId(u32);
+
+impl SetterId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One setter.
+#[derive(Debug)]
+pub(crate) struct Setter {
+    /// Index of the instruction.
+    pub(crate) insn: usize,
+    pub(crate) kind: Kind,
+    pub(crate) class: Class,
+    /// Registers a later instruction must not touch (write setters) or write (read setters).
+    hazard: RegSet,
+    /// `LDG` or `ATOMG`: see rule 3.
+    queued: bool,
+}
+
+/// What one instruction does to registers, precomputed for the conflict test.
+#[derive(Debug)]
+struct Access {
+    touched: RegSet,
+    queued: bool,
+}
+
+/// All setters of a function in program order, and the conflict test.
+#[derive(Debug)]
+pub(crate) struct Setters<'a> {
+    insns: &'a [Insn],
+    cfg: &'a Cfg,
+    access: Vec<Access>,
+    list: Vec<Setter>,
+    /// For every instruction, its read and its write setter.
+    of: Vec<[Option<SetterId>; 2]>,
+}
+
+fn queued(insn: &Insn) -> bool {
+    matches!(insn.name, "LDG" | "ATOMG")
+}
+
+impl<'a> Setters<'a> {
+    pub(crate) fn new(insns: &'a [Insn], cfg: &'a Cfg) -> Self {
+        let access = insns
+            .iter()
+            .map(|insn| Access {
+                touched: insn.touched(),
+                queued: queued(insn),
+            })
+            .collect();
+        let mut out = Self {
+            insns,
+            cfg,
+            access,
+            list: Vec::new(),
+            of: vec![[None; 2]; insns.len()],
+        };
+        for (k, insn) in insns.iter().enumerate() {
+            for (slot, kind, number) in [(0, Kind::Read, insn.control.read), (1, Kind::Write, insn.control.write)] {
+                if number != NO_SCOREBOARD {
+                    let id = SetterId(u32::try_from(out.list.len()).unwrap_or(u32::MAX));
+                    out.list.push(Setter::new(insn, k, kind));
+                    out.of[k][slot] = Some(id);
+                }
+            }
+        }
+        out
+    }
+
+    pub(crate) fn get(&self, id: SetterId) -> &Setter {
+        &self.list[id.index()]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SetterId> + use<> {
+        (0..u32::try_from(self.list.len()).unwrap_or(u32::MAX)).map(SetterId)
+    }
+
+    /// The number the compiler gave the setter.
+    pub(crate) fn number_in_input(&self, id: SetterId) -> u8 {
+        let setter = self.get(id);
+        let control = self.insns[setter.insn].control;
+        match setter.kind {
+            Kind::Read => control.read,
+            Kind::Write => control.write,
+        }
+    }
+
+    /// The setters of one instruction, reads first.
+    pub(crate) fn of(&self, insn: usize) -> impl Iterator<Item = SetterId> + use<> {
+        self.of[insn].into_iter().flatten()
+    }
+
+    /// Must instruction `later` wait for the setter?
+    pub(crate) fn conflicts(&self, id: SetterId, later: usize) -> bool {
+        let setter = self.get(id);
+        let (y, access) = (&self.insns[later], &self.access[later]);
+        let hit = match setter.kind {
+            Kind::Write => {
+                let same_queue = self.insns[setter.insn].name == "LDS" && y.name == "LDS";
+                let in_order = same_queue && setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
+                setter.hazard.intersects(if in_order { &y.uses } else { &access.touched })
+            }
+            Kind::Read => {
+                let same_queue = setter.queued && access.queued;
+                let in_order = same_queue && setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
+                !in_order && setter.hazard.intersects(&y.defs)
+            }
+        };
+        hit && !matches!((self.insns[setter.insn].guard, y.guard), (Some(a), Some(b)) if a.excludes(b))
+    }
+
+    /// First instruction of `range` that conflicts with the setter.
+    pub(crate) fn first_conflict(&self, id: SetterId, range: std::ops::Range<usize>) -> Option<usize> {
+        range.into_iter().find(|later| self.conflicts(id, *later))
+    }
+}
+
+impl Setter {
+    fn new(insn: &Insn, k: usize, kind: Kind) -> Self {
+        let class = class(insn);
+        let hazard = match kind {
+            Kind::Write => insn.defs,
+            Kind::Read => {
+                let late = insn.uses.minus(&insn.defs);
+                if class == Class::Texture {
+                    late.without_predicates()
+                } else {
+                    late.general()
+                }
+            }
+        };
+        Self {
+            insn: k,
+            kind,
+            class,
+            hazard,
+            queued: queued(insn),
+        }
+    }
+
+    /// A setter without registers, such as a fence or an atomic without result: it only signals completion.
+    pub(crate) fn signals_only(&self) -> bool {
+        self.hazard.is_empty()
+    }
+}
+
+/// The stack pointer.
+pub(crate) const STACK_POINTER: Reg = Reg::r(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_sorted() {
+        assert!(CLASSES.is_sorted_by_key(|row| row.0));
+    }
+}
