@@ -17,8 +17,8 @@ use zerocopy::FromBytes;
 const ET_EXEC: u16 = 2;
 /// OS ABI of CUDA 13 objects.
 const OSABI_NEW: u8 = 0x41;
-/// `e_flags` of CUDA 13 objects: format generation in the top byte.
-const GENERATION: u32 = 6;
+/// `e_flags` of CUDA 13 objects: the top byte is the index of the cuinfo note, this if it does not fit.
+const NOTE_BY_NAME: u32 = 255;
 /// `e_flags` of older objects: 64-bit addresses.
 const OLD_64BIT: u32 = 0x400;
 /// The linker's own toolkit.
@@ -115,10 +115,10 @@ fn new_toolkit(cubin: &Cubin<'_>, flags: u32) -> Option<u32> {
     use zerocopy::little_endian::U16;
     /// Offset of the note's description: three words and the owner's name.
     const DESCRIPTION: usize = 24;
-    if flags >> 24 != GENERATION {
-        return None;
-    }
-    let note = cubin.section_by_name(b".note.nv.cuinfo")?;
+    let note = match flags >> 24 {
+        NOTE_BY_NAME => cubin.section_by_name(b".note.nv.cuinfo")?,
+        index => cubin.section(index).ok().filter(|s| s.name == b".note.nv.cuinfo")?,
+    };
     let words = note.data.get(DESCRIPTION..DESCRIPTION + 6)?;
     let [version, _virtual_sm, toolkit] = <[U16]>::ref_from_bytes(words).ok()? else {
         return None;

@@ -48,7 +48,7 @@ impl Arranged {
     }
     /// Number of a symbol, 0 if it is not emitted.
     pub fn symbol_index(&self, id: SymbolId) -> u32 {
-        self.symbol_index[id]
+        self.symbol_index.get(id).copied().unwrap_or(NONE)
     }
     /// Number of a symbol or section symbol.
     pub(crate) fn named_index(&self, named: Named) -> u32 {

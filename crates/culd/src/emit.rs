@@ -15,6 +15,7 @@ use crate::merge::align_up;
 use crate::merge::model::{Class, OutSection};
 use crate::metadata::propagate::Final;
 use crate::metadata::{callgraph, compat, encode, notes};
+use crate::options::Identity;
 use crate::relocate::{Decider, Decision, Named, RelocPlan};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Rela, Shdr, Sym};
@@ -368,6 +369,8 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
     put(fixed.section_names, &arranged.section_names);
     put(fixed.strings, &arranged.strings);
     let mut symbols = vec![Sym::default(); arranged.symbols.len() + 1];
+    // nvlink quirk: indices that fit hold the section's number of creation, and section 0xfff2 counts as one that fits.
+    let quirks = parts.context.options.identity == Identity::Nvlink;
     let mut extended = vec![0u32; if arranged.extended { symbols.len() } else { 0 }];
     if let Some(null) = symbols.first_mut() {
         null.st_value = layout.null_value.into();
@@ -376,14 +379,16 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
         let (mut sym, section) = symbol(layout, named);
         sym.st_name = name.into();
         let index = section.map_or(0, |s| arranged.section_index(s));
-        match u16::try_from(index).ok().filter(|&i| i < SHN_LORESERVE) {
-            Some(direct) => sym.st_shndx = direct.into(),
-            None => {
-                sym.st_shndx = SHN_XINDEX.into();
-                if let Some(slot) = extended.get_mut(i + 1) {
-                    *slot = index;
-                }
-            }
+        let direct = u16::try_from(index)
+            .ok()
+            .filter(|&i| i < SHN_LORESERVE || (quirks && i == SHN_COMMON));
+        sym.st_shndx = direct.unwrap_or(SHN_XINDEX).into();
+        if let Some(slot) = extended.get_mut(i + 1) {
+            *slot = match section {
+                _ if direct.is_none() => index,
+                Some(id) if quirks => id.0 + 1,
+                _ => 0,
+            };
         }
         if let Some(slot) = symbols.get_mut(i + 1) {
             *slot = sym;

@@ -41,7 +41,8 @@ impl<'d> Inputs<'d> {
 /// Reads and checks all inputs.
 pub fn admit<'d>(inputs: &[Input<'d>], options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Inputs<'d>, Stop> {
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
-    let parsed = par::map(inputs, bytes, options.threads, |input| parse(input));
+    let trusting = options.identity == Identity::Nvlink;
+    let parsed = par::map(inputs, bytes, options.threads, |input| parse(input, trusting));
     let mut objects: Table<ObjectId, Object<'d>> = Table::new();
     let (mut first_symbol, mut first_section) = (0u32, 0u32);
     for (input, parsed) in inputs.iter().zip(parsed) {
@@ -69,9 +70,9 @@ pub fn admit<'d>(inputs: &[Input<'d>], options: &LinkOptions<'_>, out: &mut Coll
 
 type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError>;
 
-fn parse<'d>(input: &Input<'d>) -> Parsed<'d> {
+fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
-    let object = Object::new(input.name, &cubin);
+    let object = Object::new(input.name, &cubin, trusting);
     Ok((cubin, object))
 }
 

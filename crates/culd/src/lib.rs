@@ -63,10 +63,6 @@ pub enum Status {
 }
 
 /// Links the inputs in their order.
-pub fn link(_inputs: &[Input<'_>], _options: &LinkOptions<'_>) -> Outcome {
-    Outcome {
-        image: None,
-        messages: Vec::new(),
-        status: Status::Fatal,
-    }
+pub fn link(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
+    pipeline::run(inputs, options)
 }

@@ -175,6 +175,7 @@ pub struct Object<'d> {
     strings: &'d [u8],
     extended: Vec<(u32, u32)>,
     specials: Vec<u32>,
+    trusting: bool,
 }
 
 /// A damaged object.
@@ -231,7 +232,9 @@ const MAX_ALIGN: u64 = 1 << 30;
 
 impl<'d> Object<'d> {
     /// Builds the object from a parsed file. `first_symbol` and `id` are set when all objects are known.
-    pub fn new(name: &'d str, cubin: &Cubin<'d>) -> Result<Self, ObjectError> {
+    ///
+    /// A trusting reader accepts relocations against symbols that do not exist, as nvlink does.
+    pub fn new(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Result<Self, ObjectError> {
         let mut object = Object {
             id: ObjectId(0),
             name,
@@ -249,6 +252,7 @@ impl<'d> Object<'d> {
             strings: cubin.strings(),
             extended: Vec::new(),
             specials: Vec::new(),
+            trusting,
         };
         object.read_sections(cubin)?;
         object.check_symbols(cubin)?;
@@ -462,6 +466,9 @@ impl<'d> Object<'d> {
         sym: u32,
     ) -> Result<(), ObjectError> {
         let Some(y) = self.symbols.get(sym as usize) else {
+            if self.trusting {
+                return Ok(());
+            }
             return Err(ObjectError::Index {
                 section: text(name),
                 entry,

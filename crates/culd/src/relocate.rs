@@ -216,7 +216,9 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::Texture(_, Some(slot)) => patch(kind, slot.wrapping_add(addend), 0, None),
             Meaning::Texture(_, None) => Decision::Drop,
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
-            Meaning::Function(f) => m.functions[f].symbol.map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
+            Meaning::Function(f) => m.functions[m.functions[f].alias_of.unwrap_or(f)]
+                .symbol
+                .map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
             Meaning::Constant(y, value, bank) => known(kind, y, value, bank, e.addend),
             Meaning::SharedSymbol(y, value) => known(kind, y, value, 0, e.addend),
             Meaning::Dynamic(y, value) => self.dynamic(r, kind, y, value, e.addend),
@@ -289,6 +291,16 @@ impl<'a, 'd> Decider<'a, 'd> {
         for i in 0..relocs.entries.len() {
             let raw = entry(&relocs.entries, i);
             let symbol = raw.r_sym.get();
+            if symbol >= object.symbol_count() {
+                // nvlink quirk: a relocation against a symbol that does not exist is kept against symbol 0.
+                let e = Entry {
+                    offset: raw.r_offset.get().wrapping_add(r.base),
+                    kind: raw.r_type.get(),
+                    addend: raw.r_addend.get(),
+                };
+                each(e, Decision::Keep(e.kind, SymbolId(u32::MAX)));
+                continue;
+            }
             if !skips.idle() && skips.skips(raw.r_offset.get(), symbol) {
                 continue;
             }

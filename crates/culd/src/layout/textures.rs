@@ -8,12 +8,21 @@ use super::sort::list_sort;
 use super::{Context, Layout};
 use crate::ids::{FunctionId, SymbolId};
 use crate::merge::align_up;
-use crate::merge::model::Class;
+use crate::merge::model::{Class, Local};
 use cubin::consts::*;
 
 pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let m = &layout.m;
-    let of_kind = |kind: u8| m.globals.iter().copied().filter(move |&y| m.symbols[y].kind == kind);
+    let locals = || {
+        m.locals
+            .iter()
+            .filter_map(|l| if let Local::Symbol(y) = l { Some(*y) } else { None })
+    };
+    let of_kind = |kind: u8| {
+        locals()
+            .chain(m.globals.iter().copied())
+            .filter(move |&y| m.symbols[y].kind == kind)
+    };
     let mut symbols: Vec<SymbolId> = of_kind(STT_CUDA_SURFACE)
         .chain(of_kind(STT_CUDA_SAMPLER))
         .chain(of_kind(STT_CUDA_TEXTURE))

@@ -145,6 +145,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             .map(|s| object.symbol_ref(s.owner))
             .and_then(|y| self.resolved.function(y));
         let target = owner.and_then(|o| self.m.functions[o].text);
+        self.m.functions[f].alias_of = owner;
         if let (Some(symbol), Some(target)) = (self.m.functions[f].symbol, target) {
             self.m.symbols[symbol].section = Some(target);
         }

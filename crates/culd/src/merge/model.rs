@@ -234,6 +234,8 @@ pub struct OutFunction {
     pub symbol: Option<SymbolId>,
     /// Its text.
     pub text: Option<SectionId>,
+    /// It is a second name of this function.
+    pub alias_of: Option<FunctionId>,
     /// Its `.nv.info.F`.
     pub info: Option<SectionId>,
     /// Binding of the definition in force at this point of the merge.

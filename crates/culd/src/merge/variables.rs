@@ -228,6 +228,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Texture, sampler and surface references: undefined-like global symbols.
     pub(super) fn texture(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         if y.bind == STB_LOCAL {
+            self.texture_parameter(object, index, y);
             return;
         }
         let symbol = match self.known(y.name) {
@@ -239,6 +240,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.symbol(new)
             }
         };
+        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+    }
+    /// A kernel parameter: a local symbol on the kernel's text.
+    fn texture_parameter(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+        let Some((text, _)) = y.defined_in().and_then(|s| self.m.placed[object.section_ref(s)]) else {
+            return;
+        };
+        let mut new = self.new_symbol(object, y.name, STB_LOCAL, y.kind);
+        (new.other, new.size, new.section) = (y.other, y.size, Some(text));
+        let symbol = self.symbol(new);
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 }

@@ -88,7 +88,7 @@ pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: 
     }
     registers(context, layout, &mut last);
     stacks(context, &mut last);
-    sparse_masks(context, &records, &mut last);
+    sparse_masks(context, layout, &records, &mut last);
     match context.live.kernels.as_slice() {
         [] => {}
         &[kernel] => one_kernel(&records, kernel, &mut last),
@@ -146,7 +146,7 @@ fn stacks(context: Context<'_, '_>, last: &mut Final<'_>) {
     }
 }
 
-fn sparse_masks(context: Context<'_, '_>, records: &[(Owner, Attribute<'_>)], last: &mut Final<'_>) {
+fn sparse_masks(context: Context<'_, '_>, layout: &Layout<'_>, records: &[(Owner, Attribute<'_>)], last: &mut Final<'_>) {
     let functions = &context.resolved.functions;
     let mut has = Table::filled(functions.len(), false);
     for (owner, _) in records.iter().filter(|(_, r)| r.code == attr::SPARSE_MMA_MASK) {
@@ -168,7 +168,8 @@ fn sparse_masks(context: Context<'_, '_>, records: &[(Owner, Attribute<'_>)], la
         .fold(context.resolved, |f, any: &mut bool| *any |= lacks(f), |any, callee| *any |= callee);
     for f in functions.ids() {
         if lacks(f) {
-            last.functions[f].push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
+            let owner = layout.m.functions[f].alias_of.unwrap_or(f);
+            last.functions[owner].push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
         } else if context.live.is_kernel[f] && (context.live.kernels.len() == 1 || reaches[context.graph.component(f)]) {
             for record in last.functions[f].iter_mut().filter(|r| r.code == attr::SPARSE_MMA_MASK) {
                 record.payload = Payload::Half(record.half() | NO_SPARSE_MASK);
