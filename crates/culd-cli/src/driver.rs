@@ -133,7 +133,16 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
         return Ok(Status::Errors);
     }
     if plan.is_virtual {
-        return Ok(Status::Success);
+        return finish(
+            plan,
+            &Outcome {
+                image: None,
+                messages: Vec::new(),
+                status: Status::Success,
+            },
+            loaded,
+            &sources,
+        );
     }
     let options = LinkOptions {
         unified_index: others.unified_index.as_deref(),

@@ -178,8 +178,8 @@ pub fn reference() -> String {
     out += "* Numbers are decimal, `0x` hexadecimal or, with a leading zero, octal.\n";
     out +=
         "* Under `culd`, `@file` reads further arguments from a response file: white space separates, quotes and backslashes protect.\n\n";
-    out += "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | linked |\n| 1 | stopped: the command line or an input cannot be used |\n";
-    out += "| 255 | the link has errors; nothing was written |\n";
+    out += "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | linked |\n| 1 | stopped at the first problem: the command line, a file, or objects that contradict each other |\n";
+    out += "| 255 | the inputs or the link have errors, all of which were listed; nothing was linked |\n";
     let groups: [Group; 3] = [
         GROUPS[0],
         ("Flags that nvlink accepts without listing them", |f| {
