@@ -89,7 +89,7 @@ impl<'d> Members<'d> {
         loop {
             let offset = self.offset;
             let rest = self.archive.get(offset..).unwrap_or_default();
-            if rest.is_empty() || (self.lenient && rest.len() < HEADER) {
+            if rest.is_empty() {
                 return Ok(None);
             }
             let header = rest.get(..HEADER).ok_or(ArchiveError::Truncated { offset })?;

@@ -246,8 +246,8 @@ impl Examiner<'_> {
         if !self.options.is_nvlink() {
             let have = entries.iter().map(describe).collect();
             self.finding.say(Severity::Warning, Code::NoCodeFor { file, target, have });
-        } else if !self.unit.is_member() {
-            // nvlink quirk: members of archives are passed over without a word.
+        } else if !self.unit.is_member() && !self.unit.has_runtime_name {
+            // nvlink quirk: members of archives and the device runtime are passed over without a word.
             self.finding.say(Severity::Warning, Code::ArchNotFound { file, target });
         }
     }

@@ -38,7 +38,7 @@ pub mod target;
 pub use bytes::Bytes;
 pub use files::{Disk, Files};
 pub use host_info::KernelPatterns;
-pub use load::{Compilation, Loaded, LoadedObject, Origin, Outcome, load};
+pub use load::{Compilation, Loaded, LoadedObject, Origin, Outcome, WarningFlags, load};
 pub use message::{Code, Message, Severity};
 pub use options::{LoadOptions, Style};
 pub use register::Register;

@@ -1,19 +1,18 @@
 //! Finding `-l` libraries.
 //!
 //! 1. For each folder of `-L` in order, then each of `LIBRARY_PATH`: when `libX.so` is there, stop; the library has no device code to give.
-//! 2. Else, when `libX.a` is there, look at its start. An archive is the answer.
-//! 3. nvlink: fewer than 56 bytes of something else are skipped with a warning; more are fatal; so is a folder of that name.
+//! 2. Else, when `libX.a` is there, look inside: it must be an archive. nvlink also wants to see a host object in it, behind any
+//!    number of device objects.
+//! 3. nvlink: an archive without host objects, or fewer than 56 bytes of something else, is skipped with a warning and the search goes on;
+//!    any other file is fatal, and so is a folder of that name.
 //!
 //! The search of all libraries comes before the first input is read, which is where its messages stand.
 
-use crate::detect::Content;
+use crate::bytes::Bytes;
 use crate::files::Files;
-use crate::message::Code;
+use crate::message::{Code, Message};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-
-/// Anything shorter cannot be an archive that nvlink would refuse; it is skipped instead.
-const SHORT: usize = 56;
 
 /// What a search came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +32,8 @@ pub enum Found {
     Shared(PathBuf),
     /// Nothing.
     Nothing,
-    /// A file that is no archive (nvlink: "unexpected archive format").
-    NotArchive(PathBuf),
+    /// A file that cannot be used, with what there is to say.
+    Unusable(Vec<Message>),
     /// A folder with the library's name.
     Folder(PathBuf),
 }
@@ -62,48 +61,52 @@ fn inside(folder: &Path, file: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Searches one library.
-pub fn search(name: &str, folders: &[PathBuf], files: &dyn Files) -> Search {
+/// What a look inside a library says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Probe {
+    /// It can be linked.
+    Archive,
+    /// Go on searching.
+    Skip,
+    /// The search ends in an error.
+    Unusable(Vec<Message>),
+}
+
+/// Searches one library; `probe` looks inside a file that has the right name.
+pub fn search(name: &str, folders: &[PathBuf], files: &dyn Files, probe: &dyn Fn(&Path, Option<&Bytes>) -> Probe) -> Search {
     let mut warnings = Vec::new();
+    let found = first(name, folders, files, probe, &mut warnings);
+    Search { found, warnings }
+}
+
+fn first(
+    name: &str,
+    folders: &[PathBuf],
+    files: &dyn Files,
+    probe: &dyn Fn(&Path, Option<&Bytes>) -> Probe,
+    warnings: &mut Vec<Code>,
+) -> Found {
     for folder in folders {
         let shared = inside(folder, &format!("lib{name}.so"));
         if files.exists(&shared) {
-            return Search {
-                found: Found::Shared(shared),
-                warnings,
-            };
+            return Found::Shared(shared);
         }
         let path = inside(folder, &format!("lib{name}.a"));
         if !files.exists(&path) {
             continue;
         }
         if files.is_dir(&path) {
-            return Search {
-                found: Found::Folder(path),
-                warnings,
-            };
+            return Found::Folder(path);
         }
         let bytes = files.open(&path).map(|f| f.bytes).ok();
-        let content = bytes.as_deref().map(Content::of);
-        if matches!(content, Some(Content::Archive { .. })) {
-            return Search {
-                found: Found::Archive(path),
-                warnings,
-            };
+        match probe(&path, bytes.as_ref()) {
+            Probe::Archive => return Found::Archive(path),
+            Probe::Unusable(messages) => return Found::Unusable(messages),
+            Probe::Skip => warnings.push(Code::SkippingLibrary {
+                path: path.to_string_lossy().into_owned(),
+                library: name.to_owned(),
+            }),
         }
-        if bytes.is_some_and(|b| b.len() >= SHORT) {
-            return Search {
-                found: Found::NotArchive(path),
-                warnings,
-            };
-        }
-        warnings.push(Code::SkippingLibrary {
-            path: path.to_string_lossy().into_owned(),
-            library: name.to_owned(),
-        });
     }
-    Search {
-        found: Found::Nothing,
-        warnings,
-    }
+    Found::Nothing
 }

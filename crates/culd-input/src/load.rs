@@ -71,6 +71,17 @@ pub struct Loaded {
     pub late: Option<(usize, Message)>,
     /// PTX compilations in order.
     pub compilations: Vec<Compilation>,
+    /// How warnings are treated from here on: as asked for, unless (nvlink quirk) a PTX compilation changed it.
+    pub warnings: WarningFlags,
+}
+
+/// How warnings are treated.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct WarningFlags {
+    /// Not said at all (`--disable-infos`).
+    pub disabled: bool,
+    /// Errors (`--warning-as-error`).
+    pub as_errors: bool,
 }
 
 /// What loading came to.
@@ -187,6 +198,7 @@ struct Fold<'o> {
     compiled: Results,
     messages: Vec<Message>,
     has_errors: bool,
+    warnings: WarningFlags,
     items: Vec<Item>,
     has_object: bool,
     seen: HashSet<FileId, FixedState>,
@@ -201,6 +213,10 @@ impl<'o> Fold<'o> {
             compiled,
             messages: Vec::new(),
             has_errors: false,
+            warnings: WarningFlags {
+                disabled: options.disable_infos,
+                as_errors: options.warnings_as_errors,
+            },
             items: Vec::new(),
             has_object: false,
             seen: HashSet::default(),
@@ -232,7 +248,7 @@ impl<'o> Fold<'o> {
         }
         if let Some(id) = &source.archive {
             // The device runtime in front of everything cannot be needed yet; given again later, it counts.
-            let is_early = source.is_device_runtime && !self.has_object;
+            let is_early = source.has_runtime_name && !self.has_object && (source.is_device_runtime || self.options.is_nvlink());
             if is_early || !self.seen.insert(id.clone()) {
                 return Ok(());
             }
@@ -261,8 +277,7 @@ impl<'o> Fold<'o> {
             HostPart::Unknown => self.host_info.unknown(),
             HostPart::Lists(external, internal) => {
                 // Also with --keep-system-libraries the runtime's lists alone remove nothing.
-                let is_runtime = crate::devrt::is_device_runtime(&unit.name);
-                self.host_info.add(&external, &internal, is_runtime);
+                self.host_info.add(&external, &internal, unit.has_runtime_name);
             }
         }
         let mut own_ids = finding.ids;
@@ -278,7 +293,7 @@ impl<'o> Fold<'o> {
                     continue;
                 }
                 Step::Object(piece) => (piece, Origin::Binary),
-                Step::Ptx(piece, _) => match self.compiled(piece, (index, step), unit)? {
+                Step::Ptx(piece, entry_options) => match self.compiled(piece, &entry_options, (index, step), unit)? {
                     Some(piece) => (piece, Origin::Ptx),
                     None => continue,
                 },
@@ -314,7 +329,7 @@ impl<'o> Fold<'o> {
     }
 
     /// The object that ptxas made of a piece of PTX.
-    fn compiled(&mut self, piece: Piece, place: Place, unit: &Unit) -> Result<Option<Piece>, Ended> {
+    fn compiled(&mut self, piece: Piece, entry_options: &[u8], place: Place, unit: &Unit) -> Result<Option<Piece>, Ended> {
         // A quirk of nvlink drops what is named .ptx below sm_90, after compiling it.
         let is_dropped = self.options.is_nvlink() && unit.ptx_name && self.options.target.number < 90;
         let Some(result) = self.compiled.remove(&place) else {
@@ -333,6 +348,10 @@ impl<'o> Fold<'o> {
                 return Ok(None);
             }
         };
+        if self.options.is_nvlink() {
+            // nvlink quirk: its built-in ptxas leaves its own switches for warnings behind.
+            self.warnings = ptx::warning_flags(entry_options, &self.options.ptx);
+        }
         self.messages.extend(compiled.messages.into_iter().map(|line| Message {
             severity: Severity::Info,
             code: Code::Ptxas { line },
@@ -380,10 +399,10 @@ impl<'o> Fold<'o> {
     fn say(&mut self, mut message: Message) -> Result<(), Ended> {
         if message.severity == Severity::Warning {
             let is_arch = matches!(message.code, Code::ArchNotFound { .. } | Code::NoCodeFor { .. });
-            if self.options.disable_infos || (is_arch && self.options.suppress_arch_warning) {
+            if self.warnings.disabled || (is_arch && self.options.suppress_arch_warning) {
                 return Ok(());
             }
-            if self.options.warnings_as_errors {
+            if self.warnings.as_errors {
                 message.severity = Severity::Error;
             }
         }
@@ -400,6 +419,7 @@ fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: &Path) -> Loaded {
     let mut loaded = Loaded {
         kernels: options.host_info.then(|| fold.host_info.finish()).flatten(),
         compilations: fold.compilations,
+        warnings: fold.warnings,
         ..Loaded::default()
     };
     loaded.register.keep_existing = decisions.contains(&Decision::Skip);

@@ -10,7 +10,7 @@ use crate::bytes::Bytes;
 use crate::detect::{self, Content, Refusal, Route};
 use crate::devrt;
 use crate::files::{FileId, Files, Opened};
-use crate::library::{self, Found};
+use crate::library::{self, Found, Probe};
 use crate::message::{Code, Message, Severity};
 use crate::options::LoadOptions;
 use foldhash::fast::FixedState;
@@ -46,6 +46,8 @@ pub(crate) struct Unit {
     /// Length of the archive's name in `name`, for members.
     pub(crate) archive_name: Option<usize>,
     pub(crate) is_device_runtime: bool,
+    /// The path says device runtime, whether or not it is treated as such.
+    pub(crate) has_runtime_name: bool,
     /// Named `.ptx`.
     pub(crate) ptx_name: bool,
 }
@@ -70,6 +72,7 @@ impl Unit {
             name: format!("{}{member}", archive.name),
             archive_name: Some(archive.name.len()),
             is_device_runtime: archive.is_device_runtime,
+            has_runtime_name: archive.has_runtime_name,
             ..self.clone()
         })
     }
@@ -81,6 +84,8 @@ pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) reader: Reader,
     pub(crate) is_device_runtime: bool,
+    /// The path says device runtime, whether or not it is treated as such.
+    pub(crate) has_runtime_name: bool,
     /// The identity of an archive.
     pub(crate) archive: Option<FileId>,
     pub(crate) units: Range<usize>,
@@ -117,7 +122,11 @@ impl Plan {
         let folders = library::folders(&options.library_folders, options.library_path.as_deref());
         let mut paths = Vec::new();
         for name in options.libraries.iter().filter(|name| !name.is_empty()) {
-            let search = library::search(name, &folders, files);
+            let probe = |path: &Path, bytes: Option<&Bytes>| match options.is_nvlink() {
+                true => nvlink_probe(path, bytes, files),
+                false => probe(path, bytes),
+            };
+            let search = library::search(name, &folders, files, &probe);
             let warnings = search.warnings.into_iter().map(|code| Message {
                 severity: Severity::Warning,
                 code,
@@ -125,6 +134,7 @@ impl Plan {
             self.search_messages.extend(warnings);
             match search.found {
                 Found::Archive(path) => paths.push(path),
+                Found::Unusable(messages) => self.search_messages.extend(messages),
                 found if options.is_nvlink() => self.search_messages.extend(nvlink_search_failure(&found)),
                 found => self.search_messages.push(search_failure(name, &found, &folders)),
             }
@@ -134,12 +144,13 @@ impl Plan {
 
     fn add(&mut self, path: &Path, opened: io::Result<Opened>, options: &LoadOptions, files: &dyn Files) {
         let name = path.to_string_lossy().into_owned();
-        let is_device_runtime = !options.keep_system_libraries && devrt::is_device_runtime(&name);
+        let has_runtime_name = devrt::is_device_runtime(&name);
         let start = self.units.len();
         let mut source = Source {
             name,
             reader: Reader::None,
-            is_device_runtime,
+            is_device_runtime: has_runtime_name && !options.keep_system_libraries,
+            has_runtime_name,
             archive: None,
             units: start..start,
         };
@@ -227,8 +238,7 @@ impl Plan {
             };
             let mut member_name = member.name;
             if lenient {
-                // nvlink quirk: a name ends at the first slash.
-                member_name = member_name.split(|&b| b == b'/').next().unwrap_or_default();
+                member_name = up_to_slash(member_name);
             }
             let member_name = String::from_utf8_lossy(member_name);
             let name = format!("{}:{member_name}", source.name);
@@ -264,6 +274,7 @@ fn unit(source: &Source, name: String, kind: UnitKind, bytes: Bytes) -> Unit {
         bytes,
         archive_name: None,
         is_device_runtime: source.is_device_runtime,
+        has_runtime_name: source.has_runtime_name,
         ptx_name: false,
     }
 }
@@ -361,30 +372,81 @@ fn nvlink_archive_failure(code: Code) -> Vec<Message> {
 
 fn nvlink_search_failure(found: &Found) -> Vec<Message> {
     match found {
-        Found::NotArchive(_) => nvlink_archive_failure(Code::ArchiveFormat),
         Found::Folder(_) => vec![Message::fatal(Code::OutOfMemory)],
-        Found::Archive(_) | Found::Shared(_) | Found::Nothing => Vec::new(),
+        _ => Vec::new(),
     }
 }
 
 fn search_failure(library: &str, found: &Found, folders: &[PathBuf]) -> Message {
     let library = library.to_owned();
     match found {
-        Found::Shared(path) | Found::Archive(path) => Message {
+        Found::Shared(path) => Message {
             severity: Severity::Info,
             code: Code::SharedLibrary {
                 library,
                 path: path.display().to_string(),
             },
         },
-        Found::Nothing => Message {
+        Found::Folder(path) => unusable(&path.display().to_string(), "a folder, not an archive"),
+        _ => Message {
             severity: Severity::Error,
             code: Code::LibraryMissing {
                 library,
                 searched: folders.iter().map(|f| f.display().to_string()).collect(),
             },
         },
-        Found::NotArchive(path) => unusable(&path.display().to_string(), "not an archive"),
-        Found::Folder(path) => unusable(&path.display().to_string(), "a folder, not an archive"),
     }
+}
+
+/// A library for culd: any archive.
+fn probe(path: &Path, bytes: Option<&Bytes>) -> Probe {
+    match bytes.map(|b| Content::of(b)) {
+        Some(Content::Archive { .. }) => Probe::Archive,
+        content => {
+            let reason = match content {
+                Some(_) => "not an archive",
+                None => "it cannot be opened",
+            };
+            Probe::Unusable(vec![unusable(&path.to_string_lossy(), reason)])
+        }
+    }
+}
+
+/// A library for nvlink: an archive with a host object, behind any number of device objects.
+fn nvlink_probe(path: &Path, bytes: Option<&Bytes>, files: &dyn Files) -> Probe {
+    /// Something else is skipped when it is shorter than this.
+    const SHORT: usize = 56;
+    let Some(bytes) = bytes else {
+        return Probe::Skip;
+    };
+    let Ok(members) = Members::new(bytes, true) else {
+        return match bytes.len() < SHORT {
+            true => Probe::Skip,
+            false => Probe::Unusable(nvlink_archive_failure(Code::ArchiveFormat)),
+        };
+    };
+    let thin = members.is_thin();
+    for member in members {
+        let Ok(member) = member else {
+            return Probe::Unusable(nvlink_archive_failure(Code::ArchiveFormat));
+        };
+        let content = match thin {
+            false => Content::of(member.data),
+            true => match open_thin(path, &String::from_utf8_lossy(up_to_slash(member.name)), true, files) {
+                Ok(bytes) => Content::of(&bytes),
+                Err(messages) => return Probe::Unusable(messages),
+            },
+        };
+        match content {
+            Content::HostElf { .. } => return Probe::Archive,
+            Content::DeviceElf { .. } => {}
+            _ => return Probe::Skip,
+        }
+    }
+    Probe::Skip
+}
+
+/// nvlink quirk: a member's name ends at the first slash.
+fn up_to_slash(name: &[u8]) -> &[u8] {
+    name.split(|&b| b == b'/').next().unwrap_or_default()
 }

@@ -7,6 +7,7 @@
 //!    through a file; then only the record of a `-g` compilation differs, by the file's name.
 //! 4. Its messages are kept as they are.
 
+use crate::load::WarningFlags;
 use crate::target::{Suffix, Target};
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -133,6 +134,19 @@ pub fn compile(ptxas: &Path, text: &[u8], entry_options: &[u8], target: Target, 
     let said = [output.stderr, output.stdout].concat();
     let messages = String::from_utf8_lossy(&said).lines().map(str::to_owned).collect();
     Ok(Compiled { object, messages, time })
+}
+
+/// The switches for warnings that a compilation runs under.
+pub(crate) fn warning_flags(entry_options: &[u8], options: &PtxOptions) -> WarningFlags {
+    let stored = split(&String::from_utf8_lossy(entry_options));
+    let given = options.extra.iter().flat_map(|item| split(item));
+    stored
+        .into_iter()
+        .chain(given)
+        .fold(WarningFlags::default(), |flags, option| WarningFlags {
+            disabled: flags.disabled || matches!(option.as_str(), "-w" | "--disable-warnings"),
+            as_errors: flags.as_errors || matches!(option.as_str(), "-Werror" | "--warning-as-error"),
+        })
 }
 
 #[cfg(unix)]

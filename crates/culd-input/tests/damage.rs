@@ -36,6 +36,8 @@ fn count(name: &str, bytes: &[u8], options: &culd_input::LoadOptions) -> Option<
 fn intact_inputs_are_linked() {
     for (name, bytes) in intact() {
         let expected = if name == "lib.a" { 2 } else { 1 };
+        let outcome = load(&[name], &culd(), &Memory::new(&[(name, &bytes)]));
+        assert_eq!(said(&outcome), [""; 0], "{name}");
         assert_eq!(count(name, &bytes, &culd()), Some(expected), "{name}");
         assert_eq!(count(name, &bytes, &nvlink()), Some(expected), "{name}");
     }

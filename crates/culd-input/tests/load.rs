@@ -250,6 +250,40 @@ fn nvlink_leaves_an_archive_at_the_first_foreign_member() {
     assert_eq!(said(&outcome), ["Warning: 'l.a:readme' is of an unknown kind and is not linked"]);
 }
 
+#[test]
+fn nvlink_looks_into_libraries_before_it_reads_inputs() {
+    let text = archive(&[("readme", b"text"), ("b.o", &host_object("b"))]);
+    let device_first = archive(&[("c.cubin", &cubin(90, &["c"], &[])), ("b.o", &host_object("b"))]);
+    let broken = [b"!<arch>\n".as_slice(), &[b' '; 60]].concat();
+    let files = Memory::new(&[
+        ("1/libx.a", &text),
+        ("2/libx.a", b"short"),
+        ("3/libx.a", &device_first),
+        ("1/liby.a", &broken),
+        ("1/libz.a", &[b' '; 56]),
+    ])
+    .folder("1/libd.a");
+    let search = |library: &str| {
+        let options = LoadOptions {
+            libraries: vec![library.into()],
+            library_folders: ["1", "2", "3"].map(Into::into).to_vec(),
+            ..nvlink()
+        };
+        load(&["missing.o"], &options, &files)
+    };
+    let expected = [
+        "Warning: Skipping incompatible '1/libx.a' when searching for -lx",
+        "Warning: Skipping incompatible '2/libx.a' when searching for -lx",
+        "Fatal: Could not open input file 'missing.o'",
+    ];
+    assert_eq!(said(&search("x")), expected);
+    for library in ["y", "z"] {
+        let expected = ["Fatal: unexpected archive format", "Fatal: elfLink internal error"];
+        assert_eq!(said(&search(library)), expected, "{library}");
+    }
+    assert_eq!(said(&search("d")), ["Fatal: Memory allocation failure"]);
+}
+
 mod device_runtime {
     use super::*;
 
@@ -408,7 +442,8 @@ fn ptx_is_compiled_with_the_options_of_its_entry() {
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let fat = fatbin(&[entry(1, "sm_80", b".version 9.0\n", "-O1 -lineinfo ", Store::Lz4)]);
-    let files = Memory::new(&[("a.fatbin", &fat)]);
+    let old = one_fatbin(&cubin(80, &["k"], &[]), "sm_80");
+    let files = Memory::new(&[("a.fatbin", &fat), ("old.fatbin", &old)]);
     let mut options = nvlink();
     options.ptxas.given = Some(script);
     options.ptx.extra = vec!["-v".into()];
@@ -417,6 +452,14 @@ fn ptx_is_compiled_with_the_options_of_its_entry() {
     assert_eq!(said(&outcome), [expected]);
     assert_eq!(names(&outcome), ["a.fatbin"]);
     assert_eq!(outcome.loaded.unwrap().compilations.len(), 1);
+    // ptxas leaves its own switches behind in nvlink: a warning is no error any more.
+    options.warnings_as_errors = true;
+    let outcome = load(&["a.fatbin", "old.fatbin"], &options, &files);
+    assert_eq!(outcome.messages[1].severity, Severity::Warning);
+    assert!(!outcome.loaded.unwrap().warnings.as_errors);
+    options.ptx.extra.push("-Werror".into());
+    let outcome = load(&["a.fatbin", "old.fatbin"], &options, &files);
+    assert_eq!(outcome.messages[1].severity, Severity::Error);
 }
 
 #[test]

@@ -204,7 +204,8 @@ pub fn cubin(number: u32, defined: &[&str], undefined: &[&str]) -> Vec<u8> {
         },
         section(".text.f", &[0; 16]),
     ];
-    elf(190, [0x41, 8], 0x0600_0000 | number << 8 | 4, &sections)
+    // The top byte of the flags is the index of the note.
+    elf(190, [0x41, 8], 3 << 24 | number << 8 | 4, &sections)
 }
 
 /// How an entry is stored.
