@@ -16,6 +16,7 @@ mod contents;
 mod context;
 mod data;
 mod elf;
+mod files;
 mod finding;
 mod frame;
 mod order;
@@ -24,8 +25,9 @@ mod relocs;
 mod report;
 mod symbols;
 
+pub use files::{FilesReport, PartReport, compare_files, write_json, write_text};
 pub use finding::{Finding, Group};
-pub use report::{Report, write_json, write_text};
+pub use report::Report;
 
 use crate::dump::{codes_of, is_reloc};
 use crate::names;

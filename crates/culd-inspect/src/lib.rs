@@ -1,6 +1,7 @@
 //! Dump and compare CUDA device objects.
 //!
 //! * [`view`]: a device file as far as it can be read, damaged or not.
+//! * [`file`]: the device objects in a file of any kind.
 //! * [`dump`]: what is in it, as rows, as text and as JSON.
 //! * [`diff`]: what differs between two of them, in words, causes first.
 //!
@@ -9,6 +10,7 @@
 
 pub mod diff;
 pub mod dump;
+pub mod file;
 mod names;
 mod style;
 pub mod view;

@@ -1,9 +1,9 @@
 //! Differences are named: one field is changed at a time and the report must say so, and say nothing else.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
-use culd_inspect::diff::{Finding, Group, Options, Report, compare, write_json, write_text};
+use culd_inspect::Style;
+use culd_inspect::diff::{Finding, Group, Options, Report, compare, compare_files, write_json, write_text};
 use culd_inspect::view::View;
-use culd_inspect::{Style, dump};
 
 const AB: &[u8] = include_bytes!("fixtures/ab.sm_90.cubin");
 const BA: &[u8] = include_bytes!("fixtures/ba.sm_90.cubin");
@@ -15,9 +15,11 @@ fn report(a: &[u8], b: &[u8]) -> Report {
     compare(&View::parse(a).unwrap(), &View::parse(b).unwrap(), Options::default())
 }
 
-fn text(report: &Report) -> String {
+fn text(a: &[u8], b: &[u8]) -> String {
+    let names = ["a.cubin", "b.cubin"];
+    let found = compare_files(a, b, names, Options::default()).unwrap();
     let mut out = Vec::new();
-    write_text(&mut out, report, ["a.cubin", "b.cubin"], Options::default(), Style::Plain).unwrap();
+    write_text(&mut out, &found, names, Options::default(), Style::Plain).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -58,13 +60,13 @@ fn put(data: &mut [u8], at: usize, bytes: &[u8]) {
 fn the_same_file() {
     let same = report(AB, AB);
     assert!(same.is_same());
-    assert_eq!(text(&same), "a.cubin and b.cubin are the same\n");
+    assert_eq!(text(AB, AB), "a.cubin and b.cubin are the same\n");
 }
 
 #[test]
 fn input_order_in_under_forty_lines() {
     let found = report(AB, BA);
-    let shown = text(&found);
+    let shown = text(AB, BA);
     assert!(shown.lines().count() < 40, "{shown}");
     assert!(shown.contains("same sections and symbols in another order"), "{shown}");
     assert!(
@@ -278,15 +280,49 @@ fn json_says_the_same() {
     let mut changed = AB.to_vec();
     let at = symbol_place(AB, "ga");
     changed[at + 16] = 8;
+    let names = ["x", "y"];
+    let found = compare_files(AB, &changed, names, Options::default()).unwrap();
+    assert!(!found.is_same());
     let mut out = Vec::new();
-    write_json(&mut out, &report(AB, &changed), ["x", "y"]).unwrap();
+    write_json(&mut out, &found, names).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(json["same"], false);
-    let first = &json["differences"][0];
+    let first = &json["parts"][0]["differences"][0];
     assert_eq!(
         (&first["symbol"], &first["field"], &first["a"], &first["b"]),
         (&"ga".into(), &"size".into(), &"0x4".into(), &"0x8".into())
     );
     assert_eq!(first["message"], "ga: size is 0x4 in A, 0x8 in B");
-    let _ = dump::Selection::default();
+    documented(&json, "culd diff");
+}
+
+/// Every key of a JSON document is named in the part of the documentation that describes the command.
+fn documented(json: &serde_json::Value, command: &str) {
+    let docs = include_str!("../../../docs/json.md");
+    let start = docs.find(&format!("## `{command}")).unwrap();
+    let part = &docs[start..];
+    let part = &part[..part[3..].find("\n## ").map_or(part.len(), |e| e + 3)];
+    let mut open = vec![json];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Object(map) => {
+                for (key, inner) in map {
+                    assert!(part.contains(&format!("`{key}`")), "{key} is not documented");
+                    open.push(inner);
+                }
+            }
+            serde_json::Value::Array(list) => open.extend(list),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn trouble_is_an_error() {
+    let names = ["x", "y"];
+    assert_eq!(
+        compare_files(AB, b"hello", names, Options::default()).unwrap_err(),
+        "y: not a file with device code"
+    );
+    assert!(compare_files(&AB[..40], AB, names, Options::default()).is_err());
 }

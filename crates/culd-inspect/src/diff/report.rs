@@ -40,13 +40,8 @@ impl Report {
     }
 }
 
-/// Writes a report as text.
-pub fn write_text(out: &mut dyn Write, report: &Report, names: [&str; 2], options: Options, style: Style) -> io::Result<()> {
-    if report.is_same() {
-        return writeln!(out, "{} and {} are the same", names[0], names[1]);
-    }
-    writeln!(out, "{} {}", style.paint(Tone::Left, "A"), names[0])?;
-    writeln!(out, "{} {}", style.paint(Tone::Right, "B"), names[1])?;
+/// Writes a report as text, without saying between what.
+pub(super) fn write_body(out: &mut dyn Write, report: &Report, options: Options, style: Style) -> io::Result<()> {
     if let Some(hint) = report.hint {
         writeln!(out, "{hint}")?;
     }
@@ -83,20 +78,9 @@ struct JsonFinding<'r> {
     message: String,
 }
 
-#[derive(Serialize)]
-struct JsonReport<'r> {
-    schema: &'static str,
-    a: &'r str,
-    b: &'r str,
-    same: bool,
-    hint: Option<&'static str>,
-    differences: Vec<JsonFinding<'r>>,
-    consequences: &'r [String],
-}
-
-/// Writes a report as a JSON object.
-pub fn write_json(out: &mut dyn Write, report: &Report, names: [&str; 2]) -> io::Result<()> {
-    let differences = report
+/// A report as a JSON value.
+pub(super) fn json(name: &str, report: &Report) -> serde_json::Value {
+    let differences: Vec<JsonFinding<'_>> = report
         .findings
         .iter()
         .map(|finding| JsonFinding {
@@ -104,15 +88,11 @@ pub fn write_json(out: &mut dyn Write, report: &Report, names: [&str; 2]) -> io:
             message: finding.message(),
         })
         .collect();
-    let document = JsonReport {
-        schema: "culd.diff/1",
-        a: names[0],
-        b: names[1],
-        same: report.is_same(),
-        hint: report.hint,
-        differences,
-        consequences: &report.consequences,
-    };
-    serde_json::to_writer(&mut *out, &document).map_err(io::Error::from)?;
-    writeln!(out)
+    serde_json::json!({
+        "name": name,
+        "same": report.is_same(),
+        "hint": report.hint,
+        "differences": differences,
+        "consequences": report.consequences,
+    })
 }
