@@ -126,7 +126,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
     }
     let Some(loaded) = &sources.loaded else { return Ok(Status::Errors) };
     if let Some(file) = &plan.side.time {
-        side::add_times(file, &loaded.compilations, plan, console.tool())?;
+        side::add_times(file, &loaded.compilations, plan)?;
     }
     // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
     if console.errors() > 0 {

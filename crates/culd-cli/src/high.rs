@@ -41,10 +41,12 @@ pub struct ScriptPlan {
     pub output: Option<Vec<u8>>,
     /// The host compiler.
     pub compiler: Vec<u8>,
-    /// Options for it.
-    pub compiler_options: Vec<Vec<u8>>,
+    /// Options for the host linker.
+    pub linker_options: Vec<Vec<u8>>,
     /// For a shared library.
     pub shared: bool,
+    /// For a relocatable link.
+    pub relocatable: bool,
     /// Show commands.
     pub verbose: bool,
 }
@@ -91,11 +93,11 @@ pub struct LinkPlan {
 /// Options for compiling PTX.
 #[derive(Debug, Default)]
 pub struct PtxPlan {
-    /// `-Xptxas`.
+    /// `-Xptxas` and flags that ptxas knows under the same name.
     pub options: Vec<Vec<u8>>,
     /// `-maxrregcount`.
-    pub max_registers: Option<i32>,
-    /// `-g`.
+    pub max_registers: Option<u32>,
+    /// With debug information: `-g` without `--suppress-debug-info`.
     pub debug: bool,
     /// `--ptxas`.
     pub program: Option<Vec<u8>>,
@@ -178,8 +180,9 @@ fn script_plan(low: &LowArgs) -> Result<Plan, Said> {
         absolute: low.text(Id::HostScript) == Some(b"lcs-abs"),
         output: low.text(Id::Output).map(<[u8]>::to_vec),
         compiler: low.text(Id::HostCompiler).unwrap_or(b"gcc").to_vec(),
-        compiler_options: low.list(Id::HostLinkerOptions).to_vec(),
+        linker_options: low.list(Id::HostLinkerOptions).to_vec(),
         shared: low.has(Id::Shared),
+        relocatable: low.has(Id::Relocatable) && !low.has(Id::Shared),
         verbose: low.has(Id::Verbose),
     }))
 }
@@ -258,9 +261,9 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
         suppress_arch_warning: low.has(Id::SuppressArchWarning),
         lto,
         ptx: PtxPlan {
-            options: low.list(Id::Xptxas).to_vec(),
-            max_registers: low.number(Id::MaxRegisters),
-            debug: low.has(Id::Debug),
+            options: ptxas_options(low),
+            max_registers: low.number(Id::MaxRegisters).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+            debug: low.has(Id::Debug) && !low.has(Id::SuppressDebugInfo),
             program: text(Id::Ptxas),
         },
         side: SideFiles {
@@ -278,6 +281,18 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
         options: engine_options(low, identity, target, kernels),
         arch,
     }
+}
+
+/// `-Xptxas` and the flags that are handed on to ptxas.
+fn ptxas_options(low: &LowArgs) -> Vec<Vec<u8>> {
+    let mut options = low.list(Id::Xptxas).to_vec();
+    if let Some(on) = low.boolean(Id::StackProtector) {
+        options.push(format!("-device-stack-protector={on}").into_bytes());
+    }
+    if let Some(threads) = low.number(Id::SplitCompile) {
+        options.push(format!("-split-compile={threads}").into_bytes());
+    }
+    options
 }
 
 /// `--kernels-used` and `--variables-used`: each item matches anywhere in a name.

@@ -2,14 +2,15 @@
 //!
 //! `lcs-aug` is the part for those sections alone. `lcs-abs` puts the host linker's default script in front:
 //!
-//! 1. Ask the host compiler how it would call the linker (`-###`) and pick the options that choose a script.
+//! 1. Ask the host compiler how it would call the linker (`-###`) and pick the options that choose a script; options that were given
+//!    for the linker stand in for them.
 //! 2. Ask the linker for that script (`--verbose`) and cut its frame off.
 //! 3. Write both parts, and let the linker read the result once.
 
 use crate::high::ScriptPlan;
 use crate::messages::{Console, Said};
 use crate::{os, output};
-use culd::Severity;
+use culd::{Identity, Severity};
 use std::io::Write;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -30,10 +31,11 @@ pub fn run(plan: &ScriptPlan, console: &mut Console) -> ExitCode {
 fn make(plan: &ScriptPlan, console: &Console) -> Result<(), Said> {
     let mut text = Vec::new();
     if plan.absolute {
+        let given = given_options(plan, console.identity());
         if plan.verbose {
-            console.raw(&shown_command(plan));
+            console.raw(&shown_command(plan, &given));
         }
-        text = default_script(plan).map_err(|_| Said::HostScript)?;
+        text = default_script(plan, &given, console).map_err(|_| Said::HostScript)?;
     }
     text.extend(DEVICE_SECTIONS.bytes());
     let Some(file) = &plan.output else {
@@ -49,38 +51,57 @@ fn make(plan: &ScriptPlan, console: &Console) -> Result<(), Said> {
     Ok(())
 }
 
-/// The options of the host compiler, as shown by `-v`.
-fn compiler_options(plan: &ScriptPlan) -> Vec<Vec<u8>> {
-    let mut options = Vec::new();
-    if !plan.compiler_options.is_empty() {
-        options.extend(plan.compiler_options.iter().map(|o| [b"-Xlinker ", o.as_slice()].concat()));
-    }
-    if plan.shared {
-        options.push(b"-shared".to_vec());
-    }
-    options
+/// Options for the host linker that were given outright. With them the compiler is not asked.
+fn given_options(plan: &ScriptPlan, identity: Identity) -> String {
+    // nvlink quirk: nothing stands between the items.
+    let between = if identity == Identity::Nvlink { "" } else { " " };
+    let items: Vec<String> = plan.linker_options.iter().map(|o| os::lossy(o)).collect();
+    items.join(between)
 }
 
-/// Commands as nvlink shows them.
-fn shown_command(plan: &ScriptPlan) -> String {
-    let options: Vec<String> = compiler_options(plan).iter().map(|o| format!("{} ", os::lossy(o))).collect();
-    format!(
-        "#$ ld --verbose $({} -### /dev/null {} -m64  2>&1 | grep collect2  | grep -wo -e -pie -e \"-z [^[:space:]]*\" -e \"-m [^[:space:]]*\" -e -r -e -shared  | tr \"\\n\" \" \" ) | grep -Fvx -e \"$(ld -V)\" | sed '1,2d;$d' > {}\n",
-        os::lossy(&plan.compiler),
-        options.concat(),
-        plan.output.as_deref().map_or("/dev/stdout".into(), os::lossy),
-    )
+/// The question to the host linker, as nvlink shows it.
+fn shown_command(plan: &ScriptPlan, given: &str) -> String {
+    let mode = format!(
+        "{}{}",
+        if plan.shared { " -shared " } else { "" },
+        if plan.relocatable { " -r " } else { "" }
+    );
+    let options = match given {
+        "" => format!(
+            "$({} -### /dev/null {mode} -m64  2>&1 | grep collect2  | grep -wo -e -pie -e \"-z [^[:space:]]*\" -e \"-m [^[:space:]]*\" -e -r -e -shared  | tr \"\\n\" \" \" )",
+            os::lossy(&plan.compiler)
+        ),
+        given => given.to_string(),
+    };
+    let file = plan.output.as_deref().map_or("/dev/stdout".into(), os::lossy);
+    format!("#$ ld --verbose {options} | grep -Fvx -e \"$(ld -V)\" | sed '1,2d;$d' > {file}\n")
 }
 
 /// The host linker's default script for what the compiler would link.
-fn default_script(plan: &ScriptPlan) -> std::io::Result<Vec<u8>> {
+fn default_script(plan: &ScriptPlan, given: &str, console: &Console) -> std::io::Result<Vec<u8>> {
+    let options = match given {
+        "" => asked_options(plan),
+        given => given.split_ascii_whitespace().map(str::to_string).collect(),
+    };
+    let ld = Command::new("ld").arg("--verbose").args(options).stdin(Stdio::null()).output()?;
+    console.raw(&os::lossy(&ld.stderr));
+    let versions = Command::new("ld").arg("-V").output()?.stdout;
+    let versions: Vec<&[u8]> = versions.split(|&b| b == b'\n').filter(|l| !l.is_empty()).collect();
+    let lines = ld.stdout.split_inclusive(|&b| b == b'\n');
+    let kept: Vec<&[u8]> = lines.filter(|l| !versions.contains(&l.strip_suffix(b"\n").unwrap_or(l))).collect();
+    // Two lines of frame in front, one behind.
+    Ok(kept.get(2..kept.len().saturating_sub(1)).unwrap_or_default().concat())
+}
+
+/// The options with which the host compiler would call the linker.
+fn asked_options(plan: &ScriptPlan) -> Vec<String> {
     let mut compiler = Command::new(os::string(&plan.compiler));
-    compiler.args(["-###", "/dev/null"]);
-    for option in &plan.compiler_options {
-        compiler.arg("-Xlinker").arg(os::string(option));
-    }
+    compiler.args(["-###", "/dev/null"]).stdin(Stdio::null());
     if plan.shared {
         compiler.arg("-shared");
+    }
+    if plan.relocatable {
+        compiler.arg("-r");
     }
     // nvlink quirk: a compiler that cannot be run counts as one without special options.
     let said = compiler
@@ -88,19 +109,7 @@ fn default_script(plan: &ScriptPlan) -> std::io::Result<Vec<u8>> {
         .output()
         .map(|o| [o.stdout, o.stderr].concat())
         .unwrap_or_default();
-    let ld = Command::new("ld")
-        .arg("--verbose")
-        .args(script_options(&os::lossy(&said)))
-        .output()?;
-    let lines: Vec<&[u8]> = ld.stdout.split_inclusive(|&b| b == b'\n').collect();
-    let versions = Command::new("ld").arg("-V").output()?.stdout;
-    let versions: Vec<&[u8]> = versions.split(|&b| b == b'\n').filter(|l| !l.is_empty()).collect();
-    let kept: Vec<&[u8]> = lines
-        .into_iter()
-        .filter(|l| !versions.contains(&l.strip_suffix(b"\n").unwrap_or(l)))
-        .collect();
-    // Two lines of frame in front, one behind.
-    Ok(kept.get(2..kept.len().saturating_sub(1)).unwrap_or_default().concat())
+    script_options(&os::lossy(&said))
 }
 
 /// Picks the options that choose a script from the compiler's linker call.

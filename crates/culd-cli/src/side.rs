@@ -3,6 +3,7 @@
 use crate::high::LinkPlan;
 use crate::messages::Said;
 use crate::{os, output};
+use culd::Identity;
 use culd_input::{Compilation, Register};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -36,11 +37,25 @@ pub fn write_json(file: &[u8], value: &impl serde::Serialize) -> Result<(), Said
 }
 
 /// Adds a row to the time table for each PTX compilation.
-pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan, tool: &str) -> Result<(), Said> {
+pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan) -> Result<(), Said> {
+    // nvlink names itself here even when --tool-name calls it something else.
+    let tool = match plan.options.identity {
+        Identity::Nvlink => "nvlink",
+        Identity::Culd => "culd",
+    };
     let mut rows = String::new();
     for Compilation { name, time } in compilations {
         let milliseconds = time.as_secs_f64() * 1000.0;
-        rows += &format!("{name} , ptxas , {name} ,  , {} , {tool} , {milliseconds:.4} , ms\n", plan.arch);
+        // PTX from inside another file has no name of its own.
+        let (source, output) = if name.ends_with(".ptx") {
+            (name.as_str(), "")
+        } else {
+            ("ptx", "cubin")
+        };
+        rows += &format!(
+            "{source} , ptxas , {name} , {output} , {} , {tool} , {milliseconds:.4} , ms\n",
+            plan.arch
+        );
     }
     if rows.is_empty() {
         return Ok(());

@@ -139,7 +139,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         warnings_as_errors: options.warnings_as_errors,
         ptx: PtxOptions {
             extra: plan.ptx.options.iter().map(|o| os::lossy(o)).collect(),
-            max_registers: plan.ptx.max_registers.and_then(|n| u32::try_from(n).ok()),
+            max_registers: plan.ptx.max_registers,
             debug: plan.ptx.debug,
         },
         ptxas: PtxasSearch::from_environment(plan.ptx.program.as_deref().map(os::path)),

@@ -539,7 +539,7 @@ pub(super) const HIDDEN: &[Flag] = &[
         short: Some("device-stack-protector-frame-size-threshold"),
         kind: Kind::Number,
         argument: "<bytes>",
-        about: "Smallest stack frame that ptxas protects when PTX has to be compiled.",
+        about: "Accepted, changes nothing: ptxas has no such flag.",
         hidden: true,
         ..BASE
     },
@@ -629,7 +629,7 @@ pub(super) const HIDDEN: &[Flag] = &[
         short: Some("Xlinker"),
         kind: Kind::List,
         argument: "<options>",
-        about: "Further options for that host compiler.",
+        about: "Options for the host linker that --gen-host-linker-script=lcs-abs asks for its script, instead of the compiler's.",
         hidden: true,
         ..BASE
     },
