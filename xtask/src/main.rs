@@ -9,6 +9,7 @@ mod oracle;
 mod random;
 mod record;
 mod report;
+mod test;
 
 use context::Context;
 use culd_tests::{Error, Result};
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const HELP: &str = "\
+cargo xtask test [--offline]            everything below that a change must pass; --offline leaves out what needs the oracle
 cargo xtask oracle                      install the pinned NVIDIA tools into target/oracle and print their folder
 cargo xtask conformance [CASE..]        link tests/cases with nvlink and with culd, compare bytes, text and exit code
 cargo xtask record [CASE..]             write tests/fixtures: inputs and nvlink's results of the cases and of some random worlds
@@ -54,6 +56,7 @@ struct Typed {
     arch: Option<String>,
     show: Option<usize>,
     keep: bool,
+    offline: bool,
 }
 
 fn typed() -> std::result::Result<Typed, lexopt::Error> {
@@ -72,6 +75,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("arch") => out.arch = Some(parser.value()?.string()?),
             Long("show") => out.show = Some(parser.value()?.parse()?),
             Long("keep") => out.keep = true,
+            Long("offline") => out.offline = true,
             Long("help") | Short('h') => out.task = "help".into(),
             _ => return Err(arg.unexpected()),
         }
@@ -108,6 +112,7 @@ fn task() -> Result<bool> {
             run(&context, &linker, &plan, &report)?;
         }
         "record" => record::run(&context, &typed.names, jobs, &report)?,
+        "test" => test::run(&context, jobs, typed.offline, &report)?,
         "help" | "" => {
             print!("{HELP}");
             return Ok(true);

@@ -38,6 +38,12 @@ impl Report {
         }
     }
 
+    /// Counts results that another program has named and printed.
+    pub(crate) fn add(&self, passed: usize, failed: usize) {
+        self.passed.fetch_add(passed, Ordering::Relaxed);
+        self.failed.fetch_add(failed, Ordering::Relaxed);
+    }
+
     /// How many passed and failed so far.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.passed.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))

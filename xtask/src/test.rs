@@ -1,0 +1,234 @@
+//! `cargo xtask test`: everything that a change must pass.
+//!
+//! 1. Form: formatting, lints, documentation.
+//! 2. Without CUDA: unit and integration tests, the bundled example, replay of recorded results, a short fuzz run.
+//! 3. With the oracle: the conformance cases live, random links, C++ programs.
+//!
+//! Every step prints its name, its own results and how long it took. A step that fails does not stop the later ones.
+
+use crate::context::{Context, Linker};
+use crate::report::Report;
+use crate::{conformance, oracle, random};
+use culd_tests::{Error, Result};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Links of the random test.
+const RANDOM_LINKS: usize = 2000;
+/// Links of C++ programs.
+const CXX_LINKS: usize = 100;
+/// Runs of each fuzz target.
+const FUZZ_RUNS: &str = "20000";
+
+/// Runs all steps into `report`.
+pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report) -> Result<()> {
+    let tools = if offline { None } else { Some(oracle::bin_dir(context)?) };
+    let steps = Steps {
+        context,
+        jobs,
+        report,
+        tools: tools.as_deref(),
+    };
+    steps.cargo("fmt", &["fmt", "--all", "--check"]);
+    steps.cargo(
+        "clippy",
+        &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    );
+    steps.cargo("docs", &["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
+    steps.tests(
+        "unit tests",
+        &["test", "--workspace", "--exclude", "culd-tests", "--no-fail-fast"],
+        None,
+    );
+    steps.cargo("fuzz", &["run", "--quiet", "-p", "culd-fuzz", "--", "--runs", FUZZ_RUNS]);
+    let linker = steps.step("release build", || context.linker(None));
+    let Some(linker) = linker else { return Ok(()) };
+    steps.step("example", || example(context, &linker));
+    steps.tests(
+        "recorded results",
+        &["test", "--quiet", "-p", "culd-tests", "--no-fail-fast"],
+        Some(&linker.culd),
+    );
+    if tools.is_none() {
+        println!("left out (--offline): conformance, random links, C++ programs");
+        return Ok(());
+    }
+    steps.live(&linker);
+    Ok(())
+}
+
+struct Steps<'a> {
+    context: &'a Context,
+    jobs: usize,
+    report: &'a Report,
+    tools: Option<&'a Path>,
+}
+
+impl Steps<'_> {
+    /// Runs `work` as a named step.
+    fn step<T>(&self, name: &str, work: impl FnOnce() -> Result<T>) -> Option<T> {
+        println!("== {name}");
+        let start = Instant::now();
+        let result = work();
+        let seconds = start.elapsed().as_secs_f64();
+        let failure = result.as_ref().err().map(ToString::to_string);
+        self.report.named(&format!("{name} ({seconds:.0} s)"), failure.as_deref());
+        result.ok()
+    }
+
+    /// A step that is one cargo command.
+    fn cargo(&self, name: &str, args: &[&str]) {
+        self.step(name, || {
+            let mut cargo = self.context.cargo();
+            // warnings of rustdoc are failures
+            cargo.args(args).env("RUSTDOCFLAGS", "-D warnings");
+            let status = cargo.status().map_err(|source| Error::Start {
+                tool: "cargo".into(),
+                source,
+            })?;
+            if status.success() {
+                Ok(())
+            } else {
+                Err(Error::Other(format!("cargo {}: {status}", args.join(" "))))
+            }
+        });
+    }
+
+    /// A step of many tests: their results are counted one by one.
+    fn tests(&self, name: &str, args: &[&str], linker: Option<&Path>) {
+        self.step(name, || {
+            let mut cargo = self.context.cargo();
+            cargo.args(args).stdout(Stdio::piped());
+            if let Some(tools) = self.tools {
+                cargo.env("CULD_ORACLE", tools);
+            }
+            if let Some(linker) = linker {
+                cargo.env("CULD_BIN", linker);
+            }
+            let (passed, failed, good) = counted(&mut cargo)?;
+            self.report.add(passed, failed);
+            println!("{name}: {passed} passed, {failed} failed");
+            match (good, failed) {
+                (true, 0) if passed > 0 => Ok(()),
+                (true, 0) => Err(Error::Other("no test ran".into())),
+                _ => Err(Error::Other(format!("{failed} tests failed"))),
+            }
+        });
+    }
+
+    /// The steps that run both linkers.
+    fn live(&self, linker: &Linker) {
+        let (context, jobs, report) = (self.context, self.jobs, self.report);
+        self.compared("conformance", || {
+            conformance::run(context, linker, &conformance::Plan { names: Vec::new(), jobs }, report)
+        });
+        let plan = |count, seed| random::Plan {
+            count,
+            seed,
+            worlds: None,
+            archs: random::archs("classic"),
+            jobs,
+            show: 10,
+            keep: false,
+        };
+        self.compared("random links", || random::run(context, linker, &plan(RANDOM_LINKS, 1), report));
+        self.compared("C++ programs", || random::run_cxx(context, linker, &plan(CXX_LINKS, 1), report));
+    }
+
+    /// A step whose results go straight into the report.
+    fn compared(&self, name: &str, work: impl FnOnce() -> Result<()>) {
+        self.step(name, || {
+            let before = self.report.counts();
+            work()?;
+            let after = self.report.counts();
+            let (passed, failed) = (after.0 - before.0, after.1 - before.1);
+            println!("{name}: {passed} the same, {failed} different");
+            if failed == 0 {
+                Ok(())
+            } else {
+                Err(Error::Other(format!("{failed} differ")))
+            }
+        });
+    }
+}
+
+/// Runs a test command, passes its output on, and adds up its `test result:` lines.
+fn counted(command: &mut Command) -> Result<(usize, usize, bool)> {
+    let start = |source| Error::Start {
+        tool: "cargo".into(),
+        source,
+    };
+    let mut child = command.spawn().map_err(start)?;
+    let (mut passed, mut failed) = (0, 0);
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines().map_while(std::io::Result::ok) {
+            if let Some((p, f)) = result_line(&line) {
+                (passed, failed) = (passed + p, failed + f);
+            }
+            println!("{line}");
+        }
+    }
+    let status = child.wait().map_err(start)?;
+    Ok((passed, failed, status.success()))
+}
+
+/// The counts in `test result: ok. 3 passed; 0 failed; ..`.
+fn result_line(line: &str) -> Option<(usize, usize)> {
+    let rest = line.trim().strip_prefix("test result: ")?;
+    let number = |word: &str| {
+        rest.split([';', '.'])
+            .find_map(|part| part.trim().strip_suffix(word)?.trim().parse().ok())
+    };
+    Some((number("passed")?, number("failed")?))
+}
+
+/// Links the bundled example: by the command of the README, and under the name nvlink with nvlink's bytes.
+fn example(context: &Context, linker: &Linker) -> Result<()> {
+    let folder = context.root.join("examples/saxpy");
+    let work = context.root.join("target/example");
+    std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
+    for (tool, name) in [(&linker.culd, "culd.cubin"), (&linker.as_nvlink, "nvlink.cubin")] {
+        let output = work.join(name);
+        let mut link = Command::new(tool);
+        link.args(["-arch=sm_90", "saxpy.cubin", "combine.cubin", "-o"])
+            .arg(&output)
+            .current_dir(&folder);
+        let out = link.output().map_err(|source| Error::Start {
+            tool: tool.display().to_string(),
+            source,
+        })?;
+        if !out.status.success() {
+            let text = String::from_utf8_lossy(&out.stderr).into_owned();
+            return Err(Error::Tool {
+                tool: name.into(),
+                status: out.status.to_string(),
+                text,
+            });
+        }
+    }
+    let read = |path: &Path| std::fs::read(path).map_err(Error::file(path));
+    if read(&work.join("nvlink.cubin"))? != read(&folder.join("nvlink.cubin"))? {
+        return Err(Error::Other("the example's bytes are not nvlink's".into()));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::result_line;
+
+    #[test]
+    fn result_lines_are_counted() {
+        assert_eq!(
+            result_line("test result: ok. 31 passed; 0 failed; 2 ignored; 0 measured"),
+            Some((31, 0))
+        );
+        assert_eq!(
+            result_line("test result: FAILED. 299 passed; 21 failed; 0 ignored"),
+            Some((299, 21))
+        );
+        assert_eq!(result_line("running 3 tests"), None);
+    }
+}
