@@ -6,6 +6,7 @@
 
 use crate::{Error, Result};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,10 +61,16 @@ pub fn stamps(dir: &Path) -> Result<Stamps> {
     Ok(out)
 }
 
-/// Runs `tool` with `args` (shell words) in `dir`. Files written there are read into the outcome and stay.
-pub fn link(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
+/// `PATH` with `tools` in front: a linker that is given PTX looks for ptxas there.
+pub fn search_path(tools: &Path) -> Result<OsString> {
+    let usual = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::iter::once(tools.to_owned()).chain(std::env::split_paths(&usual))).map_err(|e| Error::Other(e.to_string()))
+}
+
+/// Runs `tool` with `args` (shell words) in `dir`, with `tools` on its `PATH`. Files written there are read into the outcome and stay.
+pub fn link(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>) -> Result<Outcome> {
     let before = stamps(dir)?;
-    let mut outcome = command(tool, args, dir)?;
+    let mut outcome = command(tool, args, dir, tools)?;
     for (name, stamp) in stamps(dir)? {
         if before.get(&name) != Some(&stamp) {
             let path = dir.join(&name);
@@ -73,27 +80,17 @@ pub fn link(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Runs `tool` with `args` (shell words) in `dir` without looking for files.
-pub fn command(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
+fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>) -> Result<Outcome> {
     // $0 is the tool: its path may hold spaces, and only the arguments are words for the shell
     let script = format!("ulimit -v {MEMORY_KIB}; ulimit -f {FILE_BLOCKS}; exec timeout -k 1 {SECONDS} \"$0\" {args}");
-    let out = Command::new("sh")
-        .arg("-c")
-        .arg(script)
-        .arg(tool)
-        .current_dir(dir)
-        .output()
-        .map_err(|source| Error::Start {
-            tool: tool.display().to_string(),
-            source,
-        })?;
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(script).arg(tool).current_dir(dir);
+    if let Some(tools) = tools {
+        shell.env("PATH", search_path(tools)?);
+    }
+    let out = shell.output().map_err(|source| Error::Start { tool: tool.display().to_string(), source })?;
     let exit = out.status.code().or(out.status.signal().map(|s| 128 + s)).unwrap_or(255);
-    Ok(Outcome {
-        exit,
-        stdout: out.stdout,
-        stderr: out.stderr,
-        files: BTreeMap::new(),
-    })
+    Ok(Outcome { exit, stdout: out.stdout, stderr: out.stderr, files: BTreeMap::new() })
 }
 
 /// A link to `culd` in `dir` that is called nvlink: the name decides how it behaves.

@@ -92,12 +92,7 @@ impl Job {
         let arch = rng.fork().below(archs.len());
         let world = World::draw(&mut rng.fork(), &archs[arch]);
         let links = links::draw(&world, &mut rng.fork());
-        Self {
-            seed,
-            world,
-            links,
-            sources: rng.fork(),
-        }
+        Self { seed, world, links, sources: rng.fork() }
     }
 }
 
@@ -120,11 +115,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
             report.named(&format!("world {}", job.seed), Some(&e.to_string()));
         }
     });
-    session.summary(&format!(
-        "{} worlds, {} of them not compiled by ptxas",
-        jobs.len(),
-        session.skipped.load(Ordering::Relaxed)
-    ));
+    session.summary(&format!("{} worlds, {} of them not compiled by ptxas", jobs.len(), session.skipped.load(Ordering::Relaxed)));
     Ok(())
 }
 
@@ -135,9 +126,7 @@ pub(crate) fn build_world(context: &Context, tools: &Path, arch: &str, seed: u64
     let job = Job::draw(seed, &[arch.to_owned()]);
     let folder = dir.join(format!("{}-{arch}-{seed}", std::process::id()));
     let complaint = compile_all(tools, &dir.join("cubins"), &job, &folder)?;
-    Ok(complaint
-        .is_none()
-        .then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
+    Ok(complaint.is_none().then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
 }
 
 /// Writes and compiles the modules of a world into `folder`. Gives ptxas's complaint if it has one.
@@ -170,10 +159,7 @@ fn compile(tools: &Path, cache: &Path, source: &module::Source, dir: &Path, inde
         .args([format!("m{index}.ptx"), "-o".into(), format!("m{index}.cubin")])
         .current_dir(dir)
         .output()
-        .map_err(|source| Error::Start {
-            tool: "ptxas".into(),
-            source,
-        })?;
+        .map_err(|source| Error::Start { tool: "ptxas".into(), source })?;
     if !out.status.success() {
         return Ok(Some(String::from_utf8_lossy(&out.stderr).into_owned()));
     }
@@ -282,14 +268,7 @@ impl<'a> Session<'a> {
     }
 
     /// Saves a failed link and says what is known about it.
-    fn failure(
-        &self,
-        difference: &Difference,
-        (got, want): (&Outcome, &Outcome),
-        link: &Link,
-        dir: &Path,
-        folder: &Path,
-    ) -> Result<String> {
+    fn failure(&self, difference: &Difference, (got, want): (&Outcome, &Outcome), link: &Link, dir: &Path, folder: &Path) -> Result<String> {
         fresh_copy(dir, folder)?;
         let cmd = folder.join("cmd");
         std::fs::write(&cmd, format!("{}\n", link.args)).map_err(Error::file(&cmd))?;
@@ -301,11 +280,7 @@ impl<'a> Session<'a> {
                 std::fs::write(side.join(name), bytes).map_err(Error::file(side))?;
             }
         }
-        Ok(format!(
-            "{}\nsaved: {}",
-            explain(difference, (got, &ours), (want, &theirs), self.linker),
-            folder.display()
-        ))
+        Ok(format!("{}\nsaved: {}", explain(difference, (got, &ours), (want, &theirs), self.linker), folder.display()))
     }
 
     fn fail(&self, name: &str, difference: &Difference, why: &str) {
@@ -319,20 +294,15 @@ impl<'a> Session<'a> {
         if let Ok(mut tally) = self.tally.lock() {
             *tally.entry(kind).or_default() += 1;
         }
-        let short = why.lines().next_back().unwrap_or_default();
         let full = self.shown.fetch_add(1, Ordering::Relaxed) < self.plan.show;
-        self.report.quiet(name, Some(if full { why } else { short }));
+        let short = format!("{difference}\n{}", why.lines().next_back().unwrap_or_default());
+        self.report.quiet(name, Some(if full { why } else { &short }));
     }
 
     fn summary(&self, what: &str) {
         let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         println!("{what}");
-        println!(
-            "nvlink: {} linked, {} refused, {} fell over",
-            load(&self.linked),
-            load(&self.refused),
-            load(&self.crashed)
-        );
+        println!("nvlink: {} linked, {} refused, {} fell over", load(&self.linked), load(&self.refused), load(&self.crashed));
         if load(&self.unstable) > 0 {
             println!("{} links not counted: nvlink's bytes differ from run to run", load(&self.unstable));
         }
@@ -347,7 +317,7 @@ impl<'a> Session<'a> {
 
 /// Runs a link and removes what it wrote, so that the next one starts from the same folder.
 fn run_clean(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
-    let outcome = run::link(tool, args, dir)?;
+    let outcome = run::link(tool, args, dir, None)?;
     for name in outcome.files.keys() {
         let path = dir.join(name);
         std::fs::remove_file(&path).map_err(Error::file(&path))?;
