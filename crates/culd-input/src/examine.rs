@@ -76,6 +76,12 @@ impl Finding {
         self.say(Severity::Error, Code::Unusable { file, reason });
     }
 
+    /// True for a host object that announces a fatbin and has none.
+    pub(crate) fn lacks_fatbin(&self) -> bool {
+        let first = self.steps.first();
+        matches!(first, Some(Step::Say(m)) if matches!(m.code, Code::FatbinMissing { .. }))
+    }
+
     /// True when a message ends the load here.
     pub(crate) fn is_fatal(&self) -> bool {
         self.steps
@@ -100,7 +106,7 @@ pub(crate) fn examine(unit: &Unit, options: &LoadOptions) -> Finding {
         UnitKind::Fatbin => examiner.fatbin(),
         UnitKind::Ptx => examiner.ptx(),
         UnitKind::Host => examiner.host(),
-        UnitKind::Passed => examiner.passed(),
+        UnitKind::Passed => examiner.finding.host = HostPart::Unknown,
     }
     examiner.finding
 }
@@ -291,14 +297,6 @@ impl Examiner<'_> {
             Verdict::Damaged(reason) => self.finding.unusable(name, reason),
         }
         false
-    }
-
-    /// An ELF file that is looked at and not linked.
-    fn passed(&mut self) {
-        use crate::detect::Content;
-        if let Content::HostElf { e_type: 1 } | Content::DeviceElf { e_type: 1 } = Content::of(&self.unit.bytes) {
-            self.finding.host = HostPart::Unknown;
-        }
     }
 
     fn host(&mut self) {

@@ -200,7 +200,6 @@ struct Fold<'o> {
     has_errors: bool,
     warnings: WarningFlags,
     items: Vec<Item>,
-    has_object: bool,
     seen: HashSet<FileId, FixedState>,
     host_info: HostInfo,
     compilations: Vec<Compilation>,
@@ -218,7 +217,6 @@ impl<'o> Fold<'o> {
                 as_errors: options.warnings_as_errors,
             },
             items: Vec::new(),
-            has_object: false,
             seen: HashSet::default(),
             host_info: HostInfo::default(),
             compilations: Vec::new(),
@@ -227,10 +225,6 @@ impl<'o> Fold<'o> {
 
     fn run(&mut self, plan: Plan, findings: Vec<Finding>) -> Result<(), Ended> {
         self.say_all(plan.search_messages)?;
-        if self.has_errors && self.options.is_nvlink() {
-            // nvlink quirk: an error left behind by one part makes the next one fail.
-            return self.say(Message::fatal(Code::InternalError));
-        }
         let mut findings: Vec<Option<Finding>> = findings.into_iter().map(Some).collect();
         for source in &plan.sources {
             self.source(source, &plan.units, &mut findings)?;
@@ -239,19 +233,24 @@ impl<'o> Fold<'o> {
     }
 
     fn source(&mut self, source: &Source, units: &[Unit], findings: &mut [Option<Finding>]) -> Result<(), Ended> {
+        // nvlink passes over the device runtime in front of everything; given again later, it counts.
+        let is_early = source.has_runtime_name && source.archive.is_some() && self.items.is_empty();
+        if is_early && self.options.is_nvlink() {
+            return Ok(());
+        }
         if self.has_errors && self.options.is_nvlink() {
+            // nvlink quirk: an error left behind by one part makes the next one fail, unless it fails by itself before it looks.
+            let units = findings.get(source.units.clone()).unwrap_or_default();
+            let fails = units.iter().flatten().any(Finding::lacks_fatbin) && source.archive.is_none();
             match source.reader {
                 Reader::None => {}
+                Reader::Elf if fails => {}
                 Reader::Fatbinary => self.say(Message::fatal(Code::FatbinaryError))?,
                 Reader::Elf => self.say(Message::fatal(Code::InternalError))?,
             }
         }
-        if let Some(id) = &source.archive {
-            // The device runtime in front of everything cannot be needed yet; given again later, it counts.
-            let is_early = source.has_runtime_name && !self.has_object && (source.is_device_runtime || self.options.is_nvlink());
-            if is_early || !self.seen.insert(id.clone()) {
-                return Ok(());
-            }
+        if source.archive.as_ref().is_some_and(|id| !self.seen.insert(id.clone())) {
+            return Ok(());
         }
         for index in source.units.clone() {
             let (Some(unit), Some(slot)) = (units.get(index), findings.get_mut(index)) else {
@@ -298,7 +297,6 @@ impl<'o> Fold<'o> {
                     None => continue,
                 },
             };
-            self.has_object = true;
             let object = LoadedObject {
                 name: piece.name.clone(),
                 bytes: piece.bytes,
@@ -391,8 +389,9 @@ impl<'o> Fold<'o> {
 
     /// A second fatal line belongs to the first: nvlink says what went wrong, then which of its parts gave up.
     fn trailing(&mut self, next: Option<Message>) {
+        let is_said = self.messages.last().is_some_and(|m| m.code == Code::InternalError);
         let last = next.filter(|m| m.severity == Severity::Fatal && m.code == Code::InternalError);
-        self.messages.extend(last);
+        self.messages.extend(last.filter(|_| !is_said));
     }
 
     /// Says one message, after the options that silence or raise warnings.
@@ -466,20 +465,20 @@ enum Decision {
 }
 
 fn decide(items: &[Item], options: &LoadOptions) -> Vec<Decision> {
-    let is_runtime = |item: &Item| item.is_device_runtime && item.object.is_some();
-    if !items.iter().any(is_runtime) {
+    if !items.iter().any(|item| item.is_device_runtime) {
         return vec![Decision::Link; items.len()];
     }
     let mut functions = Functions::default();
     let mut skipped = Vec::new();
     let mut decisions = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let decision = match &item.object {
-            Some(_) if item.is_device_runtime && !functions.is_pending() => {
+        let is_behind = !skipped.is_empty() && item.object.is_some();
+        let decision = match item.is_device_runtime {
+            true if !functions.is_pending() => {
                 skipped.push(index);
                 Decision::Skip
             }
-            Some(_) if !item.is_device_runtime && !skipped.is_empty() && options.is_nvlink() => Decision::Refuse,
+            false if is_behind && options.is_nvlink() => Decision::Refuse,
             _ => Decision::Link,
         };
         if let (Decision::Link, Some(object)) = (decision, &item.object) {

@@ -16,6 +16,7 @@ use crate::options::LoadOptions;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub(crate) enum UnitKind {
     Fatbin,
     Ptx,
     Host,
-    /// Not linked; an ELF object still counts for host information.
+    /// An ELF object that is looked at and not linked; it still counts for host information.
     Passed,
     /// Nothing but something to say.
     Problem(Vec<Message>),
@@ -120,19 +121,30 @@ impl Plan {
 
     fn find_libraries(&mut self, options: &LoadOptions, files: &dyn Files) -> Vec<PathBuf> {
         let folders = library::folders(&options.library_folders, options.library_path.as_deref());
+        let fails = Cell::new(false);
+        let look_inside = |path: &Path, bytes: Option<&Bytes>| {
+            if !options.is_nvlink() {
+                return probe(path, bytes);
+            }
+            // nvlink quirk: once a skipped library was made an error, the next look into one fails.
+            if fails.get() {
+                return Probe::Unusable(vec![Message::fatal(Code::InternalError)]);
+            }
+            let result = nvlink_probe(path, bytes, files);
+            fails.set(result == Probe::Skip && options.warnings_as_errors && !options.disable_infos);
+            result
+        };
         let mut paths = Vec::new();
         for name in options.libraries.iter().filter(|name| !name.is_empty()) {
-            let probe = |path: &Path, bytes: Option<&Bytes>| match options.is_nvlink() {
-                true => nvlink_probe(path, bytes, files),
-                false => probe(path, bytes),
-            };
-            let search = library::search(name, &folders, files, &probe);
+            let search = library::search(name, &folders, files, &look_inside);
             let warnings = search.warnings.into_iter().map(|code| Message {
                 severity: Severity::Warning,
                 code,
             });
             self.search_messages.extend(warnings);
             match search.found {
+                // A library named twice counts where it was named first.
+                Found::Archive(path) if paths.contains(&path) => {}
                 Found::Archive(path) => paths.push(path),
                 Found::Unusable(messages) => self.search_messages.extend(messages),
                 found if options.is_nvlink() => self.search_messages.extend(nvlink_search_failure(&found)),
@@ -206,7 +218,8 @@ impl Plan {
             Route::Fatbin => (Reader::Fatbinary, UnitKind::Fatbin),
             Route::Ptx => (Reader::Fatbinary, UnitKind::Ptx),
             Route::Host => (Reader::Elf, UnitKind::Host),
-            Route::IgnoreObject => (Reader::Elf, UnitKind::Passed),
+            Route::IgnoreObject if is_relocatable(&file.bytes) => (Reader::Elf, UnitKind::Passed),
+            Route::IgnoreObject => return,
         };
         source.reader = reader;
         let ptx_name = path_bytes.ends_with(b".ptx");
@@ -267,6 +280,14 @@ impl Plan {
     }
 }
 
+/// True for ELF files that hold code still to be linked, of whatever machine.
+fn is_relocatable(bytes: &[u8]) -> bool {
+    matches!(
+        Content::of(bytes),
+        Content::HostElf { e_type: 1 } | Content::DeviceElf { e_type: 1 }
+    )
+}
+
 fn unit(source: &Source, name: String, kind: UnitKind, bytes: Bytes) -> Unit {
     Unit {
         name,
@@ -285,7 +306,8 @@ fn member_kind(bytes: &[u8], name: &str, is_nvlink: bool) -> Option<UnitKind> {
     if is_nvlink {
         return match content {
             Content::HostElf { e_type: 1 } => Some(UnitKind::Host),
-            Content::HostElf { .. } | Content::DeviceElf { .. } => Some(UnitKind::Passed),
+            Content::HostElf { .. } | Content::DeviceElf { .. } if !is_relocatable(bytes) => Some(UnitKind::Problem(Vec::new())),
+            Content::DeviceElf { .. } => Some(UnitKind::Passed),
             _ => None,
         };
     }
