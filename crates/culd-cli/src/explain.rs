@@ -5,9 +5,10 @@
 //! 2. C++ names are demangled; the name in the file follows in brackets.
 //! 3. Limits list what adds up to them, register limits the calls that lead there.
 //! 4. "merge failed" is left out: the errors before it say why.
+//! 5. What a kernel uses takes one line instead of two.
 
 use crate::messages::Console;
-use culd::{Code, Diagnostic, Message, Severity};
+use culd::{Code, Message, Severity};
 
 /// Contributors and files listed before "and N more".
 const SHOWN: usize = 10;
@@ -15,6 +16,7 @@ const SHOWN: usize = 10;
 /// Prints the messages of a link.
 pub fn print(messages: &[Message], console: &mut Console) {
     let mut folded = Folded::collect(messages);
+    let mut kernel = "";
     for message in messages {
         match message {
             Message::Text(line) => console.raw(&format!("{line}\n")),
@@ -22,7 +24,11 @@ pub fn print(messages: &[Message], console: &mut Console) {
                 Code::UndefinedReference { .. } => folded.undefined(diagnostic.severity, console),
                 Code::StackUnknown { .. } => folded.stacks(diagnostic.severity, console),
                 Code::MergeFailed => {}
-                _ => console.engine_line(diagnostic.severity, &words(diagnostic)),
+                Code::FunctionProperties { function } => kernel = function.as_str(),
+                Code::FunctionUse { .. } => {
+                    console.engine_line(diagnostic.severity, &format!("kernel {}: {}", name(kernel), diagnostic.code))
+                }
+                _ => console.engine_line(diagnostic.severity, &words(&diagnostic.code)),
             },
         }
     }
@@ -122,8 +128,8 @@ fn contributors(list: &[(String, u64)]) -> String {
 }
 
 /// A message in our words; nvlink's where they are good enough.
-pub fn words(diagnostic: &Diagnostic) -> String {
-    match &diagnostic.code {
+pub fn words(code: &Code) -> String {
+    match code {
         Code::MultipleDefinition { symbol, file, first } => format!("{} is defined twice: in {first} and in {file}", name(symbol)),
         Code::SizeMismatch { symbol, file, first } => format!("{} has one size in {first} and another in {file}", name(symbol)),
         Code::SpaceMismatch { symbol, file, first } => {
@@ -187,6 +193,7 @@ pub fn words(diagnostic: &Diagnostic) -> String {
         ),
         Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
         Code::Damaged { file, reason } => format!("{file} cannot be linked: {reason}"),
+        Code::PreserveRelocsIncomplete { target } => format!("--preserve-relocs does not keep every relocation on {target}"),
         Code::UnifiedWithoutIndex => "the inputs have unified functions or variables: give their index file with --uidx-file".into(),
         Code::Internal { what } => format!("the inputs contradict each other: {what}"),
         other => other.to_string(),

@@ -7,7 +7,8 @@
 //! 3. A target; an output file, unless the target is virtual; an input.
 //! 4. Flags that exclude each other or need another one.
 //! 5. Link-time optimization: its target, its library, its own flags.
-//! 6. Warnings about flags, then the interface version.
+//! 6. culd only: virtual targets and numbers that make no sense.
+//! 7. Warnings about flags, then the interface version.
 
 use crate::flags::Id;
 use crate::messages::{Quiet, Said};
@@ -145,6 +146,10 @@ pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Res
     if low.has(Id::HostScript) {
         return script_plan(low);
     }
+    // nvlink asks for a target first; without any input that would not be helpful.
+    if identity == Identity::Culd && low.inputs.is_empty() {
+        return Err(Said::NoInputs);
+    }
     let arch = os::lossy(low.text(Id::Arch).ok_or(Said::NoArch)?);
     let is_virtual = !arch.starts_with("sm_");
     if !is_virtual && !low.has(Id::Output) {
@@ -159,6 +164,9 @@ pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Res
         remarks.push(Remark::Said(Severity::Info, Said::UseHostInfoIgnored));
     }
     let lto = lto_flags(low, &arch)?;
+    if identity == Identity::Culd {
+        own_checks(low, &arch, lto.is_some())?;
+    }
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
     let target = Target::parse(name.as_deref().unwrap_or(&arch)).ok_or(Said::NoArch)?;
     if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
@@ -170,6 +178,17 @@ pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Res
     }
     api_version(low)?;
     Ok(Plan::Link(Box::new(link_plan(low, identity, arch, is_virtual, target, lto))))
+}
+
+/// What nvlink lets pass and culd does not.
+fn own_checks(low: &LowArgs, arch: &str, lto: bool) -> Result<(), Said> {
+    if arch.starts_with("compute_") && !lto {
+        return Err(Said::VirtualTarget(arch.into()));
+    }
+    match low.number(Id::Threads) {
+        Some(n) if n < 0 => Err(Said::Own("--threads cannot be less than 0".into())),
+        _ => Ok(()),
+    }
 }
 
 fn script_plan(low: &LowArgs) -> Result<Plan, Said> {

@@ -6,7 +6,7 @@
 //! A [`Console`] also counts errors, because nvlink goes on after some of them and stops later.
 
 use crate::parse::ParseError;
-use crate::{os, suggest};
+use crate::{explain, os, suggest};
 use culd::{Code, Identity, Severity};
 use std::io::{IsTerminal, Write};
 
@@ -28,6 +28,9 @@ pub enum Said {
     Conflict(&'static str, &'static str),
     #[error("Link target of '{0}' is virtual target that is not JIT-able; use 'sm_' target instead")]
     LtoTarget(String),
+    /// nvlink checks the inputs and makes nothing.
+    #[error("'{0}' is a virtual target")]
+    VirtualTarget(String),
     #[error("-nvvmpath should be specified with -lto")]
     NoNvvmPath,
     #[error("Invalid argument for option '--Ofast-compile'")]
@@ -63,6 +66,7 @@ impl Said {
         match self {
             Said::Parse(ParseError::Unknown(name)) => suggest::unknown_flag(name),
             Said::Parse(ParseError::NotAllowed { value, flag }) => suggest::not_allowed(value, flag),
+            Said::Parse(problem) => parse_words(problem),
             Said::NoArch => "no target: name one with -arch, for example -arch sm_90".into(),
             Said::NoOutput => "no output file: name one with -o".into(),
             Said::NoInputs => "no input files; see culd --help".into(),
@@ -70,10 +74,32 @@ impl Said {
             Said::InputFile(file) => format!("cannot read {}", os::lossy(file)),
             Said::OutputFile(file) => format!("cannot write {}", os::lossy(file)),
             Said::Writing => "the output could not be written completely".into(),
+            Said::LtoTarget(arch) => format!("{arch} names code that is compiled at link time, not a target; link for an sm_ architecture"),
+            Said::VirtualTarget(arch) => format!("{arch} is a virtual architecture, for which nothing can be linked; link for an sm_ one"),
+            Said::LibraryLoad => "cannot load lib64/libnvvm.so from the folder that -nvvmpath names".into(),
+            Said::HostScript => "the host linker gives no usable script".into(),
+            Said::InputsWithHostScript => "--gen-host-linker-script takes no input files".into(),
+            Said::UseHostInfoIgnored => "-use-host-info changes nothing beside -kernels-used and -variables-used".into(),
+            Said::ApiVersion | Said::ApiVersionMajor => "--cuda-api-version must look like 13.0, and its major number must be 13".into(),
+            Said::TimeFile(file) => format!("cannot write the time table {}", os::lossy(file)),
             Said::Conflict(a, b) if b.starts_with("no ") => format!("{a} only makes sense with {}", b.trim_start_matches("no ")),
             Said::Conflict(a, b) => format!("{a} and {b} contradict each other"),
             other => other.to_string(),
         }
+    }
+}
+
+/// culd's words for a command line that cannot be read.
+fn parse_words(problem: &ParseError) -> String {
+    match problem {
+        ParseError::MissingValue(flag) => format!("{} needs a value", os::lossy(flag)),
+        ParseError::UnexpectedValue(flag) => format!("{} takes no value", os::lossy(flag)),
+        ParseError::NotANumber(text) => format!("'{}' is not a number", os::lossy(text)),
+        ParseError::OutOfRange(text) => format!("{} is too large", os::lossy(text)),
+        ParseError::NotABoolean(text) => format!("'{}' is neither true nor false", os::lossy(text)),
+        ParseError::OptionsFile(file) => format!("cannot read the options file {}", os::lossy(file)),
+        ParseError::TooManyFiles(file) => format!("options files are nested too deep at {}", os::lossy(file)),
+        other => other.to_string(),
     }
 }
 
@@ -167,7 +193,11 @@ impl Console {
 
     /// Says something of the engine's that comes up before the engine runs.
     pub fn say_code(&mut self, severity: Severity, code: &Code) {
-        self.graded(severity, &code.to_string());
+        let text = match self.identity {
+            Identity::Nvlink => code.to_string(),
+            Identity::Culd => explain::words(code),
+        };
+        self.graded(severity, &text);
     }
 
     /// Prints a message whose severity the options may change.

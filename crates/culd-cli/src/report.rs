@@ -192,7 +192,7 @@ fn messages(messages: &[Message]) -> Vec<ReportMessage> {
         severity: d.severity.word(),
         // The variant's name is the first word of its debug form.
         code: format!("{:?}", d.code).chars().take_while(char::is_ascii_alphanumeric).collect(),
-        text: explain::words(d),
+        text: explain::words(&d.code),
     })
     .collect()
 }

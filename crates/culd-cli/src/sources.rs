@@ -100,10 +100,21 @@ pub fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) -> bool
 /// The text of a message; it names the target as it was typed.
 fn words(code: &Code, plan: &LinkPlan) -> String {
     let arch = &plan.arch;
-    match code {
-        Code::ArchMismatch { file, .. } => format!("Input file '{file}' arch does not match target '{arch}'"),
-        Code::ArchNotFound { file, .. } => format!("SM Arch ('{arch}') not found in '{file}'"),
-        other => other.to_string(),
+    match (plan.options.identity, code) {
+        (Identity::Nvlink, Code::ArchMismatch { file, .. }) => format!("Input file '{file}' arch does not match target '{arch}'"),
+        (Identity::Nvlink, Code::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
+        (Identity::Culd, Code::ArchMismatch { file, .. }) => format!("{file} was compiled for another architecture than {arch}"),
+        (Identity::Culd, Code::AbiMismatch { file }) => format!("{file} has an ABI this linker does not know"),
+        (Identity::Culd, Code::TooOld { file }) => format!("{file} was made before CUDA 12.0; compile it again"),
+        (Identity::Culd, Code::NewerThanToolkit { file, toolkit }) => {
+            format!(
+                "{file} was made by CUDA {}.{}, newer than the 13.0 this linker stands for",
+                toolkit / 10,
+                toolkit % 10
+            )
+        }
+        (Identity::Culd, Code::LtoObjects) => "the inputs hold code for link-time optimization only; compile them without -dlto".into(),
+        (_, other) => other.to_string(),
     }
 }
 

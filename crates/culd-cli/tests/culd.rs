@@ -19,7 +19,7 @@ impl Bench {
             fs::copy(data.join(name), folder.path().join(name)).unwrap();
         }
         for name in ["culd", "nvlink"] {
-            fs::copy(env!("CARGO_BIN_EXE_culd"), folder.path().join(name)).unwrap();
+            link_program(&folder.path().join(name));
         }
         Bench { folder }
     }
@@ -58,6 +58,14 @@ impl Bench {
         assert_eq!(code, Some(0), "{line}: {said}");
         said
     }
+}
+
+/// A copy can be busy while another test starts a program, so this is a link where that is possible.
+fn link_program(at: &Path) {
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_culd"), at).unwrap();
+    #[cfg(not(unix))]
+    fs::copy(env!("CARGO_BIN_EXE_culd"), at).unwrap();
 }
 
 fn contains(haystack: &[u8], needle: &str) -> bool {
@@ -137,6 +145,25 @@ fn culd_is_strict_about_what_nvlink_drops() {
     assert_ne!(code, Some(0));
     assert!(said.contains("-lmissing"), "{said}");
     assert!(!bench.path("y").exists());
+}
+
+#[test]
+fn culd_refuses_what_makes_no_sense() {
+    let bench = Bench::new();
+    bench.links("nvlink -arch=compute_90 a.cubin b.cubin -o x");
+    for (line, words) in [
+        ("culd -arch=compute_90 a.cubin b.cubin -o x", "virtual architecture"),
+        ("culd -arch=sm_90 a.cubin b.cubin -o x --threads=-1", "--threads"),
+        (
+            "culd -arch=sm_80 a.cubin b.cubin -o x",
+            "a.cubin was compiled for another architecture than sm_80",
+        ),
+        ("culd -o x", "no input files"),
+    ] {
+        let (code, said) = bench.fails(line);
+        assert!(code != Some(0) && said.contains(words), "{line}: {said}");
+    }
+    assert!(!bench.path("x").exists());
 }
 
 #[test]
