@@ -143,8 +143,7 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
         | Class::UftInfo
         | Class::Compat => true,
         Class::KernelShared | Class::ModuleShared => s.no_symbol,
-        Class::Debug(_) => s.size == 0 && s.name.rest.starts_with(b".debug_"),
-        Class::Global => s.size == 0,
+        Class::Debug(_) | Class::Global => s.size == 0,
         _ => false,
     }
 }

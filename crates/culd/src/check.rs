@@ -3,7 +3,7 @@
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SymbolId};
 use crate::layout::Context;
-use crate::merge::model::{Local, Merged, NO_SPACE, OutSymbol, Place};
+use crate::merge::model::{Local, Merged, NO_SPACE, OutSymbol, Place, SharedVar};
 use crate::object::text;
 use cubin::consts::*;
 
@@ -99,34 +99,49 @@ pub fn warn(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Sto
     Ok(())
 }
 
-/// Undefined references, one error per symbol in symbol order, shared variables last.
+/// Undefined references, one error per symbol in symbol order; shared variables at the place of their first mention.
 pub fn undefined(context: Context<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
     if context.options.relocatable {
         return;
     }
+    let mut shared: Vec<_> = m.shared.iter().filter(|v| v.wanted && !v.defined).collect();
+    shared.sort_by_key(|v| v.position);
+    let mut shared = shared.into_iter().peekable();
     let locals = m
         .locals
         .iter()
         .filter_map(|l| if let Local::Symbol(id) = l { Some(*id) } else { None });
-    for id in locals.chain(m.globals.iter().copied()) {
-        let y = &m.symbols[id];
-        if y.section.is_none() && is_missing(context, y) {
-            let file = context.inputs.objects[y.first].name.to_string();
-            out.error(Code::UndefinedReference {
-                symbol: text(y.name.rest),
-                file,
-                files: askers(context, m, id),
-            });
-        }
+    for id in locals {
+        report_missing(context, m, id, out);
     }
-    for var in m.shared.iter().filter(|v| v.wanted && !v.defined) {
-        let file = context.inputs.objects[var.first].name.to_string();
+    for (position, &id) in m.globals.iter().enumerate() {
+        while let Some(var) = shared.next_if(|v| v.position <= position) {
+            missing_shared(context, var, out);
+        }
+        report_missing(context, m, id, out);
+    }
+    shared.for_each(|var| missing_shared(context, var, out));
+}
+
+fn report_missing(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
+    let y = &m.symbols[id];
+    if y.section.is_none() && is_missing(context, y) {
+        let file = context.inputs.objects[y.first].name.to_string();
         out.error(Code::UndefinedReference {
-            symbol: text(var.name),
-            files: vec![file.clone()],
+            symbol: text(y.name.rest),
             file,
+            files: askers(context, m, id),
         });
     }
+}
+
+fn missing_shared(context: Context<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'_>) {
+    let file = context.inputs.objects[var.first].name.to_string();
+    out.error(Code::UndefinedReference {
+        symbol: text(var.name),
+        files: vec![file.clone()],
+        file,
+    });
 }
 
 fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {

@@ -386,7 +386,7 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
         if let Some(slot) = extended.get_mut(i + 1) {
             *slot = match section {
                 _ if direct.is_none() => index,
-                Some(id) if quirks => id.0 + 1,
+                Some(id) if quirks => creation_number(layout, id),
                 _ => 0,
             };
         }
@@ -401,6 +401,16 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
     }
 }
 
+/// Value of the undefined symbol `.nv.reservedSmem.cap`.
+const RESERVED_SHARED: u64 = 0x400;
+
+/// nvlink counts one more record behind those that every link starts with.
+fn creation_number(layout: &Layout<'_>, id: SectionId) -> u32 {
+    let fixed = &layout.m.fixed;
+    let last = fixed.compat.unwrap_or(fixed.info);
+    id.0 + if id > last { 2 } else { 1 }
+}
+
 fn symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
     match named {
         Named::Section(id) => (
@@ -412,10 +422,15 @@ fn symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
         ),
         Named::Symbol(id) => {
             let y = &layout.m.symbols[id];
+            let value = if y.section.is_none() && y.name.is(b".nv.reservedSmem.cap") {
+                RESERVED_SHARED
+            } else {
+                y.value
+            };
             let sym = Sym {
                 st_info: y.bind << 4 | y.kind,
                 st_other: y.other,
-                st_value: y.value.into(),
+                st_value: value.into(),
                 st_size: y.size.into(),
                 ..Sym::default()
             };

@@ -51,7 +51,7 @@ fn selects(filter: &KernelFilter, name: &[u8], local: bool) -> bool {
 
 /// Finds the live functions.
 pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, options: &LinkOptions<'_>) -> Live {
-    let filter = options.kernels.as_ref().filter(|_| !options.debug);
+    let filter = options.kernels.as_ref().filter(|_| !options.debug || options.suppress_debug_info);
     let selected = |f: FunctionId| {
         let function = &resolved.functions[f];
         filter.is_none_or(|filter| selects(filter, resolved.names.string(function.name), function.local))

@@ -8,8 +8,9 @@
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
 use cubin::consts::*;
-use cubin::raw::{Pair, Rela, Sym};
+use cubin::raw::{Pair, Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
+use std::borrow::Cow;
 use zerocopy::FromBytes;
 
 /// What a section is to the linker.
@@ -39,6 +40,8 @@ pub enum Role {
     KernelShared,
     /// `.nv_debug.shared`: shared variables of the module.
     ModuleShared,
+    /// `.nv.shared.reserved.*`: shared memory that the system uses.
+    ReservedShared,
     /// `.debug_*`, `.nv_debug_*`.
     Debug,
     /// Relocations.
@@ -153,6 +156,8 @@ pub struct Object<'d> {
     pub name: &'d str,
     /// Sections by index.
     pub sections: Vec<ObjSection<'d>>,
+    /// Objects with two views: the sections of the SASS view by index; `sections` then has the Mercury view's contents.
+    pub sass: Vec<ObjSection<'d>>,
     /// Relocation sections in file order.
     pub relocs: Vec<RelocSection<'d>>,
     /// Call graph.
@@ -171,7 +176,7 @@ pub struct Object<'d> {
     pub first_symbol: u32,
     /// Number of the first section among all objects' sections.
     pub first_section: u32,
-    symbols: &'d [Sym],
+    symbols: Cow<'d, [Sym]>,
     strings: &'d [u8],
     extended: Vec<(u32, u32)>,
     specials: Vec<u32>,
@@ -235,10 +240,28 @@ impl<'d> Object<'d> {
     ///
     /// A trusting reader accepts relocations against symbols that do not exist, as nvlink does.
     pub fn new(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Result<Self, ObjectError> {
+        let view = View {
+            sections: plain_sections(cubin)?,
+            symbols: Cow::Borrowed(cubin.symbol_entries()),
+            sass: Vec::new(),
+        };
+        let symbol = |i: u32| cubin.symbol(i).map(|y| (y.name, y.section)).map_err(ObjectError::from);
+        Object::assemble(name, cubin, view, symbol, trusting)
+    }
+
+    /// Builds the object from one view of a file. `symbol` gives name and section of a symbol.
+    pub(crate) fn assemble(
+        name: &'d str,
+        cubin: &Cubin<'d>,
+        view: View<'d>,
+        symbol: impl Fn(u32) -> Result<(&'d [u8], SymbolSection), ObjectError>,
+        trusting: bool,
+    ) -> Result<Self, ObjectError> {
         let mut object = Object {
             id: ObjectId(0),
             name,
-            sections: Vec::with_capacity(cubin.section_headers().len()),
+            sections: view.sections,
+            sass: view.sass,
             relocs: Vec::new(),
             callgraph: ObjCallgraph::default(),
             prototypes: Vec::new(),
@@ -248,50 +271,24 @@ impl<'d> Object<'d> {
             compat: None,
             first_symbol: 0,
             first_section: 0,
-            symbols: cubin.symbol_entries(),
+            symbols: view.symbols,
             strings: cubin.strings(),
             extended: Vec::new(),
             specials: Vec::new(),
             trusting,
         };
-        object.read_sections(cubin)?;
-        object.check_symbols(cubin)?;
+        object.check_sections()?;
+        object.check_symbols(symbol)?;
         object.read_tables()?;
-        object.read_relocations(cubin)?;
+        object.read_relocations()?;
         Ok(object)
     }
 
-    fn read_sections(&mut self, cubin: &Cubin<'d>) -> Result<(), ObjectError> {
-        for (i, header) in cubin.section_headers().iter().enumerate() {
-            let section = cubin.section(i as u32)?;
-            let sh_type = header.sh_type.get();
-            let align = header.sh_addralign.get();
-            let role = if i == 0 {
-                Role::Other
-            } else {
-                role(section.name, sh_type, header.sh_flags.get())
-            };
-            if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
-                return Err(ObjectError::Section {
-                    section: text(section.name),
-                    reason: format!("alignment {align:#x} is not a power of two up to {MAX_ALIGN:#x}"),
-                });
-            }
-            self.sections.push(ObjSection {
-                name: section.name,
-                data: section.data,
-                size: header.sh_size.get(),
-                flags: header.sh_flags.get(),
-                align: align.max(1),
-                sh_type,
-                info: header.sh_info.get(),
-                role,
-                relocated: false,
-                owner: NO_OWNER,
-            });
-            match section.name {
-                b".note.nv.tkinfo" => self.tkinfo = Some(section.data),
-                b".nv.compat" => self.compat = Some(section.data),
+    fn check_sections(&mut self) -> Result<(), ObjectError> {
+        for s in &self.sections {
+            match s.name {
+                b".note.nv.tkinfo" => self.tkinfo = Some(s.data),
+                b".nv.compat" => self.compat = Some(s.data),
                 _ => {}
             }
         }
@@ -311,14 +308,14 @@ impl<'d> Object<'d> {
         Ok(())
     }
 
-    fn check_symbols(&mut self, cubin: &Cubin<'d>) -> Result<(), ObjectError> {
+    fn check_symbols(&mut self, symbol: impl Fn(u32) -> Result<(&'d [u8], SymbolSection), ObjectError>) -> Result<(), ObjectError> {
         for (i, entry) in self.symbols.iter().enumerate() {
-            let symbol = cubin.symbol(i as u32)?;
+            let (name, section) = symbol(i as u32)?;
             let kind = entry.kind();
-            if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), symbol.section.index()) {
+            if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
                 self.extended.push((i as u32, x));
             }
-            let bad = match (kind, symbol.section) {
+            let bad = match (kind, section) {
                 (STT_FUNC, SymbolSection::Common | SymbolSection::Reserved(_)) => Some("a function in a reserved section"),
                 (STT_OBJECT | STT_CUDA_OBJECT, SymbolSection::Reserved(_)) => Some("a variable in a reserved section"),
                 (_, SymbolSection::Common) if !entry.st_value.get().is_power_of_two() || entry.st_value.get() > MAX_ALIGN => {
@@ -338,15 +335,15 @@ impl<'d> Object<'d> {
             };
             if let Some(reason) = bad {
                 return Err(ObjectError::Symbol {
-                    symbol: text(symbol.name),
+                    symbol: text(name),
                     reason,
                 });
             }
-            if let (STT_FUNC, SymbolSection::Index(s)) = (kind, symbol.section)
-                && let Some(section) = self.sections.get_mut(s as usize)
-                && (section.role == Role::Stub || section.name.strip_prefix(b".text.") == Some(symbol.name))
+            if let (STT_FUNC, SymbolSection::Index(s)) = (kind, section)
+                && let Some(owned) = self.sections.get_mut(s as usize)
+                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(name))
             {
-                section.owner = i as u32;
+                owned.owner = i as u32;
             }
         }
         Ok(())
@@ -416,19 +413,21 @@ impl<'d> Object<'d> {
         })
     }
 
-    fn read_relocations(&mut self, cubin: &Cubin<'d>) -> Result<(), ObjectError> {
+    fn read_relocations(&mut self) -> Result<(), ObjectError> {
         let mut seen = vec![u32::MAX; self.symbols.len()];
         for i in 0..self.sections.len() as u32 {
             let Some(&ObjSection {
                 role: Role::Relocations,
                 info: target,
                 name,
+                sh_type,
+                data,
                 ..
             }) = self.sections.get(i as usize)
             else {
                 continue;
             };
-            let entries = cubin.relocations(&cubin.section(i)?)?;
+            let entries = relocation_entries(i, sh_type, data)?;
             let first = self.specials.len() as u32;
             match entries {
                 Relocations::Rel(list) => {
@@ -476,7 +475,11 @@ impl<'d> Object<'d> {
                 index: sym,
             });
         };
-        let size = self.sections.get(target as usize).map_or(0, |t| t.data.len() as u64);
+        // The size of Mercury code is not the size of its capsule.
+        let size = self.sections.get(target as usize).map_or(0, |t| match t.role {
+            Role::Text => t.size,
+            _ => t.data.len() as u64,
+        });
         if offset >= size {
             return Err(ObjectError::RelocationOffset {
                 section: text(name),
@@ -576,6 +579,58 @@ impl<'d> Object<'d> {
     }
 }
 
+/// What differs between the views of a file.
+pub(crate) struct View<'d> {
+    /// Sections by index.
+    pub(crate) sections: Vec<ObjSection<'d>>,
+    /// Symbols, with section numbers of the SASS view.
+    pub(crate) symbols: Cow<'d, [Sym]>,
+    /// See [`Object::sass`].
+    pub(crate) sass: Vec<ObjSection<'d>>,
+}
+
+/// The sections as they are in the file.
+pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>>, ObjectError> {
+    let mut sections = Vec::with_capacity(cubin.section_headers().len());
+    for (i, header) in cubin.section_headers().iter().enumerate() {
+        let section = cubin.section(i as u32)?;
+        let (sh_type, flags) = (header.sh_type.get(), header.sh_flags.get());
+        let role = if i == 0 { Role::Other } else { role(section.name, sh_type, flags) };
+        let align = header.sh_addralign.get();
+        if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
+            return Err(ObjectError::Section {
+                section: text(section.name),
+                reason: format!("alignment {align:#x} is not a power of two up to {MAX_ALIGN:#x}"),
+            });
+        }
+        sections.push(ObjSection {
+            name: section.name,
+            data: section.data,
+            size: header.sh_size.get(),
+            flags,
+            align: align.max(1),
+            sh_type,
+            info: header.sh_info.get(),
+            role,
+            relocated: false,
+            owner: NO_OWNER,
+        });
+    }
+    Ok(sections)
+}
+
+fn relocation_entries(section: u32, sh_type: u32, data: &[u8]) -> Result<Relocations<'_>, ReadError> {
+    let bad = |reason| ReadError::BadTable { section, reason };
+    if sh_type == SHT_REL {
+        return <[Rel]>::ref_from_bytes(data)
+            .map(Relocations::Rel)
+            .map_err(|_| bad("size is not a multiple of 16"));
+    }
+    <[Rela]>::ref_from_bytes(data)
+        .map(Relocations::Rela)
+        .map_err(|_| bad("size is not a multiple of 24"))
+}
+
 fn pairs<'d>(s: &ObjSection<'d>) -> Result<&'d [Pair], ObjectError> {
     <[Pair]>::ref_from_bytes(s.data).map_err(|_| ObjectError::Section {
         section: text(s.name),
@@ -589,7 +644,7 @@ pub fn entry(relocs: &Relocations<'_>, i: usize) -> Rela {
 }
 
 /// Role of a section by its type, then by its name.
-fn role(name: &[u8], sh_type: u32, flags: u64) -> Role {
+pub(crate) fn role(name: &[u8], sh_type: u32, flags: u64) -> Role {
     match sh_type {
         SHT_REL | SHT_RELA => return Role::Relocations,
         SHT_CUDA_INFO => {

@@ -5,7 +5,7 @@
 //! 3. [`graph`](crate::graph): condense the call graph.
 //! 4. [`liveness`](crate::liveness): which functions stay.
 //! 5. [`merge`](crate::merge): sections and symbols of the output, in the order that their inputs ask for.
-//! 6. [`check`](crate::check): unknown stacks, undefined references.
+//! 6. [`check`](crate::check): unknown stacks; undefined references after the layout.
 //! 7. [`layout`](crate::layout): shared memory, literals, constants, texture slots. From here on no new section or symbol.
 //! 8. [`relocate`](crate::relocate): what happens to each relocation; sizes of relocation sections.
 //! 9. [`metadata`](crate::metadata): attributes of kernels with everything they call.
@@ -62,8 +62,8 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
     };
     let merged = merge::merge(&inputs, &resolved, &live, options, out)?;
     check::warn(context, out)?;
-    check::undefined(context, &merged, out);
     let layout = layout::lay_out(context, merged, out);
+    check::undefined(context, &layout.m, out);
     let plan = relocate::plan(context, &layout, out)?;
     let collected = attributes::collect(context, &layout);
     let mut attributes = propagate::propagate(context, &layout, collected, out);

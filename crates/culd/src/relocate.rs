@@ -19,10 +19,8 @@ use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
 
 /// `R_CUDA_UNUSED_CLEAR32` and `R_CUDA_UNUSED_CLEAR64`: the field is cleared when the function is dead.
 const CLEAR: [u32; 2] = [72, 73];
-/// Types against texture symbols that a relocatable link resolves to nothing.
-const TEXTURE_TYPES: [u32; 2] = [65, 66];
-/// nvlink quirk: bank number that a relocatable link writes for textures.
-const NO_TEXTURE_BANK: u32 = 28;
+/// nvlink quirk: bank number that a relocatable link writes for symbols that lie in no section.
+const NO_BANK: u32 = 28;
 
 /// What a symbol of an input means to relocations.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +150,13 @@ impl<'a, 'd> Decider<'a, 'd> {
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
             let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.iter().any(|n| record.name.is(n));
-            return if vanishes { Meaning::Nothing } else { Meaning::Kept(symbol) };
+            return match record.space {
+                _ if vanishes => Meaning::Nothing,
+                // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.
+                STO_CUDA_SHARED if relocatable => Meaning::SharedSymbol(symbol, record.value),
+                STO_CUDA_CONSTANT if relocatable => Meaning::Constant(symbol, record.value, NO_BANK),
+                _ => Meaning::Kept(symbol),
+            };
         };
         let section = &m.sections[section];
         let weak = relocatable && record.bind == STB_WEAK;
@@ -209,10 +213,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::ParameterSize => patch(kind, u64::MAX, 0, None),
             Meaning::Literal(f, value) => self.literal(object, symbol, f, kind, value, e.addend),
             Meaning::Shared(id) => self.shared(class, id, kind, e),
-            Meaning::Texture(y, _) if mode.relocatable && TEXTURE_TYPES.contains(&kind) => {
-                patch(kind, 0, NO_TEXTURE_BANK, Some((Named::Symbol(y), e.addend)))
-            }
-            Meaning::Texture(y, _) if mode.relocatable => Decision::Keep(kind, y),
+            Meaning::Texture(y, _) if mode.relocatable => patch(kind, addend, NO_BANK, Some((Named::Symbol(y), e.addend))),
             Meaning::Texture(_, Some(slot)) => patch(kind, slot.wrapping_add(addend), 0, None),
             Meaning::Texture(_, None) => Decision::Drop,
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
@@ -272,6 +273,10 @@ impl<'a, 'd> Decider<'a, 'd> {
             .and_then(|i| instances.get(i))
         {
             return Decision::Keep(kind, instance);
+        }
+        if self.context.mode.debug_symbols && self.layout.m.symbols[y].other & 3 == 1 {
+            // The stand-in of an earlier relocatable link stays.
+            return Decision::Keep(kind, y);
         }
         let value = if self.context.mode.debug_symbols { value } else { 0 };
         patch(kind, value.wrapping_add(addend as u64), 0, Some((Named::Symbol(y), addend)))

@@ -159,7 +159,16 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     banks.sort_unstable();
     out.info(Code::MemoryUse { global, banks });
     let count = |kind: u8| layout.textures.slots.iter().filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32;
-    for &k in context.live.kernels.iter().rev() {
+    let functions = &context.resolved.functions;
+    let all = functions
+        .ids()
+        .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f]);
+    let kernels: Vec<FunctionId> = if context.mode.relocatable || context.mode.preserve {
+        all.collect()
+    } else {
+        context.live.kernels.clone()
+    };
+    for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
         let literals = function.ghost.or(function.literals);

@@ -61,6 +61,7 @@ pub struct Function {
     pub prototype: Option<ProtoId>,
     bind: u8,
     registers: u32,
+    first_definition: ObjectId,
     first_virtual_sm: u32,
     declared_entry: Option<bool>,
 }
@@ -214,6 +215,7 @@ impl<'d> Resolver<'_, 'd> {
             prototype: None,
             bind: 0,
             registers: 0,
+            first_definition: object.id,
             first_virtual_sm: 0,
             declared_entry: None,
         });
@@ -234,9 +236,9 @@ impl<'d> Resolver<'_, 'd> {
                     || registers < function.registers
                     || (registers == function.registers && virtual_sm > function.first_virtual_sm)
             }
-            Some(old) => {
+            Some(_) => {
                 if bind == STB_GLOBAL {
-                    let first = self.inputs.objects[old.object].name.to_string();
+                    let first = self.inputs.objects[function.first_definition].name.to_string();
                     let error = Code::MultipleDefinition {
                         symbol: text(self.out.names.string(function.name)),
                         file: object.name.into(),
@@ -254,6 +256,9 @@ impl<'d> Resolver<'_, 'd> {
         if let Some(old) = function.winner {
             let old_symbol = self.inputs.objects[old.object].symbol_ref(old.symbol);
             self.out.fates[old_symbol] = Fate::Replaced;
+        }
+        if function.winner.is_none() {
+            function.first_definition = new.object;
         }
         if function.first_virtual_sm == 0 {
             function.first_virtual_sm = virtual_sm;

@@ -1,24 +1,21 @@
-//! User constants: merging of equal ones, and their limit.
+//! User constants: merging of equal ones.
 //!
 //! Only when kernels or variables were selected by hand: every input's `.nv.constant3` is a unit; equal units of certain sizes share
 //! their place. nvlink quirk: symbol values and relocation offsets keep the old places, and a placed unit leaves its offset in the value
 //! of symbol 0.
 
 use super::{Context, Layout};
-use crate::diagnostics::{Code, Collector};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Piece, Pieces};
 use crate::names::State;
 use hashbrown::HashMap;
 
-/// Size of the user constant bank.
-const LIMIT: u64 = 0x10000;
 /// Bank of user constants.
-const USER_BANK: u32 = 3;
+pub(super) const USER_BANK: u32 = 3;
 
 pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let explicit = context.options.kernels.as_ref().is_some_and(|k| k.explicit);
-    if !explicit || context.options.debug {
+    if !explicit || context.mode.debug_symbols {
         return;
     }
     let Some(record) = layout.m.sections.iter_mut().find(|s| s.class == Class::Constant(USER_BANK)) else {
@@ -49,25 +46,4 @@ pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     record.pieces = Pieces::Many(pieces);
     record.size = end;
     layout.constant_units = Some(units);
-}
-
-pub(super) fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
-    let Some(record) = layout.m.sections.iter().find(|s| s.class == Class::Constant(USER_BANK)) else {
-        return;
-    };
-    if record.size > LIMIT {
-        let size = |p: &Piece| context.inputs.objects[p.object].section(p.section).map_or(0, |s| s.size);
-        let mut contributors: Vec<(String, u64)> = record
-            .pieces
-            .as_slice()
-            .iter()
-            .map(|p| (context.inputs.objects[p.object].name.to_string(), size(p)))
-            .collect();
-        contributors.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        out.error(Code::TooMuchConstant {
-            size: record.size,
-            limit: LIMIT,
-            contributors,
-        });
-    }
 }

@@ -2,11 +2,12 @@
 //!
 //! 1. Shared memory ([`shared`]; relocatable outputs sum it: [`shared_sums`]).
 //! 2. Literal banks of device functions, copied into the kernels that reach them ([`literals`]).
-//! 3. Equal constants, where kernels were selected by hand ([`constants`]), and the limit of user constants.
+//! 3. Equal constants, where kernels were selected by hand ([`constants`]), and the limits of memory ([`limits`]).
 //! 4. Slots for textures, samplers and surfaces ([`textures`]).
 //! 5. The last record of a final link, `.nv.rel.action`.
 
 mod constants;
+mod limits;
 mod literals;
 mod shared;
 mod shared_sums;
@@ -119,10 +120,10 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         withdraw_empty_literals(&mut layout.m);
         return layout;
     }
-    shared::lay_out(context, &mut layout, out);
+    shared::lay_out(context, &mut layout);
     literals::lay_out(context, &mut layout);
     constants::merge_equal(context, &mut layout);
-    constants::check_limits(context, &layout, out);
+    limits::check(context, &layout, out);
     textures::lay_out(context, &mut layout);
     if !context.options.target.is_blackwell() {
         let action = layout.m.add_section(

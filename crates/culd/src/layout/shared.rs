@@ -10,11 +10,9 @@
 
 use super::sort::list_sort;
 use super::{Context, Layout};
-use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Merged, Place};
-use crate::object::text;
 use hashbrown::HashMap;
 
 /// Alignment of dynamic shared memory, whatever its declaration says.
@@ -46,7 +44,7 @@ struct Kernel {
     used: bool,
 }
 
-pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>, out: &mut Collector<'_>) {
+pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let references = references(context, layout);
     let users = users(&layout.m, &references);
     let owner = section_owners(layout);
@@ -75,7 +73,6 @@ pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>, out: &m
     section_sizes(context, layout, &kernels, &owner);
     module_section(context, layout, slot_end, module_align);
     symbols(context, layout, &placed_in);
-    check_limit(context, layout, out);
 }
 
 /// Functions with relocations against shared variables, and the kernels that reach them.
@@ -414,66 +411,6 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
             None => record.withdrawn = true,
         }
     }
-}
-
-/// Limits of static shared memory: default, and by architecture with `--enable-extended-smem`.
-fn limit(context: Context<'_, '_>) -> u64 {
-    if !context.options.extended_smem {
-        return 0xc000;
-    }
-    match context.options.target.number {
-        75 => 0x10000,
-        80 | 87 => 0x28c00,
-        86 | 88 | 89 | 120 | 121 => 0x18c00,
-        _ => 0x38c00,
-    }
-}
-
-fn check_limit(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
-    let (base, limit) = (context.mode.shared_base, limit(context));
-    let size_of = |section: SectionId| layout.m.sections[section].size;
-    for &f in &context.live.kernels {
-        let Some(size) = layout
-            .m
-            .shared_section(f)
-            .map(size_of)
-            .filter(|&s| s != ABSENT && s.saturating_sub(base) > limit)
-        else {
-            continue;
-        };
-        let contributors = contributors(layout, context, f);
-        out.error(Code::TooMuchShared {
-            entry: context.resolved.function_name(f),
-            size: size - base,
-            limit,
-            contributors,
-        });
-    }
-}
-
-/// Variables that a kernel's own and reachable code refers to, largest first.
-fn contributors(layout: &Layout<'_>, context: Context<'_, '_>, kernel: FunctionId) -> Vec<(String, u64)> {
-    let reached = context.graph.mark(context.resolved, [kernel]);
-    let mut list: Vec<(String, u64)> = Vec::new();
-    for r in &layout.m.relocs {
-        let Class::Text(f) = layout.m.sections[r.target].class else {
-            continue;
-        };
-        let object = &context.inputs.objects[r.object];
-        let Some(relocs) = object.relocs.get(r.index as usize).filter(|_| reached[f]) else {
-            continue;
-        };
-        for &index in object.specials(relocs) {
-            if let Place::Shared(s) = layout.m.places[object.symbol_ref(index)] {
-                let entry = (text(layout.m.shared[s].name), layout.m.shared[s].size);
-                if !list.contains(&entry) {
-                    list.push(entry);
-                }
-            }
-        }
-    }
-    list.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    list
 }
 
 /// Disjoint groups of kernels.

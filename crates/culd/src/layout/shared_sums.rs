@@ -15,13 +15,7 @@ use hashbrown::HashMap;
 pub(super) fn sum(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let uses = dynamic_uses(context, layout);
     let any_dynamic = layout.m.globals.iter().any(|&y| layout.m.symbols[y].dynamic);
-    let sections: Vec<SectionId> = layout
-        .m
-        .sections
-        .enumerate()
-        .filter(|(_, s)| s.class == Class::KernelShared)
-        .map(|(id, _)| id)
-        .collect();
+    let sections = sections_by_symbol(layout);
     let mut totals: Vec<u64> = Vec::with_capacity(sections.len());
     for &id in &sections {
         let module_align = layout.m.module_shared_align;
@@ -53,6 +47,30 @@ pub(super) fn sum(context: Context<'_, '_>, layout: &mut Layout<'_>) {
         s.no_symbol = s.size == 0;
         s.size = padded(s.size, s.align);
     }
+}
+
+/// Kernel sections, those of global kernels first, each in order of the kernels' symbols.
+fn sections_by_symbol(layout: &Layout<'_>) -> Vec<SectionId> {
+    let m = &layout.m;
+    let locals = m
+        .locals
+        .iter()
+        .filter_map(|l| if let Local::Symbol(y) = l { Some(y) } else { None });
+    let functions = m.globals.iter().chain(locals).filter_map(|&y| m.symbols[y].function);
+    let mut sections: Vec<SectionId> = Vec::new();
+    let mut seen = vec![false; m.sections.len()];
+    let shared = functions.filter_map(|f| m.functions[f].shared);
+    let all = m
+        .sections
+        .enumerate()
+        .filter(|(_, s)| s.class == Class::KernelShared)
+        .map(|(id, _)| id);
+    for id in shared.chain(all) {
+        if !std::mem::replace(&mut seen[id.0 as usize], true) {
+            sections.push(id);
+        }
+    }
+    sections
 }
 
 fn padded(size: u64, align: u64) -> u64 {

@@ -23,6 +23,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.note_relocations(object, f, section);
         }
         if !self.live.alive[f] {
+            if section.is_some() && took && y.other & STO_CUDA_ENTRY != 0 {
+                self.unselected_kernel(y.name);
+            }
             return Ok(());
         }
         let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
@@ -74,6 +77,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.kernel_sections(f, y.name, id);
         }
         Ok(())
+    }
+
+    /// nvlink quirk: a kernel that host objects do not ask for leaves the name of its shared section.
+    fn unselected_kernel(&mut self, name: &'d [u8]) {
+        if self.options.kernels.as_ref().is_some_and(|k| !k.explicit) {
+            self.kernel_shared_section(name);
+        }
     }
 
     /// Remembers whether taken copies have text relocations: replacing such a copy drops debug relocations read so far.

@@ -308,6 +308,8 @@ pub struct SharedVar<'d> {
     pub symbol_defined: bool,
     /// Referred to by dead code of a definition in force.
     pub dead_reference: bool,
+    /// Number of global symbols when it was first mentioned.
+    pub position: usize,
 }
 
 impl SharedVar<'_> {

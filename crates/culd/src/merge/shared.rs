@@ -58,6 +58,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let id = known.unwrap_or_else(|| {
             let mut var = new_variable(object, y);
+            var.position = self.m.globals.len();
             if y.defined_in().is_none() && y.size == 0 {
                 var.align = y.value;
             }
@@ -73,6 +74,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if var.mentioned == 0 {
             var.mentioned = y.size;
         }
+        if defined && var.defined && var.bind == STB_WEAK && y.bind == STB_GLOBAL {
+            // nvlink quirk: a strong definition after a weak one takes space a second time.
+            self.m.module_shared.push(id);
+        }
+        let var = &mut self.m.shared[id];
         if defined && (!var.defined || (var.bind == STB_WEAK && y.bind == STB_GLOBAL)) {
             (var.align, var.size, var.defined, var.bind) = (if y.size == 0 { 0 } else { y.value }, y.size, true, y.bind);
         }
@@ -92,7 +98,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn check_shared(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, id: SharedId, defined: bool) {
         let var = &self.m.shared[id];
         let size = if var.size != 0 { var.size } else { var.mentioned };
-        let (first, twice) = (var.first, defined && var.defined && var.bind == STB_GLOBAL && y.bind == STB_GLOBAL);
+        let strong_before = var.defined && var.bind == STB_GLOBAL;
+        let dynamic_before = var.is_dynamic() && y.size == 0 && var.listed;
+        let (first, twice) = (var.first, defined && y.bind == STB_GLOBAL && (strong_before || dynamic_before));
         if twice {
             self.multiple_definition(object, y.name, first);
         }
@@ -128,7 +136,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         });
         let var = &mut self.m.shared[id];
         var.symbol.get_or_insert(symbol);
-        if defined && !std::mem::replace(&mut var.symbol_defined, true) {
+        let strong_over_weak = y.bind == STB_GLOBAL && self.m.symbols[symbol].bind == STB_WEAK;
+        if defined && (!std::mem::replace(&mut var.symbol_defined, true) || strong_over_weak) {
             let record = &mut self.m.symbols[symbol];
             (record.size, record.bind, record.section) = (y.size, y.bind, section);
         }
@@ -138,7 +147,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn dynamic_symbol(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         let section = self.module_shared_section(16);
         let symbol = match self.known(y.name) {
-            Some(symbol) => symbol,
+            Some(symbol) => {
+                // nvlink quirk: a dynamic variable that an earlier relocatable link defined collides with any earlier mention.
+                if y.defined_in().is_some() && y.bind == STB_GLOBAL {
+                    let first = self.m.symbols[symbol].first;
+                    self.multiple_definition(object, y.name, first);
+                }
+                symbol
+            }
             None => {
                 let record = &mut self.m.sections[section];
                 record.align = record.align.max(y.value);
@@ -180,5 +196,6 @@ fn new_variable<'d>(object: &Object<'d>, y: &ObjSymbol<'d>) -> SharedVar<'d> {
         symbol: None,
         symbol_defined: false,
         dead_reference: false,
+        position: 0,
     }
 }

@@ -160,6 +160,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 new.space = y.other & STO_CUDA_SPACE;
                 new.managed = y.other & STO_CUDA_MANAGED != 0;
                 new.weak_reference = y.bind == STB_WEAK;
+                let allowed = self.options.allow_undefined_globals && y.other & STO_CUDA_SPACE == STO_CUDA_GLOBAL;
+                if relocatable && y.kind == STT_CUDA_OBJECT && !allowed {
+                    // No address yet.
+                    new.value = u64::MAX;
+                }
                 self.symbol(new)
             }
         };
@@ -171,9 +176,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = match self.known(y.name) {
             Some(symbol) => {
                 let known = &self.m.symbols[symbol];
-                let (size, defined, first) = (known.size, known.section.is_some(), known.first);
+                let (size, first) = (known.size, known.first);
+                // nvlink quirk: a common symbol collides with a definition without initial value, or of another size.
+                let in_global = known.section.is_some_and(|id| self.m.sections[id].class == Class::Global) && known.bind == STB_GLOBAL;
+                let collides = known.section.is_some() && (in_global || (size != 0 && y.size != 0 && size != y.size));
                 self.check(object, y, symbol);
-                if defined && size != 0 && y.size != 0 && size != y.size {
+                if collides {
                     self.multiple_definition(object, y.name, first);
                 }
                 symbol

@@ -159,13 +159,19 @@ fn sparse_masks(context: Context<'_, '_>, layout: &Layout<'_>, records: &[(Owner
     }
     last.stubs.push(half(attr::SPARSE_MMA_MASK, 0));
     let lacks = |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f];
-    let any = functions.ids().any(lacks);
-    if !any {
+    let mut marked = Table::filled(functions.len(), false);
+    for f in functions.ids().filter(|&f| lacks(f)) {
+        marked[f] = true;
+        marked[layout.m.functions[f].alias_of.unwrap_or(f)] = true;
+    }
+    if !marked.iter().any(|&m| m) {
         return;
     }
-    let reaches = context
-        .graph
-        .fold(context.resolved, |f, any: &mut bool| *any |= lacks(f), |any, callee| *any |= callee);
+    let reaches = context.graph.fold(
+        context.resolved,
+        |f, any: &mut bool| *any |= marked[f],
+        |any, callee| *any |= callee,
+    );
     for f in functions.ids() {
         if lacks(f) {
             let owner = layout.m.functions[f].alias_of.unwrap_or(f);
