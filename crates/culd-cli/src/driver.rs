@@ -7,6 +7,7 @@
 //! 5. Say what the engine said.
 //! 6. Write the output, then the side files; these are also written when the link had errors, but not after a fatal one.
 
+use crate::extra::Extra;
 use crate::flags::Id;
 use crate::high::{self, LinkPlan, Plan, Remark};
 use crate::messages::{Console, Said};
@@ -120,7 +121,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
     if sources.library_messages(plan, console) {
         return Ok(Status::Fatal);
     }
-    let others = OtherFiles::open(plan)?;
+    let extra = Extra::open(plan)?;
     if sources.input_messages(plan, console) {
         return Ok(Status::Fatal);
     }
@@ -145,7 +146,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
         );
     }
     let options = LinkOptions {
-        unified_index: others.unified_index.as_deref(),
+        unified_index: extra.unified_index.as_deref(),
         kernels: plan.kernels(loaded),
         // The report is made from what -v says.
         verbose: plan.options.verbose || plan.side.json_report.is_some(),
@@ -186,37 +187,6 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
     let done = finish(plan, &outcome, loaded, &sources);
     watch.lap("write output");
     done
-}
-
-/// Files that are opened between libraries and inputs.
-struct OtherFiles {
-    unified_index: Option<Vec<u8>>,
-}
-
-impl OtherFiles {
-    fn open(plan: &LinkPlan) -> Result<Self, Said> {
-        if let Some(file) = &plan.side.time {
-            side::start_time_table(file)?;
-        }
-        if let Some(folder) = &plan.lto {
-            lto_library(folder)?;
-        }
-        let read = |file: &Option<Vec<u8>>| match file {
-            Some(file) => std::fs::read(os::path(file)).map(Some).map_err(|_| Said::InputFile(file.clone())),
-            None => Ok(None),
-        };
-        let unified_index = read(&plan.side.unified_index)?;
-        read(&plan.side.host)?;
-        Ok(OtherFiles { unified_index })
-    }
-}
-
-/// libnvvm must be where `-nvvmpath` says.
-fn lto_library(folder: &[u8]) -> Result<(), Said> {
-    match os::path(folder).join("lib64/libnvvm.so").exists() {
-        true => Err(Said::Own("link-time optimization is not supported yet; link without -lto".into())),
-        false => Err(Said::LibraryLoad),
-    }
 }
 
 /// Prints the engine's messages.

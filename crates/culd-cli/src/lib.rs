@@ -3,13 +3,14 @@
 //! Called through a name `nvlink` it has nvlink's command line, texts and exit codes; under its own name it is stricter and explains more.
 //!
 //! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`high`] finds what it means.
-//! * [`driver`]: the steps of a run; [`sources`] reads inputs, [`output`], [`side`], [`report`] and [`repro`] write files.
+//! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
 //! * [`messages`], [`explain`], [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
 //! * [`inspect`], [`install`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]
 
 pub mod driver;
 pub mod explain;
+pub mod extra;
 pub mod flags;
 pub mod help;
 pub mod high;

@@ -47,6 +47,14 @@ pub enum Said {
     HostScript,
     #[error("Could not open input file '{}'", os::lossy(.0))]
     InputFile(Vec<u8>),
+    #[error("Could not read file '{}'", os::lossy(.0))]
+    EmptyFile(Vec<u8>),
+    #[error("Memory allocation failure")]
+    Folder(Vec<u8>),
+    #[error("Internal error: not uidx input")]
+    NotIndex,
+    #[error("Internal error: malformed uidx input")]
+    MalformedIndex,
     #[error("Could not open output file '{}'", os::lossy(.0))]
     OutputFile(Vec<u8>),
     #[error("Internal error: writing file")]
@@ -72,6 +80,10 @@ impl Said {
             Said::NoInputs => "no input files; see culd --help".into(),
             Said::Redefined(flag) => format!("--{flag} was given twice with different values; the last one counts"),
             Said::InputFile(file) => format!("cannot read {}", os::lossy(file)),
+            Said::EmptyFile(file) => format!("{} is empty", os::lossy(file)),
+            Said::Folder(file) => format!("{} is a folder", os::lossy(file)),
+            Said::NotIndex => "the file that --uidx-file names is no index of unified functions and variables".into(),
+            Said::MalformedIndex => "the index file that --uidx-file names is damaged".into(),
             Said::OutputFile(file) => format!("cannot write {}", os::lossy(file)),
             Said::Writing => "the output could not be written completely".into(),
             Said::LtoTarget(arch) => format!("{arch} names code that is compiled at link time, not a target; link for an sm_ architecture"),
