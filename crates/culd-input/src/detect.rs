@@ -8,7 +8,7 @@
 //! 4. Every other name is decided by content: archives anywhere, then `.so` is ignored, then relocatable ELF files;
 //!    device ELF files only when the name ends in `.o`. The rest is ignored without a word.
 
-use crate::fatbin;
+use cubin::fatbin;
 use zerocopy::FromBytes;
 
 /// nvlink reads this many bytes of a file before anything else.
@@ -65,7 +65,7 @@ impl Content {
         if bytes.starts_with(b"\x7fELF") {
             return elf(bytes);
         }
-        if bytes.starts_with(&fatbin::MAGIC) {
+        if bytes.starts_with(&fatbin::MAGIC.to_le_bytes()) {
             return Content::Fatbin;
         }
         if bytes.starts_with(&[0xed, 0x43, 0x4e, 0x7f]) {
@@ -263,7 +263,7 @@ mod tests {
         let device = elf_file(190, 1);
         let host = elf_file(62, 1);
         let archive = padded(b"!<arch>\n");
-        let fatbin = padded(&fatbin::MAGIC);
+        let fatbin = padded(&fatbin::MAGIC.to_le_bytes());
         let ptx = padded(b"// hi\n/* x */ .version 9.0\n");
         let cases: &[(&str, &[u8], Route)] = &[
             ("a.cubin", &device, Route::Device),

@@ -9,14 +9,17 @@
 
 use crate::bytes::Bytes;
 use crate::check::{self, Verdict};
-use crate::fatbin::{Entry, Fatbin, FatbinError, Kind};
 use crate::host::HostObject;
 use crate::message::{Code, Message, Severity};
 use crate::options::LoadOptions;
 use crate::plan::{Unit, UnitKind};
 use crate::register::ModuleIds;
-use crate::select::{self, Choice};
+use crate::select::{self, Candidate, Choice};
+use cubin::fatbin::{Entry, EntryKind, Fatbin, FatbinError};
 use std::borrow::Cow;
+
+/// Largest device object that is unpacked.
+const UNPACK_LIMIT: u64 = 2 << 30;
 
 /// One thing that happens when a unit is taken in.
 #[derive(Debug)]
@@ -211,27 +214,34 @@ impl Examiner<'_> {
 
     /// Takes the entry for the target; true when it turned out to be a linked file.
     fn container(&mut self, name: &str, fatbin: &Fatbin<'_>) -> bool {
-        if let Some(damage) = &fatbin.damage {
+        let mut entries = Vec::new();
+        let mut damage = fatbin.is_truncated().then(|| "its fatbin is cut off".to_owned());
+        for entry in fatbin.entries() {
+            match entry {
+                Ok(entry) => entries.push(entry),
+                Err(error) => damage = Some(error.to_string()),
+            }
+        }
+        // nvlink reads on as long as the entry that it takes is whole.
+        if let Some(reason) = damage {
             if !self.options.is_nvlink() {
-                self.finding.unusable(name, damage.to_string());
+                self.finding.unusable(name, reason);
                 return false;
             }
-            if fatbin.entries.is_empty() {
+            if entries.is_empty() {
                 self.uncompress_failed();
                 return false;
             }
         }
-        match select::choose(&fatbin.entries, self.options.target) {
-            Choice::Entry(index) => match fatbin.entries.get(index) {
-                Some(entry) => self.entry(name, entry),
-                None => false,
-            },
+        let candidates: Vec<Candidate> = entries.iter().map(Candidate::from).collect();
+        match select::choose(&candidates, self.options.target) {
+            Choice::Entry(index) => entries.get(index).is_some_and(|entry| self.entry(name, entry)),
             Choice::OnlyLtoIr => {
                 self.only_lto(name);
                 false
             }
             Choice::Nothing => {
-                self.nothing_usable(&fatbin.entries);
+                self.nothing_usable(&candidates);
                 false
             }
         }
@@ -246,7 +256,7 @@ impl Examiner<'_> {
         }
     }
 
-    fn nothing_usable(&mut self, entries: &[Entry<'_>]) {
+    fn nothing_usable(&mut self, entries: &[Candidate]) {
         let file = self.unit.name.clone();
         let target = self.options.target;
         if !self.options.is_nvlink() {
@@ -267,7 +277,7 @@ impl Examiner<'_> {
     /// Unpacks and checks the chosen entry; true when it is a linked file.
     fn entry(&mut self, name: &str, entry: &Entry<'_>) -> bool {
         let is_nvlink = self.options.is_nvlink();
-        let content = match entry.content() {
+        let content = match entry.payload(UNPACK_LIMIT) {
             Ok(content) => content,
             Err(_) if is_nvlink => {
                 self.uncompress_failed();
@@ -282,10 +292,11 @@ impl Examiner<'_> {
             Cow::Borrowed(part) => self.unit.bytes.part(part),
             Cow::Owned(bytes) => bytes.into(),
         };
-        if entry.kind == Kind::Ptx {
+        if entry.kind() == EntryKind::Ptx {
             let name = name.to_owned();
             let piece = Piece { name, bytes };
-            self.finding.steps.push(Step::Ptx(piece, entry.options.to_vec()));
+            let options = entry.options().split(|&b| b == 0).next().unwrap_or_default();
+            self.finding.steps.push(Step::Ptx(piece, options.to_vec()));
             return false;
         }
         match check::check(&bytes, name, self.options.target, check::Source::Fatbin) {
@@ -349,7 +360,7 @@ impl Examiner<'_> {
             Ok(fatbin) => {
                 self.container(&self.unit.name, &fatbin);
             }
-            Err(FatbinError::NotFatbin | FatbinError::TooShort { .. }) => self.fatbin_missing(),
+            Err(FatbinError::Magic { .. } | FatbinError::Codec(_)) => self.fatbin_missing(),
             Err(error) => self.bad_container(&self.unit.name, &error),
         }
     }
@@ -362,7 +373,8 @@ impl Examiner<'_> {
             rest = rest.get(start..).unwrap_or_default();
             match Fatbin::parse(rest) {
                 Ok(fatbin) => {
-                    rest = rest.get(fatbin.size.max(1)..).unwrap_or_default();
+                    let size = usize::try_from(fatbin.size()).unwrap_or(usize::MAX);
+                    rest = rest.get(size..).unwrap_or_default();
                     fatbins.push(fatbin);
                 }
                 Err(error) => {
@@ -387,13 +399,14 @@ impl Examiner<'_> {
 }
 
 /// An entry in words: `sm_90`, `compute_90 (PTX)`.
-fn describe(entry: &Entry<'_>) -> String {
+fn describe(entry: &Candidate) -> String {
     let sm = entry.arch.to_string();
     let bare = sm.trim_start_matches("sm_");
     match entry.kind {
-        Kind::Elf => sm,
-        Kind::Ptx => format!("compute_{bare} (PTX)"),
-        Kind::LtoIr => format!("lto_{bare} (LTO IR)"),
-        Kind::Other(kind) => format!("{sm} (unknown kind {kind})"),
+        EntryKind::Elf => sm,
+        EntryKind::Ptx => format!("compute_{bare} (PTX)"),
+        EntryKind::Lto => format!("lto_{bare} (LTO IR)"),
+        EntryKind::Mercury => format!("{sm} (Mercury)"),
+        EntryKind::Other(kind) => format!("{sm} (unknown kind {kind})"),
     }
 }

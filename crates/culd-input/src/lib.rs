@@ -5,7 +5,7 @@
 //!
 //! * [`detect`]: what a file is.
 //! * [`archive`], [`library`]: members and `-l`.
-//! * [`host`], [`fatbin`], [`decompress`]: the containers around device code.
+//! * [`host`], and [`cubin::fatbin`]: the containers around device code.
 //! * [`select`], [`check`]: which code fits the target.
 //! * [`ptx`]: compiling PTX with ptxas.
 //! * [`devrt`], [`host_info`], [`register`], [`hls`]: the device runtime library, kernels in use, side files.
@@ -15,11 +15,9 @@
 pub mod archive;
 pub mod bytes;
 pub mod check;
-pub mod decompress;
 pub mod detect;
 pub mod devrt;
 mod examine;
-pub mod fatbin;
 pub mod files;
 pub mod hls;
 pub mod host;

@@ -5,11 +5,34 @@
 //! 3. Between equals the first wins, except between PTX without suffix of exactly the target's number, where the last wins.
 //! 4. LTO IR is no candidate unless link-time optimisation is on; but when nothing else fits, that there is some is worth saying.
 
-use crate::fatbin::{Entry, Kind};
 use crate::target::{Suffix, Target};
+use cubin::fatbin::{self, Entry, EntryKind};
 
 /// Device code of the first number also runs on the second.
 const ELF_RUNS_ON: [(u32, u32); 5] = [(80, 86), (80, 89), (86, 89), (100, 103), (120, 121)];
+
+/// What the choice looks at in an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate {
+    /// What it holds.
+    pub kind: EntryKind,
+    /// What it was made for.
+    pub arch: Target,
+}
+
+impl From<&Entry<'_>> for Candidate {
+    fn from(entry: &Entry<'_>) -> Self {
+        let suffix = match entry.suffix() {
+            fatbin::Suffix::Plain => Suffix::None,
+            fatbin::Suffix::Family => Suffix::Family,
+            fatbin::Suffix::Specific => Suffix::Arch,
+        };
+        Candidate {
+            kind: entry.kind(),
+            arch: Target::new(entry.arch(), suffix),
+        }
+    }
+}
 
 /// What a fatbin has for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +61,15 @@ pub fn virtual_fits(code: Target, target: Target) -> bool {
 }
 
 /// Chooses the entry for `target`.
-pub fn choose(entries: &[Entry<'_>], target: Target) -> Choice {
+pub fn choose(entries: &[Candidate], target: Target) -> Choice {
     let mut best: Option<(u32, bool, Suffix, usize)> = None;
     let mut lto_fits = false;
-    for entry in entries {
+    for (index, entry) in entries.iter().enumerate() {
         let code = entry.arch;
         let is_elf = match entry.kind {
-            Kind::Elf if elf_fits(code, target) => true,
-            Kind::Ptx if virtual_fits(code, target) => false,
-            Kind::LtoIr => {
+            EntryKind::Elf if elf_fits(code, target) => true,
+            EntryKind::Ptx if virtual_fits(code, target) => false,
+            EntryKind::Lto => {
                 lto_fits |= virtual_fits(code, target);
                 continue;
             }
@@ -59,7 +82,7 @@ pub fn choose(entries: &[Entry<'_>], target: Target) -> Choice {
             rank > held || (rank == held && last_wins)
         });
         if better {
-            best = Some((code.number, is_elf, code.suffix, entry.index));
+            best = Some((code.number, is_elf, code.suffix, index));
         }
     }
     match best {
@@ -127,16 +150,15 @@ mod tests {
 
     /// Chooses among entries written as `e90a` (ELF), `p80` (PTX), `l90` (LTO IR).
     fn chosen(entries: &[&str], on: &str) -> Choice {
-        let entries: Vec<Entry<'_>> = entries
+        let entries: Vec<Candidate> = entries
             .iter()
-            .enumerate()
-            .map(|(index, text)| {
-                let kind = match text.as_bytes()[0] {
-                    b'e' => Kind::Elf,
-                    b'p' => Kind::Ptx,
-                    _ => Kind::LtoIr,
-                };
-                Entry::for_test(index, kind, target(&text[1..]))
+            .map(|text| Candidate {
+                kind: match text.as_bytes()[0] {
+                    b'e' => EntryKind::Elf,
+                    b'p' => EntryKind::Ptx,
+                    _ => EntryKind::Lto,
+                },
+                arch: target(&text[1..]),
             })
             .collect();
         choose(&entries, target(on))
