@@ -73,6 +73,7 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
     let mut kept: Vec<(u8, SectionId)> = Vec::with_capacity(sections.len());
     for (id, s) in sections.enumerate() {
         let emitted = !s.withdrawn
+            && !s.hidden
             && match s.class {
                 Class::ExtendedIndices => false,
                 Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => plan.counts[id] > 0,

@@ -86,7 +86,7 @@ pub fn warn(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Sto
             }
         }
     }
-    if options.extra_warnings && !options.debug {
+    if options.extra_warnings && !options.debug && !options.preserve_relocs {
         let reached = graph.mark(resolved, live.kernels.iter().copied());
         for f in resolved.functions.ids() {
             if resolved.functions[f].taken.is_some() && live.alive[f] && !reached[f] {

@@ -82,7 +82,7 @@ pub fn emit(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Vec<u8>, S
 /// Larger images are refused: no device could load them, and damaged sizes would exhaust memory.
 const MAX_IMAGE: u64 = 64 << 30;
 
-fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop {
+pub(crate) fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop {
     let file = parts
         .context
         .inputs
@@ -97,7 +97,7 @@ fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop 
 }
 
 /// Bytes of the sections that the linker computes.
-fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Table<SectionId, Option<Vec<u8>>>, Stop> {
+pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Table<SectionId, Option<Vec<u8>>>, Stop> {
     let Parts {
         context,
         layout,
@@ -266,7 +266,7 @@ impl Job<'_> {
         let entry_size = if rela == 1 { 24 } else { 16 };
         let meanings = parts.plan.meanings(r.object);
         decider.for_each(object, r, meanings, |e, decision| match decision {
-            Decision::Drop | Decision::Fail(_) => {}
+            Decision::Drop | Decision::Fail(_) | Decision::KeepSection(..) => {}
             Decision::Clear(size) => {
                 if let Some(field) = self.data.get_mut(e.offset as usize..).and_then(|d| d.get_mut(..size.into())) {
                     field.fill(0);
@@ -322,7 +322,7 @@ impl Job<'_> {
     }
 }
 
-fn copy(to: &mut [u8], offset: u64, from: &[u8]) {
+pub(crate) fn copy(to: &mut [u8], offset: u64, from: &[u8]) {
     if let Some(place) = to.get_mut(offset as usize..).and_then(|d| d.get_mut(..from.len())) {
         place.copy_from_slice(from);
     }
@@ -405,7 +405,7 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
 const RESERVED_SHARED: u64 = 0x400;
 
 /// nvlink counts one more record behind those that every link starts with.
-fn creation_number(layout: &Layout<'_>, id: SectionId) -> u32 {
+pub(crate) fn creation_number(layout: &Layout<'_>, id: SectionId) -> u32 {
     let fixed = &layout.m.fixed;
     let last = fixed.compat.unwrap_or(fixed.info);
     id.0 + if id > last { 2 } else { 1 }
@@ -508,7 +508,7 @@ fn text_info(parts: &Parts<'_, '_>, s: &OutSection<'_>) -> u32 {
 }
 
 /// Final links use the generic types for data.
-fn final_type(parts: &Parts<'_, '_>, sh_type: u32) -> u32 {
+pub(crate) fn final_type(parts: &Parts<'_, '_>, sh_type: u32) -> u32 {
     if parts.context.mode.relocatable {
         return sh_type;
     }

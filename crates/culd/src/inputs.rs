@@ -6,6 +6,7 @@
 //! 4. Number the objects and their symbols.
 
 use crate::Input;
+use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
 use crate::object::{Object, ObjectError};
@@ -72,7 +73,11 @@ type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError
 
 fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
-    let object = Object::new(input.name, &cubin, trusting);
+    let object = if view::has_mercury(&cubin) {
+        view::object(input.name, &cubin, trusting)
+    } else {
+        Object::new(input.name, &cubin, trusting)
+    };
     Ok((cubin, object))
 }
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod arrange;
+mod blackwell;
 mod check;
 mod csr;
 pub mod diagnostics;

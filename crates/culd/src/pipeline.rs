@@ -49,7 +49,7 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
         }
     }
     let inputs = inputs::admit(files, options, out)?;
-    let resolved = resolve::resolve(&inputs);
+    let resolved = resolve::resolve(&inputs, options.relocatable);
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);
     let context = Context {
@@ -64,7 +64,7 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
     check::warn(context, out)?;
     let layout = layout::lay_out(context, merged, out);
     check::undefined(context, &layout.m, out);
-    let plan = relocate::plan(context, &layout, out)?;
+    let plan = relocate::plan(context, &layout);
     let collected = attributes::collect(context, &layout);
     let mut attributes = propagate::propagate(context, &layout, collected, out);
     let has_info = !live.kernels.is_empty() || !attributes.module.is_empty();
@@ -73,6 +73,9 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
     report::report(context, &layout, &arranged, &attributes, out);
     if out.errors() > 0 {
         return Ok(None);
+    }
+    if let Some(what) = layout.failure.or(plan.failure) {
+        return Err(out.fatal(Code::Internal { what }));
     }
     let parts = emit::Parts {
         context,

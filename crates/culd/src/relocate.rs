@@ -6,7 +6,6 @@
 //!
 //! Kept relocations are written in reverse order of arrival; those read from RELA go to `.rela.X`, others to `.rel.X`.
 
-use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SharedId, SymbolId, Table};
 use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
@@ -15,10 +14,11 @@ use crate::object::{Object, RelocSection, entry};
 use crate::par;
 use crate::resolve::Fate;
 use cubin::consts::*;
+use cubin::layout::R_MERCURY_PROG_REL32;
 use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
 
-/// `R_CUDA_UNUSED_CLEAR32` and `R_CUDA_UNUSED_CLEAR64`: the field is cleared when the function is dead.
-const CLEAR: [u32; 2] = [72, 73];
+/// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
+const CLEAR: [u32; 3] = [72, 73, 0x1_000e];
 /// nvlink quirk: bank number that a relocatable link writes for symbols that lie in no section.
 const NO_BANK: u32 = 28;
 
@@ -67,6 +67,8 @@ pub(crate) enum Decision {
     Clear(u8),
     /// It stays, with this type, against this symbol.
     Keep(u32, SymbolId),
+    /// It stays, with this type, against a section and with this addend: only the finalizer can resolve it.
+    KeepSection(u32, SectionId, i64),
     /// The field is written: type, value, bank; and how `--preserve-relocs` lists it: symbol, addend.
     Patch(&'static RelocInfo, u64, u32, Option<(Named, i64)>),
     /// nvlink's internal error.
@@ -76,6 +78,8 @@ pub(crate) enum Decision {
 /// A relocation with its offset in the output section.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
+    /// Number in the input's list.
+    pub(crate) index: u32,
     /// Offset in the output section.
     pub(crate) offset: u64,
     /// Type as read.
@@ -198,12 +202,15 @@ impl<'a, 'd> Decider<'a, 'd> {
         match meaning {
             Meaning::Section(id, base) => {
                 let value = base.wrapping_add(addend);
+                if kind == R_MERCURY_PROG_REL32 {
+                    return Decision::KeepSection(kind, id, value as i64);
+                }
                 patch(kind, value, 0, Some((Named::Section(id), value as i64)))
             }
             Meaning::Function(f) if CLEAR.contains(&kind) => {
                 let dead = !self.context.live.alive[f] && self.context.resolved.fate(object.symbol_ref(symbol)) != Fate::Rejected;
                 if dead {
-                    Decision::Clear(if kind == CLEAR[1] { 8 } else { 4 })
+                    Decision::Clear(if kind == CLEAR[0] { 4 } else { 8 })
                 } else {
                     Decision::Drop
                 }
@@ -299,6 +306,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             if symbol >= object.symbol_count() {
                 // nvlink quirk: a relocation against a symbol that does not exist is kept against symbol 0.
                 let e = Entry {
+                    index: i as u32,
                     offset: raw.r_offset.get().wrapping_add(r.base),
                     kind: raw.r_type.get(),
                     addend: raw.r_addend.get(),
@@ -310,6 +318,7 @@ impl<'a, 'd> Decider<'a, 'd> {
                 continue;
             }
             let e = Entry {
+                index: i as u32,
                 offset: raw.r_offset.get().wrapping_add(r.base),
                 kind: raw.r_type.get(),
                 addend: raw.r_addend.get(),
@@ -367,6 +376,8 @@ pub struct RelocPlan {
     pub(crate) refs: Vec<RefPlan>,
     /// Per section: entries it will have.
     pub(crate) counts: Table<SectionId, u32>,
+    /// Why nvlink gives up when it writes the file.
+    pub(crate) failure: Option<&'static str>,
     meanings: Table<ObjectId, Vec<Meaning>>,
 }
 
@@ -383,7 +394,7 @@ pub(crate) fn destination(layout: &Layout<'_>, relocs: &RelocSection<'_>, r: &Re
 }
 
 /// Counts what is kept and listed.
-pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) -> Result<RelocPlan, Stop> {
+pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     let decider = Decider::new(context, layout);
     let runs: Vec<&[RelocRef]> = layout.m.relocs.chunk_by(|a, b| a.object == b.object).collect();
     let work = context
@@ -395,20 +406,26 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'
         .sum();
     let planned = par::map(&runs, work, context.options.threads, |run| {
         let Some(first) = run.first() else {
-            return Ok((Vec::new(), Vec::new()));
+            return (Vec::new(), None, Vec::new());
         };
         let object = &context.inputs.objects[first.object];
         let meanings = decider.meanings(object);
-        let refs: Result<Vec<RefPlan>, &'static str> = run.iter().map(|r| plan_one(&decider, layout, object, r, &meanings)).collect();
-        refs.map(|refs| (refs, meanings))
+        let mut failure = None;
+        let refs: Vec<RefPlan> = run
+            .iter()
+            .map(|r| plan_one(&decider, layout, object, r, &meanings, &mut failure))
+            .collect();
+        (refs, failure, meanings)
     });
     let mut plan = RelocPlan {
         refs: Vec::with_capacity(layout.m.relocs.len()),
         counts: Table::filled(layout.m.sections.len(), 0),
+        failure: None,
         meanings: Table::filled(context.inputs.objects.len(), Vec::new()),
     };
     for (run, part) in runs.iter().zip(planned) {
-        let (refs, meanings) = part.map_err(|what| out.fatal(Code::Internal { what }))?;
+        let (refs, failure, meanings) = part;
+        plan.failure = plan.failure.or(failure);
         plan.refs.extend(refs);
         if let Some(first) = run.first() {
             plan.meanings[first.object] = meanings;
@@ -431,7 +448,7 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'
             plan.counts[id] = layout.textures.slots.len() as u32;
         }
     }
-    Ok(plan)
+    plan
 }
 
 fn plan_one(
@@ -440,9 +457,9 @@ fn plan_one(
     object: &Object<'_>,
     r: &RelocRef,
     meanings: &[Meaning],
-) -> Result<RefPlan, &'static str> {
+    failure: &mut Option<&'static str>,
+) -> RefPlan {
     let mut plan = RefPlan::default();
-    let mut failure = None;
     let record = &layout.m.sections[r.target];
     let units = layout
         .constant_units
@@ -457,6 +474,7 @@ fn plan_one(
             }
             plan.kept += 1;
         }
+        Decision::KeepSection(..) => plan.kept += 1,
         Decision::Patch(_, _, _, named) => {
             if units.is_some_and(|u| !u.iter().any(|&(base, size)| e.offset >= base && e.offset - base < size)) {
                 failure.get_or_insert("reloc address not found");
@@ -468,5 +486,5 @@ fn plan_one(
             failure.get_or_insert(what);
         }
     });
-    failure.map_or(Ok(plan), Err)
+    plan
 }

@@ -119,7 +119,7 @@ struct Resolver<'i, 'd> {
 }
 
 /// Resolves all functions.
-pub fn resolve<'d>(inputs: &Inputs<'d>) -> Resolved<'d> {
+pub fn resolve<'d>(inputs: &Inputs<'d>, relocatable: bool) -> Resolved<'d> {
     let out = Resolved {
         names: Interner::new(),
         prototypes: Interner::new(),
@@ -152,6 +152,12 @@ pub fn resolve<'d>(inputs: &Inputs<'d>) -> Resolved<'d> {
         ..
     } = r;
     let count = out.functions.len();
+    // nvlink quirk: only a relocatable link drops repeated calls.
+    let direct = if relocatable {
+        without_repeats(count, count, &direct)
+    } else {
+        direct
+    };
     out.direct = Lists::newest_first(count, &direct);
     out.sites = Lists::newest_first(count, &sites);
     out.takes = Lists::newest_first(count, &without_repeats(count, count, &takes));

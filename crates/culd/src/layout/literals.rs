@@ -63,7 +63,7 @@ fn bank<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernel: FunctionI
     );
     let id = layout.m.add_section(
         context.mode,
-        Name::new(prefix(number), name),
+        Name::new(prefix(context, number), name),
         Class::Literals,
         SHT_CUDA_CONSTANT0 + number,
         0x42,
@@ -76,7 +76,10 @@ fn bank<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernel: FunctionI
 }
 
 /// `.nv.constantB.` by bank.
-fn prefix(bank: u32) -> &'static [u8] {
+fn prefix(context: Context<'_, '_>, bank: u32) -> &'static [u8] {
+    if context.options.target.is_blackwell() {
+        return b".nv.constant.optimizer.";
+    }
     const PREFIXES: [&[u8]; 18] = [
         b".nv.constant0.",
         b".nv.constant1.",

@@ -20,9 +20,9 @@ use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::merge::Mode;
-use crate::merge::model::{Class, Merged};
+use crate::merge::model::{Class, Merged, OutFunction};
 use crate::names::Name;
-use crate::options::LinkOptions;
+use crate::options::{Identity, LinkOptions};
 use crate::resolve::Resolved;
 use cubin::consts::*;
 pub(crate) use shared::ABSENT;
@@ -94,6 +94,8 @@ pub struct Layout<'d> {
     pub null_value: u64,
     /// Places of the inputs' constants after equal ones were merged: offset, size.
     pub constant_units: Option<Vec<(u64, u64)>>,
+    /// Why nvlink gives up when it writes the file.
+    pub failure: Option<&'static str>,
     /// `-r`: the symbol that stands for dynamic shared memory of a kernel's text.
     pub dynamic_instances: Vec<(SectionId, SymbolId)>,
 }
@@ -112,12 +114,13 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         textures: Textures::default(),
         null_value: 0,
         constant_units: None,
+        failure: None,
         dynamic_instances: Vec::new(),
         m,
     };
     if context.mode.relocatable {
         shared_sums::sum(context, &mut layout);
-        withdraw_empty_literals(&mut layout.m);
+        withdraw_empty_literals(context, &mut layout);
         return layout;
     }
     shared::lay_out(context, &mut layout);
@@ -138,7 +141,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         layout.m.sections[action].bytes = Some(REL_ACTION.to_vec());
         layout.m.sections[action].size = REL_ACTION.len() as u64;
     }
-    withdraw_empty_literals(&mut layout.m);
+    withdraw_empty_literals(context, &mut layout);
     layout
 }
 
@@ -153,9 +156,28 @@ fn kernels_by_section(m: &Merged<'_>, live: &Live) -> Vec<FunctionId> {
     texts.filter(|&f| live.is_kernel[f]).collect()
 }
 
-/// Literal records that replacement emptied leave no section and no name.
-fn withdraw_empty_literals(m: &mut Merged<'_>) {
+/// Literal records that replacement emptied leave no section, no name and no symbols.
+///
+/// nvlink quirks: a relocatable link keeps the name of a record that a losing copy made, and gives up if a symbol is left in one.
+fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
+    let m = &mut layout.m;
+    let relocatable = context.mode.relocatable;
+    let by_loser = |f: &OutFunction| f.literals.filter(|_| relocatable && f.literals_by_loser == Some(true));
+    let named: Vec<SectionId> = m.functions.iter().filter_map(by_loser).collect();
     for s in m.sections.iter_mut().filter(|s| s.class == Class::Literals && s.size == 0) {
         s.withdrawn = true;
+    }
+    for id in named {
+        let s = &mut m.sections[id];
+        (s.hidden, s.withdrawn) = (s.withdrawn, false);
+    }
+    for y in m.symbols.iter_mut() {
+        let Some(section) = y.section else { continue };
+        if m.sections[section].withdrawn || m.sections[section].hidden {
+            y.withdrawn = true;
+            if relocatable && context.options.identity == Identity::Nvlink {
+                layout.failure = Some("reference to deleted section");
+            }
+        }
     }
 }

@@ -12,9 +12,10 @@ use crate::names::{Name, State};
 use cubin::consts::*;
 use hashbrown::HashMap;
 
-pub(super) fn sum(context: Context<'_, '_>, layout: &mut Layout<'_>) {
+pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let uses = dynamic_uses(context, layout);
     let any_dynamic = layout.m.globals.iter().any(|&y| layout.m.symbols[y].dynamic);
+    missing_sections(context, layout, &uses);
     let sections = sections_by_symbol(layout);
     let mut totals: Vec<u64> = Vec::with_capacity(sections.len());
     for &id in &sections {
@@ -46,6 +47,23 @@ pub(super) fn sum(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     if let Some(s) = layout.m.sections.iter_mut().find(|s| s.class == Class::ModuleShared) {
         s.no_symbol = s.size == 0;
         s.size = padded(s.size, s.align);
+    }
+}
+
+/// Kernels that were not selected have no section yet; dynamic memory needs one.
+fn missing_sections<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, uses: &HashMap<SectionId, Vec<SymbolId>, State>) {
+    for f in context.resolved.functions.ids() {
+        let Some(text) = layout.m.functions[f].text.filter(|t| uses.contains_key(t)) else {
+            continue;
+        };
+        if layout.m.functions[f].shared.is_none() {
+            let name = Name::new(b".nv.shared.", context.resolved.names.string(context.resolved.functions[f].name));
+            let id = layout
+                .m
+                .add_section(context.mode, name, Class::KernelShared, SHT_CUDA_SHARED, 0x43, 1, 0);
+            layout.m.sections[id].owner = Some(text);
+            layout.m.functions[f].shared = Some(id);
+        }
     }
 }
 
@@ -87,7 +105,7 @@ fn dynamic_uses(context: Context<'_, '_>, layout: &Layout<'_>) -> HashMap<Sectio
             continue;
         };
         let Class::Text(f) = m.sections[r.target].class else { continue };
-        if !context.live.is_kernel[f] || !m.is_current(r, relocs.target) {
+        if !context.resolved.functions[f].entry || !m.is_current(r, relocs.target) {
             continue;
         }
         for &index in object.specials(relocs) {

@@ -351,6 +351,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             bind,
             kind,
             other: 0,
+            input_other: 0,
             space: NO_SPACE,
             managed: false,
             keep: true,
@@ -414,6 +415,7 @@ impl<'d> Merged<'d> {
             companions: [None; 3],
             rela_first: None,
             withdrawn: false,
+            hidden: false,
             no_symbol: false,
         });
         if class == Class::Parameters && !mode.relocatable {

@@ -33,6 +33,8 @@ pub enum Class {
     KernelShared,
     /// `.nv_debug.shared`.
     ModuleShared,
+    /// `.nv.shared.reserved.*`.
+    ReservedShared,
     /// `.nv.constant0.K`.
     Parameters,
     /// `.nv.constant2.F`.
@@ -156,6 +158,8 @@ pub struct OutSection<'d> {
     pub rela_first: Option<bool>,
     /// The record was withdrawn: no section, no name.
     pub withdrawn: bool,
+    /// Not emitted, but its name stays.
+    pub hidden: bool,
     /// An empty shared section that is emitted gets no section symbol.
     pub no_symbol: bool,
 }
@@ -171,6 +175,8 @@ pub struct OutSymbol<'d> {
     pub kind: u8,
     /// `st_other`.
     pub other: u8,
+    /// `st_other` of a variable in the inputs: of its first mention, then of its definition. The Mercury view keeps it.
+    pub input_other: u8,
     /// Memory space bits of the variable, `NO_SPACE` for others.
     pub space: u8,
     /// Managed variable.

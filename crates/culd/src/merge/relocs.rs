@@ -167,6 +167,8 @@ fn companion_prefix(prefix: &'static [u8], rela: bool) -> &'static [u8] {
         (b".text.", true) => b".rela.text.",
         (b".nv.constant2.", false) => b".rel.nv.constant2.",
         (b".nv.constant2.", true) => b".rela.nv.constant2.",
+        (b".nv.constant.optimizer.", false) => b".rel.nv.constant.optimizer.",
+        (b".nv.constant.optimizer.", true) => b".rela.nv.constant.optimizer.",
         (b".nv.uft", false) => b".rel.nv.uft",
         (b".nv.uft", true) => b".rela.nv.uft",
         (_, false) => b".rel",
@@ -178,6 +180,7 @@ fn resolved_prefix(prefix: &'static [u8]) -> &'static [u8] {
     match prefix {
         b".text." => b".nv.resolvedrela.text.",
         b".nv.constant2." => b".nv.resolvedrela.nv.constant2.",
+        b".nv.constant.optimizer." => b".nv.resolvedrela.nv.constant.optimizer.",
         b".nv.uft" => b".nv.resolvedrela.nv.uft",
         _ => b".nv.resolvedrela",
     }
@@ -204,10 +207,12 @@ impl<'m, 'd> Skips<'m, 'd> {
         m: &'m Merged<'d>,
         resolved: &'m Resolved<'d>,
     ) -> Self {
-        let by_symbol = matches!(
-            class,
-            Class::Constant(_) | Class::Parameters | Class::Literals | Class::Debug(DebugKind::Code)
-        );
+        let by_symbol = match class {
+            // Jump tables of the Mercury view keep theirs.
+            Class::Literals => object.sass.is_empty(),
+            Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,
+            _ => false,
+        };
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
             for &lost in of_object(&m.lost_to_weak, object) {

@@ -67,7 +67,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Role::Literals => self.place_own_literals(object, index, &s),
             Role::KernelShared | Role::ModuleShared => self.place_shared(object, &s),
             Role::UnifiedData if !self.mode.relocatable => Some((self.unified_data(&s), 0)),
-            Role::Debug | Role::Global | Role::GlobalInit | Role::Constant | Role::UnifiedData => {
+            Role::Debug | Role::Global | Role::GlobalInit | Role::Constant | Role::UnifiedData | Role::ReservedShared => {
                 let id = self.named_section(s.name, class(&s), s.sh_type, s.flags, s.align);
                 let base = self.append(id, object, index, &s);
                 Some((id, base))
@@ -131,8 +131,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Some(id) => id,
             None => self.section(Name::plain(s.name), Class::Literals, s.sh_type, flags, s.align, 0),
         };
+        let by_loser = !self.is_mine(object, s.info);
         let function = &mut self.m.functions[f];
         function.literals = Some(id);
+        function.literals_by_loser.get_or_insert(by_loser);
         let record = &mut self.m.sections[id];
         record.align = record.align.max(s.align);
         record.owner = record.owner.or(function.text);
@@ -149,7 +151,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             None if self.is_mine(object, s.info) => self.kernel_shared_section(name),
             None => return None,
         };
-        let text = self.owner(object, s).and_then(|f| self.m.functions[f].text);
+        let owner = self.owner(object, s);
+        let text = owner.and_then(|f| self.m.functions[f].text);
+        if let Some(f) = owner {
+            self.m.functions[f].shared = Some(id);
+        }
         let record = &mut self.m.sections[id];
         record.owner = record.owner.or(text);
         Some((id, 0))
@@ -160,6 +166,7 @@ fn class(s: &ObjSection<'_>) -> Class {
     match s.role {
         Role::Global => Class::Global,
         Role::GlobalInit => Class::GlobalInit,
+        Role::ReservedShared => Class::ReservedShared,
         Role::UnifiedData => Class::Udt,
         Role::Constant => Class::Constant(s.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0)),
         _ if matches!(s.name, b".debug_frame" | b".debug_line" | b".nv_debug_line_sass") => Class::Debug(DebugKind::Code),

@@ -41,6 +41,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             // A kernel that was not selected still makes the record; it is emitted only if the kernel stays.
             let section = self.kernel_shared_section(name);
             let text = self.m.functions[kernel].text;
+            self.m.functions[kernel].shared = Some(section);
             let record = &mut self.m.sections[section];
             record.owner = record.owner.or(text);
         }
@@ -131,6 +132,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = known.unwrap_or_else(|| {
             let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
             new.other = u8::from(self.mode.preserve && !self.mode.debug_symbols);
+            new.input_other = y.other;
             (new.section, new.size, new.shared) = (section, y.size, Some(id));
             self.symbol(new)
         });
@@ -140,6 +142,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if defined && (!std::mem::replace(&mut var.symbol_defined, true) || strong_over_weak) {
             let record = &mut self.m.symbols[symbol];
             (record.size, record.bind, record.section) = (y.size, y.bind, section);
+            record.input_other = y.other;
         }
     }
 

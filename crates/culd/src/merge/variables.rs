@@ -98,7 +98,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if self.m.symbols[symbol].bind == STB_WEAK {
             self.m.lost_to_weak.push(reference);
         }
-        if object.section(section).is_some_and(|s| s.role != Role::Global) {
+        if object
+            .section(section)
+            .is_some_and(|s| !matches!(s.role, Role::Global | Role::ReservedShared))
+        {
             self.place(object, section)?;
         }
         Ok(())
@@ -126,13 +129,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.bind = y.bind;
         record.kind = if relocatable { y.kind } else { STT_OBJECT };
         record.other = if relocatable { y.other } else { y.other & 0x1f };
+        record.input_other = y.other;
         record.section = Some(section);
         // Shared symbols of relocatable files keep their alignment as value.
-        record.value = if shared { y.value } else { y.value.wrapping_add(base) };
+        record.value = match self.m.sections[section].class {
+            _ if shared => y.value,
+            // Reserved shared memory: the value in the input is an alignment.
+            Class::ReservedShared if !relocatable => base,
+            _ => y.value.wrapping_add(base),
+        };
         record.size = y.size;
         record.space = y.other & STO_CUDA_SPACE;
         record.managed = y.other & STO_CUDA_MANAGED != 0;
-        record.common = None;
+        if self.m.sections[section].class != Class::Global {
+            // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own.
+            record.common = None;
+        }
         record.weak_reference = false;
         record.keep = true;
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
@@ -155,6 +167,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             None => {
                 let mut new = self.new_symbol(object, y.name, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
                 new.other = if relocatable { y.other } else { 0 };
+                new.input_other = y.other;
                 new.size = y.size;
                 new.keep = relocatable || self.m.unified.active || !UNIFIED_SYMBOLS.contains(&y.name);
                 new.space = y.other & STO_CUDA_SPACE;
@@ -189,6 +202,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             None => {
                 let mut new = self.new_symbol(object, y.name, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
                 new.other = if relocatable { y.other } else { 0 };
+                new.input_other = y.other;
                 new.space = y.other & STO_CUDA_SPACE;
                 new.managed = y.other & STO_CUDA_MANAGED != 0;
                 self.symbol(new)
@@ -201,6 +215,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.commons.push(symbol);
             }
             record.common = Some((align, size.max(y.size)));
+            if y.size > size {
+                // The file that asks for most is the one that messages name.
+                record.first = object.id;
+            }
             record.size = size.max(y.size);
         }
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);

@@ -38,6 +38,13 @@ pub enum Payload<'d> {
     SymbolWord(Named, u32),
     /// One word.
     Word(u32),
+    /// Bytes that differ between the views of a file.
+    Views {
+        /// In the Mercury view.
+        mercury: &'d [u8],
+        /// In the SASS view.
+        sass: &'d [u8],
+    },
     /// Functions.
     Functions(Vec<FunctionId>),
     /// Words.

@@ -83,7 +83,7 @@ pub fn encode(layout: &Layout<'_>, arranged: &Arranged, records: &[Attribute<'_>
     out
 }
 
-fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attribute<'_>, out: &mut Vec<u8>) {
+pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attribute<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[record.format, record.code, 0, 0]);
     match &record.payload {
@@ -92,7 +92,7 @@ fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attribute<'_>, 
             [*a, *b] = value.to_le_bytes();
             return;
         }
-        Payload::Bytes(bytes) => out.extend_from_slice(bytes),
+        Payload::Bytes(bytes) | Payload::Views { mercury: bytes, .. } => out.extend_from_slice(bytes),
         Payload::Symbol(named, rest) => {
             out.extend_from_slice(&arranged.named_index(*named).to_le_bytes());
             out.extend_from_slice(rest);

@@ -1,0 +1,205 @@
+//! The Mercury view of an object, under the names and numbers of its SASS view.
+//!
+//! 1. Every Mercury section has a twin in the SASS view: a capsule names it in its first word, the others have its name behind a prefix
+//!    (the n-th of a name belongs to the n-th of that name).
+//! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
+//!    to both views. Parameter banks only exist in the SASS view: they are made again at the end of the link.
+//! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
+//! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
+
+use crate::object::{NO_OWNER, ObjSection, Object, ObjectError, Role, View, plain_sections, role, text};
+use cubin::consts::*;
+use cubin::kind::without_mercury;
+use cubin::layout::sass_name;
+use cubin::raw::Sym;
+use cubin::read::{Cubin, SymbolSection, string_at};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use zerocopy::FromBytes;
+use zerocopy::little_endian::U32;
+
+/// Numbers of twins: SASS section of each Mercury section and the other way round, 0 if there is none.
+struct Twins {
+    sass: Vec<u32>,
+    mercury: Vec<u32>,
+}
+
+/// Builds the object from the Mercury view.
+pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Result<Object<'d>, ObjectError> {
+    let plain = plain_sections(cubin)?;
+    let Some(symtab) = plain.iter().find(|s| s.sh_type == SHT_CUDA_MERC_SYMTAB) else {
+        return Err(ObjectError::Section {
+            section: ".nv.merc.symtab".into(),
+            reason: "a file for this architecture needs one".into(),
+        });
+    };
+    let twins = twins(&plain)?;
+    let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
+        section: text(symtab.name),
+        reason: "size is not a multiple of 24".into(),
+    })?;
+    let extended = plain
+        .iter()
+        .find(|s| s.name == b".nv.merc.symtab_shndx")
+        .map_or(&[][..], |s| s.data);
+    let extended = <[U32]>::ref_from_bytes(extended).unwrap_or_default();
+    let mut places = Vec::with_capacity(entries.len());
+    let mut symbols = Vec::with_capacity(entries.len());
+    for (i, entry) in entries.iter().enumerate() {
+        let place = section_of(i, entry, extended, &twins)?;
+        let mut mapped = *entry;
+        if let SymbolSection::Index(s) = place {
+            mapped.st_shndx = u16::try_from(s).ok().filter(|&s| s < SHN_LORESERVE).unwrap_or(SHN_XINDEX).into();
+        }
+        places.push(place);
+        symbols.push(mapped);
+    }
+    let mut sections: Vec<ObjSection<'d>> = (0..plain.len()).map(|i| section(i, &plain, &twins)).collect();
+    for (entry, place) in entries.iter().zip(&places) {
+        if let (STT_FUNC, SymbolSection::Index(s)) = (entry.kind(), place)
+            && let Some(code) = sections.get_mut(*s as usize)
+        {
+            code.size = code.size.max(entry.st_size.get());
+        }
+    }
+    let strings = cubin.strings();
+    let symbol = |i: u32| {
+        let offset = entries.get(i as usize).map_or(0, |e| e.st_name.get());
+        let name = string_at(strings, offset).ok_or_else(|| ObjectError::Index {
+            section: text(symtab.name),
+            entry: i as usize,
+            what: "string",
+            index: offset,
+        })?;
+        Ok((name, places.get(i as usize).copied().unwrap_or(SymbolSection::Undefined)))
+    };
+    let view = View {
+        sections,
+        symbols: Cow::Owned(symbols),
+        sass: plain.clone(),
+    };
+    Object::assemble(name, cubin, view, symbol, trusting)
+}
+
+/// True for a file that has a Mercury view.
+pub(crate) fn has_mercury(cubin: &Cubin<'_>) -> bool {
+    cubin.section_headers().iter().any(|h| h.sh_type.get() == SHT_CUDA_MERC_SYMTAB)
+}
+
+fn is_mercury(s: &ObjSection<'_>) -> bool {
+    s.flags & SHF_CUDA_MERCURY != 0
+}
+
+fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
+    let mut twins = Twins {
+        sass: vec![0; plain.len()],
+        mercury: vec![0; plain.len()],
+    };
+    let mut by_name: HashMap<&[u8], std::collections::VecDeque<u32>> = HashMap::new();
+    for (i, s) in plain.iter().enumerate().filter(|(_, s)| !is_mercury(s)) {
+        by_name.entry(s.name).or_default().push_back(i as u32);
+    }
+    for (i, s) in plain.iter().enumerate().filter(|(_, s)| is_mercury(s)) {
+        let twin = match s.sh_type {
+            SHT_CUDA_MERC_SYMTAB | SHT_SYMTAB_SHNDX => continue,
+            SHT_CUDA_CAPMERC => s.data.first_chunk().map(|b| u32::from_le_bytes(*b)),
+            _ => by_name
+                .get_mut(sass_name(without_mercury(s.name)).as_ref())
+                .and_then(|q| q.pop_front()),
+        };
+        let slot = twin.and_then(|t| twins.mercury.get_mut(t as usize)).filter(|slot| **slot == 0);
+        let (Some(slot), Some(back), Some(twin)) = (slot, twins.sass.get_mut(i), twin) else {
+            return Err(ObjectError::Section {
+                section: text(s.name),
+                reason: "no twin among the other sections".into(),
+            });
+        };
+        *slot = i as u32;
+        *back = twin;
+    }
+    Ok(twins)
+}
+
+fn section_of(i: usize, entry: &Sym, extended: &[U32], twins: &Twins) -> Result<SymbolSection, ObjectError> {
+    let index = match entry.st_shndx.get() {
+        0 => return Ok(SymbolSection::Undefined),
+        SHN_COMMON => return Ok(SymbolSection::Common),
+        SHN_XINDEX => extended.get(i).map_or(0, |x| x.get()),
+        reserved @ SHN_LORESERVE.. => return Ok(SymbolSection::Reserved(reserved)),
+        direct => direct.into(),
+    };
+    match twins.sass.get(index as usize) {
+        Some(0) => Ok(SymbolSection::Index(index)),
+        Some(&twin) => Ok(SymbolSection::Index(twin)),
+        None => Err(ObjectError::Index {
+            section: ".nv.merc.symtab".into(),
+            entry: i,
+            what: "section",
+            index,
+        }),
+    }
+}
+
+/// A section of the SASS view with the contents of its twin.
+fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<'d> {
+    let gone = ObjSection {
+        name: b"",
+        data: &[],
+        size: 0,
+        flags: 0,
+        align: 1,
+        sh_type: SHT_NULL,
+        info: 0,
+        role: Role::Other,
+        relocated: false,
+        owner: NO_OWNER,
+    };
+    let Some(sass) = plain.get(i) else { return gone };
+    if is_mercury(sass) || sass.role == Role::Parameters {
+        return gone;
+    }
+    let number = twins.mercury.get(i).copied().unwrap_or(0);
+    let Some(twin) = plain.get(number as usize).filter(|_| number != 0) else {
+        let role = if sass.sh_type == SHT_CUDA_SHARED_RESERVED {
+            Role::ReservedShared
+        } else {
+            sass.role
+        };
+        // A relocation section whose twin is missing has nothing to say.
+        return ObjSection { role, ..*sass };
+    };
+    if twin.sh_type == SHT_CUDA_CAPMERC {
+        return ObjSection {
+            data: twin.data,
+            size: 0,
+            ..*sass
+        };
+    }
+    let back = |index: u32| match twins.sass.get(index as usize) {
+        Some(&s) if s != 0 => s,
+        _ => index,
+    };
+    let name = without_mercury(twin.name);
+    let flags = twin.flags & !SHF_CUDA_MERCURY;
+    let (sh_type, role, info) = match twin.sh_type {
+        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, flags), back(twin.info)),
+        SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
+        SHT_CUDA_CONSTANT_USER => (SHT_CUDA_CONSTANT0 + 3, Role::Constant, 0),
+        SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
+        SHT_CUDA_CONSTANT_OPTIMIZER => (SHT_CUDA_CONSTANT0 + 2, Role::Literals, back(twin.info)),
+        SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
+        other => (other, role(name, other, flags), twin.info),
+    };
+    ObjSection {
+        name,
+        data: twin.data,
+        size: twin.size,
+        flags,
+        align: twin.align,
+        sh_type,
+        info,
+        role,
+        relocated: false,
+        owner: NO_OWNER,
+    }
+}
