@@ -146,6 +146,7 @@ fn instance(layout: &mut Layout<'_>, value: u64) -> SymbolId {
         bind: STB_WEAK,
         kind: STT_CUDA_OBJECT,
         other: STO_CUDA_SHARED | 1,
+        input_other: STO_CUDA_SHARED | 1,
         space: NO_SPACE,
         managed: false,
         keep: true,
