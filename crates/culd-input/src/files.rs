@@ -1,7 +1,7 @@
 //! Access to files, behind a small trait so that tests and embedders can bring their own.
 //!
-//! 1. A regular file above [`MAP_FROM`] bytes is mapped, a smaller one is read: one system call beats two and a page fault.
-//! 2. Anything else that can be read (a pipe, a device) is read up to [`READ_LIMIT`] bytes.
+//! 1. A regular file above 16 KiB is mapped, a smaller one is read: one system call beats two and a page fault.
+//! 2. Anything else that can be read (a pipe, a device) is read up to 1 GiB.
 //! 3. Directories and everything that fails are errors of the caller's file, never a panic.
 
 use crate::bytes::Bytes;
