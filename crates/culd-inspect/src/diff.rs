@@ -112,7 +112,8 @@ fn twins(view: &View<'_>) -> BTreeMap<u32, u32> {
 fn content<'d>(cx: &mut Context<'_, 'd>, a: &Sect<'d>, b: &Sect<'d>) {
     let kind = a.header.sh_type.get();
     match kind {
-        SHT_SYMTAB | SHT_CUDA_MERC_SYMTAB | SHT_SYMTAB_SHNDX => {}
+        SHT_SYMTAB | SHT_CUDA_MERC_SYMTAB => {}
+        SHT_SYMTAB_SHNDX => symbols::extended(cx, a, b),
         SHT_STRTAB => contents::string_table(cx, a, b),
         SHT_NOTE | SHT_CUDA_CALLGRAPH | SHT_CUDA_PROTOTYPE | SHT_CUDA_RELOCINFO | SHT_CUDA_UFT_ENTRY | SHT_CUDA_UDT_ENTRY => {
             contents::compare(cx, a, b);

@@ -17,7 +17,7 @@ mod rows;
 mod text;
 
 pub use attributes::{AttributeRow, AttributeValue, BranchRow, SymbolRef};
-pub(crate) use attributes::{Codes, codes_of, hex, number, rows as attribute_rows};
+pub(crate) use attributes::{Codes, codes_of, number, rows as attribute_rows};
 pub use contents::{ActionRow, CallGraphRow, CapsuleRow, Contents, EdgeRow, MetadataRow, NoteContent, NoteRow, PrototypeRow, UnifiedRow};
 pub use kernels::{BankRow, FunctionRow, ParamRow};
 pub(crate) use model::function_of;
@@ -31,8 +31,8 @@ use crate::style::{Style, Tone};
 use crate::view::View;
 use std::io::{self, Write};
 
-/// Writes one cubin as text.
-pub fn write_text(out: &mut dyn Write, view: &View<'_>, selection: &Selection, name: &str, style: Style) -> io::Result<()> {
+/// Writes one cubin as text; true when something is wrong with it.
+pub fn write_text(out: &mut dyn Write, view: &View<'_>, selection: &Selection, name: &str, style: Style) -> io::Result<bool> {
     text::write(out, &Model::new(view, selection), name, style)
 }
 
@@ -78,13 +78,11 @@ pub fn write_file(
         }
         let shown = part.bytes().and_then(|bytes| {
             let view = View::parse(&bytes).map_err(|e| e.to_string())?;
-            let model = Model::new(&view, selection);
-            outcome.damaged |= !model.problems().is_empty();
-            Ok(text::write(out, &model, &name, style))
+            Ok(write_text(out, &view, selection, &name, style))
         });
         match shown {
             Ok(written) => {
-                written?;
+                outcome.damaged |= written?;
                 outcome.shown += 1;
             }
             Err(reason) => {

@@ -11,6 +11,7 @@
 pub mod diff;
 pub mod dump;
 pub mod file;
+mod line;
 mod names;
 mod style;
 pub mod view;

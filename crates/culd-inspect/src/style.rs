@@ -50,6 +50,10 @@ impl Style {
 
     /// A heading with an empty line before it.
     pub(crate) fn heading(self, out: &mut dyn Write, text: &str) -> io::Result<()> {
-        writeln!(out, "\n{}", self.paint(Tone::Heading, text))
+        // Files with many functions have many headings: no formatting for plain ones.
+        match self {
+            Style::Plain => [b"\n", text.as_bytes(), b"\n"].iter().try_for_each(|part| out.write_all(part)),
+            Style::Coloured => writeln!(out, "\n{}", self.paint(Tone::Heading, text)),
+        }
     }
 }

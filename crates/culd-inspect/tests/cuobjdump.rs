@@ -18,7 +18,11 @@ fn hex(text: &str) -> u64 {
 
 fn number(text: &str) -> u64 {
     let text = text.trim();
-    if text.starts_with("0x") { hex(text) } else { text.parse().unwrap_or_else(|_| panic!("no number: {text}")) }
+    if text.starts_with("0x") {
+        hex(text)
+    } else {
+        text.parse().unwrap_or_else(|_| panic!("no number: {text}"))
+    }
 }
 
 /// The numbers in the value of an attribute.
@@ -29,7 +33,10 @@ fn value_numbers(text: &str) -> Vec<u64> {
     }
     if text.contains("Ordinal") {
         let parts = text.split(['\t', '\n']).filter_map(|p| p.rsplit_once(':'));
-        return parts.filter(|(k, _)| !k.contains("Parameter Space")).map(|(_, v)| number(v)).collect();
+        return parts
+            .filter(|(k, _)| !k.contains("Parameter Space"))
+            .map(|(_, v)| number(v))
+            .collect();
     }
     if let Some((first, rest)) = text.trim().split_once(")\t") {
         if first.contains('(') && rest.contains(':') {
@@ -52,7 +59,11 @@ fn theirs(text: &str) -> Facts {
             mode = "symbols";
         } else if let Some(rest) = line.strip_prefix(".section ") {
             let name = rest.split_whitespace().next().unwrap();
-            mode = if rest.ends_with("\tREL") || rest.ends_with("\tRELA") { "relocations" } else { "" };
+            mode = if rest.ends_with("\tREL") || rest.ends_with("\tRELA") {
+                "relocations"
+            } else {
+                ""
+            };
             place = name.to_owned();
         } else if line.starts_with(".nv.info") || line.starts_with(".nv.compat") {
             (mode, place) = ("attributes", line.trim().to_owned());
@@ -66,24 +77,35 @@ fn theirs(text: &str) -> Facts {
             let k = w.len();
             let tail: Vec<u64> = w[k - 3..].iter().map(|x| hex(x)).collect();
             let head: Vec<u64> = w[..5].iter().map(|x| hex(x)).collect();
-            facts.entry("sections".into()).or_default().push(format!("{head:x?} {tail:x?} {name}"));
+            facts
+                .entry("sections".into())
+                .or_default()
+                .push(format!("{head:x?} {tail:x?} {name}"));
         } else if mode == "symbols" {
             let w: Vec<&str> = line.split_whitespace().collect();
             if w.len() < 6 || w[0] == "index" || w[0] == "0" {
                 continue;
             }
             let numbers: Vec<u64> = w[..6].iter().map(|x| hex(x)).collect();
-            facts.entry("symbols".into()).or_default().push(format!("{numbers:x?} {}", w.get(6).unwrap_or(&"")));
+            facts
+                .entry("symbols".into())
+                .or_default()
+                .push(format!("{numbers:x?} {}", w.get(6).filter(|n| **n != "(null)").unwrap_or(&"")));
         } else if mode == "relocations" {
             let w: Vec<&str> = line.split("    ").map(str::trim).collect();
             let addend = w.get(3).map_or(0, |a| hex(a));
-            facts.entry(format!("relocations {place}")).or_default().push(format!("{:x} {} {} {addend:x}", hex(w[0]), w[1], w[2]));
+            facts
+                .entry(format!("relocations {place}"))
+                .or_default()
+                .push(format!("{:x} {} {} {addend:x}", hex(w[0]), w[1], w[2]));
         } else if mode == "attributes" {
-            let Some(name) = line.trim().strip_prefix("Attribute:\t") else { continue };
+            let Some(name) = line.trim().strip_prefix("Attribute:\t") else {
+                continue;
+            };
             let format = lines.next().unwrap().trim().strip_prefix("Format:\t").unwrap().to_owned();
             let mut value = String::new();
             while let Some(next) = lines.peek() {
-                if next.starts_with("\t<") || next.is_empty() || next.starts_with('.') {
+                if next.starts_with("\t<") || next.starts_with('.') || (next.is_empty() && !value.contains("Indirect")) {
                     break;
                 }
                 value.push_str(next.trim_start().trim_start_matches("Value:"));
@@ -91,7 +113,10 @@ fn theirs(text: &str) -> Facts {
                 lines.next();
             }
             let name = if name.starts_with("unknown") { "?" } else { name };
-            facts.entry(format!("attributes {place}")).or_default().push(format!("{name} {format} {:x?}", value_numbers(&value)));
+            facts
+                .entry(format!("attributes {place}"))
+                .or_default()
+                .push(format!("{name} {format} {:x?}", value_numbers(&value)));
         }
     }
     facts
@@ -114,11 +139,24 @@ fn our_numbers(v: &Value) -> Vec<u64> {
         "words" => list(&v["words"]),
         "parameter_bank" => vec![int(&v["symbol"]), int(&v["size"]) << 16 | int(&v["offset"])],
         "parameter" => fields(&["index", "ordinal", "offset", "size", "log_alignment", "space", "bank"]),
+        "branches" => {
+            let branches = v["branches"].as_array().unwrap();
+            branches
+                .iter()
+                .flat_map(|b| [vec![int(&b["offset"])], list(&b["targets"])].concat())
+                .collect()
+        }
         "dimensions" => list(&v["xyz"]),
         "bytes" => {
             let digits: Vec<char> = v["hex"].as_str().unwrap().chars().collect();
-            let bytes: Vec<u8> = digits.chunks(2).map(|c| u8::from_str_radix(&c.iter().collect::<String>(), 16).unwrap()).collect();
-            bytes.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap()).into()).collect()
+            let bytes: Vec<u8> = digits
+                .chunks(2)
+                .map(|c| u8::from_str_radix(&c.iter().collect::<String>(), 16).unwrap())
+                .collect();
+            bytes
+                .chunks_exact(4)
+                .map(|w| u32::from_le_bytes(w.try_into().unwrap()).into())
+                .collect()
         }
         other => panic!("no comparison for {other}"),
     }
@@ -129,9 +167,15 @@ fn ours(cubin: &Value) -> Facts {
     let mut facts = Facts::new();
     let text = |v: &Value| v.as_str().unwrap().to_owned();
     for s in cubin["sections"].as_array().unwrap() {
-        let head: Vec<u64> = ["index", "offset", "size", "entry_size", "align"].iter().map(|k| int(&s[*k])).collect();
+        let head: Vec<u64> = ["index", "offset", "size", "entry_size", "align"]
+            .iter()
+            .map(|k| int(&s[*k]))
+            .collect();
         let tail: Vec<u64> = ["flags_value", "link", "info"].iter().map(|k| int(&s[*k])).collect();
-        facts.entry("sections".into()).or_default().push(format!("{head:x?} {tail:x?} {}", text(&s["name"])));
+        facts
+            .entry("sections".into())
+            .or_default()
+            .push(format!("{head:x?} {tail:x?} {}", text(&s["name"])));
     }
     for s in cubin["symbol_tables"][0]["symbols"].as_array().into_iter().flatten() {
         let section = match s["section"].as_u64() {
@@ -139,14 +183,29 @@ fn ours(cubin: &Value) -> Facts {
             None if s["section_name"] == "common" => 0xfff2,
             None => 0,
         };
-        let numbers = [int(&s["index"]), int(&s["value"]), int(&s["size"]), int(&s["info_value"]), int(&s["other_value"]), section];
-        facts.entry("symbols".into()).or_default().push(format!("{numbers:x?} {}", text(&s["name"])));
+        let numbers = [
+            int(&s["index"]),
+            int(&s["value"]),
+            int(&s["size"]),
+            int(&s["info_value"]),
+            int(&s["other_value"]),
+            section,
+        ];
+        facts
+            .entry("symbols".into())
+            .or_default()
+            .push(format!("{numbers:x?} {}", text(&s["name"])));
     }
     for r in cubin["relocations"].as_array().unwrap() {
         let name = text(&r["section_name"]);
         for e in r["entries"].as_array().unwrap() {
             let addend = if e["addend"].is_null() { 0 } else { int(&e["addend"]) };
-            let line = format!("{:x} {} {} {addend:x}", int(&e["offset"]), text(&e["symbol_name"]), text(&e["type"]));
+            let line = format!(
+                "{:x} {} {} {addend:x}",
+                int(&e["offset"]),
+                text(&e["symbol_name"]),
+                text(&e["type"])
+            );
             facts.entry(format!("relocations {name}")).or_default().push(line);
         }
     }
@@ -211,7 +270,11 @@ fn same_as_the_vendors_dumper() {
     let mut bad = Vec::new();
     let (mut files, mut facts) = (0, 0);
     for path in sample() {
-        let output = std::process::Command::new(Path::new(&tools).join("cuobjdump")).arg("-elf").arg(&path).output().unwrap();
+        let output = std::process::Command::new(Path::new(&tools).join("cuobjdump"))
+            .arg("-elf")
+            .arg(&path)
+            .output()
+            .unwrap();
         if !output.status.success() {
             continue;
         }
@@ -227,5 +290,10 @@ fn same_as_the_vendors_dumper() {
     }
     println!("{files} files, {facts} facts compared");
     assert!(files >= 5 && facts > 500, "{files} files, {facts} facts");
-    assert!(bad.is_empty(), "{} differences\n{}", bad.len(), bad.iter().take(30).cloned().collect::<Vec<_>>().join("\n"));
+    assert!(
+        bad.is_empty(),
+        "{} differences\n{}",
+        bad.len(),
+        bad.iter().take(30).cloned().collect::<Vec<_>>().join("\n")
+    );
 }

@@ -6,7 +6,7 @@ use super::context::{Context, Reordered, move_words};
 use super::finding::{Finding, Group};
 use super::order::moves;
 use super::pairing::Side;
-use crate::dump::{CallGraphRow, Contents, EdgeRow, NoteContent, PrototypeRow, function_of};
+use crate::dump::{CallGraphRow, Contents, EdgeRow, NoteContent, NoteRow, PrototypeRow, function_of};
 use crate::names;
 use crate::view::Sect;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -99,6 +99,9 @@ fn note_fields(cx: &mut Context<'_, '_>, section: &str, a: &[(String, String)], 
     }
 }
 
+/// Owner of all notes seen.
+const OWNER: &str = "NVIDIA Corp";
+
 /// The records of a section as texts.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Texts {
@@ -133,9 +136,11 @@ impl Texts {
             format!("{} {} at {:#x} flags {:?} {symbol}", u.kind, u.id, u.offset, u.flags)
         }));
         entries.extend(contents.metadata.iter().map(|m| format!("{m:?}")));
-        let note_fields = contents.notes.iter().flat_map(|n| fields_of(&n.content)).collect::<Vec<_>>();
+        let note_fields = contents.notes.iter().flat_map(fields_of).collect::<Vec<_>>();
         let notes = contents.notes.iter().map(|n| {
-            let parts: Vec<String> = fields_of(&n.content).into_iter().map(|(k, v)| format!("{k} {v}")).collect();
+            let usual = format!("\"{OWNER}\", type");
+            let fields = fields_of(n).into_iter().filter(|(k, v)| k != "owner" || !v.starts_with(&usual));
+            let parts: Vec<String> = fields.map(|(k, v)| format!("{k} {v}")).collect();
             parts.join(", ")
         });
         Texts {
@@ -163,8 +168,8 @@ impl Texts {
     }
 }
 
-fn fields_of(content: &NoteContent<'_>) -> Vec<(String, String)> {
-    let list: Vec<(&str, String)> = match content {
+fn fields_of(note: &NoteRow<'_>) -> Vec<(String, String)> {
+    let mut list: Vec<(&str, String)> = match &note.content {
         NoteContent::Tool {
             version,
             object,
@@ -191,6 +196,8 @@ fn fields_of(content: &NoteContent<'_>) -> Vec<(String, String)> {
         ],
         NoteContent::Other { hex } => vec![("content", hex.clone())],
     };
+    // The owner is always the same; it is only worth a word when it is not.
+    list.push(("owner", format!("\"{}\", type {}", note.owner, note.type_value)));
     list.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 

@@ -9,7 +9,7 @@
 use super::context::{Context, OffsetMap, Reordered};
 use super::finding::{Finding, Group};
 use super::pairing::Side;
-use crate::dump::hex;
+use crate::line::hex;
 use crate::names;
 use crate::view::{Home, Sect};
 use std::collections::HashMap;

@@ -126,7 +126,10 @@ pub(crate) fn section_headers(cx: &mut Context<'_, '_>) {
         };
         let (a, b) = (*a, *b);
         let g = Group::SectionHeaders;
-        let subject = names::text(a.name).into_owned();
+        let subject = match ia {
+            0 => "section 0".to_owned(),
+            _ => names::text(a.name).into_owned(),
+        };
         let before = cx.findings.len();
         cx.field(g, &subject, "type", [a.header.sh_type.get(), b.header.sh_type.get()], |t| {
             names::section_type(*t)
@@ -309,6 +312,11 @@ pub(crate) fn layout(cx: &mut Context<'_, '_>) {
             cx.consequences.insert("section offsets".into());
         }
     }
+    // Section 0 has no place; whatever stands there is compared as it is.
+    if let (Some(a), Some(b)) = (cx.a.section(0), cx.b.section(0)) {
+        let offsets = [a.header.sh_offset.get(), b.header.sh_offset.get()];
+        cx.field(Group::Layout, "section 0", "offset", offsets, hex);
+    }
     tables(cx, [end_a, end_b]);
     padding(cx);
 }
@@ -416,6 +424,7 @@ pub(crate) fn segments(cx: &mut Context<'_, '_>) {
         cx.field(g, &subject, "flags", [&a.flags, &b.flags], |f| (*f).clone());
         cx.field(g, &subject, "alignment", [a.align, b.align], hex);
         cx.field(g, &subject, "address", [a.address, b.address], hex);
+        cx.field(g, &subject, "physical address", [a.physical_address, b.physical_address], hex);
         let covers = [(Side::A, a), (Side::B, b)]
             .map(|(side, r)| r.sections.map(|(x, y)| (cx.sections.common(side, x), cx.sections.common(side, y))));
         let ends = [(cx.a, a), (cx.b, b)].map(|(v, r)| relative(v, r));

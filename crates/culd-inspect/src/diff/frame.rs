@@ -132,7 +132,7 @@ pub(crate) fn compare<'d>(cx: &mut Context<'_, 'd>, a: &Sect<'d>, b: &Sect<'d>) 
         }
         for (what, p, q) in [("instructions", x.body, y.body), ("common entry", x.common.1, y.common.1)] {
             if p != q {
-                let show = |d: &[u8]| format!("{} bytes {}", d.len(), crate::dump::hex(d.get(..24).unwrap_or(d)));
+                let show = |d: &[u8]| format!("{} bytes {}", d.len(), crate::line::hex(d.get(..24).unwrap_or(d)));
                 found.push(Finding::field(
                     Group::Debug,
                     section.clone(),

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::finding::{Finding, Group};
 use super::pairing::Side;
 use crate::names;
-use crate::view::{Home, SymbolTable};
+use crate::view::{Home, Sect, SymbolTable};
 use cubin::consts::STT_SECTION;
 use cubin::names::{symbol_binding, symbol_type};
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,6 +134,37 @@ fn fields(cx: &mut Context<'_, '_>, number: usize, [a, b]: [&SymbolTable<'_>; 2]
     for ((section, delta), list) in shifts {
         shift(cx, section, delta, &list, suffix);
     }
+}
+
+/// Extended section indices of symbols, by symbol.
+pub(crate) fn extended(cx: &mut Context<'_, '_>, a: &Sect<'_>, b: &Sect<'_>) {
+    let word = |s: &Sect<'_>, i: u32| {
+        let at = i as usize * 4;
+        s.data.get(at..at + 4).and_then(|w| w.try_into().ok()).map_or(0, u32::from_le_bytes)
+    };
+    let number = cx.a.tables.iter().position(|t| t.section == a.header.sh_link.get()).unwrap_or(0);
+    let (Some(pairs), Some(table)) = (cx.symbols.get(number), cx.a.tables.get(number)) else {
+        return;
+    };
+    let section = names::text(a.name).into_owned();
+    let mut found = Vec::new();
+    for (ia, ib) in pairs.both() {
+        let homes = [(Side::A, word(a, ia)), (Side::B, word(b, ib))].map(|(side, i)| cx.sections.common(side, i));
+        if homes[0] != homes[1] {
+            let [x, y] = homes.map(|h| if h == 0 { "none".to_owned() } else { cx.section_text(h) });
+            let name = cx.show(cx.a.symbol_name(table, ia));
+            let subject = format!("{section} of {name}");
+            found.push(
+                Finding::field(Group::SymbolFields, subject, "section", x, y)
+                    .of_symbol(name)
+                    .in_section(section.clone()),
+            );
+        }
+    }
+    if !found.is_empty() {
+        cx.mark(a);
+    }
+    cx.findings.extend(found);
 }
 
 /// Names of a pair of symbols whose name offsets differ: nothing but a consequence when the strings moved.

@@ -1,6 +1,7 @@
 //! Attribute records (`.nv.info`, `.nv.compat`) as rows: names for codes, symbols and fields.
 
 use super::model::Model;
+use crate::line::{Line, hex};
 use crate::names;
 use crate::view::{Sect, SymbolTable, View};
 use cubin::compat;
@@ -220,16 +221,6 @@ fn bytes<'d>(data: &[u8]) -> AttributeValue<'d> {
     AttributeValue::Bytes { hex: hex(data) }
 }
 
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(data: &[u8]) -> String {
-    use fmt::Write as _;
-    let mut text = String::with_capacity(data.len() * 2);
-    for b in data {
-        let _ = write!(text, "{b:02x}");
-    }
-    text
-}
-
 fn info_value<'d>(view: &View<'d>, table: Option<&SymbolTable<'d>>, record: &Record<'d>) -> AttributeValue<'d> {
     let name_of = |symbol: u32| match table {
         Some(t) if (symbol as usize) < t.entries.len() => names::text(view.symbol_name(t, symbol)),
@@ -300,6 +291,45 @@ pub(crate) fn number(n: u32) -> String {
         0..=9 => n.to_string(),
         u32::MAX => "-1 (0xffffffff)".into(),
         _ => format!("{n} ({n:#x})"),
+    }
+}
+
+/// Appends a value to a line: the frequent ones without the formatting machinery.
+pub(crate) fn put_value(line: &mut Line, value: &AttributeValue<'_>) {
+    let put = |line: &mut Line, n: u32| {
+        if n == u32::MAX {
+            line.text("-1 (0xffffffff)");
+            return;
+        }
+        line.number(n.into(), 0);
+        if n > 9 {
+            line.text(" (0x").hex(n.into(), 0).text(")");
+        }
+    };
+    match value {
+        AttributeValue::Flag => {
+            line.text("set");
+        }
+        AttributeValue::Number { number } => put(line, *number),
+        AttributeValue::SymbolNumber {
+            symbol,
+            symbol_name,
+            number,
+        } => {
+            line.text(symbol_name).text(" [").hex((*symbol).into(), 0).text("]: ");
+            put(line, *number);
+        }
+        AttributeValue::Offsets { offsets } => {
+            for (i, offset) in offsets.iter().enumerate() {
+                line.text(if i == 0 { "+0x" } else { " +0x" }).hex((*offset).into(), 0);
+            }
+        }
+        AttributeValue::Bytes { hex } => {
+            line.text(hex);
+        }
+        other => {
+            line.text(&other.to_string());
+        }
     }
 }
 
@@ -386,5 +416,36 @@ impl<'v, 'd> Model<'v, 'd> {
         rows(self.view, section, codes).filter(move |r| {
             whole || matches!(&r.value, AttributeValue::SymbolNumber { symbol_name, .. } if self.shows_function(symbol_name.as_bytes()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+    use super::*;
+
+    #[test]
+    fn lines_are_what_is_displayed() {
+        let values = [
+            AttributeValue::Flag,
+            AttributeValue::Number { number: 9 },
+            AttributeValue::Number { number: 10 },
+            AttributeValue::Number { number: u32::MAX },
+            AttributeValue::SymbolNumber {
+                symbol: 26,
+                symbol_name: "k".into(),
+                number: 24,
+            },
+            AttributeValue::Offsets { offsets: vec![0, 0x120] },
+            AttributeValue::Words { words: vec![1, 2] },
+            bytes(&[1, 2]),
+        ];
+        for value in values {
+            let mut line = Line::default();
+            put_value(&mut line, &value);
+            let mut out = Vec::new();
+            line.end(&mut out).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{value}\n"));
+        }
     }
 }

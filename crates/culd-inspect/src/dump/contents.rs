@@ -1,8 +1,9 @@
 //! Decoded contents of the other metadata sections as rows: notes, call graph, prototypes, relocation actions, unified tables, capsules.
 
-use super::attributes::{SymbolRef, hex};
+use super::attributes::SymbolRef;
 use super::model::Model;
 use super::rows::reloc_name;
+use crate::line::hex;
 use crate::names;
 use crate::view::{Problem, Sect, View};
 use cubin::callgraph::CallGraph;
@@ -358,9 +359,13 @@ fn capsule_row<'d>(view: &View<'d>, section: &Sect<'d>) -> Result<CapsuleRow<'d>
         full: 0,
         short: 0,
         expanded: 0,
-        sass_instructions: capsule.check()?,
+        sass_instructions: 0,
     };
-    for (_, instruction) in capsule.instructions().flatten() {
+    let mut stored = 0;
+    for item in capsule.instructions() {
+        let (_, instruction) = item?;
+        row.sass_instructions += u64::from(instruction.sass_count());
+        stored += instruction.size();
         match instruction {
             Instruction::Derived => row.derived += 1,
             Instruction::Full(_) => row.full += 1,
@@ -368,14 +373,27 @@ fn capsule_row<'d>(view: &View<'d>, section: &Sect<'d>) -> Result<CapsuleRow<'d>
             Instruction::Expanded { .. } | Instruction::ExpandedFull { .. } => row.expanded += 1,
         }
     }
+    // Header and bitmap, then the records to the last byte.
+    let end = 12 + capsule.count.div_ceil(32) as usize * 4 + stored;
+    if end != section.data.len() {
+        capsule.check()?;
+    }
     Ok(row)
 }
 
 impl<'d> Model<'_, 'd> {
-    /// Decoded contents of the metadata sections that are shown. With `--kernel`: the parts that name the kernel.
-    pub fn contents(&self) -> Contents<'d> {
+    /// Decoded contents of all metadata sections.
+    pub fn everything(&self) -> Contents<'d> {
+        Contents::read(self.view, |_| true)
+    }
+
+    /// Reduces contents to what is shown. With `--kernel`: the parts that name the kernel.
+    pub fn select(&self, contents: &mut Contents<'d>) {
+        if self.shows_all() {
+            return;
+        }
         let by_kernel = !self.selection.kernels.is_empty();
-        let mut contents = Contents::read(self.view, |s| {
+        *contents = Contents::read(self.view, |s| {
             self.shows_section(s) || by_kernel && matches!(s.header.sh_type.get(), SHT_CUDA_CALLGRAPH | SHT_CUDA_PROTOTYPE)
         });
         if by_kernel && self.selection.sections.is_empty() {
@@ -388,6 +406,5 @@ impl<'d> Model<'_, 'd> {
                 graph.address_takers.retain(|e| shown(&e.from) || shown(&e.to));
             }
         }
-        contents
     }
 }

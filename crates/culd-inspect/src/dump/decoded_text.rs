@@ -1,9 +1,10 @@
 //! The decoded contents of sections as text.
 
-use super::attributes::AttributeRow;
+use super::attributes::{AttributeRow, put_value};
 use super::contents::{Contents, EdgeRow, NoteContent, PrototypeRow};
 use super::kernels::FunctionRow;
 use super::model::Model;
+use crate::line::Line;
 use crate::names;
 use crate::style::{Style, Tone};
 use std::io::{self, Write};
@@ -27,17 +28,13 @@ pub(super) fn kernels(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) 
         style.heading(out, "Device functions")?;
         let heads = "  registers   stack   frame  barriers     code  name";
         writeln!(out, "{}", style.paint(Tone::Faint, heads))?;
+        let mut line = Line::default();
         for f in &others {
-            writeln!(
-                out,
-                "  {:>9} {:>7} {:>7} {:>9} {:>8}  {}",
-                optional(f.registers),
-                optional(f.stack),
-                optional(f.frame),
-                f.barriers,
-                f.code_size,
-                f.demangled.as_deref().unwrap_or(&f.name)
-            )?;
+            line.right(&optional(f.registers), 11)
+                .right(&optional(f.stack), 8)
+                .right(&optional(f.frame), 8);
+            line.number(f.barriers.into(), 10).number(f.code_size, 9).text("  ");
+            line.text(f.demangled.as_deref().unwrap_or(&f.name)).end(out)?;
         }
     }
     Ok(())
@@ -79,7 +76,8 @@ fn write_kernel(out: &mut dyn Write, k: &FunctionRow<'_>) -> io::Result<()> {
 }
 
 /// Everything decoded.
-pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, contents: &Contents<'_>, style: Style) -> io::Result<()> {
+    let mut line = Line::default();
     for (section, codes) in model.attribute_sections() {
         let mut rows = model.attributes(section, codes).peekable();
         if rows.peek().is_none() {
@@ -87,18 +85,24 @@ pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) ->
         }
         style.heading(out, &format!("Attributes {}", names::text(section.name)))?;
         for row in rows {
-            write_attribute(out, &row)?;
+            put_attribute(&mut line, &row);
+            line.end(out)?;
         }
     }
-    let contents = model.contents();
-    write_notes(out, &contents, style)?;
-    write_callgraph(out, &contents, style)?;
-    write_tables(out, &contents, style)
+    write_notes(out, contents, style)?;
+    write_callgraph(out, contents, style)?;
+    write_tables(out, contents, style)
 }
 
-fn write_attribute(out: &mut dyn Write, row: &AttributeRow<'_>) -> io::Result<()> {
+fn put_attribute(line: &mut Line, row: &AttributeRow<'_>) {
     let format = row.format.strip_prefix("EIFMT_").unwrap_or(&row.format);
-    writeln!(out, "  {:>4x}  {:<34} {format}  {}", row.offset, row.name, row.value)
+    line.hex(row.offset as u64, 6)
+        .text("  ")
+        .left(&row.name, 34)
+        .text(" ")
+        .text(format)
+        .text("  ");
+    put_value(line, &row.value);
 }
 
 fn write_notes(out: &mut dyn Write, contents: &Contents<'_>, style: Style) -> io::Result<()> {

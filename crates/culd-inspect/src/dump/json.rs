@@ -78,7 +78,9 @@ impl Serialize for Document<'_, '_, '_> {
         let view = model.view;
         let mut out = s.serialize_struct("cubin", 16)?;
         out.serialize_field("name", self.name)?;
-        out.serialize_field("problems", &model.problems())?;
+        let mut contents = model.everything();
+        out.serialize_field("problems", &model.problems(&contents))?;
+        model.select(&mut contents);
         out.serialize_field("header", &model.header())?;
         out.serialize_field("program_headers", &List(|| model.segments()))?;
         out.serialize_field("functions", &model.functions())?;
@@ -90,7 +92,6 @@ impl Serialize for Document<'_, '_, '_> {
             "attributes",
             &List(|| model.attribute_sections().map(|(s, c)| Attributes(model, s, c))),
         )?;
-        let contents = model.contents();
         out.serialize_field("notes", &contents.notes)?;
         out.serialize_field("callgraph", &contents.callgraph)?;
         out.serialize_field("prototypes", &contents.prototypes)?;

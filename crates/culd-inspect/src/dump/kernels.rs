@@ -4,17 +4,15 @@
 //! 2. One pass over the module's `.nv.info` collects registers, frame and stack by symbol.
 //! 3. Every function symbol that has a code section becomes a row.
 
-use super::attributes::{AttributeValue, Codes, rows};
 use super::model::Model;
 use crate::names;
 use crate::view::{Home, View};
 use cubin::consts::{SHT_CUDA_INFO, STO_CUDA_ENTRY, STT_FUNC};
 use cubin::kind::{SectionKind, classify};
+use cubin::nvinfo::Value;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-const PARAM_BANK: u8 = 0x0a;
 const FRAME_SIZE: u8 = 0x11;
 const MIN_STACK_SIZE: u8 = 0x12;
 const MAX_STACK_SIZE: u8 = 0x23;
@@ -84,19 +82,48 @@ pub struct FunctionRow<'d> {
     pub required_threads: Option<[u32; 3]>,
 }
 
-/// What the module's `.nv.info` says by symbol index and attribute.
-type ByFunction = BTreeMap<(u32, u8), u32>;
+/// What the module's `.nv.info` says of one function.
+#[derive(Debug, Clone, Copy, Default)]
+struct Needs {
+    registers: Option<u32>,
+    frame: Option<u32>,
+    min_stack: Option<u32>,
+    max_stack: Option<u32>,
+}
 
-fn module_attributes(view: &View<'_>) -> ByFunction {
-    let mut found = ByFunction::new();
+/// What the module's `.nv.info` says, by symbol index.
+fn module_attributes(view: &View<'_>, symbols: usize) -> Vec<Needs> {
+    let mut found = vec![Needs::default(); symbols];
     for section in view.sections.iter().filter(|s| s.header.sh_type.get() == SHT_CUDA_INFO) {
         for record in cubin::nvinfo::records(section.data).flatten() {
-            if let cubin::nvinfo::Value::SymbolValue { symbol, value } = record.value() {
-                found.insert((symbol, record.attribute), value);
-            }
+            let slot = match record.attribute {
+                REGISTERS | FRAME_SIZE | MIN_STACK_SIZE | MAX_STACK_SIZE => record.word(0).and_then(|s| found.get_mut(s as usize)),
+                _ => None,
+            };
+            let (Some(needs), Some(value)) = (slot, record.word(1)) else {
+                continue;
+            };
+            let field = match record.attribute {
+                REGISTERS => &mut needs.registers,
+                FRAME_SIZE => &mut needs.frame,
+                MIN_STACK_SIZE => &mut needs.min_stack,
+                _ => &mut needs.max_stack,
+            };
+            *field = Some(value);
         }
     }
     found
+}
+
+/// Sections of functions, by the code section they belong to.
+fn by_code(view: &View<'_>) -> Vec<Vec<u32>> {
+    let mut lists = vec![Vec::new(); view.sections.len()];
+    for s in view.sections.iter().filter(|s| super::model::function_of(s.name).is_some()) {
+        if let Some(list) = lists.get_mut(s.header.sh_info.get() as usize) {
+            list.push(s.index);
+        }
+    }
+    lists
 }
 
 impl<'v, 'd> Model<'v, 'd> {
@@ -106,11 +133,8 @@ impl<'v, 'd> Model<'v, 'd> {
         let Some(table) = view.tables.first() else {
             return Vec::new();
         };
-        let module = module_attributes(view);
-        let mut by_code: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for s in view.sections.iter().filter(|s| super::model::function_of(s.name).is_some()) {
-            by_code.entry(s.header.sh_info.get()).or_default().push(s.index);
-        }
+        let module = module_attributes(view, table.entries.len());
+        let by_code = by_code(view);
         let mut out = Vec::new();
         for (index, entry) in table.entries.iter().enumerate() {
             let index = index as u32;
@@ -120,17 +144,17 @@ impl<'v, 'd> Model<'v, 'd> {
                 continue;
             }
             let Some(text) = view.section(code) else { continue };
-            let get = |attribute| module.get(&(index, attribute)).copied();
+            let needs = module.get(index as usize).copied().unwrap_or_default();
             let info = text.header.sh_info.get() >> 24;
             let mut row = FunctionRow {
                 name: names::text(name),
                 demangled: self.demangled(name),
                 kernel: entry.st_other & STO_CUDA_ENTRY != 0,
                 code_size: text.header.sh_size.get(),
-                registers: get(REGISTERS).or((info != 0).then_some(info)),
+                registers: needs.registers.or((info != 0).then_some(info)),
                 max_registers: None,
-                frame: get(FRAME_SIZE),
-                stack: get(MIN_STACK_SIZE).or(get(MAX_STACK_SIZE)),
+                frame: needs.frame,
+                stack: needs.min_stack.or(needs.max_stack),
                 barriers: (text.header.sh_flags.get() >> 20 & 0x7f) as u32,
                 shared: 0,
                 local: 0,
@@ -141,7 +165,7 @@ impl<'v, 'd> Model<'v, 'd> {
                 max_threads: None,
                 required_threads: None,
             };
-            for &section in by_code.get(&code).into_iter().flatten() {
+            for &section in by_code.get(code as usize).into_iter().flatten() {
                 self.collect(section, &mut row);
             }
             row.constant_banks.sort_by_key(|b| b.bank);
@@ -156,8 +180,8 @@ impl<'v, 'd> Model<'v, 'd> {
         let Some(s) = self.view.section(section) else { return };
         let size = s.header.sh_size.get();
         if s.header.sh_type.get() == SHT_CUDA_INFO {
-            for a in rows(self.view, s, Codes::Info) {
-                collect_attribute(a.code, &a.value, row);
+            for record in cubin::nvinfo::records(s.data).flatten() {
+                collect_attribute(record.attribute, &record.value(), row);
             }
         } else if s.name.starts_with(b".nv.shared.") {
             row.shared = size;
@@ -169,25 +193,25 @@ impl<'v, 'd> Model<'v, 'd> {
     }
 }
 
-fn collect_attribute(code: u8, value: &AttributeValue<'_>, row: &mut FunctionRow<'_>) {
-    match (code, value) {
-        (BARRIERS, AttributeValue::Number { number }) => row.barriers = *number,
-        (MAX_REGISTERS, AttributeValue::Number { number }) => row.max_registers = Some(*number),
-        (MAX_THREADS, AttributeValue::Dimensions { xyz }) => row.max_threads = Some(*xyz),
-        (REQUIRED_THREADS, AttributeValue::Dimensions { xyz }) => row.required_threads = Some(*xyz),
-        (PARAM_BANK, AttributeValue::ParameterBank { offset, size, .. }) => {
-            row.parameters_offset = Some((*offset).into());
-            row.parameters_size = Some((*size).into());
+fn collect_attribute(code: u8, value: &Value<'_>, row: &mut FunctionRow<'_>) {
+    match (code, *value) {
+        (BARRIERS, Value::Byte(n)) => row.barriers = n.into(),
+        (MAX_REGISTERS, Value::Half(n)) => row.max_registers = Some(n.into()),
+        (MAX_THREADS, Value::Dim3(xyz)) => row.max_threads = Some(xyz),
+        (REQUIRED_THREADS, Value::Dim3(xyz)) => row.required_threads = Some(xyz),
+        (_, Value::ParamBank { offset, size, .. }) => {
+            row.parameters_offset = Some(offset.into());
+            row.parameters_size = Some(size.into());
         }
-        (_, AttributeValue::Parameter { ordinal, offset, size, .. }) => row.parameters.push(ParamRow {
-            ordinal: (*ordinal).into(),
-            offset: (*offset).into(),
-            size: (*size).into(),
+        (_, Value::Param(p)) => row.parameters.push(ParamRow {
+            ordinal: p.ordinal.into(),
+            offset: p.offset.into(),
+            size: p.size.into(),
         }),
-        (_, AttributeValue::ParameterV2 { ordinal, offset, size, .. }) => row.parameters.push(ParamRow {
-            ordinal: *ordinal,
-            offset: *offset,
-            size: (*size).into(),
+        (_, Value::ParamV2(p)) => row.parameters.push(ParamRow {
+            ordinal: p.index,
+            offset: p.offset,
+            size: p.size.into(),
         }),
         _ => {}
     }

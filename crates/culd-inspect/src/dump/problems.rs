@@ -37,8 +37,8 @@ impl Collector {
 }
 
 impl Model<'_, '_> {
-    /// Everything that is wrong with the file.
-    pub fn problems(&self) -> Vec<Problem> {
+    /// Everything that is wrong with the file, given its decoded contents.
+    pub fn problems(&self, contents: &super::contents::Contents<'_>) -> Vec<Problem> {
         let view = self.view;
         let mut c = Collector {
             problems: view.problems.clone(),
@@ -91,7 +91,7 @@ impl Model<'_, '_> {
             });
             c.add(&place, bad);
         }
-        c.problems.extend(super::contents::Contents::read(view, |_| true).problems);
+        c.problems.extend(contents.problems.iter().cloned());
         c.problems
     }
 }

@@ -74,6 +74,8 @@ pub struct SegmentRow {
     pub memory_size: u64,
     /// `p_vaddr`.
     pub address: u64,
+    /// `p_paddr`.
+    pub physical_address: u64,
     /// `p_align`.
     pub align: u64,
     /// Indices of the first and last section that lie inside, if any.
@@ -291,6 +293,7 @@ impl<'v, 'd> Model<'v, 'd> {
             file_size: p.p_filesz.get(),
             memory_size: p.p_memsz.get(),
             address: p.p_vaddr.get(),
+            physical_address: p.p_paddr.get(),
             align: p.p_align.get(),
             sections: covered(view, p),
         })

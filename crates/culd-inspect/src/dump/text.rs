@@ -2,24 +2,27 @@
 
 use super::model::Model;
 use super::rows::{RelocRow, SymbolRow, source_name};
+use crate::line::Line;
 use crate::names;
 use crate::style::{Style, Tone};
 use cubin::names::{symbol_binding, symbol_type};
 use cubin::reloc::BitField;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Writes everything that is selected of one device file.
-pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, name: &str, style: Style) -> io::Result<()> {
+/// Writes everything that is selected of one device file; true when something is wrong with the file.
+pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, name: &str, style: Style) -> io::Result<bool> {
     let header = model.header();
     let title = format!(
         "{name}: {}-bit cubin, {}, {}, {} bytes",
         header.class, header.file_type, header.arch, header.file_size
     );
     writeln!(out, "{}", style.paint(Tone::Heading, &title))?;
-    let problems = model.problems();
+    let mut contents = model.everything();
+    let problems = model.problems(&contents);
+    model.select(&mut contents);
     if !problems.is_empty() {
         style.heading(out, "Problems")?;
         for p in &problems {
@@ -34,8 +37,9 @@ pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, name: &str, styl
     write_sections(out, model, style)?;
     write_symbols(out, model, style)?;
     write_relocs(out, model, style)?;
-    super::decoded_text::write(out, model, style)?;
-    super::bytes::write(out, model, style)
+    super::decoded_text::write(out, model, &contents, style)?;
+    super::bytes::write(out, model, style)?;
+    Ok(!problems.is_empty())
 }
 
 fn write_header(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
@@ -102,27 +106,26 @@ fn write_sections(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> i
     style.heading(out, "Sections")?;
     let heads = "  index    offset      size  align  entry  link  info      flags  type               name";
     writeln!(out, "{}", style.paint(Tone::Faint, heads))?;
+    let mut line = Line::default();
     for s in rows {
-        writeln!(
-            out,
-            "  {:>5x} {:>9x} {:>9x} {:>6x} {:>6x} {:>5x}  {:<8x}  {:<5}  {:<18} {}",
-            s.index,
-            s.offset,
-            s.size,
-            s.align,
-            s.entry_size,
-            s.link,
-            s.info,
-            names::flag_letters(s.flags_value),
-            s.kind,
-            s.name
-        )?;
+        line.hex(s.index.into(), 7)
+            .hex(s.offset, 10)
+            .hex(s.size, 10)
+            .hex(s.align, 7)
+            .hex(s.entry_size, 7);
+        line.hex(s.link.into(), 6).text("  ");
+        line.hex_left(s.info.into(), 10)
+            .left(&names::flag_letters(s.flags_value), 7)
+            .left(&s.kind, 19)
+            .text(&s.name);
+        line.end(out)?;
     }
     writeln!(out, "{}", style.paint(Tone::Faint, &format!("  flags: {}", names::flag_legend())))
 }
 
 fn write_symbols(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
     let words = Words::new();
+    let mut line = Line::default();
     for table in &model.view.tables {
         let mut rows = model.symbols(table).peekable();
         if rows.peek().is_none() {
@@ -132,7 +135,8 @@ fn write_symbols(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io
         let heads = "  index     value      size  binding  type         other            section  name";
         writeln!(out, "{}", style.paint(Tone::Faint, heads))?;
         for row in rows {
-            write_symbol(out, &row, &words)?;
+            put_symbol(&mut line, &row, &words);
+            line.end(out)?;
         }
     }
     Ok(())
@@ -153,31 +157,27 @@ impl Words {
     }
 }
 
-fn write_symbol(out: &mut dyn Write, s: &SymbolRow<'_>, words: &Words) -> io::Result<()> {
+fn put_symbol<'w>(line: &mut Line, s: &SymbolRow<'_>, words: &'w Words) {
     let other: Cow<'_, str> = match s.other {
         0 => "-".into(),
         _ => names::other_bits(s.other).join("+").into(),
     };
-    write!(
-        out,
-        "  {:>5x} {:>9x} {:>9x}  {:<7}  {:<11}  {:<15} ",
-        s.index,
-        s.value,
-        s.size,
-        words.bindings.get(usize::from(s.binding)).map_or("?", String::as_str),
-        words.types.get(usize::from(s.kind)).map_or("?", String::as_str),
-        other
-    )?;
+    let word = |list: &'w [String; 16], i: u8| list.get(usize::from(i)).map_or("?", String::as_str);
+    line.hex(s.index.into(), 7).hex(s.value, 10).hex(s.size, 10).text("  ");
+    line.left(word(&words.bindings, s.binding), 9)
+        .left(word(&words.types, s.kind), 13)
+        .left(&other, 16);
     match s.section {
-        Some(index) => write!(out, "{index:>8x}  ")?,
-        None if s.section_name == "undefined" => write!(out, "   undef  ")?,
-        None => write!(out, "{:>8}  ", s.section_name)?,
-    }
-    writeln!(out, "{}", s.demangled.as_deref().unwrap_or(&s.name))
+        Some(index) => line.hex(index.into(), 8),
+        None if s.section_name == "undefined" => line.right("undef", 8),
+        None => line.right(&s.section_name, 8),
+    };
+    line.text("  ").text(s.demangled.as_deref().unwrap_or(&s.name));
 }
 
 fn write_relocs(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
-    let mut texts = BTreeMap::new();
+    let mut texts = HashMap::new();
+    let mut line = Line::default();
     for section in model.reloc_sections() {
         let target = model.view.section_name(section.header.sh_info.get());
         let title = format!(
@@ -189,21 +189,27 @@ fn write_relocs(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io:
         style.heading(out, &title)?;
         for row in model.relocs(section) {
             let bits = texts.entry(row.type_value).or_insert_with(|| bits_text(row.bits));
-            write_reloc(out, &row, bits)?;
+            put_reloc(&mut line, &row, bits);
+            line.end(out)?;
         }
     }
     Ok(())
 }
 
-fn write_reloc(out: &mut dyn Write, r: &RelocRow<'_>, bits: &str) -> io::Result<()> {
-    let symbol = r.demangled.as_deref().unwrap_or(&r.symbol_name);
-    write!(out, "  {:>8x}  {:<25} {symbol}", r.offset, r.kind)?;
+fn put_reloc(line: &mut Line, r: &RelocRow<'_>, bits: &str) {
+    line.hex(r.offset, 10).text("  ").left(&r.kind, 26);
+    line.text(r.demangled.as_deref().unwrap_or(&r.symbol_name));
     match r.addend {
-        Some(a) if a < 0 => write!(out, " - {:#x}", a.unsigned_abs())?,
-        Some(a) if a > 0 => write!(out, " + {a:#x}")?,
-        _ => {}
-    }
-    writeln!(out, "  [{:x}]  {bits} by {}", r.symbol, r.resolver)
+        Some(a) if a < 0 => line.text(" - 0x").hex(a.unsigned_abs(), 0),
+        Some(a) if a > 0 => line.text(" + 0x").hex(a.cast_unsigned(), 0),
+        _ => line,
+    };
+    line.text("  [")
+        .hex(r.symbol.into(), 0)
+        .text("]  ")
+        .text(bits)
+        .text(" by ")
+        .text(r.resolver);
 }
 
 /// `bits 32-63 = value >> 32`.
