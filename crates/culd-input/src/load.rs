@@ -14,10 +14,9 @@ use crate::files::{FileId, Files};
 use crate::host_info::{HostInfo, KernelPatterns};
 use crate::message::{Code, Message, Severity};
 use crate::options::LoadOptions;
-use crate::plan::{Plan, Reader, Source, Unit, UnitKind};
+use crate::plan::{Plan, Reader, Source, Unit};
 use crate::ptx::{self, Compiled};
 use crate::register::{ModuleIds, Register};
-use crate::target::Target;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
@@ -54,20 +53,8 @@ pub enum Origin {
 pub struct Compilation {
     /// Name of the input.
     pub name: String,
-    /// The input was a PTX file; otherwise the PTX came out of a fatbin.
-    pub is_file: bool,
     /// How long it took.
     pub time: Duration,
-}
-
-impl Compilation {
-    /// The row of a `-time` table, without the line's end.
-    pub fn time_row(&self, target: Target) -> String {
-        let name = &self.name;
-        let milliseconds = self.time.as_secs_f64() * 1e3;
-        let (source, output) = if self.is_file { (name.as_str(), "") } else { ("ptx", "cubin") };
-        format!("{source} , ptxas , {name} , {output} , {target} , nvlink , {milliseconds:.4} , ms")
-    }
 }
 
 /// What a link is made of.
@@ -369,7 +356,6 @@ impl<'o> Fold<'o> {
         }));
         self.compilations.push(Compilation {
             name: piece.name.clone(),
-            is_file: unit.kind == UnitKind::Ptx,
             time: compiled.time,
         });
         match compiled.object {
@@ -508,25 +494,4 @@ fn decide(items: &[Item], options: &LoadOptions) -> Vec<Decision> {
         }
     }
     decisions
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::target::Suffix;
-
-    #[test]
-    fn time_rows_tell_files_from_entries() {
-        let mut compilation = Compilation {
-            name: "a.ptx".into(),
-            is_file: true,
-            time: Duration::from_micros(11_376),
-        };
-        let target = Target::new(90, Suffix::Arch);
-        let expected = "a.ptx , ptxas , a.ptx ,  , sm_90a , nvlink , 11.3760 , ms";
-        assert_eq!(compilation.time_row(target), expected);
-        compilation.is_file = false;
-        let expected = "ptx , ptxas , a.ptx , cubin , sm_90a , nvlink , 11.3760 , ms";
-        assert_eq!(compilation.time_row(target), expected);
-    }
 }
