@@ -102,7 +102,7 @@ fn enumerate(names: impl Iterator<Item = String>, total: usize) -> String {
 }
 
 /// A demangled name with the name in the file behind it.
-fn name(symbol: &str) -> String {
+pub fn name(symbol: &str) -> String {
     match culd_demangle::demangle(symbol.as_bytes()) {
         Some(demangled) if demangled != symbol => format!("{demangled} [{symbol}]"),
         _ => symbol.to_string(),

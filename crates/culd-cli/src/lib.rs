@@ -5,6 +5,7 @@
 //! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`high`] finds what it means.
 //! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
 //! * [`messages`], [`explain`], [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
+//! * [`map`], [`why`]: texts about where things went and why they are there.
 //! * [`inspect`], [`install`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]
 
@@ -16,6 +17,7 @@ pub mod help;
 pub mod high;
 pub mod inspect;
 pub mod install;
+pub mod map;
 pub mod messages;
 pub mod note;
 pub mod os;
@@ -28,3 +30,4 @@ pub mod side;
 pub mod sources;
 pub mod suggest;
 pub mod tokens;
+pub mod why;

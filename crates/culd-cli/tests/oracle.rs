@@ -10,27 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A kernel that needs a function from elsewhere, and a module that has it.
-const MODULES: [(&str, &str); 2] = [
-    (
-        "a",
-        ".extern .func (.param .b32 r) f(.param .b32 x);
-         .visible .global .align 4 .u32 ga = 3;
-         .visible .entry ka(.param .u64 p) {
-           .reg .b32 %r<4>; .reg .b64 %d<3>; .param .b32 q; .param .b32 w;
-           ld.param.u64 %d1, [p]; cvta.to.global.u64 %d2, %d1; ld.global.u32 %r1, [%d2];
-           st.param.b32 [q], %r1; call.uni (w), f, (q); ld.param.b32 %r2, [w];
-           st.global.u32 [%d2], %r2; ret;
-         }",
-    ),
-    (
-        "b",
-        ".visible .global .align 4 .u32 gb = 5;
-         .visible .func (.param .b32 r) f(.param .b32 x) {
-           .reg .b32 %r<4>;
-           ld.param.b32 %r1, [x]; ld.global.u32 %r2, [gb]; add.u32 %r3, %r1, %r2; st.param.b32 [r], %r3; ret;
-         }",
-    ),
-];
+const MODULES: [(&str, &str); 2] = [("a", include_str!("data/a.ptx")), ("b", include_str!("data/b.ptx"))];
 
 /// Option files, by name.
 const OPTION_FILES: [(&str, &str); 14] = [
@@ -259,7 +239,7 @@ fn command_line(seed: u64) -> Vec<String> {
 fn prepare(tools: &Path, folder: &Path) {
     for (name, body) in MODULES {
         let source = folder.join(format!("{name}.ptx"));
-        fs::write(&source, format!(".version 9.0\n.target sm_90\n.address_size 64\n{body}\n")).unwrap();
+        fs::write(&source, body).unwrap();
         let made = Command::new(tools.join("ptxas"))
             .args(["-arch=sm_90", "--compile-only", "-o"])
             .arg(folder.join(format!("{name}.cubin")))
