@@ -49,7 +49,11 @@ fn compare(case: &Case, work: &Path, tools: &Path, linker: &Linker) -> Result<Ve
         let want = run::link(&tools.join("nvlink"), args, &theirs, Some(tools))?;
         let got = run::link(&linker.as_nvlink, args, &ours, Some(tools))?;
         if let Some(difference) = judge(&got, &want) {
-            failures.push(format!("link {}: {args}\n{}", i + 1, explain(&difference, (&got, &ours), (&want, &theirs), linker)));
+            failures.push(format!(
+                "link {}: {args}\n{}",
+                i + 1,
+                explain(&difference, (&got, &ours), (&want, &theirs), linker)
+            ));
         }
         (theirs_in, ours_in) = (theirs, ours);
     }

@@ -14,7 +14,9 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .map_or_else(|| PathBuf::from("."), Path::to_owned);
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |t| root.join(t));
         Self { root, target }
     }
@@ -35,7 +37,10 @@ impl Context {
                     .cargo()
                     .args(["build", "--quiet", "--release", "-p", "culd-cli", "--bin", "culd"])
                     .status()
-                    .map_err(|source| Error::Start { tool: "cargo".into(), source })?;
+                    .map_err(|source| Error::Start {
+                        tool: "cargo".into(),
+                        source,
+                    })?;
                 if !status.success() {
                     return Err(Error::Other("culd does not build".into()));
                 }

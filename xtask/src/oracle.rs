@@ -33,9 +33,7 @@ pub(crate) fn bin_dir(context: &Context) -> Result<PathBuf> {
 }
 
 fn install(root: &Path, list: &Path) -> Result<()> {
-    if root.exists() {
-        std::fs::remove_dir_all(root).map_err(Error::file(root))?;
-    }
+    // what is there stays: pip brings it to the pinned versions, and another run may be using it
     std::fs::create_dir_all(root).map_err(Error::file(root))?;
     let python = python()?;
     let venv = root.join("venv");
@@ -68,19 +66,33 @@ fn python() -> Result<PathBuf> {
         }
     }
     Err(Error::Other(
-        "no python3 on PATH: install Python 3 (with venv or pip) to get the real tools, or set CULD_ORACLE to a folder that holds them".into(),
+        "no python3 on PATH: install Python 3 (with venv or pip) to get the real tools, or set CULD_ORACLE to a folder that holds them"
+            .into(),
     ))
 }
 
 fn run(command: &mut Command) -> Result<Output> {
-    command.output().map_err(|source| Error::Start { tool: format!("{command:?}"), source })
+    command.output().map_err(|source| Error::Start {
+        tool: format!("{command:?}"),
+        source,
+    })
+}
+
+/// ptxas of CUDA 12, which makes objects in the older form; it lies beside the other packages.
+pub(crate) fn old_ptxas(bin: &Path) -> Option<PathBuf> {
+    let old = bin.parent()?.parent()?.join("cuda_nvcc/bin/ptxas");
+    old.is_file().then_some(old)
 }
 
 /// The folder below `root` that holds nvlink: its path names the Python version.
 fn find(root: &Path) -> Result<PathBuf> {
     let mut candidates = vec![root.join("site/nvidia/cu13/bin")];
     if let Ok(entries) = std::fs::read_dir(root.join("venv/lib")) {
-        candidates.extend(entries.filter_map(|e| e.ok()).map(|e| e.path().join("site-packages/nvidia/cu13/bin")));
+        candidates.extend(
+            entries
+                .filter_map(|e| e.ok())
+                .map(|e| e.path().join("site-packages/nvidia/cu13/bin")),
+        );
     }
     let found = candidates.into_iter().find(|c| c.join("nvlink").is_file());
     found.ok_or_else(|| Error::Other(format!("no nvlink below {}: remove that folder and try again", root.display())))

@@ -14,8 +14,13 @@ use culd_tests::{Error, Result, cases_dir};
 use std::path::{Path, PathBuf};
 
 /// Cases that only the live comparison runs, and why.
-const LIVE_ONLY: [(&str, &str); 2] =
-    [("stress-10k-kernels", "its inputs are 14 MB"), ("stress-xindex", "its inputs are 32 MB: more than 65,280 sections need that many kernels")];
+const LIVE_ONLY: [(&str, &str); 2] = [
+    ("stress-10k-kernels", "its inputs are 14 MB"),
+    (
+        "stress-xindex",
+        "its inputs are 32 MB: more than 65,280 sections need that many kernels",
+    ),
+];
 
 /// Worlds per architecture, of those with one view per file.
 const WORLDS: u64 = 12;
@@ -56,7 +61,9 @@ pub(crate) fn run(context: &Context, names: &[String], jobs: usize, report: &Rep
     parallel(&cases, jobs, |case| note(&case.name, recorder.case(case)));
     if names.is_empty() {
         let numbered = random::archs("classic").into_iter().zip(0..);
-        let worlds: Vec<(String, u64)> = numbered.flat_map(|(a, i)| (0..WORLDS).map(move |w| (a.clone(), FIRST_SEED + i * WORLDS + w))).collect();
+        let worlds: Vec<(String, u64)> = numbered
+            .flat_map(|(a, i)| (0..WORLDS).map(move |w| (a.clone(), FIRST_SEED + i * WORLDS + w)))
+            .collect();
         parallel(&worlds, jobs, |(arch, seed)| {
             let name = format!("random-{arch}-{seed}");
             note(&name, recorder.world(&name, arch, *seed));
@@ -121,7 +128,10 @@ fn names_source(case: &Case, name: &str) -> bool {
 fn repeats(fixture: &Fixture, nvlink: &Path, work: &Path) -> Result<bool> {
     for _ in 0..3 {
         let differences = fixture.replay(nvlink, work)?;
-        if differences.iter().any(|(i, _, _)| fixture.links.get(*i).is_some_and(|l| !l.outcome.crashed())) {
+        if differences
+            .iter()
+            .any(|(i, _, _)| fixture.links.get(*i).is_some_and(|l| !l.outcome.crashed()))
+        {
             return Ok(false);
         }
     }

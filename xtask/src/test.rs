@@ -25,16 +25,32 @@ const FUZZ_RUNS: &str = "20000";
 /// Runs all steps into `report`.
 pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report) -> Result<()> {
     let tools = if offline { None } else { Some(oracle::bin_dir(context)?) };
-    let steps = Steps { context, jobs, report, tools: tools.as_deref() };
-    steps.cargo("fmt", &["fmt", "--all", "--check"]);
-    steps.cargo("clippy", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    let steps = Steps {
+        context,
+        jobs,
+        report,
+        tools: tools.as_deref(),
+    };
+    steps.cargo("fmt", &["fmt", "--all", "--", "--check", "-l"]);
+    steps.cargo(
+        "clippy",
+        &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
+    );
     steps.cargo("docs", &["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
-    steps.tests("unit tests", &["test", "--workspace", "--exclude", "culd-tests", "--no-fail-fast"], None);
+    steps.tests(
+        "unit tests",
+        &["test", "--workspace", "--exclude", "culd-tests", "--no-fail-fast"],
+        None,
+    );
     steps.cargo("fuzz", &["run", "--quiet", "-p", "culd-fuzz", "--", "--runs", FUZZ_RUNS]);
     let linker = steps.step("release build", || context.linker(None));
     let Some(linker) = linker else { return Ok(()) };
     steps.step("example", || example(context, &linker));
-    steps.tests("recorded results", &["test", "--quiet", "-p", "culd-tests", "--no-fail-fast"], Some(&linker.culd));
+    steps.tests(
+        "recorded results",
+        &["test", "--quiet", "-p", "culd-tests", "--no-fail-fast"],
+        Some(&linker.culd),
+    );
     if tools.is_none() {
         println!("left out (--offline): conformance, random links, C++ programs");
         return Ok(());
@@ -68,8 +84,15 @@ impl Steps<'_> {
             let mut cargo = self.context.cargo();
             // warnings of rustdoc are failures
             cargo.args(args).env("RUSTDOCFLAGS", "-D warnings");
-            let status = cargo.status().map_err(|source| Error::Start { tool: "cargo".into(), source })?;
-            if status.success() { Ok(()) } else { Err(Error::Other(format!("cargo {}: {status}", args.join(" ")))) }
+            let status = cargo.status().map_err(|source| Error::Start {
+                tool: "cargo".into(),
+                source,
+            })?;
+            if status.success() {
+                Ok(())
+            } else {
+                Err(Error::Other(format!("cargo {}: {status}", args.join(" "))))
+            }
         });
     }
 
@@ -98,8 +121,18 @@ impl Steps<'_> {
     /// The steps that run both linkers.
     fn live(&self, linker: &Linker) {
         let (context, jobs, report) = (self.context, self.jobs, self.report);
-        self.compared("conformance", || conformance::run(context, linker, &conformance::Plan { names: Vec::new(), jobs }, report));
-        let plan = |count, seed| random::Plan { count, seed, worlds: None, archs: random::archs("classic"), jobs, show: 10, keep: false };
+        self.compared("conformance", || {
+            conformance::run(context, linker, &conformance::Plan { names: Vec::new(), jobs }, report)
+        });
+        let plan = |count, seed| random::Plan {
+            count,
+            seed,
+            worlds: None,
+            archs: random::archs("classic"),
+            jobs,
+            show: 10,
+            keep: false,
+        };
         self.compared("random links", || random::run(context, linker, &plan(RANDOM_LINKS, 1), report));
         self.compared("C++ programs", || random::run_cxx(context, linker, &plan(CXX_LINKS, 1), report));
     }
@@ -112,14 +145,21 @@ impl Steps<'_> {
             let after = self.report.counts();
             let (passed, failed) = (after.0 - before.0, after.1 - before.1);
             println!("{name}: {passed} the same, {failed} different");
-            if failed == 0 { Ok(()) } else { Err(Error::Other(format!("{failed} differ"))) }
+            if failed == 0 {
+                Ok(())
+            } else {
+                Err(Error::Other(format!("{failed} differ")))
+            }
         });
     }
 }
 
 /// Runs a test command, passes its output on, and adds up its `test result:` lines.
 fn counted(command: &mut Command) -> Result<(usize, usize, bool)> {
-    let start = |source| Error::Start { tool: "cargo".into(), source };
+    let start = |source| Error::Start {
+        tool: "cargo".into(),
+        source,
+    };
     let mut child = command.spawn().map_err(start)?;
     let (mut passed, mut failed) = (0, 0);
     if let Some(stdout) = child.stdout.take() {
@@ -137,7 +177,10 @@ fn counted(command: &mut Command) -> Result<(usize, usize, bool)> {
 /// The counts in `test result: ok. 3 passed; 0 failed; ..`.
 fn result_line(line: &str) -> Option<(usize, usize)> {
     let rest = line.trim().strip_prefix("test result: ")?;
-    let number = |word: &str| rest.split([';', '.']).find_map(|part| part.trim().strip_suffix(word)?.trim().parse().ok());
+    let number = |word: &str| {
+        rest.split([';', '.'])
+            .find_map(|part| part.trim().strip_suffix(word)?.trim().parse().ok())
+    };
     Some((number("passed")?, number("failed")?))
 }
 
@@ -149,11 +192,20 @@ fn example(context: &Context, linker: &Linker) -> Result<()> {
     for (tool, name) in [(&linker.culd, "culd.cubin"), (&linker.as_nvlink, "nvlink.cubin")] {
         let output = work.join(name);
         let mut link = Command::new(tool);
-        link.args(["-arch=sm_90", "saxpy.cubin", "combine.cubin", "-o"]).arg(&output).current_dir(&folder);
-        let out = link.output().map_err(|source| Error::Start { tool: tool.display().to_string(), source })?;
+        link.args(["-arch=sm_90", "saxpy.cubin", "combine.cubin", "-o"])
+            .arg(&output)
+            .current_dir(&folder);
+        let out = link.output().map_err(|source| Error::Start {
+            tool: tool.display().to_string(),
+            source,
+        })?;
         if !out.status.success() {
             let text = String::from_utf8_lossy(&out.stderr).into_owned();
-            return Err(Error::Tool { tool: name.into(), status: out.status.to_string(), text });
+            return Err(Error::Tool {
+                tool: name.into(),
+                status: out.status.to_string(),
+                text,
+            });
         }
     }
     let read = |path: &Path| std::fs::read(path).map_err(Error::file(path));
@@ -169,8 +221,14 @@ mod tests {
 
     #[test]
     fn result_lines_are_counted() {
-        assert_eq!(result_line("test result: ok. 31 passed; 0 failed; 2 ignored; 0 measured"), Some((31, 0)));
-        assert_eq!(result_line("test result: FAILED. 299 passed; 21 failed; 0 ignored"), Some((299, 21)));
+        assert_eq!(
+            result_line("test result: ok. 31 passed; 0 failed; 2 ignored; 0 measured"),
+            Some((31, 0))
+        );
+        assert_eq!(
+            result_line("test result: FAILED. 299 passed; 21 failed; 0 ignored"),
+            Some((299, 21))
+        );
         assert_eq!(result_line("running 3 tests"), None);
     }
 }

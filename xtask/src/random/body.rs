@@ -101,7 +101,9 @@ impl<'m, 'w> Body<'m, 'w> {
             }
         }
         body.epilogue();
-        let Counts { word, long, double, pred, .. } = body.counts;
+        let Counts {
+            word, long, double, pred, ..
+        } = body.counts;
         let mut text = format!(
             "{{\n.reg .pred %p<{}>;\n.reg .b32 %r<{}>;\n.reg .b64 %d<{}>;\n.reg .f64 %e<{}>;\n.reg .b32 %a;\n.reg .b64 %q;\n",
             pred + 1,
@@ -270,7 +272,11 @@ impl<'m, 'w> Body<'m, 'w> {
         let v = &world.vars[index];
         let (name, word, size) = (&v.name, space.word(), v.scalar.size);
         let offset = size * self.rng.below(if v.dynamic { 4 } else { v.count.max(1) });
-        let mut address = if offset == 0 { format!("[{name}]") } else { format!("[{name}+{offset}]") };
+        let mut address = if offset == 0 {
+            format!("[{name}]")
+        } else {
+            format!("[{name}+{offset}]")
+        };
         match self.rng.below(10) {
             0..2 if v.count > 0 || v.dynamic => {
                 let (d, index) = (self.long(), self.long());
@@ -329,7 +335,10 @@ impl<'m, 'w> Body<'m, 'w> {
             match p {
                 Pass::Word => ptx!(self, ".param .b32 x{i}; st.param.b32 [x{i}], %a;"),
                 Pass::Long => ptx!(self, ".param .b64 x{i}; st.param.b64 [x{i}], %q;"),
-                Pass::Struct => ptx!(self, ".param .align 8 .b8 x{i}[16]; st.param.b64 [x{i}], %q; st.param.b64 [x{i}+8], %q;"),
+                Pass::Struct => ptx!(
+                    self,
+                    ".param .align 8 .b8 x{i}[16]; st.param.b64 [x{i}], %q; st.param.b64 [x{i}+8], %q;"
+                ),
             }
         }
         let args: Vec<String> = (0..s.params.len()).map(|i| format!("x{i}")).collect();
@@ -396,11 +405,20 @@ impl<'m, 'w> Body<'m, 'w> {
         let long = |i: usize, value: &str| format!(".param .b64 x{i}; st.param.b64 [x{i}], {value};");
         match name {
             "vprintf" => {
-                ptx!(self, "{{ {} {} .param .b32 y; call (y), vprintf, (x0, x1); ld.param.b32 {r}, [y]; }}", long(0, &d), long(1, "%q"));
+                ptx!(
+                    self,
+                    "{{ {} {} .param .b32 y; call (y), vprintf, (x0, x1); ld.param.b32 {r}, [y]; }}",
+                    long(0, &d),
+                    long(1, "%q")
+                );
                 self.fold_word(&r);
             }
             "malloc" => {
-                ptx!(self, "{{ {} .param .b64 y; call (y), malloc, (x0); ld.param.b64 {d}, [y]; }}", long(0, "%q"));
+                ptx!(
+                    self,
+                    "{{ {} .param .b64 y; call (y), malloc, (x0); ld.param.b64 {d}, [y]; }}",
+                    long(0, "%q")
+                );
                 self.fold_long(&d);
             }
             "free" => ptx!(self, "{{ {} call free, (x0); }}", long(0, "%q")),
@@ -479,7 +497,11 @@ impl<'m, 'w> Body<'m, 'w> {
         if t.kind == TextureKind::Surface {
             ptx!(self, "suld.b.1d.b32.trap {r}, [{}, {{%a}}];", t.name);
         } else {
-            let sampler = if world.traits.independent { format!(", {}", self.module.sampler()) } else { String::new() };
+            let sampler = if world.traits.independent {
+                format!(", {}", self.module.sampler())
+            } else {
+                String::new()
+            };
             ptx!(
                 self,
                 "{{ .reg .f32 c; .reg .b32 z<4>; cvt.rn.f32.u32 c, %a; tex.1d.v4.u32.f32 {{z0, z1, z2, z3}}, [{}{sampler}, {{c}}]; mov.u32 {r}, z1; }}",

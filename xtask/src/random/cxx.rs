@@ -30,7 +30,10 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     let objects = context.root.join("target/cxx");
     std::fs::create_dir_all(&objects).map_err(Error::file(&objects))?;
     let names = source_names(&sources)?;
-    let wanted: Vec<(String, usize)> = names.iter().flat_map(|n| (0..VARIANTS.len()).map(move |v| (n.clone(), v))).collect();
+    let wanted: Vec<(String, usize)> = names
+        .iter()
+        .flat_map(|n| (0..VARIANTS.len()).map(move |v| (n.clone(), v)))
+        .collect();
     parallel(&wanted, plan.jobs, |(name, variant)| {
         if let Err(e) = compile(&tools, &sources, &objects, name, *variant) {
             report.named(&format!("compile {name}.cu"), Some(&e.to_string()));
@@ -43,7 +46,12 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
             report.named(&format!("program {seed}"), Some(&e.to_string()));
         }
     });
-    session.summary(&format!("{} C++ programs from {} sources in {} variants", seeds.len(), names.len(), VARIANTS.len()));
+    session.summary(&format!(
+        "{} C++ programs from {} sources in {} variants",
+        seeds.len(),
+        names.len(),
+        VARIANTS.len()
+    ));
     Ok(())
 }
 
@@ -74,12 +82,19 @@ fn compile(tools: &Path, sources: &Path, objects: &Path, name: &str, variant: us
         .arg(&object)
         .current_dir(sources)
         .output()
-        .map_err(|source| Error::Start { tool: "nvcc".into(), source })?;
+        .map_err(|source| Error::Start {
+            tool: "nvcc".into(),
+            source,
+        })?;
     if out.status.success() {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
-    Err(Error::Tool { tool: format!("nvcc {name}.cu"), status: out.status.to_string(), text })
+    Err(Error::Tool {
+        tool: format!("nvcc {name}.cu"),
+        status: out.status.to_string(),
+        text,
+    })
 }
 
 fn one(session: &Session<'_>, seed: u64, names: &[String], objects: &Path) -> Result<()> {

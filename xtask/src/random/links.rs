@@ -78,7 +78,11 @@ pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
 /// One link of given files in a drawn mode.
 pub(crate) fn any(rng: &mut Rng, arch: &str, files: &[String]) -> Link {
     let mode = draw_mode(rng);
-    let names = Names { arch, kernels: Vec::new(), vars: Vec::new() };
+    let names = Names {
+        arch,
+        kernels: Vec::new(),
+        vars: Vec::new(),
+    };
     link(&names, rng, files, mode, "out.cubin")
 }
 
@@ -163,7 +167,10 @@ fn link(names: &Names<'_>, rng: &mut Rng, files: &[String], mode: &[&str], outpu
     let (before, after) = options.split_at(split);
     let words = before.iter().flatten().chain(files).chain(after.iter().flatten());
     let args: Vec<String> = words.map(|w| quote(w)).collect();
-    Link { args: args.join(" "), keeps: None }
+    Link {
+        args: args.join(" "),
+        keeps: None,
+    }
 }
 
 /// Names may hold `$`.

@@ -92,7 +92,12 @@ impl Job {
         let arch = rng.fork().below(archs.len());
         let world = World::draw(&mut rng.fork(), &archs[arch]);
         let links = links::draw(&world, &mut rng.fork());
-        Self { seed, world, links, sources: rng.fork() }
+        Self {
+            seed,
+            world,
+            links,
+            sources: rng.fork(),
+        }
     }
 }
 
@@ -115,7 +120,11 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
             report.named(&format!("world {}", job.seed), Some(&e.to_string()));
         }
     });
-    session.summary(&format!("{} worlds, {} of them not compiled by ptxas", jobs.len(), session.skipped.load(Ordering::Relaxed)));
+    session.summary(&format!(
+        "{} worlds, {} of them not compiled by ptxas",
+        jobs.len(),
+        session.skipped.load(Ordering::Relaxed)
+    ));
     Ok(())
 }
 
@@ -126,7 +135,9 @@ pub(crate) fn build_world(context: &Context, tools: &Path, arch: &str, seed: u64
     let job = Job::draw(seed, &[arch.to_owned()]);
     let folder = dir.join(format!("{}-{arch}-{seed}", std::process::id()));
     let complaint = compile_all(tools, &dir.join("cubins"), &job, &folder)?;
-    Ok(complaint.is_none().then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
+    Ok(complaint
+        .is_none()
+        .then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
 }
 
 /// Writes and compiles the modules of a world into `folder`. Gives ptxas's complaint if it has one.
@@ -147,19 +158,31 @@ fn compile(tools: &Path, cache: &Path, source: &module::Source, dir: &Path, inde
     let ptx = dir.join(format!("m{index}.ptx"));
     let cubin = dir.join(format!("m{index}.cubin"));
     std::fs::write(&ptx, &source.text).map_err(Error::file(&ptx))?;
-    let key = hash(&[&source.text, &source.arch, &source.flags.join(" "), &format!("m{index}")]);
+    // a folder given by hand may lack the old ptxas: the module is then one more of the new form
+    let old = source.old.then(|| oracle::old_ptxas(tools)).flatten();
+    let ptxas = old.unwrap_or_else(|| tools.join("ptxas"));
+    let key = hash(&[
+        &source.text,
+        &source.arch,
+        &source.flags.join(" "),
+        &format!("m{index}"),
+        &ptxas.to_string_lossy(),
+    ]);
     let cached = cache.join(key);
     if std::fs::copy(&cached, &cubin).is_ok() {
         return Ok(None);
     }
-    let out = Command::new(tools.join("ptxas"))
+    let out = Command::new(ptxas)
         .arg(format!("-arch={}", source.arch))
         .arg("--compile-only")
         .args(&source.flags)
         .args([format!("m{index}.ptx"), "-o".into(), format!("m{index}.cubin")])
         .current_dir(dir)
         .output()
-        .map_err(|source| Error::Start { tool: "ptxas".into(), source })?;
+        .map_err(|source| Error::Start {
+            tool: "ptxas".into(),
+            source,
+        })?;
     if !out.status.success() {
         return Ok(Some(String::from_utf8_lossy(&out.stderr).into_owned()));
     }
@@ -268,7 +291,14 @@ impl<'a> Session<'a> {
     }
 
     /// Saves a failed link and says what is known about it.
-    fn failure(&self, difference: &Difference, (got, want): (&Outcome, &Outcome), link: &Link, dir: &Path, folder: &Path) -> Result<String> {
+    fn failure(
+        &self,
+        difference: &Difference,
+        (got, want): (&Outcome, &Outcome),
+        link: &Link,
+        dir: &Path,
+        folder: &Path,
+    ) -> Result<String> {
         fresh_copy(dir, folder)?;
         let cmd = folder.join("cmd");
         std::fs::write(&cmd, format!("{}\n", link.args)).map_err(Error::file(&cmd))?;
@@ -280,7 +310,11 @@ impl<'a> Session<'a> {
                 std::fs::write(side.join(name), bytes).map_err(Error::file(side))?;
             }
         }
-        Ok(format!("{}\nsaved: {}", explain(difference, (got, &ours), (want, &theirs), self.linker), folder.display()))
+        Ok(format!(
+            "{}\nsaved: {}",
+            explain(difference, (got, &ours), (want, &theirs), self.linker),
+            folder.display()
+        ))
     }
 
     fn fail(&self, name: &str, difference: &Difference, why: &str) {
@@ -302,7 +336,12 @@ impl<'a> Session<'a> {
     fn summary(&self, what: &str) {
         let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
         println!("{what}");
-        println!("nvlink: {} linked, {} refused, {} fell over", load(&self.linked), load(&self.refused), load(&self.crashed));
+        println!(
+            "nvlink: {} linked, {} refused, {} fell over",
+            load(&self.linked),
+            load(&self.refused),
+            load(&self.crashed)
+        );
         if load(&self.unstable) > 0 {
             println!("{} links not counted: nvlink's bytes differ from run to run", load(&self.unstable));
         }

@@ -19,6 +19,8 @@ pub(crate) struct Source {
     pub(crate) arch: String,
     /// Further flags for ptxas.
     pub(crate) flags: Vec<&'static str>,
+    /// To be compiled by the ptxas of CUDA 12.
+    pub(crate) old: bool,
 }
 
 /// System functions, which stay undefined in a link.
@@ -26,7 +28,10 @@ const SYSTEM: [(&str, &str); 4] = [
     ("vprintf", ".extern .func (.param .b32 rv) vprintf (.param .b64 a, .param .b64 b);"),
     ("malloc", ".extern .func (.param .b64 rv) malloc (.param .b64 a);"),
     ("free", ".extern .func free (.param .b64 a);"),
-    ("__assertfail", ".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);"),
+    (
+        "__assertfail",
+        ".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);",
+    ),
 ];
 
 /// One module while it is written: its place in the world and what its text has used so far.
@@ -53,7 +58,11 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
     let tables = module.tables(rng);
     module.mention_a_few(rng);
     let (arch, target) = module.targets(rng);
-    let mode = if world.traits.textures && world.traits.independent { ", texmode_independent" } else { "" };
+    let mode = if world.traits.textures && world.traits.independent {
+        ", texmode_independent"
+    } else {
+        ""
+    };
     let mut text = format!(".version 9.0\n.target {target}{mode}\n.address_size 64\n");
     if world.traits.lines {
         let _ = writeln!(text, ".file 1 \"part{}.cu\"\n.file 2 \"common.h\"", index % 3);
@@ -75,7 +84,13 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
         text.push_str(&line);
         text.push('\n');
     }
-    Source { text, arch, flags: draw_flags(rng, world.traits.lines) }
+    let flags = draw_flags(rng, world.traits.lines);
+    // CUDA 12 does not know sm_88, nor the architectures with two views in this form
+    let old = rng.chance(6) && arch != "sm_88" && number(&arch) <= 90;
+    if old {
+        text = text.replacen(".version 9.0", ".version 8.5", 1);
+    }
+    Source { text, arch, flags, old }
 }
 
 fn draw_flags(rng: &mut Rng, lines: bool) -> Vec<&'static str> {
@@ -137,7 +152,11 @@ impl Module<'_> {
     }
 
     fn func_head(&self, f: &Func) -> String {
-        format!("{}.func {}", f.place.directive(self.index).unwrap_or(".extern "), signature(f.signature, &f.name))
+        format!(
+            "{}.func {}",
+            f.place.directive(self.index).unwrap_or(".extern "),
+            signature(f.signature, &f.name)
+        )
     }
 
     fn kernel_head(&self, k: &Kernel, rng: &mut Rng) -> String {
@@ -146,7 +165,12 @@ impl Module<'_> {
             p => format!(".param .{p} a{i}"),
         };
         let params: Vec<String> = k.params.iter().enumerate().map(param).collect();
-        let mut head = format!("{}.entry {} ({})", k.place.directive(self.index).unwrap_or(""), k.name, params.join(", "));
+        let mut head = format!(
+            "{}.entry {} ({})",
+            k.place.directive(self.index).unwrap_or(""),
+            k.name,
+            params.join(", ")
+        );
         if self.world.traits.bounds {
             let threads = rng.pick([32, 128, 256]);
             head.push_str(&match rng.below(12) {
@@ -174,7 +198,10 @@ impl Module<'_> {
                 let (linkage, name) = if weak {
                     (".weak .global", format!("vt{i}"))
                 } else {
-                    (rng.pick([".visible .global", ".global", ".visible .const"]), format!("tab{}_{i}", self.index))
+                    (
+                        rng.pick([".visible .global", ".global", ".visible .const"]),
+                        format!("tab{}_{i}", self.index),
+                    )
                 };
                 // copies of a weak table have one size
                 let count = if weak { 8 } else { entries.len() + rng.below(2) };
@@ -197,7 +224,11 @@ impl Module<'_> {
                 if let Some(&v) = rng.choose(&vars) {
                     self.used_vars.insert(v);
                     let var = &self.world.vars[v];
-                    let name = if rng.chance(40) { format!("generic({})", var.name) } else { var.name.clone() };
+                    let name = if rng.chance(40) {
+                        format!("generic({})", var.name)
+                    } else {
+                        var.name.clone()
+                    };
                     return match rng.pick([0, 0, 4, var.scalar.size]) {
                         0 => name,
                         offset => format!("{name}+{offset}"),
@@ -211,7 +242,8 @@ impl Module<'_> {
 
     /// Declarations that nothing uses are symbols too.
     fn mention_a_few(&mut self, rng: &mut Rng) {
-        self.used_vars.extend(self.vars_where(|_| true).into_iter().filter(|_| rng.chance(6)));
+        self.used_vars
+            .extend(self.vars_where(|_| true).into_iter().filter(|_| rng.chance(6)));
         self.used_funcs.extend(self.callable().into_iter().filter(|_| rng.chance(5)));
     }
 
@@ -231,7 +263,10 @@ impl Module<'_> {
             };
             arch = rng.choose(accepted).map_or(arch, |a| (*a).to_owned());
         }
-        let older: Vec<&str> = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"].into_iter().filter(|t| number(t) <= number(&arch)).collect();
+        let older: Vec<&str> = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]
+            .into_iter()
+            .filter(|t| number(t) <= number(&arch))
+            .collect();
         let target = match rng.choose(&older) {
             Some(t) if self.world.traits.odd_target => (*t).to_owned(),
             _ => arch.clone(),
@@ -249,7 +284,11 @@ impl Module<'_> {
         for (i, t) in self.world.textures.iter().enumerate() {
             if t.place.homes.contains(&self.index) || self.used_textures.contains(&i) {
                 let kind = if t.kind == TextureKind::Texture { "texref" } else { "surfref" };
-                out.push(format!("{}.global .{kind} {};", t.place.directive(self.index).unwrap_or(".extern "), t.name));
+                out.push(format!(
+                    "{}.global .{kind} {};",
+                    t.place.directive(self.index).unwrap_or(".extern "),
+                    t.name
+                ));
             }
         }
         if self.world.traits.textures && self.world.traits.independent {
@@ -278,23 +317,45 @@ impl Module<'_> {
         };
         // later commons may be larger or less aligned than the first
         if v.place.linkage == Linkage::Common {
-            let count = if v.count > 0 && rng.chance(30) { v.count + rng.below(5) } else { v.count };
+            let count = if v.count > 0 && rng.chance(30) {
+                v.count + rng.below(5)
+            } else {
+                v.count
+            };
             let array = if count == 0 { String::new() } else { format!("[{count}]") };
-            return format!(".common .global .align {} .{} {name}{array};", rng.pick([*align, *align, scalar.size]), scalar.name);
+            return format!(
+                ".common .global .align {} .{} {name}{array};",
+                rng.pick([*align, *align, scalar.size]),
+                scalar.name
+            );
         }
         let init = if v.init { format!(" = {}", initial(v, rng)) } else { String::new() };
-        format!("{linkage}.{} {managed}.align {align} .{} {name}{array}{init};", v.space.word(), scalar.name)
+        format!(
+            "{linkage}.{} {managed}.align {align} .{} {name}{array}{init};",
+            v.space.word(),
+            scalar.name
+        )
     }
 
     fn extern_line(&self, v: &Var, managed: &str, array: &str) -> String {
         let wrong = |fault| self.world.fault == Some(fault) && v.place.linkage != Linkage::Static;
-        let array = if wrong(Fault::ExternSize) && v.count > 0 { format!("[{}]", v.count + 1) } else { array.to_owned() };
+        let array = if wrong(Fault::ExternSize) && v.count > 0 {
+            format!("[{}]", v.count + 1)
+        } else {
+            array.to_owned()
+        };
         let space = match v.space {
             Space::Global if wrong(Fault::ExternSpace) => Space::Const,
             Space::Const if wrong(Fault::ExternSpace) => Space::Global,
             space => space,
         };
-        format!(".extern .{} {managed}.align {} .{} {}{array};", space.word(), v.align, v.scalar.name, v.name)
+        format!(
+            ".extern .{} {managed}.align {} .{} {}{array};",
+            space.word(),
+            v.align,
+            v.scalar.name,
+            v.name
+        )
     }
 
     fn prototypes(&self) -> Vec<String> {
@@ -309,11 +370,19 @@ impl Module<'_> {
         }
         // one that nothing calls, so that the module itself stays correct
         if self.world.fault == Some(Fault::ExternSignature)
-            && let Some((i, f)) = self.world.funcs.iter().enumerate().find(|(_, f)| f.place.linkage == Linkage::Visible)
+            && let Some((i, f)) = self
+                .world
+                .funcs
+                .iter()
+                .enumerate()
+                .find(|(_, f)| f.place.linkage == Linkage::Visible)
             && !f.place.homes.contains(&self.index)
             && !self.used_funcs.contains(&i)
         {
-            out.push(format!(".extern .func {};", signature((f.signature + 1) % SIGNATURES.len(), &f.name)));
+            out.push(format!(
+                ".extern .func {};",
+                signature((f.signature + 1) % SIGNATURES.len(), &f.name)
+            ));
             out.push(format!(".visible .global .u64 wrong{}[1] = {{ {} }};", self.index, f.name));
         }
         out
@@ -321,7 +390,12 @@ impl Module<'_> {
 
     fn aliases(&self) -> Vec<String> {
         let here = self.world.funcs.iter().filter(|f| f.place.homes.contains(&self.index));
-        here.filter_map(|f| f.alias.as_ref().map(|a| format!(".visible .func {};\n.alias {a}, {};", signature(f.signature, a), f.name))).collect()
+        here.filter_map(|f| {
+            f.alias
+                .as_ref()
+                .map(|a| format!(".visible .func {};\n.alias {a}, {};", signature(f.signature, a), f.name))
+        })
+        .collect()
     }
 
     /// Whether cluster features may be used: the architecture has them, and no module claims an older one.
@@ -338,7 +412,9 @@ impl Module<'_> {
     /// Variables that code of this module can name and that `wanted` accepts.
     pub(crate) fn vars_where(&self, wanted: impl Fn(&Var) -> bool) -> Vec<usize> {
         let vars = self.world.vars.iter().enumerate();
-        vars.filter(|(_, v)| v.place.reachable(self.index) && wanted(v)).map(|(i, _)| i).collect()
+        vars.filter(|(_, v)| v.place.reachable(self.index) && wanted(v))
+            .map(|(i, _)| i)
+            .collect()
     }
 }
 

@@ -145,13 +145,34 @@ pub(crate) struct Signature {
 }
 
 pub(crate) const SIGNATURES: [Signature; 7] = [
-    Signature { result: Some(Pass::Word), params: &[Pass::Word] },
-    Signature { result: Some(Pass::Word), params: &[Pass::Word, Pass::Long] },
-    Signature { result: None, params: &[Pass::Long] },
-    Signature { result: Some(Pass::Long), params: &[Pass::Long] },
-    Signature { result: Some(Pass::Word), params: &[] },
-    Signature { result: Some(Pass::Long), params: &[Pass::Long, Pass::Word, Pass::Word] },
-    Signature { result: Some(Pass::Word), params: &[Pass::Struct, Pass::Word] },
+    Signature {
+        result: Some(Pass::Word),
+        params: &[Pass::Word],
+    },
+    Signature {
+        result: Some(Pass::Word),
+        params: &[Pass::Word, Pass::Long],
+    },
+    Signature {
+        result: None,
+        params: &[Pass::Long],
+    },
+    Signature {
+        result: Some(Pass::Long),
+        params: &[Pass::Long],
+    },
+    Signature {
+        result: Some(Pass::Word),
+        params: &[],
+    },
+    Signature {
+        result: Some(Pass::Long),
+        params: &[Pass::Long, Pass::Word, Pass::Word],
+    },
+    Signature {
+        result: Some(Pass::Word),
+        params: &[Pass::Struct, Pass::Word],
+    },
 ];
 
 #[derive(Debug, Clone)]
@@ -231,12 +252,26 @@ impl World {
         let modules = rng.pick([1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8, 10]);
         let traits = draw_traits(rng);
         let fault = if rng.chance(9) { Some(rng.pick(FAULTS)) } else { None };
-        let mut planner = Planner { rng, modules, traits: &traits, names: Names::default() };
+        let mut planner = Planner {
+            rng,
+            modules,
+            traits: &traits,
+            names: Names::default(),
+        };
         let vars = planner.vars();
         let funcs = planner.funcs();
         let kernels = planner.kernels();
         let textures = planner.textures();
-        let mut world = Self { arch: arch.to_owned(), modules, fault, vars, funcs, kernels, textures, traits: traits.clone() };
+        let mut world = Self {
+            arch: arch.to_owned(),
+            modules,
+            fault,
+            vars,
+            funcs,
+            kernels,
+            textures,
+            traits: traits.clone(),
+        };
         world.break_a_rule(rng);
         world
     }
@@ -267,12 +302,30 @@ impl World {
                 }
             }
             Some(fault @ (Fault::TooMuchConst | Fault::TooMuchShared)) => {
-                let (space, bytes) = if fault == Fault::TooMuchConst { (Space::Const, 9000) } else { (Space::Shared, 6500) };
+                let (space, bytes) = if fault == Fault::TooMuchConst {
+                    (Space::Const, 9000)
+                } else {
+                    (Space::Shared, 6500)
+                };
                 for home in 0..2.min(self.modules) {
-                    let place = Place { linkage: Linkage::Visible, homes: vec![home], strong: None };
+                    let place = Place {
+                        linkage: Linkage::Visible,
+                        homes: vec![home],
+                        strong: None,
+                    };
                     let scalar = Scalar { name: "b32", size: 4 };
                     let name = format!("huge{home}");
-                    self.vars.push(Var { name, space, scalar, count: bytes, align: 4, init: false, managed: false, dynamic: false, place });
+                    self.vars.push(Var {
+                        name,
+                        space,
+                        scalar,
+                        count: bytes,
+                        align: 4,
+                        init: false,
+                        managed: false,
+                        dynamic: false,
+                        place,
+                    });
                 }
             }
             _ => {}
@@ -317,7 +370,20 @@ struct Names {
 
 impl Names {
     fn fresh(&mut self, rng: &mut Rng, kind: &str) -> String {
-        const STEMS: [&str; 12] = ["", "", "", "", "alpha", "x9_", "_z", "data$", "Quite_a_long_identifier_", "_Z3fooIiE", "_ZN2ns3bar", "__nv_"];
+        const STEMS: [&str; 12] = [
+            "",
+            "",
+            "",
+            "",
+            "alpha",
+            "x9_",
+            "_z",
+            "data$",
+            "Quite_a_long_identifier_",
+            "_Z3fooIiE",
+            "_ZN2ns3bar",
+            "__nv_",
+        ];
         self.next += 1;
         let mut name = match rng.pick(STEMS) {
             // valid mangled names, so that the call-graph dump has something to demangle
@@ -342,14 +408,22 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn one_home(&mut self, linkage: Linkage) -> Place {
-        Place { linkage, homes: vec![self.rng.below(self.modules)], strong: None }
+        Place {
+            linkage,
+            homes: vec![self.rng.below(self.modules)],
+            strong: None,
+        }
     }
 
     /// Copies in several modules, perhaps a strong one among them.
     fn copies(&mut self, linkage: Linkage) -> Place {
         let k = self.rng.between(1, self.modules);
         let homes = self.rng.sample(self.modules, k);
-        let strong = if linkage == Linkage::Weak && homes.len() > 1 && self.rng.chance(25) { self.rng.choose(&homes).copied() } else { None };
+        let strong = if linkage == Linkage::Weak && homes.len() > 1 && self.rng.chance(25) {
+            self.rng.choose(&homes).copied()
+        } else {
+            None
+        };
         Place { linkage, homes, strong }
     }
 
@@ -366,7 +440,17 @@ impl Planner<'_> {
         let align = if space == Space::Shared { align.min(32) } else { align }.max(scalar.size);
         let place = self.one_home(Linkage::Visible);
         let init = space != Space::Shared && self.rng.chance(50);
-        Var { name, space, scalar, count, align, init, managed: false, dynamic: false, place }
+        Var {
+            name,
+            space,
+            scalar,
+            count,
+            align,
+            init,
+            managed: false,
+            dynamic: false,
+            place,
+        }
     }
 
     fn vars(&mut self) -> Vec<Var> {
@@ -411,7 +495,11 @@ impl Planner<'_> {
                 let space = self.rng.pick([Space::Global, Space::Global, Space::Const]);
                 let mut v = self.var(space);
                 v.name.clone_from(&name);
-                v.place = Place { linkage: Linkage::Static, homes: vec![home], strong: None };
+                v.place = Place {
+                    linkage: Linkage::Static,
+                    homes: vec![home],
+                    strong: None,
+                };
                 vars.push(v);
             }
         }
@@ -429,7 +517,11 @@ impl Planner<'_> {
     }
 
     fn funcs(&mut self) -> Vec<Func> {
-        let n = if self.traits.big { self.rng.between(15, 40) } else { self.rng.pick([0, 1, 2, 3, 4, 6, 8, 10]) };
+        let n = if self.traits.big {
+            self.rng.between(15, 40)
+        } else {
+            self.rng.pick([0, 1, 2, 3, 4, 6, 8, 10])
+        };
         let mut funcs = Vec::new();
         for rank in 0..n {
             let place = match self.rng.below(10) {
@@ -440,22 +532,45 @@ impl Planner<'_> {
             let name = self.names.fresh(self.rng, "f");
             let signature = if self.rng.chance(40) { 0 } else { self.rng.below(SIGNATURES.len()) };
             let recursive = self.traits.recursion && self.rng.chance(30);
-            let alias = (self.traits.alias && place.linkage == Linkage::Visible && self.rng.chance(40)).then(|| self.names.fresh(self.rng, "al"));
-            funcs.push(Func { name, signature, place, rank, recursive, alias });
+            let alias =
+                (self.traits.alias && place.linkage == Linkage::Visible && self.rng.chance(40)).then(|| self.names.fresh(self.rng, "al"));
+            funcs.push(Func {
+                name,
+                signature,
+                place,
+                rank,
+                recursive,
+                alias,
+            });
         }
         if self.traits.same_static && self.modules > 1 {
             let name = self.names.fresh(self.rng, "st");
             let k = self.rng.between(2, self.modules);
             for home in self.rng.sample(self.modules, k) {
-                let place = Place { linkage: Linkage::Static, homes: vec![home], strong: None };
-                funcs.push(Func { name: name.clone(), signature: 0, place, rank: n + home, recursive: false, alias: None });
+                let place = Place {
+                    linkage: Linkage::Static,
+                    homes: vec![home],
+                    strong: None,
+                };
+                funcs.push(Func {
+                    name: name.clone(),
+                    signature: 0,
+                    place,
+                    rank: n + home,
+                    recursive: false,
+                    alias: None,
+                });
             }
         }
         funcs
     }
 
     fn kernels(&mut self) -> Vec<Kernel> {
-        let n = if self.traits.big { self.rng.between(5, 16) } else { self.rng.pick([0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6]) };
+        let n = if self.traits.big {
+            self.rng.between(5, 16)
+        } else {
+            self.rng.pick([0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 6])
+        };
         let mut kernels = Vec::new();
         for _ in 0..n {
             let place = match self.rng.below(10) {
@@ -464,8 +579,14 @@ impl Planner<'_> {
                 _ => self.one_home(Linkage::Visible),
             };
             let count = self.rng.pick([0, 1, 1, 2, 3, 6]);
-            let params = (0..count).map(|_| self.rng.pick(["u64", "u64", "u32", "u8", "u16", "f64", "blob"])).collect();
-            kernels.push(Kernel { name: self.names.fresh(self.rng, "k"), params, place });
+            let params = (0..count)
+                .map(|_| self.rng.pick(["u64", "u64", "u32", "u8", "u16", "f64", "blob"]))
+                .collect();
+            kernels.push(Kernel {
+                name: self.names.fresh(self.rng, "k"),
+                params,
+                place,
+            });
         }
         kernels
     }
