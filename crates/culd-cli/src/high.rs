@@ -61,8 +61,6 @@ pub struct LinkPlan {
     pub is_virtual: bool,
     /// Options of the engine; files that it needs are not read yet.
     pub options: LinkOptions<'static>,
-    /// Names in the call graph dump stay mangled.
-    pub dump_mangled: bool,
     /// Output file; may be missing for a virtual target.
     pub output: Option<Vec<u8>>,
     /// Inputs in order.
@@ -270,7 +268,6 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
     let kernels = explicit_kernels(low);
     LinkPlan {
         is_virtual: is_virtual && lto.is_none(),
-        dump_mangled: low.has(Id::DumpCallgraphMangled),
         output: text(Id::Output),
         inputs: low.inputs.clone(),
         libraries: low.list(Id::Library).to_vec(),
@@ -356,6 +353,7 @@ fn engine_options(low: &LowArgs, identity: Identity, target: Target, kernels: Op
     options.preserve_relocs = low.has(Id::PreserveRelocs);
     options.kernels = kernels;
     options.verbose = low.has(Id::Verbose);
+    // nvlink quirk: names are demangled with either flag.
     options.dump_callgraph = low.has(Id::DumpCallgraph) || low.has(Id::DumpCallgraphMangled);
     options.dot_file = low.has(Id::DotFile);
     options.extra_warnings = low.has(Id::ExtraWarnings);

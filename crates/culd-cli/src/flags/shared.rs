@@ -196,7 +196,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "dump-callgraph-no-demangle",
         short: Some("dump-callgraph-no-demangle"),
         nvlink_help: "Dump callgraph information without demangling.",
-        about: "Print the call graph with names as they are in the file.",
+        about: "Print the call graph; names are demangled all the same, as nvlink does.",
         recorded: Recorded::At(33),
         ..BASE
     },
