@@ -113,7 +113,7 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result
     bytes[fixed.callgraph] = Some(callgraph::callgraph(context, layout, arranged));
     bytes[fixed.prototype] = Some(callgraph::prototypes(context, layout, arranged));
     if let Some(id) = fixed.compat {
-        bytes[id] = Some(compat::compat(context, out)?);
+        bytes[id] = Some(compat::compat(context, layout, out)?);
     }
     for &id in &arranged.sections {
         let s = &layout.m.sections[id];

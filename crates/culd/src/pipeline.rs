@@ -11,7 +11,7 @@
 //! 9. [`metadata`](crate::metadata): attributes of kernels with everything they call.
 //! 10. [`arrange`](crate::arrange): order and numbers of sections and symbols; string tables.
 //! 11. [`report`](crate::report): texts that were asked for.
-//! 12. [`emit`](crate::emit): the image.
+//! 12. [`emit`](crate::emit): the image; from sm_100 on [`blackwell`](crate::blackwell), which has linked the Mercury view so far.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::graph::CallGraph;
@@ -19,7 +19,7 @@ use crate::layout::Context;
 use crate::merge::Mode;
 use crate::metadata::{attributes, encode, propagate};
 use crate::{Input, LinkOptions, Outcome, Status};
-use crate::{arrange, check, emit, inputs, layout, liveness, merge, relocate, report, resolve};
+use crate::{arrange, blackwell, check, emit, inputs, layout, liveness, merge, relocate, report, resolve};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
@@ -84,5 +84,8 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
         arranged: &arranged,
         attributes: &attributes,
     };
+    if options.target.is_blackwell() {
+        return blackwell::emit(&parts, out).map(Some);
+    }
     emit::emit(&parts, out).map(Some)
 }

@@ -157,8 +157,8 @@ impl<'a, 'd> Decider<'a, 'd> {
             return match record.space {
                 _ if vanishes => Meaning::Nothing,
                 // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.
-                STO_CUDA_SHARED if relocatable => Meaning::SharedSymbol(symbol, record.value),
-                STO_CUDA_CONSTANT if relocatable => Meaning::Constant(symbol, record.value, NO_BANK),
+                STO_CUDA_SHARED if relocatable => Meaning::SharedSymbol(symbol, u64::MAX),
+                STO_CUDA_CONSTANT if relocatable => Meaning::Constant(symbol, u64::MAX, NO_BANK),
                 _ => Meaning::Kept(symbol),
             };
         };
@@ -440,6 +440,14 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         }
         if let Some(id) = layout.m.sections[r.target].companions[2] {
             plan.counts[id] += part.listed;
+        }
+    }
+    for r in &layout.literal_relocs {
+        if let Some(id) = layout.m.sections[r.bank].companions[1] {
+            plan.counts[id] += 1;
+        }
+        if r.offset >= layout.m.sections[r.bank].size {
+            plan.failure = plan.failure.or(Some("relocation is past end of offset"));
         }
     }
     for &k in &layout.textures.kernels {

@@ -45,12 +45,9 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
             continue;
         }
         let function = &context.resolved.functions[f];
-        let entry = if function.entry { "^" } else { "" };
+        let entry = if context.live.is_kernel[f] { "^" } else { "" };
         let taken = if function.taken.is_some() { "&" } else { "" };
-        let registers = match function.winner {
-            Some(_) => format!(" [{}]", attributes.facts[f].registers.unwrap_or(0)),
-            None => String::new(),
-        };
+        let registers = attributes.facts[f].registers.filter(|_| function.winner.is_some()).map_or(String::new(), |n| format!(" [{n}]"));
         let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(context, f));
         for callee in context.graph.callees(context.resolved, f) {
             line.push_str(&format!(" {}", callee.0 + 1));
@@ -152,7 +149,8 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     for &id in &arranged.sections {
         match m.sections[id].class {
             Class::Global | Class::GlobalInit => global += size(id),
-            Class::Constant(bank) => banks.push((bank, size(id))),
+            // Constants of the Mercury view have no bank yet.
+            Class::Constant(bank) if !context.options.target.is_blackwell() => banks.push((bank, size(id))),
             _ => {}
         }
     }
@@ -163,7 +161,8 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     let all = functions
         .ids()
         .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f]);
-    let kernels: Vec<FunctionId> = if context.mode.relocatable || context.mode.preserve {
+    let keeps_all = context.mode.relocatable || context.mode.preserve || context.options.debug;
+    let kernels: Vec<FunctionId> = if keeps_all {
         all.collect()
     } else {
         context.live.kernels.clone()
@@ -176,7 +175,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             .into_iter()
             .flatten()
             .filter(emitted)
-            .filter(|&id| !m.sections[id].withdrawn)
+            .filter(|&id| !m.sections[id].withdrawn && !context.options.target.is_blackwell())
             .map(|id| (bank(id), size(id)))
             .collect();
         banks.sort_unstable();
@@ -196,7 +195,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             function: context.resolved.function_name(k),
         });
         out.info(Code::FunctionUse {
-            registers: if relocatable {
+            registers: if relocatable || !context.live.is_kernel[k] {
                 own.registers.unwrap_or(0)
             } else {
                 attributes.registers[k]

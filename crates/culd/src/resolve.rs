@@ -178,7 +178,7 @@ impl<'d> Resolver<'_, 'd> {
             if y.bind != STB_LOCAL && *function.declared_entry.get_or_insert(entry) != entry {
                 self.out
                     .function_errors
-                    .push((object.id, Code::EntryMismatch { symbol: text(y.name) }));
+                    .push((object.id, Code::EntryMismatch { symbol: text(&culd_demangle::display(y.name)) }));
             }
             let Some(section) = y.defined_in() else { continue };
             function.entry |= entry;

@@ -29,6 +29,7 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
     for (id, s) in layout.m.sections.enumerate() {
         let used = if s.size == ABSENT { 0 } else { s.size.saturating_sub(base) };
         match s.class {
+            Class::KernelShared | Class::ModuleShared if context.mode.relocatable => {}
             Class::KernelShared if used > limit => {
                 let Some(f) = layout.kernels.iter().copied().find(|&f| layout.m.shared_section(f) == Some(id)) else {
                     continue;

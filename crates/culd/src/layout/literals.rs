@@ -5,14 +5,17 @@
 //! 3. The alignment spreads: every bank takes it, and the piece is padded to it.
 
 use super::{Context, Layout};
-use crate::ids::{FunctionId, SectionId};
+use crate::blackwell::LiteralReloc;
+use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::merge::align_up;
-use crate::merge::model::Class;
+use crate::merge::model::{Class, FunctionLiterals};
 use crate::names::Name;
+use crate::object::entry;
 use cubin::consts::*;
+use std::cmp::Reverse;
 
 pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
-    for &f in &layout.kernels {
+    for f in context.resolved.functions.ids().filter(|&f| context.resolved.functions[f].entry) {
         if layout.m.functions[f].literals.is_some() || layout.m.functions[f].ghost.is_some() {
             layout.literals[f] = Some(0);
         }
@@ -46,9 +49,50 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
             bytes.extend_from_slice(&piece.bytes);
             bytes.resize(align_up(bytes.len() as u64, align) as usize, 0);
             record.size = bytes.len() as u64;
+            if !piece.bytes.is_empty() {
+                copy_relocations(context, layout, piece, id, offset);
+            }
         }
     }
     layout.m.literals = pieces;
+}
+
+/// The relocations of a function's jump tables go with its piece: regions by descending start, newest object first, each copy reversed.
+/// Entries outside all regions belonged to a longer table that was replaced.
+fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece: &FunctionLiterals, bank: SectionId, offset: u64) {
+    let mut found: Vec<(Reverse<u64>, Reverse<ObjectId>, LiteralReloc)> = Vec::new();
+    for &(object, section, base) in &piece.tables {
+        let object = &context.inputs.objects[object];
+        for relocs in object.relocs.iter().filter(|r| r.target == section && !r.entries.is_empty()) {
+            if layout.m.sections[bank].companions[1].is_none() {
+                layout.m.add_companion(context.mode, bank, true);
+            }
+            for i in 0..relocs.entries.len() {
+                let e = entry(&relocs.entries, i);
+                let place = base + e.r_offset.get();
+                let Some(region) = piece.regions.iter().find(|r| (r.0..r.1).contains(&place)) else {
+                    continue;
+                };
+                let function = Some(e.r_sym.get())
+                    .filter(|&y| y < object.symbol_count())
+                    .and_then(|y| context.resolved.function(object.symbol_ref(y)));
+                let Some(symbol) = function.filter(|&f| context.live.alive[f]).and_then(|f| layout.m.functions[f].symbol) else {
+                    continue;
+                };
+                let reloc = LiteralReloc {
+                    bank,
+                    offset: offset + place,
+                    kind: e.r_type.get(),
+                    symbol,
+                    addend: e.r_addend.get(),
+                };
+                found.push((Reverse(region.0), Reverse(object.id), reloc));
+            }
+        }
+    }
+    found.reverse();
+    found.sort_by_key(|f| (f.0, f.1));
+    layout.literal_relocs.extend(found.into_iter().map(|f| f.2));
 }
 
 /// The bank of a kernel, made if it has none. nvlink quirk: a record left by a losing copy is found first.

@@ -14,6 +14,7 @@ mod shared_sums;
 pub mod sort;
 mod textures;
 
+use crate::blackwell::LiteralReloc;
 use crate::diagnostics::Collector;
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
@@ -96,13 +97,15 @@ pub struct Layout<'d> {
     pub constant_units: Option<Vec<(u64, u64)>>,
     /// Why nvlink gives up when it writes the file.
     pub failure: Option<&'static str>,
+    /// Relocations of jump tables that were copied into kernels' banks, in order.
+    pub literal_relocs: Vec<LiteralReloc>,
     /// `-r`: the symbol that stands for dynamic shared memory of a kernel's text.
     pub dynamic_instances: Vec<(SectionId, SymbolId)>,
 }
 
 /// Lays out everything.
 pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Layout<'d> {
-    let kernels = kernels_by_section(&m, context.live);
+    let kernels = texts(&m).filter(|&f| context.live.is_kernel[f]).collect();
     let mut layout = Layout {
         kernels,
         shared: SharedLayout {
@@ -115,15 +118,21 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         null_value: 0,
         constant_units: None,
         failure: None,
+        literal_relocs: Vec::new(),
         dynamic_instances: Vec::new(),
         m,
     };
     if context.mode.relocatable {
         shared_sums::sum(context, &mut layout);
         withdraw_empty_literals(context, &mut layout);
+        limits::check(context, &layout, out);
         return layout;
     }
+    // Kernels that were not selected but stay have shared memory all the same.
+    let every = texts(&layout.m).filter(|&f| context.resolved.functions[f].entry).collect();
+    let selected = std::mem::replace(&mut layout.kernels, every);
     shared::lay_out(context, &mut layout);
+    layout.kernels = selected;
     literals::lay_out(context, &mut layout);
     constants::merge_equal(context, &mut layout);
     limits::check(context, &layout, out);
@@ -148,12 +157,9 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
 /// Contents of `.nv.rel.action`, the same in every final link up to sm_90a: how the driver patches type 0x73.
 const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36];
 
-fn kernels_by_section(m: &Merged<'_>, live: &Live) -> Vec<FunctionId> {
-    let texts = m
-        .sections
-        .iter()
-        .filter_map(|s| if let Class::Text(f) = s.class { Some(f) } else { None });
-    texts.filter(|&f| live.is_kernel[f]).collect()
+/// Functions in order of their text sections.
+fn texts(m: &Merged<'_>) -> impl Iterator<Item = FunctionId> {
+    m.sections.iter().filter_map(|s| if let Class::Text(f) = s.class { Some(f) } else { None })
 }
 
 /// Literal records that replacement emptied leave no section, no name and no symbols.

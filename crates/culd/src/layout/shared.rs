@@ -44,7 +44,7 @@ struct Kernel {
     used: bool,
 }
 
-pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
+pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let references = references(context, layout);
     let users = users(&layout.m, &references);
     let owner = section_owners(layout);
@@ -317,7 +317,7 @@ fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, own
     }
 }
 
-fn section_sizes(context: Context<'_, '_>, layout: &mut Layout<'_>, kernels: &[Kernel], owner: &[u32]) {
+fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
     let base = context.mode.shared_base;
     for (k, kernel) in kernels.iter().enumerate() {
         if owner[k] as usize != k {
@@ -330,8 +330,11 @@ fn section_sizes(context: Context<'_, '_>, layout: &mut Layout<'_>, kernels: &[K
             None if layout.shared.has_slots && layout.m.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => Some(base),
             None => None,
         };
-        let Some(section) = layout.m.shared_section(layout.kernels[k]) else {
-            continue;
+        let kernel_id = layout.kernels[k];
+        let section = match layout.m.shared_section(kernel_id) {
+            Some(section) => section,
+            None if size.is_none() => continue,
+            None => layout.m.add_shared_section(context.mode, kernel_id, context.resolved.names.string(context.resolved.functions[kernel_id].name)),
         };
         let record = &mut layout.m.sections[section];
         record.no_symbol = size.unwrap_or(0) == 0;

@@ -27,8 +27,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return self.second_strong_literals(object, f, &input);
         }
         self.m.places[reference] = Place::Literal(f);
-        self.place_literals(object, section)?;
-        if let Some((id, _)) = self.m.placed[object.section_ref(section)].filter(|_| self.mode.preserve && self.live.is_kernel[f]) {
+        self.place_literals(object, section, true)?;
+        if let Some((id, _)) = self.m.placed[object.section_ref(section)].filter(|_| self.mode.preserve && self.resolved.functions[f].entry) {
             let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
             (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
             let symbol = self.symbol(new);
@@ -61,7 +61,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Appends the bank of one copy of a function.
-    pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32) -> Result<(), Stop> {
+    pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32, by_symbol: bool) -> Result<(), Stop> {
         let Some((f, input)) = self.literal_owner(object, section) else {
             return Ok(());
         };
@@ -87,12 +87,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             function.ghost = function.literals.take();
             function.literals_by_loser = None;
         }
-        if kernel || (!took && function.literal_index.is_none()) {
+        // A bank without symbols is what a relocatable link left of a losing copy: it stays on its own.
+        if kernel || (!(took && by_symbol) && function.literal_index.is_none()) {
             let id = self.literal_record(f, &input, took);
             let base = self.append_literals(id, &input);
             self.m.placed[slot] = Some((id, base));
         } else {
-            self.device_literals(f, &input, took);
+            self.device_literals(object, section, f, &input, took);
         }
         Ok(())
     }
@@ -132,7 +133,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         base
     }
 
-    fn device_literals(&mut self, f: FunctionId, input: &ObjSection<'d>, took: bool) {
+    fn device_literals(&mut self, object: &Object<'d>, section: u32, f: FunctionId, input: &ObjSection<'d>, took: bool) {
         let index = match self.m.functions[f].literal_index {
             Some(index) => index as usize,
             None => {
@@ -143,6 +144,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                     align: input.align,
                     lost: None,
                     bank,
+                    tables: Vec::new(),
+                    regions: Vec::new(),
                 });
                 let index = self.m.literals.len() - 1;
                 self.m.functions[f].literal_index = Some(index as u32);
@@ -155,6 +158,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         } else {
             pad(&mut literals.bytes, input.align);
             literals.lost = Some(literals.bytes.len() as u64);
+        }
+        let base = literals.bytes.len() as u64;
+        literals.tables.push((object.id, section, base));
+        if took {
+            let inside = |y: &ObjSymbol<'d>| y.kind != STT_SECTION && y.defined_in() == Some(section);
+            let symbols = (0..object.symbol_count()).map(|i| object.symbol(i)).filter(inside);
+            literals.regions = symbols.map(|y| (base + y.value, base.saturating_add(y.value).saturating_add(y.size))).collect();
+        } else {
+            literals.regions.push((base, base + input.size));
         }
         literals.bytes.extend_from_slice(input.data);
     }

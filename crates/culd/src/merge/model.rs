@@ -5,6 +5,7 @@
 
 use crate::ids::{FunctionId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::names::Name;
+use cubin::consts::SHT_CUDA_SHARED;
 
 /// What a section of the output is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,6 +284,10 @@ pub struct FunctionLiterals {
     pub lost: Option<u64>,
     /// Bank number.
     pub bank: u32,
+    /// Jump tables of all copies so far, replaced ones included: object, section there, offset.
+    pub tables: Vec<(ObjectId, u32, u64)>,
+    /// Places that jump table entries may lie in: tables of the copy in force, one region per losing copy.
+    pub regions: Vec<(u64, u64)>,
 }
 
 /// A variable in shared memory.
@@ -449,7 +454,16 @@ pub struct Unified {
     pub stubs: Vec<(FunctionId, ObjectId, u32, u64)>,
 }
 
-impl Merged<'_> {
+impl<'d> Merged<'d> {
+    /// Makes the `.nv.shared.K` of a kernel that has none.
+    pub(crate) fn add_shared_section(&mut self, mode: super::Mode, kernel: FunctionId, name: &'d [u8]) -> SectionId {
+        let name = Name::new(b".nv.shared.", name);
+        let id = self.add_section(mode, name, Class::KernelShared, SHT_CUDA_SHARED, 0x43, 1, 0);
+        self.sections[id].owner = self.functions[kernel].text;
+        self.functions[kernel].shared = Some(id);
+        id
+    }
+
     /// `.nv.shared.K` of a kernel.
     pub fn shared_section(&self, kernel: FunctionId) -> Option<SectionId> {
         self.functions[kernel].shared

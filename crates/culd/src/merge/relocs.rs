@@ -12,7 +12,6 @@ use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
-use cubin::read::Relocations;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn relocations(&mut self, object: &Object<'d>) {
@@ -22,10 +21,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.dead_references(object, relocs);
                 continue;
             };
-            let Some(first) = self.first_read(object, relocs, target) else {
+            if !self.companion_records(object, relocs, target) {
                 continue;
-            };
-            self.companion_records(relocs, target, first);
+            }
             let base = self.stub_base(object, relocs.target).unwrap_or(base);
             self.m.relocs.push(RelocRef {
                 object: object.id,
@@ -70,41 +68,36 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    /// Number of the first entry that is not skipped when read; `None` if all are.
-    fn first_read(&self, object: &Object<'d>, relocs: &RelocSection<'d>, target: SectionId) -> Option<usize> {
-        if relocs.entries.is_empty() {
-            return None;
-        }
-        let class = self.m.sections[target].class;
-        let skips = Skips::new(class, object, relocs, &self.m, self.resolved);
-        (0..relocs.entries.len()).find(|&i| {
-            let e = entry(&relocs.entries, i);
-            !skips.skips(e.r_offset.get(), e.r_sym.get())
-        })
-    }
-
-    /// Makes the records that these entries ask for, in the order they do.
-    fn companion_records(&mut self, relocs: &RelocSection<'d>, target: SectionId, first: usize) {
+    /// Makes the records that the entries ask for, in the order they do; false if every entry is skipped when read.
+    fn companion_records(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>, target: SectionId) -> bool {
         let is_rela = relocs.is_rela();
-        self.companion(target, is_rela);
-        if self.mode.force_rela && !is_rela {
-            self.companion(target, true);
-        }
-        self.resolved_record(target);
-        let Relocations::Rela(list) = relocs.entries else { return };
-        let mut missing = [
-            self.m.sections[target].companions[0].is_none(),
-            self.m.sections[target].companions[1].is_none(),
-        ];
-        for e in list.iter().skip(first + 1) {
-            if missing == [false, false] {
+        let mut missing = [true, true];
+        let mut wanted = Vec::new();
+        let skips = Skips::new(self.m.sections[target].class, object, relocs, &self.m, self.resolved);
+        for i in 0..relocs.entries.len() {
+            let e = entry(&relocs.entries, i);
+            if !skips.idle() && skips.skips(e.r_offset.get(), e.r_sym.get()) {
+                continue;
+            }
+            let rela = if wanted.is_empty() { is_rela } else { e.r_addend.get() != 0 };
+            if std::mem::replace(&mut missing[usize::from(rela)], false) {
+                wanted.push(rela);
+            }
+            // Entries without addends in the input only ask for the first kind.
+            if !is_rela || missing == [false, false] {
                 break;
             }
-            let rela = e.r_addend.get() != 0;
-            if std::mem::replace(&mut missing[usize::from(rela)], false) {
-                self.companion(target, rela);
+        }
+        for (n, &rela) in wanted.iter().enumerate() {
+            self.companion(target, rela);
+            if n == 0 {
+                if self.mode.force_rela && !is_rela {
+                    self.companion(target, true);
+                }
+                self.resolved_record(target);
             }
         }
+        !wanted.is_empty()
     }
 
     /// `.rel.X` or `.rela.X`.

@@ -27,7 +27,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 Role::Literals if self.mode.relocatable => {
                     self.place(object, index as u32)?;
                 }
-                Role::Literals => self.place_literals(object, index as u32)?,
+                Role::Literals => self.place_literals(object, index as u32, false)?,
                 Role::UnifiedEntry => self.unified_entries(object, s)?,
                 _ => {}
             }
@@ -148,8 +148,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let name = s.name.strip_prefix(b".nv.shared.")?;
         let id = match self.kernel_shared.get(name) {
             Some(&id) => id,
-            None if self.is_mine(object, s.info) => self.kernel_shared_section(name),
-            None => return None,
+            None => self.kernel_shared_section(name),
         };
         let owner = self.owner(object, s);
         let text = owner.and_then(|f| self.m.functions[f].text);

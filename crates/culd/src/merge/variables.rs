@@ -173,8 +173,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 new.space = y.other & STO_CUDA_SPACE;
                 new.managed = y.other & STO_CUDA_MANAGED != 0;
                 new.weak_reference = y.bind == STB_WEAK;
-                let allowed = self.options.allow_undefined_globals && y.other & STO_CUDA_SPACE == STO_CUDA_GLOBAL;
-                if relocatable && y.kind == STT_CUDA_OBJECT && !allowed {
+                if relocatable && y.kind == STT_CUDA_OBJECT && !self.options.allow_undefined_globals {
                     // No address yet.
                     new.value = u64::MAX;
                 }

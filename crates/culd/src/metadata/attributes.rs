@@ -105,7 +105,7 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
         facts: Table::filled(context.resolved.functions.len(), Facts::default()),
     };
     for object in context.inputs.objects.iter() {
-        for s in &object.sections {
+        for (number, s) in object.sections.iter().enumerate() {
             let owner = match s.role {
                 Role::Info => Owner::Module,
                 Role::FunctionInfo => match owner(context, object, s) {
@@ -120,8 +120,11 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
                 object,
                 owner,
             };
+            let mut twins = object.sass.get(number).map(|s| cubin::nvinfo::records(s.data).flatten());
             for record in cubin::nvinfo::records(s.data).flatten() {
-                if let Some(attribute) = collector.translate(&record) {
+                let twin = twins.as_mut().filter(|_| record.attribute != attr::FINALIZER_OPTIONS).and_then(Iterator::next);
+                if let Some(mut attribute) = collector.translate(&record) {
+                    attribute.payload = both_views(attribute.payload, twin.as_ref());
                     collector.learn(&attribute, &mut out.facts);
                     out.records.push((owner, attribute));
                 }
@@ -129,6 +132,17 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
         }
     }
     out
+}
+
+/// Bytes that differ between the views, such as code offsets.
+fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d> {
+    match (payload, twin) {
+        (Payload::Bytes(mercury), Some(twin)) if twin.payload != mercury => Payload::Views {
+            mercury,
+            sass: twin.payload,
+        },
+        (payload, _) => payload,
+    }
 }
 
 /// The function that an attribute section speaks for, if its definition is in force and lives.

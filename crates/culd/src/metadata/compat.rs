@@ -1,10 +1,13 @@
 //! `.nv.compat`: where the code may run, merged attribute by attribute.
 
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::layout::Context;
+use crate::layout::{Context, Layout};
+use crate::merge::model::{Class, OutSection};
 use crate::options::Suffix;
+use cubin::nvinfo::FORMAT_SIZED;
 
 const ISA_CLASS: u8 = 2;
+const FINALIZER: u8 = 0x0b;
 const ACCELERATOR: u8 = 9;
 
 /// How an attribute of two inputs is joined, and the value of an input that lacks it.
@@ -66,7 +69,7 @@ const RULES: [Rule; 6] = [
 ];
 
 /// Bytes of `.nv.compat`.
-pub fn compat(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
     let target = context.options.target;
     let accelerator = u16::from(target.suffix == Suffix::Arch);
     let mut merged: Vec<(u8, u8, u16)> = vec![(2, ACCELERATOR, accelerator)];
@@ -102,5 +105,41 @@ pub fn compat(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<Vec<u
         bytes.extend_from_slice(&[format, code]);
         bytes.extend_from_slice(&value.to_le_bytes());
     }
+    bytes.extend_from_slice(&finalizer_mask(context, layout));
     Ok(bytes)
+}
+
+/// Opcodes of double arithmetic: DADD, DMUL, DFMA, DSETP.
+const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
+
+/// What the finalizer says about the code, from sm_100 on and only if some input says it.
+fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
+    let says = |bytes: &[u8]| cubin::nvinfo::records(bytes).flatten().any(|r| r.format == FORMAT_SIZED && r.attribute == FINALIZER);
+    if !context.inputs.objects.iter().filter_map(|o| o.compat).any(says) {
+        return Vec::new();
+    }
+    let mut texts = layout.m.sections.iter().filter(|s| matches!(s.class, Class::Text(_))).peekable();
+    let doubles = |s: &OutSection<'_>| {
+        s.pieces.as_slice().iter().any(|p| {
+            let code = context.inputs.objects[p.object].sass.get(p.section as usize).map_or(&[][..], |s| s.data);
+            code.chunks_exact(16)
+                .any(|i| i.first().is_some_and(|b| DOUBLE.contains(b)) && i.get(1).is_some_and(|b| b & 1 == 0 && b & 0xf != 0))
+        })
+    };
+    let mask: u32 = match context.options.target.number {
+        _ if texts.peek().is_none() => 0,
+        100 => {
+            if texts.any(doubles) {
+                1
+            } else {
+                9
+            }
+        }
+        120 => 0x50,
+        _ => 0,
+    };
+    let mut bytes = vec![FORMAT_SIZED, FINALIZER, 8, 0];
+    bytes.extend_from_slice(&mask.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes
 }

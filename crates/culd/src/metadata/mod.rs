@@ -55,6 +55,8 @@ pub mod attr {
     pub const TCGEN05_1CTA_USED: u8 = 0x51;
     /// Tensor core of a CTA pair.
     pub const TCGEN05_2CTA_USED: u8 = 0x52;
+    /// Options of the finalizer: only in the Mercury view.
+    pub const FINALIZER_OPTIONS: u8 = 0x5a;
     /// Registers are reconfigured.
     pub const REG_RECONFIG: u8 = 0x54;
 }

@@ -1,0 +1,128 @@
+//! `.nv.info.F` of the SASS view.
+//!
+//! 1. The records of the linked Mercury view without the finalizer's options; where the input's SASS view says something else at the same
+//!    place, that.
+//! 2. Offsets move with the instructions.
+//! 3. What the input's SASS view has behind these records follows: the parameter bank (with its new section symbol) and the finalizer's
+//!    marks.
+
+use super::Sass;
+use super::code::{Function, Functions};
+use super::image::parameter_symbols;
+use crate::emit::Parts;
+use crate::merge::model::Class;
+use crate::metadata::attr::FINALIZER_OPTIONS;
+use crate::metadata::attributes::{Attribute, Payload};
+use crate::metadata::encode::encode_one;
+use crate::object::{Object, Role};
+use cubin::nvinfo::{FORMAT_SIZED, Record};
+
+/// The parameter bank: section symbol, offset, size.
+const PARAMETER_BANK: u8 = 0x0a;
+/// Lists of code offsets.
+const OFFSETS: [u8; 6] = [0x1c, 0x1d, 0x25, 0x28, 0x31, 0x46];
+/// Branches with their targets.
+const BRANCH_TARGETS: u8 = 0x34;
+
+/// Writes the attribute sections.
+pub(super) fn write(parts: &Parts<'_, '_>, code: &Functions, sass: &mut Sass) {
+    let parameters = parameter_symbols(parts, code);
+    for &id in &parts.arranged.sections {
+        let Class::FunctionInfo(f) = parts.layout.m.sections[id].class else {
+            continue;
+        };
+        let text = parts.layout.m.functions[f].text;
+        let Some((text, function)) = text.and_then(|t| Some((t, code.of(t)?))) else {
+            continue;
+        };
+        let mut bytes = Vec::new();
+        for record in &parts.attributes.functions[f] {
+            if record.code != FINALIZER_OPTIONS {
+                encode_one(parts.layout, parts.arranged, &sass_record(function, record), &mut bytes);
+            }
+        }
+        let object = &parts.context.inputs.objects[function.object];
+        let bank = parameters.iter().find(|p| p.0 == text).map_or(0, |p| p.1);
+        for record in tail(object, function.section) {
+            append(&record, bank, &mut bytes);
+        }
+        sass.put(id, bytes);
+    }
+}
+
+/// A record as the SASS view has it.
+fn sass_record<'d>(function: &Function, record: &Attribute<'d>) -> Attribute<'d> {
+    let bytes = match record.payload {
+        Payload::Views { sass, .. } => sass,
+        Payload::Bytes(bytes) => bytes,
+        _ => return record.clone(),
+    };
+    let payload = match moved(function, record.code, bytes) {
+        Some(words) => Payload::Words(words),
+        None => Payload::Bytes(bytes),
+    };
+    Attribute {
+        format: record.format,
+        code: record.code,
+        payload,
+    }
+}
+
+/// Offsets after the deletion of instructions; `None` if the record has none.
+fn moved(function: &Function, code: u8, bytes: &[u8]) -> Option<Vec<u32>> {
+    if !function.moved() || !bytes.len().is_multiple_of(4) {
+        return None;
+    }
+    let mut words: Vec<u32> = bytes
+        .chunks_exact(4)
+        .map(|b| b.first_chunk().map_or(0, |b| u32::from_le_bytes(*b)))
+        .collect();
+    let place = |word: &mut u32| *word = function.place((*word).into()) as u32;
+    if OFFSETS.contains(&code) {
+        words.iter_mut().for_each(place);
+        return Some(words);
+    }
+    if code != BRANCH_TARGETS {
+        return None;
+    }
+    let mut rest = words.as_mut_slice();
+    while let [at, _, count, tail @ ..] = rest {
+        place(at);
+        let count = (*count as usize).min(tail.len());
+        let (targets, tail) = tail.split_at_mut(count);
+        targets.iter_mut().for_each(place);
+        rest = tail;
+    }
+    Some(words)
+}
+
+/// Records of one view of a function's attributes.
+fn records<'d>(sections: &[crate::object::ObjSection<'d>], text: u32) -> Vec<Record<'d>> {
+    let found = sections.iter().find(|s| s.role == Role::FunctionInfo && s.info == text);
+    found.map_or(Vec::new(), |s| cubin::nvinfo::records(s.data).flatten().collect())
+}
+
+/// Records that only the SASS view has: those behind the parallel ones.
+fn tail<'d>(object: &Object<'d>, text: u32) -> Vec<Record<'d>> {
+    let parallel = records(&object.sections, text)
+        .iter()
+        .filter(|r| r.attribute != FINALIZER_OPTIONS)
+        .count();
+    records(&object.sass, text).into_iter().skip(parallel).collect()
+}
+
+fn append(record: &Record<'_>, bank: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[record.format, record.attribute]);
+    if record.format != FORMAT_SIZED {
+        out.extend_from_slice(&record.half.to_le_bytes());
+        return;
+    }
+    out.extend_from_slice(&(record.payload.len() as u16).to_le_bytes());
+    match record.payload.get(4..) {
+        Some(rest) if record.attribute == PARAMETER_BANK => {
+            out.extend_from_slice(&bank.to_le_bytes());
+            out.extend_from_slice(rest);
+        }
+        _ => out.extend_from_slice(record.payload),
+    }
+}

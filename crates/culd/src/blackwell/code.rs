@@ -1,0 +1,326 @@
+//! SASS and capsule of every function.
+//!
+//! 1. The code in force, rewritten where a final link does so and the model is sure ([`culd_sass`]); else the compiler's.
+//! 2. Resolved values go into the instruction of the parallel SASS relocation, and into the last word of the full Mercury instruction
+//!    that stands for it.
+//! 3. Reserved shared memory stays a relocation in the Mercury view; SASS gets its address.
+//! 4. The capsule's first word is the number of the code section. Deleted instructions are taken off the counts of their records.
+
+use super::linked::{Linked, is_reserved};
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::emit::Parts;
+use crate::ids::{FunctionId, ObjectId, SectionId, Table};
+use crate::merge::model::Class;
+use crate::object::{Object, text};
+use crate::options::Identity;
+use cubin::capmerc::{Capsule, Instruction};
+use cubin::reloc::{FieldSource, reloc_info};
+use culd_sass::{KernelContext, OffsetMap, Rewrite};
+use std::collections::BTreeMap;
+
+/// `R_MERCURY_ABS32` and `R_MERCURY_ABS16`: width of the field in a Mercury instruction.
+const MERCURY_FIELDS: [(u32, usize); 2] = [(0x1_0003, 4), (0x1_0004, 2)];
+/// Shared memory of the system before the first reserved variable.
+pub(super) const RESERVED_BASE: u64 = 0x40;
+const INSTRUCTION: u64 = 16;
+/// Attribute that lists the targets of indirect branches.
+const BRANCH_TARGETS: u8 = 0x34;
+
+/// A function of the output.
+pub(super) struct Function {
+    /// Function.
+    pub(super) function: FunctionId,
+    /// Object that it is taken from.
+    pub(super) object: ObjectId,
+    /// Its code section there.
+    pub(super) section: u32,
+    /// SASS.
+    pub(super) code: Vec<u8>,
+    /// Capsule.
+    pub(super) capsule: Vec<u8>,
+    map: Option<OffsetMap>,
+}
+
+impl Function {
+    /// New offset of an instruction of the input.
+    pub(super) fn place(&self, offset: u64) -> u64 {
+        match &self.map {
+            Some(map) => u32::try_from(offset).map_or(offset, |o| map.new_offset(o).into()),
+            None => offset,
+        }
+    }
+    /// True if instructions were deleted.
+    pub(super) fn moved(&self) -> bool {
+        self.map.as_ref().is_some_and(|m| !m.deleted().is_empty())
+    }
+}
+
+/// All functions by code section.
+pub(super) struct Functions {
+    /// By code section of the output.
+    pub(super) by_text: Table<SectionId, Option<Function>>,
+    /// Code sections in order.
+    pub(super) order: Vec<SectionId>,
+}
+
+impl Functions {
+    /// The function in a code section.
+    pub(super) fn of(&self, text: SectionId) -> Option<&Function> {
+        self.by_text[text].as_ref()
+    }
+    /// The function that is taken from this section of an object.
+    pub(super) fn taken<'a>(&'a self, parts: &Parts<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
+        object.section(section)?;
+        let (id, _) = parts.layout.m.placed[object.section_ref(section)]?;
+        let function = self.by_text.get(id)?.as_ref()?;
+        (function.object == object.id && function.section == section).then_some((id, function))
+    }
+}
+
+/// Makes all functions.
+pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions, Stop> {
+    let sections = &parts.layout.m.sections;
+    let mut functions = Functions {
+        by_text: Table::new(),
+        order: Vec::new(),
+    };
+    functions.by_text.grow_with(sections.len(), || None);
+    for &id in &parts.arranged.sections {
+        let (Class::Text(f), Some(piece)) = (sections[id].class, sections[id].pieces.as_slice().first()) else {
+            continue;
+        };
+        let object = &parts.context.inputs.objects[piece.object];
+        let Some(input) = object.sass.get(piece.section as usize) else {
+            continue;
+        };
+        let (mut code, map) = rewritten(parts, object, piece.section, input.data, f, out)?;
+        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
+        let mut function = Function {
+            function: f,
+            object: object.id,
+            section: piece.section,
+            code: Vec::new(),
+            capsule,
+            map,
+        };
+        patch_code(parts, linked, id, &function, &mut code);
+        function.code = code;
+        patch_capsule(parts, linked, id, &mut function);
+        functions.by_text[id] = Some(function);
+        functions.order.push(id);
+    }
+    Ok(functions)
+}
+
+fn rewritten(
+    parts: &Parts<'_, '_>,
+    object: &Object<'_>,
+    section: u32,
+    code: &[u8],
+    f: FunctionId,
+    out: &mut Collector<'_>,
+) -> Result<(Vec<u8>, Option<OffsetMap>), Stop> {
+    let options = parts.context.options;
+    let Some(owner) = object.section(section).map(|s| s.owner).filter(|_| !options.keep_sass) else {
+        return Ok((code.to_vec(), None));
+    };
+    let graph = &object.callgraph;
+    let context = KernelContext {
+        arch: options.target.number,
+        entry: parts.context.resolved.functions[f].entry,
+        calls: graph.direct.iter().any(|e| e.0 == owner) || graph.sites.iter().any(|e| e.0 == owner),
+        debug: object.sections.iter().any(|s| s.name == b".debug_info"),
+        relocatable: options.relocatable,
+        indirect: branch_targets(object, section),
+    };
+    match culd_sass::rewrite(code, &context) {
+        Rewrite::Unchanged => Ok((code.to_vec(), None)),
+        Rewrite::Rewritten { code, map } => Ok((code, Some(map))),
+        Rewrite::Unsure(reason) => {
+            if options.identity == Identity::Culd {
+                let name = parts.context.resolved.names.string(parts.context.resolved.functions[f].name);
+                out.info(Code::SassKept {
+                    function: text(name),
+                    reason: reason.to_string(),
+                });
+            }
+            Ok((code.to_vec(), None))
+        }
+    }
+}
+
+/// Indirect branches and their targets: {offset, 0, count, targets}.
+fn branch_targets(object: &Object<'_>, code: u32) -> BTreeMap<u32, Vec<u32>> {
+    let mut found = BTreeMap::new();
+    for s in object.sass.iter().filter(|s| s.role == crate::object::Role::FunctionInfo && s.info == code) {
+        for record in cubin::nvinfo::records(s.data).flatten().filter(|r| r.attribute == BRANCH_TARGETS) {
+            let mut words = record.words().iter().map(|w| w.get());
+            while let (Some(at), Some(_), Some(count)) = (words.next(), words.next(), words.next()) {
+                found.insert(at, words.by_ref().take(count as usize).collect());
+            }
+        }
+    }
+    found
+}
+
+/// Writes the value fields of a SASS type; the bank is in the instruction already.
+fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
+    let Some(word) = code.get_mut(offset as usize..).and_then(|c| c.first_chunk_mut::<16>()) else {
+        return;
+    };
+    let Some(info) = reloc_info(kind) else { return };
+    let mut bits = u128::from_le_bytes(*word);
+    for field in info.fields.iter().filter(|f| f.source == FieldSource::Value) {
+        let mask = (u128::MAX >> (128 - u32::from(field.width.clamp(1, 64)))) << field.start;
+        bits = bits & !mask | (u128::from(value >> field.shift) << field.start) & mask;
+    }
+    *word = bits.to_le_bytes();
+}
+
+fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &Function, code: &mut [u8]) {
+    for r in &linked.resolved[id] {
+        put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), r.value);
+    }
+    for kept in linked.kept[id].iter().filter(|k| is_reserved(parts, k.named)) {
+        let (Some(twin), crate::relocate::Named::Symbol(y)) = (kept.twin, kept.named) else {
+            continue;
+        };
+        let value = parts.layout.m.symbols[y].value.wrapping_add(RESERVED_BASE);
+        let value = value.wrapping_add(twin.r_addend.get() as u64);
+        if !parts.context.mode.relocatable {
+            put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
+        }
+    }
+}
+
+/// A record of a capsule.
+struct Record {
+    /// Offset of the record.
+    at: usize,
+    /// Offset of the end of the full instruction, if there is one.
+    body_end: Option<usize>,
+    /// First SASS instruction.
+    first: u64,
+    /// Number of SASS instructions.
+    count: u64,
+    /// It has a count of its own.
+    counted: bool,
+    /// It has no body.
+    bare: bool,
+}
+
+fn records(capsule: &[u8]) -> Vec<Record> {
+    let Ok(parsed) = Capsule::read(capsule) else {
+        return Vec::new();
+    };
+    let mut first = 0;
+    let mut list = Vec::new();
+    for (at, instruction) in parsed.instructions().flatten() {
+        let count = u64::from(instruction.sass_count());
+        if instruction != Instruction::Derived {
+            list.push(Record {
+                at,
+                body_end: instruction.body().map(|_| at + instruction.size()),
+                first,
+                count,
+                counted: matches!(instruction, Instruction::Expanded { .. } | Instruction::ExpandedFull { .. }),
+                bare: matches!(instruction, Instruction::Expanded { .. }),
+            });
+        }
+        first += count;
+    }
+    list
+}
+
+fn patch_capsule(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
+    let records = records(&function.capsule);
+    for r in &linked.resolved[id] {
+        let instruction = r.twin.r_offset.get() / INSTRUCTION;
+        let at = records.partition_point(|x| x.first + x.count <= instruction);
+        let Some(&(_, width)) = MERCURY_FIELDS.iter().find(|f| f.0 == r.kind) else {
+            continue;
+        };
+        let record = records.get(at).filter(|x| x.first <= instruction);
+        let Some(end) = record.and_then(|x| x.body_end) else { continue };
+        if let Some(field) = end.checked_sub(4).and_then(|start| function.capsule.get_mut(start..start + width)) {
+            field.copy_from_slice(r.value.to_le_bytes().get(..width).unwrap_or_default());
+        }
+    }
+    if let Some(word) = function.capsule.first_chunk_mut::<4>() {
+        *word = parts.arranged.section_index(id).to_le_bytes();
+    }
+    if function.moved() {
+        recount(&records, function);
+    }
+}
+
+/// Takes deleted instructions off the records; the last one stands for the padding.
+fn recount(records: &[Record], function: &mut Function) {
+    let size = function.code.len() as u64 / INSTRUCTION;
+    for (i, r) in records.iter().enumerate().filter(|(_, r)| r.counted) {
+        let first = function.place(r.first * INSTRUCTION) / INSTRUCTION;
+        let end = function.place((r.first + r.count) * INSTRUCTION) / INSTRUCTION;
+        let last = i + 1 == records.len() && r.bare;
+        let count = if last { size.saturating_sub(first) } else { end.saturating_sub(first) };
+        if count == r.count {
+            continue;
+        }
+        if let Some(half) = function.capsule.get_mut(r.at..).and_then(|c| c.first_chunk_mut::<2>()) {
+            let low = u16::from_le_bytes(*half) & 0x7f;
+            *half = (low | (count as u16) << 7).to_le_bytes();
+        }
+    }
+}
+
+/// SASS opcodes whose Mercury form has one unit of 16 bytes, and two; where no record says it. Observed.
+const ONE_UNIT: [u16; 23] = [
+    0x202, 0x20c, 0x245, 0x291, 0x2a4, 0x2ca, 0x309, 0x312, 0x589, 0x802, 0x882, 0x886, 0x941, 0x945, 0x946, 0x94d, 0xc02, 0xc24, 0xc36, 0xc45,
+    0xc82, 0xd00, 0xd09,
+];
+const TWO_UNITS: [u16; 26] = [
+    0x212, 0x343, 0x388, 0x424, 0x431, 0x547, 0x80c, 0x810, 0x812, 0x816, 0x819, 0x824, 0x836, 0x88c, 0x890, 0x944, 0x947, 0x949, 0x981, 0x983,
+    0x984, 0x987, 0x988, 0x989, 0xc12, 0xc2b,
+];
+
+/// Units of the Mercury form of a SASS instruction that has no record; `None` if it is not known.
+fn derived_units(word: u128) -> Option<u64> {
+    let op = (word & 0xfff) as u16;
+    let carry = word >> 74 & 1 == 1;
+    let byte = |at: u32| word >> at & 0xff;
+    if ONE_UNIT.contains(&op) {
+        return Some(1);
+    }
+    if TWO_UNITS.contains(&op) {
+        return Some(2);
+    }
+    match op {
+        0x210 | 0xc10 if !carry && (byte(64) == 0xff || byte(24) == 0xff) => Some(1),
+        0x210 | 0xc10 => Some(2),
+        0x290 => Some(if carry { 2 } else { 1 }),
+        0x224 | 0xe24 => Some(if byte(72) == 6 { 2 } else { 1 }),
+        _ => None,
+    }
+}
+
+/// SASS offset of every Mercury instruction of the input, and of the end; `None` if the sizes do not add up.
+pub(super) fn mercury_places(object: &Object<'_>, function: &Function) -> Option<BTreeMap<u64, u64>> {
+    let input = object.section(function.section)?;
+    let sass = object.sass.get(function.section as usize)?.data;
+    let (mut mercury, mut at) = (0u64, 0u64);
+    let mut places = BTreeMap::new();
+    for item in Capsule::read(input.data).ok()?.instructions() {
+        let (_, instruction) = item.ok()?;
+        places.entry(mercury * INSTRUCTION).or_insert(at * INSTRUCTION);
+        mercury += match instruction {
+            Instruction::Derived => {
+                let word = sass.get((at * INSTRUCTION) as usize..)?.first_chunk::<16>()?;
+                derived_units(u128::from_le_bytes(*word))?
+            }
+            Instruction::Full(body) | Instruction::ExpandedFull { body, .. } => body.len() as u64 / INSTRUCTION,
+            Instruction::Short(bytes) => u64::from(bytes.first()? & 0x3f),
+            Instruction::Expanded { .. } => 0,
+        };
+        at += u64::from(instruction.sass_count());
+    }
+    (mercury * INSTRUCTION == input.size).then_some(places)
+}

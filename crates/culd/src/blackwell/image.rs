@@ -1,0 +1,452 @@
+//! The file: SASS sections, parameter banks, Mercury sections.
+//!
+//! 1. The sections of the Mercury link in their order, with SASS contents; then one parameter bank per kernel, in the order of code.
+//! 2. One capsule per code section, then the Mercury twins of debug information, attributes, relocations, constants, initialised data and
+//!    reserved shared memory, then the Mercury symbol table.
+//! 3. Twins whose contents are the same in both views repeat the place of the SASS section.
+//! 4. Reserved shared memory has bytes in the Mercury view: those that follow it in the file that the Mercury link alone would have been,
+//!    that is the start of that file's section headers.
+
+use super::Sass;
+use super::code::{Function, Functions, RESERVED_BASE};
+use super::linked::{Linked, symbol_number};
+use super::tables::{self, SHARED_BASE, Strings};
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::emit::{Parts, final_type};
+use crate::ids::{SectionId, Table};
+use crate::layout::ABSENT;
+use crate::merge::align_up;
+use crate::merge::model::{Class, OutSection};
+use cubin::consts::*;
+use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
+use cubin::raw::{Rela, Shdr};
+use cubin::read::is_nobits;
+use cubin::write::strings::encode_symbols;
+use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
+use zerocopy::IntoBytes;
+
+/// Size of a record that `.nv.compat` gets at the very end.
+const LATE_COMPAT: u64 = 12;
+
+/// Section numbers of the file.
+pub(super) struct Numbers {
+    /// First parameter bank.
+    pub(super) first_parameter: u32,
+    /// Mercury twins of sections, 0 if there is none.
+    twins: Table<SectionId, u32>,
+    /// Mercury symbol table.
+    symbols: u32,
+}
+
+impl Numbers {
+    /// Number of a section in the Mercury view: its twin's, or its own if both views share it.
+    pub(super) fn mercury(&self, parts: &Parts<'_, '_>, id: SectionId) -> u32 {
+        match self.twins[id] {
+            0 => parts.arranged.section_index(id),
+            twin => twin,
+        }
+    }
+}
+
+/// A parameter bank.
+struct Parameters<'d> {
+    text: SectionId,
+    name: Vec<u8>,
+    data: &'d [u8],
+    align: u64,
+    flags: u64,
+}
+
+/// The parameter bank of a function in its input.
+fn parameter_bank<'d>(parts: &Parts<'_, 'd>, function: &Function) -> Option<(&'d [u8], u64, u64)> {
+    if !parts.context.resolved.functions[function.function].entry {
+        return None;
+    }
+    let object = &parts.context.inputs.objects[function.object];
+    let bank = object
+        .sass
+        .iter()
+        .find(|s| s.role == crate::object::Role::Parameters && s.info == function.section)?;
+    Some((bank.data, bank.align, bank.flags))
+}
+
+/// Section symbols of the parameter banks by code section.
+pub(super) fn parameter_symbols(parts: &Parts<'_, '_>, code: &Functions) -> Vec<(SectionId, u32)> {
+    let first = parts.arranged.symbols.len() as u32 + 1;
+    let banks = code.order.iter().copied();
+    let banks = banks.filter(|&id| code.of(id).is_some_and(|f| parameter_bank(parts, f).is_some()));
+    banks.zip(first..).collect()
+}
+
+fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions) -> Vec<Parameters<'d>> {
+    let mut banks = Vec::new();
+    for &text in &code.order {
+        let Some(function) = code.of(text) else { continue };
+        if let Some((data, align, flags)) = parameter_bank(parts, function) {
+            let name = parts.context.resolved.names.string(parts.context.resolved.functions[function.function].name);
+            banks.push(Parameters {
+                text,
+                name: [b".nv.constant0.", name].concat(),
+                data,
+                align,
+                flags,
+            });
+        }
+    }
+    banks
+}
+
+/// True for sections that have a twin besides code.
+fn has_twin(s: &OutSection<'_>) -> bool {
+    matches!(
+        s.class,
+        Class::Debug(_)
+            | Class::Info
+            | Class::FunctionInfo(_)
+            | Class::Rel(_)
+            | Class::Rela(_)
+            | Class::ResolvedRela(_)
+            | Class::Literals
+            | Class::Constant(_)
+            | Class::GlobalInit
+            | Class::ReservedShared
+    )
+}
+
+struct Writer<'a, 'd> {
+    parts: &'a Parts<'a, 'd>,
+    linked: &'a Linked,
+    code: &'a Functions,
+    sass: Sass,
+    numbers: Numbers,
+    strings: Strings,
+    /// Mercury sections in order: the section and whether it is a capsule.
+    mercury: Vec<SectionId>,
+    symbol_tables: [Vec<u8>; 2],
+    sections: Vec<ImageSection<'static>>,
+}
+
+/// Makes the file.
+pub(super) fn emit(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: Sass, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+    let sections = &parts.layout.m.sections;
+    let banks = parameters(parts, code);
+    let twins = parts.arranged.sections.iter().copied().filter(|&id| has_twin(&sections[id]));
+    let mercury: Vec<SectionId> = code.order.iter().copied().chain(twins).collect();
+    let names: Vec<Vec<u8>> = mercury
+        .iter()
+        .map(|&id| {
+            let prefix: &[u8] = if code.of(id).is_some() { b".nv.capmerc" } else { b".nv.merc" };
+            [prefix, &sections[id].name.to_vec()].concat()
+        })
+        .chain([b".nv.merc.symtab".to_vec()])
+        .collect();
+    let first_parameter = parts.arranged.sections.len() as u32 + 1;
+    let first_mercury = first_parameter + banks.len() as u32;
+    let mut numbers = Numbers {
+        first_parameter,
+        twins: Table::filled(sections.len(), 0),
+        symbols: first_mercury + mercury.len() as u32,
+    };
+    for (&id, number) in mercury.iter().zip(first_mercury..) {
+        numbers.twins[id] = number;
+    }
+    let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
+    let strings = tables::strings(parts, &bank_names, &names);
+    let symbol_tables = tables::symbols(parts, code, &numbers, &strings).map(|list| encode_symbols(&list).0);
+    let mut writer = Writer {
+        parts,
+        linked,
+        code,
+        sass,
+        numbers,
+        strings,
+        mercury,
+        symbol_tables,
+        sections: Vec::new(),
+    };
+    writer.sass_sections();
+    writer.parameter_banks(&banks);
+    writer.mercury_sections(&names);
+    let image = Image {
+        header: header(parts),
+        style: Style::Finalizer,
+        sections: writer.sections,
+    };
+    image.emit().map_err(|e| {
+        let file = parts.context.inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());
+        out.fatal(Code::Damaged {
+            file,
+            reason: e.to_string(),
+        })
+    })
+}
+
+fn header(parts: &Parts<'_, '_>) -> ImageHeader {
+    let fixed = &parts.layout.m.fixed;
+    let note = parts.arranged.section_index(fixed.cuda_note).min(255);
+    ImageHeader {
+        ident: ImageHeader::IDENT,
+        e_type: if parts.context.mode.relocatable { ET_REL } else { ET_EXEC },
+        e_version: 1,
+        e_flags: note << 24 | parts.context.options.target.number << 8 | 2,
+        section_names: parts.arranged.section_index(fixed.section_names),
+    }
+}
+
+impl Writer<'_, '_> {
+    fn section(&self, id: SectionId) -> &OutSection<'_> {
+        &self.parts.layout.m.sections[id]
+    }
+
+    fn is_nobits(&self, id: SectionId) -> bool {
+        let sh_type = self.section(id).sh_type;
+        is_nobits(sh_type) || sh_type == SHT_CUDA_SHARED_RESERVED
+    }
+
+    fn sass_sections(&mut self) {
+        let order = self.parts.arranged.sections.clone();
+        for id in order {
+            let section = self.sass_section(id);
+            self.sections.push(section);
+        }
+    }
+
+    fn sass_bytes(&mut self, id: SectionId) -> Vec<u8> {
+        match self.section(id).class {
+            Class::SectionNames => return self.strings.section_names.clone(),
+            Class::Strings => return self.strings.strings.clone(),
+            Class::Symbols => return self.symbol_tables[1].clone(),
+            _ => {}
+        }
+        if let Some(function) = self.code.of(id) {
+            return function.code.clone();
+        }
+        let bytes = self.sass.bytes[id].take();
+        bytes.or_else(|| self.linked.bytes[id].clone()).unwrap_or_default()
+    }
+
+    fn sass_section(&mut self, id: SectionId) -> ImageSection<'static> {
+        let (link, info) = self.link_and_info(id);
+        let nobits = self.is_nobits(id);
+        let content = if nobits { Vec::new() } else { self.sass_bytes(id) };
+        let relocatable = self.parts.context.mode.relocatable;
+        let s = self.section(id);
+        let (mut align, mut size) = (s.align, content.len() as u64);
+        if nobits {
+            size = if s.size == ABSENT { 0 } else { s.size };
+            if !relocatable {
+                size += match s.class {
+                    Class::KernelShared | Class::ModuleShared => SHARED_BASE,
+                    Class::ReservedShared => RESERVED_BASE,
+                    _ => 0,
+                };
+            }
+        }
+        let reserve = match s.class {
+            Class::SectionNames => names_reserve([(&b""[..], SHF_CUDA_MERCURY)].into_iter()),
+            Class::Strings => self.strings.reserve,
+            _ => 0,
+        };
+        if s.class == Class::Strings {
+            align = 1;
+        }
+        ImageSection {
+            name: self.parts.arranged.name_offset[id],
+            sh_type: match s.sh_type {
+                SHT_CUDA_SHARED_RESERVED if !relocatable => SHT_NOBITS,
+                other => final_type(self.parts, other),
+            },
+            flags: s.flags,
+            link,
+            info,
+            align,
+            entsize: s.entsize,
+            size,
+            reserve,
+            content: if nobits { Content::NoBits } else { Content::Bytes(content.into()) },
+        }
+    }
+
+    fn link_and_info(&self, id: SectionId) -> (u32, u32) {
+        let parts = self.parts;
+        let index = |id: SectionId| parts.arranged.section_index(id);
+        let fixed = &parts.layout.m.fixed;
+        let s = self.section(id);
+        let symtab = index(fixed.symbols);
+        let owner = s.owner.map_or(0, index);
+        match s.class {
+            Class::Symbols => {
+                let all = self.symbol_tables[1].len() / 24;
+                let banks = !self.strings.parameters.is_empty();
+                let first = if banks { all as u32 } else { parts.arranged.first_global };
+                (index(fixed.strings), first)
+            }
+            Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
+            Class::Info | Class::FunctionInfo(_) => (symtab, owner),
+            Class::Callgraph | Class::Prototype => (symtab, 0),
+            Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
+            Class::Text(_) => (symtab, self.text_info(id)),
+            _ => (0, owner),
+        }
+    }
+
+    fn text_info(&self, id: SectionId) -> u32 {
+        let symbol = match self.section(id).class {
+            Class::Text(f) => self.parts.layout.m.functions[f].symbol,
+            _ => None,
+        };
+        symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))
+    }
+
+    fn parameter_banks(&mut self, banks: &[Parameters<'_>]) {
+        for (bank, &(name, _)) in banks.iter().zip(&self.strings.parameters) {
+            self.sections.push(ImageSection {
+                name,
+                sh_type: final_type(self.parts, SHT_CUDA_CONSTANT0),
+                flags: bank.flags,
+                link: 0,
+                info: self.parts.arranged.section_index(bank.text),
+                align: bank.align,
+                entsize: 0,
+                size: bank.data.len() as u64,
+                reserve: 0,
+                content: Content::Bytes(bank.data.to_vec().into()),
+            });
+        }
+    }
+
+    fn mercury_sections(&mut self, names: &[Vec<u8>]) {
+        let offsets = std::mem::take(&mut self.strings.mercury);
+        let mercury = std::mem::take(&mut self.mercury);
+        for ((&id, name), &offset) in mercury.iter().zip(names).zip(&offsets) {
+            let section = self.mercury_section(id, name, offset);
+            self.sections.push(section);
+        }
+        let symbols = std::mem::take(&mut self.symbol_tables[0]);
+        self.sections.push(ImageSection {
+            name: offsets.last().copied().unwrap_or(0),
+            sh_type: SHT_CUDA_MERC_SYMTAB,
+            flags: SHF_CUDA_MERCURY,
+            link: self.parts.arranged.section_index(self.parts.layout.m.fixed.strings),
+            info: self.parts.arranged.first_global,
+            align: 8,
+            entsize: 24,
+            size: symbols.len() as u64,
+            reserve: 0,
+            content: Content::Bytes(symbols.into()),
+        });
+    }
+
+    fn mercury_bytes(&self, id: SectionId) -> Vec<u8> {
+        let relocs = |target: SectionId| -> Vec<Rela> {
+            let entry = |k: &super::linked::Kept| Rela {
+                r_offset: k.offset.into(),
+                r_type: k.kind.into(),
+                r_sym: symbol_number(self.parts, k.named).into(),
+                r_addend: k.addend.into(),
+            };
+            self.linked.kept[target].iter().map(entry).collect()
+        };
+        match self.section(id).class {
+            Class::Text(_) => self.code.of(id).map_or(Vec::new(), |f| f.capsule.clone()),
+            Class::Rela(target) => relocs(target).as_bytes().to_vec(),
+            Class::Literals => vec![0; self.linked.bytes[id].as_ref().map_or(0, Vec::len)],
+            Class::ReservedShared => self.reserved_bytes(id),
+            _ => self.linked.bytes[id].clone().unwrap_or_default(),
+        }
+    }
+
+    fn mercury_section(&self, id: SectionId, name: &[u8], name_offset: u32) -> ImageSection<'static> {
+        let s = self.section(id);
+        let symbols = self.numbers.symbols;
+        let twin = |id: SectionId| self.numbers.mercury(self.parts, id);
+        let owner = s.owner.map_or(0, twin);
+        let own_flags = SHF_CUDA_MERCURY | s.flags;
+        let (sh_type, flags, link, info, entsize) = match s.class {
+            Class::Text(_) => (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, self.text_info(id), 0),
+            Class::Info | Class::FunctionInfo(_) => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
+            Class::Rela(target) => (SHT_CUDA_MERC_RELA, own_flags, symbols, twin(target), 24),
+            Class::ResolvedRela(target) => (SHT_CUDA_MERC_RESOLVED_RELA, own_flags, symbols, twin(target), 24),
+            Class::Constant(4) => (SHT_CUDA_CONSTANT_PIC, own_flags, 0, 0, 0),
+            Class::Constant(_) => (SHT_CUDA_CONSTANT_USER, own_flags, 0, 0, 0),
+            Class::Literals => (SHT_CUDA_CONSTANT_OPTIMIZER, own_flags, 0, owner, 0),
+            Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
+            Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),
+            _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
+        };
+        let content = self.mercury_bytes(id);
+        let number = self.parts.arranged.section_index(id);
+        let twin_size = self.sections.get((number as usize).wrapping_sub(1)).map_or(0, |t| t.size);
+        let kept = &self.linked.kept[id];
+        let facts = TwinFacts {
+            name,
+            sh_type,
+            size: content.len() as u64,
+            twin_size,
+            finalizer_relocations: kept.iter().any(|k| k.kind == R_MERCURY_PROG_REL32),
+            absolute_relocations: kept.iter().any(|k| k.kind == R_MERCURY_ABS64),
+        };
+        let shared = !matches!(s.class, Class::Text(_)) && shares_twin(&facts) && facts.size == twin_size;
+        ImageSection {
+            name: name_offset,
+            sh_type,
+            flags,
+            link,
+            info,
+            align: if matches!(s.class, Class::Text(_)) { 16 } else { s.align },
+            entsize,
+            size: content.len() as u64,
+            reserve: 0,
+            content: if shared {
+                Content::SameAs(number)
+            } else {
+                Content::Bytes(content.into())
+            },
+        }
+    }
+
+    /// The start of the section headers that the Mercury link alone would have written, from where this section would have been.
+    fn reserved_bytes(&self, id: SectionId) -> Vec<u8> {
+        let arranged = self.parts.arranged;
+        let (mut cursor, mut start) = (0x40u64, 0);
+        for &other in &arranged.sections {
+            let s = self.section(other);
+            let is_text = matches!(s.class, Class::Text(_));
+            cursor = align_up(cursor, if is_text { 16 } else { s.align });
+            if other == id {
+                start = cursor;
+            }
+            if self.is_nobits(other) {
+                continue;
+            }
+            cursor += match s.class {
+                Class::SectionNames => arranged.section_names.len() as u64,
+                Class::Strings => arranged.strings.len() as u64,
+                Class::Symbols => self.symbol_tables[0].len() as u64,
+                Class::Text(_) => s.size,
+                Class::Rela(target) => 24 * self.linked.kept[target].len() as u64,
+                Class::Compat => (self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64).saturating_sub(LATE_COMPAT),
+                _ => self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64,
+            };
+        }
+        let padding = align_up(cursor, 8) - start;
+        let names = arranged.section_names.len() as u64;
+        let string_table = |name: u32, offset: u64, size: u64| Shdr {
+            sh_name: name.into(),
+            sh_type: SHT_STRTAB.into(),
+            sh_offset: offset.into(),
+            sh_size: size.into(),
+            sh_addralign: 1.into(),
+            ..Shdr::default()
+        };
+        let headers = [
+            Shdr::default(),
+            string_table(1, 0x40, names),
+            string_table(0xb, 0x40 + names, arranged.strings.len() as u64),
+        ];
+        let mut bytes = vec![0; padding as usize];
+        bytes.extend_from_slice(headers.as_bytes());
+        bytes.resize(self.section(id).size as usize, 0);
+        bytes
+    }
+}

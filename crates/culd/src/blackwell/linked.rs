@@ -1,0 +1,201 @@
+//! The linked Mercury view: contents of its sections, kept relocations, and the values that were resolved in code.
+//!
+//! 1. Contents: computed bytes or the pieces of the inputs.
+//! 2. Every relocation is decided once more. In code nothing is patched here: the value is remembered together with the parallel entry of
+//!    the input's SASS view. Elsewhere it is written.
+//! 3. Kept entries come in reverse order of arrival; relocations of jump tables that were copied into kernels follow.
+
+use crate::diagnostics::{Collector, Stop};
+use crate::emit::{self, Parts, copy};
+use crate::ids::{SectionId, SymbolId, Table};
+use crate::merge::model::Class;
+use crate::object::{Object, RelocSection, entry};
+use crate::relocate::{Decider, Decision, Named};
+use cubin::consts::*;
+use cubin::raw::Rela;
+use zerocopy::FromBytes;
+
+/// A relocation that stays.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Kept {
+    /// Offset in the section.
+    pub(super) offset: u64,
+    /// Mercury type.
+    pub(super) kind: u32,
+    /// Symbol.
+    pub(super) named: Named,
+    /// Addend.
+    pub(super) addend: i64,
+    /// The input's entry in the SASS view.
+    pub(super) twin: Option<Rela>,
+}
+
+/// A value that was resolved in code.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Resolved {
+    /// Mercury type.
+    pub(super) kind: u32,
+    /// Value.
+    pub(super) value: u64,
+    /// The input's entry in the SASS view.
+    pub(super) twin: Rela,
+}
+
+/// The linked Mercury view.
+pub(super) struct Linked {
+    /// Contents; `None` for code, tables and relocations.
+    pub(super) bytes: Table<SectionId, Option<Vec<u8>>>,
+    /// Kept relocations by the section they belong to.
+    pub(super) kept: Table<SectionId, Vec<Kept>>,
+    /// Resolved values by code section.
+    pub(super) resolved: Table<SectionId, Vec<Resolved>>,
+}
+
+/// Number of a symbol or section symbol in the output.
+pub(super) fn symbol_number(parts: &Parts<'_, '_>, named: Named) -> u32 {
+    match named {
+        Named::Symbol(id) => parts.arranged.symbol_index(id),
+        Named::Section(_) => parts.arranged.named_index(named),
+    }
+}
+
+/// Name of a symbol.
+pub(super) fn symbol_name<'a>(parts: &'a Parts<'_, '_>, named: Named) -> &'a [u8] {
+    match named {
+        Named::Symbol(id) => parts.layout.m.symbols.get(id).map_or(b"", |y| y.name.rest),
+        Named::Section(_) => b"",
+    }
+}
+
+/// Reserved shared memory: kept in the Mercury view, resolved in SASS.
+pub(super) fn is_reserved(parts: &Parts<'_, '_>, named: Named) -> bool {
+    symbol_name(parts, named).starts_with(b"__nv_reservedSMEM")
+}
+
+/// Entries of a relocation section in the SASS view.
+pub(super) fn sass_entries<'d>(object: &Object<'d>, section: u32) -> &'d [Rela] {
+    let data = object.sass.get(section as usize).map_or(&[][..], |s| s.data);
+    <[Rela]>::ref_from_bytes(data).unwrap_or_default()
+}
+
+/// The SASS entry of each Mercury entry: same order, without those for `.nv.reservedSmem.*`.
+fn pair(object: &Object<'_>, relocs: &RelocSection<'_>) -> Vec<Option<Rela>> {
+    let mut twins = sass_entries(object, relocs.section).iter();
+    (0..relocs.entries.len())
+        .map(|i| {
+            let symbol = entry(&relocs.entries, i).r_sym.get();
+            if object.symbol(symbol).name.starts_with(b".nv.reservedSmem") {
+                return None;
+            }
+            twins.next().copied()
+        })
+        .collect()
+}
+
+/// Links the Mercury view.
+pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Linked, Stop> {
+    let layout = parts.layout;
+    let count = layout.m.sections.len();
+    let mut linked = Linked {
+        bytes: emit::computed(parts, out)?,
+        kept: Table::filled(count, Vec::new()),
+        resolved: Table::filled(count, Vec::new()),
+    };
+    for &id in &parts.arranged.sections {
+        if linked.bytes[id].is_none() {
+            linked.bytes[id] = contents(parts, id);
+        }
+    }
+    let decider = Decider::new(parts.context, layout);
+    for r in &layout.m.relocs {
+        let object = &parts.context.inputs.objects[r.object];
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            continue;
+        };
+        let twins = pair(object, relocs);
+        let in_code = matches!(layout.m.sections[r.target].class, Class::Text(_) | Class::Stub(_));
+        decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+            let twin = twins.get(e.index as usize).copied().flatten();
+            let mut keep = |kind: u32, named: Named, addend: i64| {
+                linked.kept[r.target].push(Kept {
+                    offset: e.offset,
+                    kind,
+                    named,
+                    addend,
+                    twin,
+                });
+            };
+            let mut field = |put: &dyn Fn(&mut [u8])| {
+                let bytes = linked.bytes[r.target].as_mut();
+                if let Some(field) = bytes.and_then(|b| b.get_mut(e.offset as usize..)) {
+                    put(field);
+                }
+            };
+            match decision {
+                Decision::Drop | Decision::Fail(_) => {}
+                Decision::Keep(kind, symbol) => keep(kind, Named::Symbol(symbol), e.addend),
+                Decision::KeepSection(kind, section, addend) => keep(kind, Named::Section(section), addend),
+                Decision::Clear(size) => field(&|f| {
+                    if let Some(f) = f.get_mut(..size.into()) {
+                        f.fill(0);
+                    }
+                }),
+                Decision::Patch(info, value, ..) if in_code => linked.resolved[r.target].extend(twin.map(|twin| Resolved {
+                    kind: info.code,
+                    value,
+                    twin,
+                })),
+                // A field that does not fit was refused when the object was read.
+                Decision::Patch(info, value, bank, _) => {
+                    field(&|f| cubin::reloc::apply(info, f, value, bank, false).unwrap_or_default());
+                }
+            }
+        });
+    }
+    linked.kept.iter_mut().for_each(|list| list.reverse());
+    for r in &layout.literal_relocs {
+        linked.kept[r.bank].push(Kept {
+            offset: r.offset,
+            kind: r.kind,
+            named: Named::Symbol(r.symbol),
+            addend: r.addend,
+            twin: None,
+        });
+    }
+    Ok(linked)
+}
+
+/// Bytes of a section before relocation.
+fn contents(parts: &Parts<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
+    let s = &parts.layout.m.sections[id];
+    match s.class {
+        Class::Text(_) | Class::Stub(_) | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => return None,
+        Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => return None,
+        _ if cubin::read::is_nobits(s.sh_type) || s.sh_type == SHT_CUDA_SHARED_RESERVED => return None,
+        _ => {}
+    }
+    if let Some(bytes) = &s.bytes {
+        return Some(bytes.clone());
+    }
+    let mut bytes = vec![0; s.size as usize];
+    for piece in s.pieces.as_slice() {
+        let input = parts.context.inputs.objects[piece.object].section(piece.section);
+        copy(&mut bytes, piece.base, input.map_or(&[], |i| i.data));
+    }
+    Some(bytes)
+}
+
+/// A relocation of a jump table that was copied into a kernel's bank.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LiteralReloc {
+    /// The kernel's bank.
+    pub(crate) bank: SectionId,
+    /// Offset in it.
+    pub(crate) offset: u64,
+    /// Type.
+    pub(crate) kind: u32,
+    /// Function.
+    pub(crate) symbol: SymbolId,
+    /// Offset in the function's Mercury code.
+    pub(crate) addend: i64,
+}

@@ -1,0 +1,89 @@
+//! Relocations of the SASS view.
+//!
+//! Code: the parallel entries of the inputs at their new offsets, ascending, without reserved shared memory. Jump tables: none, their
+//! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`]. Debug sections write their own.
+
+use super::Sass;
+use super::code::Functions;
+use super::linked::{Kept, Linked, is_reserved, symbol_number};
+use crate::emit::Parts;
+use crate::merge::model::Class;
+use cubin::raw::Rela;
+use cubin::reloc::unified_replacement;
+
+/// SASS types of Mercury types in data.
+const DATA_TYPES: [(u32, u32); 12] = [
+    (0x1_0001, 4),
+    (0x1_0002, 2),
+    (0x1_0003, 1),
+    (0x1_0005, 70),
+    (0x1_0006, 71),
+    (0x1_0008, 1),
+    (0x1_000b, 6),
+    (0x1_000c, 7),
+    (0x1_000d, 52),
+    (0x1_000f, 35),
+    (0x1_0032, 102),
+    (0x1_003d, 2),
+];
+
+/// First byte-wise Mercury and SASS types: plain, generic address, function descriptor.
+const BYTE_TYPES: [(u32, u32); 3] = [(0x1_0010, 76), (0x1_0018, 84), (0x1_0020, 92)];
+
+/// SASS type of a Mercury type in data.
+pub(super) fn sass_type(kind: u32) -> u32 {
+    if let Some(&(_, sass)) = DATA_TYPES.iter().find(|t| t.0 == kind) {
+        return sass;
+    }
+    let bytes = BYTE_TYPES.iter().find(|t| (t.0..t.0 + 8).contains(&kind));
+    bytes.map_or(kind, |t| t.1 + kind - t.0)
+}
+
+/// An entry with the symbol's number in the output.
+pub(super) fn relocation(parts: &Parts<'_, '_>, kept: &Kept, offset: u64, kind: u32, addend: i64) -> Rela {
+    Rela {
+        r_offset: offset.into(),
+        r_type: kind.into(),
+        r_sym: symbol_number(parts, kept.named).into(),
+        r_addend: addend.into(),
+    }
+}
+
+/// Writes the relocation sections of code, jump tables and data.
+pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: &mut Sass) {
+    for &id in &parts.arranged.sections {
+        let kept = &linked.kept[id];
+        let entries: Vec<Rela> = match parts.layout.m.sections[id].class {
+            Class::Text(_) => {
+                let Some(function) = code.of(id) else { continue };
+                let mut entries: Vec<Rela> = kept
+                    .iter()
+                    .filter(|k| parts.context.mode.relocatable || !is_reserved(parts, k.named))
+                    .filter_map(|k| {
+                        let twin = k.twin?;
+                        let kind = twin.r_type.get();
+                        let kind = if parts.context.mode.relocatable {
+                            kind
+                        } else {
+                            unified_replacement(kind).unwrap_or(kind)
+                        };
+                        Some(relocation(
+                            parts,
+                            k,
+                            function.place(twin.r_offset.get()),
+                            kind,
+                            twin.r_addend.get(),
+                        ))
+                    })
+                    .collect();
+                entries.sort_by_key(|e| e.r_offset.get());
+                entries
+            }
+            Class::Literals => Vec::new(),
+            Class::Debug(_) => continue,
+            _ if kept.is_empty() => continue,
+            _ => kept.iter().map(|k| relocation(parts, k, k.offset, sass_type(k.kind), k.addend)).collect(),
+        };
+        sass.put_relocs(parts, id, &entries);
+    }
+}

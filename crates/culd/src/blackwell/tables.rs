@@ -1,0 +1,190 @@
+//! String tables and symbol tables of both views.
+//!
+//! 1. Section names: those of the Mercury link; the name of an emitted section that is called differently in SASS is overwritten in place
+//!    and filled with zeros. Then the parameter banks, then the Mercury sections, each on its own.
+//! 2. Symbol names: those of the Mercury link, then new names of renamed section symbols, then the parameter banks. Both symbol tables
+//!    share them.
+//! 3. Mercury symbols keep type and memory space of the inputs. SASS symbols are the same with the sizes of SASS; in final links defined
+//!    variables become plain objects, and shared memory starts behind what the system reserves.
+
+use super::code::Functions;
+use super::image::Numbers;
+use crate::emit::Parts;
+use crate::ids::SectionId;
+use crate::merge::model::Class;
+use crate::relocate::Named;
+use cubin::consts::*;
+use cubin::layout::sass_name;
+use cubin::read::SymbolSection;
+use cubin::write::strings::NewSymbol;
+
+/// Shared memory that the system reserves in front of kernels' variables.
+pub(super) const SHARED_BASE: u64 = 0x400;
+/// Symbols of the system and their values in the SASS view.
+const SYSTEM: [(&[u8], u64); 2] = [(b".nv.reservedSmem.offset0", 0x40), (b".nv.reservedSmem.cap", 0x400)];
+
+/// String tables.
+pub(super) struct Strings {
+    /// `.shstrtab`.
+    pub(super) section_names: Vec<u8>,
+    /// `.strtab`.
+    pub(super) strings: Vec<u8>,
+    /// Bytes kept free behind `.strtab`.
+    pub(super) reserve: u64,
+    /// Names of the parameter banks: as section, as symbol.
+    pub(super) parameters: Vec<(u32, u32)>,
+    /// Names of the Mercury sections.
+    pub(super) mercury: Vec<u32>,
+    /// SASS names of renamed section symbols.
+    renamed: Vec<(SectionId, u32)>,
+}
+
+fn append(table: &mut Vec<u8>, name: &[u8]) -> u32 {
+    let offset = table.len() as u32;
+    table.extend_from_slice(name);
+    table.push(0);
+    offset
+}
+
+/// Makes the string tables. `mercury` are the names of the Mercury sections.
+pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>]) -> Strings {
+    let sections = &parts.layout.m.sections;
+    let arranged = parts.arranged;
+    let mut section_names = arranged.section_names.clone();
+    let mut strings = arranged.strings.clone();
+    let (mut reserved, mut used) = (0, 0);
+    for &id in &arranged.sections {
+        let old = sections[id].name.to_vec();
+        let new = sass_name(&old);
+        if new.as_ref() == old.as_slice() {
+            continue;
+        }
+        reserved += old.len() as u64;
+        let start = arranged.name_offset[id] as usize;
+        if let Some(place) = section_names.get_mut(start..start + old.len()) {
+            place.fill(0);
+            place.iter_mut().zip(new.iter()).for_each(|(to, from)| *to = *from);
+        }
+    }
+    let mut renamed = Vec::new();
+    for &named in &arranged.symbols {
+        let Named::Section(id) = named else { continue };
+        let old = sections[id].name.to_vec();
+        let new = sass_name(&old);
+        if new.as_ref() != old.as_slice() {
+            used += new.len() as u64 + 1;
+            renamed.push((id, append(&mut strings, &new)));
+        }
+    }
+    let parameters = parameters
+        .iter()
+        .map(|name| (append(&mut section_names, name), append(&mut strings, name)))
+        .collect();
+    let mercury = mercury.iter().map(|name| append(&mut section_names, name)).collect();
+    Strings {
+        section_names,
+        strings,
+        reserve: reserved.saturating_sub(used),
+        parameters,
+        mercury,
+        renamed,
+    }
+}
+
+/// Symbols of the Mercury view and of the SASS view.
+pub(super) fn symbols(parts: &Parts<'_, '_>, code: &Functions, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
+    let null = NewSymbol {
+        name: 0,
+        info: 0,
+        other: 0,
+        section: SymbolSection::Undefined,
+        value: parts.layout.null_value,
+        size: 0,
+        unused_index: 0,
+    };
+    let (mut mercury, mut sass) = (vec![null], vec![null]);
+    for (&named, &name) in parts.arranged.symbols.iter().zip(&parts.arranged.symbol_names) {
+        let (section, symbol) = mercury_symbol(parts, named, name);
+        let place = |numbers: &dyn Fn(SectionId) -> u32| section.map_or(SymbolSection::Undefined, |s| SymbolSection::Index(numbers(s)));
+        mercury.push(NewSymbol {
+            section: place(&|s| numbers.mercury(parts, s)),
+            ..symbol
+        });
+        let symbol = sass_symbol(parts, code, strings, named, section, symbol);
+        sass.push(NewSymbol {
+            section: place(&|s| parts.arranged.section_index(s)),
+            ..symbol
+        });
+    }
+    for (&(_, name), number) in strings.parameters.iter().zip(numbers.first_parameter..) {
+        sass.push(NewSymbol {
+            name,
+            info: STT_SECTION,
+            section: SymbolSection::Index(number),
+            value: 0,
+            ..null
+        });
+    }
+    [mercury, sass]
+}
+
+fn mercury_symbol(parts: &Parts<'_, '_>, named: Named, name: u32) -> (Option<SectionId>, NewSymbol) {
+    let mut symbol = NewSymbol {
+        name,
+        info: STT_SECTION,
+        other: 0,
+        section: SymbolSection::Undefined,
+        value: 0,
+        size: 0,
+        unused_index: 0,
+    };
+    let y = match named {
+        Named::Section(id) => return (Some(id), symbol),
+        Named::Symbol(id) => &parts.layout.m.symbols[id],
+    };
+    let variable = y.kind == STT_OBJECT;
+    let kind = if variable { STT_CUDA_OBJECT } else { y.kind };
+    let system = SYSTEM.iter().any(|s| y.name.is(s.0));
+    symbol.info = y.bind << 4 | kind;
+    symbol.other = if variable { y.input_other } else { y.other };
+    symbol.value = if system { 0 } else { y.value };
+    symbol.size = y.size;
+    (y.section, symbol)
+}
+
+fn sass_symbol(
+    parts: &Parts<'_, '_>,
+    code: &Functions,
+    strings: &Strings,
+    named: Named,
+    section: Option<SectionId>,
+    mut symbol: NewSymbol,
+) -> NewSymbol {
+    let id = match named {
+        Named::Section(id) => {
+            if let Some(&(_, name)) = strings.renamed.iter().find(|r| r.0 == id) {
+                symbol.name = name;
+            }
+            return symbol;
+        }
+        Named::Symbol(id) => id,
+    };
+    let y = &parts.layout.m.symbols[id];
+    if let Some(&(_, value)) = SYSTEM.iter().find(|s| y.name.is(s.0)) {
+        symbol.value = value;
+    }
+    let Some(section) = section else { return symbol };
+    if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
+        symbol.size = function.code.len() as u64;
+    }
+    if symbol.info & 0xf == STT_CUDA_OBJECT && !parts.context.mode.relocatable {
+        symbol.info = symbol.info & 0xf0 | STT_OBJECT;
+        symbol.other &= 0x1f;
+        symbol.value += match parts.layout.m.sections[section].class {
+            Class::ReservedShared => super::code::RESERVED_BASE,
+            Class::KernelShared | Class::ModuleShared => SHARED_BASE,
+            _ => 0,
+        };
+    }
+    symbol
+}
