@@ -115,7 +115,7 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 /// What the finalizer says about the code, from sm_100 on and only if some input says it.
 fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     let says = |bytes: &[u8]| cubin::nvinfo::records(bytes).flatten().any(|r| r.format == FORMAT_SIZED && r.attribute == FINALIZER);
-    if !context.inputs.objects.iter().filter_map(|o| o.compat).any(says) {
+    if !context.options.target.is_blackwell() || !context.inputs.objects.iter().filter_map(|o| o.compat).any(says) {
         return Vec::new();
     }
     let mut texts = layout.m.sections.iter().filter(|s| matches!(s.class, Class::Text(_))).peekable();
