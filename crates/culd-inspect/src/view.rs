@@ -313,17 +313,15 @@ impl<'d> View<'d> {
     /// Name to show for symbol `index` of `table`: its own, or its section's for a section symbol without one.
     pub fn symbol_name(&self, table: &SymbolTable<'d>, index: u32) -> &'d [u8] {
         let name = table.name(index);
-        if name.is_empty()
+        let section = name.is_empty()
             && table
                 .entries
                 .get(index as usize)
-                .is_some_and(|e| e.kind() == cubin::consts::STT_SECTION)
-        {
-            if let Home::Section(s) = table.home(index) {
-                return self.section_name(s);
-            }
+                .is_some_and(|e| e.kind() == cubin::consts::STT_SECTION);
+        match table.home(index) {
+            Home::Section(s) if section => self.section_name(s),
+            _ => name,
         }
-        name
     }
 
     /// Number of the architecture: 90 for sm_90.

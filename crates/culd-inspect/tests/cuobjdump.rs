@@ -38,11 +38,12 @@ fn value_numbers(text: &str) -> Vec<u64> {
             .map(|(_, v)| number(v))
             .collect();
     }
-    if let Some((first, rest)) = text.trim().split_once(")\t") {
-        if first.contains('(') && rest.contains(':') {
-            let (_, value) = rest.rsplit_once(':').unwrap();
-            return vec![inside(&format!("{first})")), number(value)];
-        }
+    if let Some((first, rest)) = text.trim().split_once(")\t")
+        && first.contains('(')
+        && rest.contains(':')
+    {
+        let (_, value) = rest.rsplit_once(':').unwrap();
+        return vec![inside(&format!("{first})")), number(value)];
     }
     text.split_whitespace().filter(|t| t.starts_with("0x")).map(hex).collect()
 }
@@ -113,10 +114,17 @@ fn theirs(text: &str) -> Facts {
                 lines.next();
             }
             let name = if name.starts_with("unknown") { "?" } else { name };
+            let numbers = value_numbers(&value);
+            // Some values it prints as words only.
+            let shown = if numbers.is_empty() && !value.trim().is_empty() && !value.contains("externs") {
+                "words".to_owned()
+            } else {
+                format!("{numbers:x?}")
+            };
             facts
                 .entry(format!("attributes {place}"))
                 .or_default()
-                .push(format!("{name} {format} {:x?}", value_numbers(&value)));
+                .push(format!("{name} {format} {shown}"));
         }
     }
     facts
@@ -231,9 +239,10 @@ fn differences(theirs: &Facts, ours: &Facts) -> Vec<String> {
             out.push(format!("{key}: {} there, {} here", list.len(), mine.len()));
         }
         for (x, y) in list.iter().zip(mine) {
-            let same = match x.strip_prefix("? ") {
-                Some(rest) => y.ends_with(rest),
-                None => x == y,
+            let same = match (x.strip_prefix("? "), x.strip_suffix("words")) {
+                (Some(rest), _) => y.ends_with(rest),
+                (None, Some(rest)) => y.starts_with(rest),
+                (None, None) => x == y,
             };
             if !same {
                 out.push(format!("{key}: theirs {x}\n    ours {y}"));

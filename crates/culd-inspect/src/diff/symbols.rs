@@ -84,11 +84,14 @@ fn only(cx: &mut Context<'_, '_>, number: usize, tables: [&SymbolTable<'_>; 2], 
     }
 }
 
+/// A symbol with its values in both files.
+type Shifted = (String, u64, u64);
+
 fn fields(cx: &mut Context<'_, '_>, number: usize, [a, b]: [&SymbolTable<'_>; 2], suffix: &str) {
     let Some(pairs) = cx.symbols.get(number) else { return };
     let pairs: Vec<(u32, u32)> = pairs.both().collect();
     // Values that shifted by the same distance in one section are one difference.
-    let mut shifts: BTreeMap<(u32, i64), Vec<(String, u64, u64)>> = BTreeMap::new();
+    let mut shifts: BTreeMap<(u32, i64), Vec<Shifted>> = BTreeMap::new();
     for (ia, ib) in pairs {
         let (Some(x), Some(y)) = (a.entries.get(ia as usize), b.entries.get(ib as usize)) else {
             continue;
@@ -195,7 +198,7 @@ fn home_text(cx: &Context<'_, '_>, home: Home) -> String {
 /// Symbols named when several values shift together.
 const NAMED: usize = 4;
 
-fn shift(cx: &mut Context<'_, '_>, section: u32, delta: i64, list: &[(String, u64, u64)], suffix: &str) {
+fn shift(cx: &mut Context<'_, '_>, section: u32, delta: i64, list: &[Shifted], suffix: &str) {
     let section = if section == u32::MAX {
         String::new()
     } else {
