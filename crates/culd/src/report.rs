@@ -47,7 +47,10 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
         let function = &context.resolved.functions[f];
         let entry = if context.live.is_kernel[f] { "^" } else { "" };
         let taken = if function.taken.is_some() { "&" } else { "" };
-        let registers = attributes.facts[f].registers.filter(|_| function.winner.is_some()).map_or(String::new(), |n| format!(" [{n}]"));
+        let registers = attributes.facts[f]
+            .registers
+            .filter(|_| function.winner.is_some())
+            .map_or(String::new(), |n| format!(" [{n}]"));
         let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(context, f));
         for callee in context.graph.callees(context.resolved, f) {
             line.push_str(&format!(" {}", callee.0 + 1));
@@ -162,11 +165,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         .ids()
         .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f]);
     let keeps_all = context.mode.relocatable || context.mode.preserve || context.options.debug;
-    let kernels: Vec<FunctionId> = if keeps_all {
-        all.collect()
-    } else {
-        context.live.kernels.clone()
-    };
+    let kernels: Vec<FunctionId> = if keeps_all { all.collect() } else { context.live.kernels.clone() };
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
@@ -182,10 +181,10 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         let textured = layout.textures.kernels.contains(&k);
         let relocatable = context.mode.relocatable;
         let own = attributes.facts[k];
-        let barriers = attributes.functions[k]
-            .iter()
-            .find(|r| r.code == attr::NUM_BARRIERS)
-            .map_or(0, |r| u32::from(r.half() & 0xff));
+        // A relocatable output keeps the barriers of CUDA 12 objects in section flags.
+        let unrecorded = if relocatable { function.barriers } else { 0 };
+        let recorded = attributes.functions[k].iter().find(|r| r.code == attr::NUM_BARRIERS);
+        let barriers = recorded.map_or(unrecorded, |r| u32::from(r.half() & 0xff));
         let stack = if relocatable {
             0
         } else {

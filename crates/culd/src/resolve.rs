@@ -61,6 +61,7 @@ pub struct Function {
     pub prototype: Option<ProtoId>,
     bind: u8,
     registers: u32,
+    latest_prototype: Option<ProtoId>,
     first_definition: ObjectId,
     first_virtual_sm: u32,
     declared_entry: Option<bool>,
@@ -176,9 +177,12 @@ impl<'d> Resolver<'_, 'd> {
             let entry = y.other & STO_CUDA_ENTRY != 0;
             let function = &mut self.out.functions[f];
             if y.bind != STB_LOCAL && *function.declared_entry.get_or_insert(entry) != entry {
-                self.out
-                    .function_errors
-                    .push((object.id, Code::EntryMismatch { symbol: text(&culd_demangle::display(y.name)) }));
+                self.out.function_errors.push((
+                    object.id,
+                    Code::EntryMismatch {
+                        symbol: text(&culd_demangle::display(y.name)),
+                    },
+                ));
             }
             let Some(section) = y.defined_in() else { continue };
             function.entry |= entry;
@@ -221,6 +225,7 @@ impl<'d> Resolver<'_, 'd> {
             prototype: None,
             bind: 0,
             registers: 0,
+            latest_prototype: None,
             first_definition: object.id,
             first_virtual_sm: 0,
             declared_entry: None,
@@ -285,7 +290,10 @@ impl<'d> Resolver<'_, 'd> {
         }
         for &(a, p) in &graph.taken {
             if let Some(a) = self.speaking(object, a) {
-                self.take(a, p);
+                // The last mention's prototype counts.
+                let p = self.out.prototypes.intern(p);
+                self.out.functions[a].taken = Some(p);
+                self.out.functions[a].latest_prototype = Some(p);
             }
         }
         for &(a, p) in &graph.sites {
@@ -332,21 +340,19 @@ impl<'d> Resolver<'_, 'd> {
         let Some(f) = self.function(object, index) else { return };
         let id = self.out.prototypes.intern(prototype);
         let function = &mut self.out.functions[f];
-        match (function.prototype, function.winner) {
-            (None, _) => function.prototype = Some(id),
-            (Some(known), Some(winner)) if known != id => {
-                let first = self.inputs.objects[winner.object].name.to_string();
-                let symbol = text(self.out.names.string(function.name));
-                self.out.prototype_errors.push((
-                    object.id,
-                    Code::PrototypeMismatch {
-                        symbol,
-                        file: object.name.into(),
-                        first,
-                    },
-                ));
-            }
-            _ => {}
+        let known = function.latest_prototype.replace(id);
+        function.prototype.get_or_insert(id);
+        if let (true, Some(winner)) = (known.is_some_and(|k| k != id), function.winner) {
+            let first = self.inputs.objects[winner.object].name.to_string();
+            let symbol = text(self.out.names.string(function.name));
+            self.out.prototype_errors.push((
+                object.id,
+                Code::PrototypeMismatch {
+                    symbol,
+                    file: object.name.into(),
+                    first,
+                },
+            ));
         }
     }
 

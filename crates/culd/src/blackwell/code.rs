@@ -152,7 +152,11 @@ fn rewritten(
 /// Indirect branches and their targets: {offset, 0, count, targets}.
 fn branch_targets(object: &Object<'_>, code: u32) -> BTreeMap<u32, Vec<u32>> {
     let mut found = BTreeMap::new();
-    for s in object.sass.iter().filter(|s| s.role == crate::object::Role::FunctionInfo && s.info == code) {
+    for s in object
+        .sass
+        .iter()
+        .filter(|s| s.role == crate::object::Role::FunctionInfo && s.info == code)
+    {
         for record in cubin::nvinfo::records(s.data).flatten().filter(|r| r.attribute == BRANCH_TARGETS) {
             let mut words = record.words().iter().map(|w| w.get());
             while let (Some(at), Some(_), Some(count)) = (words.next(), words.next(), words.next()) {
@@ -261,7 +265,11 @@ fn recount(records: &[Record], function: &mut Function) {
         let first = function.place(r.first * INSTRUCTION) / INSTRUCTION;
         let end = function.place((r.first + r.count) * INSTRUCTION) / INSTRUCTION;
         let last = i + 1 == records.len() && r.bare;
-        let count = if last { size.saturating_sub(first) } else { end.saturating_sub(first) };
+        let count = if last {
+            size.saturating_sub(first)
+        } else {
+            end.saturating_sub(first)
+        };
         if count == r.count {
             continue;
         }
@@ -274,12 +282,12 @@ fn recount(records: &[Record], function: &mut Function) {
 
 /// SASS opcodes whose Mercury form has one unit of 16 bytes, and two; where no record says it. Observed.
 const ONE_UNIT: [u16; 23] = [
-    0x202, 0x20c, 0x245, 0x291, 0x2a4, 0x2ca, 0x309, 0x312, 0x589, 0x802, 0x882, 0x886, 0x941, 0x945, 0x946, 0x94d, 0xc02, 0xc24, 0xc36, 0xc45,
-    0xc82, 0xd00, 0xd09,
+    0x202, 0x20c, 0x245, 0x291, 0x2a4, 0x2ca, 0x309, 0x312, 0x589, 0x802, 0x882, 0x886, 0x941, 0x945, 0x946, 0x94d, 0xc02, 0xc24, 0xc36,
+    0xc45, 0xc82, 0xd00, 0xd09,
 ];
 const TWO_UNITS: [u16; 26] = [
-    0x212, 0x343, 0x388, 0x424, 0x431, 0x547, 0x80c, 0x810, 0x812, 0x816, 0x819, 0x824, 0x836, 0x88c, 0x890, 0x944, 0x947, 0x949, 0x981, 0x983,
-    0x984, 0x987, 0x988, 0x989, 0xc12, 0xc2b,
+    0x212, 0x343, 0x388, 0x424, 0x431, 0x547, 0x80c, 0x810, 0x812, 0x816, 0x819, 0x824, 0x836, 0x88c, 0x890, 0x944, 0x947, 0x949, 0x981,
+    0x983, 0x984, 0x987, 0x988, 0x989, 0xc12, 0xc2b,
 ];
 
 /// Units of the Mercury form of a SASS instruction that has no record; `None` if it is not known.

@@ -10,7 +10,7 @@
 use super::Sass;
 use super::code::{Function, Functions, RESERVED_BASE};
 use super::linked::{Linked, symbol_number};
-use super::tables::{self, SHARED_BASE, Strings};
+use super::tables::{self, Strings};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Parts, final_type};
 use crate::ids::{SectionId, Table};
@@ -83,7 +83,11 @@ fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions) -> Vec<Parameters<'d>
     for &text in &code.order {
         let Some(function) = code.of(text) else { continue };
         if let Some((data, align, flags)) = parameter_bank(parts, function) {
-            let name = parts.context.resolved.names.string(parts.context.resolved.functions[function.function].name);
+            let name = parts
+                .context
+                .resolved
+                .names
+                .string(parts.context.resolved.functions[function.function].name);
             banks.push(Parameters {
                 text,
                 name: [b".nv.constant0.", name].concat(),
@@ -173,7 +177,13 @@ pub(super) fn emit(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sas
         sections: writer.sections,
     };
     image.emit().map_err(|e| {
-        let file = parts.context.inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());
+        let file = parts
+            .context
+            .inputs
+            .objects
+            .iter()
+            .next()
+            .map_or(String::new(), |o| o.name.to_string());
         out.fatal(Code::Damaged {
             file,
             reason: e.to_string(),
@@ -236,7 +246,7 @@ impl Writer<'_, '_> {
             size = if s.size == ABSENT { 0 } else { s.size };
             if !relocatable {
                 size += match s.class {
-                    Class::KernelShared | Class::ModuleShared => SHARED_BASE,
+                    Class::KernelShared | Class::ModuleShared => tables::shared_base(self.parts),
                     Class::ReservedShared => RESERVED_BASE,
                     _ => 0,
                 };

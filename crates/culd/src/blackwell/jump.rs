@@ -23,12 +23,19 @@ type Labels = HashMap<i64, u32, State>;
 pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: &mut Sass) {
     let m = &parts.layout.m;
     let mut labels: HashMap<FunctionId, Labels, State> = HashMap::default();
-    for &id in parts.arranged.sections.iter().filter(|&&id| m.sections[id].class == Class::Literals) {
+    for &id in parts
+        .arranged
+        .sections
+        .iter()
+        .filter(|&&id| m.sections[id].class == Class::Literals)
+    {
         let size = linked.bytes[id].as_ref().map_or(0, Vec::len);
         let mut bytes = vec![0; size];
         for kept in &linked.kept[id] {
             let Named::Symbol(y) = kept.named else { continue };
-            let Some(f) = m.symbols.get(y).and_then(|y| y.function) else { continue };
+            let Some(f) = m.symbols.get(y).and_then(|y| y.function) else {
+                continue;
+            };
             let Some(function) = m.functions[f].text.and_then(|t| code.of(t)) else {
                 continue;
             };

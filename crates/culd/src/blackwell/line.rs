@@ -64,7 +64,9 @@ impl Table<'_, '_> {
             .collect();
         let twin = object.section(number as u32).map_or(&[][..], |s| s.data);
         let twin_headers: Vec<_> = line_units(twin).into_iter().map(|u| u.header).collect();
-        let base = self.parts.layout.m.placed[object.section_ref(number as u32)].filter(|p| p.0 == id).map(|p| p.1);
+        let base = self.parts.layout.m.placed[object.section_ref(number as u32)]
+            .filter(|p| p.0 == id)
+            .map(|p| p.1);
         for (i, unit) in line_units(section.data).into_iter().enumerate() {
             let mut sequences: Vec<(u32, &[u8], usize)> = Vec::new();
             for (range, address) in &unit.sequences {

@@ -67,13 +67,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
                         } else {
                             unified_replacement(kind).unwrap_or(kind)
                         };
-                        Some(relocation(
-                            parts,
-                            k,
-                            function.place(twin.r_offset.get()),
-                            kind,
-                            twin.r_addend.get(),
-                        ))
+                        Some(relocation(parts, k, function.place(twin.r_offset.get()), kind, twin.r_addend.get()))
                     })
                     .collect();
                 entries.sort_by_key(|e| e.r_offset.get());
@@ -82,7 +76,10 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
             Class::Literals => Vec::new(),
             Class::Debug(_) => continue,
             _ if kept.is_empty() => continue,
-            _ => kept.iter().map(|k| relocation(parts, k, k.offset, sass_type(k.kind), k.addend)).collect(),
+            _ => kept
+                .iter()
+                .map(|k| relocation(parts, k, k.offset, sass_type(k.kind), k.addend))
+                .collect(),
         };
         sass.put_relocs(parts, id, &entries);
     }

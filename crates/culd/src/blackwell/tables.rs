@@ -20,6 +20,15 @@ use cubin::write::strings::NewSymbol;
 
 /// Shared memory that the system reserves in front of kernels' variables.
 pub(super) const SHARED_BASE: u64 = 0x400;
+/// What the system reserves in front of kernels' variables.
+pub(super) fn shared_base(parts: &Parts<'_, '_>) -> u64 {
+    if parts.context.mode.relocatable || parts.context.options.disable_smem_reservation {
+        0
+    } else {
+        SHARED_BASE
+    }
+}
+
 /// Symbols of the system and their values in the SASS view.
 const SYSTEM: [(&[u8], u64); 2] = [(b".nv.reservedSmem.offset0", 0x40), (b".nv.reservedSmem.cap", 0x400)];
 
@@ -175,14 +184,16 @@ fn sass_symbol(
     }
     let Some(section) = section else { return symbol };
     if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
-        symbol.size = function.code.len() as u64;
+        // nvlink quirk: a second name of a function has no size.
+        let owner = y.function == Some(function.function);
+        symbol.size = if owner { function.code.len() as u64 } else { 0 };
     }
     if symbol.info & 0xf == STT_CUDA_OBJECT && !parts.context.mode.relocatable {
         symbol.info = symbol.info & 0xf0 | STT_OBJECT;
         symbol.other &= 0x1f;
         symbol.value += match parts.layout.m.sections[section].class {
             Class::ReservedShared => super::code::RESERVED_BASE,
-            Class::KernelShared | Class::ModuleShared => SHARED_BASE,
+            Class::KernelShared | Class::ModuleShared => shared_base(parts),
             _ => 0,
         };
     }

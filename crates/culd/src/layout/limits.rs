@@ -6,14 +6,15 @@ use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId};
 use crate::merge::model::{Class, Piece, Place};
 use crate::object::text;
-use crate::options::Identity;
+use crate::options::{Identity, Suffix};
 
 /// Size of the user constant bank.
 const CONSTANT_LIMIT: u64 = 0x10000;
 
 /// Limit of static shared memory: default, and by architecture with `--enable-extended-smem`.
 fn shared_limit(context: Context<'_, '_>) -> u64 {
-    if !context.options.extended_smem {
+    // Architecture-specific targets have the larger limit too.
+    if !context.options.extended_smem && context.options.target.suffix != Suffix::Arch {
         return 0xc000;
     }
     match context.options.target.number {

@@ -128,15 +128,17 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         limits::check(context, &layout, out);
         return layout;
     }
-    // Kernels that were not selected but stay have shared memory all the same.
+    // Kernels that were not selected but stay have shared memory and texture slots all the same.
     let every = texts(&layout.m).filter(|&f| context.resolved.functions[f].entry).collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
     shared::lay_out(context, &mut layout);
-    layout.kernels = selected;
+    let every = std::mem::replace(&mut layout.kernels, selected);
     literals::lay_out(context, &mut layout);
     constants::merge_equal(context, &mut layout);
     limits::check(context, &layout, out);
+    let selected = std::mem::replace(&mut layout.kernels, every);
     textures::lay_out(context, &mut layout);
+    layout.kernels = selected;
     if !context.options.target.is_blackwell() {
         let action = layout.m.add_section(
             context.mode,
@@ -159,7 +161,9 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 
 /// Functions in order of their text sections.
 fn texts(m: &Merged<'_>) -> impl Iterator<Item = FunctionId> {
-    m.sections.iter().filter_map(|s| if let Class::Text(f) = s.class { Some(f) } else { None })
+    m.sections
+        .iter()
+        .filter_map(|s| if let Class::Text(f) = s.class { Some(f) } else { None })
 }
 
 /// Literal records that replacement emptied leave no section, no name and no symbols.
@@ -172,6 +176,14 @@ fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let named: Vec<SectionId> = m.functions.iter().filter_map(by_loser).collect();
     for s in m.sections.iter_mut().filter(|s| s.class == Class::Literals && s.size == 0) {
         s.withdrawn = true;
+    }
+    if context.options.target.is_blackwell() {
+        // The finalizer leaves nothing of an empty jump table.
+        let empty = m.sections.iter().filter(|s| s.class == Class::Literals && s.withdrawn);
+        let companions: Vec<SectionId> = empty.flat_map(|s| s.companions).flatten().collect();
+        for id in companions {
+            m.sections[id].withdrawn = true;
+        }
     }
     for id in named {
         let s = &mut m.sections[id];

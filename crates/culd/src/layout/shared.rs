@@ -334,7 +334,11 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
         let section = match layout.m.shared_section(kernel_id) {
             Some(section) => section,
             None if size.is_none() => continue,
-            None => layout.m.add_shared_section(context.mode, kernel_id, context.resolved.names.string(context.resolved.functions[kernel_id].name)),
+            None => layout.m.add_shared_section(
+                context.mode,
+                kernel_id,
+                context.resolved.names.string(context.resolved.functions[kernel_id].name),
+            ),
         };
         let record = &mut layout.m.sections[section];
         record.no_symbol = size.unwrap_or(0) == 0;

@@ -48,11 +48,17 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
 
 /// The shared section of a kernel's text; kernels that were not selected get theirs now.
 fn section_of<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, text: SectionId) -> Option<SectionId> {
-    let Class::Text(f) = layout.m.sections[text].class else { return None };
+    let Class::Text(f) = layout.m.sections[text].class else {
+        return None;
+    };
     if let Some(id) = layout.m.functions[f].shared {
         return Some(id);
     }
-    Some(layout.m.add_shared_section(context.mode, f, context.resolved.names.string(context.resolved.functions[f].name)))
+    Some(
+        layout
+            .m
+            .add_shared_section(context.mode, f, context.resolved.names.string(context.resolved.functions[f].name)),
+    )
 }
 
 fn padded(size: u64, align: u64) -> u64 {
@@ -65,13 +71,17 @@ fn dynamic_uses(context: Context<'_, '_>, layout: &Layout<'_>) -> Uses {
     let mut place: HashMap<SectionId, usize, State> = HashMap::default();
     for r in &m.relocs {
         let object = &context.inputs.objects[r.object];
-        let Some(relocs) = object.relocs.get(r.index as usize) else { continue };
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            continue;
+        };
         let Class::Text(f) = m.sections[r.target].class else { continue };
         if !context.resolved.functions[f].entry || !m.is_current(r, relocs.target) {
             continue;
         }
         for &index in object.specials(relocs) {
-            let Place::Symbol(y) = m.places[object.symbol_ref(index)] else { continue };
+            let Place::Symbol(y) = m.places[object.symbol_ref(index)] else {
+                continue;
+            };
             if !m.symbols[y].dynamic {
                 continue;
             }

@@ -28,7 +28,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         self.m.places[reference] = Place::Literal(f);
         self.place_literals(object, section, true)?;
-        if let Some((id, _)) = self.m.placed[object.section_ref(section)].filter(|_| self.mode.preserve && self.resolved.functions[f].entry) {
+        if let Some((id, _)) = self.m.placed[object.section_ref(section)].filter(|_| self.mode.preserve && self.resolved.functions[f].entry)
+        {
             let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
             (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
             let symbol = self.symbol(new);
@@ -164,7 +165,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if took {
             let inside = |y: &ObjSymbol<'d>| y.kind != STT_SECTION && y.defined_in() == Some(section);
             let symbols = (0..object.symbol_count()).map(|i| object.symbol(i)).filter(inside);
-            literals.regions = symbols.map(|y| (base + y.value, base.saturating_add(y.value).saturating_add(y.size))).collect();
+            literals.regions = symbols
+                .map(|y| (base + y.value, base.saturating_add(y.value).saturating_add(y.size)))
+                .collect();
         } else {
             literals.regions.push((base, base + input.size));
         }

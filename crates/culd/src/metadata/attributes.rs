@@ -122,7 +122,10 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
             };
             let mut twins = object.sass.get(number).map(|s| cubin::nvinfo::records(s.data).flatten());
             for record in cubin::nvinfo::records(s.data).flatten() {
-                let twin = twins.as_mut().filter(|_| record.attribute != attr::FINALIZER_OPTIONS).and_then(Iterator::next);
+                let twin = twins
+                    .as_mut()
+                    .filter(|_| record.attribute != attr::FINALIZER_OPTIONS)
+                    .and_then(Iterator::next);
                 if let Some(mut attribute) = collector.translate(&record) {
                     attribute.payload = both_views(attribute.payload, twin.as_ref());
                     collector.learn(&attribute, &mut out.facts);

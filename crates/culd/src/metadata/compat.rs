@@ -114,14 +114,21 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 
 /// What the finalizer says about the code, from sm_100 on and only if some input says it.
 fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
-    let says = |bytes: &[u8]| cubin::nvinfo::records(bytes).flatten().any(|r| r.format == FORMAT_SIZED && r.attribute == FINALIZER);
+    let says = |bytes: &[u8]| {
+        cubin::nvinfo::records(bytes)
+            .flatten()
+            .any(|r| r.format == FORMAT_SIZED && r.attribute == FINALIZER)
+    };
     if !context.options.target.is_blackwell() || !context.inputs.objects.iter().filter_map(|o| o.compat).any(says) {
         return Vec::new();
     }
     let mut texts = layout.m.sections.iter().filter(|s| matches!(s.class, Class::Text(_))).peekable();
     let doubles = |s: &OutSection<'_>| {
         s.pieces.as_slice().iter().any(|p| {
-            let code = context.inputs.objects[p.object].sass.get(p.section as usize).map_or(&[][..], |s| s.data);
+            let code = context.inputs.objects[p.object]
+                .sass
+                .get(p.section as usize)
+                .map_or(&[][..], |s| s.data);
             code.chunks_exact(16)
                 .any(|i| i.first().is_some_and(|b| DOUBLE.contains(b)) && i.get(1).is_some_and(|b| b & 1 == 0 && b & 0xf != 0))
         })
