@@ -31,13 +31,19 @@ fn linker() -> Result<PathBuf> {
     }
     let exe = std::env::current_exe().map_err(Error::file("this test"))?;
     // target/<profile>/deps/recorded-<hash>
-    let profile = exe.parent().and_then(Path::parent).ok_or_else(|| Error::Other("this test lies outside a target folder".into()))?;
+    let profile = exe
+        .parent()
+        .and_then(Path::parent)
+        .ok_or_else(|| Error::Other("this test lies outside a target folder".into()))?;
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "-p", "culd-cli", "--bin", "culd"]);
     if profile.ends_with("release") {
         build.arg("--release");
     }
-    let status = build.status().map_err(|source| Error::Start { tool: "cargo".into(), source })?;
+    let status = build.status().map_err(|source| Error::Start {
+        tool: "cargo".into(),
+        source,
+    })?;
     if !status.success() {
         return Err(Error::Other("culd does not build".into()));
     }

@@ -32,9 +32,17 @@ impl Case {
     /// Reads the case in `source`.
     pub fn load(source: &Path) -> Result<Self> {
         let read = |name: &str| std::fs::read_to_string(source.join(name)).map_err(Error::file(source.join(name)));
-        let links = read("cmd")?.lines().filter(|l| !l.starts_with('#') && !l.trim().is_empty()).map(str::to_owned).collect();
+        let links = read("cmd")?
+            .lines()
+            .filter(|l| !l.starts_with('#') && !l.trim().is_empty())
+            .map(str::to_owned)
+            .collect();
         let flags = read("build").unwrap_or_default();
-        let flags = flags.lines().filter_map(|l| l.split_once(':')).map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())).collect();
+        let flags = flags
+            .lines()
+            .filter_map(|l| l.split_once(':'))
+            .map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned()))
+            .collect();
         Ok(Self {
             name: source.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             description: read("desc").unwrap_or_default().trim().to_owned(),
@@ -49,8 +57,11 @@ impl Case {
         if !names.is_empty() {
             return names.iter().map(|n| Self::load(&dir.join(n))).collect();
         }
-        let mut found: Vec<PathBuf> =
-            std::fs::read_dir(dir).map_err(Error::file(dir))?.filter_map(|e| e.ok().map(|e| e.path())).filter(|p| p.join("cmd").is_file()).collect();
+        let mut found: Vec<PathBuf> = std::fs::read_dir(dir)
+            .map_err(Error::file(dir))?
+            .filter_map(|e| e.ok().map(|e| e.path()))
+            .filter(|p| p.join("cmd").is_file())
+            .collect();
         found.sort();
         found.iter().map(|p| Self::load(p)).collect()
     }
@@ -110,21 +121,33 @@ impl Case {
             .env("PATCH", patch)
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .output()
-            .map_err(|source| Error::Start { tool: line.to_owned(), source })?;
+            .map_err(|source| Error::Start {
+                tool: line.to_owned(),
+                source,
+            })?;
         if out.status.code() == Some(127) {
             let text = String::from_utf8_lossy(&out.stderr).into_owned();
-            return Err(Error::Tool { tool: line.to_owned(), status: out.status.to_string(), text });
+            return Err(Error::Tool {
+                tool: line.to_owned(),
+                status: out.status.to_string(),
+                text,
+            });
         }
         Ok(())
     }
 
     /// Every source with its name: a changed source means a new build.
     fn stamp(&self) -> Result<Vec<u8>> {
-        let mut files: Vec<PathBuf> =
-            std::fs::read_dir(&self.source).map_err(Error::file(&self.source))?.filter_map(|e| e.ok().map(|e| e.path())).collect();
+        let mut files: Vec<PathBuf> = std::fs::read_dir(&self.source)
+            .map_err(Error::file(&self.source))?
+            .filter_map(|e| e.ok().map(|e| e.path()))
+            .collect();
         files.sort();
         let mut out = Vec::new();
-        for file in files.iter().filter(|f| f.is_file() && !f.ends_with("expect") && !f.ends_with("desc")) {
+        for file in files
+            .iter()
+            .filter(|f| f.is_file() && !f.ends_with("expect") && !f.ends_with("desc"))
+        {
             out.extend_from_slice(file.file_name().unwrap_or_default().as_encoded_bytes());
             out.push(0);
             out.extend(std::fs::read(file).map_err(Error::file(file))?);
@@ -146,7 +169,8 @@ pub fn fresh_copy(src: &Path, dst: &Path) -> Result<()> {
             std::fs::copy(&from, &to).map_err(Error::file(&from))?;
             // an old time: a file that is written again at once must not look untouched on a coarse clock
             let file = std::fs::File::options().append(true).open(&to).map_err(Error::file(&to))?;
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30)).map_err(Error::file(&to))?;
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30))
+                .map_err(Error::file(&to))?;
         }
     }
     Ok(())

@@ -89,7 +89,10 @@ impl Fixture {
             if outcome.crashed() {
                 outcome.files.clear();
             }
-            fixture.links.push(Recorded { args: args.clone(), outcome });
+            fixture.links.push(Recorded {
+                args: args.clone(),
+                outcome,
+            });
         }
         Ok(fixture)
     }
@@ -133,12 +136,19 @@ impl Fixture {
                 files: blobs.add_all(&l.outcome.files),
             })
             .collect();
-        let manifest = Manifest { inputs, links, blobs: blobs.order.iter().map(|b| b.len()).collect() };
+        let manifest = Manifest {
+            inputs,
+            links,
+            blobs: blobs.order.iter().map(|b| b.len()).collect(),
+        };
         let mut plain = serde_json::to_vec(&manifest).map_err(|e| Error::Other(e.to_string()))?;
         plain.push(b'\n');
         plain.extend(blobs.order.concat());
         let mut out = MAGIC.to_vec();
-        out.extend(ruzstd::encoding::compress_to_vec(plain.as_slice(), ruzstd::encoding::CompressionLevel::Fastest));
+        out.extend(ruzstd::encoding::compress_to_vec(
+            plain.as_slice(),
+            ruzstd::encoding::CompressionLevel::Fastest,
+        ));
         Ok(out)
     }
 
@@ -148,7 +158,10 @@ impl Fixture {
         let packed = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("other first line"))?;
         let mut plain = Vec::new();
         let decoder = ruzstd::decoding::StreamingDecoder::new(packed).map_err(|e| bad(&e.to_string()))?;
-        decoder.take(MAX_UNPACKED).read_to_end(&mut plain).map_err(|e| bad(&e.to_string()))?;
+        decoder
+            .take(MAX_UNPACKED)
+            .read_to_end(&mut plain)
+            .map_err(|e| bad(&e.to_string()))?;
         let end = plain.iter().position(|b| *b == b'\n').ok_or_else(|| bad("no manifest"))?;
         let (head, mut rest) = plain.split_at(end + 1);
         let manifest: Manifest = serde_json::from_slice(head).map_err(|e| bad(&e.to_string()))?;
@@ -161,10 +174,18 @@ impl Fixture {
         let get = |i: usize| blobs.get(i).cloned().ok_or_else(|| bad("no such blob"));
         let all = |files: BTreeMap<String, usize>| files.into_iter().map(|(n, i)| Ok((n, get(i)?))).collect::<Result<BTreeMap<_, _>>>();
         let link = |l: ManifestLink| {
-            let outcome = Outcome { exit: l.exit, stdout: get(l.stdout)?, stderr: get(l.stderr)?, files: all(l.files)? };
+            let outcome = Outcome {
+                exit: l.exit,
+                stdout: get(l.stdout)?,
+                stderr: get(l.stderr)?,
+                files: all(l.files)?,
+            };
             Ok(Recorded { args: l.args, outcome })
         };
-        Ok(Self { inputs: all(manifest.inputs)?, links: manifest.links.into_iter().map(link).collect::<Result<_>>()? })
+        Ok(Self {
+            inputs: all(manifest.inputs)?,
+            links: manifest.links.into_iter().map(link).collect::<Result<_>>()?,
+        })
     }
 }
 
@@ -176,8 +197,19 @@ mod tests {
     fn file_form_keeps_everything_and_stores_equal_blobs_once() -> Result<()> {
         let big = vec![7; 5000];
         let files: BTreeMap<String, Vec<u8>> = [("a".to_owned(), big.clone()), ("b".to_owned(), big)].into();
-        let outcome = Outcome { exit: 255, stdout: b"x\xff".to_vec(), stderr: Vec::new(), files: files.clone() };
-        let fixture = Fixture { inputs: files, links: vec![Recorded { args: "-o b a".into(), outcome }] };
+        let outcome = Outcome {
+            exit: 255,
+            stdout: b"x\xff".to_vec(),
+            stderr: Vec::new(),
+            files: files.clone(),
+        };
+        let fixture = Fixture {
+            inputs: files,
+            links: vec![Recorded {
+                args: "-o b a".into(),
+                outcome,
+            }],
+        };
         let bytes = fixture.encode()?;
         assert!(bytes.len() < 1000, "{} bytes", bytes.len());
         assert_eq!(Fixture::decode(&bytes)?, fixture);

@@ -88,9 +88,17 @@ fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>) -> Result<
     if let Some(tools) = tools {
         shell.env("PATH", search_path(tools)?);
     }
-    let out = shell.output().map_err(|source| Error::Start { tool: tool.display().to_string(), source })?;
+    let out = shell.output().map_err(|source| Error::Start {
+        tool: tool.display().to_string(),
+        source,
+    })?;
     let exit = out.status.code().or(out.status.signal().map(|s| 128 + s)).unwrap_or(255);
-    Ok(Outcome { exit, stdout: out.stdout, stderr: out.stderr, files: BTreeMap::new() })
+    Ok(Outcome {
+        exit,
+        stdout: out.stdout,
+        stderr: out.stderr,
+        files: BTreeMap::new(),
+    })
 }
 
 /// A link to `culd` in `dir` that is called nvlink: the name decides how it behaves.

@@ -77,7 +77,10 @@ pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
         return (!refused && ours.exit != 0).then_some(Difference::NoCleanRefusal { exit: ours.exit });
     }
     if ours.exit != nvlink.exit {
-        return Some(Difference::Exit { got: ours.exit, want: nvlink.exit });
+        return Some(Difference::Exit {
+            got: ours.exit,
+            want: nvlink.exit,
+        });
     }
     for (stream, got, want) in [("stderr", &ours.stderr, &nvlink.stderr), ("stdout", &ours.stdout, &nvlink.stdout)] {
         if got != want {
@@ -88,13 +91,24 @@ pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
         match (ours.files.get(name), nvlink.files.get(name)) {
             (Some(got), Some(want)) if got != want => {
                 let offset = got.iter().zip(want).position(|(a, b)| a != b).unwrap_or(got.len().min(want.len()));
-                return Some(Difference::Bytes { name: name.clone(), offset, got: got.len(), want: want.len() });
+                return Some(Difference::Bytes {
+                    name: name.clone(),
+                    offset,
+                    got: got.len(),
+                    want: want.len(),
+                });
             }
             (None, _) => {
-                return Some(Difference::FileSet { name: name.clone(), expected: true });
+                return Some(Difference::FileSet {
+                    name: name.clone(),
+                    expected: true,
+                });
             }
             (_, None) => {
-                return Some(Difference::FileSet { name: name.clone(), expected: false });
+                return Some(Difference::FileSet {
+                    name: name.clone(),
+                    expected: false,
+                });
             }
             _ => {}
         }
@@ -142,10 +156,33 @@ mod tests {
     fn every_kind_of_difference_is_seen() {
         let want = outcome(0, "w\n", &[("o", b"abc")]);
         assert_eq!(judge(&outcome(1, "w\n", &[]), &want), Some(Difference::Exit { got: 1, want: 0 }));
-        assert_eq!(judge(&outcome(0, "x\n", &[("o", b"abc")]), &want), Some(Difference::Text { stream: "stderr" }));
-        assert_eq!(judge(&outcome(0, "w\n", &[]), &want), Some(Difference::FileSet { name: "o".into(), expected: true }));
-        assert_eq!(judge(&outcome(0, "w\n", &[("o", b"abc"), ("p", b"")]), &want), Some(Difference::FileSet { name: "p".into(), expected: false }));
-        assert_eq!(judge(&outcome(0, "w\n", &[("o", b"abX")]), &want), Some(Difference::Bytes { name: "o".into(), offset: 2, got: 3, want: 3 }));
+        assert_eq!(
+            judge(&outcome(0, "x\n", &[("o", b"abc")]), &want),
+            Some(Difference::Text { stream: "stderr" })
+        );
+        assert_eq!(
+            judge(&outcome(0, "w\n", &[]), &want),
+            Some(Difference::FileSet {
+                name: "o".into(),
+                expected: true
+            })
+        );
+        assert_eq!(
+            judge(&outcome(0, "w\n", &[("o", b"abc"), ("p", b"")]), &want),
+            Some(Difference::FileSet {
+                name: "p".into(),
+                expected: false
+            })
+        );
+        assert_eq!(
+            judge(&outcome(0, "w\n", &[("o", b"abX")]), &want),
+            Some(Difference::Bytes {
+                name: "o".into(),
+                offset: 2,
+                got: 3,
+                want: 3
+            })
+        );
     }
 
     #[test]
