@@ -180,7 +180,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             (Class::Debug(DebugKind::Code), Meaning::Function(f)) => {
                 r.object < m.functions[f].debug_cut && (is_rela || m.sections[r.target].rela_first == Some(true))
             }
-            (Class::Constant(_), Meaning::Constant(y, ..) | Meaning::Kept(y)) => r.object < m.symbols[y].constant_cut,
+            (Class::Constant(_), Meaning::Kept(y)) => r.object < m.symbols[y].constant_cut,
             _ => false,
         }
     }

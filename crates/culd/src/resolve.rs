@@ -61,7 +61,8 @@ pub struct Function {
     pub prototype: Option<ProtoId>,
     bind: u8,
     registers: u32,
-    latest_prototype: Option<ProtoId>,
+    /// Last mention, and whether it took the address.
+    latest_prototype: Option<(ProtoId, bool)>,
     first_definition: ObjectId,
     first_virtual_sm: u32,
     declared_entry: Option<bool>,
@@ -291,9 +292,9 @@ impl<'d> Resolver<'_, 'd> {
         for &(a, p) in &graph.taken {
             if let Some(a) = self.speaking(object, a) {
                 // The last mention's prototype counts.
-                let p = self.out.prototypes.intern(p);
-                self.out.functions[a].taken = Some(p);
-                self.out.functions[a].latest_prototype = Some(p);
+                let id = self.out.prototypes.intern(p);
+                self.out.functions[a].taken = Some(id);
+                self.out.functions[a].latest_prototype = Some((id, true));
             }
         }
         for &(a, p) in &graph.sites {
@@ -339,21 +340,30 @@ impl<'d> Resolver<'_, 'd> {
     fn prototype(&mut self, object: &Object<'d>, index: u32, prototype: &'d [u8]) {
         let Some(f) = self.function(object, index) else { return };
         let id = self.out.prototypes.intern(prototype);
+        self.out.functions[f].prototype = Some(id);
+        self.check_prototype(object, f, id);
+    }
+
+    /// A prototype that disagrees with the mention before is an error if the function is defined or its address was taken there.
+    fn check_prototype(&mut self, object: &Object<'d>, f: FunctionId, id: ProtoId) {
         let function = &mut self.out.functions[f];
-        let known = function.latest_prototype.replace(id);
-        function.prototype.get_or_insert(id);
-        if let (true, Some(winner)) = (known.is_some_and(|k| k != id), function.winner) {
-            let first = self.inputs.objects[winner.object].name.to_string();
-            let symbol = text(self.out.names.string(function.name));
-            self.out.prototype_errors.push((
-                object.id,
-                Code::PrototypeMismatch {
-                    symbol,
-                    file: object.name.into(),
-                    first,
-                },
-            ));
+        let Some((known, taken)) = function.latest_prototype.replace((id, false)) else {
+            return;
+        };
+        if known == id || (function.winner.is_none() && !taken) {
+            return;
         }
+        let first = function.winner.map_or(function.first, |w| w.object);
+        let first = self.inputs.objects[first].name.to_string();
+        let symbol = text(self.out.names.string(function.name));
+        self.out.prototype_errors.push((
+            object.id,
+            Code::PrototypeMismatch {
+                symbol,
+                file: object.name.into(),
+                first,
+            },
+        ));
     }
 
     fn function(&self, object: &Object<'d>, index: u32) -> Option<FunctionId> {

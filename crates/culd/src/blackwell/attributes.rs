@@ -19,8 +19,10 @@ use cubin::nvinfo::{FORMAT_SIZED, Record};
 
 /// The parameter bank: section symbol, offset, size.
 const PARAMETER_BANK: u8 = 0x0a;
+/// Offsets of `EXIT`s.
+const EXITS: u8 = 0x1c;
 /// Lists of code offsets.
-const OFFSETS: [u8; 6] = [0x1c, 0x1d, 0x25, 0x28, 0x31, 0x46];
+const OFFSETS: [u8; 6] = [EXITS, 0x1d, 0x25, 0x28, 0x31, 0x46];
 /// Branches with their targets.
 const BRANCH_TARGETS: u8 = 0x34;
 
@@ -77,7 +79,14 @@ fn moved(function: &Function, code: u8, bytes: &[u8]) -> Option<Vec<u32>> {
         .chunks_exact(4)
         .map(|b| b.first_chunk().map_or(0, |b| u32::from_le_bytes(*b)))
         .collect();
-    let place = |word: &mut u32| *word = function.place((*word).into()) as u32;
+    let place = |word: &mut u32| {
+        let old = u64::from(*word);
+        *word = if code == EXITS {
+            function.place_instruction(old)
+        } else {
+            function.place(old)
+        } as u32;
+    };
     if OFFSETS.contains(&code) {
         words.iter_mut().for_each(place);
         return Some(words);

@@ -6,8 +6,9 @@
 //! 3. Reserved shared memory stays a relocation in the Mercury view; SASS gets its address.
 //! 4. The capsule's first word is the number of the code section. Deleted instructions are taken off the counts of their records.
 
+use super::exits::{self, Moves};
 use super::linked::{Linked, is_reserved};
-use crate::diagnostics::{Code, Collector, Stop};
+use crate::diagnostics::{Code, Collector};
 use crate::emit::Parts;
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::merge::model::Class;
@@ -38,20 +39,34 @@ pub(super) struct Function {
     pub(super) code: Vec<u8>,
     /// Capsule.
     pub(super) capsule: Vec<u8>,
+    changes: Changes,
+}
+
+/// How the code differs from the input's.
+#[derive(Default)]
+struct Changes {
     map: Option<OffsetMap>,
+    moves: Option<Moves>,
 }
 
 impl Function {
-    /// New offset of an instruction of the input.
-    pub(super) fn place(&self, offset: u64) -> u64 {
-        match &self.map {
-            Some(map) => u32::try_from(offset).map_or(offset, |o| map.new_offset(o).into()),
-            None => offset,
-        }
+    fn rewritten_place(&self, offset: u64) -> Option<u32> {
+        let offset = u32::try_from(offset).ok()?;
+        Some(self.changes.map.as_ref().map_or(offset, |m| m.new_offset(offset)))
     }
-    /// True if instructions were deleted.
+    /// New offset of a label of the input: in front of the fences of an `EXIT`.
+    pub(super) fn place(&self, offset: u64) -> u64 {
+        let Some(new) = self.rewritten_place(offset) else { return offset };
+        self.changes.moves.as_ref().map_or(new, |m| m.label(new)).into()
+    }
+    /// New offset of an instruction of the input: behind the fences of an `EXIT`.
+    pub(super) fn place_instruction(&self, offset: u64) -> u64 {
+        let Some(new) = self.rewritten_place(offset) else { return offset };
+        self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
+    }
+    /// True if instructions moved.
     pub(super) fn moved(&self) -> bool {
-        self.map.as_ref().is_some_and(|m| !m.deleted().is_empty())
+        self.changes.moves.is_some() || self.changes.map.as_ref().is_some_and(|m| !m.deleted().is_empty())
     }
 }
 
@@ -78,7 +93,7 @@ impl Functions {
 }
 
 /// Makes all functions.
-pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions, Stop> {
+pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collector<'_>) -> Functions {
     let sections = &parts.layout.m.sections;
     let mut functions = Functions {
         by_text: Table::new(),
@@ -93,7 +108,7 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
         let Some(input) = object.sass.get(piece.section as usize) else {
             continue;
         };
-        let (mut code, map) = rewritten(parts, object, piece.section, input.data, f, out)?;
+        let (mut code, changes) = rewritten(parts, object, piece.section, input.data, f, out);
         let capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
         let mut function = Function {
             function: f,
@@ -101,7 +116,7 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
             section: piece.section,
             code: Vec::new(),
             capsule,
-            map,
+            changes,
         };
         patch_code(parts, linked, id, &function, &mut code);
         function.code = code;
@@ -109,7 +124,12 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
         functions.by_text[id] = Some(function);
         functions.order.push(id);
     }
-    Ok(functions)
+    functions
+}
+
+/// True if some code of the link has full debug information, or the link is for a debugger.
+fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
+    parts.context.options.debug || super::find(parts, b".debug_info").is_some()
 }
 
 fn rewritten(
@@ -119,32 +139,51 @@ fn rewritten(
     code: &[u8],
     f: FunctionId,
     out: &mut Collector<'_>,
-) -> Result<(Vec<u8>, Option<OffsetMap>), Stop> {
+) -> (Vec<u8>, Changes) {
     let options = parts.context.options;
-    let Some(owner) = object.section(section).map(|s| s.owner).filter(|_| !options.keep_sass) else {
-        return Ok((code.to_vec(), None));
+    let unchanged = || (code.to_vec(), Changes::default());
+    let Some(input) = object.section(section).filter(|_| !options.keep_sass) else {
+        return unchanged();
     };
     let graph = &object.callgraph;
     let context = KernelContext {
         arch: options.target.number,
         entry: parts.context.resolved.functions[f].entry,
-        calls: graph.direct.iter().any(|e| e.0 == owner) || graph.sites.iter().any(|e| e.0 == owner),
-        debug: object.sections.iter().any(|s| s.name == b".debug_info"),
+        calls: graph.direct.iter().any(|e| e.0 == input.owner) || graph.sites.iter().any(|e| e.0 == input.owner),
+        debug: options.debug || object.sections.iter().any(|s| s.name == b".debug_info"),
         relocatable: options.relocatable,
         indirect: branch_targets(object, section),
     };
-    match culd_sass::rewrite(code, &context) {
-        Rewrite::Unchanged => Ok((code.to_vec(), None)),
-        Rewrite::Rewritten { code, map } => Ok((code, Some(map))),
+    let mut kept = |reason: String| {
+        if options.identity == Identity::Culd {
+            let name = parts.context.resolved.names.string(parts.context.resolved.functions[f].name);
+            out.info(Code::SassKept {
+                function: text(name),
+                reason,
+            });
+        }
+    };
+    let (code, map) = match culd_sass::rewrite(code, &context) {
+        Rewrite::Unchanged => (code.to_vec(), None),
+        Rewrite::Rewritten { code, map } => (code, Some(map)),
         Rewrite::Unsure(reason) => {
-            if options.identity == Identity::Culd {
-                let name = parts.context.resolved.names.string(parts.context.resolved.functions[f].name);
-                out.info(Code::SassKept {
-                    function: text(name),
-                    reason: reason.to_string(),
-                });
-            }
-            Ok((code.to_vec(), None))
+            kept(reason.to_string());
+            return unchanged();
+        }
+    };
+    let membar = has_debug_code(parts).then_some(options.debug || options.relocatable || context.calls || !context.entry);
+    match exits::fence(&code, input.data, membar, &context.indirect) {
+        Ok(None) => (code, Changes { map, moves: None }),
+        Ok(Some(fenced)) => (
+            fenced.code,
+            Changes {
+                map,
+                moves: Some(fenced.moves),
+            },
+        ),
+        Err(exits::Unsure) => {
+            kept("fences at exits change the scoreboards".into());
+            unchanged()
         }
     }
 }
@@ -199,18 +238,12 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &
 
 /// A record of a capsule.
 struct Record {
-    /// Offset of the record.
-    at: usize,
     /// Offset of the end of the full instruction, if there is one.
     body_end: Option<usize>,
     /// First SASS instruction.
     first: u64,
     /// Number of SASS instructions.
     count: u64,
-    /// It has a count of its own.
-    counted: bool,
-    /// It has no body.
-    bare: bool,
 }
 
 fn records(capsule: &[u8]) -> Vec<Record> {
@@ -223,12 +256,9 @@ fn records(capsule: &[u8]) -> Vec<Record> {
         let count = u64::from(instruction.sass_count());
         if instruction != Instruction::Derived {
             list.push(Record {
-                at,
                 body_end: instruction.body().map(|_| at + instruction.size()),
                 first,
                 count,
-                counted: matches!(instruction, Instruction::Expanded { .. } | Instruction::ExpandedFull { .. }),
-                bare: matches!(instruction, Instruction::Expanded { .. }),
             });
         }
         first += count;
@@ -254,30 +284,53 @@ fn patch_capsule(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function
         *word = parts.arranged.section_index(id).to_le_bytes();
     }
     if function.moved() {
-        recount(&records, function);
+        function.capsule = recounted(function).unwrap_or_else(|| function.capsule.clone());
     }
 }
 
-/// Takes deleted instructions off the records; the last one stands for the padding.
-fn recount(records: &[Record], function: &mut Function) {
-    let size = function.code.len() as u64 / INSTRUCTION;
-    for (i, r) in records.iter().enumerate().filter(|(_, r)| r.counted) {
-        let first = function.place(r.first * INSTRUCTION) / INSTRUCTION;
-        let end = function.place((r.first + r.count) * INSTRUCTION) / INSTRUCTION;
-        let last = i + 1 == records.len() && r.bare;
-        let count = if last {
-            size.saturating_sub(first)
+/// The capsule with the numbers of instructions of the new code. The last record stands for the padding.
+fn recounted(function: &Function) -> Option<Vec<u8>> {
+    let capsule = Capsule::read(&function.capsule).ok()?;
+    let list: Vec<Instruction<'_>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;
+    let mut first = 0;
+    let mut bodies: Vec<[u8; 16]> = Vec::with_capacity(list.len());
+    let mut counts = Vec::with_capacity(list.len());
+    for (i, instruction) in list.iter().enumerate() {
+        let next = first + u64::from(instruction.sass_count()) * INSTRUCTION;
+        let start = function.place(first);
+        let end = if i + 1 == list.len() {
+            function.code.len() as u64
         } else {
-            end.saturating_sub(first)
+            function.place(next)
         };
-        if count == r.count {
-            continue;
-        }
-        if let Some(half) = function.capsule.get_mut(r.at..).and_then(|c| c.first_chunk_mut::<2>()) {
-            let low = u16::from_le_bytes(*half) & 0x7f;
-            *half = (low | (count as u16) << 7).to_le_bytes();
-        }
+        counts.push((end.saturating_sub(start) / INSTRUCTION) as u16);
+        let last = function
+            .code
+            .get(end.saturating_sub(INSTRUCTION) as usize..)
+            .and_then(|c| c.first_chunk());
+        bodies.push(exits::exit_body(last.map_or(0, |w| u128::from_le_bytes(*w))));
+        first = next;
     }
+    let renewed: Vec<Instruction<'_>> = list
+        .iter()
+        .zip(counts)
+        .zip(&bodies)
+        .map(|((&old, count), exit)| match old {
+            Instruction::Derived if count > 1 => Instruction::ExpandedFull {
+                form: 0x51,
+                count,
+                body: exit,
+            },
+            Instruction::Full(body) if count > 1 => Instruction::ExpandedFull { form: 0x51, count, body },
+            Instruction::ExpandedFull { body, .. } if count == 1 && body == exit => Instruction::Derived,
+            Instruction::ExpandedFull { form, body, .. } => Instruction::ExpandedFull { form, count, body },
+            Instruction::Expanded { .. } => Instruction::Expanded { count },
+            other => other,
+        })
+        .collect();
+    let mut out = Vec::with_capacity(function.capsule.len());
+    cubin::capmerc::write(capsule.text_section, capsule.tag, &renewed, &mut out).ok()?;
+    Some(out)
 }
 
 /// SASS opcodes whose Mercury form has one unit of 16 bytes, and two; where no record says it. Observed.

@@ -92,6 +92,8 @@ pub(super) fn frame_ops(program: &[u8]) -> Option<Vec<FrameOp>> {
 pub(super) struct LineUnit {
     /// Header, from the length to the first operation.
     pub(super) header: Range<usize>,
+    /// What special operations mean.
+    pub(super) special: Special,
     /// Sequences: bytes, offset of the address that starts one.
     pub(super) sequences: Vec<(Range<usize>, Option<usize>)>,
 }
@@ -129,6 +131,12 @@ fn line_unit(data: &[u8], start: usize) -> Option<(LineUnit, usize)> {
     let &opcode_base = data.get(start + 14)?;
     let mut unit = LineUnit {
         header: start..program,
+        special: Special {
+            unit: (*data.get(start + 10)?).max(1),
+            line_base: data.get(start + 12)?.cast_signed(),
+            line_range: (*data.get(start + 13)?).max(1),
+            opcode_base,
+        },
         sequences: Vec::new(),
     };
     let (mut at, mut first, mut address) = (program, program, None);
@@ -159,4 +167,129 @@ fn line_unit(data: &[u8], start: usize) -> Option<(LineUnit, usize)> {
         }
     }
     Some((unit, end))
+}
+
+/// What special operations of a line table mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Special {
+    /// Bytes that the address moves on by one step.
+    unit: u8,
+    /// Lowest change of the line.
+    line_base: i8,
+    /// Number of changes of the line.
+    line_range: u8,
+    /// First special operation.
+    opcode_base: u8,
+}
+
+impl Special {
+    /// The special operation for a row, if there is one.
+    fn encode(self, line: i64, address: u64) -> Option<u8> {
+        let line = u64::try_from(line.checked_sub(self.line_base.into())?).ok()?;
+        if line >= u64::from(self.line_range) || address % u64::from(self.unit) != 0 {
+            return None;
+        }
+        let steps = (address / u64::from(self.unit)).checked_mul(self.line_range.into())?;
+        u8::try_from(steps.checked_add(line)?.checked_add(self.opcode_base.into())?).ok()
+    }
+}
+
+fn push_leb(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn push_signed_leb(out: &mut Vec<u8>, mut value: i64) {
+    while !(-0x40..0x40).contains(&value) {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8 & 0x7f);
+}
+
+/// A line sequence whose addresses move: rows keep their form unless their distance changes.
+pub(super) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, place: impl Fn(u64) -> u64) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let (mut at, mut old, mut new) = (0, 0u64, 0u64);
+    // What the next row changes: line, address; and the bytes that say so.
+    let (mut line, mut address, mut pending) = (0i64, 0u64, Vec::new());
+    while let Some(&op) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        let mut row = false;
+        match op {
+            0 => {
+                let (size, next) = leb128(bytes, at)?;
+                at = next.checked_add(usize::try_from(size).ok()?)?;
+                if bytes.get(next) == Some(&1) {
+                    let there = place(old.checked_add(address)?);
+                    if there != new {
+                        out.push(2);
+                        push_leb(&mut out, there.checked_sub(new)? / u64::from(special.unit));
+                    }
+                    pending.clear();
+                }
+                out.extend_from_slice(bytes.get(start..at)?);
+                continue;
+            }
+            1 => row = true,
+            2 => {
+                let (steps, next) = leb128(bytes, at)?;
+                at = next;
+                address = address.checked_add(steps.checked_mul(special.unit.into())?)?;
+            }
+            3 => {
+                let (raw, next) = leb128(bytes, at)?;
+                let bits = 7 * (next - at) as u32;
+                let sign = 64u32.saturating_sub(bits);
+                line = line.checked_add((raw << sign).cast_signed() >> sign)?;
+                at = next;
+            }
+            9 => {
+                address = address.checked_add(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?).into())?;
+                at += 2;
+            }
+            _ if op < special.opcode_base => {
+                for _ in 0..*lengths.get(usize::from(op) - 1)? {
+                    at = leb128(bytes, at)?.1;
+                }
+                out.extend_from_slice(bytes.get(start..at)?);
+                continue;
+            }
+            _ => {
+                let value = op - special.opcode_base;
+                line += i64::from(value % special.line_range) + i64::from(special.line_base);
+                address += u64::from(value / special.line_range) * u64::from(special.unit);
+                row = true;
+            }
+        }
+        pending.extend_from_slice(bytes.get(start..at)?);
+        if !row {
+            continue;
+        }
+        old = old.checked_add(address)?;
+        let distance = place(old).checked_sub(new)?;
+        new += distance;
+        if distance == address {
+            out.append(&mut pending);
+        } else if let Some(op) = special.encode(line, distance) {
+            out.push(op);
+        } else {
+            if line != 0 {
+                out.push(3);
+                push_signed_leb(&mut out, line);
+            }
+            if distance != 0 {
+                out.push(2);
+                push_leb(&mut out, distance / u64::from(special.unit));
+            }
+            out.push(1);
+        }
+        (line, address) = (0, 0);
+        pending.clear();
+    }
+    Some(out)
 }

@@ -4,8 +4,8 @@
 //! that are taken from this input, ascending by symbol number.
 
 use super::Sass;
-use super::code::Functions;
-use super::dwarf::line_units;
+use super::code::{Function, Functions};
+use super::dwarf::{line_units, moved_sequence};
 use super::linked::{Linked, sass_entries};
 use crate::emit::Parts;
 use crate::ids::{ObjectId, SectionId};
@@ -13,6 +13,7 @@ use crate::names::State;
 use crate::object::Object;
 use cubin::raw::Rela;
 use hashbrown::HashMap;
+use std::borrow::Cow;
 
 /// New offset of each unit of `.debug_line`: object and offset in its SASS view.
 pub(super) type Units = HashMap<(ObjectId, u64), u64, State>;
@@ -68,11 +69,18 @@ impl Table<'_, '_> {
             .filter(|p| p.0 == id)
             .map(|p| p.1);
         for (i, unit) in line_units(section.data).into_iter().enumerate() {
-            let mut sequences: Vec<(u32, &[u8], usize)> = Vec::new();
+            let mut sequences: Vec<(u32, Cow<'_, [u8]>, usize)> = Vec::new();
+            let lengths = section.data.get(unit.header.start + 15..).unwrap_or_default();
             for (range, address) in &unit.sequences {
                 let Some(address) = *address else { continue };
-                if let Some(symbol) = symbols.get(&(address as u64)).and_then(|&y| self.kept(object, y)) {
+                if let Some((symbol, function)) = symbols.get(&(address as u64)).and_then(|&y| self.kept(object, y)) {
                     let bytes = section.data.get(range.clone()).unwrap_or_default();
+                    let moved = if function.moved() {
+                        moved_sequence(bytes, lengths, unit.special, |offset| function.place(offset))
+                    } else {
+                        None
+                    };
+                    let bytes = moved.map_or(Cow::Borrowed(bytes), Cow::Owned);
                     sequences.push((symbol, bytes, address - range.start));
                 }
             }
@@ -90,23 +98,24 @@ impl Table<'_, '_> {
     }
 
     /// Number of a function whose sequence stays.
-    fn kept(&self, object: &Object<'_>, symbol: u32) -> Option<u32> {
+    fn kept(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, &Function)> {
         let section = object.symbol(symbol).defined_in()?;
-        self.code.taken(self.parts, object, section)?;
+        let (_, function) = self.code.taken(self.parts, object, section)?;
         let f = self.parts.context.resolved.function(object.symbol_ref(symbol))?;
-        Some(self.parts.arranged.symbol_index(self.parts.layout.m.functions[f].symbol?))
+        let symbol = self.parts.layout.m.functions[f].symbol?;
+        Some((self.parts.arranged.symbol_index(symbol), function))
     }
 
-    fn unit(&mut self, header: &[u8], sequences: &[(u32, &[u8], usize)]) {
+    fn unit(&mut self, header: &[u8], sequences: &[(u32, Cow<'_, [u8]>, usize)]) {
         let body: usize = sequences.iter().map(|s| s.1.len()).sum();
         let length = (header.len() + body).saturating_sub(4) as u32;
         self.out.extend_from_slice(&length.to_le_bytes());
         self.out.extend_from_slice(header.get(4..).unwrap_or_default());
-        for &(symbol, bytes, address) in sequences {
+        for (symbol, bytes, address) in sequences {
             self.relocs.push(Rela {
-                r_offset: ((self.out.len() + address) as u64).into(),
+                r_offset: ((self.out.len() + *address) as u64).into(),
                 r_type: R_CUDA_64.into(),
-                r_sym: symbol.into(),
+                r_sym: (*symbol).into(),
                 r_addend: 0.into(),
             });
             self.out.extend_from_slice(bytes);

@@ -4,6 +4,7 @@
 //!
 //! 1. [`linked`]: contents and kept relocations of the linked Mercury view; values that were resolved in code.
 //! 2. [`code`]: the functions' SASS, rewritten where a final link rewrites it, with the resolved values in it and in the capsules.
+//!    [`exits`]: fences in front of `EXIT`.
 //! 3. [`relocs`]: relocations of the SASS view, from the inputs' parallel lists.
 //! 4. [`attributes`]: `.nv.info.F` of the SASS view.
 //! 5. [`jump`]: jump tables as offsets in SASS.
@@ -15,6 +16,7 @@ mod attributes;
 mod code;
 mod debug;
 mod dwarf;
+mod exits;
 mod frame;
 mod image;
 mod jump;
@@ -55,7 +57,7 @@ impl Sass {
 /// Makes the image.
 pub fn emit(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
     let linked = linked::link(parts, out)?;
-    let code = code::functions(parts, &linked, out)?;
+    let code = code::functions(parts, &linked, out);
     let mut sass = Sass {
         bytes: Table::filled(parts.layout.m.sections.len(), None),
     };

@@ -27,6 +27,9 @@ const DATA_TYPES: [(u32, u32); 12] = [
     (0x1_003d, 2),
 ];
 
+/// Mercury types whose addend is an offset in code: `R_MERCURY_ABS_PROG_REL32_LO`, `_HI`, `_32`, `_64`.
+pub(super) const CODE_ADDRESSES: [u32; 4] = [0x1_0028, 0x1_0029, 0x1_003c, 0x1_003d];
+
 /// First byte-wise Mercury and SASS types: plain, generic address, function descriptor.
 const BYTE_TYPES: [(u32, u32); 3] = [(0x1_0010, 76), (0x1_0018, 84), (0x1_0020, 92)];
 
@@ -67,7 +70,14 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
                         } else {
                             unified_replacement(kind).unwrap_or(kind)
                         };
-                        Some(relocation(parts, k, function.place(twin.r_offset.get()), kind, twin.r_addend.get()))
+                        // An address in code is an addend that moves with the code.
+                        let addend = twin.r_addend.get();
+                        let addend = match (CODE_ADDRESSES.contains(&k.kind), u64::try_from(addend)) {
+                            (true, Ok(offset)) => function.place(offset) as i64,
+                            _ => addend,
+                        };
+                        let offset = function.place(twin.r_offset.get());
+                        Some(relocation(parts, k, offset, kind, addend))
                     })
                     .collect();
                 entries.sort_by_key(|e| e.r_offset.get());

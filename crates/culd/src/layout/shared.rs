@@ -398,6 +398,13 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
         .enumerate()
         .find(|(_, s)| s.class == Class::ModuleShared)
         .map(|(id, _)| id);
+    let mut listed: Table<SharedId, u64> = Table::filled(layout.m.shared.len(), 0);
+    for &s in &layout.m.module_shared {
+        listed[s] += 1;
+    }
+    for (_, s) in &layout.m.kernel_shared {
+        listed[*s] = 1;
+    }
     for s in layout.m.shared.ids() {
         let Some(symbol) = layout.m.shared[s].symbol else { continue };
         let offset = layout.shared.offset[s];
@@ -410,7 +417,8 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
         let record = &mut layout.m.symbols[symbol];
         record.section = section;
         match offset {
-            Some(offset) => record.value = base + offset,
+            // nvlink quirk: a variable that takes space twice has the reserved part added twice.
+            Some(offset) => record.value = base * listed[s] + offset,
             None if !dynamic => record.withdrawn = true,
             None if context.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.

@@ -37,12 +37,12 @@ pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let slots: Vec<(SymbolId, u64)> = symbols.iter().enumerate().map(|(i, &y)| (y, base + 4 * i as u64)).collect();
     let end = base + 4 * slots.len() as u64;
     let reaches = users(context, layout);
-    let only = layout.kernels.len() == 1 && m.texture_used;
+    let only = context.live.kernels.len() == 1 && m.texture_used;
     let kernels: Vec<FunctionId> = layout
         .kernels
         .iter()
         .copied()
-        .filter(|&k| only || reaches[context.graph.component(k)])
+        .filter(|&k| (only && context.live.is_kernel[k]) || reaches[context.graph.component(k)])
         .collect();
     for &k in &kernels {
         if let Some(id) = layout.m.functions[k].parameters {

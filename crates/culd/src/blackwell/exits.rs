@@ -1,0 +1,196 @@
+//! Fences in front of `EXIT`, and everything that moves with them.
+//!
+//! 1. In links with debug information every `EXIT` waits for memory errors: `[MEMBAR] ERRBAR CGAERRBAR EXIT`, all under the guard of the
+//!    `EXIT`. Code compiled with full debug information has them; other code gets them, and the compiler's schedule stays.
+//! 2. The capsule tells how many instructions stand for an `EXIT`; so the old fences are known without guessing.
+//! 3. Branches are re-encoded; labels in front of an `EXIT` are in front of its fences. The code is padded like the compiler's.
+//! 4. A guarded `EXIT` with a scoreboard in flight that it does not wait for would wait for it behind a fence, and all scoreboards
+//!    change: not modelled.
+
+use cubin::capmerc::{Capsule, Instruction};
+use culd_sass::decode::{INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use std::collections::BTreeMap;
+
+/// The fences, unguarded.
+const MEMBAR: u128 = 0x000f_c000_0000_5000_0000_0000_0000_7992;
+const ERRBAR: u128 = 0x000f_c000_0000_0000_0000_0000_0000_79ab;
+const CGAERRBAR: u128 = 0x000f_ec00_0000_0000_0000_0000_0000_75ab;
+const GUARD: u128 = 0xf << 12;
+const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+const CODE_ALIGN: usize = 128;
+
+/// Where instructions went.
+#[derive(Debug, Default)]
+pub(super) struct Moves {
+    /// New offset of the label in front of each old instruction, and of the end.
+    labels: Vec<u32>,
+    /// `EXIT`s: old and new offset.
+    exits: Vec<(u32, u32)>,
+}
+
+impl Moves {
+    /// New offset of a label.
+    pub(super) fn label(&self, offset: u32) -> u32 {
+        let (index, rest) = (offset as usize / INSN_BYTES, offset % INSN_BYTES as u32);
+        self.labels.get(index).map_or(offset, |l| l + rest)
+    }
+    /// New offset of an instruction.
+    pub(super) fn instruction(&self, offset: u32) -> u32 {
+        match self.exits.binary_search_by_key(&offset, |e| e.0) {
+            Ok(i) => self.exits.get(i).map_or(offset, |e| e.1),
+            Err(_) => self.label(offset),
+        }
+    }
+}
+
+/// Code with other fences.
+pub(super) struct Fenced {
+    /// Code.
+    pub(super) code: Vec<u8>,
+    /// Where it went.
+    pub(super) moves: Moves,
+}
+
+/// The answer is not known.
+pub(super) struct Unsure;
+
+/// Fences per `EXIT`: instruction number and count of instructions in front of it, from the capsule.
+fn fences(capsule: &[u8], insns: &[Insn]) -> BTreeMap<usize, usize> {
+    let mut found = BTreeMap::new();
+    let mut first = 0;
+    let Ok(capsule) = Capsule::read(capsule) else { return found };
+    for (_, instruction) in capsule.instructions().flatten() {
+        let count = instruction.sass_count() as usize;
+        let last = (first + count).saturating_sub(1);
+        let exit = count > 0 && !matches!(instruction, Instruction::Expanded { .. });
+        if exit && insns.get(last).is_some_and(|i| i.op == opcode::EXIT) {
+            found.insert(last, count - 1);
+        }
+        first += count;
+    }
+    found
+}
+
+/// Gives every `EXIT` its fences: none, or with or without `MEMBAR`. `None` if nothing changes.
+pub(super) fn fence(
+    code: &[u8],
+    capsule: &[u8],
+    membar: Option<bool>,
+    indirect: &BTreeMap<u32, Vec<u32>>,
+) -> Result<Option<Fenced>, Unsure> {
+    let insns = decode_all(code).ok_or(Unsure)?;
+    let old = fences(capsule, &insns);
+    let wanted: &[u128] = match membar {
+        None => &[],
+        Some(false) => &[ERRBAR, CGAERRBAR],
+        Some(true) => &[MEMBAR, ERRBAR, CGAERRBAR],
+    };
+    if old.values().all(|&n| n == wanted.len()) {
+        return Ok(None);
+    }
+    let fresh = |i: usize| old.get(&i) == Some(&0);
+    if insns.iter().enumerate().any(|(i, x)| fresh(i) && !plain_exit(x)) || waits_change(&insns, indirect, fresh) {
+        return Err(Unsure);
+    }
+    let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);
+    let padding = insns.get(used).map_or(NOP, |i| i.raw);
+    // Lay out: per old instruction the words that replace it.
+    let mut order: Vec<(Option<usize>, u128)> = Vec::with_capacity(insns.len());
+    let mut moves = Moves::default();
+    let starts: BTreeMap<usize, usize> = old.iter().map(|(&exit, &n)| (exit - n, exit)).collect();
+    let offset = |order: &[(Option<usize>, u128)]| (order.len() * INSN_BYTES) as u32;
+    let mut i = 0;
+    while let Some(insn) = insns.get(i).filter(|_| i < used) {
+        moves.labels.push(offset(&order));
+        let Some((&exit, exit_insn)) = starts.get(&i).and_then(|e| Some((e, insns.get(*e)?))) else {
+            order.push((Some(i), insn.raw));
+            i += 1;
+            continue;
+        };
+        let label = offset(&order);
+        moves.labels.extend(std::iter::repeat_n(label, exit - i));
+        order.extend(wanted.iter().map(|w| (None, w & !GUARD | exit_insn.raw & GUARD)));
+        moves.exits.push((exit_insn.offset, offset(&order)));
+        order.push((Some(exit), exit_insn.raw));
+        i = exit + 1;
+    }
+    let end = offset(&order);
+    moves.labels.extend((0..insns.len() - used).map(|k| end + (k * INSN_BYTES) as u32));
+    let size = (end as usize).next_multiple_of(CODE_ALIGN) + CODE_ALIGN;
+    moves.labels.push(size as u32);
+    let words = order.iter().enumerate().map(|(at, &(from, raw))| {
+        let insn = from.and_then(|f| insns.get(f));
+        insn.map_or(raw, |x| retarget(x, (at * INSN_BYTES) as u32, x.target.map(|t| moves.label(t))))
+    });
+    let words = words.chain(std::iter::repeat(padding)).take(size / INSN_BYTES);
+    let code = words.flat_map(u128::to_le_bytes).collect();
+    Ok(Some(Fenced { code, moves }))
+}
+
+/// An `EXIT` without modifiers: guard, predicate and control bits only.
+fn plain_exit(insn: &Insn) -> bool {
+    const FREE: u128 = GUARD | 0xf << 87 | ((1 << 23) - 1) << 105;
+    insn.op == opcode::EXIT && insn.raw & !FREE == 0x94d
+}
+
+/// The Mercury form of a plain `EXIT`.
+pub(super) fn exit_body(word: u128) -> [u8; 16] {
+    let predicate = |at: u32| {
+        let index = (word >> at & 7) as u8;
+        let negated = (word >> (at + 3) & 1) as u8;
+        (if index == 7 { 31 } else { index }) << 3 | negated
+    };
+    let mut body = [0; 16];
+    body[0] = 0x01;
+    body[1] = 0x11;
+    body[3] = 0x0a;
+    body[4] = predicate(12);
+    body[11] = predicate(87);
+    body
+}
+
+/// Is a scoreboard in flight at a guarded `EXIT` that gets fences?
+fn waits_change(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: impl Fn(usize) -> bool) -> bool {
+    let index = |offset: u32| offset as usize / INSN_BYTES;
+    let joins: Vec<usize> = insns
+        .iter()
+        .filter(|i| i.op == opcode::BSSY)
+        .filter_map(|i| i.target)
+        .map(index)
+        .collect();
+    let mut state: Vec<Option<u8>> = vec![None; insns.len()];
+    let mut work = vec![(0usize, 0u8)];
+    while let Some((i, arriving)) = work.pop() {
+        let (Some(insn), Some(slot)) = (insns.get(i), state.get_mut(i)) else {
+            continue;
+        };
+        let joined = slot.unwrap_or(0) | arriving;
+        if *slot == Some(joined) {
+            continue;
+        }
+        *slot = Some(joined);
+        let mut flying = joined & !insn.control.wait;
+        for board in [insn.control.write, insn.control.read] {
+            if board != NO_SCOREBOARD {
+                flying |= 1 << board.min(7);
+            }
+        }
+        let ends = insn.unguarded() && matches!(insn.op, opcode::BRA | opcode::EXIT | opcode::BRX | opcode::BRXU | opcode::RET);
+        if !ends {
+            work.push((i + 1, flying));
+        }
+        if insn.op == opcode::BSYNC {
+            work.extend(joins.iter().map(|&j| (j, flying)));
+        } else if insn.op != opcode::BSSY {
+            work.extend(insn.target.map(|t| (index(t), flying)));
+        }
+        for &target in indirect.get(&insn.offset).map_or(&[][..], Vec::as_slice) {
+            work.push((index(target), flying));
+        }
+    }
+    insns
+        .iter()
+        .zip(&state)
+        .enumerate()
+        .any(|(i, (insn, state))| fresh(i) && !insn.unguarded() && state.unwrap_or(0) & !insn.control.wait != 0)
+}
