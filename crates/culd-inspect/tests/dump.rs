@@ -226,6 +226,9 @@ fn containers() {
     let names: Vec<&str> = file.parts.iter().map(|p| p.row.name.as_str()).collect();
     assert_eq!((file.kind, names), ("archive", vec!["m.fatbin:0:sm_90", "m.fatbin:1:sm_100"]));
     assert!(DeviceFile::open(b"hello").problems[0].reason.contains("device code"));
+    // The container and the archive hold the same device code under different names.
+    let found = culd_inspect::diff::compare_files(&data, &archive, ["x", "y"], Default::default()).unwrap();
+    assert!(found.container && found.only.is_empty() && found.parts.len() == 2);
 }
 
 /// Files cut anywhere and files with a wrong byte are shown as far as they go, with a word on what is wrong, and never end in a panic.

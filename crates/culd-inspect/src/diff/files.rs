@@ -5,6 +5,7 @@ use super::{Finding, Group, Options, compare};
 use crate::file::{DeviceFile, Part};
 use crate::style::{Style, Tone};
 use crate::view::View;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Write};
 
 /// The comparison of a pair of parts.
@@ -39,18 +40,20 @@ fn pair<'p, 'd>(a: &'p [Part<'d>], b: &'p [Part<'d>]) -> Vec<(Option<&'p Part<'d
     if let ([x], [y]) = (a, b) {
         return vec![(Some(x), Some(y))];
     }
-    let mut left: std::collections::BTreeMap<&str, std::collections::VecDeque<&Part<'d>>> = Default::default();
+    // An object and an archive of it share no names; what the parts are is the next best thing.
+    let known: BTreeSet<&str> = a.iter().map(|p| p.row.name.as_str()).collect();
+    let by_name = b.iter().any(|p| known.contains(p.row.name.as_str()));
+    let key = |p: &Part<'_>| match by_name {
+        true => p.row.name.clone(),
+        false => format!("{} {}", p.row.kind, p.row.arch.as_deref().unwrap_or_default()),
+    };
+    let mut left: BTreeMap<String, VecDeque<&Part<'d>>> = BTreeMap::new();
     for y in b {
-        left.entry(&y.row.name).or_default().push_back(y);
+        left.entry(key(y)).or_default().push_back(y);
     }
     let mut out: Vec<_> = a
         .iter()
-        .map(|x| {
-            (
-                Some(x),
-                left.get_mut(x.row.name.as_str()).and_then(std::collections::VecDeque::pop_front),
-            )
-        })
+        .map(|x| (Some(x), left.get_mut(&key(x)).and_then(VecDeque::pop_front)))
         .collect();
     out.extend(left.into_values().flatten().map(|y| (None, Some(y))));
     out
