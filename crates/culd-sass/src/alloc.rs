@@ -4,17 +4,21 @@
 //! 2. At each instruction: every number with a pending conflicting setter is waited for and becomes free; then the read setter and the
 //!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share.
-//! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes.
+//! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
+//!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
 //!
 //! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
 
 use crate::cfg::{Block, BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
-use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
+use crate::policy::{ALL_SCOREBOARDS, Pending, Policy, counted_wait, keep_last, keeps_pending, merge, waits_for_all};
 use crate::setter::{Class, Kind, SetterId, Setters, latency};
 
 /// Number that long loads and textures use when their value leaves the block.
 const LONG_OUT: u8 = 5;
+
+/// Instructions that always use number 0.
+const RESERVED_ZERO: [&str; 2] = ["LDGDEPBAR", "UTMACMDFLUSH"];
 
 /// Everything about a function that does not depend on the block order or on the stack pointer.
 #[derive(Debug)]
@@ -31,8 +35,8 @@ pub(crate) struct Function<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
     pub(crate) fields: Vec<Control>,
-    /// A value left its block and found no number: a rule with known exceptions was used.
-    pub(crate) out_overflow: bool,
+    /// A value that leaves its block had several numbers to share and the rule for the choice is not known.
+    pub(crate) ambiguous: bool,
 }
 
 /// Pending setters of one number while a block is visited, each with the instruction of this block that first needs it.
@@ -42,11 +46,11 @@ struct Run<'a> {
     f: &'a Function<'a>,
     dead: Option<SetterId>,
     numbers: Vec<Option<u8>>,
-    /// For every setter, the setters it knowingly shares its number with.
-    companions: Vec<Vec<SetterId>>,
+    /// For every setter, the setters it shares its number with by choice; `None` when it had no choice.
+    companions: Vec<Option<Vec<SetterId>>>,
     out: Vec<Option<Pending>>,
     times: Option<(BlockId, Vec<u32>)>,
-    out_overflow: bool,
+    ambiguous: bool,
 }
 
 /// Allocates the whole function; `dead` is the setter that no longer needs a number.
@@ -55,10 +59,10 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
         f,
         dead,
         numbers: vec![None; f.setters.len()],
-        companions: vec![Vec::new(); f.setters.len()],
+        companions: vec![None; f.setters.len()],
         out: vec![None; f.cfg.blocks.len()],
         times: None,
-        out_overflow: false,
+        ambiguous: false,
     };
     for id in order {
         run.block(*id);
@@ -67,7 +71,7 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
     let fields = f.insns.iter().enumerate().map(|(k, insn)| run.fields(k, insn, waits[k])).collect();
     Allocation {
         fields,
-        out_overflow: run.out_overflow,
+        ambiguous: run.ambiguous,
     }
 }
 
@@ -140,7 +144,10 @@ impl Run<'_> {
                 let number = self.pick(&wish, &live);
                 self.numbers[s.index()] = Some(number);
                 if let Some(list) = live.get_mut(usize::from(number)) {
-                    self.companions[s.index()] = list.iter().map(|(s, _)| *s).collect();
+                    let reserved = RESERVED_ZERO.contains(&insn.name);
+                    let forced =
+                        reserved || !list.is_empty() && wish.start == LONG_OUT && !self.f.cfg.blocks[id.index()].succ.contains(&id);
+                    self.companions[s.index()] = (!forced).then(|| list.iter().map(|(s, _)| *s).collect());
                     list.push((s, wish.need));
                 }
             }
@@ -181,13 +188,14 @@ impl Run<'_> {
     }
 
     fn pick(&mut self, wish: &Wish, live: &Live) -> u8 {
-        if matches!(self.f.insns[wish.insn].name, "LDGDEPBAR" | "UTMACMDFLUSH") {
+        if RESERVED_ZERO.contains(&self.f.insns[wish.insn].name) {
             return 0;
         }
         if let Some(number) = self.joinable(wish, live) {
             return number;
         }
-        let limit = if wish.start < LONG_OUT && (wish.need.is_none() || wish.five_reserved) {
+        let signal_out = wish.kind == Kind::Write && wish.need.is_none() && self.f.setters.get(wish.id).signals_only();
+        let limit = if wish.start < LONG_OUT && ((wish.need.is_none() && !signal_out) || wish.five_reserved) {
             LONG_OUT
         } else {
             SCOREBOARDS
@@ -260,15 +268,20 @@ impl Run<'_> {
         if let Some((free, _)) = candidates().find(|(_, list)| list.is_empty()) {
             return free;
         }
-        self.out_overflow = true;
-        let age = |list: &[(SetterId, Option<usize>)]| {
-            let set_at = list
-                .iter()
-                .map(|(s, _)| self.f.setters.get(*s).insn)
-                .filter(|k| (block.start..wish.insn).contains(k));
-            set_at.map(|k| k + 1).max().unwrap_or(0)
+        let (start, end) = (block.start, block.end);
+        self.estimate(wish.block, start..end);
+        let Some((_, issue)) = &self.times else { return LONG_OUT };
+        let setter = self.f.setters.get(wish.id);
+        let done = issue.get(wish.insn - start).map_or(0, |t| t + latency(setter.class, setter.kind));
+        let cost = |list: &[(SetterId, Option<usize>)]| {
+            earliest(list)
+                .and_then(|k| issue.get(k.wrapping_sub(start)))
+                .map_or(0, |t| done.saturating_sub(*t))
         };
-        candidates().min_by_key(|(n, list)| (age(list), *n)).map_or(LONG_OUT, |(n, _)| n)
+        let range = wish.start..if wish.five_reserved { LONG_OUT } else { SCOREBOARDS };
+        // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
+        self.ambiguous |= range.clone().all(|n| earliest(&live[usize::from(n)]).is_some());
+        range.min_by_key(|n| (cost(&live[usize::from(*n)]), *n)).unwrap_or(LONG_OUT)
     }
 
     /// No number for a value needed in this block: share with the number that costs the least waiting time.
@@ -374,6 +387,10 @@ impl Run<'_> {
         let mut changed = false;
         for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
             let mut mask = 0;
+            if waits_for_all(&f.insns[k]) {
+                mask = ALL_SCOREBOARDS;
+                state.iter_mut().for_each(Vec::clear);
+            }
             for (number, list) in state.iter_mut().enumerate() {
                 if list.iter().any(|s| f.setters.conflicts(*s, k) || f.policy.waits_for(k, *s)) {
                     mask |= 1 << number;
@@ -385,7 +402,10 @@ impl Run<'_> {
             for s in f.setters.of(k) {
                 let Some(number) = self.numbers[s.index()] else { continue };
                 let list = &mut state[usize::from(number)];
-                if list.iter().any(|other| !self.companions[s.index()].contains(other)) {
+                if self.companions[s.index()]
+                    .as_ref()
+                    .is_some_and(|known| list.iter().any(|other| !known.contains(other)))
+                {
                     mask |= 1 << number;
                     list.clear();
                 }

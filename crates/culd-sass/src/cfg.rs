@@ -46,11 +46,17 @@ pub(crate) struct Cfg {
 /// The targets of one indirect branch, as function offsets.
 pub(crate) type IndirectTargets = BTreeMap<u32, Vec<u32>>;
 
+/// `WARPSYNC.COLLECTIVE` and `.EXCLUSIVE` carry a target; a plain `WARPSYNC` of a register mask does not.
+pub(crate) fn collective(insn: &Insn) -> bool {
+    insn.op == opcode::WARPSYNC_COLLECTIVE && insn.target.is_some()
+}
+
 fn ends_block(insn: &Insn) -> bool {
-    matches!(
-        insn.op,
-        opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::EXIT | opcode::RET | opcode::BSYNC | opcode::WARPSYNC_COLLECTIVE
-    )
+    collective(insn)
+        || matches!(
+            insn.op,
+            opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::EXIT | opcode::RET | opcode::BSYNC
+        )
 }
 
 impl Cfg {

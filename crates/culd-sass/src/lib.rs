@@ -1,4 +1,15 @@
-//! Instruction-level model of Blackwell SASS: scoreboards, fences, hazards
+//! Instruction-level model of Blackwell SASS: scoreboards, fences, hazards.
+//!
+//! In a final link, nvlink's finalizer rewrites call-free kernels: the load of a stack pointer that nobody uses loses its scoreboard,
+//! which re-allocates all scoreboards of the kernel, and the work-around instructions before fences go. [`rewrite()`] reproduces
+//! this where it is sure and says so where it is not; [`check::check`] proves, independently of the allocator, that code waits for
+//! everything it must.
+//!
+//! Data flow of [`rewrite()`]: bytes → [`decode`] → fence prefixes → blocks → setters and their conflicts → the compiler's policy
+//! waits → allocation with and without the stack pointer, per block order → bytes and [`OffsetMap`] → [`check`].
+//!
+//! **Invariant**: only scoreboard fields, deleted fence prefixes and the branch displacements across them differ from the input.
+//! **Invariant**: code that fails the hazard check is never returned.
 #![forbid(unsafe_code)]
 
 mod alloc;

@@ -3,12 +3,18 @@
 //! 1. Flow the pending setters of every scoreboard through the graph: a wait empties its scoreboard, a setter joins its own.
 //! 2. A wait for a scoreboard none of whose pending setters conflicts with the instruction is a policy wait for all of them: values
 //!    that leave a block and have had time to arrive, cache invalidation after atomics, ends of collectives, ...
+//!    Not so when the instruction itself sets that scoreboard and a pending setter came around a loop: that is a re-use wait, which
+//!    the allocator finds by itself. Nor when the instruction waits for every scoreboard, in use or not.
 //! 3. Policy waits belong to their setters, not to the number: they follow the setter when it gets another number.
-//! 4. The first conflict inside the block is a property of the setter alone; for a setter without result it is its first policy wait.
+//! 4. The first conflict inside the block is a property of the setter alone; for a setter without registers it is its first policy wait.
+//! 5. `DEPBAR.LE SBn, count` ends all but the `count` youngest pending setters of n.
 
-use crate::cfg::{BlockId, Cfg};
-use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
+use crate::cfg::{BlockId, Cfg, collective};
+use crate::decode::{Control, Insn, SCOREBOARDS};
 use crate::setter::{SetterId, Setters};
+
+/// A wait mask with every scoreboard.
+pub(crate) const ALL_SCOREBOARDS: u8 = (1 << SCOREBOARDS) - 1;
 
 /// Pending setters per scoreboard, each list ascending.
 pub(crate) type Pending = [Vec<SetterId>; SCOREBOARDS as usize];
@@ -24,7 +30,12 @@ pub(crate) struct Policy {
 
 /// A wait on `WARPSYNC.COLLECTIVE` does not end a group: `ENDCOLLECTIVE` waits again.
 pub(crate) fn keeps_pending(insn: &Insn) -> bool {
-    insn.op == opcode::WARPSYNC_COLLECTIVE
+    collective(insn)
+}
+
+/// Some cache operations wait for every scoreboard, in use or not.
+pub(crate) fn waits_for_all(insn: &Insn) -> bool {
+    insn.control.wait == ALL_SCOREBOARDS
 }
 
 /// `DEPBAR.LE SBn, count` waits until at most `count` operations of scoreboard n are in flight: (n, count).
@@ -58,7 +69,13 @@ impl Policy {
             step(insns, cfg, setters, id, &mut state, |k, number, pending| {
                 let Control { read, write, .. } = insns[k].control;
                 let reuse = [read, write].contains(&number) && pending.iter().any(|s| setters.get(*s).insn >= k);
-                if !reuse && !pending.iter().any(|setter| setters.conflicts(*setter, k)) {
+                if reuse || waits_for_all(&insns[k]) {
+                    return;
+                }
+                if pending.iter().any(|setter| setters.conflicts(*setter, k)) {
+                    let signals: Vec<SetterId> = pending.iter().copied().filter(|s| setters.get(*s).signals_read()).collect();
+                    merge(&mut waits[k], &signals);
+                } else {
                     merge(&mut waits[k], pending);
                 }
             });

@@ -5,8 +5,8 @@
 //! 3. The stack pointer is dead when the first `LDC R1, c[0][0x37c]` owns a scoreboard and nothing else touches R1. If neither a
 //!    fence prefix nor a dead stack pointer is found: unchanged.
 //! 4. Dead stack pointer: run the allocator with it, for each block order. Orders that reproduce every scoreboard field of the input
-//!    are candidates; run the allocator without it for these. The answer is sure when there is a candidate, all candidates agree,
-//!    every instruction is known and no rule with known exceptions was used.
+//!    are candidates; run the allocator without it for these. The answer is sure when there is a candidate, all candidates agree
+//!    and every instruction is known.
 //! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
 //! 6. Prove the result with the hazard checker ([`crate::check`]). A result that fails is never returned.
 
@@ -94,8 +94,8 @@ pub enum Reason {
     SelfCheck,
     /// Several block orders reproduce the input and disagree about the output.
     BlockOrder,
-    /// A value left its block without a free scoreboard.
-    OutOverflow,
+    /// A value that leaves its block found no free scoreboard and had several to share.
+    Overflow,
     /// The hazard checker found a conflict in the result.
     Hazard,
 }
@@ -109,7 +109,7 @@ impl fmt::Display for Reason {
             Self::FenceCarriesScoreboard => "fence prefix with scoreboards",
             Self::SelfCheck => "scoreboards of the input not reproduced",
             Self::BlockOrder => "block order ambiguous",
-            Self::OutOverflow => "no scoreboard left for a value that leaves its block",
+            Self::Overflow => "several scoreboards to share",
             Self::Hazard => "hazard check failed",
         })
     }
@@ -240,13 +240,16 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
             continue;
         }
         let new = allocate(&function, &order, dead);
-        if new.out_overflow {
-            return Err(unsure(Reason::OutOverflow, stack_pointer));
+        if new.ambiguous {
+            return Err(unsure(Reason::Overflow, stack_pointer));
         }
         match &answer {
             Some(old) if *old != new => return Err(unsure(Reason::BlockOrder, stack_pointer)),
             _ => answer = Some(new),
         }
+    }
+    if setters.exhausted() {
+        return Err(unsure(Reason::Size, stack_pointer));
     }
     answer
         .map(|allocation| allocation.fields)

@@ -3,9 +3,13 @@
 //! 1. A setter is an instruction whose write or read field names a scoreboard in the compiler's code. Which instructions need a
 //!    scoreboard is the compiler's decision and is kept.
 //! 2. An instruction conflicts with a write setter when it reads or writes a register the setter writes, and with a read setter when it
-//!    writes a general register the setter reads and does not write itself (texture operations: uniform registers too).
-//! 3. No conflict between opposite guards of the same predicate, nor between the operands of an `LDG`/`ATOMG` and the result of a later
-//!    `LDG`/`ATOMG` of the same block: both go through the same queue in order.
+//!    writes a general register the setter reads and does not write itself (textures and descriptor instructions: uniform registers
+//!    too). An atomic that returns only a predicate delivers it with its read setter.
+//! 3. No conflict between opposite guards of the same predicate, between the operands of an `LDG`/`ATOMG` and the result of a later
+//!    `LDG`/`ATOMG` of the same block, nor between the results of two `LDS` of the same block: each goes through one queue in order.
+//! 4. A setter without registers (a fence, an atomic without result) only signals: who needs it is read off the compiler's waits.
+
+use std::cell::Cell;
 
 use crate::cfg::Cfg;
 use crate::decode::{Insn, NO_SCOREBOARD};
@@ -62,6 +66,9 @@ const CLASSES: &[(&str, Class)] = &[
     ("TXQ", Class::Texture),
 ];
 
+/// Instructions other than textures that read uniform registers late.
+const LATE_UNIFORM: [&str; 7] = ["UBLKCP", "UTCATOMSWS", "UTCBAR", "UTCCP", "UTCHMMA", "UTMALDG", "UTMASTG"];
+
 /// The class of an instruction.
 pub(crate) fn class(insn: &Insn) -> Class {
     CLASSES
@@ -82,6 +89,9 @@ pub(crate) fn latency(class: Class, kind: Kind) -> u32 {
     }
 }
 
+/// About a second of work.
+const CONFLICT_TESTS: u64 = 200_000_000;
+
 /// Index of a setter in [`Setters`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SetterId(u32);
@@ -101,6 +111,8 @@ pub(crate) struct Setter {
     pub(crate) class: Class,
     /// Registers a later instruction must not touch (write setters) or write (read setters).
     hazard: RegSet,
+    /// Predicates an atomic without other result delivers together with its operand scoreboard.
+    early: RegSet,
     /// `LDG` or `ATOMG`: see rule 3.
     queued: bool,
 }
@@ -119,6 +131,8 @@ pub(crate) struct Setters<'a> {
     cfg: &'a Cfg,
     access: Vec<Access>,
     list: Vec<Setter>,
+    /// Conflict tests left: bounds the time for functions of any size.
+    budget: Cell<u64>,
     /// For every instruction, its read and its write setter.
     of: Vec<[Option<SetterId>; 2]>,
 }
@@ -141,6 +155,7 @@ impl<'a> Setters<'a> {
             cfg,
             access,
             list: Vec::new(),
+            budget: Cell::new(CONFLICT_TESTS),
             of: vec![[None; 2]; insns.len()],
         };
         for (k, insn) in insns.iter().enumerate() {
@@ -184,6 +199,10 @@ impl<'a> Setters<'a> {
 
     /// Must instruction `later` wait for the setter?
     pub(crate) fn conflicts(&self, id: SetterId, later: usize) -> bool {
+        match self.budget.get().checked_sub(1) {
+            Some(left) => self.budget.set(left),
+            None => return false,
+        }
         let setter = self.get(id);
         let (y, access) = (&self.insns[later], &self.access[later]);
         let hit = match setter.kind {
@@ -195,10 +214,15 @@ impl<'a> Setters<'a> {
             Kind::Read => {
                 let same_queue = setter.queued && access.queued;
                 let in_order = same_queue && setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
-                !in_order && setter.hazard.intersects(&y.defs)
+                !in_order && setter.hazard.intersects(&y.defs) || setter.early.intersects(&access.touched)
             }
         };
         hit && !matches!((self.insns[setter.insn].guard, y.guard), (Some(a), Some(b)) if a.excludes(b))
+    }
+
+    /// The budget ran out: answers of [`Self::conflicts`] can no longer be relied on.
+    pub(crate) fn exhausted(&self) -> bool {
+        self.budget.get() == 0
     }
 
     /// First instruction of `range` that conflicts with the setter.
@@ -214,25 +238,33 @@ impl Setter {
             Kind::Write => insn.defs,
             Kind::Read => {
                 let late = insn.uses.minus(&insn.defs);
-                if class == Class::Texture {
+                if class == Class::Texture || LATE_UNIFORM.contains(&insn.name) {
                     late.without_predicates()
                 } else {
                     late.general()
                 }
             }
         };
+        let predicate_only = kind == Kind::Read && insn.control.write == NO_SCOREBOARD && insn.defs.general().is_empty();
+        let early = if predicate_only { insn.defs } else { RegSet::EMPTY };
         Self {
             insn: k,
             kind,
             class,
             hazard,
+            early,
             queued: queued(insn),
         }
     }
 
+    /// A fence that signals through its operand scoreboard although it has no operands.
+    pub(crate) fn signals_read(&self) -> bool {
+        self.kind == Kind::Read && self.signals_only()
+    }
+
     /// A setter without registers, such as a fence or an atomic without result: it only signals completion.
     pub(crate) fn signals_only(&self) -> bool {
-        self.hazard.is_empty()
+        self.hazard.is_empty() && self.early.is_empty()
     }
 }
 
