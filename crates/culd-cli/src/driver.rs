@@ -140,6 +140,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
                 image: None,
                 messages: Vec::new(),
                 status: Status::Success,
+                explained: culd::Explained::default(),
             },
             loaded,
             &sources,

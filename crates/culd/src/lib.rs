@@ -5,6 +5,7 @@
 //! * [`options`]: what to link for and how.
 //! * [`diagnostics`]: everything the linker has to say, as values in the order it came up.
 //! * [`link`]: runs the pipeline.
+//! * [`explain`]: what the link did, for those who asked.
 #![forbid(unsafe_code)]
 
 mod arrange;
@@ -13,6 +14,7 @@ mod check;
 mod csr;
 pub mod diagnostics;
 mod emit;
+pub mod explain;
 mod graph;
 mod ids;
 mod inputs;
@@ -30,6 +32,7 @@ mod report;
 mod resolve;
 
 pub use diagnostics::{Code, Diagnostic, Message, Severity};
+pub use explain::Explained;
 pub use options::{Identity, KernelFilter, LinkOptions, Target, ToolNote};
 
 /// One relocatable device object.
@@ -50,6 +53,8 @@ pub struct Outcome {
     pub messages: Vec<Message>,
     /// How the run ended.
     pub status: Status,
+    /// What was asked for besides the image.
+    pub explained: Explained,
 }
 
 /// How a link ended; the numbers are nvlink's exit codes.

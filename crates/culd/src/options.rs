@@ -154,6 +154,12 @@ pub struct LinkOptions<'d> {
     pub dump_callgraph: bool,
     /// `--dot-file` was given: produce the graph text.
     pub dot_file: bool,
+    /// Measure the phases.
+    pub time_phases: bool,
+    /// Make a link map.
+    pub map: bool,
+    /// Symbols to explain: what keeps them in the output.
+    pub why_live: Vec<String>,
     /// `--extra-warnings`.
     pub extra_warnings: bool,
     /// `--suppress-stack-size-warning`.
@@ -174,6 +180,8 @@ pub struct LinkOptions<'d> {
     pub allow_undefined_globals: bool,
     /// Contents of `--uidx-file`.
     pub unified_index: Option<&'d [u8]>,
+    /// Contents of `--nv-host`, stored in `.nv.host`.
+    pub host_data: Option<&'d [u8]>,
     /// The linker's own note.
     pub note: ToolNote,
     /// Worker threads: 0 = all cores, 1 = none besides the caller's.
@@ -205,6 +213,9 @@ impl LinkOptions<'_> {
             verbose: false,
             dump_callgraph: false,
             dot_file: false,
+            time_phases: false,
+            map: false,
+            why_live: Vec::new(),
             extra_warnings: false,
             suppress_stack_size_warning: false,
             disable_infos: false,
@@ -215,6 +226,7 @@ impl LinkOptions<'_> {
             extended_smem: false,
             allow_undefined_globals: false,
             unified_index: None,
+            host_data: None,
             note,
             threads: 0,
             keep_sass: false,

@@ -14,18 +14,24 @@
 //! 12. [`emit`](crate::emit): the image; from sm_100 on [`blackwell`](crate::blackwell), which has linked the Mercury view so far.
 
 use crate::diagnostics::{Code, Collector, Stop};
+use crate::explain::phases::Watch;
 use crate::graph::CallGraph;
 use crate::layout::Context;
 use crate::merge::Mode;
 use crate::metadata::{attributes, encode, propagate};
-use crate::{Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, check, emit, inputs, layout, liveness, merge, relocate, report, resolve};
+use crate::{Explained, Input, LinkOptions, Outcome, Status};
+use crate::{arrange, blackwell, check, emit, explain, inputs, layout, liveness, merge, relocate, report, resolve};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
     let mut out = Collector::new(options);
+    let mut explained = Explained::default();
+    let mut watch = Watch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
-    let result = crate::par::with_pool(bytes, options.threads, || link(inputs, options, &mut out));
+    let result = crate::par::with_pool(bytes, options.threads, || {
+        link(inputs, options, &mut out, &mut explained, &mut watch)
+    });
+    explained.phases = watch.into_phases();
     let (image, status) = match result {
         Err(Stop) => (None, Status::Fatal),
         Ok(_) if out.errors() > 0 => (None, Status::Errors),
@@ -35,10 +41,17 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
         image,
         status,
         messages: out.into_messages(),
+        explained,
     }
 }
 
-fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Option<Vec<u8>>, Stop> {
+fn link(
+    files: &[Input<'_>],
+    options: &LinkOptions<'_>,
+    out: &mut Collector<'_>,
+    explained: &mut Explained,
+    watch: &mut Watch,
+) -> Result<Option<Vec<u8>>, Stop> {
     let mode = Mode::new(options);
     if mode.preserve && mode.hopper {
         out.warning(Code::PreserveRelocsIncomplete {
@@ -49,9 +62,12 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
         }
     }
     let inputs = inputs::admit(files, options, out)?;
+    watch.lap("inputs");
     let resolved = resolve::resolve(&inputs, options.relocatable);
+    watch.lap("resolve");
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);
+    watch.lap("liveness");
     let context = Context {
         inputs: &inputs,
         resolved: &resolved,
@@ -61,16 +77,22 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
         mode,
     };
     let merged = merge::merge(&inputs, &resolved, &live, options, out)?;
+    watch.lap("merge");
     check::warn(context, out)?;
     let layout = layout::lay_out(context, merged, out);
     check::undefined(context, &layout.m, out);
+    explain::layout(context, &layout, explained);
+    watch.lap("layout");
     let plan = relocate::plan(context, &layout);
+    watch.lap("relocate");
     let collected = attributes::collect(context, &layout);
     let mut attributes = propagate::propagate(context, &layout, collected, out);
+    watch.lap("metadata");
     let has_info = !live.kernels.is_empty() || !attributes.module.is_empty();
     let arranged = arrange::arrange(context, &layout, &plan, has_info);
     encode::complete(context, &layout, &arranged, &mut attributes);
     report::report(context, &layout, &arranged, &attributes, out);
+    watch.lap("arrange");
     if out.errors() > 0 {
         return Ok(None);
     }
@@ -84,8 +106,12 @@ fn link(files: &[Input<'_>], options: &LinkOptions<'_>, out: &mut Collector<'_>)
         arranged: &arranged,
         attributes: &attributes,
     };
-    if options.target.is_blackwell() {
-        return blackwell::emit(&parts, out).map(Some);
-    }
-    emit::emit(&parts, out).map(Some)
+    let image = if options.target.is_blackwell() {
+        blackwell::emit(&parts, out)?
+    } else {
+        emit::emit(&parts, out)?
+    };
+    watch.lap("emit");
+    explain::image(&parts, &image, explained);
+    Ok(Some(image))
 }

@@ -114,6 +114,7 @@ fn has_twin(s: &OutSection<'_>) -> bool {
             | Class::Constant(_)
             | Class::GlobalInit
             | Class::ReservedShared
+            | Class::HostData
     )
 }
 
@@ -383,6 +384,7 @@ impl Writer<'_, '_> {
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
+            Class::HostData => (SHT_CUDA_HOST, own_flags, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);
         let number = self.parts.arranged.section_index(id);

@@ -333,7 +333,7 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
         let kernel_id = layout.kernels[k];
         let section = match layout.m.shared_section(kernel_id) {
             Some(section) => section,
-            None if size.is_none() => continue,
+            None if size.is_none_or(|s| s == 0 && kernel.align != DYNAMIC_ALIGN) => continue,
             None => layout.m.add_shared_section(
                 context.mode,
                 kernel_id,

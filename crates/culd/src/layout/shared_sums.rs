@@ -20,13 +20,14 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let any_dynamic = layout.m.globals.iter().any(|&y| layout.m.symbols[y].dynamic);
     let module_align = layout.m.module_shared_align;
     for (text, _) in &uses {
+        // The instance comes before a section that has to be made for it.
+        let instance = (!context.mode.debug_symbols).then(|| instance(layout));
         let Some(id) = section_of(context, layout, *text) else { continue };
         let record = &mut layout.m.sections[id];
         record.align = record.align.max(16);
         record.size = align_up(record.size.max(context.mode.shared_start), 16);
-        let total = record.size;
-        if !context.mode.debug_symbols {
-            let symbol = instance(layout, total);
+        if let Some(symbol) = instance {
+            layout.m.symbols[symbol].value = record.size;
             layout.dynamic_instances.push((*text, symbol));
         }
     }
@@ -115,7 +116,7 @@ fn equalise<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) 
     }
 }
 
-fn instance(layout: &mut Layout<'_>, value: u64) -> SymbolId {
+fn instance(layout: &mut Layout<'_>) -> SymbolId {
     let id = layout.m.symbols.push(OutSymbol {
         name: Name::fixed(b"externsharedinstance"),
         bind: STB_WEAK,
@@ -129,7 +130,7 @@ fn instance(layout: &mut Layout<'_>, value: u64) -> SymbolId {
         weak_reference: true,
         dynamic: false,
         section: None,
-        value,
+        value: 0,
         size: 0,
         first: ObjectId(0),
         common: None,

@@ -74,6 +74,8 @@ pub enum Class {
     UdtEntry,
     /// `.nv.uidx`.
     Uidx,
+    /// `.nv.host`: a file that the linker only hands on.
+    HostData,
 }
 
 /// Debug sections with rules of their own.

@@ -1,0 +1,31 @@
+//! The call graph in the DOT language.
+//!
+//! Functions that stay, in the order of their numbers; for each the callees as the call graph dump lists them, calls through pointers
+//! included. A relocatable link does not know yet where pointers lead: it only has direct calls. Names are those of the file.
+
+use crate::layout::Context;
+use crate::merge::model::Merged;
+
+/// Writes the graph.
+pub(crate) fn graph(context: Context<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
+    let resolved = context.resolved;
+    let name = |f| resolved.names.string(resolved.functions[f].name);
+    let mut out = b"digraph callgraph {\n".to_vec();
+    for f in resolved.functions.ids() {
+        if !context.live.alive[f] || m.functions[f].symbol.is_none() {
+            continue;
+        }
+        let callees = match context.options.relocatable {
+            true => resolved.direct.of(f).to_vec(),
+            false => context.graph.callees(resolved, f),
+        };
+        for callee in callees {
+            out.extend_from_slice(&[name(f), b" -> ", name(callee), b";\n"].concat());
+        }
+    }
+    out.extend_from_slice(b"}\n");
+    out
+}
+
+/// The graph of a link that links nothing.
+pub const EMPTY: &[u8] = b"digraph callgraph {\n}\n";

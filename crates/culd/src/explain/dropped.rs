@@ -1,0 +1,98 @@
+//! What did not get into the output, in link order.
+//!
+//! 1. Functions: copies that lost against another one; definitions that nothing keeps.
+//! 2. Variables: weak copies that lost. Variables in shared memory that no kernel refers to.
+//! 3. Constants that were merged with equal ones.
+
+use super::map::{DropReason, Dropped};
+use super::seek::{self, Definers};
+use crate::ids::FunctionId;
+use crate::layout::{Context, Layout};
+use crate::merge::model::{Class, Place};
+use crate::object::{Object, Role, text};
+use crate::resolve::Fate;
+use cubin::consts::*;
+
+/// Lists what was dropped.
+pub(super) fn dropped(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<Dropped> {
+    let mut list = Vec::new();
+    let defined_by = seek::definers(context, layout);
+    for object in context.inputs.objects.iter() {
+        functions(context, object, &mut list);
+        variables(context, layout, &defined_by, object, &mut list);
+        constants(layout, object, &mut list);
+    }
+    list
+}
+
+fn entry(object: &Object<'_>, name: &[u8], size: u64, why: DropReason) -> Dropped {
+    Dropped {
+        name: text(name),
+        size,
+        input: object.name.to_string(),
+        why,
+    }
+}
+
+fn functions(context: Context<'_, '_>, object: &Object<'_>, list: &mut Vec<Dropped>) {
+    let resolved = context.resolved;
+    for index in object.symbols_of(&[STT_FUNC]) {
+        let symbol = object.symbol_ref(index);
+        let Some(f) = resolved.function(symbol) else { continue };
+        let why = match resolved.fate(symbol) {
+            Fate::None => continue,
+            Fate::Rejected | Fate::Replaced => match resolved.functions[f].winner {
+                Some(winner) => DropReason::OtherCopy(context.inputs.objects[winner.object].name.to_string()),
+                None => continue,
+            },
+            Fate::Winner if context.live.alive[f] => continue,
+            Fate::Winner => why_dead(context, f),
+        };
+        let y = object.symbol(index);
+        list.push(entry(object, y.name, y.size, why));
+    }
+}
+
+/// Why a function is dead.
+pub(super) fn why_dead(context: Context<'_, '_>, f: FunctionId) -> DropReason {
+    match context.resolved.functions[f].entry {
+        true => DropReason::NotUsed,
+        false => DropReason::Unreached,
+    }
+}
+
+fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, object: &Object<'_>, list: &mut Vec<Dropped>) {
+    let m = &layout.m;
+    for index in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
+        let symbol = object.symbol_ref(index);
+        let y = object.symbol(index);
+        match m.places[symbol] {
+            Place::Symbol(id) if m.lost.binary_search(&symbol).is_ok() => {
+                let winner = context.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first)].name.to_string();
+                list.push(entry(object, y.name, y.size, DropReason::OtherCopy(winner)));
+            }
+            Place::Shared(id) if y.defined_in().is_some() && y.size != 0 && !context.mode.relocatable => {
+                if layout.shared.offset[id].is_none() {
+                    list.push(entry(object, y.name, y.size, DropReason::Unreached));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Constants of this object that were merged: they were placed, but are no piece any more.
+fn constants(layout: &Layout<'_>, object: &Object<'_>, list: &mut Vec<Dropped>) {
+    if layout.constant_units.is_none() {
+        return;
+    }
+    for (index, s) in object.sections.iter().enumerate().filter(|(_, s)| s.role == Role::Constant) {
+        let Some((id, _)) = layout.m.placed[object.section_ref(index as u32)] else { continue };
+        let record = &layout.m.sections[id];
+        // Pieces come in link order.
+        let is_piece = || record.pieces.as_slice().binary_search_by_key(&object.id, |p| p.object).is_ok();
+        if matches!(record.class, Class::Constant(_)) && !is_piece() {
+            list.push(entry(object, s.name, s.size, DropReason::Merged));
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Fills the link map from the image and from what the phases know.
+//!
+//! 1. Names, places and sizes of sections, values and sizes of symbols: as the image has them, so that the map cannot disagree with it.
+//! 2. The sections that merging made come first in the image, in their order; so do symbols. They say which input a part came from.
+//! 3. Banks of literals are made by the layout: each function's part lies at one offset in every kernel that reaches the function.
+
+use super::dropped;
+use super::map::*;
+use super::seek;
+use crate::emit::Parts;
+use crate::ids::{FunctionId, SectionId};
+use crate::merge::model::{Class, Piece};
+use crate::object::text;
+use crate::relocate::Named;
+use cubin::consts::*;
+use cubin::read::Cubin;
+
+/// Makes the map.
+pub(super) fn map(parts: &Parts<'_, '_>, image: &[u8]) -> LinkMap {
+    let mut map = LinkMap {
+        sections: sections(parts, image),
+        shared: shared(parts),
+        dropped: dropped::dropped(parts.context, parts.layout),
+    };
+    for section in &mut map.sections {
+        section.pieces.sort();
+        section.symbols.sort_by_key(|y| y.offset);
+    }
+    map
+}
+
+fn sections(parts: &Parts<'_, '_>, image: &[u8]) -> Vec<MapSection> {
+    // Our own image can be read; a map of one that cannot would say nothing true.
+    let Ok(cubin) = Cubin::parse(image) else { return Vec::new() };
+    let mut sections: Vec<MapSection> = Vec::with_capacity(cubin.section_headers().len());
+    for section in cubin.sections().skip(1).flatten() {
+        sections.push(MapSection {
+            name: text(section.name),
+            offset: section.header.sh_offset.get(),
+            size: section.header.sh_size.get(),
+            align: section.header.sh_addralign.get(),
+            pieces: Vec::new(),
+            symbols: Vec::new(),
+        });
+    }
+    let literals = literal_pieces(parts);
+    for (&id, section) in parts.arranged.sections.iter().zip(&mut sections) {
+        section.pieces = pieces(parts, id, section.size);
+    }
+    for (bank, piece) in literals {
+        let number = parts.arranged.section_index(bank) as usize;
+        if let Some(section) = number.checked_sub(1).and_then(|i| sections.get_mut(i)) {
+            section.pieces.push(piece);
+        }
+    }
+    symbols(parts, &cubin, &mut sections);
+    sections
+}
+
+fn pieces(parts: &Parts<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece> {
+    let s = &parts.layout.m.sections[id];
+    let of_code = matches!(s.class, Class::Text(_) | Class::Stub(_));
+    let piece = |p: &Piece| {
+        let object = &parts.context.inputs.objects[p.object];
+        let input = object.section(p.section)?;
+        Some(MapPiece {
+            offset: p.base,
+            // Code has one piece, and its size may change when it is written again.
+            size: if of_code { size } else { input.size },
+            input: object.name.to_string(),
+            section: text(input.name),
+        })
+    };
+    s.pieces.as_slice().iter().filter_map(piece).collect()
+}
+
+/// Literals of functions in the banks of the kernels that reach them.
+fn literal_pieces(parts: &Parts<'_, '_>) -> Vec<(SectionId, MapPiece)> {
+    let (context, layout) = (parts.context, parts.layout);
+    let literals = &layout.m.literals;
+    let functions: Vec<FunctionId> = literals.iter().map(|l| l.function).collect();
+    let mut found = Vec::new();
+    context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
+        let (Some(l), Some(&kernel)) = (literals.get(f), layout.kernels.get(k)) else { return };
+        let bank = layout.m.functions[kernel].ghost.or(layout.m.functions[kernel].literals);
+        let winner = context.resolved.functions[l.function].winner;
+        if let (Some(bank), Some(winner), Some(offset), false) = (bank, winner, layout.literals[l.function], l.bytes.is_empty()) {
+            let piece = MapPiece {
+                offset,
+                size: l.bytes.len() as u64,
+                input: context.inputs.objects[winner.object].name.to_string(),
+                section: format!(".nv.constant{}.{}", l.bank, context.resolved.function_name(l.function)),
+            };
+            found.push((bank, piece));
+        }
+    });
+    found
+}
+
+fn symbols(parts: &Parts<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
+    let defined_by = seek::definers(parts.context, parts.layout);
+    for (named, symbol) in parts.arranged.symbols.iter().zip(cubin.symbols().skip(1)) {
+        let (Named::Symbol(id), Ok(symbol)) = (*named, symbol) else { continue };
+        let Some(number) = symbol.section.index() else { continue };
+        let Some(section) = (number as usize).checked_sub(1).and_then(|i| sections.get_mut(i)) else {
+            continue;
+        };
+        let y = &parts.layout.m.symbols[id];
+        let kind = match y.kind {
+            STT_FUNC if y.other & STO_CUDA_ENTRY != 0 => SymbolKind::Kernel,
+            STT_FUNC => SymbolKind::Function,
+            _ => SymbolKind::Variable,
+        };
+        section.symbols.push(MapSymbol {
+            name: text(symbol.name),
+            offset: symbol.entry.st_value.get(),
+            size: symbol.entry.st_size.get(),
+            input: defined_by[id].map(|o| parts.context.inputs.objects[o].name.to_string()),
+            kind,
+        });
+    }
+}
+
+fn shared(parts: &Parts<'_, '_>) -> Vec<MapShared> {
+    let (context, layout) = (parts.context, parts.layout);
+    let mut list: Vec<MapShared> = Vec::new();
+    for (id, var) in layout.m.shared.enumerate() {
+        let Some(offset) = layout.shared.offset[id] else { continue };
+        list.push(MapShared {
+            name: text(var.name),
+            offset,
+            size: var.size,
+            input: context.inputs.objects[var.first].name.to_string(),
+            kernel: var.kernel.map(|k| context.resolved.function_name(k)),
+        });
+    }
+    list
+}

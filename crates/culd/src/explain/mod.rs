@@ -1,0 +1,49 @@
+//! What a link did, for those who ask. A plain link pays nothing for it.
+//!
+//! * [`dot`]: the call graph as a graph for pictures (`--dot-file`).
+//! * [`phases`]: how long each phase took (`--time-phases`).
+//! * [`map`]: where everything went and what did not get there (`--map`).
+//! * [`why`]: what keeps a function or a variable in the output (`--why-live`).
+
+pub mod dot;
+mod dropped;
+mod fill;
+pub mod map;
+pub mod phases;
+mod seek;
+pub mod why;
+
+pub use map::LinkMap;
+pub use phases::Phase;
+pub use why::WhyLive;
+
+use crate::emit::Parts;
+use crate::layout::{Context, Layout};
+
+/// The answers.
+#[derive(Debug, Default)]
+pub struct Explained {
+    /// The call graph in the DOT language, when [`LinkOptions::dot_file`](crate::LinkOptions::dot_file) is set. Links that end with
+    /// errors have one too, unless merging failed.
+    pub dot: Option<Vec<u8>>,
+    /// Phases in order, when [`LinkOptions::time_phases`](crate::LinkOptions::time_phases) is set.
+    pub phases: Vec<Phase>,
+    /// The link map, when [`LinkOptions::map`](crate::LinkOptions::map) is set and an image was made.
+    pub map: Option<LinkMap>,
+    /// One answer for each of [`LinkOptions::why_live`](crate::LinkOptions::why_live), when the link got past merging.
+    pub why: Vec<WhyLive>,
+}
+
+/// Answers that need the layout.
+pub(crate) fn layout(context: Context<'_, '_>, layout: &Layout<'_>, explained: &mut Explained) {
+    let options = context.options;
+    explained.dot = options.dot_file.then(|| dot::graph(context, &layout.m));
+    explained.why = options.why_live.iter().map(|asked| why::why_live(context, layout, asked)).collect();
+}
+
+/// Answers that need the image.
+pub(crate) fn image(parts: &Parts<'_, '_>, image: &[u8], explained: &mut Explained) {
+    if parts.context.options.map {
+        explained.map = Some(fill::map(parts, image));
+    }
+}
