@@ -14,8 +14,9 @@ use crate::messages::{Console, Said};
 use crate::parse::LowArgs;
 use crate::report::Watch;
 use crate::sources::{self, Sources};
-use crate::{explain, help, inspect, install, os, output, parse, report, repro, script, side};
-use culd::{Code, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
+use crate::{explain, help, inspect, install, map, os, output, parse, report, repro, script, side, why};
+use culd::explain::dot;
+use culd::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::Loaded;
 use std::ffi::OsString;
 use std::io::Write;
@@ -103,7 +104,7 @@ fn carry_out(plan: Plan, low: &LowArgs, console: &mut Console) -> ExitCode {
 fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
     let mut watch = Watch::default();
     let done = run_link(plan, low, &mut watch, console);
-    if plan.time_phases {
+    if plan.options.time_phases {
         console.raw(&watch.text());
     }
     match done {
@@ -134,20 +135,11 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
         return Ok(Status::Errors);
     }
     if plan.is_virtual {
-        return finish(
-            plan,
-            &Outcome {
-                image: None,
-                messages: Vec::new(),
-                status: Status::Success,
-                explained: culd::Explained::default(),
-            },
-            loaded,
-            &sources,
-        );
+        return finish(plan, &nothing_linked(), loaded, &sources);
     }
     let options = LinkOptions {
         unified_index: extra.unified_index.as_deref(),
+        host_data: extra.host_data.as_deref(),
         kernels: plan.kernels(loaded),
         // The report is made from what -v says.
         verbose: plan.options.verbose || plan.side.json_report.is_some(),
@@ -165,7 +157,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
         inputs.iter().for_each(|i| console.raw(&format!("{}\n", i.name)));
     }
     let mut outcome = culd::link(&inputs, &options);
-    watch.lap("link");
+    watch.lap_with("link", &outcome.explained.phases);
     // Said with the other remarks about options, before any file was opened.
     outcome
         .messages
@@ -179,15 +171,35 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
         }
         return Ok(Status::Fatal);
     }
-    if let Some(file) = &plan.side.json_report {
-        let report = report::report(plan, loaded, &outcome);
-        side::write_json(file, &report)?;
+    let report = plan.side.json_report.as_ref().map(|_| report::report(plan, loaded, &outcome));
+    if report.is_some() {
         outcome.messages.retain(|m| plan.options.verbose || !report::is_resource_use(m));
     }
     say(&outcome.messages, console);
+    for answer in &outcome.explained.why {
+        console.raw(&why::text(answer));
+    }
     let done = finish(plan, &outcome, loaded, &sources);
     watch.lap("write output");
+    if let (Some(file), Some(mut report)) = (&plan.side.json_report, report) {
+        report.phases = plan.options.time_phases.then(|| watch.times());
+        side::write_json(file, &report)?;
+    }
     done
+}
+
+/// What a link for a virtual target makes.
+fn nothing_linked() -> Outcome {
+    let explained = Explained {
+        dot: Some(dot::EMPTY.to_vec()),
+        ..Explained::default()
+    };
+    Outcome {
+        image: None,
+        messages: Vec::new(),
+        status: Status::Success,
+        explained,
+    }
 }
 
 /// Prints the engine's messages.
@@ -216,6 +228,13 @@ fn finish(plan: &LinkPlan, outcome: &Outcome, loaded: &Loaded, sources: &Sources
     }
     if let Some(file) = &plan.side.register {
         side::write_register_file(file, &loaded.register)?;
+    }
+    if let (Some(file), Some(graph)) = (&plan.side.dot, &outcome.explained.dot) {
+        side::write_text(file, graph)?;
+    }
+    if let (Some(file), Some(map)) = (&plan.side.map, &outcome.explained.map) {
+        let output = plan.output.as_deref().map(os::lossy).unwrap_or_default();
+        side::write_text(file, map::text(map, &output, &plan.arch).as_bytes())?;
     }
     if let (Some(file), Status::Success) = (&plan.side.dependencies, outcome.status) {
         side::write_text(file, &side::dependency_rule(plan, &sources.files))?;

@@ -14,6 +14,8 @@ use crate::{os, side};
 pub struct Extra {
     /// `--uidx-file`.
     pub unified_index: Option<Vec<u8>>,
+    /// `--nv-host`.
+    pub host_data: Option<Vec<u8>>,
 }
 
 impl Extra {
@@ -29,10 +31,8 @@ impl Extra {
         if let Some(index) = &unified_index {
             check_index(index)?;
         }
-        if let Some(file) = &plan.side.host {
-            read(file)?;
-        }
-        Ok(Extra { unified_index })
+        let host_data = plan.side.host.as_deref().map(read).transpose()?;
+        Ok(Extra { unified_index, host_data })
     }
 }
 

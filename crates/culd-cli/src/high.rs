@@ -85,8 +85,6 @@ pub struct LinkPlan {
     pub files_read: Vec<Vec<u8>>,
     /// `--trace`.
     pub trace: bool,
-    /// `--time-phases`.
-    pub time_phases: bool,
 }
 
 /// Options for compiling PTX.
@@ -119,6 +117,8 @@ pub struct SideFiles {
     pub dependencies: Option<Vec<u8>>,
     /// `--json-report`.
     pub json_report: Option<Vec<u8>>,
+    /// `--map`.
+    pub map: Option<Vec<u8>>,
 }
 
 /// A message on the way to a plan.
@@ -290,10 +290,10 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
             host: text(Id::HostFile),
             dependencies: text(Id::DependencyFile),
             json_report: text(Id::JsonReport),
+            map: text(Id::Map),
         },
         files_read: low.files_read.clone(),
         trace: low.has(Id::Trace),
-        time_phases: low.has(Id::TimePhases),
         options: engine_options(low, identity, target, kernels),
         arch,
     }
@@ -356,6 +356,9 @@ fn engine_options(low: &LowArgs, identity: Identity, target: Target, kernels: Op
     // nvlink quirk: names are demangled with either flag.
     options.dump_callgraph = low.has(Id::DumpCallgraph) || low.has(Id::DumpCallgraphMangled);
     options.dot_file = low.has(Id::DotFile);
+    options.time_phases = low.has(Id::TimePhases);
+    options.map = low.has(Id::Map) || low.has(Id::JsonReport);
+    options.why_live = low.list(Id::WhyLive).iter().map(|s| os::lossy(s)).collect();
     options.extra_warnings = low.has(Id::ExtraWarnings);
     options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);
     options.disable_infos = quiet(low, identity).warnings;

@@ -5,7 +5,9 @@
 use crate::explain;
 use crate::high::LinkPlan;
 use crate::os;
-use culd::{Code, Message, Outcome, Status};
+use culd::explain::Phase;
+use culd::explain::map::{Dropped, SymbolKind};
+use culd::{Code, Diagnostic, Message, Outcome, Status};
 use culd_input::{Loaded, Origin};
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -29,8 +31,75 @@ pub struct Report {
     pub memory: Option<Memory>,
     /// Kernels in the order of the call graph.
     pub kernels: Vec<Kernel>,
+    /// Functions of the output in its order, kernels included; none when no image was made.
+    pub functions: Vec<Function>,
+    /// Sections of the output in its order; none when no image was made.
+    pub sections: Vec<Section>,
+    /// What did not get into the output, in link order.
+    pub dropped: Vec<Dropped>,
+    /// From sm_100 on: functions whose code is the compiler's, because it could not be scheduled again.
+    pub kept_sass: Vec<KeptSass>,
     /// Messages in order.
     pub messages: Vec<ReportMessage>,
+    /// With `--time-phases`: how long everything took but writing this report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Vec<Time>>,
+}
+
+/// A function of the output.
+#[derive(Debug, Serialize)]
+pub struct Function {
+    /// Name in the file.
+    pub name: String,
+    /// Name as a person would write it.
+    pub demangled: String,
+    /// It is a kernel.
+    pub kernel: bool,
+    /// Bytes of code.
+    pub size: u64,
+    /// Path, or `archive:member`.
+    pub input: Option<String>,
+}
+
+/// A section of the output.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    /// Name.
+    pub name: String,
+    /// Bytes, in memory for sections without bytes in the file.
+    pub size: u64,
+}
+
+/// A function whose code was not scheduled again.
+#[derive(Debug, Serialize)]
+pub struct KeptSass {
+    /// Name in the file.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How long something took.
+#[derive(Debug, Serialize)]
+pub struct Time {
+    /// What.
+    pub phase: &'static str,
+    /// Wall time.
+    pub milliseconds: f64,
+    /// The phases it consists of, when they are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Time>,
+}
+
+impl Time {
+    fn new(phase: &'static str, time: Duration, parts: Vec<Time>) -> Self {
+        let milliseconds = time.as_secs_f64() * 1000.0;
+        Time {
+            phase,
+            milliseconds,
+            parts,
+        }
+    }
 }
 
 /// The output file.
@@ -88,6 +157,12 @@ pub struct Kernel {
     pub shared: u64,
     /// Constant banks.
     pub constant_banks: Vec<Bank>,
+    /// Texture references.
+    pub textures: u32,
+    /// Surface references.
+    pub surfaces: u32,
+    /// Sampler references.
+    pub samplers: u32,
 }
 
 /// A message.
@@ -132,8 +207,51 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
             .collect(),
         memory,
         kernels,
+        functions: functions(outcome),
+        sections: sections(outcome),
+        dropped: outcome.explained.map.as_ref().map_or(Vec::new(), |m| m.dropped.clone()),
+        kept_sass: kept_sass(&outcome.messages),
         messages: messages(&outcome.messages),
+        phases: None,
     }
+}
+
+fn functions(outcome: &Outcome) -> Vec<Function> {
+    let sections = outcome.explained.map.iter().flat_map(|m| &m.sections);
+    let symbols = sections.flat_map(|s| &s.symbols).filter(|y| y.kind != SymbolKind::Variable);
+    symbols
+        .map(|y| Function {
+            name: y.name.clone(),
+            demangled: explain::short_name(&y.name),
+            kernel: y.kind == SymbolKind::Kernel,
+            size: y.size,
+            input: y.input.clone(),
+        })
+        .collect()
+}
+
+fn sections(outcome: &Outcome) -> Vec<Section> {
+    let sections = outcome.explained.map.iter().flat_map(|m| &m.sections);
+    sections
+        .map(|s| Section {
+            name: s.name.clone(),
+            size: s.size,
+        })
+        .collect()
+}
+
+fn kept_sass(messages: &[Message]) -> Vec<KeptSass> {
+    let kept = messages.iter().filter_map(|m| match m {
+        Message::Diagnostic(Diagnostic {
+            code: Code::SassKept { function, reason },
+            ..
+        }) => Some(KeptSass {
+            name: function.clone(),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    });
+    kept.collect()
 }
 
 /// True for messages that only say what was used.
@@ -167,7 +285,9 @@ fn resources(messages: &[Message]) -> (Option<Memory>, Vec<Kernel>) {
                 stack,
                 shared,
                 banks: list,
-                ..
+                textures,
+                surfaces,
+                samplers,
             } => kernels.push(Kernel {
                 demangled: explain::short_name(&name),
                 name: std::mem::take(&mut name),
@@ -176,6 +296,9 @@ fn resources(messages: &[Message]) -> (Option<Memory>, Vec<Kernel>) {
                 stack: *stack,
                 shared: *shared,
                 constant_banks: banks(list),
+                textures: *textures,
+                surfaces: *surfaces,
+                samplers: *samplers,
             }),
             _ => {}
         }
@@ -201,7 +324,7 @@ fn messages(messages: &[Message]) -> Vec<ReportMessage> {
 #[derive(Debug)]
 pub struct Watch {
     last: Instant,
-    phases: Vec<(&'static str, Duration)>,
+    phases: Vec<(&'static str, Duration, Vec<Phase>)>,
 }
 
 impl Default for Watch {
@@ -216,16 +339,34 @@ impl Default for Watch {
 impl Watch {
     /// Ends a phase.
     pub fn lap(&mut self, phase: &'static str) {
+        self.lap_with(phase, &[]);
+    }
+
+    /// Ends a phase that has measured its parts itself.
+    pub fn lap_with(&mut self, phase: &'static str, parts: &[Phase]) {
         let now = Instant::now();
-        self.phases.push((phase, now - self.last));
+        self.phases.push((phase, now - self.last, parts.to_vec()));
         self.last = now;
+    }
+
+    /// The times for the report.
+    pub fn times(&self) -> Vec<Time> {
+        let part = |p: &Phase| Time::new(p.name, p.time, Vec::new());
+        let phases = self.phases.iter();
+        phases
+            .map(|(phase, time, parts)| Time::new(phase, *time, parts.iter().map(part).collect()))
+            .collect()
     }
 
     /// The table.
     pub fn text(&self) -> String {
-        let total: Duration = self.phases.iter().map(|(_, time)| *time).sum();
-        let rows = self.phases.iter().copied().chain([("total", total)]);
-        rows.map(|(phase, time)| format!("{:>10.3} ms  {phase}\n", time.as_secs_f64() * 1000.0))
-            .collect()
+        let row = |indent: &str, phase: &str, time: Duration| format!("{:>10.3} ms  {indent}{phase}\n", time.as_secs_f64() * 1000.0);
+        let mut text = String::new();
+        for (phase, time, parts) in &self.phases {
+            text += &row("", phase, *time);
+            text.extend(parts.iter().map(|p| row("  ", p.name, p.time)));
+        }
+        let total = self.phases.iter().map(|(_, time, _)| *time).sum();
+        text + &row("", "total", total)
     }
 }

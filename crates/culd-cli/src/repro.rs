@@ -19,7 +19,7 @@ use std::path::Path;
 pub const RESPONSE: &str = "response.txt";
 
 /// Flags that are not spelled again: replaced by what they led to, or without influence on the result.
-const LEFT_OUT: [Id; 10] = [
+const LEFT_OUT: [Id; 11] = [
     Id::Output,
     Id::Library,
     Id::LibraryPath,
@@ -30,6 +30,7 @@ const LEFT_OUT: [Id; 10] = [
     Id::DotFile,
     Id::Time,
     Id::JsonReport,
+    Id::Map,
 ];
 
 /// Saves a link: `files` are those that the loader opened, in order.

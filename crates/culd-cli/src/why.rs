@@ -1,96 +1,71 @@
-//! Why a function or variable is in the output: the chain that leads from a kernel to it.
+//! `--why-live`: the chain that keeps a function or a variable in the output, in words, one line per step.
 
-use crate::explain;
+use crate::{explain, map};
+use culd::explain::why::*;
 
 /// The answer for one symbol.
-#[derive(Debug)]
-pub struct WhyLive {
-    /// The symbol asked about.
-    pub symbol: String,
-    /// What came of it.
-    pub answer: Answer,
-}
-
-/// What is known about a symbol.
-#[derive(Debug)]
-pub enum Answer {
-    /// No input mentions it.
-    Unknown,
-    /// It was dropped: nothing that is kept refers to it.
-    Dropped,
-    /// It is kept; the first link starts at a root, the last one ends at the symbol.
-    Live(Vec<Link>),
-}
-
-/// One step of a chain.
-#[derive(Debug)]
-pub struct Link {
-    /// The symbol that this step leads to.
-    pub symbol: String,
-    /// How.
-    pub how: How,
-}
-
-/// How a symbol is reached from the one before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// A kernel that is kept for its own sake.
-    Kernel,
-    /// Everything is kept: `-g`, `-r` or `--preserve-relocs`.
-    Everything,
-    /// Called by name.
-    Called,
-    /// May be called through a pointer of its type.
-    CalledThroughPointer,
-    /// Its address is taken.
-    AddressTaken,
-}
-
-impl WhyLive {
-    /// The answer in words, one line per step.
-    pub fn text(&self) -> String {
-        let name = explain::name(&self.symbol);
-        match &self.answer {
-            Answer::Unknown => format!("{name}: no input mentions it\n"),
-            Answer::Dropped => format!("{name}: dropped, nothing that is kept refers to it\n"),
-            Answer::Live(chain) => {
-                let steps = chain.iter().map(|link| {
-                    let how = match link.how {
-                        How::Kernel => "kernel",
-                        How::Everything => "kept like everything in this kind of link:",
-                        How::Called => "calls",
-                        How::CalledThroughPointer => "calls through a pointer that may lead to",
-                        How::AddressTaken => "takes the address of",
-                    };
-                    format!("  {how} {}\n", explain::short_name(&link.symbol))
-                });
-                format!("{name} is kept:\n{}", steps.collect::<String>())
-            }
+pub fn text(why: &WhyLive) -> String {
+    let name = explain::name(&why.symbol);
+    match &why.answer {
+        Answer::Unknown => format!("{name}: no input mentions it\n"),
+        Answer::Dropped(reason) => format!("{name} is dropped: {}\n", map::reason(reason)),
+        Answer::Live(chain) => {
+            let steps = chain.iter().map(|step| format!("  {}\n", words(step)));
+            format!("{name} is kept:\n{}", steps.collect::<String>())
         }
+    }
+}
+
+fn words(step: &Step) -> String {
+    let name = explain::short_name(&step.symbol);
+    match step.how {
+        How::Kernel => format!("kernel {name}"),
+        How::Stub => format!("stub of a unified function {name}"),
+        How::Variable => format!("variable {name}, which is always kept"),
+        How::Everything => format!("{name}, like everything in this kind of link"),
+        How::Called => format!("calls {name}"),
+        How::CalledThroughPointer => format!("calls through a pointer that may lead to {name}"),
+        How::AddressTaken => format!("takes the address of {name}"),
+        How::Initial => format!("holds the address of {name}"),
+        How::Used => format!("uses {name}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use culd::explain::map::DropReason;
+
+    fn why(answer: Answer) -> String {
+        text(&WhyLive {
+            symbol: "_Z1gv".into(),
+            answer,
+        })
+    }
 
     #[test]
     fn chains_read_from_the_kernel_down() {
-        let step = |symbol: &str, how| Link {
+        let step = |symbol: &str, how| Step {
             symbol: symbol.into(),
             how,
         };
-        let why = WhyLive {
-            symbol: "_Z1gv".into(),
-            answer: Answer::Live(vec![
-                step("_Z1kv", How::Kernel),
-                step("_Z1fi", How::Called),
-                step("_Z1gv", How::AddressTaken),
-            ]),
-        };
+        let chain = vec![
+            step("_Z1kv", How::Kernel),
+            step("_Z1fi", How::Called),
+            step("_Z1gv", How::AddressTaken),
+        ];
         assert_eq!(
-            why.text(),
+            why(Answer::Live(chain)),
             "g() [_Z1gv] is kept:\n  kernel k()\n  calls f(int)\n  takes the address of g()\n"
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_has_a_reason() {
+        assert_eq!(why(Answer::Unknown), "g() [_Z1gv]: no input mentions it\n");
+        assert_eq!(
+            why(Answer::Dropped(DropReason::NotUsed)),
+            "g() [_Z1gv] is dropped: nothing launches it\n"
         );
     }
 }

@@ -80,12 +80,14 @@ pub enum Id {
     GenerateDocs,
     JsonReport,
     KeepSass,
+    Map,
     Ptxas,
     SaveRepro,
     Threads,
     TimePhases,
     Trace,
     Verify,
+    WhyLive,
 }
 
 /// What follows a flag.
@@ -218,7 +220,7 @@ mod tests {
         sorted.sort();
         sorted.dedup();
         assert_eq!(sorted.len(), ids.len());
-        assert_eq!(ids.len(), Id::Verify as usize + 1, "an id without an entry");
+        assert_eq!(ids.len(), Id::WhyLive as usize + 1, "an id without an entry");
         let mut longs: Vec<&str> = all().map(|f| f.long).collect();
         longs.sort_unstable();
         longs.dedup();

@@ -39,13 +39,21 @@ pub(super) const OWN: &[Flag] = &[
         long: "json-report",
         kind: Kind::Text,
         argument: "<file>",
-        about: "Write what the link did as JSON: inputs, memory, resources of each kernel, messages. Written for failed links too.",
+        about: "Write what the link did as JSON: inputs, memory, resources of each kernel, functions and their sizes, what was dropped, messages. Written for failed links too.",
         ..OURS
     },
     Flag {
         id: Id::KeepSass,
         long: "keep-sass",
         about: "On sm_100 and later: keep the compiler's schedule of every kernel instead of finalizing it again.",
+        ..OURS
+    },
+    Flag {
+        id: Id::Map,
+        long: "map",
+        kind: Kind::Text,
+        argument: "<file>",
+        about: "Write a link map: every output section with the input sections and symbols in it, and what was dropped and why.",
         ..OURS
     },
     Flag {
@@ -75,7 +83,7 @@ pub(super) const OWN: &[Flag] = &[
     Flag {
         id: Id::TimePhases,
         long: "time-phases",
-        about: "Print how long reading, linking and writing took.",
+        about: "Print how long reading, linking and writing took, phase by phase; a JSON report gets the times too.",
         ..OURS
     },
     Flag {
@@ -89,6 +97,14 @@ pub(super) const OWN: &[Flag] = &[
         id: Id::Verify,
         long: "verify",
         about: "Read the linked file again and check it before it is written.",
+        ..OURS
+    },
+    Flag {
+        id: Id::WhyLive,
+        long: "why-live",
+        kind: Kind::List,
+        argument: "<symbol>,...",
+        about: "Say what keeps these functions or variables in the output: the chain of calls that leads there from a kernel.",
         ..OURS
     },
 ];

@@ -221,12 +221,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if self.mode.hopper {
             self.m.fixed.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
         }
-        if let Some(bytes) = self.options.host_data {
-            let id = self.section(fixed(b".nv.host"), Class::HostData, SHT_CUDA_HOST, 0, 8, 0);
-            self.m.sections[id].bytes = Some(bytes.to_vec());
-        }
         if let Some(bytes) = self.options.unified_index {
             let id = self.section(fixed(b".nv.uidx"), Class::Uidx, SHT_CUDA_UIDX, 0, 1, 0);
+            self.m.sections[id].bytes = Some(bytes.to_vec());
+        }
+        if let Some(bytes) = self.options.host_data {
+            let id = self.section(fixed(b".nv.host"), Class::HostData, SHT_CUDA_HOST, 0, 8, 0);
             self.m.sections[id].bytes = Some(bytes.to_vec());
         }
     }
