@@ -8,7 +8,7 @@
 
 use crate::ids::{ProtoId, SectionId, SymbolId, Table};
 use crate::layout::{Context, Layout};
-use crate::merge::model::{Class, Local, OutSection};
+use crate::merge::model::{Class, Local, Merged, OutSection, OutSymbol};
 use crate::metadata::callgraph::prototyped;
 use crate::names::{Name, StringTable};
 use crate::relocate::{Named, RelocPlan};
@@ -187,6 +187,16 @@ fn string_tables(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &mut A
             Local::Section(id) if m.sections[id].withdrawn => continue,
             Local::Section(id) => (m.sections[id].name, arranged.section_symbol[id]),
             Local::Symbol(id) if m.symbols[id].withdrawn => continue,
+            Local::Symbol(id) if m.symbols[id].literal_number != 0 => {
+                let name = literal_name(m, &m.symbols[id]);
+                name_symbol(
+                    &mut strings,
+                    Name::plain(&name),
+                    arranged.symbol_index[id],
+                    &mut arranged.symbol_names,
+                );
+                continue;
+            }
             Local::Symbol(id) => (m.symbols[id].name, arranged.symbol_index[id]),
         };
         name_symbol(&mut strings, name, number, &mut arranged.symbol_names);
@@ -205,6 +215,13 @@ fn string_tables(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &mut A
         arranged.name_offset[id] = names.add(s.name);
     }
     arranged.section_names = names.into_bytes();
+}
+
+/// Name of a literal in the Mercury view: its section's and its number.
+fn literal_name(m: &Merged<'_>, y: &OutSymbol<'_>) -> Vec<u8> {
+    let mut name = y.section.map_or(Vec::new(), |s| m.sections[s].name.to_vec());
+    name.extend_from_slice(format!(".{}", y.literal_number).as_bytes());
+    name
 }
 
 fn name_symbol(strings: &mut StringTable, name: Name<'_>, number: u32, names: &mut [u32]) {

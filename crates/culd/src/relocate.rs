@@ -205,7 +205,9 @@ impl<'a, 'd> Decider<'a, 'd> {
                 if kind == R_MERCURY_PROG_REL32 {
                     return Decision::KeepSection(kind, id, value as i64);
                 }
-                patch(kind, value, 0, Some((Named::Section(id), value as i64)))
+                // The Mercury view does not list them.
+                let listed = Some((Named::Section(id), value as i64)).filter(|_| !self.context.options.target.is_blackwell());
+                patch(kind, value, 0, listed)
             }
             Meaning::Function(f) if CLEAR.contains(&kind) => {
                 let dead = !self.context.live.alive[f] && self.context.resolved.fate(object.symbol_ref(symbol)) != Fate::Rejected;

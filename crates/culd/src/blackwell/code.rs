@@ -127,9 +127,20 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
     functions
 }
 
+/// Sections that only inputs compiled with full debug information have.
+const DEBUG_CODE: [&[u8]; 2] = [b".nv_debug_info_reg_sass", b".debug_info"];
+
 /// True if some code of the link has full debug information, or the link is for a debugger.
 fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
-    parts.context.options.debug || super::find(parts, b".debug_info").is_some()
+    parts.context.options.debug || DEBUG_CODE.iter().any(|name| super::find(parts, name).is_some())
+}
+
+/// Was a function compiled with full debug information? Then its object lists its registers.
+fn is_debug_code(object: &Object<'_>, name: &[u8]) -> bool {
+    match object.sass.iter().find(|s| s.name == DEBUG_CODE[0]) {
+        Some(list) => super::debug::functions(list.data).any(|f| f == name),
+        None => object.sass.iter().any(|s| s.name == DEBUG_CODE[1]),
+    }
 }
 
 fn rewritten(
@@ -150,7 +161,7 @@ fn rewritten(
         arch: options.target.number,
         entry: parts.context.resolved.functions[f].entry,
         calls: graph.direct.iter().any(|e| e.0 == input.owner) || graph.sites.iter().any(|e| e.0 == input.owner),
-        debug: options.debug || object.sections.iter().any(|s| s.name == b".debug_info"),
+        debug: options.debug || is_debug_code(object, parts.context.resolved.names.string(parts.context.resolved.functions[f].name)),
         relocatable: options.relocatable,
         indirect: branch_targets(object, section),
     };

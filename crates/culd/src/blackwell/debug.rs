@@ -118,6 +118,23 @@ fn register_ranges(parts: &Parts<'_, '_>, code: &Functions, name: &'static [u8])
     out
 }
 
+/// Names of the functions in a list of registers.
+pub(super) fn functions(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = data;
+    std::iter::from_fn(move || {
+        let string = |bytes: &[u8]| bytes.iter().position(|&b| b == 0);
+        let end = string(rest)?;
+        let (name, after) = rest.split_at(end);
+        let count = u32::from_le_bytes(*after.get(1..)?.first_chunk()?);
+        rest = after.get(5..)?;
+        for _ in 0..count {
+            let variable = rest.get(4..)?;
+            rest = variable.get(string(variable)? + 13..)?;
+        }
+        Some(name)
+    })
+}
+
 /// Per function: name, count, {word, name, register, start, end}.
 fn clear_ranges(parts: &Parts<'_, '_>, code: &Functions, object: &Object<'_>, data: &mut [u8]) -> Option<()> {
     let string = |data: &[u8], at: usize| data.get(at..)?.iter().position(|&b| b == 0).map(|n| at + n);

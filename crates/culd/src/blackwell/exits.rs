@@ -4,7 +4,7 @@
 //!    `EXIT`. Code compiled with full debug information has them; other code gets them, and the compiler's schedule stays.
 //! 2. The capsule tells how many instructions stand for an `EXIT`; so the old fences are known without guessing.
 //! 3. Branches are re-encoded; labels in front of an `EXIT` are in front of its fences. The code is padded like the compiler's.
-//! 4. A guarded `EXIT` with a scoreboard in flight that it does not wait for would wait for it behind a fence, and all scoreboards
+//! 4. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it behind a fence, and all scoreboards
 //!    change: not modelled.
 
 use cubin::capmerc::{Capsule, Instruction};
@@ -16,6 +16,9 @@ const MEMBAR: u128 = 0x000f_c000_0000_5000_0000_0000_0000_7992;
 const ERRBAR: u128 = 0x000f_c000_0000_0000_0000_0000_0000_79ab;
 const CGAERRBAR: u128 = 0x000f_ec00_0000_0000_0000_0000_0000_75ab;
 const GUARD: u128 = 0xf << 12;
+/// All scheduling bits, and the wait mask.
+const CONTROL: u128 = 0x1f_ffff << 105;
+const WAIT: u128 = 0x3f << 116;
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 const CODE_ALIGN: usize = 128;
 
@@ -109,7 +112,7 @@ pub(super) fn fence(
         };
         let label = offset(&order);
         moves.labels.extend(std::iter::repeat_n(label, exit - i));
-        order.extend(wanted.iter().map(|w| (None, w & !GUARD | exit_insn.raw & GUARD)));
+        order.extend(wanted.iter().map(|&w| (None, scheduled(w, exit_insn))));
         moves.exits.push((exit_insn.offset, offset(&order)));
         order.push((Some(exit), exit_insn.raw));
         i = exit + 1;
@@ -125,6 +128,21 @@ pub(super) fn fence(
     let words = words.chain(std::iter::repeat(padding)).take(size / INSN_BYTES);
     let code = words.flat_map(u128::to_le_bytes).collect();
     Ok(Some(Fenced { code, moves }))
+}
+
+/// A fence under the guard of its `EXIT`. In code that was not scheduled every instruction waits for everything.
+fn scheduled(fence: u128, exit: &Insn) -> u128 {
+    let word = fence & !GUARD | exit.raw & GUARD;
+    match fence {
+        ERRBAR if unscheduled(exit) => word & !WAIT | exit.raw & WAIT,
+        CGAERRBAR if unscheduled(exit) => word & !CONTROL | exit.raw & CONTROL,
+        _ => word,
+    }
+}
+
+/// Code compiled without optimisation: stall 15, wait for scoreboards 0 and 1.
+fn unscheduled(exit: &Insn) -> bool {
+    exit.raw >> 105 & 0x1f == 0xf && exit.control.wait == 3
 }
 
 /// An `EXIT` without modifiers: guard, predicate and control bits only.
@@ -149,7 +167,7 @@ pub(super) fn exit_body(word: u128) -> [u8; 16] {
     body
 }
 
-/// Is a scoreboard in flight at a guarded `EXIT` that gets fences?
+/// Is the scoreboard of a late operand in flight at a guarded `EXIT` that gets fences?
 fn waits_change(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: impl Fn(usize) -> bool) -> bool {
     let index = |offset: u32| offset as usize / INSN_BYTES;
     let joins: Vec<usize> = insns
@@ -170,10 +188,8 @@ fn waits_change(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: impl 
         }
         *slot = Some(joined);
         let mut flying = joined & !insn.control.wait;
-        for board in [insn.control.write, insn.control.read] {
-            if board != NO_SCOREBOARD {
-                flying |= 1 << board.min(7);
-            }
+        if insn.control.read != NO_SCOREBOARD {
+            flying |= 1 << insn.control.read.min(7);
         }
         let ends = insn.unguarded() && matches!(insn.op, opcode::BRA | opcode::EXIT | opcode::BRX | opcode::BRXU | opcode::RET);
         if !ends {

@@ -349,18 +349,19 @@ impl Writer<'_, '_> {
     }
 
     fn mercury_bytes(&self, id: SectionId) -> Vec<u8> {
-        let relocs = |target: SectionId| -> Vec<Rela> {
+        let relocs = |list: &[super::linked::Kept]| -> Vec<Rela> {
             let entry = |k: &super::linked::Kept| Rela {
                 r_offset: k.offset.into(),
                 r_type: k.kind.into(),
                 r_sym: symbol_number(self.parts, k.named).into(),
                 r_addend: k.addend.into(),
             };
-            self.linked.kept[target].iter().map(entry).collect()
+            list.iter().map(entry).collect()
         };
         match self.section(id).class {
             Class::Text(_) => self.code.of(id).map_or(Vec::new(), |f| f.capsule.clone()),
-            Class::Rela(target) => relocs(target).as_bytes().to_vec(),
+            Class::Rela(target) => relocs(&self.linked.kept[target]).as_bytes().to_vec(),
+            Class::ResolvedRela(_) => relocs(&self.linked.listed[id]).as_bytes().to_vec(),
             Class::Literals => vec![0; self.linked.bytes[id].as_ref().map_or(0, Vec::len)],
             Class::ReservedShared => self.reserved_bytes(id),
             _ => self.linked.bytes[id].clone().unwrap_or_default(),
@@ -383,8 +384,8 @@ impl Writer<'_, '_> {
             Class::Literals => (SHT_CUDA_CONSTANT_OPTIMIZER, own_flags, 0, owner, 0),
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),
-            _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
             Class::HostData => (SHT_CUDA_HOST, own_flags, 0, 0, 0),
+            _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);
         let number = self.parts.arranged.section_index(id);

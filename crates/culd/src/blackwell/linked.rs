@@ -47,6 +47,8 @@ pub(super) struct Linked {
     pub(super) bytes: Table<SectionId, Option<Vec<u8>>>,
     /// Kept relocations by the section they belong to.
     pub(super) kept: Table<SectionId, Vec<Kept>>,
+    /// Resolved relocations that `--preserve-relocs` lists, by the section of the list.
+    pub(super) listed: Table<SectionId, Vec<Kept>>,
     /// Resolved values by code section.
     pub(super) resolved: Table<SectionId, Vec<Resolved>>,
 }
@@ -99,6 +101,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Lin
     let mut linked = Linked {
         bytes: emit::computed(parts, out)?,
         kept: Table::filled(count, Vec::new()),
+        listed: Table::filled(count, Vec::new()),
         resolved: Table::filled(count, Vec::new()),
     };
     for &id in &parts.arranged.sections {
@@ -131,6 +134,17 @@ pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Lin
                     put(field);
                 }
             };
+            if let Decision::Patch(_, _, _, Some((named, addend))) = decision
+                && let Some(list) = layout.m.sections[r.target].companions[2]
+            {
+                linked.listed[list].push(Kept {
+                    offset: e.offset,
+                    kind: e.kind,
+                    named,
+                    addend,
+                    twin,
+                });
+            }
             match decision {
                 Decision::Drop | Decision::Fail(_) => {}
                 Decision::Keep(kind, symbol) => keep(kind, Named::Symbol(symbol), e.addend),
@@ -152,7 +166,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Lin
             }
         });
     }
-    linked.kept.iter_mut().for_each(|list| list.reverse());
+    linked.kept.iter_mut().chain(linked.listed.iter_mut()).for_each(|list| list.reverse());
     for r in &layout.literal_relocs {
         linked.kept[r.bank].push(Kept {
             offset: r.offset,

@@ -1,6 +1,6 @@
 //! Relocations of the SASS view.
 //!
-//! Code: the parallel entries of the inputs at their new offsets, ascending, without reserved shared memory. Jump tables: none, their
+//! Code: the parallel entries of the inputs at their new offsets, without reserved shared memory. Jump tables: none, their
 //! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`]. Debug sections write their own.
 
 use super::Sass;
@@ -10,6 +10,7 @@ use crate::emit::Parts;
 use crate::merge::model::Class;
 use cubin::raw::Rela;
 use cubin::reloc::unified_replacement;
+use zerocopy::IntoBytes;
 
 /// SASS types of Mercury types in data.
 const DATA_TYPES: [(u32, u32); 12] = [
@@ -59,7 +60,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
         let entries: Vec<Rela> = match parts.layout.m.sections[id].class {
             Class::Text(_) => {
                 let Some(function) = code.of(id) else { continue };
-                let mut entries: Vec<Rela> = kept
+                let entries: Vec<Rela> = kept
                     .iter()
                     .filter(|k| parts.context.mode.relocatable || !is_reserved(parts, k.named))
                     .filter_map(|k| {
@@ -80,8 +81,14 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
                         Some(relocation(parts, k, offset, kind, addend))
                     })
                     .collect();
-                entries.sort_by_key(|e| e.r_offset.get());
                 entries
+            }
+            Class::ResolvedRela(target) => {
+                let place = |offset: u64| code.of(target).map_or(offset, |f| f.place(offset));
+                let listed = linked.listed[id].iter().filter_map(|k| Some((k, k.twin?)));
+                let entries = listed.map(|(k, twin)| relocation(parts, k, place(twin.r_offset.get()), twin.r_type.get(), twin.r_addend.get()));
+                sass.put(id, entries.collect::<Vec<_>>().as_bytes().to_vec());
+                continue;
             }
             Class::Literals => Vec::new(),
             Class::Debug(_) => continue,

@@ -123,6 +123,7 @@ fn instance(layout: &mut Layout<'_>) -> SymbolId {
         kind: STT_CUDA_OBJECT,
         other: STO_CUDA_SHARED | 1,
         input_other: STO_CUDA_SHARED | 1,
+        literal_number: 0,
         space: NO_SPACE,
         managed: false,
         keep: true,

@@ -356,6 +356,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             kind,
             other: 0,
             input_other: 0,
+            literal_number: 0,
             space: NO_SPACE,
             managed: false,
             keep: true,

@@ -180,6 +180,8 @@ pub struct OutSymbol<'d> {
     pub other: u8,
     /// `st_other` of a variable in the inputs: of its first mention, then of its definition. The Mercury view keeps it.
     pub input_other: u8,
+    /// Number of a literal among its object's: the Mercury view names it after its section and this.
+    pub literal_number: u32,
     /// Memory space bits of the variable, `NO_SPACE` for others.
     pub space: u8,
     /// Managed variable.

@@ -132,7 +132,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = known.unwrap_or_else(|| {
             let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
             new.other = u8::from(self.mode.preserve && !self.mode.debug_symbols);
-            new.input_other = y.other;
+            new.input_other = y.other | new.other;
             (new.section, new.size, new.shared) = (section, y.size, Some(id));
             self.symbol(new)
         });
@@ -142,7 +142,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if defined && (!std::mem::replace(&mut var.symbol_defined, true) || strong_over_weak) {
             let record = &mut self.m.symbols[symbol];
             (record.size, record.bind, record.section) = (y.size, y.bind, section);
-            record.input_other = y.other;
+            record.input_other = y.other | record.other;
         }
     }
 

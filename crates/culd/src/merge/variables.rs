@@ -130,6 +130,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.kind = if relocatable { y.kind } else { STT_OBJECT };
         record.other = if relocatable { y.other } else { y.other & 0x1f };
         record.input_other = y.other;
+        if self.m.sections[section].class == Class::Literals {
+            record.literal_number = super::literals::literal_number(object, index);
+        }
         record.section = Some(section);
         // Shared symbols of relocatable files keep their alignment as value.
         record.value = match self.m.sections[section].class {
