@@ -6,6 +6,7 @@
 //! * [`elf32`]: a small reader for 32-bit files of old toolkits.
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
+//! * [`admission`]: which files the vendor's linker accepts for an architecture.
 //! * [`fatbin`]: the container of device code for several architectures.
 //! * [`mod@write`]: the emitter; [`layout`]: how the vendor's tools place things; [`model`]: a whole file as values, and back.
 //! * [`consts`]: the numbers of the format and their names.
@@ -13,6 +14,7 @@
 //! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod callgraph;
 pub mod capmerc;
 pub mod codec;

@@ -140,6 +140,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
     let options = LinkOptions {
         unified_index: extra.unified_index.as_deref(),
         host_data: extra.host_data.as_deref(),
+        inputs_checked: true,
         kernels: plan.kernels(loaded),
         // The report is made from what -v says.
         verbose: plan.options.verbose || plan.side.json_report.is_some(),

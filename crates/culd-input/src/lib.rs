@@ -8,7 +8,7 @@
 //! * [`host`], and [`cubin::fatbin`]: the containers around device code.
 //! * [`select`], [`check`]: which code fits the target.
 //! * [`ptx`]: compiling PTX with ptxas.
-//! * [`devrt`], [`host_info`], [`register`], [`hls`]: the device runtime library, kernels in use, side files.
+//! * [`devrt`], [`host_info`], [`register`]: the device runtime library, kernels in use, side files.
 //! * [`files`], [`bytes`]: files mapped, not copied.
 #![deny(unsafe_code)]
 
@@ -19,7 +19,6 @@ pub mod detect;
 pub mod devrt;
 mod examine;
 pub mod files;
-pub mod hls;
 pub mod host;
 pub mod host_info;
 pub mod library;

@@ -3,7 +3,7 @@
 //! 1. For each folder of `-L` in order, then each of `LIBRARY_PATH`: when `libX.so` is there, stop; the library has no device code to give.
 //! 2. Else, when `libX.a` is there, look inside: it must be an archive. nvlink also wants to see a host object in it, behind any
 //!    number of device objects.
-//! 3. nvlink: an archive without host objects, or fewer than 56 bytes of something else, is skipped with a warning and the search goes on;
+//! 3. nvlink: an archive without host objects, or fewer than 9 bytes of something else, is skipped with a warning and the search goes on;
 //!    any other file is fatal, and so is a folder of that name.
 //!
 //! The search of all libraries comes before the first input is read, which is where its messages stand.

@@ -437,7 +437,7 @@ fn probe(path: &Path, bytes: Option<&Bytes>) -> Probe {
 /// A library for nvlink: an archive with a host object, behind any number of device objects.
 fn nvlink_probe(path: &Path, bytes: Option<&Bytes>, files: &dyn Files) -> Probe {
     /// Something else is skipped when it is shorter than this.
-    const SHORT: usize = 56;
+    const SHORT: usize = 9;
     let Some(bytes) = bytes else {
         return Probe::Skip;
     };

@@ -6,10 +6,8 @@
 //! 4. LTO IR is no candidate unless link-time optimisation is on; but when nothing else fits, that there is some is worth saying.
 
 use crate::target::{Suffix, Target};
+use cubin::admission::runs_on;
 use cubin::fatbin::{self, Entry, EntryKind};
-
-/// Device code of the first number also runs on the second.
-const ELF_RUNS_ON: [(u32, u32); 5] = [(80, 86), (80, 89), (86, 89), (100, 103), (120, 121)];
 
 /// What the choice looks at in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +46,7 @@ pub enum Choice {
 /// True when a device ELF for `code` can be linked for `target`.
 pub fn elf_fits(code: Target, target: Target) -> bool {
     // Below sm_100 there is no family code, so the suffix rule is one for all pairs.
-    code.number == target.number || (code.suffix != Suffix::Arch && ELF_RUNS_ON.contains(&(code.number, target.number)))
+    runs_on(code.number, code.suffix == Suffix::Arch, target.number)
 }
 
 /// True when PTX or LTO IR for `code` can be compiled for `target`.

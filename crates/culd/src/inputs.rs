@@ -2,7 +2,7 @@
 //!
 //! 1. Parse all inputs (in parallel when there is much to read).
 //! 2. In link order: executables are left out; an object whose structure is broken is left out by nvlink and refused by culd.
-//! 3. Check ABI, then architecture, then the toolkit that made the object.
+//! 3. Check ABI, architecture and toolkit ([`cubin::admission`]); a caller that has done so is not warned again.
 //! 4. Number the objects and their symbols.
 
 use crate::Input;
@@ -10,13 +10,11 @@ use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
 use crate::object::{Object, ObjectError};
-use crate::options::{Identity, LinkOptions, Target};
+use crate::options::{Identity, LinkOptions};
 use crate::par;
+use cubin::admission::{self, Refusal, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
-
-/// Toolkit version that this linker stands for: 13.0.
-pub const TOOLKIT: u32 = 130;
 
 /// The objects of a link.
 #[derive(Debug)]
@@ -50,9 +48,9 @@ pub fn admit<'d>(inputs: &[Input<'d>], options: &LinkOptions<'_>, out: &mut Coll
         let Some((cubin, object)) = admit_one(input, parsed, options, out)? else {
             continue;
         };
-        check_arch(input, &cubin, options.target, out)?;
+        let virtual_sm = check(input, &cubin, options, out)?;
         let mut object = object.map_err(|e| refuse(input, &e, out))?;
-        object.virtual_sm = check_toolkit(input, &cubin, out)?;
+        object.virtual_sm = Some(virtual_sm);
         (object.first_symbol, object.first_section) = (first_symbol, first_section);
         object.id = ObjectId::from_index(objects.len());
         let next = first_symbol
@@ -120,71 +118,33 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
     }
 }
 
-/// Objects of one architecture that may go into a link for another: (object, target).
-const COMPATIBLE: [(u32, u32); 5] = [(80, 86), (80, 89), (86, 89), (100, 103), (120, 121)];
-
-fn check_arch(input: &Input<'_>, cubin: &Cubin<'_>, target: Target, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let header = cubin.header();
-    let [.., osabi, abi, _, _, _, _, _, _, _] = header.ident;
-    let flags = header.e_flags.get();
-    let legacy = osabi == ELFOSABI_CUDA_V7 && abi == 7;
+/// Checks ABI, architecture and toolkit; returns the virtual architecture.
+fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<u32, Stop> {
+    let target = options.target;
+    let admission = admission::admit(cubin, target.number);
     let file = || input.name.to_string();
-    if osabi != ELFOSABI_CUDA && (osabi != ELFOSABI_CUDA_V7 || flags & 0x400 == 0) {
-        out.warning(Code::Expected64Bit { file: file() })?;
-    }
-    if !legacy && (osabi != ELFOSABI_CUDA || abi != 8) {
-        return Err(out.fatal(Code::AbiMismatch { file: file() }));
-    }
-    let number = if legacy { flags & 0xff } else { flags >> 8 & 0xffff };
-    if number == 0 {
-        return Err(out.fatal(Code::UnknownArch {
-            name: format!("sm_{number}"),
-        }));
-    }
-    if number != target.number && !COMPATIBLE.contains(&(number, target.number)) {
-        if target.is_blackwell() && number < 100 {
-            out.warning(Code::LimitedByOlderInput {
+    for warning in admission.warnings.iter().filter(|_| !options.inputs_checked) {
+        out.warning(match warning {
+            Warning::Expected64Bit => Code::Expected64Bit { file: file() },
+            Warning::NoMercury => Code::LimitedByOlderInput {
                 file: file(),
                 number: target.number,
-            })?;
-        }
-        return Err(out.fatal(Code::ArchMismatch {
+            },
+        })?;
+    }
+    let Some(refusal) = admission.refusal else {
+        return Ok(admission.virtual_arch);
+    };
+    Err(out.fatal(match refusal {
+        Refusal::Abi => Code::AbiMismatch { file: file() },
+        Refusal::UnknownArch(number) => Code::UnknownArch {
+            name: format!("sm_{number}"),
+        },
+        Refusal::Arch => Code::ArchMismatch {
             file: file(),
             target: target.to_string(),
-        }));
-    }
-    Ok(())
-}
-
-/// Checks the toolkit; returns the virtual architecture.
-fn check_toolkit(input: &Input<'_>, cubin: &Cubin<'_>, out: &mut Collector<'_>) -> Result<Option<u32>, Stop> {
-    let header = cubin.header();
-    let flags = header.e_flags.get();
-    let file = || input.name.to_string();
-    let (toolkit, version, virtual_sm) = if header.ident.get(7) == Some(&ELFOSABI_CUDA_V7) {
-        (header.e_version.get(), 2, flags >> 16 & 0xff)
-    } else {
-        // Bits 24..31 are the index of the note, 255 when it does not fit.
-        let note = match flags >> 24 {
-            255 => cubin.section_by_name(b".note.nv.cuinfo"),
-            index => cubin.section(index).ok().filter(|s| s.name == b".note.nv.cuinfo"),
-        };
-        let Some(words) = note.and_then(|n| n.data.get(24..32)) else {
-            return Err(out.fatal(Code::TooOld { file: file() }));
-        };
-        let half = |i: usize| {
-            u32::from(u16::from_le_bytes([
-                words.get(i).copied().unwrap_or(0),
-                words.get(i + 1).copied().unwrap_or(0),
-            ]))
-        };
-        (half(4) | half(6) << 16, half(0), half(2))
-    };
-    if toolkit > TOOLKIT {
-        return Err(out.fatal(Code::NewerThanToolkit { file: file(), toolkit }));
-    }
-    if toolkit < 120 || version < 2 {
-        return Err(out.fatal(Code::TooOld { file: file() }));
-    }
-    Ok(Some(virtual_sm))
+        },
+        Refusal::Newer(toolkit) => Code::NewerThanToolkit { file: file(), toolkit },
+        Refusal::TooOld => Code::TooOld { file: file() },
+    }))
 }

@@ -182,6 +182,8 @@ pub struct LinkOptions<'d> {
     pub unified_index: Option<&'d [u8]>,
     /// Contents of `--nv-host`, stored in `.nv.host`.
     pub host_data: Option<&'d [u8]>,
+    /// The caller has checked that the inputs fit the target and has given its warnings.
+    pub inputs_checked: bool,
     /// The linker's own note.
     pub note: ToolNote,
     /// Worker threads: 0 = all cores, 1 = none besides the caller's.
@@ -227,6 +229,7 @@ impl LinkOptions<'_> {
             allow_undefined_globals: false,
             unified_index: None,
             host_data: None,
+            inputs_checked: false,
             note,
             threads: 0,
             keep_sass: false,

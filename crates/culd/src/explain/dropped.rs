@@ -68,7 +68,9 @@ fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definer
         let y = object.symbol(index);
         match m.places[symbol] {
             Place::Symbol(id) if m.lost.binary_search(&symbol).is_ok() => {
-                let winner = context.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first)].name.to_string();
+                let winner = context.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first)]
+                    .name
+                    .to_string();
                 list.push(entry(object, y.name, y.size, DropReason::OtherCopy(winner)));
             }
             Place::Shared(id) if y.defined_in().is_some() && y.size != 0 && !context.mode.relocatable => {
@@ -87,7 +89,9 @@ fn constants(layout: &Layout<'_>, object: &Object<'_>, list: &mut Vec<Dropped>) 
         return;
     }
     for (index, s) in object.sections.iter().enumerate().filter(|(_, s)| s.role == Role::Constant) {
-        let Some((id, _)) = layout.m.placed[object.section_ref(index as u32)] else { continue };
+        let Some((id, _)) = layout.m.placed[object.section_ref(index as u32)] else {
+            continue;
+        };
         let record = &layout.m.sections[id];
         // Pieces come in link order.
         let is_piece = || record.pieces.as_slice().binary_search_by_key(&object.id, |p| p.object).is_ok();

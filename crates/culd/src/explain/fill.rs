@@ -81,7 +81,9 @@ fn literal_pieces(parts: &Parts<'_, '_>) -> Vec<(SectionId, MapPiece)> {
     let functions: Vec<FunctionId> = literals.iter().map(|l| l.function).collect();
     let mut found = Vec::new();
     context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
-        let (Some(l), Some(&kernel)) = (literals.get(f), layout.kernels.get(k)) else { return };
+        let (Some(l), Some(&kernel)) = (literals.get(f), layout.kernels.get(k)) else {
+            return;
+        };
         let bank = layout.m.functions[kernel].ghost.or(layout.m.functions[kernel].literals);
         let winner = context.resolved.functions[l.function].winner;
         if let (Some(bank), Some(winner), Some(offset), false) = (bank, winner, layout.literals[l.function], l.bytes.is_empty()) {
@@ -100,7 +102,9 @@ fn literal_pieces(parts: &Parts<'_, '_>) -> Vec<(SectionId, MapPiece)> {
 fn symbols(parts: &Parts<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
     let defined_by = seek::definers(parts.context, parts.layout);
     for (named, symbol) in parts.arranged.symbols.iter().zip(cubin.symbols().skip(1)) {
-        let (Named::Symbol(id), Ok(symbol)) = (*named, symbol) else { continue };
+        let (Named::Symbol(id), Ok(symbol)) = (*named, symbol) else {
+            continue;
+        };
         let Some(number) = symbol.section.index() else { continue };
         let Some(section) = (number as usize).checked_sub(1).and_then(|i| sections.get_mut(i)) else {
             continue;

@@ -68,7 +68,9 @@ pub(super) fn referrers<'a, 'd>(context: Context<'a, 'd>, layout: &'a Layout<'d>
             if is_code && from.is_none() {
                 continue;
             }
-            let Some(offset) = first_mention(context, layout, object, relocs, sought) else { continue };
+            let Some(offset) = first_mention(context, layout, object, relocs, sought) else {
+                continue;
+            };
             found.push(match from {
                 Some(f) => Referrer::Code(f),
                 None => Referrer::Data(variable_at(object, relocs.target, offset), object.name),
@@ -86,7 +88,13 @@ fn living(context: Context<'_, '_>, object: &Object<'_>, symbol: u32) -> Option<
 }
 
 /// Offset of the first relocation against something.
-fn first_mention(context: Context<'_, '_>, layout: &Layout<'_>, object: &Object<'_>, relocs: &RelocSection<'_>, sought: Sought) -> Option<u64> {
+fn first_mention(
+    context: Context<'_, '_>,
+    layout: &Layout<'_>,
+    object: &Object<'_>,
+    relocs: &RelocSection<'_>,
+    sought: Sought,
+) -> Option<u64> {
     let is_it = |symbol: u32| {
         if symbol >= object.symbol_count() {
             return false;

@@ -99,12 +99,28 @@ fn find_by(context: Context<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) 
     let named = |f: &FunctionId| is_it(resolved.names.string(resolved.functions[*f].name));
     let mut functions = resolved.functions.ids().filter(named);
     let first = functions.next();
-    if let Some(f) = first.filter(|&f| context.live.alive[f]).or_else(|| functions.find(|&f| context.live.alive[f])).or(first) {
+    if let Some(f) = first
+        .filter(|&f| context.live.alive[f])
+        .or_else(|| functions.find(|&f| context.live.alive[f]))
+        .or(first)
+    {
         return Some(Sought::Function(f));
     }
-    let shared = layout.m.shared.enumerate().find(|(_, v)| is_it(v.name)).map(|(id, _)| Sought::Shared(id));
+    let shared = layout
+        .m
+        .shared
+        .enumerate()
+        .find(|(_, v)| is_it(v.name))
+        .map(|(id, _)| Sought::Shared(id));
     let is_variable = |y: &crate::merge::model::OutSymbol<'_>| y.function.is_none() && y.shared.is_none() && is_it(y.name.rest);
-    shared.or_else(|| layout.m.symbols.enumerate().find(|(_, y)| is_variable(y)).map(|(id, _)| Sought::Variable(id)))
+    shared.or_else(|| {
+        layout
+            .m
+            .symbols
+            .enumerate()
+            .find(|(_, y)| is_variable(y))
+            .map(|(id, _)| Sought::Variable(id))
+    })
 }
 
 struct Search<'a, 'd> {
@@ -128,7 +144,10 @@ impl Search<'_, '_> {
         if let Some(chain) = self.called(f) {
             return Answer::Live(chain);
         }
-        let takers = resolved.functions.ids().filter(|&t| live.alive[t] && resolved.takes.of(t).contains(&f));
+        let takers = resolved
+            .functions
+            .ids()
+            .filter(|&t| live.alive[t] && resolved.takes.of(t).contains(&f));
         if let Some(chain) = takers.filter_map(|t| self.called(t)).next() {
             return Answer::Live(self.then(chain, f, How::AddressTaken));
         }

@@ -1,7 +1,7 @@
 //! `.note.nv.tkinfo` and `.note.nv.cuinfo`.
 
-use crate::inputs::TOOLKIT;
 use crate::layout::Context;
+use cubin::admission::TOOLKIT;
 use cubin::notes::{CudaInfo, ToolInfo};
 
 /// The linker's own entry, then every input's entries as they are (not in relocatable outputs).

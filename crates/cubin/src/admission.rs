@@ -1,0 +1,221 @@
+//! Whether a device object may take part in a link for an architecture: what the vendor's linker asks of a file's header and notes.
+//!
+//! 1. Form: OS ABI 0x41 is that of CUDA 13, anything else counts as the older one, whose flags should say that addresses have 64 bits.
+//! 2. The ABI version belongs to the form: 8 for the new one, 7 for the older one.
+//! 3. From sm_100 on an object needs its Mercury form to run on anything but its own architecture.
+//! 4. The architecture must run on the target; 0 is none.
+//! 5. The toolkit that made it must be between 12.0 and 13.0: from `.note.nv.cuinfo`, or from `e_version` of the older form.
+
+use crate::compat;
+use crate::consts::ELFOSABI_CUDA;
+use crate::read::Cubin;
+use zerocopy::FromBytes;
+use zerocopy::little_endian::U16;
+
+/// Toolkit version of the vendor's linker: 13.0.
+pub const TOOLKIT: u32 = 130;
+/// Oldest toolkit whose objects are accepted.
+pub const OLDEST_TOOLKIT: u32 = 120;
+
+/// Code for the first number also runs on the second.
+const RUNS_ON: [(u32, u32); 5] = [(80, 86), (80, 89), (86, 89), (100, 103), (120, 121)];
+/// First architecture whose code has a Mercury form.
+const MERCURY: u32 = 100;
+/// `e_flags` of the older form: 64-bit addresses.
+const OLD_64BIT: u32 = 0x400;
+/// `e_flags` of the new form: set in files with a Mercury form.
+const HAS_MERCURY: u32 = 3;
+/// `e_flags` of the new form: the top byte is the index of the cuinfo note, this if it does not fit.
+const NOTE_BY_NAME: u32 = 255;
+/// Oldest format of the cuinfo note.
+const NOTE_FORMAT: u32 = 2;
+
+/// The outcome for one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    /// What to warn about, in order; also before a refusal.
+    pub warnings: Vec<Warning>,
+    /// Why it may not be linked.
+    pub refusal: Option<Refusal>,
+    /// Virtual architecture that the code was compiled from, 0 if the file does not say.
+    pub virtual_arch: u32,
+}
+
+/// Something to warn about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warning {
+    /// The flags do not say that addresses have 64 bits.
+    Expected64Bit,
+    /// Without a Mercury form the output runs on the target alone.
+    NoMercury,
+}
+
+/// Why an object may not be linked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// ABI version of another form.
+    Abi,
+    /// No architecture: this number.
+    UnknownArch(u32),
+    /// Made for an architecture whose code does not run on the target.
+    Arch,
+    /// Made by a newer toolkit: this one.
+    Newer(u32),
+    /// Made by a toolkit before 12.0, or without the note that says which.
+    TooOld,
+}
+
+/// True when device code for `code` runs on `target`; `specific`: it was made for one architecture only (suffix a).
+pub fn runs_on(code: u32, specific: bool, target: u32) -> bool {
+    code == target || (!specific && RUNS_ON.contains(&(code, target)))
+}
+
+/// Judges an object for a target architecture.
+pub fn admit(cubin: &Cubin<'_>, target: u32) -> Admission {
+    let header = cubin.header();
+    let flags = header.e_flags.get();
+    let [.., os_abi, abi_version, _, _, _, _, _, _, _] = header.ident;
+    let is_new = os_abi == ELFOSABI_CUDA;
+    let (toolkit, virtual_arch) = if is_new {
+        cuda_note(cubin, flags).map_or((None, 0), |note| (note.toolkit(), note.virtual_arch))
+    } else {
+        (Some(header.e_version.get()), flags >> 16 & 0xff)
+    };
+    let mut warnings = Vec::new();
+    let has_mercury = flags & HAS_MERCURY != 0;
+    if !is_new && flags & OLD_64BIT == 0 {
+        warnings.push(Warning::Expected64Bit);
+    }
+    let abi_fits = abi_version == if is_new { 8 } else { 7 };
+    if abi_fits && is_new && target >= MERCURY && !has_mercury {
+        warnings.push(Warning::NoMercury);
+    }
+    let number = if is_new { flags >> 8 & 0xffff } else { flags & 0xff };
+    let fits = || number == target || ((number < MERCURY || has_mercury) && runs_on(number, is_specific(cubin), target));
+    let refusal = match toolkit {
+        _ if !abi_fits => Some(Refusal::Abi),
+        _ if number == 0 => Some(Refusal::UnknownArch(number)),
+        _ if !fits() => Some(Refusal::Arch),
+        Some(toolkit) if toolkit > TOOLKIT => Some(Refusal::Newer(toolkit)),
+        Some(OLDEST_TOOLKIT..) => None,
+        _ => Some(Refusal::TooOld),
+    };
+    Admission {
+        warnings,
+        refusal,
+        virtual_arch,
+    }
+}
+
+/// What `.note.nv.cuinfo` says.
+struct CudaNote {
+    format: u32,
+    virtual_arch: u32,
+    toolkit: u32,
+}
+
+impl CudaNote {
+    fn toolkit(&self) -> Option<u32> {
+        (self.format >= NOTE_FORMAT).then_some(self.toolkit)
+    }
+}
+
+fn cuda_note(cubin: &Cubin<'_>, flags: u32) -> Option<CudaNote> {
+    /// Offset of the note's description: three words and the owner's name.
+    const DESCRIPTION: usize = 24;
+    const NAME: &[u8] = b".note.nv.cuinfo";
+    let note = match flags >> 24 {
+        NOTE_BY_NAME => cubin.section_by_name(NAME)?,
+        index => cubin.section(index).ok().filter(|s| s.name == NAME)?,
+    };
+    let words = note.data.get(DESCRIPTION..DESCRIPTION + 6)?;
+    let [format, virtual_arch, toolkit] = <[U16]>::ref_from_bytes(words).ok()? else {
+        return None;
+    };
+    Some(CudaNote {
+        format: format.get().into(),
+        virtual_arch: virtual_arch.get().into(),
+        toolkit: toolkit.get().into(),
+    })
+}
+
+/// True for code with suffix a.
+fn is_specific(cubin: &Cubin<'_>) -> bool {
+    let Some(section) = cubin.section_by_name(b".nv.compat") else {
+        return false;
+    };
+    let mut rest = section.data;
+    while let [format, attribute, low, high, behind @ ..] = rest {
+        if *attribute == compat::ACCELERATOR_TARGET {
+            return *low == 1;
+        }
+        // Format 4 has a size and that many bytes behind it; the others keep their value in the record.
+        let skip = if *format == 4 {
+            usize::from(u16::from_le_bytes([*low, *high]))
+        } else {
+            0
+        };
+        rest = behind.get(skip..).unwrap_or_default();
+    }
+    false
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    /// A file with a section table of one empty entry, of the given form.
+    fn header(os_abi: u8, abi: u8, version: u32, flags: u32) -> Vec<u8> {
+        let mut file = vec![0u8; 128];
+        file[..9].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, os_abi, abi]);
+        file[16..20].copy_from_slice(&[1, 0, 190, 0]);
+        file[20..24].copy_from_slice(&version.to_le_bytes());
+        file[40] = 64;
+        file[48..52].copy_from_slice(&flags.to_le_bytes());
+        file[52..64].copy_from_slice(&[64, 0, 56, 0, 0, 0, 64, 0, 1, 0, 0, 0]);
+        file
+    }
+
+    fn judged(file: &[u8], target: u32) -> (Vec<Warning>, Option<Refusal>) {
+        let admission = admit(&Cubin::parse(file).unwrap(), target);
+        (admission.warnings, admission.refusal)
+    }
+
+    /// Older objects: virtual architecture, 64-bit flag, real architecture.
+    fn old(abi: u8, toolkit: u32, flags: u32) -> (Vec<Warning>, Option<Refusal>) {
+        judged(&header(0x33, abi, toolkit, flags), 90)
+    }
+
+    #[test]
+    fn older_objects_are_judged_by_their_header() {
+        assert_eq!(old(7, 129, 0x5a_055a), (vec![], None));
+        assert_eq!(old(7, 129, 0x5a_015a), (vec![Warning::Expected64Bit], None));
+        assert_eq!(old(8, 129, 0x5a_055a), (vec![], Some(Refusal::Abi)));
+        assert_eq!(old(7, 129, 0x5a_0500), (vec![], Some(Refusal::UnknownArch(0))));
+        assert_eq!(old(7, 129, 0x5a_0550), (vec![], Some(Refusal::Arch)));
+        assert_eq!(old(7, 131, 0x5a_055a), (vec![], Some(Refusal::Newer(131))));
+        assert_eq!(old(7, 119, 0x5a_055a), (vec![], Some(Refusal::TooOld)));
+        // Observed: any other OS ABI is read as the older form.
+        assert_eq!(judged(&header(0x40, 7, 129, 0x5a_055a), 90), (vec![], None));
+        assert_eq!(
+            judged(&header(0x40, 8, 1, 0x600_5a04), 90),
+            (vec![Warning::Expected64Bit], Some(Refusal::Abi))
+        );
+    }
+
+    #[test]
+    fn without_mercury_code_stays_on_its_architecture() {
+        let new = |flags, target| judged(&header(0x41, 8, 1, flags), target);
+        assert_eq!(new(0x6402, 103), (vec![], Some(Refusal::TooOld)), "only the note is missing");
+        assert_eq!(new(0x6404, 103), (vec![Warning::NoMercury], Some(Refusal::Arch)));
+        assert_eq!(new(0x6404, 100), (vec![Warning::NoMercury], Some(Refusal::TooOld)));
+        assert_eq!(new(0x5a04, 100), (vec![Warning::NoMercury], Some(Refusal::Arch)));
+        assert_eq!(new(0x5004, 86), (vec![], Some(Refusal::TooOld)));
+    }
+
+    #[test]
+    fn specific_code_runs_nowhere_else() {
+        assert!(runs_on(100, false, 103) && !runs_on(100, true, 103) && runs_on(90, true, 90));
+    }
+}
