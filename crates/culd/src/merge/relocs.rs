@@ -232,6 +232,9 @@ impl<'m, 'd> Skips<'m, 'd> {
 
     pub(crate) fn skips(&self, offset: u64, symbol: u32) -> bool {
         if self.by_symbol {
+            if symbol >= self.object.symbol_count() {
+                return false;
+            }
             let reference = self.object.symbol_ref(symbol);
             return self.resolved.fate(reference) == Fate::Rejected || self.lost.binary_search(&reference).is_ok();
         }
