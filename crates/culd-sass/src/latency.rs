@@ -49,13 +49,18 @@ pub enum Queue {
     Tensor,
     /// Matrix transposes between registers.
     Matrix,
+    /// Special registers.
+    Special,
 }
 
 impl Queue {
     /// Results arrive in issue order: the last of a group is enough to wait for.
     #[must_use]
     pub fn results_in_order(self) -> bool {
-        matches!(self, Self::Shared | Self::Convert | Self::Texture | Self::Double | Self::Matrix)
+        matches!(
+            self,
+            Self::Shared | Self::Convert | Self::Texture | Self::Double | Self::Matrix | Self::Special
+        )
     }
 
     /// Operands of an instruction of this queue are read before those of a later instruction of `later`.
@@ -92,7 +97,7 @@ struct Row(&'static str, On, bool, LateOperands, Queue);
 
 use LateOperands::{All, General, None};
 use On::{Every, NotSm100, Sm103};
-use Queue::{Convert, Double, Global, Matrix, Shared, Tensor, Texture, Unordered};
+use Queue::{Convert, Double, Global, Matrix, Shared, Special, Tensor, Texture, Unordered};
 
 /// Sorted by mnemonic.
 const ROWS: &[Row] = &[
@@ -129,8 +134,8 @@ const ROWS: &[Row] = &[
     Row("QSPC", Every, true, General, Unordered),
     Row("REDG", Every, false, General, Global),
     Row("REDUX", Every, true, General, Unordered),
-    Row("S2R", Every, true, None, Unordered),
-    Row("S2UR", Every, true, None, Unordered),
+    Row("S2R", Every, true, None, Special),
+    Row("S2UR", Every, true, None, Special),
     Row("SHFL", Every, true, General, Shared),
     Row("ST", Every, false, General, Global),
     Row("STG", Every, false, General, Global),

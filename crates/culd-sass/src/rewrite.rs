@@ -19,7 +19,7 @@ use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode
 use crate::fence::{OffsetMap, doomed};
 use crate::order::{BLOCK_ORDERS, visit_order};
 use crate::policy::Policy;
-use crate::setter::{STACK_POINTER, SetterId, Setters};
+use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
 
 /// Code is padded to this and then by eight more instructions.
 const CODE_ALIGN: usize = 128;
@@ -96,6 +96,8 @@ pub enum Reason {
     BlockOrder,
     /// A value that leaves its block found no free scoreboard and had several to share.
     Overflow,
+    /// The input does not show whether a value is waited for at the end of its block.
+    HiddenWait,
     /// The hazard checker found a conflict in the result.
     Hazard,
 }
@@ -110,6 +112,7 @@ impl fmt::Display for Reason {
             Self::SelfCheck => "scoreboards of the input not reproduced",
             Self::BlockOrder => "block order ambiguous",
             Self::Overflow => "several scoreboards to share",
+            Self::HiddenWait => "wait hidden by a shared scoreboard",
             Self::Hazard => "hazard check failed",
         })
     }
@@ -240,6 +243,9 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
             continue;
         }
         let new = allocate(&function, &order, dead);
+        if let Some(offset) = hidden_policy(&function, &new.fields, dead) {
+            return Err(unsure(Reason::HiddenWait, offset));
+        }
         if new.ambiguous {
             return Err(unsure(Reason::Overflow, stack_pointer));
         }
@@ -254,6 +260,23 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
     answer
         .map(|allocation| allocation.fields)
         .ok_or(unsure(Reason::SelfCheck, first_miss.unwrap_or(0)))
+}
+
+/// A value that leaves its block may be waited for at the end of the block; whether it is, only the input tells. The input does not
+/// tell when the value shared its number with one that was needed earlier. If it no longer shares, the answer is not known.
+fn hidden_policy(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Option<u32> {
+    let over_in_block = |id: SetterId, fields: &dyn Fn(usize) -> Control| {
+        let setter = f.setters.get(id);
+        let own = fields(setter.insn);
+        let number = if setter.kind == Kind::Read { own.read } else { own.write };
+        let end = f.cfg.blocks[f.cfg.block_of[setter.insn].index()].end;
+        (setter.insn + 1..end).any(|k| fields(k).wait >> number & 1 == 1)
+    };
+    let hidden = |id: &SetterId| {
+        let leaves = Some(*id) != dead && f.policy.first_need(*id).is_none();
+        leaves && over_in_block(*id, &|k| f.insns[k].control) && !over_in_block(*id, &|k| fields[k])
+    };
+    f.setters.ids().find(hidden).map(|id| f.insns[f.setters.get(id).insn].offset)
 }
 
 fn dead_setter(insns: &[Insn], setters: &Setters<'_>, stack_pointer: u32) -> Option<SetterId> {
