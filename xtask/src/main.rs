@@ -5,6 +5,7 @@
 
 mod conformance;
 mod context;
+mod nvcc;
 mod oracle;
 mod random;
 mod record;
@@ -27,6 +28,7 @@ cargo xtask random                      link generated modules with both; a fail
     --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
     --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
 cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in drawn subsets with both
+cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
 
   --linker PATH   compare this program instead of the release build of culd
   --jobs N        threads (default 2)
@@ -110,6 +112,10 @@ fn task() -> Result<bool> {
             };
             let run = if task == "cxx" { random::run_cxx } else { random::run };
             run(&context, &linker, &plan, &report)?;
+        }
+        "nvcc" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            nvcc::run(&context, &linker, &nvcc::Plan { names: typed.names, jobs }, &report)?;
         }
         "record" => record::run(&context, &typed.names, jobs, &report)?,
         "test" => test::run(&context, jobs, typed.offline, &report)?,

@@ -1,0 +1,199 @@
+//! The programs: which files, how they were compiled, and the nvcc command that links them.
+
+use culd_tests::run::Outcome;
+
+/// How a source was compiled.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Variant {
+    /// SASS for sm_80 and sm_90 in one object.
+    Fat,
+    /// With full debug information.
+    Debug,
+    /// With line numbers.
+    Lines,
+    /// With few registers.
+    Registers,
+    /// PTX alone: the linker has it compiled.
+    Ptx,
+    /// A bare cubin instead of a host object.
+    Cubin,
+}
+
+impl Variant {
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Fat => "fat",
+            Self::Debug => "debug",
+            Self::Lines => "lines",
+            Self::Registers => "registers",
+            Self::Ptx => "ptx",
+            Self::Cubin => "cubin",
+        }
+    }
+
+    pub(super) fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Fat => &[
+                "-c",
+                "-gencode=arch=compute_80,code=sm_80",
+                "-gencode=arch=compute_90,code=sm_90",
+            ],
+            Self::Debug => &["-c", "-arch=sm_90", "-G"],
+            Self::Lines => &["-c", "-arch=sm_80", "-lineinfo"],
+            Self::Registers => &["-c", "-arch=sm_90", "-maxrregcount=24"],
+            Self::Ptx => &["-c", "-gencode=arch=compute_80,code=compute_80"],
+            Self::Cubin => &["-cubin", "-arch=sm_90"],
+        }
+    }
+
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Cubin => "cubin",
+            _ => "o",
+        }
+    }
+}
+
+/// What the real nvlink must do with a program; otherwise the program does not show what it is here for.
+#[derive(Clone, Copy)]
+pub(super) enum Expect {
+    /// Exit 0, nothing said.
+    Silence,
+    /// Exit 0, and this is said.
+    Said(&'static str),
+    /// Another exit, and this is said.
+    Refused(&'static str),
+}
+
+impl Expect {
+    /// How an outcome fails the expectation.
+    pub(super) fn unmet(self, outcome: &Outcome) -> Option<String> {
+        let text = [outcome.stdout.as_slice(), &outcome.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        let met = match self {
+            Self::Silence => outcome.exit == 0 && text.is_empty(),
+            Self::Said(part) => outcome.exit == 0 && text.contains(part),
+            Self::Refused(part) => outcome.exit != 0 && text.contains(part),
+        };
+        let linked = outcome.exit != 0 || outcome.files.keys().any(|f| f.ends_with(".cubin"));
+        (!met || !linked).then(|| format!("exit {}, files {:?}, said: {text}", outcome.exit, outcome.files.keys()))
+    }
+}
+
+/// One program.
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    /// Files in link order, without `.cu`.
+    sources: &'static [&'static str],
+    /// How they were compiled; the last one holds for the rest.
+    variants: &'static [Variant],
+    /// Shell commands that run once, before both links.
+    pub(super) prepare: &'static str,
+    /// nvcc's arguments; `{objects}` is all of them.
+    pub(super) link: &'static str,
+    pub(super) expect: Expect,
+}
+
+impl Program {
+    /// The objects in link order.
+    pub(super) fn objects(&self) -> impl Iterator<Item = (Variant, &'static str)> {
+        let variant = |i: usize| self.variants.get(i).or(self.variants.last()).copied().unwrap_or(Variant::Fat);
+        self.sources.iter().enumerate().map(move |(i, &s)| (variant(i), s))
+    }
+}
+
+const fn program(name: &'static str, sources: &'static [&'static str], link: &'static str) -> Program {
+    Program {
+        name,
+        sources,
+        variants: &[Variant::Fat],
+        prepare: "",
+        link,
+        expect: Expect::Silence,
+    }
+}
+
+impl Program {
+    const fn compiled(mut self, variants: &'static [Variant]) -> Self {
+        self.variants = variants;
+        self
+    }
+
+    const fn after(mut self, prepare: &'static str) -> Self {
+        self.prepare = prepare;
+        self
+    }
+
+    const fn expect(mut self, expect: Expect) -> Self {
+        self.expect = expect;
+        self
+    }
+}
+
+/// The usual device link.
+const SM_80: &str = "-arch=sm_80 -dlink {objects} -o app.o";
+const SM_90: &str = "-arch=sm_90 -dlink {objects} -o app.o";
+/// One call of the linker for each architecture, one register file.
+const BOTH: &str = "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -dlink {objects} -o app.o";
+
+const STACK: &str = "Stack size for entry function '_Z6parityPi' cannot be statically determined";
+
+/// Every program but CMake's.
+pub(super) const PROGRAMS: &[Program] = &[
+    program("plain-80", &["main", "scale"], SM_80),
+    program("plain-90", &["main", "scale"], SM_90),
+    program("plain-both", &["main", "scale"], BOTH),
+    program("order-90", &["scale", "main"], SM_90),
+    program("templates-80", &["blend1", "blend2", "scale"], SM_80),
+    program("templates-90", &["blend2", "scale", "blend1"], SM_90),
+    program("virtuals-80", &["square", "shape"], SM_80),
+    program("virtuals-90", &["shape", "square"], SM_90),
+    program("table-80", &["indirect", "table", "scale"], SM_80),
+    program("table-both", &["indirect", "table", "scale"], BOTH),
+    program("shared-90", &["shared", "scale"], SM_90),
+    program("print-80", &["print", "main", "scale"], SM_80),
+    program("managed-90", &["managed", "unused", "scale"], SM_90),
+    program("unused-80", &["main", "unused", "scale"], SM_80),
+    program("six-files-90", &["main", "scale", "shared", "square", "shape", "print"], SM_90),
+    program("six-files-both", &["managed", "unused", "blend1", "table", "indirect", "scale"], BOTH),
+    program("recursion-80", &["recursion", "main", "scale"], SM_80).expect(Expect::Said(STACK)),
+    program("recursion-both", &["recursion", "scale"], BOTH).expect(Expect::Said(STACK)),
+    program("no-warnings", &["recursion", "scale"], "-arch=sm_90 -w -dlink {objects} -o app.o"),
+    program("warnings-are-errors", &["recursion", "scale"], "-arch=sm_90 -Werror all-warnings -dlink {objects} -o app.o")
+        .expect(Expect::Refused(STACK)),
+    program("verbose", &["shared", "print", "scale"], "-arch=sm_90 -Xnvlink -v -dlink {objects} -o app.o")
+        .expect(Expect::Said("Function properties for '_Z6rotatePi'")),
+    program("debug-90", &["main", "scale", "square", "shape"], "-arch=sm_90 -G -dlink {objects} -o app.o").compiled(&[Variant::Debug]),
+    program("debug-mixed", &["main", "scale"], "-arch=sm_90 -G -dlink {objects} -o app.o").compiled(&[Variant::Debug, Variant::Fat]),
+    program("lineinfo-80", &["main", "scale", "recursion"], "-arch=sm_80 -lineinfo -dlink {objects} -o app.o")
+        .compiled(&[Variant::Lines])
+        .expect(Expect::Said(STACK)),
+    program("maxrregcount-90", &["main", "scale"], "-arch=sm_90 -maxrregcount=24 -dlink {objects} -o app.o").compiled(&[Variant::Registers]),
+    program("dynamic-80", &["parent", "child", "scale"], SM_80),
+    program("dynamic-90", &["parent", "child", "scale"], "-arch=sm_90 -dlink {objects} -o app.o -Ltk/lib -lcudadevrt"),
+    program("dynamic-both", &["scale", "child", "parent", "main"], BOTH),
+    program("dynamic-without-library", &["parent", "child", "scale"], "-arch=sm_90 -cudadevrt none -dlink {objects} -o app.o")
+        .expect(Expect::Refused("Undefined reference to '__cudaCDP2LaunchDeviceV2'")),
+    program("static-library", &["main", "indirect", "scale", "table"], "-arch=sm_90 -dlink main.o indirect.o -L. -lparts -o app.o")
+        .after("ar rcs libparts.a scale.o table.o && rm scale.o table.o"),
+    program(
+        "library-in-the-middle",
+        &["main", "unused", "scale", "blend2"],
+        "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -dlink main.o libmiddle.a unused.o -o app.o",
+    )
+    .after("tk/bin/nvcc -lib scale.o blend2.o -o libmiddle.a"),
+    program("dlink-cubin", &["main", "scale"], "-arch=sm_90 -dlink -cubin {objects} -o app.cubin"),
+    program("dlink-fatbin", &["main", "scale"], "-arch=sm_80 -dlink -fatbin {objects} -o app.fatbin"),
+    program("dlink-relocatable", &["main", "scale", "table"], "-arch=sm_90 -r -dlink {objects} -o app.o"),
+    program("dlink-shared", &["main", "scale"], "-arch=sm_90 -shared -dlink {objects} -o app.o"),
+    program("executable", &["main", "scale", "recursion"], "-arch=sm_90 {objects} -o app").expect(Expect::Said(STACK)),
+    program("combined-object", &["main", "scale", "print"], "-arch=sm_90 -dlink scale.o both.o -o app.o").after("ld -r main.o print.o -o both.o"),
+    program("bare-cubins", &["main", "scale"], "-arch=sm_90 -dlink {objects} -o app.o").compiled(&[Variant::Cubin]),
+    program("ptx-90", &["main", "scale"], SM_90).compiled(&[Variant::Ptx]),
+    program("ptx-beside-code", &["main", "scale"], SM_80).compiled(&[Variant::Fat, Variant::Ptx]),
+    program("newer-minor-86", &["main", "scale"], "-arch=sm_86 -dlink {objects} -o app.o"),
+    program("missing-arch-75", &["main", "scale"], "-arch=sm_75 -dlink {objects} -o app.o")
+        .expect(Expect::Said("SM Arch ('sm_75') not found in 'main.o'")),
+    program("undefined-80", &["main", "indirect"], SM_80).expect(Expect::Refused("Undefined reference to '_Z5scalei' in 'main.o'")),
+    program("defined-twice-90", &["main", "scale", "again"], SM_90).expect(Expect::Refused("Multiple definition of '_Z5scalei'")),
+];
