@@ -205,9 +205,7 @@ impl<'a, 'd> Decider<'a, 'd> {
                 if kind == R_MERCURY_PROG_REL32 {
                     return Decision::KeepSection(kind, id, value as i64);
                 }
-                // The Mercury view does not list them.
-                let listed = Some((Named::Section(id), value as i64)).filter(|_| !self.context.options.target.is_blackwell());
-                patch(kind, value, 0, listed)
+                patch(kind, value, 0, Some((Named::Section(id), value as i64)))
             }
             Meaning::Function(f) if CLEAR.contains(&kind) => {
                 let dead = !self.context.live.alive[f] && self.context.resolved.fate(object.symbol_ref(symbol)) != Fate::Rejected;
@@ -222,6 +220,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::ParameterSize => patch(kind, u64::MAX, 0, None),
             Meaning::Literal(f, value) => self.literal(object, symbol, f, kind, value, e.addend),
             Meaning::Shared(id) => self.shared(class, id, kind, e),
+            Meaning::Texture(y, _) if mode.relocatable && !object.sass.is_empty() => Decision::Keep(kind, y),
             Meaning::Texture(y, _) if mode.relocatable => patch(kind, addend, NO_BANK, Some((Named::Symbol(y), e.addend))),
             Meaning::Texture(_, Some(slot)) => patch(kind, slot.wrapping_add(addend), 0, None),
             Meaning::Texture(_, None) => Decision::Drop,
@@ -233,6 +232,15 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::SharedSymbol(y, value) => known(kind, y, value, 0, e.addend),
             Meaning::Dynamic(y, value) => self.dynamic(r, kind, y, value, e.addend),
             Meaning::Kept(y) => Decision::Keep(kind, y),
+        }
+    }
+
+    /// In files with a Mercury view `--preserve-relocs` only lists shared variables.
+    fn listed(&self, object: &Object<'d>, meaning: Meaning, decision: Decision) -> Decision {
+        let shared = matches!(meaning, Meaning::Shared(_) | Meaning::SharedSymbol(..) | Meaning::Dynamic(..));
+        match decision {
+            Decision::Patch(info, value, bank, _) if !object.sass.is_empty() && !shared => Decision::Patch(info, value, bank, None),
+            other => other,
         }
     }
 
@@ -326,7 +334,7 @@ impl<'a, 'd> Decider<'a, 'd> {
                 addend: raw.r_addend.get(),
             };
             let meaning = meanings.get(symbol as usize).copied().unwrap_or(Meaning::Nothing);
-            each(e, self.decide(object, r, is_rela, symbol, meaning, e));
+            each(e, self.listed(object, meaning, self.decide(object, r, is_rela, symbol, meaning, e)));
         }
     }
 }

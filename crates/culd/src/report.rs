@@ -178,7 +178,8 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             .map(|id| (bank(id), size(id)))
             .collect();
         banks.sort_unstable();
-        let textured = layout.textures.kernels.contains(&k);
+        // No counts for the Mercury view.
+        let textured = layout.textures.kernels.contains(&k) && !context.options.target.is_blackwell();
         let relocatable = context.mode.relocatable;
         let own = attributes.facts[k];
         // A relocatable output keeps the barriers of CUDA 12 objects in section flags.

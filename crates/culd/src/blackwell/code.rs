@@ -100,6 +100,7 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
         order: Vec::new(),
     };
     functions.by_text.grow_with(sections.len(), || None);
+    let debug_link = has_debug_code(parts);
     for &id in &parts.arranged.sections {
         let (Class::Text(f), Some(piece)) = (sections[id].class, sections[id].pieces.as_slice().first()) else {
             continue;
@@ -108,7 +109,7 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
         let Some(input) = object.sass.get(piece.section as usize) else {
             continue;
         };
-        let (mut code, changes) = rewritten(parts, object, piece.section, input.data, f, out);
+        let (mut code, changes) = rewritten(parts, object, piece.section, input.data, (f, debug_link), out);
         let capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
         let mut function = Function {
             function: f,
@@ -130,9 +131,20 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
 /// Sections that only inputs compiled with full debug information have.
 const DEBUG_CODE: [&[u8]; 2] = [b".nv_debug_info_reg_sass", b".debug_info"];
 
-/// True if some code of the link has full debug information, or the link is for a debugger.
+/// True if some function of the output has full debug information, or the link is for a debugger.
 fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
-    parts.context.options.debug || DEBUG_CODE.iter().any(|name| super::find(parts, name).is_some())
+    let sections = &parts.layout.m.sections;
+    let debug = |&id: &SectionId| {
+        let (Class::Text(f), Some(piece)) = (sections[id].class, sections[id].pieces.as_slice().first()) else {
+            return false;
+        };
+        is_debug_code(&parts.context.inputs.objects[piece.object], function_name(parts, f))
+    };
+    parts.context.mode.debug_symbols || parts.arranged.sections.iter().any(debug)
+}
+
+fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8] {
+    parts.context.resolved.names.string(parts.context.resolved.functions[f].name)
 }
 
 /// Was a function compiled with full debug information? Then its object lists its registers.
@@ -148,7 +160,7 @@ fn rewritten(
     object: &Object<'_>,
     section: u32,
     code: &[u8],
-    f: FunctionId,
+    (f, debug_link): (FunctionId, bool),
     out: &mut Collector<'_>,
 ) -> (Vec<u8>, Changes) {
     let options = parts.context.options;
@@ -161,13 +173,13 @@ fn rewritten(
         arch: options.target.number,
         entry: parts.context.resolved.functions[f].entry,
         calls: graph.direct.iter().any(|e| e.0 == input.owner) || graph.sites.iter().any(|e| e.0 == input.owner),
-        debug: options.debug || is_debug_code(object, parts.context.resolved.names.string(parts.context.resolved.functions[f].name)),
+        debug: parts.context.mode.debug_symbols || is_debug_code(object, function_name(parts, f)),
         relocatable: options.relocatable,
         indirect: branch_targets(object, section),
     };
     let mut kept = |reason: String| {
         if options.identity == Identity::Culd {
-            let name = parts.context.resolved.names.string(parts.context.resolved.functions[f].name);
+            let name = function_name(parts, f);
             out.info(Code::SassKept {
                 function: text(name),
                 reason,
@@ -182,7 +194,7 @@ fn rewritten(
             return unchanged();
         }
     };
-    let membar = has_debug_code(parts).then_some(options.debug || options.relocatable || context.calls || !context.entry);
+    let membar = debug_link.then_some(parts.context.mode.debug_symbols || options.relocatable || context.calls || !context.entry);
     match exits::fence(&code, input.data, membar, &context.indirect) {
         Ok(None) => (code, Changes { map, moves: None }),
         Ok(Some(fenced)) => (

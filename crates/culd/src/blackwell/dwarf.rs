@@ -293,3 +293,63 @@ pub(super) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, pla
     }
     Some(out)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+    use super::*;
+
+    const SPECIAL: Special = Special {
+        unit: 1,
+        line_base: -5,
+        line_range: 14,
+        opcode_base: 10,
+    };
+    const LENGTHS: [u8; 9] = [0, 1, 1, 1, 1, 0, 0, 0, 1];
+
+    /// Address 0; line +3 at 0x10 as special operation; line +0x24 at 0x40; end at 0x60.
+    const SEQUENCE: [u8; 22] = [0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0xf2, 3, 0x24, 2, 0x30, 1, 2, 0x20, 0];
+
+    fn sequence() -> Vec<u8> {
+        [&SEQUENCE[..], &[1, 1]].concat()
+    }
+
+    #[test]
+    fn rows_that_do_not_move_keep_their_form() {
+        let bytes = sequence();
+        assert_eq!(moved_sequence(&bytes, &LENGTHS, SPECIAL, |o| o).unwrap(), bytes);
+    }
+
+    #[test]
+    fn rows_that_move_are_encoded_again() {
+        let bytes = sequence();
+        // Two instructions come in before the first row, three go before the second.
+        let place = |o: u64| match o {
+            0 => 0,
+            0x10 => 0x30,
+            other => other,
+        };
+        let moved = moved_sequence(&bytes, &LENGTHS, SPECIAL, place).unwrap();
+        let head = &bytes[..13];
+        assert_eq!(&moved[..13], head);
+        assert_eq!(moved[13..], [3, 3, 2, 0x30, 1, 3, 0x24, 2, 0x10, 1, 2, 0x20, 0, 1, 1]);
+        let back = moved_sequence(&moved, &LENGTHS, SPECIAL, |o| if o == 0x30 { 0x10 } else { o }).unwrap();
+        assert_eq!(back, bytes);
+    }
+
+    #[test]
+    fn frame_entries_stop_at_damage() {
+        let mut cie = u32::MAX.to_le_bytes().to_vec();
+        cie.extend_from_slice(&8u64.to_le_bytes());
+        cie.extend_from_slice(&u64::MAX.to_le_bytes());
+        assert_eq!(frame_entries(&cie), [FrameEntry { range: 0..20, fde: None }]);
+        let cut = cie.len() - 1;
+        assert_eq!(frame_entries(&cie[..cut]), []);
+    }
+
+    #[test]
+    fn unknown_frame_operations_are_not_guessed() {
+        assert!(frame_ops(&[0x0c, 0x81, 0x80, 0x80, 0x28, 0, 4, 1, 0, 0, 0]).is_some_and(|ops| ops.len() == 2));
+        assert!(frame_ops(&[0x3f]).is_none());
+    }
+}

@@ -210,3 +210,65 @@ fn waits_change(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: impl 
         .enumerate()
         .any(|(i, (insn, state))| fresh(i) && !insn.unguarded() && state.unwrap_or(0) & !insn.control.wait != 0)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+    use super::*;
+
+    const EXIT: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d;
+    const GUARDED_EXIT: u128 = EXIT & !GUARD | 0x9 << 12;
+    /// `BRA` to the next instruction but one.
+    const BRA: u128 = 0x000f_ea00_0380_0000_0000_0000_0004_7947;
+
+    fn code(words: &[u128]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    fn capsule(count: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        cubin::capmerc::write(1, cubin::capmerc::TAG, &vec![Instruction::Derived; count], &mut out).unwrap();
+        out
+    }
+
+    fn words(code: &[u8]) -> Vec<u128> {
+        code.as_chunks::<16>().0.iter().map(|w| u128::from_le_bytes(*w)).collect()
+    }
+
+    #[test]
+    fn fences_take_the_guard_and_move_what_follows() {
+        let input = code(&[BRA, GUARDED_EXIT, NOP, EXIT, NOP]);
+        let Ok(Some(fenced)) = fence(&input, &capsule(5), Some(true), &BTreeMap::new()) else {
+            panic!("not fenced");
+        };
+        let out = words(&fenced.code);
+        assert_eq!(out.len(), 16 + 8);
+        assert_eq!(out[1] & 0xffff, 0x9992);
+        assert_eq!(out[4], GUARDED_EXIT);
+        assert_eq!(out[9], EXIT);
+        // The branch still goes to the instruction behind the first EXIT.
+        assert_eq!(decode_all(&fenced.code).unwrap()[0].target, Some(5 * 16));
+        assert_eq!((fenced.moves.label(16), fenced.moves.instruction(16)), (16, 64));
+        assert_eq!((fenced.moves.label(32), fenced.moves.label(80)), (80, 24 * 16));
+    }
+
+    #[test]
+    fn nothing_to_do_is_nothing_done() {
+        let input = code(&[EXIT, NOP]);
+        assert!(matches!(fence(&input, &capsule(2), None, &BTreeMap::new()), Ok(None)));
+    }
+
+    #[test]
+    fn late_operands_in_front_of_a_guarded_exit_are_not_modelled() {
+        // A store with a read scoreboard.
+        let store = NOP & !(7 << 113) | 1 << 113;
+        let input = code(&[store, GUARDED_EXIT, EXIT]);
+        assert!(fence(&input, &capsule(3), Some(true), &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn mercury_form_of_exit() {
+        assert_eq!(exit_body(EXIT), [1, 0x11, 0, 0x0a, 0xf8, 0, 0, 0, 0, 0, 0, 0xf8, 0, 0, 0, 0]);
+        assert_eq!(exit_body(GUARDED_EXIT)[4], 0x09);
+    }
+}

@@ -220,7 +220,8 @@ fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
         }
         let symbol = addresses.get(&((entry.range.start + FDE_ADDRESS) as u64));
         if let Some(text) = symbol.and_then(|&y| object.symbol(y).defined_in()) {
-            frames.insert(text, (cie, bytes));
+            // A file that was linked before has what is left of replaced copies behind the function's own.
+            frames.entry(text).or_insert((cie, bytes));
         }
     }
     frames

@@ -55,6 +55,25 @@ fn append(table: &mut Vec<u8>, name: &[u8]) -> u32 {
     offset
 }
 
+/// Length of the part that both names end with.
+fn kept_part(old: &[u8], new: &[u8]) -> usize {
+    let pairs = old.iter().rev().zip(new.iter().rev());
+    pairs.take_while(|(a, b)| a == b && **a != b'.').count()
+}
+
+/// Overwrites a name in place.
+///
+/// nvlink quirk: the part that stays is read from the table, so that a name that two sections share is cut twice.
+fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]) {
+    let Some(place) = table.get_mut(start..start + size) else { return };
+    let end = place.iter().position(|&b| b == 0).unwrap_or(size);
+    let kept = place.get(prefix.min(end)..end).unwrap_or_default().to_vec();
+    let front = new.get(..new.len() - (size - prefix).min(new.len())).unwrap_or_default();
+    let name = [front, &kept].concat();
+    place.fill(0);
+    place.iter_mut().zip(name).for_each(|(to, from)| *to = from);
+}
+
 /// Makes the string tables. `mercury` are the names of the Mercury sections.
 pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>]) -> Strings {
     let sections = &parts.layout.m.sections;
@@ -69,11 +88,7 @@ pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[
             continue;
         }
         reserved += old.len() as u64;
-        let start = arranged.name_offset[id] as usize;
-        if let Some(place) = section_names.get_mut(start..start + old.len()) {
-            place.fill(0);
-            place.iter_mut().zip(new.iter()).for_each(|(to, from)| *to = *from);
-        }
+        rename(&mut section_names, arranged.name_offset[id] as usize, old.len(), old.len() - kept_part(&old, &new), &new);
     }
     let mut renamed = Vec::new();
     for &named in &arranged.symbols {
@@ -193,9 +208,34 @@ fn sass_symbol(
         symbol.other &= 0x1f;
         symbol.value += match parts.layout.m.sections[section].class {
             Class::ReservedShared => super::code::RESERVED_BASE,
-            Class::KernelShared | Class::ModuleShared => shared_base(parts),
+            Class::KernelShared | Class::ModuleShared => SHARED_BASE,
             _ => 0,
         };
     }
     symbol
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_overwritten_in_place() {
+        let mut table = b"\0.nv.constant.optimizer.k\0.x\0".to_vec();
+        let (old, new) = (&b".nv.constant.optimizer.k"[..], &b".nv.constant2.k"[..]);
+        let prefix = old.len() - kept_part(old, new);
+        rename(&mut table, 1, old.len(), prefix, new);
+        assert_eq!(table, b"\0.nv.constant2.k\0\0\0\0\0\0\0\0\0\0.x\0");
+    }
+
+    #[test]
+    fn a_shared_name_is_cut_twice() {
+        let old = b".nv.constant.optimizer.Quite_a_long_name";
+        let new = b".nv.constant2.Quite_a_long_name";
+        let mut table = old.to_vec();
+        let prefix = old.len() - kept_part(old, new);
+        rename(&mut table, 0, old.len(), prefix, new);
+        rename(&mut table, 0, old.len(), prefix, new);
+        assert!(table.starts_with(b".nv.constant2.ong_name\0"));
+    }
 }

@@ -177,12 +177,12 @@ fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     for s in m.sections.iter_mut().filter(|s| s.class == Class::Literals && s.size == 0) {
         s.withdrawn = true;
     }
-    if context.options.target.is_blackwell() && !relocatable {
-        // The finalizer leaves nothing of an empty jump table.
+    if context.options.target.is_blackwell() {
+        // The finalizer leaves nothing of an empty jump table; a relocatable link keeps the names.
         let empty = m.sections.iter().filter(|s| s.class == Class::Literals && s.withdrawn);
         let companions: Vec<SectionId> = empty.flat_map(|s| s.companions).flatten().collect();
         for id in companions {
-            m.sections[id].withdrawn = true;
+            (m.sections[id].hidden, m.sections[id].withdrawn) = (relocatable, !relocatable);
         }
     }
     for id in named {
