@@ -97,7 +97,8 @@ pub struct Compiled {
 /// Compiles `text` for `target`. `entry_options` are those stored with the fatbin entry.
 pub fn compile(ptxas: &Path, text: &[u8], entry_options: &[u8], target: Target, options: &PtxOptions) -> io::Result<Compiled> {
     let folder = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
-    let mut command = Command::new(ptxas);
+    // it runs in another folder, and nvcc may have put a relative one on PATH
+    let mut command = Command::new(std::path::absolute(ptxas)?);
     // nvlink compiles for the plain architecture when it links for a family.
     let target = match target.suffix {
         Suffix::Family => Target::new(target.number, Suffix::None),
