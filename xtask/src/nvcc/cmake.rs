@@ -59,10 +59,16 @@ fn link(bench: &Bench<'_>, cmake: &Path, side: Side, dir: &Path, build: &Path) -
     let kept = dir.join(side.name());
     std::fs::create_dir_all(&kept).map_err(Error::file(&kept))?;
     let object = Path::new("CMakeFiles/app.dir/cmake_device_link.o");
-    let written = run::stamps(build)?.into_iter().filter(|(name, stamp)| before.get(name) != Some(stamp));
+    let written = run::stamps(build)?
+        .into_iter()
+        .filter(|(name, stamp)| before.get(name) != Some(stamp));
     let device = |name: &String| name.contains("cmake_device_link");
     let mut outcome = Outcome::default();
-    for name in written.map(|(name, _)| PathBuf::from(name)).filter(|n| device(&n.display().to_string())).chain([object.into()]) {
+    for name in written
+        .map(|(name, _)| PathBuf::from(name))
+        .filter(|n| device(&n.display().to_string()))
+        .chain([object.into()])
+    {
         let from = build.join(&name);
         let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = std::fs::read(&from).map_err(Error::file(&from))?;

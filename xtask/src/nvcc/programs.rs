@@ -33,11 +33,7 @@ impl Variant {
 
     pub(super) fn flags(self) -> &'static [&'static str] {
         match self {
-            Self::Fat => &[
-                "-c",
-                "-gencode=arch=compute_80,code=sm_80",
-                "-gencode=arch=compute_90,code=sm_90",
-            ],
+            Self::Fat => &["-c", "-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_90,code=sm_90"],
             Self::Debug => &["-c", "-arch=sm_90", "-G"],
             Self::Lines => &["-c", "-arch=sm_80", "-lineinfo"],
             Self::Registers => &["-c", "-arch=sm_90", "-maxrregcount=24"],
@@ -155,39 +151,100 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("managed-90", &["managed", "unused", "scale"], SM_90),
     program("unused-80", &["main", "unused", "scale"], SM_80),
     program("six-files-90", &["main", "scale", "shared", "square", "shape", "print"], SM_90),
-    program("six-files-both", &["managed", "unused", "blend1", "table", "indirect", "scale"], BOTH),
+    program(
+        "six-files-both",
+        &["managed", "unused", "blend1", "table", "indirect", "scale"],
+        BOTH,
+    ),
     program("recursion-80", &["recursion", "main", "scale"], SM_80).expect(Expect::Said(STACK)),
     program("recursion-both", &["recursion", "scale"], BOTH).expect(Expect::Said(STACK)),
-    program("no-warnings", &["recursion", "scale"], "-arch=sm_90 -w -dlink {objects} -o app.o"),
-    program("warnings-are-errors", &["recursion", "scale"], "-arch=sm_90 -Werror all-warnings -dlink {objects} -o app.o")
-        .expect(Expect::Refused(STACK)),
-    program("verbose", &["shared", "print", "scale"], "-arch=sm_90 -Xnvlink -v -dlink {objects} -o app.o")
-        .expect(Expect::Said("Function properties for '_Z6rotatePi'")),
-    program("debug-90", &["main", "scale", "square", "shape"], "-arch=sm_90 -G -dlink {objects} -o app.o").compiled(&[Variant::Debug]),
+    // -w reaches the linker, but not every warning
+    program(
+        "no-warnings-90",
+        &["recursion", "scale"],
+        "-arch=sm_90 -w -dlink {objects} -o app.o",
+    )
+    .expect(Expect::Said(STACK)),
+    program(
+        "warnings-are-errors",
+        &["recursion", "scale"],
+        "-arch=sm_90 -Werror all-warnings -dlink {objects} -o app.o",
+    )
+    .expect(Expect::Refused(STACK)),
+    program(
+        "verbose",
+        &["shared", "print", "scale"],
+        "-arch=sm_90 -Xnvlink -v -dlink {objects} -o app.o",
+    )
+    .expect(Expect::Said("Function properties for '_Z6rotatePi'")),
+    program(
+        "debug-90",
+        &["main", "scale", "square", "shape"],
+        "-arch=sm_90 -G -dlink {objects} -o app.o",
+    )
+    .compiled(&[Variant::Debug]),
     program("debug-mixed", &["main", "scale"], "-arch=sm_90 -G -dlink {objects} -o app.o").compiled(&[Variant::Debug, Variant::Fat]),
-    program("lineinfo-80", &["main", "scale", "recursion"], "-arch=sm_80 -lineinfo -dlink {objects} -o app.o")
-        .compiled(&[Variant::Lines])
-        .expect(Expect::Said(STACK)),
-    program("maxrregcount-90", &["main", "scale"], "-arch=sm_90 -maxrregcount=24 -dlink {objects} -o app.o").compiled(&[Variant::Registers]),
+    program(
+        "lineinfo-80",
+        &["main", "scale", "recursion"],
+        "-arch=sm_80 -lineinfo -dlink {objects} -o app.o",
+    )
+    .compiled(&[Variant::Lines])
+    .expect(Expect::Said(STACK)),
+    program(
+        "maxrregcount-90",
+        &["main", "scale"],
+        "-arch=sm_90 -maxrregcount=24 -dlink {objects} -o app.o",
+    )
+    .compiled(&[Variant::Registers]),
     program("dynamic-80", &["parent", "child", "scale"], SM_80),
-    program("dynamic-90", &["parent", "child", "scale"], "-arch=sm_90 -dlink {objects} -o app.o -Ltk/lib -lcudadevrt"),
+    program(
+        "dynamic-90",
+        &["parent", "child", "scale"],
+        "-arch=sm_90 -dlink {objects} -o app.o -Ltk/lib -lcudadevrt",
+    ),
     program("dynamic-both", &["scale", "child", "parent", "main"], BOTH),
-    program("dynamic-without-library", &["parent", "child", "scale"], "-arch=sm_90 -cudadevrt none -dlink {objects} -o app.o")
-        .expect(Expect::Refused("Undefined reference to '__cudaCDP2LaunchDeviceV2'")),
-    program("static-library", &["main", "indirect", "scale", "table"], "-arch=sm_90 -dlink main.o indirect.o -L. -lparts -o app.o")
-        .after("ar rcs libparts.a scale.o table.o && rm scale.o table.o"),
+    program(
+        "dynamic-without-library",
+        &["parent", "child", "scale"],
+        "-arch=sm_90 -cudadevrt none -dlink {objects} -o app.o",
+    )
+    .expect(Expect::Refused("Undefined reference to '__cudaCDP2LaunchDeviceV2'")),
+    program(
+        "static-library",
+        &["main", "indirect", "scale", "table"],
+        "-arch=sm_90 -dlink main.o indirect.o -L. -lparts -o app.o",
+    )
+    .after("ar rcs libparts.a scale.o table.o && rm scale.o table.o"),
     program(
         "library-in-the-middle",
         &["main", "unused", "scale", "blend2"],
         "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -dlink main.o libmiddle.a unused.o -o app.o",
     )
     .after("tk/bin/nvcc -lib scale.o blend2.o -o libmiddle.a"),
-    program("dlink-cubin", &["main", "scale"], "-arch=sm_90 -dlink -cubin {objects} -o app.cubin"),
-    program("dlink-fatbin", &["main", "scale"], "-arch=sm_80 -dlink -fatbin {objects} -o app.fatbin"),
-    program("dlink-relocatable", &["main", "scale", "table"], "-arch=sm_90 -r -dlink {objects} -o app.o"),
+    program(
+        "dlink-cubin",
+        &["main", "scale"],
+        "-arch=sm_90 -dlink -cubin {objects} -o app.cubin",
+    ),
+    program(
+        "dlink-fatbin",
+        &["main", "scale"],
+        "-arch=sm_80 -dlink -fatbin {objects} -o app.fatbin",
+    ),
+    program(
+        "dlink-relocatable",
+        &["main", "scale", "table"],
+        "-arch=sm_90 -r -dlink {objects} -o app.o",
+    ),
     program("dlink-shared", &["main", "scale"], "-arch=sm_90 -shared -dlink {objects} -o app.o"),
     program("executable", &["main", "scale", "recursion"], "-arch=sm_90 {objects} -o app").expect(Expect::Said(STACK)),
-    program("combined-object", &["main", "scale", "print"], "-arch=sm_90 -dlink scale.o both.o -o app.o").after("ld -r main.o print.o -o both.o"),
+    program(
+        "combined-object",
+        &["main", "scale", "print"],
+        "-arch=sm_90 -dlink scale.o both.o -o app.o",
+    )
+    .after("ld -r main.o print.o -o both.o"),
     program("bare-cubins", &["main", "scale"], "-arch=sm_90 -dlink {objects} -o app.o").compiled(&[Variant::Cubin]),
     program("ptx-90", &["main", "scale"], SM_90).compiled(&[Variant::Ptx]),
     program("ptx-beside-code", &["main", "scale"], SM_80).compiled(&[Variant::Fat, Variant::Ptx]),
