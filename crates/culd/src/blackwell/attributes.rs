@@ -48,6 +48,10 @@ pub(super) fn write(parts: &Parts<'_, '_>, code: &Functions, sass: &mut Sass) {
         for record in tail(object, function.section) {
             append(&record, bank, &mut bytes);
         }
+        if parts.layout.m.functions[f].parameters.is_some() {
+            // A kernel with texture slots.
+            bytes.extend_from_slice(&[2, 0x15, 0, 0, 2, 0x16, 0, 0]);
+        }
         sass.put(id, bytes);
     }
 }

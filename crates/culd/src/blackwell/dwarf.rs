@@ -186,7 +186,7 @@ impl Special {
     /// The special operation for a row, if there is one.
     fn encode(self, line: i64, address: u64) -> Option<u8> {
         let line = u64::try_from(line.checked_sub(self.line_base.into())?).ok()?;
-        if line >= u64::from(self.line_range) || address % u64::from(self.unit) != 0 {
+        if line >= u64::from(self.line_range) || !address.is_multiple_of(u64::from(self.unit)) {
             return None;
         }
         let steps = (address / u64::from(self.unit)).checked_mul(self.line_range.into())?;

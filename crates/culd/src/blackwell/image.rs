@@ -13,10 +13,12 @@ use super::linked::{Linked, symbol_number};
 use super::tables::{self, Strings};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Parts, final_type};
-use crate::ids::{SectionId, Table};
+use crate::ids::{FunctionId, SectionId, Table};
 use crate::layout::ABSENT;
 use crate::merge::align_up;
 use crate::merge::model::{Class, OutSection};
+use crate::object::Role;
+use crate::relocate::Named;
 use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
 use cubin::raw::{Rela, Shdr};
@@ -66,22 +68,39 @@ fn parameter_bank<'d>(parts: &Parts<'_, 'd>, function: &Function) -> Option<(&'d
     let bank = object
         .sass
         .iter()
-        .find(|s| s.role == crate::object::Role::Parameters && s.info == function.section)?;
+        .find(|s| s.role == Role::Parameters && s.info == function.section)?;
     Some((bank.data, bank.align, bank.flags))
+}
+
+/// Where the slots of textures start in parameter banks: behind the longest.
+pub(super) fn slot_base(parts: &Parts<'_, '_>) -> u64 {
+    let m = &parts.layout.m;
+    let size = |k: &FunctionId| {
+        let piece = m.functions[*k].text.and_then(|t| m.sections[t].pieces.as_slice().first().copied())?;
+        let object = &parts.context.inputs.objects[piece.object];
+        let bank = object.sass.iter().find(|s| s.role == Role::Parameters && s.info == piece.section)?;
+        Some(bank.size)
+    };
+    align_up(parts.layout.kernels.iter().filter_map(size).max().unwrap_or(0), 16)
 }
 
 /// Section symbols of the parameter banks by code section.
 pub(super) fn parameter_symbols(parts: &Parts<'_, '_>, code: &Functions) -> Vec<(SectionId, u32)> {
     let first = parts.arranged.symbols.len() as u32 + 1;
     let banks = code.order.iter().copied();
-    let banks = banks.filter(|&id| code.of(id).is_some_and(|f| parameter_bank(parts, f).is_some()));
-    banks.zip(first..).collect()
+    let own = |id: SectionId| code.of(id).and_then(|f| parts.layout.m.functions[f.function].parameters);
+    let slots = code.order.iter().filter_map(|&id| Some((id, parts.arranged.named_index(Named::Section(own(id)?)))));
+    let banks = banks.filter(|&id| own(id).is_none() && code.of(id).is_some_and(|f| parameter_bank(parts, f).is_some()));
+    banks.zip(first..).chain(slots).collect()
 }
 
 fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions) -> Vec<Parameters<'d>> {
     let mut banks = Vec::new();
     for &text in &code.order {
         let Some(function) = code.of(text) else { continue };
+        if parts.layout.m.functions[function.function].parameters.is_some() {
+            continue;
+        }
         if let Some((data, align, flags)) = parameter_bank(parts, function) {
             let name = parts
                 .context
@@ -111,6 +130,7 @@ fn has_twin(s: &OutSection<'_>) -> bool {
             | Class::Rela(_)
             | Class::ResolvedRela(_)
             | Class::Literals
+            | Class::Parameters
             | Class::Constant(_)
             | Class::GlobalInit
             | Class::ReservedShared
@@ -232,8 +252,20 @@ impl Writer<'_, '_> {
         if let Some(function) = self.code.of(id) {
             return function.code.clone();
         }
+        if self.section(id).class == Class::Parameters {
+            return self.parameters_with_slots(id);
+        }
         let bytes = self.sass.bytes[id].take();
         bytes.or_else(|| self.linked.bytes[id].clone()).unwrap_or_default()
+    }
+
+    /// The parameter bank of a kernel with the slots of its textures behind it.
+    fn parameters_with_slots(&self, id: SectionId) -> Vec<u8> {
+        let function = self.section(id).owner.and_then(|t| self.code.of(t));
+        let bank = function.and_then(|f| parameter_bank(self.parts, f)).map_or(&[][..], |b| b.0);
+        let mut bytes = bank.to_vec();
+        bytes.resize((slot_base(self.parts) + self.section(id).size) as usize, 0);
+        bytes
     }
 
     fn sass_section(&mut self, id: SectionId) -> ImageSection<'static> {
@@ -381,6 +413,7 @@ impl Writer<'_, '_> {
             Class::ResolvedRela(target) => (SHT_CUDA_MERC_RESOLVED_RELA, own_flags, symbols, twin(target), 24),
             Class::Constant(4) => (SHT_CUDA_CONSTANT_PIC, own_flags, 0, 0, 0),
             Class::Constant(_) => (SHT_CUDA_CONSTANT_USER, own_flags, 0, 0, 0),
+            Class::Parameters => (SHT_CUDA_CONSTANT_IMAGE_HEADERS, own_flags, 0, owner, 0),
             Class::Literals => (SHT_CUDA_CONSTANT_OPTIMIZER, own_flags, 0, owner, 0),
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),

@@ -37,6 +37,8 @@ pub(super) struct Resolved {
     pub(super) kind: u32,
     /// Value.
     pub(super) value: u64,
+    /// It is the slot of a texture, sampler or surface.
+    pub(super) slot: bool,
     /// The input's entry in the SASS view.
     pub(super) twin: Rela,
 }
@@ -157,6 +159,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Lin
                 Decision::Patch(info, value, ..) if in_code => linked.resolved[r.target].extend(twin.map(|twin| Resolved {
                     kind: info.code,
                     value,
+                    slot: object.symbol(entry(&relocs.entries, e.index as usize).r_sym.get()).is_texture(),
                     twin,
                 })),
                 // A field that does not fit was refused when the object was read.
@@ -166,7 +169,25 @@ pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Lin
             }
         });
     }
-    linked.kept.iter_mut().chain(linked.listed.iter_mut()).for_each(|list| list.reverse());
+    linked
+        .kept
+        .iter_mut()
+        .chain(linked.listed.iter_mut())
+        .for_each(|list| list.reverse());
+    for &k in &layout.textures.kernels {
+        let Some(id) = layout.m.functions[k].parameters else { continue };
+        linked.kept[id].extend(layout.textures.slots.iter().rev().map(|&(y, offset)| Kept {
+            offset,
+            kind: match layout.m.symbols[y].kind {
+                STT_CUDA_TEXTURE => 0x1_000b,
+                STT_CUDA_SAMPLER => 0x1_000c,
+                _ => 0x1_000d,
+            },
+            named: Named::Symbol(y),
+            addend: 0,
+            twin: None,
+        }));
+    }
     for r in &layout.literal_relocs {
         linked.kept[r.bank].push(Kept {
             offset: r.offset,

@@ -86,12 +86,19 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
             Class::ResolvedRela(target) => {
                 let place = |offset: u64| code.of(target).map_or(offset, |f| f.place(offset));
                 let listed = linked.listed[id].iter().filter_map(|k| Some((k, k.twin?)));
-                let entries = listed.map(|(k, twin)| relocation(parts, k, place(twin.r_offset.get()), twin.r_type.get(), twin.r_addend.get()));
+                let entries =
+                    listed.map(|(k, twin)| relocation(parts, k, place(twin.r_offset.get()), twin.r_type.get(), twin.r_addend.get()));
                 sass.put(id, entries.collect::<Vec<_>>().as_bytes().to_vec());
                 continue;
             }
             Class::Literals => Vec::new(),
             Class::Debug(_) => continue,
+            Class::Parameters => {
+                let base = super::image::slot_base(parts);
+                kept.iter()
+                    .map(|k| relocation(parts, k, base + k.offset, sass_type(k.kind), k.addend))
+                    .collect()
+            }
             _ if kept.is_empty() => continue,
             _ => kept
                 .iter()

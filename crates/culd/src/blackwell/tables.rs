@@ -88,7 +88,13 @@ pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[
             continue;
         }
         reserved += old.len() as u64;
-        rename(&mut section_names, arranged.name_offset[id] as usize, old.len(), old.len() - kept_part(&old, &new), &new);
+        rename(
+            &mut section_names,
+            arranged.name_offset[id] as usize,
+            old.len(),
+            old.len() - kept_part(&old, &new),
+            &new,
+        );
     }
     let mut renamed = Vec::new();
     for &named in &arranged.symbols {

@@ -7,11 +7,12 @@
 use super::sort::list_sort;
 use super::{Context, Layout};
 use crate::ids::{FunctionId, SymbolId};
-use crate::merge::align_up;
+use crate::merge::{IMAGE_HEADERS, align_up};
+use crate::names::Name;
 use crate::merge::model::{Class, Local};
 use cubin::consts::*;
 
-pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
+pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let m = &layout.m;
     let locals = || {
         m.locals
@@ -44,6 +45,11 @@ pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
         .copied()
         .filter(|&k| (only && context.live.is_kernel[k]) || reaches[context.graph.component(k)])
         .collect();
+    if context.options.target.is_blackwell() {
+        for &k in &kernels {
+            image_headers(context, layout, k);
+        }
+    }
     for &k in &kernels {
         if let Some(id) = layout.m.functions[k].parameters {
             layout.m.sections[id].size = end;
@@ -51,6 +57,22 @@ pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     }
     layout.textures.slots = slots;
     layout.textures.kernels = kernels;
+}
+
+/// The Mercury view has a section of its own for the slots; it joins the parameters in the SASS view.
+fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId) {
+    let name = context.resolved.names.string(context.resolved.functions[k].name);
+    let id = layout.m.add_section(
+        context.mode,
+        Name::new(IMAGE_HEADERS, name),
+        Class::Parameters,
+        SHT_CUDA_CONSTANT0,
+        SHF_ALLOC | SHF_INFO_LINK,
+        4,
+        0,
+    );
+    layout.m.sections[id].owner = layout.m.functions[k].text;
+    layout.m.functions[k].parameters = Some(id);
 }
 
 /// Per component of the call graph: reaches code with a texture relocation.

@@ -29,7 +29,7 @@ use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
 use hashbrown::{HashMap, HashSet};
 use model::*;
-pub(crate) use relocs::Skips;
+pub(crate) use relocs::{IMAGE_HEADERS, Skips};
 use unified::UnifiedIndex;
 
 /// What the options mean for merging.
@@ -424,20 +424,18 @@ impl<'d> Merged<'d> {
             no_symbol: false,
         });
         if class == Class::Parameters && !mode.relocatable {
-            let companion = if mode.force_rela {
-                self.add_section(
-                    mode,
-                    Name::new(b".rela", name.rest),
-                    Class::Rela(id),
-                    SHT_RELA,
-                    SHF_INFO_LINK,
-                    8,
-                    24,
-                )
-            } else {
-                self.add_section(mode, Name::new(b".rel", name.rest), Class::Rel(id), SHT_REL, 0, 8, 16)
+            // The Mercury view has RELA only.
+            let rela = mode.force_rela || !name.prefix.is_empty();
+            let full = Name {
+                prefix: relocs::companion_prefix(name.prefix, rela),
+                rest: name.rest,
             };
-            self.sections[id].companions[usize::from(mode.force_rela)] = Some(companion);
+            let companion = if rela {
+                self.add_section(mode, full, Class::Rela(id), SHT_RELA, SHF_INFO_LINK, 8, 24)
+            } else {
+                self.add_section(mode, full, Class::Rel(id), SHT_REL, 0, 8, 16)
+            };
+            self.sections[id].companions[usize::from(rela)] = Some(companion);
         }
         self.locals.push(Local::Section(id));
         id

@@ -154,7 +154,10 @@ impl<'d> Merged<'d> {
     }
 }
 
-fn companion_prefix(prefix: &'static [u8], rela: bool) -> &'static [u8] {
+/// Slots of textures, samplers and surfaces in the Mercury view.
+pub(crate) const IMAGE_HEADERS: &[u8] = b".nv.constant.entry_image_header_indices.";
+
+pub(super) fn companion_prefix(prefix: &'static [u8], rela: bool) -> &'static [u8] {
     match (prefix, rela) {
         (b".text.", false) => b".rel.text.",
         (b".text.", true) => b".rela.text.",
@@ -162,6 +165,7 @@ fn companion_prefix(prefix: &'static [u8], rela: bool) -> &'static [u8] {
         (b".nv.constant2.", true) => b".rela.nv.constant2.",
         (b".nv.constant.optimizer.", false) => b".rel.nv.constant.optimizer.",
         (b".nv.constant.optimizer.", true) => b".rela.nv.constant.optimizer.",
+        (IMAGE_HEADERS, _) => b".rela.nv.constant.entry_image_header_indices.",
         (b".nv.uft", false) => b".rel.nv.uft",
         (b".nv.uft", true) => b".rela.nv.uft",
         (_, false) => b".rel",
