@@ -43,11 +43,6 @@ impl<I: Id, T: Copy> Lists<I, T> {
         let i = owner.index();
         &self.items[self.start[i] as usize..self.start[i + 1] as usize]
     }
-
-    /// Number of items over all lists.
-    pub fn total(&self) -> usize {
-        self.items.len()
-    }
 }
 
 /// Keeps the first arrival of each `(owner, item)` pair.

@@ -542,7 +542,7 @@ fn program_headers(parts: &Parts<'_, '_>, places: &[Placement], at: u64) -> Vec<
         p_align: 8.into(),
     };
     let mut headers = Vec::new();
-    if let (Some((_, first)), Some((_, last))) = (segment(0).next(), segment(0).last()) {
+    if let (Some((_, first)), Some((_, last))) = (segment(0).next(), segment(0).next_back()) {
         let size = last.offset + last.size - first.offset;
         headers.push(header(PT_LOAD, READ_EXECUTE, first.offset, size, size));
     }

@@ -250,12 +250,6 @@ impl CallGraph {
         }
     }
 
-    /// All functions reachable from `f`, itself included, in no particular order.
-    pub fn reached_from(&self, resolved: &Resolved<'_>, f: FunctionId) -> Vec<FunctionId> {
-        let seen = self.mark(resolved, [f]);
-        seen.enumerate().filter(|(_, s)| **s).map(|(f, _)| f).collect()
-    }
-
     /// A shortest call path from one function to another, both included.
     pub fn path(&self, resolved: &Resolved<'_>, from: FunctionId, to: FunctionId) -> Vec<FunctionId> {
         let mut parent = vec![u32::MAX; self.functions + self.targets.len()];

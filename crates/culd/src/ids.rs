@@ -83,10 +83,6 @@ impl<I: Id, T> Table<I, T> {
     pub fn len(&self) -> usize {
         self.items.len()
     }
-    /// True without items.
-    pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
-    }
     /// All ids in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
         (0..self.items.len()).map(I::from_index)

@@ -144,20 +144,9 @@ impl StringTable {
         table.insert_unique(key, (key, offset), |&(h, _)| h);
         offset
     }
-    /// Offset of a name that was added before.
-    pub fn offset(&self, name: Name<'_>) -> Option<u32> {
-        let key = hash_joined(name);
-        self.table
-            .find(key, |&(h, offset)| h == key && is_at(&self.bytes, offset as usize, name))
-            .map(|e| e.1)
-    }
     /// The finished table.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
-    }
-    /// Size so far.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
     }
 }
 

@@ -166,8 +166,6 @@ pub struct Object<'d> {
     pub prototypes: Vec<(u32, &'d [u8])>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
     pub virtual_sm: Option<u32>,
-    /// CUDA 12 form.
-    pub legacy: bool,
     /// `.note.nv.tkinfo`.
     pub tkinfo: Option<&'d [u8]>,
     /// `.nv.compat`.
@@ -266,7 +264,6 @@ impl<'d> Object<'d> {
             callgraph: ObjCallgraph::default(),
             prototypes: Vec::new(),
             virtual_sm: None,
-            legacy: cubin.header().ident.get(7) == Some(&ELFOSABI_CUDA_V7),
             tkinfo: None,
             compat: None,
             first_symbol: 0,

@@ -14,7 +14,9 @@ use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::merge::model::Class;
 use crate::object::{Object, text};
 use crate::options::Identity;
+use crate::relocate::Named;
 use cubin::capmerc::{Capsule, Instruction};
+use cubin::consts::{STT_CUDA_SURFACE, STT_CUDA_TEXTURE};
 use cubin::reloc::{FieldSource, reloc_info};
 use culd_sass::{KernelContext, OffsetMap, Rewrite};
 use std::collections::BTreeMap;
@@ -249,8 +251,17 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &
         let value = if r.slot { r.value.wrapping_add(slot_base) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
+    if parts.context.mode.relocatable {
+        // A relocatable link leaves texture slots to the next one, but moves them behind the longest parameter bank.
+        for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
+            if let Some(twin) = kept.twin {
+                let value = slot_base.wrapping_add_signed(twin.r_addend.get());
+                put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
+            }
+        }
+    }
     for kept in linked.kept[id].iter().filter(|k| is_reserved(parts, k.named)) {
-        let (Some(twin), crate::relocate::Named::Symbol(y)) = (kept.twin, kept.named) else {
+        let (Some(twin), Named::Symbol(y)) = (kept.twin, kept.named) else {
             continue;
         };
         let value = parts.layout.m.symbols[y].value.wrapping_add(RESERVED_BASE);
@@ -259,6 +270,10 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
         }
     }
+}
+
+fn is_texture(parts: &Parts<'_, '_>, named: Named) -> bool {
+    matches!(named, Named::Symbol(y) if parts.layout.m.symbols.get(y).is_some_and(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
 }
 
 /// A record of a capsule.

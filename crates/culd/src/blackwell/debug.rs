@@ -1,7 +1,8 @@
 //! Other debug sections of the SASS view.
 //!
 //! * `.debug_info`: the Mercury bytes with references to line tables filled in; code addresses have the addends of the inputs' SASS view.
-//! * `.nv_debug_info_reg_sass`: the inputs' one after the other; ranges of functions that are not taken from an input are cleared.
+//! * `.nv_debug_info_reg_sass`: the inputs' one after the other; ranges of functions that are not taken from an
+//!   input are cleared, others move with the code.
 //! * `.nv_debug_info_reg_type`: the inputs' one after the other.
 //! * All others share the Mercury bytes; their relocations have SASS types.
 
@@ -144,14 +145,16 @@ fn clear_ranges(parts: &Parts<'_, '_>, code: &Functions, object: &Object<'_>, da
         let name = data.get(at..end)?.to_vec();
         let count = u32::from_le_bytes(*data.get(end + 1..)?.first_chunk()?);
         at = end + 5;
-        let taken = object.symbols_of(&[STT_FUNC]).any(|i| {
+        let taken = object.symbols_of(&[STT_FUNC]).find_map(|i| {
             let y = object.symbol(i);
-            y.name == name && y.defined_in().is_some_and(|s| code.taken(parts, object, s).is_some())
+            let section = y.defined_in().filter(|_| y.name == name)?;
+            code.taken(parts, object, section).map(|t| t.1)
         });
         for _ in 0..count {
             at = string(data, at + 4)? + 5;
-            if !taken {
-                data.get_mut(at..at + 8)?.fill(0);
+            for word in data.get_mut(at..at + 8)?.as_chunks_mut::<4>().0 {
+                let place = taken.map_or(0, |f| f.place(u32::from_le_bytes(*word).into()));
+                *word = (place as u32).to_le_bytes();
             }
             at += 8;
         }

@@ -76,7 +76,9 @@ fn parameter_bank<'d>(parts: &Parts<'_, 'd>, function: &Function) -> Option<(&'d
 pub(super) fn slot_base(parts: &Parts<'_, '_>) -> u64 {
     let m = &parts.layout.m;
     let size = |k: &FunctionId| {
-        let piece = m.functions[*k].text.and_then(|t| m.sections[t].pieces.as_slice().first().copied())?;
+        let piece = m.functions[*k]
+            .text
+            .and_then(|t| m.sections[t].pieces.as_slice().first().copied())?;
         let object = &parts.context.inputs.objects[piece.object];
         let bank = object.sass.iter().find(|s| s.role == Role::Parameters && s.info == piece.section)?;
         Some(bank.size)
@@ -89,7 +91,10 @@ pub(super) fn parameter_symbols(parts: &Parts<'_, '_>, code: &Functions) -> Vec<
     let first = parts.arranged.symbols.len() as u32 + 1;
     let banks = code.order.iter().copied();
     let own = |id: SectionId| code.of(id).and_then(|f| parts.layout.m.functions[f.function].parameters);
-    let slots = code.order.iter().filter_map(|&id| Some((id, parts.arranged.named_index(Named::Section(own(id)?)))));
+    let slots = code
+        .order
+        .iter()
+        .filter_map(|&id| Some((id, parts.arranged.named_index(Named::Section(own(id)?)))));
     let banks = banks.filter(|&id| own(id).is_none() && code.of(id).is_some_and(|f| parameter_bank(parts, f).is_some()));
     banks.zip(first..).chain(slots).collect()
 }

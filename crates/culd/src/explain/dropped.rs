@@ -73,10 +73,10 @@ fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definer
                     .to_string();
                 list.push(entry(object, y.name, y.size, DropReason::OtherCopy(winner)));
             }
-            Place::Shared(id) if y.defined_in().is_some() && y.size != 0 && !context.mode.relocatable => {
-                if layout.shared.offset[id].is_none() {
-                    list.push(entry(object, y.name, y.size, DropReason::Unreached));
-                }
+            Place::Shared(id)
+                if y.defined_in().is_some() && y.size != 0 && !context.mode.relocatable && layout.shared.offset[id].is_none() =>
+            {
+                list.push(entry(object, y.name, y.size, DropReason::Unreached));
             }
             _ => {}
         }

@@ -84,7 +84,7 @@ pub enum SymbolKind {
 pub struct MapShared {
     /// Name.
     pub name: String,
-    /// Offset in shared memory.
+    /// Offset in shared memory, behind what the system reserves there.
     pub offset: u64,
     /// Bytes.
     pub size: u64,

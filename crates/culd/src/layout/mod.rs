@@ -180,9 +180,14 @@ fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     if context.options.target.is_blackwell() {
         // The finalizer leaves nothing of an empty jump table; a relocatable link keeps the names.
         let empty = m.sections.iter().filter(|s| s.class == Class::Literals && s.withdrawn);
-        let companions: Vec<SectionId> = empty.flat_map(|s| s.companions).flatten().collect();
-        for id in companions {
-            (m.sections[id].hidden, m.sections[id].withdrawn) = (relocatable, !relocatable);
+        let companions: Vec<[Option<SectionId>; 3]> = empty.map(|s| s.companions).collect();
+        for [rel, rela, listed] in companions {
+            for id in [rel, rela].into_iter().flatten() {
+                (m.sections[id].hidden, m.sections[id].withdrawn) = (relocatable, !relocatable);
+            }
+            if let Some(id) = listed {
+                m.sections[id].hidden = true;
+            }
         }
     }
     for id in named {

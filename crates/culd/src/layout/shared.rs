@@ -292,13 +292,15 @@ fn dynamic(
         .filter(|&&s| is_dynamic(s))
         .map(|&s| (s, users_of(s).iter().map(value).max().unwrap_or(0).max(start)))
         .collect();
+    // A kernel that was not selected only counts for its own code.
+    let counts = |kernel: FunctionId, f: FunctionId| kernel == f || context.live.is_kernel[kernel];
     let in_functions = references
         .functions
         .iter()
         .zip(references.variables.iter().zip(&references.kernels));
     let mut dynamic_in: Vec<_> = in_functions
         .filter(|(_, (v, _))| uses_dynamic(v))
-        .filter_map(|(f, (_, reached))| Some((*f, value(reached.last()?))))
+        .filter_map(|(f, (_, reached))| Some((*f, value(reached.iter().rfind(|&&k| counts(layout.kernels[k as usize], *f))?))))
         .collect();
     dynamic_in.sort_unstable();
     for (s, v) in values {
@@ -333,6 +335,8 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
         let kernel_id = layout.kernels[k];
         let section = match layout.m.shared_section(kernel_id) {
             Some(section) => section,
+            // A kernel that was not selected has none until it needs one.
+            None if kernel.dynamic.is_none() && !kernel.used && kernel.list.is_empty() => continue,
             None if size.is_none_or(|s| s == 0 && kernel.align != DYNAMIC_ALIGN) => continue,
             None => layout.m.add_shared_section(
                 context.mode,

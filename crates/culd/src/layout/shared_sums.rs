@@ -19,6 +19,7 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let uses = dynamic_uses(context, layout);
     let any_dynamic = layout.m.globals.iter().any(|&y| layout.m.symbols[y].dynamic);
     let module_align = layout.m.module_shared_align;
+    let known = layout.m.sections.len();
     for (text, _) in &uses {
         // The instance comes before a section that has to be made for it.
         let instance = (!context.mode.debug_symbols).then(|| instance(layout));
@@ -35,8 +36,16 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     if context.mode.debug_symbols {
         equalise(context, layout, &uses);
     }
-    for s in layout.m.sections.iter_mut().filter(|s| s.class == Class::KernelShared) {
-        s.align = s.align.max(module_align);
+    for (i, s) in layout
+        .m
+        .sections
+        .iter_mut()
+        .enumerate()
+        .filter(|(_, s)| s.class == Class::KernelShared)
+    {
+        if i < known {
+            s.align = s.align.max(module_align);
+        }
         let kept = s.size > 0 || (s.align == 16 && any_dynamic);
         s.no_symbol = s.size == 0;
         s.size = if kept { padded(s.size, s.align) } else { super::shared::ABSENT };

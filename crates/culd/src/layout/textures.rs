@@ -7,9 +7,9 @@
 use super::sort::list_sort;
 use super::{Context, Layout};
 use crate::ids::{FunctionId, SymbolId};
+use crate::merge::model::{Class, Local};
 use crate::merge::{IMAGE_HEADERS, align_up};
 use crate::names::Name;
-use crate::merge::model::{Class, Local};
 use cubin::consts::*;
 
 pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {

@@ -19,6 +19,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.note_textures(object, relocs);
             let Some((target, base)) = self.m.placed[object.section_ref(relocs.target)] else {
                 self.dead_references(object, relocs);
+                self.listed_name(object, relocs);
                 continue;
             };
             if !self.companion_records(object, relocs, target) {
@@ -32,6 +33,33 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 base,
             });
         }
+    }
+
+    /// nvlink quirk: with `--preserve-relocs` a jump table of a device function leaves the name of its list, although the table itself is
+    /// copied into kernels.
+    fn listed_name(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
+        let Some(table) = object
+            .section(relocs.target)
+            .filter(|s| s.role == Role::Literals && !object.sass.is_empty())
+        else {
+            return;
+        };
+        let owner = object.owner_of(table).and_then(|o| self.resolved.function(object.symbol_ref(o)));
+        let live = owner.is_some_and(|f| self.live.alive[f]);
+        if !self.mode.preserve || !live || relocs.entries.is_empty() || self.resolved_names.contains_key(&(b"".as_slice(), table.name)) {
+            return;
+        }
+        let name = Name::new(resolved_prefix(b""), table.name);
+        let id = self.section(
+            name,
+            Class::ResolvedRela(SectionId(0)),
+            SHT_CUDA_RESOLVED_RELA,
+            SHF_INFO_LINK,
+            8,
+            24,
+        );
+        self.m.sections[id].hidden = true;
+        self.resolved_names.insert((b"", table.name), id);
     }
 
     /// Any winning definition that refers to a texture counts, dead or alive.
