@@ -133,16 +133,10 @@ pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collec
 /// Sections that only inputs compiled with full debug information have.
 const DEBUG_CODE: [&[u8]; 2] = [b".nv_debug_info_reg_sass", b".debug_info"];
 
-/// True if some function of the output has full debug information, or the link is for a debugger.
+/// True if some input has code with full debug information, dead or not, or the link is for a debugger.
 fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
-    let sections = &parts.layout.m.sections;
-    let debug = |&id: &SectionId| {
-        let (Class::Text(f), Some(piece)) = (sections[id].class, sections[id].pieces.as_slice().first()) else {
-            return false;
-        };
-        is_debug_code(&parts.context.inputs.objects[piece.object], function_name(parts, f))
-    };
-    parts.context.mode.debug_symbols || parts.arranged.sections.iter().any(debug)
+    let filled = |name: &&[u8]| super::find(parts, name).is_some_and(|id| parts.layout.m.sections[id].size > 0);
+    parts.context.mode.debug_symbols || DEBUG_CODE.iter().any(filled)
 }
 
 fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8] {

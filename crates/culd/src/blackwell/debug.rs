@@ -153,7 +153,7 @@ fn clear_ranges(parts: &Parts<'_, '_>, code: &Functions, object: &Object<'_>, da
         for _ in 0..count {
             at = string(data, at + 4)? + 5;
             for word in data.get_mut(at..at + 8)?.as_chunks_mut::<4>().0 {
-                let place = taken.map_or(0, |f| f.place(u32::from_le_bytes(*word).into()));
+                let place = taken.map_or(0, |f| f.place_instruction(u32::from_le_bytes(*word).into()));
                 *word = (place as u32).to_le_bytes();
             }
             at += 8;

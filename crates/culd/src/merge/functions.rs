@@ -23,8 +23,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.note_relocations(object, f, section);
         }
         if !self.live.alive[f] {
-            if section.is_some() && took && y.other & STO_CUDA_ENTRY != 0 {
-                self.unselected_kernel(y.name);
+            if section.is_some() && took {
+                self.m.phantom(f, 0);
+                if y.other & STO_CUDA_ENTRY != 0 {
+                    self.m.phantom(f, 1);
+                    self.unselected_kernel(y.name);
+                }
             }
             return Ok(());
         }

@@ -188,6 +188,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, options: &LinkOptions
             has_functions,
             ..Unified::default()
         },
+        phantoms: 0,
         fixed: Fixed {
             section_names: none,
             strings: none,
@@ -406,8 +407,22 @@ impl<'d> Merged<'d> {
         align: u64,
         entsize: u64,
     ) -> SectionId {
+        // nvlink quirk: one more record, without a name, stands behind those that every link starts with.
+        let unnamed = !matches!(
+            class,
+            Class::SectionNames
+                | Class::Strings
+                | Class::Symbols
+                | Class::ExtendedIndices
+                | Class::ToolNote
+                | Class::CudaNote
+                | Class::Info
+                | Class::Compat
+        );
+        let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.phantoms;
         let id = self.sections.push(OutSection {
             name,
+            number,
             class,
             sh_type,
             flags,

@@ -137,6 +137,8 @@ impl Pieces {
 pub struct OutSection<'d> {
     /// Name.
     pub name: Name<'d>,
+    /// nvlink's own number of the record, those of dead functions counted.
+    pub number: u32,
     /// What it is.
     pub class: Class,
     /// Type, in the form of relocatable files.
@@ -251,6 +253,8 @@ pub struct OutFunction {
     pub info: Option<SectionId>,
     /// Binding of the definition in force at this point of the merge.
     pub bind: u8,
+    /// Dead: phantom records were counted for its text, attributes, `.rel` and `.rela`.
+    pub phantoms: [bool; 4],
     /// A taken definition had text relocations; `None` before the first.
     pub relocated: Option<bool>,
     /// Debug relocations from objects before this one were dropped.
@@ -435,6 +439,8 @@ pub struct Merged<'d> {
     pub module_shared_align: u64,
     /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
     pub unified: Unified,
+    /// Records that nvlink makes for dead functions and drops again.
+    pub phantoms: u32,
     /// Sections with fixed roles.
     pub fixed: Fixed,
 }
@@ -466,6 +472,13 @@ impl<'d> Merged<'d> {
         self.sections[id].owner = self.functions[kernel].text;
         self.functions[kernel].shared = Some(id);
         id
+    }
+
+    /// Counts a record that nvlink makes for a dead function and drops again.
+    pub(crate) fn phantom(&mut self, f: FunctionId, kind: usize) {
+        if !std::mem::replace(&mut self.functions[f].phantoms[kind], true) {
+            self.phantoms += 1;
+        }
     }
 
     /// `.nv.shared.K` of a kernel.

@@ -19,6 +19,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.note_textures(object, relocs);
             let Some((target, base)) = self.m.placed[object.section_ref(relocs.target)] else {
                 self.dead_references(object, relocs);
+                self.dead_records(object, relocs);
                 self.listed_name(object, relocs);
                 continue;
             };
@@ -73,6 +74,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             .any(|&i| matches!(object.symbol_kind(i), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE));
         if textures && self.target_fate(object, relocs) == Fate::Winner {
             self.m.texture_used = true;
+        }
+    }
+
+    /// Counts the relocation records that nvlink makes for a dead function.
+    fn dead_records(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
+        let Some(f) = self.dead_owner(object, relocs.target) else { return };
+        let is_rela = relocs.is_rela();
+        for i in 0..relocs.entries.len() {
+            let rela = if i == 0 { is_rela } else { entry(&relocs.entries, i).r_addend.get() != 0 };
+            self.m.phantom(f, 2 + usize::from(rela));
+            if !is_rela {
+                break;
+            }
         }
     }
 

@@ -33,11 +33,24 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         }
         for (index, s) in object.sections.iter().enumerate() {
-            if s.role == Role::FunctionInfo && self.is_mine(object, s.info) {
+            if s.role != Role::FunctionInfo {
+                continue;
+            }
+            if self.is_mine(object, s.info) {
                 self.function_info(object, index as u32, s);
+            } else if let Some(f) = self.dead_owner(object, s.info) {
+                self.m.phantom(f, 1);
             }
         }
         Ok(())
+    }
+
+    /// The dead function whose definition in force a text section holds.
+    pub(super) fn dead_owner(&self, object: &Object<'d>, text: u32) -> Option<FunctionId> {
+        let owner = object.section(text).map(|s| s.owner).filter(|&o| o < object.symbol_count())?;
+        let symbol = object.symbol_ref(owner);
+        let f = self.resolved.function(symbol)?;
+        (!self.live.alive[f] && self.resolved.took(symbol)).then_some(f)
     }
 
     fn function_info(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
