@@ -3,6 +3,7 @@
 //! `cargo xtask help` lists them. Each task is one module; all of them end with exit code 0 only if everything passed.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod conformance;
 mod context;
 mod nvcc;
@@ -29,12 +30,17 @@ cargo xtask random                      link generated modules with both; a fail
     --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
 cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in drawn subsets with both
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
+cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
+cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 
   --linker PATH   compare this program instead of the release build of culd
   --jobs N        threads (default 2)
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = bench::inner() {
+        return code;
+    }
     match task() {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -59,6 +65,8 @@ struct Typed {
     show: Option<usize>,
     keep: bool,
     offline: bool,
+    quick: bool,
+    record: bool,
 }
 
 fn typed() -> std::result::Result<Typed, lexopt::Error> {
@@ -77,6 +85,8 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("arch") => out.arch = Some(parser.value()?.string()?),
             Long("show") => out.show = Some(parser.value()?.parse()?),
             Long("keep") => out.keep = true,
+            Long("quick") => out.quick = true,
+            Long("record") => out.record = true,
             Long("offline") => out.offline = true,
             Long("help") | Short('h') => out.task = "help".into(),
             _ => return Err(arg.unexpected()),
@@ -116,6 +126,20 @@ fn task() -> Result<bool> {
         "nvcc" => {
             let linker = context.linker(typed.linker.as_deref())?;
             nvcc::run(&context, &linker, &nvcc::Plan { names: typed.names, jobs }, &report)?;
+        }
+        "bench" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            let plan = bench::Plan {
+                names: typed.names,
+                quick: typed.quick,
+                runs: typed.count.unwrap_or(if typed.quick { 2 } else { 5 }),
+                jobs,
+            };
+            bench::run(&context, &linker, &plan, &report)?;
+        }
+        "counts" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            bench::counts::run(&context, &linker, typed.record, &report)?;
         }
         "record" => record::run(&context, &typed.names, jobs, &report)?,
         "test" => test::run(&context, jobs, typed.offline, &report)?,

@@ -200,7 +200,7 @@ impl Bench<'_> {
 }
 
 /// An empty folder.
-fn fresh(dir: &Path) -> Result<PathBuf> {
+pub(crate) fn fresh(dir: &Path) -> Result<PathBuf> {
     if dir.exists() {
         std::fs::remove_dir_all(dir).map_err(Error::file(dir))?;
     }
@@ -218,7 +218,7 @@ fn replace_link(target: &Path, at: &Path) -> Result<()> {
 }
 
 /// Runs a command that must succeed.
-fn good(command: &mut Command) -> Result<String> {
+pub(crate) fn good(command: &mut Command) -> Result<String> {
     let out = command.output().map_err(|source| Error::Start {
         tool: format!("{command:?}"),
         source,
