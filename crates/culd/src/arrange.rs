@@ -11,6 +11,7 @@ use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, Local, Merged, OutSection, OutSymbol};
 use crate::metadata::callgraph::prototyped;
 use crate::names::{Name, StringTable};
+use crate::options::Identity;
 use crate::relocate::{Named, RelocPlan};
 use cubin::consts::*;
 
@@ -86,7 +87,12 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
             kept.push((rank(s), id));
         }
     }
-    let extended = kept.len() + 1 >= MAX_SECTIONS;
+    // nvlink quirk: it decides by the number of all records, those of dead functions included.
+    let records = match context.options.identity {
+        Identity::Nvlink => sections.iter().last().map_or(0, |s| s.number as usize),
+        Identity::Culd => kept.len(),
+    };
+    let extended = records + 1 >= MAX_SECTIONS;
     if extended {
         kept.push((0, layout.m.fixed.extended));
     }

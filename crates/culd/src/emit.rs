@@ -386,7 +386,7 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
         if let Some(slot) = extended.get_mut(i + 1) {
             *slot = match section {
                 _ if direct.is_none() => index,
-                Some(id) if quirks => creation_number(layout, id),
+                Some(id) if quirks => layout.m.sections[id].number,
                 _ => 0,
             };
         }
@@ -403,13 +403,6 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
 
 /// Value of the undefined symbol `.nv.reservedSmem.cap`.
 const RESERVED_SHARED: u64 = 0x400;
-
-/// nvlink counts one more record behind those that every link starts with.
-pub(crate) fn creation_number(layout: &Layout<'_>, id: SectionId) -> u32 {
-    let fixed = &layout.m.fixed;
-    let last = fixed.compat.unwrap_or(fixed.info);
-    id.0 + if id > last { 2 } else { 1 }
-}
 
 fn symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
     match named {
@@ -441,7 +434,7 @@ fn symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
 
 fn section_headers(parts: &Parts<'_, '_>, places: &[Placement]) -> Vec<Shdr> {
     let mut headers = vec![Shdr::default()];
-    if parts.arranged.extended {
+    if places.len() + 1 >= usize::from(SHN_LORESERVE) {
         headers = vec![Shdr {
             sh_size: (places.len() as u64 + 1).into(),
             ..Shdr::default()
@@ -569,7 +562,10 @@ fn file_header(parts: &Parts<'_, '_>, headers: u64, programs: u64, program_count
     let arranged = parts.arranged;
     let note = arranged.section_index(parts.layout.m.fixed.cuda_note).min(255);
     let kind = if parts.context.options.target.is_blackwell() { 2 } else { 4 };
-    let count = if arranged.extended { 0 } else { arranged.sections.len() as u16 + 1 };
+    let count = u16::try_from(arranged.sections.len() + 1)
+        .ok()
+        .filter(|&n| n < SHN_LORESERVE)
+        .unwrap_or(0);
     Ehdr {
         ident: [0x7f, b'E', b'L', b'F', 2, 1, 1, ELFOSABI_CUDA, 8, 0, 0, 0, 0, 0, 0, 0],
         e_type: if parts.context.mode.relocatable { ET_REL } else { ET_EXEC }.into(),

@@ -54,7 +54,10 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     let filter = options.kernels.as_ref().filter(|_| !options.debug || options.suppress_debug_info);
     let selected = |f: FunctionId| {
         let function = &resolved.functions[f];
-        filter.is_none_or(|filter| selects(filter, resolved.names.string(function.name), function.local))
+        // Host objects name the kernels that the host launches; device code launches those whose address it takes.
+        filter.is_none_or(|filter| {
+            (!filter.explicit && function.taken.is_some()) || selects(filter, resolved.names.string(function.name), function.local)
+        })
     };
     let kernels: Vec<FunctionId> = resolved
         .functions

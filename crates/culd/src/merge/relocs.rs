@@ -82,7 +82,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let Some(f) = self.dead_owner(object, relocs.target) else { return };
         let is_rela = relocs.is_rela();
         for i in 0..relocs.entries.len() {
-            let rela = if i == 0 { is_rela } else { entry(&relocs.entries, i).r_addend.get() != 0 };
+            let rela = if i == 0 {
+                is_rela
+            } else {
+                entry(&relocs.entries, i).r_addend.get() != 0
+            };
             self.m.phantom(f, 2 + usize::from(rela));
             if !is_rela {
                 break;
