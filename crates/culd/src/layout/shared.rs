@@ -111,10 +111,14 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
         }
     }
     references.kernels = vec![Vec::new(); references.functions.len()];
+    // A kernel that was not selected only counts for its own code.
     let References { functions, kernels, .. } = &mut references;
-    context
-        .graph
-        .reach(context.resolved, functions, &layout.kernels, |f, k| kernels[f].push(k as u32));
+    context.graph.reach(context.resolved, functions, &layout.kernels, |f, k| {
+        let kernel = layout.kernels[k];
+        if context.live.is_kernel[kernel] || kernel == functions[f] {
+            kernels[f].push(k as u32);
+        }
+    });
     references
 }
 
@@ -292,15 +296,13 @@ fn dynamic(
         .filter(|&&s| is_dynamic(s))
         .map(|&s| (s, users_of(s).iter().map(value).max().unwrap_or(0).max(start)))
         .collect();
-    // A kernel that was not selected only counts for its own code.
-    let counts = |kernel: FunctionId, f: FunctionId| kernel == f || context.live.is_kernel[kernel];
     let in_functions = references
         .functions
         .iter()
         .zip(references.variables.iter().zip(&references.kernels));
     let mut dynamic_in: Vec<_> = in_functions
         .filter(|(_, (v, _))| uses_dynamic(v))
-        .filter_map(|(f, (_, reached))| Some((*f, value(reached.iter().rfind(|&&k| counts(layout.kernels[k as usize], *f))?))))
+        .filter_map(|(f, (_, reached))| Some((*f, value(reached.last()?))))
         .collect();
     dynamic_in.sort_unstable();
     for (s, v) in values {
