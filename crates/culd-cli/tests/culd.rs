@@ -1,4 +1,4 @@
-//! The program under both of its names, on two small objects (data/a.ptx and data/b.ptx, compiled by `ptxas -arch=sm_90 --compile-only`).
+//! The program under both of its names, on small objects (data/*.ptx, compiled by `ptxas -arch=sm_90 --compile-only`).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::fs;
@@ -15,7 +15,7 @@ impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-        for name in ["a.cubin", "b.cubin"] {
+        for name in ["a.cubin", "b.cubin", "c.cubin"] {
             fs::copy(data.join(name), folder.path().join(name)).unwrap();
         }
         for name in ["culd", "nvlink"] {
@@ -126,7 +126,7 @@ fn a_failed_link_leaves_the_output_alone() {
         assert_eq!(bench.read("x"), b"precious", "{line}");
     }
     let names: Vec<_> = fs::read_dir(bench.folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 5, "nothing is left behind: {names:?}");
+    assert_eq!(names.len(), 6, "nothing is left behind: {names:?}");
 }
 
 #[test]
@@ -250,4 +250,172 @@ fn threads_do_not_change_the_output() {
     bench.links("culd -arch=sm_90 a.cubin b.cubin -o x --threads=1");
     bench.links("culd -arch=sm_90 a.cubin b.cubin -o y --threads=3 --verify");
     assert_eq!(bench.read("x"), bench.read("y"));
+}
+
+#[test]
+fn the_graph_has_calls_through_pointers() {
+    let bench = Bench::new();
+    bench.links("nvlink -arch=sm_90 a.cubin b.cubin c.cubin -o x --dot-file=x.dot");
+    let expected = "digraph callgraph {\n_Z2kaPi -> _Z1fi;\n_Z1hv -> _Z1gv;\n_Z2kcv -> _Z1uv;\n_Z2kcv -> _Z1hv;\n}\n";
+    assert_eq!(String::from_utf8(bench.read("x.dot")).unwrap(), expected);
+    bench.links("nvlink -arch=sm_90 -r c.cubin -o x --dot-file=x.dot");
+    assert!(
+        !contains(&bench.read("x.dot"), "_Z2kcv -> _Z1uv"),
+        "a relocatable link only knows direct calls"
+    );
+    let (code, _) = bench.fails("nvlink -arch=sm_90 a.cubin -o y --dot-file=y.dot");
+    assert_eq!(code, Some(255));
+    assert_eq!(bench.read("y.dot"), b"digraph callgraph {\n_Z2kaPi -> _Z1fi;\n}\n");
+    let (code, _) = bench.fails("nvlink -arch=sm_90 a.cubin b.cubin b.cubin -o z --dot-file=z.dot");
+    assert_eq!((code, bench.path("z.dot").exists()), (Some(1), false), "merging failed");
+    bench.links("nvlink -arch=compute_90 a.cubin -o y --dot-file=v.dot");
+    assert_eq!(bench.read("v.dot"), b"digraph callgraph {\n}\n");
+}
+
+#[test]
+fn the_map_says_where_everything_went() {
+    let bench = Bench::new();
+    bench.links("culd -arch=sm_90 a.cubin b.cubin c.cubin -o x --map=x.map");
+    let map = String::from_utf8(bench.read("x.map")).unwrap();
+    assert!(map.starts_with("Link map of x for sm_90\n\n.shstrtab  at 0x40, "), "{map}");
+    let block = |name: &str| {
+        let start = map.find(&format!("\n{name}  at ")).unwrap() + 1;
+        map[start..].split("\n\n").next().unwrap().lines().skip(1).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        block(".nv.global.init"),
+        [
+            "         0x0        4  a.cubin(.nv.global.init)",
+            "         0x0        4      ga",
+            "         0x4        4  b.cubin(.nv.global.init)",
+            "         0x4        4      gb",
+            "         0x8       20  c.cubin(.nv.global.init)",
+            "         0x8       16      table",
+        ]
+    );
+    assert_eq!(
+        block(".nv.global"),
+        ["         0x0        8  c.cubin(.nv.global)", "         0x0        8      slot"]
+    );
+    let code = block(".text._Z2kaPi");
+    assert!(
+        code[0].ends_with("  a.cubin(.text._Z2kaPi)") && code[1].ends_with("    kernel ka(int *) [_Z2kaPi]"),
+        "{code:?}"
+    );
+    assert!(map.contains("\nShared memory\n         0x0       64      tile  c.cubin\n"), "{map}");
+    let dropped = map.split("\nDropped\n").nth(1).unwrap();
+    let reasons: Vec<&str> = dropped
+        .lines()
+        .map(str::trim_start)
+        .map(|l| l.split_once("  ").unwrap().1)
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            "c.cubin  f(int) [_Z1fi]: the copy in b.cubin was taken",
+            "c.cubin  dead() [_Z4deadv]: no kernel reaches it",
+            "c.cubin  ga: the copy in a.cubin was taken",
+            "c.cubin  idle: no kernel reaches it",
+        ]
+    );
+}
+
+#[test]
+fn chains_lead_from_a_kernel() {
+    let bench = Bench::new();
+    let ask = |symbol: &str, more: &str| bench.links(&format!("culd -arch=sm_90 a.cubin b.cubin c.cubin -o x --why-live={symbol}{more}"));
+    assert_eq!(ask("_Z1gv", ""), "g() [_Z1gv] is kept:\n  kernel kc()\n  calls h()\n  calls g()\n");
+    assert_eq!(ask("f", ""), "f(int) [_Z1fi] is kept:\n  kernel ka(int *)\n  calls f(int)\n");
+    assert_eq!(
+        ask("u", ""),
+        "u() [_Z1uv] is kept:\n  kernel kc()\n  calls through a pointer that may lead to u()\n"
+    );
+    assert_eq!(
+        ask("t", ""),
+        "t(int) [_Z1ti] is kept:\n  variable table, which is always kept\n  holds the address of t(int)\n"
+    );
+    assert_eq!(ask("kc", ""), "kc() [_Z2kcv] is kept:\n  kernel kc()\n");
+    assert_eq!(
+        ask("tile", ""),
+        "tile is kept:\n  kernel kc()\n  calls h()\n  calls g()\n  uses tile\n"
+    );
+    assert_eq!(ask("gb", ""), "gb is kept:\n  kernel ka(int *)\n  calls f(int)\n  uses gb\n");
+    assert_eq!(ask("table", ""), "table is kept:\n  variable table, which is always kept\n");
+    assert_eq!(ask("dead", ""), "dead() [_Z4deadv] is dropped: no kernel reaches it\n");
+    assert_eq!(
+        ask("idle,nosuch", ""),
+        "idle is dropped: no kernel reaches it\nnosuch: no input mentions it\n"
+    );
+    assert_eq!(
+        ask("ka", " --kernels-used=kc"),
+        "ka(int *) [_Z2kaPi] is dropped: nothing launches it\n"
+    );
+    assert_eq!(
+        ask("dead", " -g"),
+        "dead() [_Z4deadv] is kept:\n  dead(), like everything in this kind of link\n"
+    );
+}
+
+#[test]
+fn times_come_phase_by_phase() {
+    let bench = Bench::new();
+    let said = bench.links("culd -arch=sm_90 a.cubin b.cubin -o x --time-phases --json-report=r.json");
+    let rows: Vec<&str> = said.lines().map(|l| l.split_once(" ms  ").unwrap().1).collect();
+    let engine = [
+        "inputs", "resolve", "liveness", "merge", "layout", "relocate", "metadata", "arrange", "emit",
+    ];
+    let mut expected = vec!["read inputs".to_string(), "link".into()];
+    expected.extend(engine.map(|p| format!("  {p}")));
+    expected.extend(["write output".into(), "total".into()]);
+    assert_eq!(rows, expected);
+    let report: serde_json::Value = serde_json::from_slice(&bench.read("r.json")).unwrap();
+    let parts: Vec<&str> = report["phases"][1]["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["phase"].as_str().unwrap())
+        .collect();
+    assert_eq!(parts, engine);
+    bench.links("culd -arch=sm_90 a.cubin b.cubin -o x --json-report=r.json");
+    let report: serde_json::Value = serde_json::from_slice(&bench.read("r.json")).unwrap();
+    assert!(report["phases"].is_null(), "equal links give equal reports");
+}
+
+#[test]
+fn reports_know_functions_sections_and_what_was_dropped() {
+    let bench = Bench::new();
+    bench.links("culd -arch=sm_90 a.cubin b.cubin c.cubin -o x --json-report=r.json");
+    let report: serde_json::Value = serde_json::from_slice(&bench.read("r.json")).unwrap();
+    let names: Vec<&str> = report["functions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["_Z2kaPi", "_Z1fi", "_Z1ti", "_Z1uv", "_Z1gv", "_Z1hv", "_Z2kcv"]);
+    assert_eq!(
+        (&report["functions"][1]["input"], &report["functions"][1]["kernel"]),
+        (&"b.cubin".into(), &false.into())
+    );
+    assert_eq!(report["dropped"][0]["why"]["other_copy"], "b.cubin");
+    assert_eq!(report["dropped"][1]["why"], "unreached");
+    assert_eq!(report["sections"][0]["name"], ".shstrtab");
+    assert_eq!(report["kept_sass"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_file_can_ride_along() {
+    let bench = Bench::new();
+    fs::write(bench.path("h"), "hello host").unwrap();
+    bench.links("nvlink -arch=sm_90 a.cubin b.cubin -o x --nv-host=h");
+    let file = bench.read("x");
+    let cubin = cubin::Cubin::parse(&file).unwrap();
+    let names: Vec<&[u8]> = cubin.sections().map(|s| s.unwrap().name).collect();
+    let compat = names.iter().position(|n| *n == b".nv.compat").unwrap();
+    assert_eq!(names[compat + 1], b".nv.host");
+    let host = cubin.section_by_name(b".nv.host").unwrap();
+    assert_eq!(
+        (host.data, host.header.sh_type.get(), host.header.sh_addralign.get()),
+        (&b"hello host"[..], 0x7000_0087, 8)
+    );
 }

@@ -179,6 +179,7 @@ const PIECES: &[&str] = &[
     "--dot-file=/nonexist/d",
     "-dot",
     "--nv-host=nofile",
+    "--nv-host=v.opt",
     "--device-stack-protector-frame-size-threshold=8",
     "zz.cubin",
     "text.cubin",

@@ -257,10 +257,10 @@ fn nvlink_looks_into_libraries_before_it_reads_inputs() {
     let broken = [b"!<arch>\n".as_slice(), &[b' '; 60]].concat();
     let files = Memory::new(&[
         ("1/libx.a", &text),
-        ("2/libx.a", b"short"),
+        ("2/libx.a", b"8 bytes."),
         ("3/libx.a", &device_first),
         ("1/liby.a", &broken),
-        ("1/libz.a", &[b' '; 56]),
+        ("1/libz.a", b"9 bytes.."),
     ])
     .folder("1/libd.a");
     let search = |library: &str| {
