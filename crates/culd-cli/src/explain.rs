@@ -192,6 +192,7 @@ pub fn words(code: &Code) -> String {
             toolkit % 10
         ),
         Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
+        Code::BadImage { reason } => format!("the linked file does not hold together, which is a defect of culd: {reason}"),
         Code::Damaged { file, reason } => format!("{file} cannot be linked: {reason}"),
         Code::PreserveRelocsIncomplete { target } => format!("--preserve-relocs does not keep every relocation on {target}"),
         Code::UnifiedWithoutIndex => "the inputs have unified functions or variables: give their index file with --uidx-file".into(),

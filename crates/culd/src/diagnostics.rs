@@ -157,6 +157,10 @@ pub enum Code {
         what: &'static str,
     },
     /// An input that cannot be linked; culd only.
+    /// The finished file does not hold together: a defect of this linker.
+    BadImage {
+        reason: String,
+    },
     Damaged {
         file: String,
         reason: String,
@@ -258,6 +262,7 @@ impl fmt::Display for Code {
             }
             UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
             Internal { what } => write!(f, "Internal error: {what}"),
+            BadImage { reason } => write!(f, "Internal error: the linked file does not hold together: {reason}"),
             Damaged { file, reason } => write!(f, "Input file '{file}' is damaged: {reason}"),
             MemoryUse { global, banks } => {
                 write!(f, "{global} bytes gmem")?;

@@ -30,6 +30,7 @@ mod pipeline;
 mod relocate;
 mod report;
 mod resolve;
+mod verify;
 
 pub use diagnostics::{Code, Diagnostic, Message, Severity};
 pub use explain::Explained;

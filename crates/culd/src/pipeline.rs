@@ -20,7 +20,7 @@ use crate::layout::Context;
 use crate::merge::Mode;
 use crate::metadata::{attributes, encode, propagate};
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, check, emit, explain, inputs, layout, liveness, merge, relocate, report, resolve};
+use crate::{arrange, blackwell, check, emit, explain, inputs, layout, liveness, merge, relocate, report, resolve, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
@@ -112,6 +112,9 @@ fn link(
         emit::emit(&parts, out)?
     };
     watch.lap("emit");
+    if let Some(reason) = options.verify.then(|| verify::problem(&image)).flatten() {
+        return Err(out.fatal(Code::BadImage { reason }));
+    }
     explain::image(&parts, &image, explained);
     Ok(Some(image))
 }

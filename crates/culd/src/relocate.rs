@@ -11,6 +11,7 @@ use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
 use crate::object::{Object, RelocSection, entry};
+use crate::options::Identity;
 use crate::par;
 use crate::resolve::Fate;
 use cubin::consts::*;
@@ -138,6 +139,10 @@ impl<'a, 'd> Decider<'a, 'd> {
         let record = &m.symbols[symbol];
         if !record.keep || record.withdrawn {
             return Meaning::Nothing;
+        }
+        if relocatable && self.context.options.identity == Identity::Culd {
+            // nvlink resolves shared and constant addresses here that a later link moves; culd leaves them to that link.
+            return Meaning::Kept(symbol);
         }
         if matches!(record.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE) {
             let slot = self
