@@ -6,6 +6,19 @@
 //! * [`diagnostics`]: everything the linker has to say, as values in the order it came up.
 //! * [`link`]: runs the pipeline.
 //! * [`explain`]: what the link did, for those who asked.
+//!
+//! ```
+//! use culd::{Input, LinkOptions, Target};
+//!
+//! let a = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy/saxpy.cubin"));
+//! let b = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy/combine.cubin"));
+//! let options = LinkOptions::new(Target::parse("sm_90").ok_or("no such target")?);
+//! let inputs = [Input { name: "saxpy.cubin", data: a }, Input { name: "combine.cubin", data: b }];
+//! let outcome = culd::link(&inputs, &options);
+//! let image = outcome.image.ok_or("the link failed")?;
+//! assert!(image.starts_with(b"\x7fELF"));
+//! # Ok::<(), &str>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod arrange;
