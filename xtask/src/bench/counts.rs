@@ -19,8 +19,8 @@ use std::process::Command;
 /// The fixtures: C++ with tables of virtual functions, debug information, an archive, and a large drawn link.
 const LINKS: [&str; 4] = ["cxx-virtual", "opt-debug", "lib-archive", "random-sm_90a-900090"];
 
-/// How much more is too much.
-const TOLERANCE: f64 = 0.05;
+/// How many percent more are too much.
+const TOLERANCE: u64 = 5;
 
 /// A count and the hash of the inputs it belongs to.
 type Count = (u64, u64);
@@ -69,13 +69,13 @@ fn judge(before: Option<&Count>, now: Count) -> std::result::Result<String, Stri
     if inputs != now.1 {
         return Err(format!("the fixture was recorded again: {RECORD}"));
     }
-    let change = now.0 as f64 / count as f64 - 1.0;
-    let text = format!("{:+.2} %", change * 100.0);
-    match change {
-        c if c > TOLERANCE => Err(format!("{text} against {count}: slower. If that is what it costs, {RECORD}")),
-        c if c < -TOLERANCE => Ok(format!("{text}; {RECORD}")),
-        _ => Ok(text),
+    let text = format!("{:+.2} %", (now.0 as f64 / count as f64 - 1.0) * 100.0);
+    let hundredfold = now.0 * 100;
+    if hundredfold > count * (100 + TOLERANCE) {
+        return Err(format!("{text} against {count}: slower. If that is what it costs, {RECORD}"));
     }
+    let faster = hundredfold < count * (100 - TOLERANCE);
+    Ok(if faster { format!("{text}; {RECORD}") } else { text })
 }
 
 fn count(context: &Context, linker: &Linker, link: &str, dir: &Path) -> Result<Count> {

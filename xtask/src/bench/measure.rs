@@ -53,7 +53,7 @@ pub(super) fn floor(files: &[String], output: u64, dir: &Path) -> Result<Cost> {
     let own = std::env::current_exe().map_err(Error::file("xtask"))?;
     let mut args = vec![FLOOR.to_owned(), "floor.tmp".into(), output.to_string()];
     args.extend_from_slice(files);
-    let runs: Vec<Cost> = (0..3).map(|_| cost(&own, &args, dir, 100)).collect::<Result<_>>()?;
+    let runs: Vec<Cost> = (0..5).map(|_| cost(&own, &args, dir, 100)).collect::<Result<_>>()?;
     let best = runs.into_iter().min_by(|a, b| a.wall.total_cmp(&b.wall));
     best.ok_or_else(|| Error::Other("the floor was not measured".into()))
 }
