@@ -1,7 +1,7 @@
 //! Dump and compare CUDA device objects.
 //!
 //! * [`view`]: a device file as far as it can be read, damaged or not.
-//! * [`file`]: the device objects in a file of any kind.
+//! * [`mod@file`]: the device objects in a file of any kind.
 //! * [`dump`]: what is in it, as rows, as text and as JSON.
 //! * [`diff`]: what differs between two of them, in words, causes first.
 //!
