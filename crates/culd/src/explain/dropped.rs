@@ -49,7 +49,9 @@ fn functions(context: Context<'_, '_>, object: &Object<'_>, list: &mut Vec<Dropp
             Fate::Winner => why_dead(context, f),
         };
         let y = object.symbol(index);
-        list.push(entry(object, y.name, y.size, why));
+        // Of two views the one that runs is counted.
+        let sass = y.defined_in().and_then(|s| object.sass.get(s as usize));
+        list.push(entry(object, y.name, sass.map_or(y.size, |s| s.size), why));
     }
 }
 

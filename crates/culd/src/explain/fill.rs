@@ -2,7 +2,9 @@
 //!
 //! 1. Names, places and sizes of sections, values and sizes of symbols: as the image has them, so that the map cannot disagree with it.
 //! 2. The sections that merging made come first in the image, in their order; so do symbols. They say which input a part came from.
-//! 3. Banks of literals are made by the layout: each function's part lies at one offset in every kernel that reaches the function.
+//! 3. Files with two views: what merging knows about debug information is true of the Mercury twin. Capsules and parameter banks come from
+//!    the object that gives the code.
+//! 4. Banks of literals are made by the layout: each function's part lies at one offset in every kernel that reaches the function.
 
 use super::dropped;
 use super::map::*;
@@ -10,10 +12,12 @@ use super::seek;
 use crate::emit::Parts;
 use crate::ids::{FunctionId, SectionId};
 use crate::merge::model::{Class, Piece};
+use crate::names::State;
 use crate::object::text;
 use crate::relocate::Named;
 use cubin::consts::*;
 use cubin::read::Cubin;
+use hashbrown::HashMap;
 
 /// Makes the map.
 pub(super) fn map(parts: &Parts<'_, '_>, image: &[u8]) -> LinkMap {
@@ -47,6 +51,9 @@ fn sections(parts: &Parts<'_, '_>, image: &[u8]) -> Vec<MapSection> {
     for (&id, section) in parts.arranged.sections.iter().zip(&mut sections) {
         section.pieces = pieces(parts, id, section.size);
     }
+    if parts.context.options.target.is_blackwell() {
+        two_views(parts, &mut sections);
+    }
     for (bank, piece) in literals {
         let number = parts.arranged.section_index(bank) as usize;
         if let Some(section) = number.checked_sub(1).and_then(|i| sections.get_mut(i)) {
@@ -72,6 +79,49 @@ fn pieces(parts: &Parts<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece> {
         })
     };
     s.pieces.as_slice().iter().filter_map(piece).collect()
+}
+
+/// Pieces of the sections that only files with two views have.
+fn two_views(parts: &Parts<'_, '_>, sections: &mut [MapSection]) {
+    let (context, m) = (parts.context, &parts.layout.m);
+    let (own, others) = sections.split_at_mut(parts.arranged.sections.len().min(sections.len()));
+    let mut merged: HashMap<String, usize, State> = HashMap::default();
+    for (i, (&id, section)) in parts.arranged.sections.iter().zip(own.iter()).enumerate() {
+        if !section.pieces.is_empty() && !matches!(m.sections[id].class, Class::Text(_) | Class::Stub(_)) {
+            merged.insert(format!(".nv.merc{}", section.name), i);
+        }
+    }
+    for section in others.iter_mut() {
+        if let Some(twin) = merged.get(&section.name).and_then(|&i| own.get_mut(i)) {
+            section.pieces = twin.pieces.clone();
+            if twin.size != section.size {
+                twin.pieces.clear();
+            }
+        }
+    }
+    // Static functions of one name have sections of one name, in the order of their code.
+    let mut by_name: HashMap<String, Vec<usize>, State> = HashMap::default();
+    for (i, section) in others.iter().enumerate().rev().filter(|(_, s)| s.pieces.is_empty()) {
+        by_name.entry(section.name.clone()).or_default().push(i);
+    }
+    let code = parts.arranged.sections.iter().map(|&id| m.sections[id].class);
+    for f in code.filter_map(|class| if let Class::Text(f) = class { Some(f) } else { None }) {
+        let Some(winner) = context.resolved.functions[f].winner else {
+            continue;
+        };
+        let function = context.resolved.function_name(f);
+        for name in [format!(".nv.capmerc.text.{function}"), format!(".nv.constant0.{function}")] {
+            let Some(section) = by_name.get_mut(&name).and_then(Vec::pop).and_then(|i| others.get_mut(i)) else {
+                continue;
+            };
+            section.pieces.push(MapPiece {
+                offset: 0,
+                size: section.size,
+                input: context.inputs.objects[winner.object].name.to_string(),
+                section: name,
+            });
+        }
+    }
 }
 
 /// Literals of functions in the banks of the kernels that reach them.
