@@ -1,6 +1,6 @@
 //! A recorded case: its inputs and what nvlink made of them.
 //!
-//! A fixture file is [`MAGIC`], then one zstd stream that holds a line of JSON (the manifest) and the blobs behind it, one after another.
+//! A fixture file is `MAGIC`, then one zstd stream that holds a line of JSON (the manifest) and the blobs behind it, one after another.
 //! Every name in the manifest refers to a blob by number, so that equal contents are stored once.
 //!
 //! 1. [`Fixture::record`] runs the links of a case with nvlink, in order, each in a folder with the outputs of those before it.

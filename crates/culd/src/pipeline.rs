@@ -1,17 +1,17 @@
 //! The link, phase by phase. Each phase takes what the earlier ones made and returns its own result.
 //!
-//! 1. [`inputs`](crate::inputs): read and check the objects.
-//! 2. [`resolve`](crate::resolve): one definition per function; the joined call graph. From here on the set of functions is fixed.
-//! 3. [`graph`](crate::graph): condense the call graph.
-//! 4. [`liveness`](crate::liveness): which functions stay.
-//! 5. [`merge`](crate::merge): sections and symbols of the output, in the order that their inputs ask for.
-//! 6. [`check`](crate::check): unknown stacks; undefined references after the layout.
-//! 7. [`layout`](crate::layout): shared memory, literals, constants, texture slots. From here on no new section or symbol.
-//! 8. [`relocate`](crate::relocate): what happens to each relocation; sizes of relocation sections.
-//! 9. [`metadata`](crate::metadata): attributes of kernels with everything they call.
-//! 10. [`arrange`](crate::arrange): order and numbers of sections and symbols; string tables.
-//! 11. [`report`](crate::report): texts that were asked for.
-//! 12. [`emit`](crate::emit): the image; from sm_100 on [`blackwell`](crate::blackwell), which has linked the Mercury view so far.
+//! 1. `inputs`: read and check the objects.
+//! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
+//! 3. `graph`: condense the call graph.
+//! 4. `liveness`: which functions stay.
+//! 5. `merge`: sections and symbols of the output, in the order that their inputs ask for.
+//! 6. `check`: unknown stacks; undefined references after the layout.
+//! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
+//! 8. `relocate`: what happens to each relocation; sizes of relocation sections.
+//! 9. `metadata`: attributes of kernels with everything they call.
+//! 10. `arrange`: order and numbers of sections and symbols; string tables.
+//! 11. `report`: texts that were asked for.
+//! 12. `emit`: the image; from sm_100 on `blackwell`, which has linked the Mercury view so far.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::explain::phases::Watch;
