@@ -66,10 +66,8 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
             table.put(row);
             // after every row: a run that is stopped has not been in vain
             table.save()?;
+            page::write(&context.root.join("docs"), &table)?;
         }
-    }
-    if !plan.quick {
-        page::write(&context.root.join("docs"), &table)?;
     }
     Ok(())
 }
