@@ -125,7 +125,19 @@ fn race(tools: &Path, linker: &Linker, plan: &Plan, shape: &Shape, size: usize, 
         culd,
         floor: measure::floor(&made.files, output, &made.dir)?.wall,
         same: nvlink.map(|n| n.exit == culd.exit && theirs == ours),
+        runs: plan.runs.max(1),
+        load: load(),
     })
+}
+
+/// How many processes wanted a processor in the last minute.
+fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg")
+        .ok()?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// The shortest time, the least processor time, the largest memory.

@@ -11,6 +11,9 @@ use std::path::Path;
 /// Processor time of a link of nothing, which growth is measured above.
 const START: f64 = 0.0014;
 
+/// Processor time above that which says nothing about growth.
+const SHORT: f64 = 0.005;
+
 /// Writes the page and its picture into `docs`.
 pub(super) fn write(docs: &Path, table: &Table) -> Result<()> {
     let svg = docs.join("benchmarks.svg");
@@ -30,16 +33,19 @@ fn text(table: &Table) -> String {
     out.push_str(
         "- Inputs are made by the command: modules compiled by the real ptxas and nvcc for sm_90, copied under other names of equal\n  \
            length. The same tools give the same bytes.\n\
-         - The linkers run in turn on a warm page cache. Times are the best of several runs (5; fewer where a run takes over 8 s), memory is\n  \
-           the largest resident set; it is bold where it is over 10 MB + 1.2 × (inputs + output).\n\
+         - The linkers run in turn on a warm page cache. Times are the best of as many runs as the row says (two where a run takes over 8 s,\n  \
+           one where it takes over 30 s). Rows may come from different days and versions; the two linkers of a row ran together.\n\
+         - *Load* is how many processes wanted a processor meanwhile, the linker included: above the number of cores, others were at work\n  \
+           and times are longer than they need be.\n\
+         - Memory is the largest resident set; it is bold where it is over 10 MB + 1.2 × (inputs + output).\n\
          - *Floor*: starting a process, reading every input and writing as many bytes as the output has. It does no work, so it is a bound.\n\
-         - *Growth*: exponent of processor time over size, between the two largest sizes. 1 is linear.\n\
+         - *Growth*: exponent of processor time over size, between the two largest sizes; 1 is linear. A dash: too short to tell.\n\
          - Outputs are compared byte by byte. A dash in nvlink's column means that nvlink does not end in minutes; there is nothing to compare.\n\n",
     );
     out.push_str(
-        "## Times\n\n| shape | size | in MB | out MB | nvlink s | culd s | times faster | culd MB | floor s | culd / floor | bytes |\n",
+        "## Times\n\n| shape | size | in MB | out MB | nvlink s | culd s | times faster | culd MB | floor s | culd / floor | bytes | runs | load |\n",
     );
-    out.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|\n");
+    out.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|\n");
     for row in &table.rows {
         line(&mut out, row);
     }
@@ -57,7 +63,7 @@ fn text(table: &Table) -> String {
 fn line(out: &mut String, row: &Row) {
     let _ = writeln!(
         out,
-        "| {} | {} | {:.1} | {:.1} | {} | {} | {} | {} | {} | {:.1} | {} |",
+        "| {} | {} | {:.1} | {:.1} | {} | {} | {} | {} | {} | {:.1} | {} | {} | {} |",
         row.shape,
         row.size,
         row.input as f64 / 1e6,
@@ -72,7 +78,9 @@ fn line(out: &mut String, row: &Row) {
             Some(true) => "same",
             Some(false) => "**different**",
             None => "–",
-        }
+        },
+        row.runs,
+        row.load.map_or_else(|| "–".to_owned(), |l| format!("{l:.1}"))
     );
 }
 
@@ -102,6 +110,7 @@ fn growth(rows: &[&Row], cost: impl Fn(&Row) -> Option<Cost>) -> String {
         .filter_map(|r| Some((r.size as f64, (cost(r)?.cpu - START).max(1e-4))))
         .collect();
     match points.as_slice() {
+        [.., (_, y)] if *y < SHORT => "–".into(),
         [.., (x0, y0), (x1, y1)] => format!("{:.2}", (y1 / y0).ln() / (x1 / x0).ln()),
         _ => "–".into(),
     }

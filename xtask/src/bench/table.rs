@@ -20,10 +20,15 @@ pub(super) struct Row {
     pub(super) floor: f64,
     /// Whether the outputs are equal.
     pub(super) same: Option<bool>,
+    /// Runs of each linker at most.
+    pub(super) runs: usize,
+    /// Load of the machine when the row was measured, the linkers included; unknown for some old rows.
+    pub(super) load: Option<f64>,
 }
 
 /// First line of the file.
-const COLUMNS: &str = "shape\tsize\tinput\toutput\tnvlink wall\tnvlink cpu\tnvlink MB\tculd wall\tculd cpu\tculd MB\tfloor\tsame";
+const COLUMNS: &str =
+    "shape\tsize\tinput\toutput\tnvlink wall\tnvlink cpu\tnvlink MB\tculd wall\tculd cpu\tculd MB\tfloor\tsame\truns\tload";
 
 impl Row {
     /// Head of what a run prints.
@@ -70,14 +75,16 @@ impl Row {
         let cost = |c: Option<Cost>| c.map_or_else(|| "\t\t".to_owned(), |c| format!("{:.6}\t{:.6}\t{:.2}", c.wall, c.cpu, c.memory));
         let same = self.same.map_or("", |s| if s { "yes" } else { "no" });
         format!(
-            "{}\t{}\t{}\t{}\t{}\t{}\t{:.6}\t{same}",
+            "{}\t{}\t{}\t{}\t{}\t{}\t{:.6}\t{same}\t{}\t{}",
             self.shape,
             self.size,
             self.input,
             self.output,
             cost(self.nvlink),
             cost(Some(self.culd)),
-            self.floor
+            self.floor,
+            self.runs,
+            self.load.map_or_else(String::new, |l| l.to_string())
         )
     }
 
@@ -105,6 +112,8 @@ impl Row {
                 "no" => Some(false),
                 _ => None,
             },
+            runs: fields.get(12)?.parse().ok()?,
+            load: number(13),
         })
     }
 }
@@ -172,6 +181,8 @@ mod tests {
             culd,
             floor: 0.125,
             same: nvlink.map(|_| true),
+            runs: 5,
+            load: nvlink.map(|_| 1.5),
         }
     }
 
