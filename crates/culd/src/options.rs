@@ -107,7 +107,7 @@ pub struct KernelFilter {
     pub external: Vec<Vec<u8>>,
     /// Patterns for static kernels.
     pub internal: Vec<Vec<u8>>,
-    /// Given by `--kernels-used`/`--variables-used` (not by host objects): equal constants are then merged too.
+    /// Given by `--kernels-used`/`--variables-used` (not by host objects).
     pub explicit: bool,
 }
 

@@ -1,21 +1,21 @@
 //! User constants: merging of equal ones.
 //!
-//! Only when kernels or variables were selected by hand: every input's `.nv.constant3` is a unit; equal units of certain sizes share
-//! their place. nvlink quirk: symbol values and relocation offsets keep the old places, and a placed unit leaves its offset in the value
-//! of symbol 0.
+//! nvlink quirk: only when kernels are selected, by hand or by what host objects launch. Every input's `.nv.constant3` is a unit; equal
+//! units of certain sizes share their place. Symbol values and relocation offsets keep the old places, so that the code reads elsewhere
+//! than the values are, and a placed unit leaves its offset in the value of symbol 0. Under its own name culd merges nothing.
 
 use super::{Context, Layout};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Piece, Pieces};
 use crate::names::State;
+use crate::options::Identity;
 use hashbrown::HashMap;
 
 /// Bank of user constants.
 pub(super) const USER_BANK: u32 = 3;
 
 pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
-    let explicit = context.options.kernels.as_ref().is_some_and(|k| k.explicit);
-    if !explicit || context.mode.debug_symbols {
+    if context.options.identity == Identity::Culd || context.options.kernels.is_none() || context.mode.debug_symbols {
         return;
     }
     let Some(record) = layout.m.sections.iter_mut().find(|s| s.class == Class::Constant(USER_BANK)) else {

@@ -1,0 +1,2 @@
+#pragma once
+__device__ int guarded(int x, int limit);

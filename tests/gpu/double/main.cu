@@ -1,0 +1,36 @@
+#include "../check.h"
+#include "functions.h"
+
+__global__ void run(double* out, int n) {
+    int i = threadIdx.x;
+    double x = 0.1 + i * 0.37;
+    out[i] = circular(x);
+    out[n + i] = exponential(x);
+    out[2 * n + i] = special(x);
+    out[3 * n + i] = integrate(x);
+}
+
+int main() {
+    const int n = 64;
+    Buffer<double> out(4 * n);
+    run<<<1, n>>>(out.data, n);
+    auto got = out.read();
+    double worst[4] = {};
+    for (int i = 0; i < n; ++i) {
+        double x = 0.1 + i * 0.37;
+        double want[4] = {
+            std::sin(x) + std::cos(3 * x) + std::tan(x / 40) + std::atan2(x, 2.0) + std::sin(1e9 * x),
+            std::exp(-x) + std::log(x) + std::pow(x, 1.7) + std::cbrt(x) + std::sinh(x / 10),
+            std::erf(x / 5) + std::lgamma(x) + std::tgamma(x / 8) + std::cyl_bessel_j(0, x),
+            x * x * x / 3,
+        };
+        for (int k = 0; k < 4; ++k)
+            worst[k] = std::fmax(worst[k], std::fabs(got[k * n + i] - want[k]) / std::fmax(1.0, std::fabs(want[k])));
+    }
+    const char* names[4] = {"circular", "exponential", "special", "integral"};
+    for (int k = 0; k < 4; ++k) {
+        std::printf("%s of the last = %.12g\n", names[k], got[k * n + n - 1]);
+        expect_near("  largest error / 1e-12", worst[k] < 1e-12 ? 0 : worst[k] * 1e12, 0, 0);
+    }
+    return verdict();
+}

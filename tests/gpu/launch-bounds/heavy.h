@@ -1,0 +1,3 @@
+#pragma once
+__device__ double heavy(int i);
+__device__ double light(int i);

@@ -1,0 +1,1 @@
+__device__ int times_two(int x) { return 2 * x; }

@@ -1,0 +1,3 @@
+#include "settings.h"
+__device__ int table[4] = {-1, -1, -1, -1};
+__device__ int result;

@@ -1,0 +1,2 @@
+#include "hooks.h"
+__device__ int before(int x) { return x + 1000; }
