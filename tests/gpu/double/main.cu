@@ -1,9 +1,9 @@
 #include "../check.h"
 #include "functions.h"
 
-__global__ void run(double* out, int n) {
+__global__ void run(const double* in, double* out, int n) {
     int i = threadIdx.x;
-    double x = 0.1 + i * 0.37;
+    double x = in[i];
     out[i] = circular(x);
     out[n + i] = exponential(x);
     out[2 * n + i] = special(x);
@@ -12,12 +12,14 @@ __global__ void run(double* out, int n) {
 
 int main() {
     const int n = 64;
-    Buffer<double> out(4 * n);
-    run<<<1, n>>>(out.data, n);
+    std::vector<double> in(n);
+    for (int i = 0; i < n; ++i) in[i] = 0.1 + i * 0.37;
+    Buffer<double> from(in), out(4 * n);
+    run<<<1, n>>>(from.data, out.data, n);
     auto got = out.read();
     double worst[4] = {};
     for (int i = 0; i < n; ++i) {
-        double x = 0.1 + i * 0.37;
+        double x = in[i];
         double want[4] = {
             std::sin(x) + std::cos(3 * x) + std::tan(x / 40) + std::atan2(x, 2.0) + std::sin(1e9 * x),
             std::exp(-x) + std::log(x) + std::pow(x, 1.7) + std::cbrt(x) + std::sinh(x / 10),
@@ -30,7 +32,7 @@ int main() {
     const char* names[4] = {"circular", "exponential", "special", "integral"};
     for (int k = 0; k < 4; ++k) {
         std::printf("%s of the last = %.12g\n", names[k], got[k * n + n - 1]);
-        expect_near("  largest error / 1e-12", worst[k] < 1e-12 ? 0 : worst[k] * 1e12, 0, 0);
+        expect("  right to twelve digits", worst[k] < 1e-12, 1);
     }
     return verdict();
 }
