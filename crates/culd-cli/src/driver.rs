@@ -135,7 +135,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
         return Ok(Status::Errors);
     }
     if plan.is_virtual {
-        return finish(plan, &nothing_linked(), loaded, &sources);
+        return finish(plan, &nothing_linked(), None, loaded, &sources);
     }
     let options = LinkOptions {
         unified_index: extra.unified_index.as_deref(),
@@ -157,7 +157,11 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
     if plan.trace {
         inputs.iter().for_each(|i| console.raw(&format!("{}\n", i.name)));
     }
-    let mut outcome = culd::link(&inputs, &options);
+    let pending = plan.output.as_ref().map(|file| output::Pending::new(os::path(file)));
+    let mut outcome = match &pending {
+        Some(pending) => culd::link_into(&inputs, &options, pending),
+        None => culd::link(&inputs, &options),
+    };
     watch.lap_with("link", &outcome.explained.phases);
     // Said with the other remarks about options, before any file was opened.
     outcome
@@ -180,7 +184,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
     for answer in &outcome.explained.why {
         console.raw(&why::text(answer));
     }
-    let done = finish(plan, &outcome, loaded, &sources);
+    let done = finish(plan, &outcome, pending, loaded, &sources);
     watch.lap("write output");
     if let (Some(file), Some(mut report)) = (&plan.side.json_report, report) {
         report.phases = plan.options.time_phases.then(|| watch.times());
@@ -197,6 +201,7 @@ fn nothing_linked() -> Outcome {
     };
     Outcome {
         image: None,
+        written: None,
         messages: Vec::new(),
         status: Status::Success,
         explained,
@@ -217,12 +222,24 @@ fn say(messages: &[Message], console: &mut Console) {
 }
 
 /// Writes what the link made.
-fn finish(plan: &LinkPlan, outcome: &Outcome, loaded: &Loaded, sources: &Sources) -> Result<Status, Said> {
+fn finish(
+    plan: &LinkPlan,
+    outcome: &Outcome,
+    pending: Option<output::Pending>,
+    loaded: &Loaded,
+    sources: &Sources,
+) -> Result<Status, Said> {
     if outcome.status == Status::Fatal {
         return Ok(outcome.status);
     }
-    if let (Status::Success, Some(image), Some(file)) = (outcome.status, &outcome.image, &plan.output) {
-        output::write(&os::path(file), image).map_err(|e| match e {
+    if let (Status::Success, Some(file)) = (outcome.status, &plan.output) {
+        let done = match (&outcome.image, &outcome.written, pending) {
+            (Some(image), ..) => output::write(&os::path(file), image),
+            (None, Some(Err(_)), _) => return Err(Said::Writing),
+            (None, Some(Ok(_)), Some(pending)) => pending.finish(),
+            (None, ..) => Ok(()),
+        };
+        done.map_err(|e| match e {
             output::WriteError::Open(_) => Said::OutputFile(file.clone()),
             output::WriteError::Write(_) => Said::Writing,
         })?;

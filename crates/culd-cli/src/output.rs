@@ -7,7 +7,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,95 @@ pub enum WriteError {
     /// Writing failed on the way.
     #[error("{0}")]
     Write(io::Error),
+}
+
+/// A regular file under a temporary name, written in parts and renamed in the end.
+#[derive(Debug)]
+pub struct Pending {
+    path: PathBuf,
+    started: Mutex<Option<Started>>,
+    file: OnceLock<File>,
+}
+
+#[derive(Debug)]
+struct Started {
+    temp: tempfile::NamedTempFile,
+    target: PathBuf,
+    old: Option<fs::Metadata>,
+}
+
+impl Pending {
+    /// For `path`; nothing happens before the first part.
+    pub fn new(path: PathBuf) -> Self {
+        Pending {
+            path,
+            started: Mutex::new(None),
+            file: OnceLock::new(),
+        }
+    }
+
+    /// Opens the temporary file; `None` where the path is to be written in another way.
+    fn start(&self) -> Option<Started> {
+        let path = &self.path;
+        if path.starts_with("/dev") || path.starts_with("/proc") {
+            return None;
+        }
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_file() => {
+                OpenOptions::new().write(true).open(path).ok()?;
+                let target = fs::canonicalize(path).ok()?;
+                Some(Started {
+                    temp: temporary(&target).ok()?,
+                    target,
+                    old: Some(meta),
+                })
+            }
+            Err(_) if fs::symlink_metadata(path).is_err() => Some(Started {
+                temp: temporary(path).ok()?,
+                target: path.clone(),
+                old: None,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Gives the file its final name.
+    pub fn finish(self) -> Result<(), WriteError> {
+        let started = self.started.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Some(Started { temp, target, old }) = started else {
+            return Ok(());
+        };
+        if let Some(old) = old {
+            fs::set_permissions(temp.path(), old.permissions()).map_err(WriteError::Write)?;
+        }
+        temp.persist(&target).map(drop).map_err(|e| WriteError::Write(e.error))
+    }
+}
+
+impl culd::Sink for Pending {
+    fn begin(&self, size: u64) -> io::Result<bool> {
+        let Some(started) = self.start() else { return Ok(false) };
+        let file = started.temp.as_file().try_clone()?;
+        file.set_len(size)?;
+        *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
+        Ok(self.file.set(file).is_ok())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let file = self.file.get().ok_or(io::ErrorKind::NotFound)?;
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+        }
+        #[cfg(not(unix))]
+        {
+            use std::io::Seek;
+            let _one_at_a_time = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file: &File = file;
+            file.seek(io::SeekFrom::Start(offset))?;
+            file.write_all(bytes)
+        }
+    }
 }
 
 /// Writes a whole file.

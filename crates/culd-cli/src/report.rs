@@ -108,7 +108,7 @@ pub struct OutputFile {
     /// Path as typed.
     pub path: String,
     /// Bytes.
-    pub size: usize,
+    pub size: u64,
 }
 
 /// A device object.
@@ -117,7 +117,7 @@ pub struct InputObject {
     /// Path, or `archive:member`.
     pub name: String,
     /// Bytes of the object itself.
-    pub size: usize,
+    pub size: u64,
     /// `binary`, or `ptx` for an object that ptxas made on the way.
     pub origin: &'static str,
 }
@@ -179,7 +179,9 @@ pub struct ReportMessage {
 /// Puts a report together. The engine must have been asked to be verbose.
 pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
     let (memory, kernels) = resources(&outcome.messages);
-    let output = outcome.image.as_ref().zip(plan.output.as_ref());
+    let written = || outcome.written.as_ref().and_then(|w| w.as_ref().ok()).copied();
+    let size = outcome.image.as_ref().map(|i| i.len() as u64).or_else(written);
+    let output = size.zip(plan.output.as_ref());
     Report {
         format: 1,
         linker: env!("CARGO_PKG_VERSION"),
@@ -189,16 +191,16 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
             Status::Errors => "errors",
             Status::Fatal => "fatal",
         },
-        output: output.map(|(image, path)| OutputFile {
+        output: output.map(|(size, path)| OutputFile {
             path: os::lossy(path),
-            size: image.len(),
+            size,
         }),
         inputs: loaded
             .objects
             .iter()
             .map(|o| InputObject {
                 name: o.name.clone(),
-                size: o.bytes.len(),
+                size: o.bytes.len() as u64,
                 origin: match o.origin {
                     Origin::Binary => "binary",
                     Origin::Ptx => "ptx",

@@ -3,11 +3,16 @@
 //! 1. Bytes of computed sections (tables, notes, attributes, call graph).
 //! 2. File offsets: each section at the next multiple of its alignment; sections without bytes align the cursor too. Section headers
 //!    follow, then program headers.
-//! 3. One buffer, split into the sections' parts: each part is filled on its own, copied from the inputs, patched, and its kept
-//!    relocations written, in parallel when it pays.
+//! 3. Relocation sections ([`kept`]), then everything in file order, copied from the inputs and patched ([`fill`]), to memory or to a
+//!    [`Sink`].
+
+mod fill;
+mod kept;
+mod sink;
+
+pub use sink::Sink;
 
 use crate::arrange::Arranged;
-use crate::csr::Lists;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{SectionId, Table};
 use crate::layout::{ABSENT, Context, Layout};
@@ -16,11 +21,12 @@ use crate::merge::model::{Class, OutSection};
 use crate::metadata::propagate::Final;
 use crate::metadata::{callgraph, compat, encode, notes};
 use crate::options::Identity;
-use crate::relocate::{Decider, Decision, Named, RelocPlan};
+use crate::relocate::{Named, RelocPlan};
 use cubin::consts::*;
-use cubin::raw::{Ehdr, Phdr, Rela, Shdr, Sym};
+use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
 use cubin::read::is_nobits;
-use rayon::prelude::*;
+use fill::{Contents, Target, Unit};
+use std::io;
 use zerocopy::IntoBytes;
 
 /// Everything that the image is made of.
@@ -37,19 +43,28 @@ pub struct Parts<'a, 'd> {
     pub attributes: &'a Final<'d>,
 }
 
+/// Size and file offset of a section.
 struct Placement {
     size: u64,
     offset: u64,
 }
 
-/// Makes the image.
-pub fn emit(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+/// What became of the image.
+pub enum Emitted {
+    /// In memory.
+    Image(Vec<u8>),
+    /// Handed to the sink: its size, or why that failed.
+    Written(io::Result<u64>),
+}
+
+/// Makes the image, and hands it to `sink` if there is one that takes it.
+pub fn emit(parts: &Parts<'_, '_>, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
     let computed = computed(parts, out)?;
     let mut cursor = size_of::<Ehdr>() as u64;
     let mut places: Vec<Placement> = Vec::with_capacity(parts.arranged.sections.len());
     for &id in &parts.arranged.sections {
         let s = &parts.layout.m.sections[id];
-        let size = size_of_section(parts, id, computed[id].as_deref());
+        let size = size_of_section(parts, id, computed.get(id));
         cursor = align_up(cursor, s.align);
         places.push(Placement { size, offset: cursor });
         if !is_nobits(s.sh_type) {
@@ -60,23 +75,42 @@ pub fn emit(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Vec<u8>, S
     let programs = headers.saturating_add((size_of::<Shdr>() * (places.len() + 1)) as u64);
     let segments = program_headers(parts, &places, programs);
     let total = programs.saturating_add(segments.as_bytes().len() as u64);
-    let total = usize::try_from(total)
+    let size = usize::try_from(total)
         .ok()
-        .filter(|&t| t as u64 <= MAX_IMAGE)
+        .filter(|_| total <= MAX_IMAGE)
         .ok_or_else(|| too_large(parts, total, out))?;
-    let mut image = vec![0u8; total];
-    fill(parts, &computed, &places, &mut image)?;
-    let mut tail = Vec::with_capacity(total - headers as usize);
-    tail.extend_from_slice(section_headers(parts, &places).as_bytes());
+    let mut tail = section_headers(parts, &places).as_bytes().to_vec();
     tail.extend_from_slice(segments.as_bytes());
-    if let Some(end) = image.get_mut(headers as usize..) {
-        end.copy_from_slice(&tail);
-    }
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
-    if let Some(start) = image.get_mut(..size_of::<Ehdr>()) {
-        start.copy_from_slice(header.as_bytes());
+    let (symbols, extended) = symbol_tables(parts);
+    let offset_of = |id: SectionId| match parts.arranged.section_index(id) {
+        0 => 0,
+        n => places.get(n as usize - 1).map_or(0, |p| p.offset),
+    };
+    let fixed = &parts.layout.m.fixed;
+    let contents = Contents {
+        places: &places,
+        computed: &computed,
+        frame: [
+            Unit::plain(0, header.as_bytes()),
+            Unit::plain(offset_of(fixed.symbols), symbols.as_bytes()),
+            Unit::plain(offset_of(fixed.extended), &extended),
+            Unit::plain(headers, &tail),
+        ],
+    };
+    match sink.map(|sink| (sink, sink.begin(total))) {
+        Some((sink, Ok(true))) => {
+            let done = fill::fill(parts, &contents, Target::Sink(sink));
+            Ok(Emitted::Written(done.map(|()| total)))
+        }
+        Some((_, Err(error))) => Ok(Emitted::Written(Err(error))),
+        Some((_, Ok(false))) | None => {
+            let mut image = vec![0u8; size];
+            // Memory takes everything.
+            fill::fill(parts, &contents, Target::Memory(&mut image)).unwrap_or_default();
+            Ok(Emitted::Image(image))
+        }
     }
-    Ok(image)
 }
 
 /// Larger images are refused: no device could load them, and damaged sizes would exhaust memory.
@@ -96,8 +130,28 @@ pub(crate) fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_
     })
 }
 
-/// Bytes of the sections that the linker computes.
-pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Table<SectionId, Option<Vec<u8>>>, Stop> {
+/// Bytes of the sections that the linker computes, one behind the other.
+pub(crate) struct Computed {
+    bytes: Vec<u8>,
+    ranges: Table<SectionId, Option<(usize, usize)>>,
+}
+
+impl Computed {
+    /// Bytes of a section, if it is a computed one.
+    pub(crate) fn get(&self, id: SectionId) -> Option<&[u8]> {
+        let (start, end) = self.ranges[id]?;
+        self.bytes.get(start..end)
+    }
+    /// Adds what `write` appends.
+    fn add(&mut self, id: SectionId, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.ranges[id] = Some((start, self.bytes.len()));
+    }
+}
+
+/// Computes sections.
+pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Computed, Stop> {
     let Parts {
         context,
         layout,
@@ -106,26 +160,30 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result
         ..
     } = *parts;
     let fixed = &layout.m.fixed;
-    let mut bytes: Table<SectionId, Option<Vec<u8>>> = Table::filled(layout.m.sections.len(), None);
-    bytes[fixed.tool_note] = Some(notes::tool_note(context));
-    bytes[fixed.cuda_note] = Some(notes::cuda_note(context));
-    bytes[fixed.info] = Some(encode::encode(layout, arranged, &attributes.module));
-    bytes[fixed.callgraph] = Some(callgraph::callgraph(context, layout, arranged));
-    bytes[fixed.prototype] = Some(callgraph::prototypes(context, layout, arranged));
+    let mut all = Computed {
+        bytes: Vec::new(),
+        ranges: Table::filled(layout.m.sections.len(), None),
+    };
+    all.add(fixed.tool_note, |b| b.extend(notes::tool_note(context)));
+    all.add(fixed.cuda_note, |b| b.extend(notes::cuda_note(context)));
+    all.add(fixed.info, |b| encode::encode(layout, arranged, &attributes.module, b));
+    all.add(fixed.callgraph, |b| b.extend(callgraph::callgraph(context, layout, arranged)));
+    all.add(fixed.prototype, |b| b.extend(callgraph::prototypes(context, layout, arranged)));
     if let Some(id) = fixed.compat {
-        bytes[id] = Some(compat::compat(context, layout, out)?);
+        let compat = compat::compat(context, layout, out)?;
+        all.add(id, |b| b.extend(compat));
     }
     for &id in &arranged.sections {
         let s = &layout.m.sections[id];
         match s.class {
-            Class::FunctionInfo(f) => bytes[id] = Some(encode::encode(layout, arranged, &attributes.functions[f])),
-            Class::UftInfo => bytes[id] = Some(encode::encode(layout, arranged, &attributes.stubs)),
-            Class::UftEntry => bytes[id] = Some(unified_entries(parts, &layout.m.unified.functions)),
-            Class::UdtEntry => bytes[id] = Some(unified_entries(parts, &layout.m.unified.data)),
+            Class::FunctionInfo(f) => all.add(id, |b| encode::encode(layout, arranged, &attributes.functions[f], b)),
+            Class::UftInfo => all.add(id, |b| encode::encode(layout, arranged, &attributes.stubs, b)),
+            Class::UftEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.functions))),
+            Class::UdtEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.data))),
             _ => {}
         }
     }
-    Ok(bytes)
+    Ok(all)
 }
 
 fn unified_entries(parts: &Parts<'_, '_>, entries: &[crate::merge::model::UnifiedEntry]) -> Vec<u8> {
@@ -171,211 +229,27 @@ fn size_of_section(parts: &Parts<'_, '_>, id: SectionId, computed: Option<&[u8]>
     }
 }
 
-/// Splits the image and fills each section's part.
-fn fill(parts: &Parts<'_, '_>, computed: &Table<SectionId, Option<Vec<u8>>>, places: &[Placement], image: &mut [u8]) -> Result<(), Stop> {
-    let layout = parts.layout;
-    let mut slices: Table<SectionId, Option<&mut [u8]>> = Table::new();
-    slices.grow_with(layout.m.sections.len(), || None);
-    let mut rest = image;
-    let mut at = 0u64;
-    for (&id, place) in parts.arranged.sections.iter().zip(places) {
-        let size = if is_nobits(layout.m.sections[id].sh_type) { 0 } else { place.size };
-        let gap = place.offset.saturating_sub(at) as usize;
-        let (Some((_, tail)), true) = (rest.split_at_mut_checked(gap), place.offset >= at) else {
-            return Ok(());
-        };
-        let Some((mine, tail)) = tail.split_at_mut_checked(size as usize) else {
-            return Ok(());
-        };
-        (rest, at) = (tail, place.offset + size);
-        slices[id] = Some(mine);
-    }
-    fill_tables(parts, &mut slices);
-    let order: Vec<(SectionId, u32)> = layout.m.relocs.iter().enumerate().map(|(n, r)| (r.target, n as u32)).collect();
-    let refs = Lists::newest_first(layout.m.sections.len(), &order);
-    let mut jobs: Vec<Job<'_>> = Vec::with_capacity(parts.arranged.sections.len());
-    for &id in &parts.arranged.sections {
-        let class = layout.m.sections[id].class;
-        if matches!(class, Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_)) {
-            continue;
-        }
-        let companions = layout.m.sections[id].companions;
-        let Some(data) = slices[id].take() else { continue };
-        let mut take = |c: Option<SectionId>| c.and_then(|c| slices[c].take());
-        let (rel, rela) = (take(companions[0]), take(companions[1]));
-        jobs.push(Job {
-            id,
-            data,
-            kept: [rel, rela],
-        });
-    }
-    let decider = Decider::new(parts.context, layout);
-    let work = |job: &mut Job<'_>| job.run(parts, &decider, computed[job.id].as_deref(), &refs);
-    if crate::par::worth(jobs.iter().map(|j| j.data.len()).sum(), parts.context.options.threads) {
-        jobs.par_iter_mut().for_each(work);
-    } else {
-        jobs.iter_mut().for_each(work);
-    }
-    if parts.context.mode.preserve {
-        list_resolved(parts, &decider, &mut slices);
-    }
-    Ok(())
-}
-
-/// One section's part of the image, with its relocation sections.
-struct Job<'i> {
-    id: SectionId,
-    data: &'i mut [u8],
-    kept: [Option<&'i mut [u8]>; 2],
-}
-
-impl Job<'_> {
-    fn run(&mut self, parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, computed: Option<&[u8]>, refs: &Lists<SectionId, u32>) {
-        let layout = parts.layout;
-        let s = &layout.m.sections[self.id];
-        match (computed, &s.bytes) {
-            (Some(bytes), _) => copy(self.data, 0, bytes),
-            (None, Some(bytes)) => copy(self.data, 0, bytes),
-            (None, None) => {
-                for piece in s.pieces.as_slice() {
-                    let input = parts.context.inputs.objects[piece.object].section(piece.section);
-                    copy(self.data, piece.base, input.map_or(&[], |i| i.data));
-                }
-            }
-        }
-        self.textures(parts, s);
-        let mut left = self.kept.each_ref().map(|k| k.as_ref().map_or(0, |k| k.len()));
-        for &n in refs.of(self.id).iter().rev() {
-            self.relocate(parts, decider, n as usize, &mut left);
-        }
-    }
-
-    /// Applies the relocations of one input section and writes those that are kept, from the back.
-    fn relocate(&mut self, parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, n: usize, left: &mut [usize; 2]) {
-        let (Some(r), Some(plan)) = (parts.layout.m.relocs.get(n), parts.plan.refs.get(n)) else {
-            return;
-        };
-        if plan.kept == 0 && !plan.patches {
-            return;
-        }
-        let object = &parts.context.inputs.objects[r.object];
-        let Some(relocs) = object.relocs.get(r.index as usize) else {
-            return;
-        };
-        let rela = usize::from(relocs.is_rela() || parts.context.mode.force_rela);
-        let entry_size = if rela == 1 { 24 } else { 16 };
-        let meanings = parts.plan.meanings(r.object);
-        decider.for_each(object, r, meanings, |e, decision| match decision {
-            Decision::Drop | Decision::Fail(_) | Decision::KeepSection(..) => {}
-            Decision::Clear(size) => {
-                if let Some(field) = self.data.get_mut(e.offset as usize..).and_then(|d| d.get_mut(..size.into())) {
-                    field.fill(0);
-                }
-            }
-            Decision::Patch(info, value, bank, _) => {
-                if let Some(field) = self.data.get_mut(e.offset as usize..) {
-                    // A field that does not fit was refused when the object was read.
-                    cubin::reloc::apply(info, field, value, bank, !relocs.is_rela()).unwrap_or_default();
-                }
-            }
-            Decision::Keep(kind, symbol) => {
-                left[rela] = left[rela].saturating_sub(entry_size);
-                let entry = Rela {
-                    r_offset: e.offset.into(),
-                    r_type: kind.into(),
-                    r_sym: parts.arranged.symbol_index(symbol).into(),
-                    r_addend: e.addend.into(),
-                };
-                if let Some(slot) = self.kept[rela]
-                    .as_mut()
-                    .and_then(|k| k.get_mut(left[rela]..left[rela] + entry_size))
-                {
-                    slot.copy_from_slice(entry.as_bytes().get(..entry_size).unwrap_or_default());
-                }
-            }
-        });
-    }
-
-    /// Texture slots of a parameter bank: one entry per slot, offsets descending.
-    fn textures(&mut self, parts: &Parts<'_, '_>, s: &OutSection<'_>) {
-        if s.class != Class::Parameters {
-            return;
-        }
-        let rela = usize::from(parts.context.mode.force_rela);
-        let entry_size = if rela == 1 { 24 } else { 16 };
-        let slots = parts.layout.textures.slots.iter().rev();
-        let Some(out) = self.kept[rela].as_mut() else { return };
-        for (slot, &(y, offset)) in out.chunks_exact_mut(entry_size).zip(slots) {
-            let kind: u32 = match parts.layout.m.symbols[y].kind {
-                STT_CUDA_TEXTURE => 6,
-                STT_CUDA_SAMPLER => 7,
-                _ => 52,
-            };
-            let entry = Rela {
-                r_offset: offset.into(),
-                r_type: kind.into(),
-                r_sym: parts.arranged.symbol_index(y).into(),
-                r_addend: 0.into(),
-            };
-            slot.copy_from_slice(entry.as_bytes().get(..entry_size).unwrap_or_default());
-        }
-    }
-}
-
 pub(crate) fn copy(to: &mut [u8], offset: u64, from: &[u8]) {
     if let Some(place) = to.get_mut(offset as usize..).and_then(|d| d.get_mut(..from.len())) {
         place.copy_from_slice(from);
     }
 }
 
-/// `.nv.resolvedrela.X`: what was patched, in reverse order of arrival, always with addends.
-fn list_resolved(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, slices: &mut Table<SectionId, Option<&mut [u8]>>) {
-    let mut left: Table<SectionId, usize> = Table::filled(slices.len(), 0);
-    for id in slices.ids() {
-        left[id] = slices[id].as_ref().map_or(0, |s| s.len());
-    }
-    for r in &parts.layout.m.relocs {
-        let Some(id) = parts.layout.m.sections[r.target].companions[2] else {
-            continue;
-        };
-        let object = &parts.context.inputs.objects[r.object];
-        decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
-            let Decision::Patch(_, _, _, Some((named, addend))) = decision else {
-                return;
-            };
-            left[id] = left[id].saturating_sub(24);
-            let entry = Rela {
-                r_offset: e.offset.into(),
-                r_type: e.kind.into(),
-                r_sym: parts.arranged.named_index(named).into(),
-                r_addend: addend.into(),
-            };
-            if let Some(slot) = slices[id].as_mut().and_then(|s| s.get_mut(left[id]..left[id] + 24)) {
-                slot.copy_from_slice(entry.as_bytes());
-            }
-        });
-    }
-}
-
-/// String tables, symbols and extended section indices.
-fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut [u8]>>) {
+/// Symbols, and extended section indices where they are needed.
+fn symbol_tables(parts: &Parts<'_, '_>) -> (Vec<Sym>, Vec<u8>) {
     let Parts { layout, arranged, .. } = *parts;
-    let fixed = &layout.m.fixed;
-    let mut put = |id: SectionId, bytes: &[u8]| {
-        if let Some(slice) = slices[id].take() {
-            copy(slice, 0, bytes);
-        }
-    };
-    put(fixed.section_names, &arranged.section_names);
-    put(fixed.strings, &arranged.strings);
-    let mut symbols = vec![Sym::default(); arranged.symbols.len() + 1];
     // nvlink quirk: indices that fit hold the section's number of creation, and section 0xfff2 counts as one that fits.
     let quirks = parts.context.options.identity == Identity::Nvlink;
-    let mut extended = vec![0u32; if arranged.extended { symbols.len() } else { 0 }];
-    if let Some(null) = symbols.first_mut() {
-        null.st_value = layout.null_value.into();
+    let mut symbols = Vec::with_capacity(arranged.symbols.len() + 1);
+    symbols.push(Sym {
+        st_value: layout.null_value.into(),
+        ..Sym::default()
+    });
+    let mut extended: Vec<u8> = Vec::new();
+    if arranged.extended {
+        extended.extend_from_slice(&0u32.to_le_bytes());
     }
-    for (i, (&named, &name)) in arranged.symbols.iter().zip(&arranged.symbol_names).enumerate() {
+    for (&named, &name) in arranged.symbols.iter().zip(&arranged.symbol_names) {
         let (mut sym, section) = symbol(layout, named);
         sym.st_name = name.into();
         let index = section.map_or(0, |s| arranged.section_index(s));
@@ -383,22 +257,17 @@ fn fill_tables(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, Option<&mut 
             .ok()
             .filter(|&i| i < SHN_LORESERVE || (quirks && i == SHN_COMMON));
         sym.st_shndx = direct.unwrap_or(SHN_XINDEX).into();
-        if let Some(slot) = extended.get_mut(i + 1) {
-            *slot = match section {
+        symbols.push(sym);
+        if arranged.extended {
+            let word = match section {
                 _ if direct.is_none() => index,
                 Some(id) if quirks => layout.m.sections[id].number,
                 _ => 0,
             };
-        }
-        if let Some(slot) = symbols.get_mut(i + 1) {
-            *slot = sym;
+            extended.extend_from_slice(&word.to_le_bytes());
         }
     }
-    put(fixed.symbols, symbols.as_bytes());
-    if arranged.extended {
-        let bytes: Vec<u8> = extended.iter().flat_map(|i| i.to_le_bytes()).collect();
-        put(fixed.extended, &bytes);
-    }
+    (symbols, extended)
 }
 
 /// Value of the undefined symbol `.nv.reservedSmem.cap`.

@@ -46,6 +46,7 @@ mod resolve;
 mod verify;
 
 pub use diagnostics::{Code, Diagnostic, Message, Severity};
+pub use emit::Sink;
 pub use explain::Explained;
 pub use options::{Identity, KernelFilter, LinkOptions, Target, ToolNote};
 
@@ -61,8 +62,10 @@ pub struct Input<'d> {
 /// What a link produced.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The linked file; `None` when the link failed.
+    /// The linked file; `None` when the link failed or a sink took it.
     pub image: Option<Vec<u8>>,
+    /// A sink took the linked file: its size, or why it could not be written.
+    pub written: Option<std::io::Result<u64>>,
     /// Messages in order.
     pub messages: Vec<Message>,
     /// How the run ended.
@@ -84,5 +87,11 @@ pub enum Status {
 
 /// Links the inputs in their order.
 pub fn link(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
-    pipeline::run(inputs, options)
+    pipeline::run(inputs, options, None)
+}
+
+/// Links the inputs in their order and hands the image to `sink` in parts, without ever holding all of it. Where something needs the
+/// whole image (verifying it, a link map, a target from sm_100 on) it comes in [`Outcome::image`] all the same.
+pub fn link_into(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: &dyn Sink) -> Outcome {
+    pipeline::run(inputs, options, Some(sink))
 }

@@ -14,6 +14,7 @@
 //! 12. `emit`: the image; from sm_100 on `blackwell`, which has linked the Mercury view so far.
 
 use crate::diagnostics::{Code, Collector, Stop};
+use crate::emit::{Emitted, Sink};
 use crate::explain::phases::Watch;
 use crate::graph::CallGraph;
 use crate::layout::Context;
@@ -23,22 +24,28 @@ use crate::{Explained, Input, LinkOptions, Outcome, Status};
 use crate::{arrange, blackwell, check, emit, explain, inputs, layout, liveness, merge, relocate, report, resolve, verify};
 
 /// Runs the pipeline.
-pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
+pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
     let mut out = Collector::new(options);
     let mut explained = Explained::default();
     let mut watch = Watch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
     let result = crate::par::with_pool(bytes, options.threads, || {
-        link(inputs, options, &mut out, &mut explained, &mut watch)
+        link(inputs, options, sink, &mut out, &mut explained, &mut watch)
     });
     explained.phases = watch.into_phases();
-    let (image, status) = match result {
+    let (emitted, status) = match result {
         Err(Stop) => (None, Status::Fatal),
         Ok(_) if out.errors() > 0 => (None, Status::Errors),
-        Ok(image) => (image, Status::Success),
+        Ok(emitted) => (emitted, Status::Success),
+    };
+    let (image, written) = match emitted {
+        None => (None, None),
+        Some(Emitted::Image(image)) => (Some(image), None),
+        Some(Emitted::Written(result)) => (None, Some(result)),
     };
     Outcome {
         image,
+        written,
         status,
         messages: out.into_messages(),
         explained,
@@ -48,10 +55,11 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
 fn link(
     files: &[Input<'_>],
     options: &LinkOptions<'_>,
+    sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
     explained: &mut Explained,
     watch: &mut Watch,
-) -> Result<Option<Vec<u8>>, Stop> {
+) -> Result<Option<Emitted>, Stop> {
     let mode = Mode::new(options);
     if mode.preserve && mode.hopper {
         out.warning(Code::PreserveRelocsIncomplete {
@@ -106,15 +114,19 @@ fn link(
         arranged: &arranged,
         attributes: &attributes,
     };
-    let image = if options.target.is_blackwell() {
-        blackwell::emit(&parts, out)?
+    // Whoever looks at the image needs it in memory.
+    let sink = sink.filter(|_| !options.verify && !options.map);
+    let emitted = if options.target.is_blackwell() {
+        Emitted::Image(blackwell::emit(&parts, out)?)
     } else {
-        emit::emit(&parts, out)?
+        emit::emit(&parts, sink, out)?
     };
     watch.lap("emit");
-    if let Some(reason) = options.verify.then(|| verify::problem(&image)).flatten() {
-        return Err(out.fatal(Code::BadImage { reason }));
+    if let Emitted::Image(image) = &emitted {
+        if let Some(reason) = options.verify.then(|| verify::problem(image)).flatten() {
+            return Err(out.fatal(Code::BadImage { reason }));
+        }
+        explain::image(&parts, image, explained);
     }
-    explain::image(&parts, &image, explained);
-    Ok(Some(image))
+    Ok(Some(emitted))
 }

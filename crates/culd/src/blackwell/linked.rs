@@ -100,16 +100,15 @@ fn pair(object: &Object<'_>, relocs: &RelocSection<'_>) -> Vec<Option<Rela>> {
 pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Linked, Stop> {
     let layout = parts.layout;
     let count = layout.m.sections.len();
+    let computed = emit::computed(parts, out)?;
     let mut linked = Linked {
-        bytes: emit::computed(parts, out)?,
+        bytes: Table::filled(count, None),
         kept: Table::filled(count, Vec::new()),
         listed: Table::filled(count, Vec::new()),
         resolved: Table::filled(count, Vec::new()),
     };
     for &id in &parts.arranged.sections {
-        if linked.bytes[id].is_none() {
-            linked.bytes[id] = contents(parts, id);
-        }
+        linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(parts, id));
     }
     let decider = Decider::new(parts.context, layout);
     for r in &layout.m.relocs {

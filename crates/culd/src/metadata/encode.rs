@@ -75,12 +75,10 @@ fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId, Named)], last:
 }
 
 /// Appends records to a section.
-pub fn encode(layout: &Layout<'_>, arranged: &Arranged, records: &[Attribute<'_>]) -> Vec<u8> {
-    let mut out = Vec::new();
+pub fn encode(layout: &Layout<'_>, arranged: &Arranged, records: &[Attribute<'_>], out: &mut Vec<u8>) {
     for record in records {
-        encode_one(layout, arranged, record, &mut out);
+        encode_one(layout, arranged, record, out);
     }
-    out
 }
 
 pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attribute<'_>, out: &mut Vec<u8>) {

@@ -1,0 +1,305 @@
+//! Filling the image, window by window.
+//!
+//! 1. Relocation sections lie side by side in the image. They share one block of memory, cut into one part per reference that keeps
+//!    entries, and every part is filled on its own.
+//! 2. Everything is listed as [`Unit`]s in file order: headers, tables, computed sections, and each input section at its place with the
+//!    references that patch it.
+//! 3. Units are grouped into [`Window`]s of up to 256 KiB. A window is filled where it will stay, or for a [`Sink`] in a small buffer
+//!    that stays in the cache. A large unit without patches goes from the input to the sink without a copy.
+//! 4. Windows do not depend on each other, so they are filled in parallel when it pays.
+
+use super::kept;
+use super::sink::Sink;
+use super::{Computed, Parts, Placement};
+use crate::csr::Lists;
+use crate::ids::{Id, SectionId, Table};
+use crate::merge::model::{Class, Piece};
+use crate::relocate::{Decider, Decision};
+use cubin::read::is_nobits;
+use rayon::prelude::*;
+use std::io;
+use std::ops::Range;
+
+/// A window spans at most this much of the image, unless one unit is larger.
+const WINDOW: u64 = 256 << 10;
+/// Units of this size without patches are handed on without a copy.
+const DIRECT: usize = 32 << 10;
+
+/// Bytes at their place in the image.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unit<'a> {
+    /// Offset in the image.
+    pub(super) offset: u64,
+    /// Bytes before relocation.
+    pub(super) bytes: &'a [u8],
+    /// Offset in the output section.
+    base: u64,
+}
+
+impl<'a> Unit<'a> {
+    /// Bytes that no reference patches.
+    pub(super) fn plain(offset: u64, bytes: &'a [u8]) -> Self {
+        Unit { offset, bytes, base: 0 }
+    }
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+}
+
+/// A number of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct UnitId(u32);
+
+impl Id for UnitId {
+    fn from_index(index: usize) -> Self {
+        UnitId(index as u32)
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Units that are filled together.
+struct Window {
+    units: Range<usize>,
+    start: u64,
+    end: u64,
+    /// One unit without patches.
+    direct: bool,
+}
+
+/// Where the image goes.
+pub(super) enum Target<'t> {
+    /// Zeroed memory.
+    Memory(&'t mut [u8]),
+    /// In parts.
+    Sink(&'t dyn Sink),
+}
+
+/// What the image is made of besides the inputs.
+pub(super) struct Contents<'a> {
+    /// Places of the emitted sections.
+    pub(super) places: &'a [Placement],
+    /// Computed sections.
+    pub(super) computed: &'a Computed,
+    /// The file header, the symbol table, extended indices, and what stands behind the sections.
+    pub(super) frame: [Unit<'a>; 4],
+}
+
+/// Fills the image.
+pub(super) fn fill(parts: &Parts<'_, '_>, contents: &Contents<'_>, target: Target<'_>) -> io::Result<()> {
+    let decider = Decider::new(parts.context, parts.layout);
+    let block = kept::block(parts, contents.places, &decider);
+    let mut list = units(parts, contents);
+    list.units.push(Unit::plain(block.offset, &block.bytes));
+    list.units.extend(contents.frame);
+    let refs = list.references(parts);
+    let mut order: Vec<u32> = (0..list.units.len() as u32).filter(|&i| !list.units[i as usize].bytes.is_empty()).collect();
+    // Nearly sorted: sections come in file order.
+    order.sort_by_key(|&i| list.units[i as usize].offset);
+    let filler = Filler {
+        parts,
+        decider: &decider,
+        units: &list.units,
+        order: &order,
+        refs: &refs,
+    };
+    let windows = filler.windows();
+    filler.run(&windows, target)
+}
+
+struct UnitList<'a> {
+    units: Vec<Unit<'a>>,
+    /// Per section: its first unit, and how many.
+    of_section: Table<SectionId, (u32, u32)>,
+}
+
+/// All sections but tables and relocations.
+fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a>) -> UnitList<'a> {
+    let m = &parts.layout.m;
+    let sections = &parts.arranged.sections;
+    let mut list = UnitList {
+        units: Vec::with_capacity(sections.len() + 8),
+        of_section: Table::filled(m.sections.len(), (0, 0)),
+    };
+    for (&id, place) in sections.iter().zip(contents.places) {
+        let s = &m.sections[id];
+        let first = list.units.len() as u32;
+        let whole = match s.class {
+            Class::Symbols | Class::ExtendedIndices | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => continue,
+            _ if is_nobits(s.sh_type) => continue,
+            Class::SectionNames => Some(parts.arranged.section_names.as_slice()),
+            Class::Strings => Some(parts.arranged.strings.as_slice()),
+            _ => contents.computed.get(id).or(s.bytes.as_deref()),
+        };
+        match whole {
+            Some(bytes) => list.units.push(Unit::plain(place.offset, bytes)),
+            None => list
+                .units
+                .extend(s.pieces.as_slice().iter().filter_map(|p| piece(parts, p, place))),
+        }
+        list.of_section[id] = (first, list.units.len() as u32 - first);
+    }
+    list
+}
+
+fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Unit<'a>> {
+    let bytes = parts.context.inputs.objects[p.object].section(p.section)?.data;
+    // A piece that does not fit its section is left out.
+    let end = p.base.checked_add(bytes.len() as u64)?;
+    (end <= place.size && !bytes.is_empty()).then_some(Unit {
+        offset: place.offset + p.base,
+        bytes,
+        base: p.base,
+    })
+}
+
+impl UnitList<'_> {
+    /// The references that patch each unit, newest first.
+    fn references(&self, parts: &Parts<'_, '_>) -> Lists<UnitId, u32> {
+        let mut pairs: Vec<(UnitId, u32)> = Vec::new();
+        for (n, (r, plan)) in parts.layout.m.relocs.iter().zip(&parts.plan.refs).enumerate() {
+            let (first, count) = self.of_section[r.target];
+            if !plan.patches || count == 0 {
+                continue;
+            }
+            let own = self.units.get(first as usize..(first + count) as usize).unwrap_or_default();
+            let at = own.partition_point(|u| u.base <= r.base).saturating_sub(1);
+            pairs.push((UnitId(first + at as u32), n as u32));
+        }
+        Lists::newest_first(self.units.len(), &pairs)
+    }
+}
+
+struct Filler<'a, 'p, 'd> {
+    parts: &'a Parts<'p, 'd>,
+    decider: &'a Decider<'p, 'd>,
+    units: &'a [Unit<'a>],
+    /// Units that have bytes, in file order.
+    order: &'a [u32],
+    refs: &'a Lists<UnitId, u32>,
+}
+
+impl Filler<'_, '_, '_> {
+    fn unit(&self, position: usize) -> Option<(UnitId, &Unit<'_>)> {
+        let &n = self.order.get(position)?;
+        Some((UnitId(n), self.units.get(n as usize)?))
+    }
+
+    fn windows(&self) -> Vec<Window> {
+        let mut windows: Vec<Window> = Vec::new();
+        for position in 0..self.order.len() {
+            let Some((id, unit)) = self.unit(position) else { continue };
+            let direct = unit.bytes.len() >= DIRECT && self.refs.of(id).is_empty();
+            match windows.last_mut() {
+                // Windows never overlap, whatever the pieces do.
+                Some(w) if unit.offset < w.end || (!direct && !w.direct && unit.end() - w.start <= WINDOW) => {
+                    w.units.end = position + 1;
+                    w.end = w.end.max(unit.end());
+                    w.direct = false;
+                }
+                _ => windows.push(Window {
+                    units: position..position + 1,
+                    start: unit.offset,
+                    end: unit.end(),
+                    direct,
+                }),
+            }
+        }
+        windows
+    }
+
+    fn run(&self, windows: &[Window], target: Target<'_>) -> io::Result<()> {
+        let bytes = windows.iter().map(|w| (w.end - w.start) as usize).sum();
+        let parallel = crate::par::worth(bytes, self.parts.context.options.threads);
+        match target {
+            Target::Memory(image) => {
+                let mut places = split(image, windows);
+                let one = |(w, place): (&Window, &mut &mut [u8])| self.fill(w, place);
+                if parallel {
+                    windows.par_iter().zip(&mut places).for_each(one);
+                } else {
+                    windows.iter().zip(&mut places).for_each(one);
+                }
+                Ok(())
+            }
+            Target::Sink(sink) if parallel => windows
+                .par_iter()
+                .with_max_len(16)
+                .try_for_each_init(Vec::new, |buffer, w| self.send(w, buffer, sink)),
+            Target::Sink(sink) => {
+                let mut buffer = Vec::new();
+                windows.iter().try_for_each(|w| self.send(w, &mut buffer, sink))
+            }
+        }
+    }
+
+    fn send(&self, window: &Window, buffer: &mut Vec<u8>, sink: &dyn Sink) -> io::Result<()> {
+        if let (true, Some((_, unit))) = (window.direct, self.unit(window.units.start)) {
+            return sink.write_at(unit.offset, unit.bytes);
+        }
+        let size = (window.end - window.start) as usize;
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        let place = buffer.get_mut(..size).unwrap_or_default();
+        self.fill(window, place);
+        sink.write_at(window.start, place)
+    }
+
+    /// Fills one window, gaps included.
+    fn fill(&self, window: &Window, place: &mut [u8]) {
+        let mut done = 0;
+        for position in window.units.clone() {
+            let Some((id, unit)) = self.unit(position) else { continue };
+            let at = (unit.offset - window.start) as usize;
+            let Some((before, rest)) = place.split_at_mut_checked(at) else { continue };
+            if let Some(gap) = before.get_mut(done..) {
+                gap.fill(0);
+            }
+            let Some(data) = rest.get_mut(..unit.bytes.len()) else { continue };
+            data.copy_from_slice(unit.bytes);
+            done = done.max(at + unit.bytes.len());
+            for &n in self.refs.of(id).iter().rev() {
+                self.patch(n as usize, unit.base, data);
+            }
+        }
+    }
+
+    /// Applies the relocations of one reference to the unit that starts at `base` of its section.
+    fn patch(&self, n: usize, base: u64, data: &mut [u8]) {
+        let Some(r) = self.parts.layout.m.relocs.get(n) else { return };
+        let object = &self.parts.context.inputs.objects[r.object];
+        let Some(relocs) = object.relocs.get(r.index as usize) else { return };
+        let (meanings, is_rela) = (self.parts.plan.meanings(r.object), relocs.is_rela());
+        self.decider.for_each(object, r, meanings, |e, decision| {
+            let at = e.offset.checked_sub(base).and_then(|at| usize::try_from(at).ok());
+            let Some(field) = at.and_then(|at| data.get_mut(at..)) else { return };
+            match decision {
+                Decision::Clear(size) => {
+                    if let Some(field) = field.get_mut(..size.into()) {
+                        field.fill(0);
+                    }
+                }
+                // A field that does not fit was refused when the object was read.
+                Decision::Patch(info, value, bank, _) => cubin::reloc::apply(info, field, value, bank, !is_rela).unwrap_or_default(),
+                Decision::Drop | Decision::Fail(_) | Decision::Keep(..) | Decision::KeepSection(..) => {}
+            }
+        });
+    }
+}
+
+/// Cuts the image into the windows' parts.
+fn split<'i>(image: &'i mut [u8], windows: &[Window]) -> Vec<&'i mut [u8]> {
+    let (mut rest, mut at) = (image, 0u64);
+    let mut places = Vec::with_capacity(windows.len());
+    for w in windows {
+        let gap = w.start.saturating_sub(at) as usize;
+        let (_, tail) = std::mem::take(&mut rest).split_at_mut_checked(gap).unwrap_or_default();
+        let size = ((w.end - w.start) as usize).min(tail.len());
+        let (mine, tail) = tail.split_at_mut_checked(size).unwrap_or_default();
+        places.push(mine);
+        (rest, at) = (tail, w.end);
+    }
+    places
+}
