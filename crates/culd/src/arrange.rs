@@ -68,7 +68,7 @@ impl Arranged {
 const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 
 /// Decides about everything's place.
-pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Arranged {
+pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, names: Names, has_info: bool) -> Arranged {
     let sections = &layout.m.sections;
     let has_prototypes = !prototyped(context, layout).is_empty();
     let mut kept: Vec<(u8, SectionId)> = Vec::with_capacity(sections.len());
@@ -106,18 +106,17 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
         sections: order,
         symbols: Vec::new(),
         first_global: 0,
-        strings: Vec::new(),
-        section_names: Vec::new(),
-        name_offset: Table::filled(sections.len(), 0),
+        strings: names.strings,
+        section_names: names.section_names,
+        name_offset: names.section_offset,
         symbol_names: Vec::new(),
         extended,
         section_index,
         section_symbol: Table::filled(sections.len(), NONE),
         symbol_index: Table::filled(layout.m.symbols.len(), NONE),
-        prototype_offset: Table::filled(context.resolved.prototypes.len(), 0),
+        prototype_offset: names.prototype_offset,
     };
-    order_symbols(layout, &mut arranged);
-    string_tables(context, layout, &mut arranged);
+    order_symbols(layout, &names.of_sections, &names.of_symbols, &mut arranged);
     arranged
 }
 
@@ -155,19 +154,23 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
     }
 }
 
-fn order_symbols(layout: &Layout<'_>, arranged: &mut Arranged) {
+fn order_symbols(layout: &Layout<'_>, of_sections: &Table<SectionId, u32>, of_symbols: &Table<SymbolId, u32>, arranged: &mut Arranged) {
     let m = &layout.m;
+    arranged.symbols.reserve(m.locals.len() + m.globals.len());
+    arranged.symbol_names.reserve(m.locals.len() + m.globals.len());
     let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn;
     for &local in &m.locals {
         match local {
             Local::Section(id) => {
                 if arranged.section_index[id] != NONE && !lacks_symbol(&m.sections[id]) {
                     arranged.symbols.push(Named::Section(id));
+                    arranged.symbol_names.push(of_sections[id]);
                     arranged.section_symbol[id] = arranged.symbols.len() as u32;
                 }
             }
             Local::Symbol(id) if is_kept(id) => {
                 arranged.symbols.push(Named::Symbol(id));
+                arranged.symbol_names.push(of_symbols[id]);
                 arranged.symbol_index[id] = arranged.symbols.len() as u32;
             }
             Local::Symbol(_) => {}
@@ -176,51 +179,63 @@ fn order_symbols(layout: &Layout<'_>, arranged: &mut Arranged) {
     arranged.first_global = arranged.symbols.len() as u32 + 1;
     for &id in m.globals.iter().filter(|&&id| is_kept(id)) {
         arranged.symbols.push(Named::Symbol(id));
+        arranged.symbol_names.push(of_symbols[id]);
         arranged.symbol_index[id] = arranged.symbols.len() as u32;
     }
 }
 
-fn string_tables(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &mut Arranged) {
+/// The string tables and where everything's name is in them.
+#[derive(Debug)]
+pub struct Names {
+    strings: Vec<u8>,
+    section_names: Vec<u8>,
+    /// Names of sections in `.shstrtab`.
+    section_offset: Table<SectionId, u32>,
+    /// Names of section symbols in `.strtab`.
+    of_sections: Table<SectionId, u32>,
+    /// Names of symbols in `.strtab`.
+    of_symbols: Table<SymbolId, u32>,
+    prototype_offset: Table<ProtoId, u32>,
+}
+
+/// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
+pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
     let m = &layout.m;
+    let mut names = Names {
+        strings: Vec::new(),
+        section_names: Vec::new(),
+        section_offset: Table::filled(m.sections.len(), 0),
+        of_sections: Table::filled(m.sections.len(), 0),
+        of_symbols: Table::filled(m.symbols.len(), 0),
+        prototype_offset: Table::filled(context.resolved.prototypes.len(), 0),
+    };
     // An empty prototype is a string of its own, not the byte at offset 0.
-    let mut strings = StringTable::new(false);
+    let mut strings = StringTable::new(false, m.locals.len() + m.globals.len());
     for &p in &m.prototypes {
-        arranged.prototype_offset[p] = strings.add(Name::plain(context.resolved.prototypes.string(p)));
+        names.prototype_offset[p] = strings.add(Name::plain(context.resolved.prototypes.string(p)));
     }
-    arranged.symbol_names.resize(arranged.symbols.len(), 0);
     for &local in &m.locals {
-        let (name, number) = match local {
-            Local::Section(id) if m.sections[id].withdrawn => continue,
-            Local::Section(id) => (m.sections[id].name, arranged.section_symbol[id]),
-            Local::Symbol(id) if m.symbols[id].withdrawn => continue,
+        match local {
+            Local::Section(id) if m.sections[id].withdrawn => {}
+            Local::Section(id) => names.of_sections[id] = strings.add(m.sections[id].name),
+            Local::Symbol(id) if m.symbols[id].withdrawn => {}
             Local::Symbol(id) if m.symbols[id].literal_number != 0 => {
                 let name = literal_name(m, &m.symbols[id]);
-                name_symbol(
-                    &mut strings,
-                    Name::plain(&name),
-                    arranged.symbol_index[id],
-                    &mut arranged.symbol_names,
-                );
-                continue;
+                names.of_symbols[id] = strings.add(Name::plain(&name));
             }
-            Local::Symbol(id) => (m.symbols[id].name, arranged.symbol_index[id]),
-        };
-        name_symbol(&mut strings, name, number, &mut arranged.symbol_names);
+            Local::Symbol(id) => names.of_symbols[id] = strings.add(m.symbols[id].name),
+        }
     }
     for &id in m.globals.iter().filter(|&&id| !m.symbols[id].withdrawn) {
-        name_symbol(
-            &mut strings,
-            m.symbols[id].name,
-            arranged.symbol_index[id],
-            &mut arranged.symbol_names,
-        );
+        names.of_symbols[id] = strings.add(m.symbols[id].name);
     }
-    arranged.strings = strings.into_bytes();
-    let mut names = StringTable::new(true);
+    names.strings = strings.into_bytes();
+    let mut sections = StringTable::new(true, m.sections.len());
     for (id, s) in m.sections.enumerate().filter(|(_, s)| !s.withdrawn) {
-        arranged.name_offset[id] = names.add(s.name);
+        names.section_offset[id] = sections.add(s.name);
     }
-    arranged.section_names = names.into_bytes();
+    names.section_names = sections.into_bytes();
+    names
 }
 
 /// Name of a literal in the Mercury view: its section's and its number.
@@ -228,11 +243,4 @@ fn literal_name(m: &Merged<'_>, y: &OutSymbol<'_>) -> Vec<u8> {
     let mut name = y.section.map_or(Vec::new(), |s| m.sections[s].name.to_vec());
     name.extend_from_slice(format!(".{}", y.literal_number).as_bytes());
     name
-}
-
-fn name_symbol(strings: &mut StringTable, name: Name<'_>, number: u32, names: &mut [u32]) {
-    let offset = strings.add(name);
-    if let Some(slot) = (number as usize).checked_sub(1).and_then(|i| names.get_mut(i)) {
-        *slot = offset;
-    }
 }

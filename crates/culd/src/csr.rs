@@ -38,6 +38,11 @@ impl<I: Id, T: Copy> Lists<I, T> {
         }
     }
 
+    /// Number of items in all lists.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// The list of one owner.
     pub fn of(&self, owner: I) -> &[T] {
         let i = owner.index();

@@ -176,7 +176,7 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result
     for &id in &arranged.sections {
         let s = &layout.m.sections[id];
         match s.class {
-            Class::FunctionInfo(f) => all.add(id, |b| encode::encode(layout, arranged, &attributes.functions[f], b)),
+            Class::FunctionInfo(f) => all.add(id, |b| encode::encode(layout, arranged, attributes.of(f), b)),
             Class::UftInfo => all.add(id, |b| encode::encode(layout, arranged, &attributes.stubs, b)),
             Class::UftEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.functions))),
             Class::UdtEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.data))),

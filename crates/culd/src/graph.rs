@@ -4,8 +4,8 @@
 //!    whose address is taken with it: many callers times many targets cost their sum, not their product.
 //! 2. Strongly connected components are numbered callees first (Tarjan, without recursion).
 //! 3. [`CallGraph::fold`] computes a value for every component from its members and the components it calls.
-//! 4. [`CallGraph::reach`] answers "which of these functions does each of those reach" in slices of 512 functions, so memory stays
-//!    proportional to the graph.
+//! 4. [`CallGraph::reach`] answers "which of these functions does each of those reach": by walks in sparse graphs, by bit sets in slices
+//!    of 512 functions in dense ones, so memory stays proportional to the graph.
 
 use crate::ids::{FunctionId, Id, ProtoId, Table};
 use crate::resolve::Resolved;
@@ -205,10 +205,19 @@ impl CallGraph {
         seen.into()
     }
 
-    /// For every `(mark, source)` pair where `source` reaches `mark` (a function reaches itself), calls `hit(mark number, source number)`:
-    /// marks ascending in slices; within a slice sources ascending, then marks ascending.
+    /// For every `(mark, source)` pair where `source` reaches `mark` (a function reaches itself), calls `hit(mark number, source number)`;
+    /// each mark sees its sources ascending.
+    ///
+    /// 1. Walk from one source after the other, over components that lead to a mark. In a sparse graph this costs what it finds.
+    /// 2. When the walks have cost as much as the bit sets would, the remaining sources get those: one row of 512 marks per component
+    ///    and slice of the marks.
     pub fn reach(&self, resolved: &Resolved<'_>, marks: &[FunctionId], sources: &[FunctionId], mut hit: impl FnMut(usize, usize)) {
         if marks.is_empty() || sources.is_empty() {
+            return;
+        }
+        let walked = self.walk(resolved, marks, sources, &mut hit);
+        let rest = sources.get(walked..).unwrap_or_default();
+        if rest.is_empty() {
             return;
         }
         let mut rows: Vec<[u64; WORDS]> = Vec::with_capacity(self.cyclic.len());
@@ -217,36 +226,80 @@ impl CallGraph {
             for (i, f) in part.iter().enumerate() {
                 place[f.index()] = i as u32;
             }
-            rows.clear();
-            for c in 0..self.cyclic.len() {
-                let mut row = [0u64; WORDS];
-                for &member in self.members(c) {
-                    if let Some(&i) = place.get(member as usize)
-                        && i != u32::MAX
-                    {
-                        row[i as usize / 64] |= 1 << (i % 64);
-                    }
-                    for target in self.edges(resolved, member).iter() {
-                        let t = self.component[target as usize] as usize;
-                        if t != c {
-                            row.iter_mut().zip(rows[t]).for_each(|(a, b)| *a |= b);
-                        }
-                    }
-                }
-                rows.push(row);
-            }
-            for (s, source) in sources.iter().enumerate() {
+            self.slice(resolved, &place, &mut rows);
+            for (s, source) in rest.iter().enumerate() {
                 for (w, &word) in rows[self.component(*source)].iter().enumerate() {
-                    let mut rest = word;
-                    while rest != 0 {
-                        hit(slice * SLICE + w * 64 + rest.trailing_zeros() as usize, s);
-                        rest &= rest - 1;
+                    let mut left = word;
+                    while left != 0 {
+                        hit(slice * SLICE + w * 64 + left.trailing_zeros() as usize, walked + s);
+                        left &= left - 1;
                     }
                 }
             }
             for f in part {
                 place[f.index()] = u32::MAX;
             }
+        }
+    }
+
+    /// Walks from the sources until that has cost too much; returns how many are done.
+    fn walk(&self, resolved: &Resolved<'_>, marks: &[FunctionId], sources: &[FunctionId], hit: &mut impl FnMut(usize, usize)) -> usize {
+        let mut number = vec![u32::MAX; self.functions];
+        for (i, f) in marks.iter().enumerate() {
+            number[f.index()] = i as u32;
+        }
+        let leads = self.fold(
+            resolved,
+            |f, leads: &mut bool| *leads |= number[f.index()] != u32::MAX,
+            |leads, callee| *leads |= callee,
+        );
+        let mut left = marks.len().div_ceil(SLICE) * 2 * (self.order.len() + resolved.direct.len() + resolved.sites.len());
+        let mut seen = vec![u32::MAX; self.cyclic.len()];
+        let (mut todo, mut found): (Vec<usize>, Vec<u32>) = (Vec::new(), Vec::new());
+        for (s, source) in sources.iter().enumerate() {
+            let mut enter = |c: usize, todo: &mut Vec<usize>| {
+                if leads[c] && seen[c] != s as u32 {
+                    seen[c] = s as u32;
+                    todo.push(c);
+                }
+            };
+            enter(self.component(*source), &mut todo);
+            while let Some(c) = todo.pop() {
+                for &member in self.members(c) {
+                    found.extend(number.get(member as usize).filter(|&&n| n != u32::MAX));
+                    let edges = self.edges(resolved, member);
+                    let Some(rest) = left.checked_sub(1 + edges.len()) else { return s };
+                    left = rest;
+                    for target in edges.iter() {
+                        enter(self.component[target as usize] as usize, &mut todo);
+                    }
+                }
+            }
+            found.sort_unstable();
+            found.drain(..).for_each(|n| hit(n as usize, s));
+        }
+        sources.len()
+    }
+
+    /// One row of marks per component.
+    fn slice(&self, resolved: &Resolved<'_>, place: &[u32], rows: &mut Vec<[u64; WORDS]>) {
+        rows.clear();
+        for c in 0..self.cyclic.len() {
+            let mut row = [0u64; WORDS];
+            for &member in self.members(c) {
+                if let Some(&i) = place.get(member as usize)
+                    && i != u32::MAX
+                {
+                    row[i as usize / 64] |= 1 << (i % 64);
+                }
+                for target in self.edges(resolved, member).iter() {
+                    let t = self.component[target as usize] as usize;
+                    if t != c {
+                        row.iter_mut().zip(rows[t]).for_each(|(a, b)| *a |= b);
+                    }
+                }
+            }
+            rows.push(row);
         }
     }
 
@@ -306,6 +359,9 @@ impl<'a> Edges<'a> {
             Some(f) => Some(f.0),
             None => self.sites.get(i - self.functions.len()).map(|p| self.base + p.0),
         }
+    }
+    fn len(&self) -> usize {
+        self.functions.len() + self.sites.len()
     }
     fn iter(self) -> impl Iterator<Item = u32> + 'a {
         let base = self.base;

@@ -3,6 +3,7 @@
 use crate::ids::{Id, Table};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hasher};
 use std::marker::PhantomData;
 
@@ -57,7 +58,8 @@ pub type State = FixedState;
 /// Distinct byte strings with ids in order of first appearance.
 pub struct Interner<'d, I> {
     strings: Table<I, &'d [u8]>,
-    table: HashTable<(u64, u32)>,
+    /// Low half of the hash, id.
+    table: HashTable<(u32, u32)>,
     id: PhantomData<I>,
 }
 
@@ -72,18 +74,24 @@ impl<'d, I: Id> Interner<'d, I> {
     }
     /// The id of a string, new or known.
     pub fn intern(&mut self, string: &'d [u8]) -> I {
-        let key = hash([string, b""]);
+        let key = spread(hash([string, b""]));
         let Interner { strings, table, .. } = self;
-        let entry = table.entry(key, |&(h, i)| h == key && strings[I::from_index(i as usize)] == string, |&(h, _)| h);
-        let index = entry.or_insert_with(|| (key, strings.push(string).index() as u32)).get().1;
-        I::from_index(index as usize)
+        let same = |&(h, i): &(u32, u32)| h == key as u32 && strings[I::from_index(i as usize)] == string;
+        match table.entry(key, same, |&(h, _)| spread(h.into())) {
+            Entry::Occupied(known) => I::from_index(known.get().1 as usize),
+            Entry::Vacant(vacant) => {
+                let id = strings.push(string);
+                vacant.insert((key as u32, id.index() as u32));
+                id
+            }
+        }
     }
     /// The id of a string, if known.
     pub fn get(&self, string: &[u8]) -> Option<I> {
-        let key = hash([string, b""]);
+        let key = spread(hash([string, b""]));
         let found = self
             .table
-            .find(key, |&(h, i)| h == key && self.strings[I::from_index(i as usize)] == string)?;
+            .find(key, |&(h, i)| h == key as u32 && self.strings[I::from_index(i as usize)] == string)?;
         Some(I::from_index(found.1 as usize))
     }
     /// The string of an id.
@@ -116,38 +124,48 @@ impl<I: Id> Default for Interner<'_, I> {
 #[derive(Debug)]
 pub struct StringTable {
     bytes: Vec<u8>,
-    table: HashTable<(u64, u32)>,
+    /// Low half of the hash, offset.
+    table: HashTable<(u32, u32)>,
 }
 
 impl StringTable {
-    /// A table with the empty string at 0; `known_empty` says whether "" is found there or becomes a string of its own.
-    pub fn new(known_empty: bool) -> Self {
-        let mut table = HashTable::new();
+    /// A table with the empty string at 0; `known_empty` says whether "" is found there or becomes a string of its own. About `count`
+    /// names will come.
+    pub fn new(known_empty: bool, count: usize) -> Self {
+        let mut table = HashTable::with_capacity(count);
         if known_empty {
-            let key = hash([b"", b""]);
-            table.insert_unique(key, (key, 0), |&(h, _)| h);
+            let key = spread(hash([b"", b""]));
+            table.insert_unique(key, (key as u32, 0), |&(h, _)| spread(h.into()));
         }
         StringTable { bytes: vec![0], table }
     }
     /// Offset of a name, added if new.
     pub fn add(&mut self, name: Name<'_>) -> u32 {
-        let key = hash_joined(name);
+        let key = spread(hash_joined(name));
         let StringTable { bytes, table } = self;
-        let known = table.find(key, |&(h, offset)| h == key && is_at(bytes, offset as usize, name));
-        if let Some(&(_, offset)) = known {
-            return offset;
+        let same = |&(h, offset): &(u32, u32)| h == key as u32 && is_at(bytes, offset as usize, name);
+        match table.entry(key, same, |&(h, _)| spread(h.into())) {
+            Entry::Occupied(known) => known.get().1,
+            Entry::Vacant(vacant) => {
+                let offset = bytes.len() as u32;
+                vacant.insert((key as u32, offset));
+                bytes.extend_from_slice(name.prefix);
+                bytes.extend_from_slice(name.rest);
+                bytes.push(0);
+                offset
+            }
         }
-        let offset = bytes.len() as u32;
-        bytes.extend_from_slice(name.prefix);
-        bytes.extend_from_slice(name.rest);
-        bytes.push(0);
-        table.insert_unique(key, (key, offset), |&(h, _)| h);
-        offset
     }
     /// The finished table.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
+}
+
+/// A hash whose both ends depend on the low half alone: tables use its top bits and its low bits, and keep the low half.
+fn spread(hash: u64) -> u64 {
+    let low = hash & 0xffff_ffff;
+    low | low << 32
 }
 
 /// Same value for every split of a name into prefix and rest.

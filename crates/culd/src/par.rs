@@ -29,3 +29,8 @@ pub fn map<T: Sync, R: Send>(items: &[T], bytes: usize, threads: usize, work: im
         items.iter().map(work).collect()
     }
 }
+
+/// Does two things, at once when it pays.
+pub fn join<A: Send, B: Send>(bytes: usize, threads: usize, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    if worth(bytes, threads) { rayon::join(a, b) } else { (a(), b()) }
+}

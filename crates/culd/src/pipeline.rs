@@ -7,11 +7,11 @@
 //! 5. `merge`: sections and symbols of the output, in the order that their inputs ask for.
 //! 6. `check`: unknown stacks; undefined references after the layout.
 //! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
-//! 8. `relocate`: what happens to each relocation; sizes of relocation sections.
-//! 9. `metadata`: attributes of kernels with everything they call.
-//! 10. `arrange`: order and numbers of sections and symbols; string tables.
-//! 11. `report`: texts that were asked for.
-//! 12. `emit`: the image; from sm_100 on `blackwell`, which has linked the Mercury view so far.
+//! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections), `metadata` (attributes of kernels with
+//!    everything they call), string tables.
+//! 9. `arrange`: order and numbers of sections and symbols.
+//! 10. `report`: texts that were asked for.
+//! 11. `emit`: the image; from sm_100 on `blackwell`, which has linked the Mercury view so far.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Emitted, Sink};
@@ -21,7 +21,7 @@ use crate::layout::Context;
 use crate::merge::Mode;
 use crate::metadata::{attributes, encode, propagate};
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, check, emit, explain, inputs, layout, liveness, merge, relocate, report, resolve, verify};
+use crate::{arrange, blackwell, check, emit, explain, inputs, layout, liveness, merge, par, relocate, report, resolve, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -91,13 +91,25 @@ fn link(
     check::undefined(context, &layout.m, out);
     explain::layout(context, &layout, explained);
     watch.lap("layout");
-    let plan = relocate::plan(context, &layout);
-    watch.lap("relocate");
-    let collected = attributes::collect(context, &layout);
-    let mut attributes = propagate::propagate(context, &layout, collected, out);
-    watch.lap("metadata");
+    // These three only read what was laid out.
+    let bytes = files.iter().map(|f| f.data.len()).sum();
+    let threads = options.threads;
+    let ((plan, names), mut attributes) = par::join(
+        bytes,
+        threads,
+        || {
+            par::join(
+                bytes,
+                threads,
+                || relocate::plan(context, &layout),
+                || arrange::names(context, &layout),
+            )
+        },
+        || propagate::propagate(context, &layout, attributes::collect(context, &layout), out),
+    );
+    watch.lap("plan");
     let has_info = !live.kernels.is_empty() || !attributes.module.is_empty();
-    let arranged = arrange::arrange(context, &layout, &plan, has_info);
+    let arranged = arrange::arrange(context, &layout, &plan, names, has_info);
     encode::complete(context, &layout, &arranged, &mut attributes);
     report::report(context, &layout, &arranged, &attributes, out);
     watch.lap("arrange");

@@ -71,12 +71,7 @@ fn registers(
     dump: bool,
     out: &mut Collector<'_>,
 ) {
-    let limit = |k: FunctionId| {
-        attributes.functions[k]
-            .iter()
-            .find(|r| r.code == attr::MAXREG_COUNT)
-            .map(|r| u32::from(r.half()))
-    };
+    let limit = |k: FunctionId| attributes.of(k).find(|r| r.code == attr::MAXREG_COUNT).map(|r| u32::from(r.half()));
     let kernels: Vec<FunctionId> = context
         .live
         .kernels
@@ -184,7 +179,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         let own = attributes.facts[k];
         // A relocatable output keeps the barriers of CUDA 12 objects in section flags.
         let unrecorded = if relocatable { function.barriers } else { 0 };
-        let recorded = attributes.functions[k].iter().find(|r| r.code == attr::NUM_BARRIERS);
+        let recorded = attributes.of(k).find(|r| r.code == attr::NUM_BARRIERS);
         let barriers = recorded.map_or(unrecorded, |r| u32::from(r.half() & 0xff));
         let stack = if relocatable {
             0

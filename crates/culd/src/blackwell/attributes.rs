@@ -38,7 +38,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, code: &Functions, sass: &mut Sass) {
             continue;
         };
         let mut bytes = Vec::new();
-        for record in &parts.attributes.functions[f] {
+        for record in parts.attributes.of(f) {
             if record.code != FINALIZER_OPTIONS {
                 encode_one(parts.layout, parts.arranged, &sass_record(function, record), &mut bytes);
             }
@@ -58,13 +58,13 @@ pub(super) fn write(parts: &Parts<'_, '_>, code: &Functions, sass: &mut Sass) {
 
 /// A record as the SASS view has it.
 fn sass_record<'d>(function: &Function, record: &Attribute<'d>) -> Attribute<'d> {
-    let bytes = match record.payload {
-        Payload::Views { sass, .. } => sass,
+    let bytes = match &record.payload {
+        Payload::Views(views) => views.sass,
         Payload::Bytes(bytes) => bytes,
         _ => return record.clone(),
     };
     let payload = match moved(function, record.code, bytes) {
-        Some(words) => Payload::Words(words),
+        Some(words) => Payload::Words(Box::new(words)),
         None => Payload::Bytes(bytes),
     };
     Attribute {

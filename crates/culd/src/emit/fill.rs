@@ -94,7 +94,9 @@ pub(super) fn fill(parts: &Parts<'_, '_>, contents: &Contents<'_>, target: Targe
     list.units.push(Unit::plain(block.offset, &block.bytes));
     list.units.extend(contents.frame);
     let refs = list.references(parts);
-    let mut order: Vec<u32> = (0..list.units.len() as u32).filter(|&i| !list.units[i as usize].bytes.is_empty()).collect();
+    let mut order: Vec<u32> = (0..list.units.len() as u32)
+        .filter(|&i| !list.units[i as usize].bytes.is_empty())
+        .collect();
     // Nearly sorted: sections come in file order.
     order.sort_by_key(|&i| list.units[i as usize].offset);
     let filler = Filler {
@@ -134,9 +136,7 @@ fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a>) -> UnitList<'a> {
         };
         match whole {
             Some(bytes) => list.units.push(Unit::plain(place.offset, bytes)),
-            None => list
-                .units
-                .extend(s.pieces.as_slice().iter().filter_map(|p| piece(parts, p, place))),
+            None => list.units.extend(s.pieces.as_slice().iter().filter_map(|p| piece(parts, p, place))),
         }
         list.of_section[id] = (first, list.units.len() as u32 - first);
     }
@@ -253,7 +253,9 @@ impl Filler<'_, '_, '_> {
         for position in window.units.clone() {
             let Some((id, unit)) = self.unit(position) else { continue };
             let at = (unit.offset - window.start) as usize;
-            let Some((before, rest)) = place.split_at_mut_checked(at) else { continue };
+            let Some((before, rest)) = place.split_at_mut_checked(at) else {
+                continue;
+            };
             if let Some(gap) = before.get_mut(done..) {
                 gap.fill(0);
             }
@@ -270,11 +272,15 @@ impl Filler<'_, '_, '_> {
     fn patch(&self, n: usize, base: u64, data: &mut [u8]) {
         let Some(r) = self.parts.layout.m.relocs.get(n) else { return };
         let object = &self.parts.context.inputs.objects[r.object];
-        let Some(relocs) = object.relocs.get(r.index as usize) else { return };
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            return;
+        };
         let (meanings, is_rela) = (self.parts.plan.meanings(r.object), relocs.is_rela());
         self.decider.for_each(object, r, meanings, |e, decision| {
             let at = e.offset.checked_sub(base).and_then(|at| usize::try_from(at).ok());
-            let Some(field) = at.and_then(|at| data.get_mut(at..)) else { return };
+            let Some(field) = at.and_then(|at| data.get_mut(at..)) else {
+                return;
+            };
             match decision {
                 Decision::Clear(size) => {
                     if let Some(field) = field.get_mut(..size.into()) {

@@ -96,7 +96,9 @@ fn cut<'b>(parts: &Parts<'_, '_>, slices: &mut Table<SectionId, &'b mut [u8]>) -
 
 impl Part<'_> {
     fn fill(&mut self, parts: &Parts<'_, '_>, decider: &Decider<'_, '_>) {
-        let Some(r) = parts.layout.m.relocs.get(self.reference) else { return };
+        let Some(r) = parts.layout.m.relocs.get(self.reference) else {
+            return;
+        };
         let object = &parts.context.inputs.objects[r.object];
         let mut slots = self.place.rchunks_exact_mut(self.entry_size);
         decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {

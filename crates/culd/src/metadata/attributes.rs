@@ -6,13 +6,14 @@
 //! 3. The symbol in front of a payload is translated; EXTERNS keep only undefined functions and kernels.
 
 use super::attr;
-use crate::ids::{FunctionId, Id, Table};
+use crate::ids::{FunctionId, Table};
 use crate::layout::{Context, Layout};
 use crate::object::{ObjSection, Object, Role};
 use crate::relocate::Named;
 use crate::resolve::Fate;
 use cubin::consts::*;
 use cubin::nvinfo::{FORMAT_SIZED, Record};
+use std::ops::Range;
 
 /// Whose record it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +40,20 @@ pub enum Payload<'d> {
     /// One word.
     Word(u32),
     /// Bytes that differ between the views of a file.
-    Views {
-        /// In the Mercury view.
-        mercury: &'d [u8],
-        /// In the SASS view.
-        sass: &'d [u8],
-    },
-    /// Functions.
-    Functions(Vec<FunctionId>),
+    Views(Box<Views<'d>>),
+    /// Functions. Boxed, as rare payloads are: records are many and should be small.
+    Functions(Box<Vec<FunctionId>>),
     /// Words.
-    Words(Vec<u32>),
+    Words(Box<Vec<u32>>),
+}
+
+/// A payload in both views of a file.
+#[derive(Debug, Clone)]
+pub struct Views<'d> {
+    /// In the Mercury view.
+    pub mercury: &'d [u8],
+    /// In the SASS view.
+    pub sass: &'d [u8],
 }
 
 /// A record of the output.
@@ -89,10 +94,33 @@ pub struct Facts {
 /// All surviving records.
 #[derive(Debug)]
 pub struct Attributes<'d> {
-    /// Records in merge order.
-    pub records: Vec<(Owner, Attribute<'d>)>,
+    /// Records of the module in merge order.
+    pub module: Vec<Attribute<'d>>,
+    /// Records of functions and stubs in merge order.
+    pub records: Vec<Attribute<'d>>,
+    /// Whose they are: owner and first record of each attribute section.
+    pub runs: Vec<(Owner, u32)>,
     /// Per function.
     pub facts: Table<FunctionId, Facts>,
+}
+
+impl<'d> Attributes<'d> {
+    /// Owners with their records, by section, in merge order.
+    pub fn sections(&self) -> impl Iterator<Item = (Owner, Range<usize>)> {
+        let ends = self.runs.iter().skip(1).map(|r| r.1 as usize).chain([self.records.len()]);
+        self.runs
+            .iter()
+            .zip(ends)
+            .map(|(&(owner, first), end)| (owner, first as usize..end))
+    }
+    /// Records with their numbers and owners, in merge order.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, Owner, &Attribute<'d>)> {
+        self.sections().flat_map(|(owner, range)| {
+            let first = range.start as u32;
+            let records = self.records.get(range).unwrap_or_default().iter();
+            (first..).zip(records).map(move |(n, record)| (n, owner, record))
+        })
+    }
 }
 
 /// Codes whose first word is a symbol.
@@ -101,7 +129,9 @@ const SYMBOL_FIRST: [u8; 14] = [0x02, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x11, 0x12, 
 /// Collects the records.
 pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<'d> {
     let mut out = Attributes {
+        module: Vec::new(),
         records: Vec::new(),
+        runs: Vec::new(),
         facts: Table::filled(context.resolved.functions.len(), Facts::default()),
     };
     for object in context.inputs.objects.iter() {
@@ -120,6 +150,9 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
                 object,
                 owner,
             };
+            if owner != Owner::Module {
+                out.runs.push((owner, out.records.len() as u32));
+            }
             let mut twins = object.sass.get(number).map(|s| cubin::nvinfo::records(s.data).flatten());
             for record in cubin::nvinfo::records(s.data).flatten() {
                 let twin = twins
@@ -129,7 +162,10 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
                 if let Some(mut attribute) = collector.translate(&record) {
                     attribute.payload = both_views(attribute.payload, twin.as_ref());
                     collector.learn(&attribute, &mut out.facts);
-                    out.records.push((owner, attribute));
+                    match owner {
+                        Owner::Module => out.module.push(attribute),
+                        _ => out.records.push(attribute),
+                    }
                 }
             }
         }
@@ -140,10 +176,10 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
 /// Bytes that differ between the views, such as code offsets.
 fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d> {
     match (payload, twin) {
-        (Payload::Bytes(mercury), Some(twin)) if twin.payload != mercury => Payload::Views {
+        (Payload::Bytes(mercury), Some(twin)) if twin.payload != mercury => Payload::Views(Box::new(Views {
             mercury,
             sass: twin.payload,
-        },
+        })),
         (payload, _) => payload,
     }
 }
@@ -184,8 +220,8 @@ impl<'d> Section<'_, 'd> {
             return None;
         }
         let payload = match code {
-            attr::EXTERNS => Payload::Functions(self.externs(record)),
-            attr::AT_ENTRY_FRAGMENTS => Payload::Words(record.words().iter().map(|w| w.get()).collect()),
+            attr::EXTERNS => Payload::Functions(Box::new(self.externs(record))),
+            attr::AT_ENTRY_FRAGMENTS => Payload::Words(Box::new(record.words().iter().map(|w| w.get()).collect())),
             _ if SYMBOL_FIRST.contains(&code) || code == attr::MAX_STACK_SIZE => self.symbol_first(record)?,
             _ => Payload::Bytes(record.payload),
         };
@@ -258,14 +294,6 @@ impl Owner {
         match self {
             Owner::Function(f) => Some(f),
             _ => None,
-        }
-    }
-    /// Position in a table that has the functions first.
-    pub fn slot(self, functions: usize) -> usize {
-        match self {
-            Owner::Function(f) => f.index(),
-            Owner::Module => functions,
-            Owner::Stubs => functions + 1,
         }
     }
 }

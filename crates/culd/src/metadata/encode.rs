@@ -75,7 +75,12 @@ fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId, Named)], last:
 }
 
 /// Appends records to a section.
-pub fn encode(layout: &Layout<'_>, arranged: &Arranged, records: &[Attribute<'_>], out: &mut Vec<u8>) {
+pub fn encode<'r, 'd: 'r>(
+    layout: &Layout<'_>,
+    arranged: &Arranged,
+    records: impl IntoIterator<Item = &'r Attribute<'d>>,
+    out: &mut Vec<u8>,
+) {
     for record in records {
         encode_one(layout, arranged, record, out);
     }
@@ -90,7 +95,8 @@ pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attr
             [*a, *b] = value.to_le_bytes();
             return;
         }
-        Payload::Bytes(bytes) | Payload::Views { mercury: bytes, .. } => out.extend_from_slice(bytes),
+        Payload::Bytes(bytes) => out.extend_from_slice(bytes),
+        Payload::Views(views) => out.extend_from_slice(views.mercury),
         Payload::Symbol(named, rest) => {
             out.extend_from_slice(&arranged.named_index(*named).to_le_bytes());
             out.extend_from_slice(rest);
@@ -102,7 +108,7 @@ pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attr
         Payload::Word(word) => out.extend_from_slice(&word.to_le_bytes()),
         Payload::Words(words) => words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes())),
         Payload::Functions(list) => {
-            for &f in list {
+            for &f in list.iter() {
                 if let Some(y) = layout.m.functions[f].symbol {
                     out.extend_from_slice(&arranged.symbol_index(y).to_le_bytes());
                 }

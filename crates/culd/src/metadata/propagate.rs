@@ -10,9 +10,8 @@
 
 use super::attr;
 use super::attributes::{Attribute, Attributes, Facts, Owner, Payload};
-use crate::csr::Lists;
 use crate::diagnostics::{Code, Collector};
-use crate::ids::{FunctionId, Id, Table};
+use crate::ids::{FunctionId, Table};
 use crate::layout::{Context, Layout};
 use crate::names::State;
 use crate::relocate::Named;
@@ -44,8 +43,8 @@ pub struct Final<'d> {
     pub module: Vec<Attribute<'d>>,
     /// Records of the stub table.
     pub stubs: Vec<Attribute<'d>>,
-    /// Records of each function.
-    pub functions: Table<FunctionId, Vec<Attribute<'d>>>,
+    records: Vec<Attribute<'d>>,
+    functions: Table<FunctionId, List<'d>>,
     /// What the inputs say about functions.
     pub facts: Table<FunctionId, Facts>,
     /// Registers of each kernel with everything it calls.
@@ -56,47 +55,109 @@ pub struct Final<'d> {
     pub flagged: Vec<FunctionId>,
 }
 
+/// Records of one function.
+#[derive(Debug, Clone)]
+enum List<'d> {
+    /// As the inputs have them: a range of all records, last one first.
+    Shared(u32, u32),
+    /// Changed.
+    Own(Vec<Attribute<'d>>),
+}
+
+impl<'d> Final<'d> {
+    /// Records of a function.
+    pub fn of(&self, f: FunctionId) -> impl Iterator<Item = &Attribute<'d>> {
+        let (shared, own) = match &self.functions[f] {
+            List::Shared(first, end) => (self.records.get(*first as usize..*end as usize), None),
+            List::Own(list) => (None, Some(list)),
+        };
+        shared.unwrap_or_default().iter().rev().chain(own.into_iter().flatten())
+    }
+
+    /// Records of a function, to change; `records` are all records while they are not here yet.
+    fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
+        let list = &mut self.functions[f];
+        if let List::Shared(first, end) = *list {
+            let mine = records.get(first as usize..end as usize).unwrap_or_default();
+            // Most get one or two more.
+            let mut own = Vec::with_capacity(mine.len() + 2);
+            own.extend(mine.iter().rev().cloned());
+            *list = List::Own(own);
+        }
+        match list {
+            List::Own(own) => own,
+            List::Shared(..) => &mut self.stubs,
+        }
+    }
+
+    /// The value of a function's first record of a code.
+    fn first(&self, records: &[Attribute<'d>], f: FunctionId, wanted: impl Fn(u8) -> bool) -> Option<u16> {
+        let found = match &self.functions[f] {
+            List::Shared(first, end) => {
+                let mine = records.get(*first as usize..*end as usize).unwrap_or_default();
+                mine.iter().rev().find(|r| wanted(r.code))
+            }
+            List::Own(list) => list.iter().find(|r| wanted(r.code)),
+        };
+        found.map(Attribute::half)
+    }
+}
+
 /// Computes all attributes of the output.
-pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: Attributes<'d>, out: &mut Collector<'_>) -> Final<'d> {
-    let Attributes { records, facts } = attributes;
+pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, mut attributes: Attributes<'d>, out: &mut Collector<'_>) -> Final<'d> {
     let count = context.resolved.functions.len();
-    let order: Vec<(FunctionId, u32)> = records
-        .iter()
-        .enumerate()
-        .map(|(n, (o, _))| (FunctionId::from_index(o.slot(count)), n as u32))
-        .collect();
-    let by_owner = Lists::newest_first(count + 2, &order);
-    let take = |slot: usize| {
-        by_owner
-            .of(FunctionId::from_index(slot))
-            .iter()
-            .filter_map(|&n| records.get(n as usize))
-            .map(|r| r.1.clone())
-            .collect::<Vec<_>>()
-    };
+    let mut module = std::mem::take(&mut attributes.module);
+    module.reverse();
     let mut last = Final {
-        module: take(count),
-        stubs: take(count + 1),
-        functions: (0..count).map(take).collect::<Vec<_>>().into(),
-        facts,
+        module,
+        stubs: Vec::new(),
+        records: Vec::new(),
+        functions: Table::filled(count, List::Shared(0, 0)),
+        facts: std::mem::take(&mut attributes.facts),
         registers: Table::filled(count, 0),
         stack: Table::filled(count, None),
         flagged: Vec::new(),
     };
-    if context.mode.relocatable {
-        return last;
+    share(&attributes, &mut last);
+    if !context.mode.relocatable {
+        inherit(context, layout, &attributes, &mut last, out);
     }
-    registers(context, layout, &mut last);
-    stacks(context, &mut last);
-    sparse_masks(context, layout, &records, &mut last);
+    last.records = attributes.records;
+    last
+}
+
+/// Hands every function its own records.
+fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
+    for (owner, range) in attributes.sections() {
+        let records = attributes.records.get(range.clone()).unwrap_or_default();
+        let newest = || records.iter().rev().cloned();
+        match owner {
+            Owner::Module => {}
+            Owner::Stubs => last.stubs = newest().chain(std::mem::take(&mut last.stubs)).collect(),
+            Owner::Function(f) => match &mut last.functions[f] {
+                List::Shared(first, end) if first == end => (*first, *end) = (range.start as u32, range.end as u32),
+                // A second section for one function.
+                List::Shared(first, end) => {
+                    let older = attributes.records.get(*first as usize..*end as usize).unwrap_or_default();
+                    last.functions[f] = List::Own(newest().chain(older.iter().rev().cloned()).collect());
+                }
+                List::Own(list) => *list = newest().chain(std::mem::take(list)).collect(),
+            },
+        }
+    }
+}
+
+fn inherit<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>, out: &mut Collector<'_>) {
+    registers(context, layout, last);
+    stacks(context, attributes, last);
+    sparse_masks(context, layout, attributes, last);
     match context.live.kernels.as_slice() {
         [] => {}
-        &[kernel] => one_kernel(&records, kernel, &mut last),
-        _ => many_kernels(context, &records, &mut last),
+        &[kernel] => one_kernel(attributes, kernel, last),
+        _ => many_kernels(context, attributes, last),
     }
-    barriers(context, layout, &mut last);
-    check_tensor_groups(context, &last, out);
-    last
+    barriers(context, layout, attributes, last);
+    check_tensor_groups(context, attributes, last, out);
 }
 
 fn registers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>) {
@@ -119,7 +180,7 @@ fn registers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>
 }
 
 /// MIN_STACK_SIZE per kernel is added when symbols have their numbers; the call-return stack here.
-fn stacks(context: Context<'_, '_>, last: &mut Final<'_>) {
+fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
     let facts = &last.facts;
     let stack = context.graph.deepest(context.resolved, |f| facts[f].frame.into());
     let crs = context.graph.deepest(context.resolved, |f| facts[f].crs.into());
@@ -133,23 +194,28 @@ fn stacks(context: Context<'_, '_>, last: &mut Final<'_>) {
     }
     for &k in &context.live.kernels {
         let value = crs[context.graph.component(k)].unwrap_or(-1) as u32;
-        let list = &mut last.functions[k];
+        let recorded = last.first(&attributes.records, k, |code| {
+            matches!(code, attr::CRS_STACK_SIZE | attr::SYNC_STACK)
+        });
+        if value == 0 && recorded.is_none() {
+            continue;
+        }
+        let list = last.list(&attributes.records, k);
         match list.iter_mut().find(|r| matches!(r.code, attr::CRS_STACK_SIZE | attr::SYNC_STACK)) {
             Some(record) => record.payload = Payload::Word(value),
-            None if value != 0 => list.push(Attribute {
+            None => list.push(Attribute {
                 format: FORMAT_SIZED,
                 code: attr::CRS_STACK_SIZE,
                 payload: Payload::Word(value),
             }),
-            None => {}
         }
     }
 }
 
-fn sparse_masks(context: Context<'_, '_>, layout: &Layout<'_>, records: &[(Owner, Attribute<'_>)], last: &mut Final<'_>) {
+fn sparse_masks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
     let functions = &context.resolved.functions;
     let mut has = Table::filled(functions.len(), false);
-    for (owner, _) in records.iter().filter(|(_, r)| r.code == attr::SPARSE_MMA_MASK) {
+    for (_, owner, _) in attributes.numbered().filter(|(_, _, r)| r.code == attr::SPARSE_MMA_MASK) {
         if let Some(f) = owner.function() {
             has[f] = true;
         }
@@ -175,9 +241,14 @@ fn sparse_masks(context: Context<'_, '_>, layout: &Layout<'_>, records: &[(Owner
     for f in functions.ids() {
         if lacks(f) {
             let owner = layout.m.functions[f].alias_of.unwrap_or(f);
-            last.functions[owner].push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
+            last.list(&attributes.records, owner)
+                .push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
         } else if context.live.is_kernel[f] && (context.live.kernels.len() == 1 || reaches[context.graph.component(f)]) {
-            for record in last.functions[f].iter_mut().filter(|r| r.code == attr::SPARSE_MMA_MASK) {
+            for record in last
+                .list(&attributes.records, f)
+                .iter_mut()
+                .filter(|r| r.code == attr::SPARSE_MMA_MASK)
+            {
                 record.payload = Payload::Half(record.half() | NO_SPARSE_MASK);
             }
         }
@@ -272,7 +343,7 @@ struct Unions<'r, 'd> {
     numbers: Vec<Vec<(u32, u32)>>,
 }
 
-fn unions<'r, 'd>(context: Context<'_, '_>, records: &'r [(Owner, Attribute<'d>)], code: u8) -> Unions<'r, 'd> {
+fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, code: u8) -> Unions<'r, 'd> {
     let mut known: HashMap<Vec<u32>, u32, State> = HashMap::default();
     let mut place: HashMap<FunctionId, usize, State> = HashMap::default();
     let mut out = Unions {
@@ -280,13 +351,13 @@ fn unions<'r, 'd>(context: Context<'_, '_>, records: &'r [(Owner, Attribute<'d>)
         functions: Vec::new(),
         numbers: Vec::new(),
     };
-    for (sequence, (owner, record)) in records.iter().enumerate().filter(|(_, (_, r))| r.code == code) {
+    for (sequence, owner, record) in attributes.numbered().filter(|(_, _, r)| r.code == code) {
         let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
             continue;
         };
         let key = match &record.payload {
             Payload::Functions(list) => list.iter().map(|f| f.0).collect(),
-            Payload::Words(list) => list.clone(),
+            Payload::Words(list) => list.to_vec(),
             _ => continue,
         };
         let number = *known.entry(key).or_insert_with(|| {
@@ -299,7 +370,7 @@ fn unions<'r, 'd>(context: Context<'_, '_>, records: &'r [(Owner, Attribute<'d>)
             out.functions.len() - 1
         });
         if let Some(list) = out.numbers.get_mut(at) {
-            list.push((number, sequence as u32));
+            list.push((number, sequence));
         }
     }
     out
@@ -325,18 +396,21 @@ fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<V
     per_kernel.into_iter().map(in_order).collect()
 }
 
-fn many_kernels<'d>(context: Context<'_, 'd>, records: &[(Owner, Attribute<'d>)], last: &mut Final<'d>) {
+fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
     let mut own: HashMap<FunctionId, Heritage, State> = HashMap::default();
     let mut mbarriers: Vec<(FunctionId, u32)> = Vec::new();
-    for (number, (owner, record)) in records.iter().enumerate() {
+    for (owner, range) in attributes.sections() {
         let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
             continue;
         };
-        if slot_of(record.code).is_some() {
-            own.entry(f).or_default().add(number as u32, record);
-        }
-        if record.code == attr::NUM_MBARRIERS {
-            mbarriers.push((f, record.half().into()));
+        let records = attributes.records.get(range.clone()).unwrap_or_default();
+        for (number, record) in range.zip(records) {
+            if slot_of(record.code).is_some() {
+                own.entry(f).or_default().add(number as u32, record);
+            }
+            if record.code == attr::NUM_MBARRIERS {
+                mbarriers.push((f, record.half().into()));
+            }
         }
     }
     if own.is_empty() {
@@ -352,8 +426,8 @@ fn many_kernels<'d>(context: Context<'_, 'd>, records: &[(Owner, Attribute<'d>)]
         Heritage::join,
     );
     let sums = mbarrier_sums(context, &mbarriers);
-    let externs = unions(context, records, attr::EXTERNS);
-    let fragments = unions(context, records, attr::AT_ENTRY_FRAGMENTS);
+    let externs = unions(context, attributes, attr::EXTERNS);
+    let fragments = unions(context, attributes, attr::AT_ENTRY_FRAGMENTS);
     let (extern_lists, fragment_lists) = (reaching_contents(context, &externs), reaching_contents(context, &fragments));
     for (i, &k) in context.live.kernels.iter().enumerate() {
         let h = &heritage[context.graph.component(k)];
@@ -363,8 +437,11 @@ fn many_kernels<'d>(context: Context<'_, 'd>, records: &[(Owner, Attribute<'d>)]
             .filter(|(_, n)| *n != NEVER)
             .map(|(&code, n)| (n, code))
             .collect();
+        if causes.is_empty() {
+            continue;
+        }
         causes.sort_unstable();
-        let list = &mut last.functions[k];
+        let list = last.list(&attributes.records, k);
         for (_, code) in causes {
             match code {
                 attr::NUM_BARRIERS => raise(list, code, h.barriers),
@@ -387,7 +464,12 @@ fn many_kernels<'d>(context: Context<'_, 'd>, records: &[(Owner, Attribute<'d>)]
         }
     }
     for f in context.resolved.functions.ids().filter(|&f| !context.resolved.functions[f].entry) {
-        last.functions[f].retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
+        if last
+            .first(&attributes.records, f, |code| code == attr::AT_ENTRY_FRAGMENTS)
+            .is_some()
+        {
+            last.list(&attributes.records, f).retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
+        }
     }
 }
 
@@ -424,9 +506,9 @@ fn add(list: &mut Vec<Attribute<'_>>, code: u8, value: u32) {
 fn extend<'d>(list: &mut Vec<Attribute<'d>>, code: u8, unions: &Unions<'_, 'd>, contents: Option<&Vec<u32>>) {
     if first_of(list, code).is_none() {
         let payload = if code == attr::EXTERNS {
-            Payload::Functions(Vec::new())
+            Payload::Functions(Box::default())
         } else {
-            Payload::Words(Vec::new())
+            Payload::Words(Box::default())
         };
         list.push(Attribute {
             format: FORMAT_SIZED,
@@ -452,29 +534,29 @@ fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
     }
 }
 
-fn one_kernel<'d>(records: &[(Owner, Attribute<'d>)], kernel: FunctionId, last: &mut Final<'d>) {
+fn one_kernel<'d>(attributes: &Attributes<'d>, kernel: FunctionId, last: &mut Final<'d>) {
     let others = || {
-        records
-            .iter()
-            .filter(|(o, _)| !matches!(o, Owner::Module) && *o != Owner::Function(kernel))
-            .map(|(_, r)| r)
+        attributes
+            .sections()
+            .filter(|(o, _)| *o != Owner::Function(kernel))
+            .flat_map(|(_, range)| attributes.records.get(range).unwrap_or_default())
     };
     for code in ACTING {
         let mut of_code = others().filter(|r| r.code == code).peekable();
         if of_code.peek().is_none() {
             continue;
         }
-        let list = &mut last.functions[kernel];
+        let list = last.list(&attributes.records, kernel);
         let has = first_of(list, code).is_some();
         match code {
             attr::VRC_CTA_INIT_COUNT if !has => list.push(byte(code, of_code.map(Attribute::half).max().unwrap_or(0))),
             attr::VRC_CTA_INIT_COUNT | attr::SPARSE_MMA_MASK => {}
             attr::NUM_BARRIERS => raise(list, code, of_code.map(Attribute::half).max().unwrap_or(0)),
             attr::NUM_MBARRIERS => add(list, code, of_code.map(|r| u32::from(r.half())).fold(0, u32::wrapping_add)),
-            attr::EXTERNS => one_kernel_externs(records, list, of_code.flat_map(|r| functions_of(r))),
+            attr::EXTERNS => one_kernel_externs(&attributes.records, list, of_code.flat_map(|r| functions_of(r))),
             attr::AT_ENTRY_FRAGMENTS => {
                 let mut union = Vec::new();
-                for (_, r) in records.iter().filter(|(_, r)| r.code == code) {
+                for r in attributes.records.iter().filter(|r| r.code == code) {
                     if let Payload::Words(words) = &r.payload {
                         append_new(&mut union, words);
                     }
@@ -483,7 +565,7 @@ fn one_kernel<'d>(records: &[(Owner, Attribute<'d>)], kernel: FunctionId, last: 
                 list.push(Attribute {
                     format: FORMAT_SIZED,
                     code,
-                    payload: Payload::Words(union),
+                    payload: Payload::Words(Box::new(union)),
                 });
             }
             _ if !has => list.push(flag(code, 0)),
@@ -500,11 +582,7 @@ fn functions_of<'r>(record: &'r Attribute<'_>) -> &'r [FunctionId] {
 }
 
 /// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol in front.
-fn one_kernel_externs<'r, 'd>(
-    records: &[(Owner, Attribute<'d>)],
-    list: &mut Vec<Attribute<'d>>,
-    theirs: impl Iterator<Item = &'r FunctionId>,
-) {
+fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, theirs: impl Iterator<Item = &'r FunctionId>) {
     let own: Vec<FunctionId> = list
         .iter()
         .filter(|r| r.code == attr::EXTERNS)
@@ -516,10 +594,7 @@ fn one_kernel_externs<'r, 'd>(
         return;
     }
     let mut all: Vec<FunctionId> = Vec::new();
-    for (_, r) in records
-        .iter()
-        .filter(|(o, r)| r.code == attr::EXTERNS && !matches!(o, Owner::Module))
-    {
+    for r in records.iter().filter(|r| r.code == attr::EXTERNS) {
         append_new(&mut all, functions_of(r));
     }
     all.reverse();
@@ -527,12 +602,12 @@ fn one_kernel_externs<'r, 'd>(
     list.push(Attribute {
         format: FORMAT_SIZED,
         code: attr::EXTERNS,
-        payload: Payload::Functions(all),
+        payload: Payload::Functions(Box::new(all)),
     });
 }
 
 /// Barriers of CUDA 12 objects, from the flags of their text sections.
-fn barriers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>) {
+fn barriers<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
     let functions = &layout.m.functions;
     if functions.iter().all(|f| f.barriers == 0) {
         return;
@@ -553,7 +628,7 @@ fn barriers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>)
             continue;
         }
         let callees = if kernel { callee_barriers(context, f, &highest) } else { 0 };
-        let list = &mut last.functions[f];
+        let list = last.list(&attributes.records, f);
         match first_of(list, attr::NUM_BARRIERS) {
             Some(record) => {
                 record.payload = Payload::Half(record.half().max(callees));
@@ -571,12 +646,12 @@ fn callee_barriers(context: Context<'_, '_>, f: FunctionId, highest: &[u16]) -> 
     callees.iter().map(|&c| highest[context.graph.component(c)]).max().unwrap_or(0)
 }
 
-fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut Collector<'_>) {
+fn check_tensor_groups(context: Context<'_, '_>, attributes: &Attributes<'_>, last: &Final<'_>, out: &mut Collector<'_>) {
     if context.live.kernels.len() < 2 {
         return;
     }
     for &k in &context.live.kernels {
-        let has = |code: u8| last.functions[k].iter().any(|r| r.code == code);
+        let has = |wanted: u8| last.first(&attributes.records, k, |code| code == wanted).is_some();
         if has(attr::TCGEN05_1CTA_USED) && has(attr::TCGEN05_2CTA_USED) {
             out.error(Code::TcgenConflict {
                 entry: context.resolved.function_name(k),
