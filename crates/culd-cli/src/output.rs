@@ -88,7 +88,7 @@ impl culd::Sink for Pending {
     fn begin(&self, size: u64) -> io::Result<bool> {
         let Some(started) = self.start() else { return Ok(false) };
         let file = started.temp.as_file().try_clone()?;
-        file.set_len(size)?;
+        reserve(&file, size)?;
         *self.started.lock().unwrap_or_else(PoisonError::into_inner) = Some(started);
         Ok(self.file.set(file).is_ok())
     }
@@ -108,6 +108,22 @@ impl culd::Sink for Pending {
             file.write_all(bytes)
         }
     }
+}
+
+/// Gives a new file its size, with space on the disk where the file system can promise it: a full disk is found out before anything is
+/// written, and the rename need not wait for the blocks to be found.
+fn reserve(file: &File, size: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+        match fallocate(file, FallocateFlags::empty(), 0, size.max(1)) {
+            Ok(()) => return file.set_len(size),
+            Err(Errno::NOSPC | Errno::FBIG | Errno::DQUOT) => return Err(io::ErrorKind::StorageFull.into()),
+            Err(_) => {}
+        }
+    }
+    file.set_len(size)
 }
 
 /// Writes a whole file.

@@ -172,6 +172,17 @@ impl Files for Recorder {
         Ok(opened)
     }
 
+    fn open_all(&self, paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
+        let all = Disk.open_all(paths, parallel);
+        let opened = paths
+            .iter()
+            .zip(&all)
+            .filter(|(_, result)| result.is_ok())
+            .map(|(path, _)| path.to_path_buf());
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).extend(opened);
+        all
+    }
+
     fn exists(&self, path: &Path) -> bool {
         Disk.exists(path)
     }

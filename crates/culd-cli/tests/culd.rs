@@ -361,9 +361,7 @@ fn times_come_phase_by_phase() {
     let bench = Bench::new();
     let said = bench.links("culd -arch=sm_90 a.cubin b.cubin -o x --time-phases --json-report=r.json");
     let rows: Vec<&str> = said.lines().map(|l| l.split_once(" ms  ").unwrap().1).collect();
-    let engine = [
-        "inputs", "resolve", "liveness", "merge", "layout", "plan", "arrange", "emit",
-    ];
+    let engine = ["inputs", "resolve", "liveness", "merge", "layout", "plan", "arrange", "emit"];
     let mut expected = vec!["read inputs".to_string(), "link".into()];
     expected.extend(engine.map(|p| format!("  {p}")));
     expected.extend(["write output".into(), "total".into()]);

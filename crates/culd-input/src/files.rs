@@ -1,17 +1,22 @@
 //! Access to files, behind a small trait so that tests and embedders can bring their own.
 //!
-//! 1. A regular file above 16 KiB is mapped, a smaller one is read: one system call beats two and a page fault.
+//! 1. A regular file of 64 KiB or more is mapped, a smaller one is read: one system call beats two and a page fault.
+//!    Many small files are read side by side into one buffer: a buffer for each costs more than reading it.
 //! 2. Anything else that can be read (a pipe, a device) is read up to 1 GiB.
 //! 3. Directories and everything that fails are errors of the caller's file, never a panic.
 
 use crate::bytes::Bytes;
 use crate::mapped::Mapped;
+use rayon::prelude::*;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Files of at least this size are mapped.
-const MAP_FROM: u64 = 16 * 1024;
+const MAP_FROM: u64 = 64 * 1024;
+/// So many files share a buffer.
+const BATCH: usize = 64;
 /// Most bytes taken from something without a size.
 const READ_LIMIT: u64 = 1 << 30;
 
@@ -37,6 +42,14 @@ pub struct Opened {
 pub trait Files: Sync {
     /// Opens a file for reading; directories are errors.
     fn open(&self, path: &Path) -> io::Result<Opened>;
+    /// Opens many files, several at once if `parallel`.
+    fn open_all(&self, paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
+        if parallel {
+            paths.par_iter().map(|path| self.open(path)).collect()
+        } else {
+            paths.iter().map(|path| self.open(path)).collect()
+        }
+    }
     /// True when the path leads to something.
     fn exists(&self, path: &Path) -> bool;
     /// True for directories.
@@ -51,22 +64,16 @@ pub struct Disk;
 
 impl Files for Disk {
     fn open(&self, path: &Path) -> io::Result<Opened> {
-        let mut file = File::open(path)?;
-        let meta = file.metadata()?;
-        if meta.is_dir() {
-            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        let (file, meta) = open(path)?;
+        whole(path, file, &meta)
+    }
+
+    fn open_all(&self, paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
+        if parallel {
+            paths.par_chunks(BATCH).flat_map_iter(batch).collect()
+        } else {
+            paths.chunks(BATCH).flat_map(batch).collect()
         }
-        let id = identity(path, &meta)?;
-        if meta.is_file() && meta.len() >= MAP_FROM {
-            let bytes = Bytes::from_mapped(Mapped::new(&file)?);
-            return Ok(Opened { bytes, id });
-        }
-        let mut bytes = Vec::with_capacity(meta.len().min(MAP_FROM) as usize + 1);
-        file.by_ref().take(READ_LIMIT + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > READ_LIMIT {
-            return Err(io::Error::other("more than 1 GiB without an end"));
-        }
-        Ok(Opened { bytes: bytes.into(), id })
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -80,6 +87,85 @@ impl Files for Disk {
     fn current_dir(&self) -> io::Result<PathBuf> {
         std::env::current_dir()
     }
+}
+
+fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let file = File::open(path)?;
+    let meta = file.metadata()?;
+    if meta.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    Ok((file, meta))
+}
+
+/// Maps or reads one file.
+fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
+    let id = identity(path, meta)?;
+    if meta.is_file() && meta.len() >= MAP_FROM {
+        let bytes = Bytes::from_mapped(Mapped::new(&file)?);
+        return Ok(Opened { bytes, id });
+    }
+    let mut bytes = Vec::with_capacity(meta.len().min(MAP_FROM) as usize + 1);
+    file.by_ref().take(READ_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > READ_LIMIT {
+        return Err(io::Error::other("more than 1 GiB without an end"));
+    }
+    Ok(Opened { bytes: bytes.into(), id })
+}
+
+/// Opens some files; the small ones share a buffer.
+fn batch(paths: &[&Path]) -> Vec<io::Result<Opened>> {
+    let files: Vec<_> = paths.iter().map(|path| open(path)).collect();
+    let small = |meta: &Metadata| meta.is_file() && meta.len() < MAP_FROM;
+    let sizes = files
+        .iter()
+        .flatten()
+        .filter(|(_, meta)| small(meta))
+        .map(|(_, meta)| meta.len() as usize);
+    let mut buffer = vec![0u8; sizes.sum()];
+    let mut rest = buffer.as_mut_slice();
+    // What each file came to: its range in the buffer, or by itself.
+    let mut start = 0;
+    let read: Vec<io::Result<Result<(Range<usize>, FileId), Opened>>> = paths
+        .iter()
+        .zip(files)
+        .map(|(path, opened)| {
+            let (mut file, meta) = opened?;
+            if !small(&meta) {
+                return whole(path, file, &meta).map(Err);
+            }
+            let (place, tail) = std::mem::take(&mut rest)
+                .split_at_mut_checked(meta.len() as usize)
+                .unwrap_or_default();
+            rest = tail;
+            let range = start..start + read_up_to(&mut file, place)?;
+            start += place.len();
+            Ok(Ok((range, identity(path, &meta)?)))
+        })
+        .collect();
+    let shared = Bytes::from(buffer);
+    let finish = |read| match read {
+        Ok((range, id)) => Opened {
+            bytes: shared.slice(range).unwrap_or_else(|| Vec::new().into()),
+            id,
+        },
+        Err(opened) => opened,
+    };
+    read.into_iter().map(|r| r.map(finish)).collect()
+}
+
+/// Fills the place, or as much of it as the file still has.
+fn read_up_to(file: &mut File, place: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while let Some(left) = place.get_mut(done..).filter(|left| !left.is_empty()) {
+        match file.read(left) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(done)
 }
 
 #[cfg(unix)]

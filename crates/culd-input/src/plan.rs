@@ -15,7 +15,6 @@ use crate::message::{Code, Message, Severity};
 use crate::options::LoadOptions;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use rayon::prelude::*;
 use std::cell::Cell;
 use std::io;
 use std::ops::Range;
@@ -108,11 +107,7 @@ impl Plan {
         let mut plan = Plan::default();
         let libraries = plan.find_libraries(options, files);
         let paths: Vec<&Path> = inputs.iter().chain(&libraries).map(PathBuf::as_path).collect();
-        let opened: Vec<io::Result<Opened>> = if options.threads != 1 && paths.len() >= PARALLEL_FROM {
-            paths.par_iter().map(|path| files.open(path)).collect()
-        } else {
-            paths.iter().map(|path| files.open(path)).collect()
-        };
+        let opened = files.open_all(&paths, options.threads != 1 && paths.len() >= PARALLEL_FROM);
         for (path, opened) in paths.iter().zip(opened) {
             plan.add(path, opened, options, files);
         }

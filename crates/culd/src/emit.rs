@@ -79,7 +79,8 @@ pub fn emit(parts: &Parts<'_, '_>, sink: Option<&dyn Sink>, out: &mut Collector<
         .ok()
         .filter(|_| total <= MAX_IMAGE)
         .ok_or_else(|| too_large(parts, total, out))?;
-    let mut tail = section_headers(parts, &places).as_bytes().to_vec();
+    let mut tail = Vec::with_capacity((total - headers) as usize);
+    section_headers(parts, &places, &mut tail);
     tail.extend_from_slice(segments.as_bytes());
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
     let (symbols, extended) = symbol_tables(parts);
@@ -301,18 +302,17 @@ fn symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
     }
 }
 
-fn section_headers(parts: &Parts<'_, '_>, places: &[Placement]) -> Vec<Shdr> {
-    let mut headers = vec![Shdr::default()];
-    if places.len() + 1 >= usize::from(SHN_LORESERVE) {
-        headers = vec![Shdr {
-            sh_size: (places.len() as u64 + 1).into(),
-            ..Shdr::default()
-        }];
-    }
+/// Appends the section headers.
+fn section_headers(parts: &Parts<'_, '_>, places: &[Placement], out: &mut Vec<u8>) {
+    let count = places.len() as u64 + 1;
+    let null = Shdr {
+        sh_size: if count >= u64::from(SHN_LORESERVE) { count } else { 0 }.into(),
+        ..Shdr::default()
+    };
+    out.extend_from_slice(null.as_bytes());
     for (&id, place) in parts.arranged.sections.iter().zip(places) {
-        headers.push(section_header(parts, id, place));
+        out.extend_from_slice(section_header(parts, id, place).as_bytes());
     }
-    headers
 }
 
 fn section_header(parts: &Parts<'_, '_>, id: SectionId, place: &Placement) -> Shdr {
