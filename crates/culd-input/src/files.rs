@@ -113,6 +113,14 @@ fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
     Ok(Opened { bytes: bytes.into(), id })
 }
 
+/// What a file of a batch came to.
+enum InBatch {
+    /// A range of the buffer.
+    Shared(Range<usize>, FileId),
+    /// By itself.
+    Alone(Opened),
+}
+
 /// Opens some files; the small ones share a buffer.
 fn batch(paths: &[&Path]) -> Vec<io::Result<Opened>> {
     let files: Vec<_> = paths.iter().map(|path| open(path)).collect();
@@ -124,15 +132,14 @@ fn batch(paths: &[&Path]) -> Vec<io::Result<Opened>> {
         .map(|(_, meta)| meta.len() as usize);
     let mut buffer = vec![0u8; sizes.sum()];
     let mut rest = buffer.as_mut_slice();
-    // What each file came to: its range in the buffer, or by itself.
     let mut start = 0;
-    let read: Vec<io::Result<Result<(Range<usize>, FileId), Opened>>> = paths
+    let read: Vec<io::Result<InBatch>> = paths
         .iter()
         .zip(files)
         .map(|(path, opened)| {
             let (mut file, meta) = opened?;
             if !small(&meta) {
-                return whole(path, file, &meta).map(Err);
+                return whole(path, file, &meta).map(InBatch::Alone);
             }
             let (place, tail) = std::mem::take(&mut rest)
                 .split_at_mut_checked(meta.len() as usize)
@@ -140,16 +147,16 @@ fn batch(paths: &[&Path]) -> Vec<io::Result<Opened>> {
             rest = tail;
             let range = start..start + read_up_to(&mut file, place)?;
             start += place.len();
-            Ok(Ok((range, identity(path, &meta)?)))
+            Ok(InBatch::Shared(range, identity(path, &meta)?))
         })
         .collect();
     let shared = Bytes::from(buffer);
     let finish = |read| match read {
-        Ok((range, id)) => Opened {
+        InBatch::Shared(range, id) => Opened {
             bytes: shared.slice(range).unwrap_or_else(|| Vec::new().into()),
             id,
         },
-        Err(opened) => opened,
+        InBatch::Alone(opened) => opened,
     };
     read.into_iter().map(|r| r.map(finish)).collect()
 }

@@ -64,7 +64,7 @@ fn sass_record<'d>(function: &Function, record: &Attribute<'d>) -> Attribute<'d>
         _ => return record.clone(),
     };
     let payload = match moved(function, record.code, bytes) {
-        Some(words) => Payload::Words(Box::new(words)),
+        Some(words) => Payload::Words(words.into()),
         None => Payload::Bytes(bytes),
     };
     Attribute {

@@ -42,9 +42,9 @@ pub enum Payload<'d> {
     /// Bytes that differ between the views of a file.
     Views(Box<Views<'d>>),
     /// Functions. Boxed, as rare payloads are: records are many and should be small.
-    Functions(Box<Vec<FunctionId>>),
+    Functions(Box<[FunctionId]>),
     /// Words.
-    Words(Box<Vec<u32>>),
+    Words(Box<[u32]>),
 }
 
 /// A payload in both views of a file.
@@ -220,8 +220,8 @@ impl<'d> Section<'_, 'd> {
             return None;
         }
         let payload = match code {
-            attr::EXTERNS => Payload::Functions(Box::new(self.externs(record))),
-            attr::AT_ENTRY_FRAGMENTS => Payload::Words(Box::new(record.words().iter().map(|w| w.get()).collect())),
+            attr::EXTERNS => Payload::Functions(self.externs(record).into()),
+            attr::AT_ENTRY_FRAGMENTS => Payload::Words(record.words().iter().map(|w| w.get()).collect()),
             _ if SYMBOL_FIRST.contains(&code) || code == attr::MAX_STACK_SIZE => self.symbol_first(record)?,
             _ => Payload::Bytes(record.payload),
         };

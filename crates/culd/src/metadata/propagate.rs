@@ -519,11 +519,17 @@ fn extend<'d>(list: &mut Vec<Attribute<'d>>, code: u8, unions: &Unions<'_, 'd>, 
     let Some(record) = first_of(list, code) else { return };
     for number in contents.into_iter().flatten() {
         match (&mut record.payload, unions.contents.get(*number as usize)) {
-            (Payload::Functions(mine), Some(Payload::Functions(theirs))) => append_new(mine, theirs),
-            (Payload::Words(mine), Some(Payload::Words(theirs))) => append_new(mine, theirs),
+            (Payload::Functions(mine), Some(Payload::Functions(theirs))) => extend_with(mine, theirs),
+            (Payload::Words(mine), Some(Payload::Words(theirs))) => extend_with(mine, theirs),
             _ => {}
         }
     }
+}
+
+fn extend_with<T: Copy + PartialEq>(mine: &mut Box<[T]>, theirs: &[T]) {
+    let mut list = std::mem::take(mine).into_vec();
+    append_new(&mut list, theirs);
+    *mine = list.into();
 }
 
 fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
@@ -565,7 +571,7 @@ fn one_kernel<'d>(attributes: &Attributes<'d>, kernel: FunctionId, last: &mut Fi
                 list.push(Attribute {
                     format: FORMAT_SIZED,
                     code,
-                    payload: Payload::Words(Box::new(union)),
+                    payload: Payload::Words(union.into()),
                 });
             }
             _ if !has => list.push(flag(code, 0)),
@@ -602,7 +608,7 @@ fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribut
     list.push(Attribute {
         format: FORMAT_SIZED,
         code: attr::EXTERNS,
-        payload: Payload::Functions(Box::new(all)),
+        payload: Payload::Functions(all.into()),
     });
 }
 
