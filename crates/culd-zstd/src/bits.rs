@@ -1,0 +1,144 @@
+//! Two readers of bits.
+//!
+//! [`Forward`] reads table descriptions: bits from the low end of the first byte on.
+//!
+//! [`Reverse`] reads coded data, which was written to be read from its end:
+//!
+//! 1. The highest set bit of the last byte marks the end; the bits below it come first.
+//! 2. The next bit is always the top one of a 64-bit register; `have` counts the bits that are known to be in it.
+//! 3. A refill reads the eight bytes below the ones already taken with one load, puts them under the `have` bits and moves on by whole
+//!    bytes. Bits of a byte that did not fit as a whole are in the register already; the next refill puts the same bits there.
+//! 4. After a refill at least 56 bits can be taken. At the end of the data zeros come in and `have` becomes negative, which
+//!    [`Reverse::is_done`] finds.
+
+/// Reads bits from the front.
+#[derive(Debug)]
+pub(crate) struct Forward<'s> {
+    src: &'s [u8],
+    /// Place of the next bit.
+    at: usize,
+}
+
+impl<'s> Forward<'s> {
+    pub(crate) fn new(src: &'s [u8]) -> Self {
+        Forward { src, at: 0 }
+    }
+
+    /// The next `count` bits (up to 16) without taking them; zeros behind the end.
+    pub(crate) fn peek(&self, count: u32) -> u32 {
+        let rest = self.src.get(self.at / 8..).unwrap_or_default();
+        let word = match rest.first_chunk::<4>() {
+            Some(&bytes) => u32::from_le_bytes(bytes),
+            None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte)),
+        };
+        word >> (self.at % 8) & ((1 << count.min(16)) - 1)
+    }
+
+    pub(crate) fn skip(&mut self, count: u32) {
+        self.at += count as usize;
+    }
+
+    pub(crate) fn take(&mut self, count: u32) -> u32 {
+        let value = self.peek(count);
+        self.skip(count);
+        value
+    }
+
+    /// The bytes behind the last one touched; `None` when more bits were taken than there are.
+    pub(crate) fn rest(&self) -> Option<&'s [u8]> {
+        self.src.get(self.at.div_ceil(8)..)
+    }
+}
+
+/// Reads bits from the back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reverse<'s> {
+    src: &'s [u8],
+    /// Bytes that are not in the register yet.
+    left: usize,
+    bits: u64,
+    have: i32,
+}
+
+impl<'s> Reverse<'s> {
+    /// A reader; `None` when there is no end mark.
+    pub(crate) fn new(src: &'s [u8]) -> Option<Self> {
+        let last = *src.last()?;
+        if last == 0 {
+            return None;
+        }
+        let mut reader = Reverse {
+            src,
+            left: src.len(),
+            bits: 0,
+            have: 0,
+        };
+        reader.refill();
+        reader.skip(last.leading_zeros() + 1);
+        Some(reader)
+    }
+
+    /// Makes at least 56 bits available, or all that are left.
+    #[inline(always)]
+    pub(crate) fn refill(&mut self) {
+        if !self.refill_whole() {
+            self.refill_bytes();
+        }
+    }
+
+    /// A refill where eight bytes are left; false when there are less.
+    #[inline(always)]
+    pub(crate) fn refill_whole(&mut self) -> bool {
+        let Some(start) = self.left.checked_sub(8) else { return false };
+        let Some(&window) = self.src.get(start..).and_then(|rest| rest.first_chunk::<8>()) else {
+            return false;
+        };
+        self.bits |= u64::from_le_bytes(window) >> (self.have & 63);
+        self.left -= ((63 - self.have) >> 3) as usize & 7;
+        self.have |= 56;
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill_bytes(&mut self) {
+        while (0..56).contains(&self.have)
+            && let Some(left) = self.left.checked_sub(1)
+            && let Some(&byte) = self.src.get(left)
+        {
+            self.left = left;
+            self.bits |= u64::from(byte) << ((56 - self.have) & 63);
+            self.have += 8;
+        }
+    }
+
+    /// The next `COUNT` bits.
+    #[inline(always)]
+    pub(crate) fn top<const COUNT: u32>(&self) -> usize {
+        (self.bits >> (64 - COUNT)) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, count: u32) {
+        self.bits <<= count & 63;
+        self.have -= count as i32;
+    }
+
+    /// Takes up to 56 bits between two refills.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, count: u32) -> u64 {
+        let value = self.bits >> 1 >> ((63 - count) & 63);
+        self.skip(count);
+        value
+    }
+
+    /// True when more bits were taken than there are.
+    pub(crate) fn is_overrun(&self) -> bool {
+        self.have < 0
+    }
+
+    /// True when exactly all bits were taken.
+    pub(crate) fn is_done(&self) -> bool {
+        self.left == 0 && self.have == 0
+    }
+}

@@ -1,0 +1,110 @@
+//! Copies of literals and matches in chunks of fixed size.
+//!
+//! A copy may write up to 15 bytes more than asked for: what lies behind is either slack or written later. All functions answer `None`
+//! where a chunk would not lie inside, and then the output is of no use.
+
+const CHUNK: usize = 16;
+
+#[inline(always)]
+fn load<const N: usize>(from: &[u8], at: usize) -> Option<[u8; N]> {
+    from.get(at..)?.first_chunk().copied()
+}
+
+#[inline(always)]
+fn store<const N: usize>(to: &mut [u8], at: usize, chunk: [u8; N]) -> Option<()> {
+    *to.get_mut(at..)?.first_chunk_mut()? = chunk;
+    Some(())
+}
+
+/// Copies `count` bytes from `from` at `start` to `to` at `at`.
+#[inline(always)]
+pub(crate) fn copy_from(to: &mut [u8], at: usize, from: &[u8], start: usize, count: usize) -> Option<()> {
+    store::<CHUNK>(to, at, load(from, start)?)?;
+    if count > CHUNK {
+        copy_long(to, at, from, start, count)?;
+    }
+    Some(())
+}
+
+#[inline(never)]
+fn copy_long(to: &mut [u8], at: usize, from: &[u8], start: usize, count: usize) -> Option<()> {
+    let to = to.get_mut(at..)?.get_mut(..count)?;
+    to.copy_from_slice(from.get(start..)?.get(..count)?);
+    Some(())
+}
+
+/// Repeats what lies `offset` bytes back, `count` bytes of it. The two ranges may overlap.
+#[inline(always)]
+pub(crate) fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> {
+    let from = at.checked_sub(offset)?;
+    if offset >= CHUNK {
+        let chunk = load::<CHUNK>(out, from)?;
+        store(out, at, chunk)?;
+        if count > CHUNK {
+            repeat_long(out, at + CHUNK, offset, count - CHUNK)?;
+        }
+        Some(())
+    } else {
+        repeat_close(out, at, offset, count)
+    }
+}
+
+/// Matches that do not overlap with their own chunks.
+#[inline(never)]
+fn repeat_long(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Option<()> {
+    if count >= 128 && offset >= count {
+        let from = at.checked_sub(offset)?;
+        if at.checked_add(count)? > out.len() {
+            return None;
+        }
+        out.copy_within(from..from + count, at);
+        return Some(());
+    }
+    let end = at.checked_add(count)?;
+    while at < end {
+        let chunk = load::<CHUNK>(out, at.checked_sub(offset)?)?;
+        store(out, at, chunk)?;
+        at += CHUNK;
+    }
+    Some(())
+}
+
+/// Matches with a period below a chunk: the period is spread over a word, which is written until a chunk lies a multiple of the period
+/// back.
+#[inline(never)]
+fn repeat_close(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Option<()> {
+    let from = at.checked_sub(offset)?;
+    if offset == 1 {
+        let byte = *out.get(from)?;
+        out.get_mut(at..)?.get_mut(..count)?.fill(byte);
+        return Some(());
+    }
+    let end = at.checked_add(count)?;
+    let far = offset * CHUNK.div_ceil(offset.max(1));
+    let near = end.min(at + far);
+    if offset >= 8 {
+        while at < near {
+            let chunk = load::<8>(out, at - offset)?;
+            store(out, at, chunk)?;
+            at += 8;
+        }
+    } else {
+        let mut shift = offset as u32 * 8;
+        let mut word = u64::from_le_bytes(load(out, from)?) & ((1 << (shift & 63)) - 1);
+        while shift < 64 {
+            word |= word << shift;
+            shift *= 2;
+        }
+        let step = 8 - 8 % offset.max(1);
+        while at < near {
+            store(out, at, word.to_le_bytes())?;
+            at += step;
+        }
+    }
+    while at < end {
+        let chunk = load::<CHUNK>(out, at.checked_sub(far)?)?;
+        store(out, at, chunk)?;
+        at += CHUNK;
+    }
+    Some(())
+}

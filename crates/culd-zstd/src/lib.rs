@@ -1,0 +1,109 @@
+//! A one-shot decoder of zstd frames (RFC 8878) for many small frames of known size.
+//!
+//! 1. `frame`: the header is read; a content size above the caller's limit is refused before memory is taken.
+//! 2. The output is one vector. It has [`SLACK`] bytes more than the limit while blocks are unpacked, so that copies may write whole
+//!    chunks; matches read from the vector itself, so there is no window to keep.
+//! 3. A raw or RLE block is copied or filled. A compressed block has two sections:
+//!    `literals` fills a buffer with bytes, by Huffman codes (`huffman`) or without;
+//!    `sequences` reads triples of literal length, match length and offset (`fse`) and carries them out (`copy`).
+//! 4. A checksum behind the last block is compared with the output (`xxh64`).
+//!
+//! Tables and the literal buffer live in a [`Decoder`], so that a frame costs no allocation but its output. [`decompress`] and
+//! [`decompress_frame`] keep one decoder per thread.
+//!
+//! Nothing in a frame can make the decoder panic, run for longer than in proportion to the size of the frame and of the limit, or take
+//! more memory than the limit, [`SLACK`] and the fixed tables.
+#![forbid(unsafe_code)]
+
+mod bits;
+mod copy;
+mod error;
+mod frame;
+mod fse;
+mod huffman;
+mod literals;
+mod output;
+mod sequences;
+mod xxh64;
+
+pub use error::Error;
+pub use output::SLACK;
+
+use frame::Blocks;
+use output::Output;
+use std::cell::RefCell;
+
+/// Tables and buffers that are used for one frame after the other.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    blocks: Box<Blocks>,
+}
+
+impl Decoder {
+    /// A decoder; it can be used any number of times, also after errors.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Unpacks all frames of `src`, one behind the other, to at most `limit` bytes. Skippable frames are passed over.
+    pub fn decompress(&mut self, src: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
+        let mut out = Output::new(limit);
+        let mut rest = src;
+        while !rest.is_empty() {
+            rest = match frame::skippable(rest)? {
+                Some(rest) => rest,
+                None => {
+                    let (header, body) = frame::Header::read(rest)?;
+                    if let Some(size) = header.content_size {
+                        out.expect(size)?;
+                    }
+                    self.blocks.frame(&header, body, &mut out)?
+                }
+            };
+        }
+        Ok(out.finish())
+    }
+
+    /// Unpacks the frame at the start of `src`, which has to hold exactly `size` bytes; what lies behind the frame is ignored.
+    pub fn decompress_frame(&mut self, src: &[u8], size: usize) -> Result<Vec<u8>, Error> {
+        let (header, body) = frame::Header::read(src)?;
+        let want = size as u64;
+        if let Some(have) = header.content_size.filter(|&have| have != want) {
+            return Err(Error::Size { have, want });
+        }
+        let mut out = Output::new(size);
+        out.expect(want)?;
+        self.blocks.frame(&header, body, &mut out)?;
+        match out.len() as u64 {
+            have if have == want => Ok(out.finish()),
+            have => Err(Error::Size { have, want }),
+        }
+    }
+}
+
+thread_local! {
+    static DECODER: RefCell<Decoder> = RefCell::default();
+}
+
+fn with_decoder<T>(work: impl FnOnce(&mut Decoder) -> T) -> T {
+    DECODER.with(|decoder| match decoder.try_borrow_mut() {
+        Ok(mut decoder) => work(&mut decoder),
+        // Not reachable, because nothing in here calls back; a fresh decoder is right as well.
+        Err(_) => work(&mut Decoder::new()),
+    })
+}
+
+/// [`Decoder::decompress`] with the decoder of this thread.
+pub fn decompress(src: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
+    with_decoder(|decoder| decoder.decompress(src, limit))
+}
+
+/// [`Decoder::decompress_frame`] with the decoder of this thread.
+pub fn decompress_frame(src: &[u8], size: usize) -> Result<Vec<u8>, Error> {
+    with_decoder(|decoder| decoder.decompress_frame(src, size))
+}
+
+/// Window size that the header of the frame at the start of `src` asks for.
+pub fn window_size(src: &[u8]) -> Result<u64, Error> {
+    Ok(frame::Header::read(src)?.0.window)
+}
