@@ -53,9 +53,8 @@ impl<'s> Forward<'s> {
 /// Reads bits from the back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reverse<'s> {
-    src: &'s [u8],
     /// Bytes that are not in the register yet.
-    left: usize,
+    src: &'s [u8],
     bits: u64,
     have: i32,
 }
@@ -67,12 +66,7 @@ impl<'s> Reverse<'s> {
         if last == 0 {
             return None;
         }
-        let mut reader = Reverse {
-            src,
-            left: src.len(),
-            bits: 0,
-            have: 0,
-        };
+        let mut reader = Reverse { src, bits: 0, have: 0 };
         reader.refill();
         reader.skip(last.leading_zeros() + 1);
         Some(reader)
@@ -82,34 +76,26 @@ impl<'s> Reverse<'s> {
     #[inline(always)]
     pub(crate) fn refill(&mut self) {
         if !self.refill_whole() {
-            self.refill_bytes();
+            let (bits, bytes) = last_bytes(self.src, self.have);
+            self.bits |= bits;
+            self.have += 8 * bytes as i32;
+            self.shorten(bytes);
         }
     }
 
     /// A refill where eight bytes are left; false when there are less.
     #[inline(always)]
     pub(crate) fn refill_whole(&mut self) -> bool {
-        let Some(start) = self.left.checked_sub(8) else { return false };
-        let Some(&window) = self.src.get(start..).and_then(|rest| rest.first_chunk::<8>()) else {
-            return false;
-        };
+        let Some(&window) = self.src.last_chunk::<8>() else { return false };
         self.bits |= u64::from_le_bytes(window) >> (self.have & 63);
-        self.left -= ((63 - self.have) >> 3) as usize & 7;
+        self.shorten(((63 - self.have) >> 3) as usize & 7);
         self.have |= 56;
         true
     }
 
-    #[cold]
-    #[inline(never)]
-    fn refill_bytes(&mut self) {
-        while (0..56).contains(&self.have)
-            && let Some(left) = self.left.checked_sub(1)
-            && let Some(&byte) = self.src.get(left)
-        {
-            self.left = left;
-            self.bits |= u64::from(byte) << ((56 - self.have) & 63);
-            self.have += 8;
-        }
+    #[inline(always)]
+    fn shorten(&mut self, bytes: usize) {
+        self.src = self.src.get(..self.src.len().wrapping_sub(bytes)).unwrap_or_default();
     }
 
     /// The next `COUNT` bits.
@@ -139,6 +125,22 @@ impl<'s> Reverse<'s> {
 
     /// True when exactly all bits were taken.
     pub(crate) fn is_done(&self) -> bool {
-        self.left == 0 && self.have == 0
+        self.src.is_empty() && self.have == 0
     }
+}
+
+/// Bits for a register with `have` bits from the last of a few bytes, and the number of bytes that go into them. The reader itself is not
+/// passed, so that its fields can stay in registers.
+#[cold]
+#[inline(never)]
+fn last_bytes(src: &[u8], have: i32) -> (u64, usize) {
+    // Without bits left there are no bytes left, or the data is overrun.
+    let room = if have < 0 { 0 } else { (63 - have) as usize / 8 };
+    let mut bits = 0;
+    let mut at = 56 - have;
+    for &byte in src.iter().rev().take(room) {
+        bits |= u64::from(byte) << (at & 63);
+        at -= 8;
+    }
+    (bits, room.min(src.len()))
 }

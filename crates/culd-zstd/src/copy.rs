@@ -1,7 +1,9 @@
 //! Copies of literals and matches in chunks of fixed size.
 //!
-//! A copy may write up to 15 bytes more than asked for: what lies behind is either slack or written later. All functions answer `None`
+//! A copy may write up to 31 bytes more than asked for: what lies behind is either slack or written later. All functions answer `None`
 //! where a chunk would not lie inside, and then the output is of no use.
+//!
+//! Most copies are short and their sizes cannot be foreseen, so two chunks are copied without asking how long the copy is.
 
 const CHUNK: usize = 16;
 
@@ -16,54 +18,52 @@ fn store<const N: usize>(to: &mut [u8], at: usize, chunk: [u8; N]) -> Option<()>
     Some(())
 }
 
-/// Copies `count` bytes from `from` at `start` to `to` at `at`.
+/// Copies the first `count` bytes of `from` to `to` at `at`.
 #[inline(always)]
-pub(crate) fn copy_from(to: &mut [u8], at: usize, from: &[u8], start: usize, count: usize) -> Option<()> {
-    store::<CHUNK>(to, at, load(from, start)?)?;
-    if count > CHUNK {
-        copy_long(to, at, from, start, count)?;
+pub(crate) fn append(to: &mut [u8], at: usize, from: &[u8], count: usize) -> Option<()> {
+    if count <= CHUNK {
+        store::<CHUNK>(to, at, *from.first_chunk()?)
+    } else {
+        append_long(to, at, from, count)
     }
-    Some(())
 }
 
 #[inline(never)]
-fn copy_long(to: &mut [u8], at: usize, from: &[u8], start: usize, count: usize) -> Option<()> {
+fn append_long(to: &mut [u8], at: usize, from: &[u8], count: usize) -> Option<()> {
     let to = to.get_mut(at..)?.get_mut(..count)?;
-    to.copy_from_slice(from.get(start..)?.get(..count)?);
+    to.copy_from_slice(from.get(..count)?);
     Some(())
 }
 
 /// Repeats what lies `offset` bytes back, `count` bytes of it. The two ranges may overlap.
 #[inline(always)]
 pub(crate) fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> {
-    let from = at.checked_sub(offset)?;
-    if offset >= CHUNK {
-        let chunk = load::<CHUNK>(out, from)?;
-        store(out, at, chunk)?;
-        if count > CHUNK {
-            repeat_long(out, at + CHUNK, offset, count - CHUNK)?;
+    let (before, behind) = out.split_at_mut_checked(at)?;
+    match before.get(at.checked_sub(offset)?..)?.first_chunk::<{ 2 * CHUNK }>() {
+        Some(chunks) if count <= 2 * CHUNK => {
+            *behind.first_chunk_mut()? = *chunks;
+            Some(())
         }
-        Some(())
-    } else {
-        repeat_close(out, at, offset, count)
+        _ => repeat_long(out, at, offset, count),
     }
 }
 
-/// Matches that do not overlap with their own chunks.
+/// Matches that are long or overlap with their own chunks.
 #[inline(never)]
 fn repeat_long(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Option<()> {
-    if count >= 128 && offset >= count {
-        let from = at.checked_sub(offset)?;
-        if at.checked_add(count)? > out.len() {
-            return None;
-        }
-        out.copy_within(from..from + count, at);
-        return Some(());
+    if offset < CHUNK {
+        return repeat_close(out, at, offset, count);
     }
     let end = at.checked_add(count)?;
+    if count >= 128 && offset >= count {
+        let (before, behind) = out.split_at_mut_checked(at)?;
+        let source = before.get(at.checked_sub(offset)?..)?.get(..count)?;
+        behind.get_mut(..count)?.copy_from_slice(source);
+        return Some(());
+    }
     while at < end {
-        let chunk = load::<CHUNK>(out, at.checked_sub(offset)?)?;
-        store(out, at, chunk)?;
+        let first = load::<CHUNK>(out, at.checked_sub(offset)?)?;
+        store(out, at, first)?;
         at += CHUNK;
     }
     Some(())
@@ -71,7 +71,6 @@ fn repeat_long(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Op
 
 /// Matches with a period below a chunk: the period is spread over a word, which is written until a chunk lies a multiple of the period
 /// back.
-#[inline(never)]
 fn repeat_close(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Option<()> {
     let from = at.checked_sub(offset)?;
     if offset == 1 {

@@ -134,15 +134,9 @@ impl Blocks {
     fn block(&mut self, src: &[u8], block_max: usize, start: usize, out: &mut Output) -> Result<(), Error> {
         let rest = self.literals.read(src, block_max, &mut self.code)?;
         let allowed = block_max.min(out.left());
-        let (bytes, at) = out.room(allowed);
-        let target = Target {
-            out: bytes,
-            start,
-            at,
-            end: at + allowed,
-        };
-        let end = self.sequences.run(rest, &self.literals, target)?;
-        out.advance_to(end);
+        let (bytes, at) = out.room(start, allowed);
+        let size = self.sequences.run(rest, self.literals.with_slack(), Target { out: bytes, at })?;
+        out.advance_to(start + size);
         Ok(())
     }
 

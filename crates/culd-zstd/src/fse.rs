@@ -26,6 +26,12 @@ impl Cell {
     const fn with_next(self, next: u32, bits: u32) -> Self {
         Cell(self.0 | (next & 0xffff) as u64 | ((bits & 0xff) as u64) << 16)
     }
+    /// A cell whose `bits` and `extra` are the sums of those of three cells. No field overflows: states are below 2^9, bits below 10, extra
+    /// bits below 32.
+    #[inline(always)]
+    pub(crate) fn sum(self, other: Cell, third: Cell) -> Cell {
+        Cell(self.0.wrapping_add(other.0).wrapping_add(third.0))
+    }
     #[inline(always)]
     pub(crate) fn next(self) -> usize {
         (self.0 & 0xffff) as usize

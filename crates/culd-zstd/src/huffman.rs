@@ -16,19 +16,25 @@ const LOG: u32 = 11;
 const SIZE: usize = 1 << LOG;
 /// Symbols per refill: 5 × 11 bits are at most 56.
 const TURN: usize = 5;
+/// Entries that are written at once.
+const CHUNK: usize = 8;
 
 /// The code: for each possible [`LOG`] bits the symbol in the high byte and the length of its code in the low one.
 #[derive(Debug, Clone)]
 pub(crate) struct Huffman {
-    entries: [u16; SIZE],
+    /// The entries, and a place for chunks that go beyond the last.
+    entries: [u16; SIZE + CHUNK],
     is_set: bool,
+    /// The state machine of weights.
+    weights: Table,
 }
 
 impl Default for Huffman {
     fn default() -> Self {
         Huffman {
-            entries: [0; SIZE],
+            entries: [0; SIZE + CHUNK],
             is_set: false,
+            weights: Table::EMPTY,
         }
     }
 }
@@ -61,7 +67,7 @@ const WEIGHTS: Meaning = {
 };
 
 /// Reads the written weights; returns what lies behind them.
-fn read_weights(src: &[u8]) -> Result<(Weights, &[u8]), Error> {
+fn read_weights<'s>(src: &'s [u8], table: &mut Table) -> Result<(Weights, &'s [u8]), Error> {
     const TRUNCATED: Error = Error::Truncated { what: "a Huffman code" };
     let (&head, src) = src.split_first().ok_or(TRUNCATED)?;
     let mut weights = Weights { list: [0; 256], count: 0 };
@@ -76,9 +82,8 @@ fn read_weights(src: &[u8]) -> Result<(Weights, &[u8]), Error> {
     }
     let (coded, rest) = src.split_at_checked(head.into()).ok_or(TRUNCATED)?;
     let (shares, stream) = Shares::read(coded, 6, LOG as usize + 1)?;
-    let mut table = Table::EMPTY;
     table.build(&shares, &WEIGHTS);
-    coded_weights(&table, stream, &mut weights)?;
+    coded_weights(table, stream, &mut weights)?;
     Ok((weights, rest))
 }
 
@@ -87,20 +92,29 @@ fn coded_weights(table: &Table, stream: &[u8], weights: &mut Weights) -> Result<
     let mut bits = Reverse::new(stream).ok_or(Error::Huffman {
         why: "weights without end mark",
     })?;
-    let mut now = bits.take(table.log()) as usize;
-    let mut other = bits.take(table.log()) as usize;
+    let mut first = bits.take(table.log()) as usize;
+    let mut second = bits.take(table.log()) as usize;
     if bits.is_overrun() {
         return Err(Error::Truncated { what: "Huffman weights" });
     }
+    let mut push = |weight: u32| weights.push(weight as u8);
     loop {
-        let cell = table.cell(now);
-        weights.push(cell.base() as u8)?;
         bits.refill();
-        now = cell.next() + bits.take(cell.bits()) as usize;
-        if bits.is_overrun() {
-            return weights.push(table.cell(other).base() as u8);
+        // A step takes up to 6 bits.
+        for _ in 0..4 {
+            let cell = table.cell(first);
+            push(cell.base())?;
+            first = cell.next() + bits.take(cell.bits()) as usize;
+            if bits.is_overrun() {
+                return push(table.cell(second).base());
+            }
+            let cell = table.cell(second);
+            push(cell.base())?;
+            second = cell.next() + bits.take(cell.bits()) as usize;
+            if bits.is_overrun() {
+                return push(table.cell(first).base());
+            }
         }
-        (now, other) = (other, now);
     }
 }
 
@@ -118,7 +132,7 @@ impl Huffman {
     /// Reads a code; returns what lies behind it.
     pub(crate) fn read<'s>(&mut self, src: &'s [u8]) -> Result<&'s [u8], Error> {
         self.is_set = false;
-        let (weights, rest) = read_weights(src)?;
+        let (weights, rest) = read_weights(src, &mut self.weights)?;
         self.build(weights)?;
         self.is_set = true;
         Ok(rest)
@@ -152,24 +166,41 @@ impl Huffman {
                 why: "no code of full length",
             });
         }
-        // Places of the table of `log` bits become ranges of the one of `LOG` bits.
-        let scale = LOG - log;
+        self.fill(&weights, &ranks, log);
+        Ok(())
+    }
+
+    /// Fills the entries in order, so that a chunk may go beyond the range of its symbol.
+    fn fill(&mut self, weights: &Weights, ranks: &[u32; 16], log: u32) {
+        // Symbols by weight; those without a code are put behind the others.
+        let mut order = [0u8; 512];
         let mut starts = [0usize; 16];
-        let mut at = 0;
-        for weight in 1..=log {
-            starts[weight as usize & 15] = at;
-            at += (ranks[weight as usize & 15] as usize) << (weight - 1 + scale);
+        starts[0] = 256;
+        for weight in 1..=LOG as usize {
+            starts[(weight + 1) & 15] = starts[weight & 15] + ranks[weight & 15] as usize;
         }
         for (symbol, &weight) in weights.list.iter().enumerate().take(weights.count + 1) {
-            let Some(shift) = u32::from(weight).checked_sub(1) else { continue };
             let start = &mut starts[usize::from(weight & 15)];
-            let size = 1usize << ((shift + scale) & 15);
-            if let Some(range) = self.entries.get_mut(*start..*start + size) {
-                range.fill((symbol << 8) as u16 | (log - shift) as u16);
-            }
-            *start += size;
+            order[*start & 511] = symbol as u8;
+            *start += 1;
         }
-        Ok(())
+        let mut symbols = order.iter();
+        let mut at = 0;
+        for weight in 1..=log {
+            // Ranges of a table of `log` bits in the one of `LOG` bits.
+            let size = 1usize << ((LOG - log + weight - 1) & 15);
+            for &symbol in symbols.by_ref().take(ranks[weight as usize & 15] as usize) {
+                let entry = u16::from(symbol) << 8 | (log + 1 - weight) as u16;
+                let end = at + size;
+                while at < end
+                    && let Some(chunk) = self.entries.get_mut(at..).and_then(<[u16]>::first_chunk_mut)
+                {
+                    *chunk = [entry; CHUNK];
+                    at += CHUNK;
+                }
+                at = end;
+            }
+        }
     }
 
     #[inline(always)]

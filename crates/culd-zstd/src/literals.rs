@@ -60,14 +60,9 @@ impl Header {
 }
 
 impl Literals {
-    /// The literals.
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
-    /// The literals with slack behind them.
+    /// The literals with [`SLACK`] bytes behind them.
     pub(crate) fn with_slack(&self) -> &[u8] {
-        &self.buffer
+        self.buffer.get(..self.count + SLACK).unwrap_or_default()
     }
 
     /// Reads the section of a block of at most `block_max` bytes; returns what lies behind it.

@@ -68,10 +68,11 @@ impl Output {
         }
     }
 
-    /// The whole vector, with room for `size` more bytes at the returned place.
-    pub(crate) fn room(&mut self, size: usize) -> (&mut [u8], usize) {
+    /// The output from `start` on with room for `size` more bytes and [`SLACK`], and the place of the first of them.
+    pub(crate) fn room(&mut self, start: usize, size: usize) -> (&mut [u8], usize) {
         self.make_room(size);
-        (&mut self.bytes, self.at)
+        let end = self.at + size + SLACK;
+        (self.bytes.get_mut(start..end).unwrap_or_default(), self.at - start)
     }
 
     /// Says that everything up to `end` is written.

@@ -13,7 +13,7 @@ use crate::bits::Reverse;
 use crate::copy;
 use crate::error::Error;
 use crate::fse::{Cell, Meaning, Shares, Table};
-use crate::literals::Literals;
+use crate::output::SLACK;
 
 /// The kinds of symbols.
 struct Kind {
@@ -144,18 +144,18 @@ impl Kept {
 
 /// The offsets used last, the latest first.
 #[derive(Debug, Clone, Copy)]
-struct Recent([usize; 3]);
+struct Recent([u32; 3]);
 
 impl Recent {
     /// The offset that a written value means.
     #[inline(always)]
-    fn resolve(&mut self, value: usize, no_literals: bool) -> usize {
+    fn resolve(&mut self, value: u32, no_literals: bool) -> u32 {
         let [a, b, c] = self.0;
         if value > 3 {
             self.0 = [value - 3, a, b];
             return value - 3;
         }
-        match value + usize::from(no_literals) {
+        match value + u32::from(no_literals) {
             1 => {}
             2 => self.0 = [b, a, c],
             3 => self.0 = [c, a, b],
@@ -188,19 +188,15 @@ impl Default for Sequences {
 
 /// Where a block goes.
 pub(crate) struct Target<'o> {
-    /// The output with slack.
+    /// The output from the start of the frame to the latest end of the block, and [`SLACK`] bytes.
     pub(crate) out: &'o mut [u8],
-    /// Where the frame starts.
-    pub(crate) start: usize,
-    /// Where the block starts.
+    /// Where the block starts in it.
     pub(crate) at: usize,
-    /// Where the block has to end at the latest.
-    pub(crate) end: usize,
 }
 
 /// Why a block does not fit into its target.
 const OVERFLOW: Error = Error::Sequences {
-    why: "more output than a block may have",
+    why: "more output than is possible",
 };
 
 impl Sequences {
@@ -212,16 +208,16 @@ impl Sequences {
         self.recent = Recent([1, 4, 8]);
     }
 
-    /// Reads the section and carries it out; returns where the block ends in the output.
-    pub(crate) fn run(&mut self, src: &[u8], literals: &Literals, target: Target<'_>) -> Result<usize, Error> {
-        let (count, rest) = read_count(src)?;
+    /// Reads the section and carries it out with literals that have slack; returns where the block ends in the output.
+    pub(crate) fn run(&mut self, src: &[u8], mut literals: &[u8], mut target: Target<'_>) -> Result<usize, Error> {
+        let (mut count, rest) = read_count(src)?;
         if count == 0 {
             if !rest.is_empty() {
                 return Err(Error::Sequences {
                     why: "data behind the last",
                 });
             }
-            return finish(literals, 0, target.out, target.at, target.end);
+            return finish(literals, target);
         }
         let (&modes, rest) = rest.split_first().ok_or(TRUNCATED)?;
         if modes & 3 != 0 {
@@ -233,81 +229,162 @@ impl Sequences {
         let rest = self.offsets.read(modes >> 4, &OFFSETS, rest)?;
         let rest = self.matches.read(modes >> 2, &MATCHES, rest)?;
         let bits = Reverse::new(rest).ok_or(Error::Sequences { why: "no end mark" })?;
-        self.execute(count, bits, literals, target)
-    }
-
-    fn execute(&mut self, count: usize, mut bits: Reverse<'_>, literals: &Literals, target: Target<'_>) -> Result<usize, Error> {
-        let Target { out, start, mut at, end } = target;
-        let (lits, lit_count) = (literals.with_slack(), literals.count());
-        let (literal_table, offset_table, match_table) = (&self.literals.table, &self.offsets.table, &self.matches.table);
-        let mut recent = self.recent;
-        let mut taken = 0;
-        bits.refill();
-        let mut literal_state = bits.take(literal_table.log()) as usize;
-        let mut offset_state = bits.take(offset_table.log()) as usize;
-        let mut match_state = bits.take(match_table.log()) as usize;
-        for left in (0..count).rev() {
-            let literal = literal_table.cell(literal_state);
-            let offset = offset_table.cell(offset_state);
-            let matched = match_table.cell(match_state);
-            bits.refill();
-            let is_wide = offset.extra() + matched.extra() + literal.extra() > 30;
-            let offset_value = offset.base() as usize + bits.take(offset.extra()) as usize;
-            if is_wide {
-                bits.refill();
-            }
-            let match_size = matched.base() as usize + bits.take(matched.extra()) as usize;
-            let literal_size = literal.base() as usize + bits.take(literal.extra()) as usize;
-            if left > 0 {
-                if is_wide {
-                    bits.refill();
-                }
-                // At most 9 + 9 + 8 bits.
-                literal_state = literal.next() + bits.take(literal.bits()) as usize;
-                match_state = matched.next() + bits.take(matched.bits()) as usize;
-                offset_state = offset.next() + bits.take(offset.bits()) as usize;
-            }
-            let back = recent.resolve(offset_value, literal_size == 0);
-            let middle = at + literal_size;
-            if literal_size > lit_count - taken {
-                return Err(Error::Sequences {
-                    why: "more literals than there are",
-                });
-            }
-            if middle + match_size > end {
-                return Err(OVERFLOW);
-            }
-            // An offset of 0 wraps around here.
-            if back.wrapping_sub(1) >= middle - start {
-                return Err(Error::Offset {
-                    offset: back as u64,
-                    have: (middle - start) as u64,
-                });
-            }
-            copy::copy_from(out, at, lits, taken, literal_size).ok_or(OVERFLOW)?;
-            copy::repeat(out, middle, back, match_size).ok_or(OVERFLOW)?;
-            taken += literal_size;
-            at = middle + match_size;
+        let mut states = self.first_states(bits);
+        let mut batch = [Step::default(); BATCH];
+        while count > BATCH {
+            self.read(&mut states, &mut batch);
+            literals = carry_out(&batch, &mut self.recent, literals, &mut target)?;
+            count -= BATCH;
         }
-        if !bits.is_done() {
+        if let Some((last, rest)) = batch.get_mut(..count).and_then(<[Step]>::split_last_mut) {
+            self.read(&mut states, rest);
+            *last = self.read_last(&mut states);
+        }
+        literals = carry_out(batch.get(..count).unwrap_or_default(), &mut self.recent, literals, &mut target)?;
+        if !states.bits.is_done() {
             return Err(Error::Sequences {
                 why: "bits left over or missing",
             });
         }
-        self.recent = recent;
-        finish(literals, taken, out, at, end)
+        finish(literals, target)
+    }
+
+    fn first_states<'s>(&self, mut bits: Reverse<'s>) -> States<'s> {
+        bits.refill();
+        let literal = bits.take(self.literals.table.log()) as usize;
+        let offset = bits.take(self.offsets.table.log()) as usize;
+        let matched = bits.take(self.matches.table.log()) as usize;
+        States {
+            literal,
+            offset,
+            matched,
+            bits,
+        }
+    }
+
+    /// Reads sequences, none of which is the last.
+    #[inline(never)]
+    fn read(&self, states: &mut States<'_>, steps: &mut [Step]) {
+        let (literals, offsets, matches) = (&self.literals.table, &self.offsets.table, &self.matches.table);
+        let mut now = *states;
+        for step in steps {
+            let literal = literals.cell(now.literal);
+            let offset = offsets.cell(now.offset);
+            let matched = matches.cell(now.matched);
+            let sum = literal.sum(offset, matched);
+            now.bits.refill();
+            let mut total = sum.bits() + sum.extra();
+            let mut offset_extra = 0;
+            if total > 56 {
+                // Without the offset there are at most 26 + 16 + 16. More than 56 of them mean two lengths above 64 KiB, which no block
+                // can have: `carry_out` refuses them whatever the bits are.
+                offset_extra = now.bits.take(offset.extra());
+                now.bits.refill();
+                total -= offset.extra();
+            }
+            let mut fields = Fields(now.bits.take(total));
+            now.offset = offset.next() + fields.take(offset.bits());
+            now.matched = matched.next() + fields.take(matched.bits());
+            now.literal = literal.next() + fields.take(literal.bits());
+            step.literals = literal.base() + fields.take(literal.extra()) as u32;
+            step.matched = matched.base() + fields.take(matched.extra()) as u32;
+            step.offset = offset.base().wrapping_add((fields.0 | offset_extra) as u32);
+        }
+        *states = now;
+    }
+
+    /// Reads the last sequence, which has no next states.
+    fn read_last(&self, states: &mut States<'_>) -> Step {
+        let literal = self.literals.table.cell(states.literal);
+        let offset = self.offsets.table.cell(states.offset);
+        let matched = self.matches.table.cell(states.matched);
+        let mut value = |cell: Cell| {
+            states.bits.refill();
+            cell.base().wrapping_add(states.bits.take(cell.extra()) as u32)
+        };
+        let (offset, matched, literals) = (value(offset), value(matched), value(literal));
+        Step { literals, matched, offset }
     }
 }
 
+/// Sequences that are read before they are carried out.
+const BATCH: usize = 64;
+
+/// One sequence.
+#[derive(Debug, Clone, Copy, Default)]
+struct Step {
+    literals: u32,
+    matched: u32,
+    /// Offset as written.
+    offset: u32,
+}
+
+/// The three state machines and the bits that drive them.
+#[derive(Debug, Clone, Copy)]
+struct States<'s> {
+    literal: usize,
+    offset: usize,
+    matched: usize,
+    bits: Reverse<'s>,
+}
+
+/// Bit fields, the last one lowest.
+struct Fields(u64);
+
+impl Fields {
+    /// Takes the last field.
+    #[inline(always)]
+    fn take(&mut self, bits: u32) -> usize {
+        let field = self.0 & ((1 << (bits & 63)) - 1);
+        self.0 >>= bits & 63;
+        field as usize
+    }
+}
+
+/// Carries sequences out; returns the literals that are left.
+#[inline(never)]
+fn carry_out<'l>(steps: &[Step], recent: &mut Recent, mut literals: &'l [u8], target: &mut Target<'_>) -> Result<&'l [u8], Error> {
+    let out = &mut *target.out;
+    let mut at = target.at;
+    let mut now = *recent;
+    for step in steps {
+        let (literal_size, match_size) = (step.literals as usize, step.matched as usize);
+        let back = now.resolve(step.offset, literal_size == 0) as usize;
+        let middle = at + literal_size;
+        if literal_size + SLACK > literals.len() {
+            return Err(Error::Sequences {
+                why: "more literals than there are",
+            });
+        }
+        if middle + match_size + SLACK > out.len() {
+            return Err(OVERFLOW);
+        }
+        // An offset of 0 wraps around here.
+        if back.wrapping_sub(1) >= middle {
+            return Err(Error::Offset {
+                offset: back as u64,
+                have: middle as u64,
+            });
+        }
+        copy::append(out, at, literals, literal_size).ok_or(OVERFLOW)?;
+        copy::repeat(out, middle, back, match_size).ok_or(OVERFLOW)?;
+        literals = literals.get(literal_size..).unwrap_or_default();
+        at = middle + match_size;
+    }
+    target.at = at;
+    *recent = now;
+    Ok(literals)
+}
+
 /// Appends the literals behind the last sequence.
-fn finish(literals: &Literals, taken: usize, out: &mut [u8], at: usize, end: usize) -> Result<usize, Error> {
-    let rest = literals.with_slack().get(taken..literals.count()).unwrap_or_default();
-    let stop = at + rest.len();
-    if stop > end {
+fn finish(literals: &[u8], target: Target<'_>) -> Result<usize, Error> {
+    let rest = literals.get(..literals.len().saturating_sub(SLACK)).unwrap_or_default();
+    let end = target.at + rest.len();
+    if end + SLACK > target.out.len() {
         return Err(OVERFLOW);
     }
-    out.get_mut(at..stop).ok_or(OVERFLOW)?.copy_from_slice(rest);
-    Ok(stop)
+    target.out.get_mut(target.at..end).ok_or(OVERFLOW)?.copy_from_slice(rest);
+    Ok(end)
 }
 
 /// Number of sequences: one to three bytes.
