@@ -25,6 +25,11 @@ pub enum Error {
         /// Number of the dictionary.
         id: u32,
     },
+    /// The header asks for a window that no decoder has.
+    Window {
+        /// Logarithm of the size.
+        log: u32,
+    },
     /// The header claims more content than is allowed.
     TooLarge {
         /// Size that the header claims.
@@ -94,6 +99,7 @@ impl fmt::Display for Error {
             Error::Magic { found } => write!(f, "not a zstd frame: first word is {found:#010x}"),
             Error::Reserved { what } => write!(f, "reserved value in {what}"),
             Error::Dictionary { id } => write!(f, "needs dictionary {id}"),
+            Error::Window { log } => write!(f, "window of 2^{log} bytes or more"),
             Error::TooLarge { claimed, limit } => write!(f, "claims {claimed} bytes of content, at most {limit} are accepted"),
             Error::TooLong { limit } => write!(f, "holds more than {limit} bytes"),
             Error::Size { have, want } => write!(f, "holds {have} bytes instead of {want}"),

@@ -19,12 +19,15 @@ const SKIPPABLE: u32 = 0x184d_2a50;
 /// Largest content of a block.
 pub(crate) const BLOCK_MAX: usize = 128 << 10;
 
+/// Windows of 2^32 bytes and more are refused, as the reference decoder does; nothing is allocated for a window.
+const WINDOW_LOG_MAX: u32 = 31;
+
 const TRUNCATED: Error = Error::Truncated { what: "a frame header" };
 
 /// What the header of a frame says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) window: u64,
+    window: u64,
     pub(crate) content_size: Option<u64>,
     has_checksum: bool,
 }
@@ -52,7 +55,11 @@ impl Header {
         let mut window = 0;
         if !is_single {
             let byte = number(&mut rest, 1)?;
-            let base = 1u64 << (10 + (byte >> 3));
+            let log = 10 + (byte >> 3) as u32;
+            if log > WINDOW_LOG_MAX {
+                return Err(Error::Window { log });
+            }
+            let base = 1u64 << log;
             window = base + base / 8 * (byte & 7);
         }
         let id = number(&mut rest, [0, 1, 2, 4][usize::from(descriptor & 3)])? as u32;

@@ -9,7 +9,7 @@
 //! 4. A checksum behind the last block is compared with the output (`xxh64`).
 //!
 //! Tables and the literal buffer live in a [`Decoder`], so that a frame costs no allocation but its output. [`decompress`] and
-//! [`decompress_frame`] keep one decoder per thread.
+//! [`decompress_exact`] keep one decoder per thread.
 //!
 //! Nothing in a frame can make the decoder panic, run for longer than in proportion to the size of the frame and of the limit, or take
 //! more memory than the limit, [`SLACK`] and the fixed tables.
@@ -47,37 +47,35 @@ impl Decoder {
 
     /// Unpacks all frames of `src`, one behind the other, to at most `limit` bytes. Skippable frames are passed over.
     pub fn decompress(&mut self, src: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
-        let mut out = Output::new(limit);
-        let mut rest = src;
-        while !rest.is_empty() {
-            rest = match frame::skippable(rest)? {
-                Some(rest) => rest,
-                None => {
-                    let (header, body) = frame::Header::read(rest)?;
-                    if let Some(size) = header.content_size {
-                        out.expect(size)?;
-                    }
-                    self.blocks.frame(&header, body, &mut out)?
-                }
-            };
-        }
-        Ok(out.finish())
+        Ok(self.frames(src, Output::new(limit))?.finish())
     }
 
-    /// Unpacks the frame at the start of `src`, which has to hold exactly `size` bytes; what lies behind the frame is ignored.
-    pub fn decompress_frame(&mut self, src: &[u8], size: usize) -> Result<Vec<u8>, Error> {
-        let (header, body) = frame::Header::read(src)?;
+    /// [`Decoder::decompress`] for content of a size that is known: anything but exactly `size` bytes is an error.
+    pub fn decompress_exact(&mut self, src: &[u8], size: usize) -> Result<Vec<u8>, Error> {
         let want = size as u64;
-        if let Some(have) = header.content_size.filter(|&have| have != want) {
-            return Err(Error::Size { have, want });
-        }
         let mut out = Output::new(size);
         out.expect(want)?;
-        self.blocks.frame(&header, body, &mut out)?;
+        let out = self.frames(src, out)?;
         match out.len() as u64 {
             have if have == want => Ok(out.finish()),
             have => Err(Error::Size { have, want }),
         }
+    }
+
+    fn frames(&mut self, src: &[u8], mut out: Output) -> Result<Output, Error> {
+        let mut rest = src;
+        while !rest.is_empty() {
+            if let Some(behind) = frame::skippable(rest)? {
+                rest = behind;
+                continue;
+            }
+            let (header, body) = frame::Header::read(rest)?;
+            if let Some(size) = header.content_size {
+                out.expect(size)?;
+            }
+            rest = self.blocks.frame(&header, body, &mut out)?;
+        }
+        Ok(out)
     }
 }
 
@@ -98,12 +96,7 @@ pub fn decompress(src: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
     with_decoder(|decoder| decoder.decompress(src, limit))
 }
 
-/// [`Decoder::decompress_frame`] with the decoder of this thread.
-pub fn decompress_frame(src: &[u8], size: usize) -> Result<Vec<u8>, Error> {
-    with_decoder(|decoder| decoder.decompress_frame(src, size))
-}
-
-/// Window size that the header of the frame at the start of `src` asks for.
-pub fn window_size(src: &[u8]) -> Result<u64, Error> {
-    Ok(frame::Header::read(src)?.0.window)
+/// [`Decoder::decompress_exact`] with the decoder of this thread.
+pub fn decompress_exact(src: &[u8], size: usize) -> Result<Vec<u8>, Error> {
+    with_decoder(|decoder| decoder.decompress_exact(src, size))
 }

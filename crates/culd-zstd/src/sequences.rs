@@ -14,6 +14,7 @@ use crate::copy;
 use crate::error::Error;
 use crate::fse::{Cell, Meaning, Shares, Table};
 use crate::output::SLACK;
+use std::hint::select_unpredictable;
 
 /// The kinds of symbols.
 struct Kind {
@@ -147,22 +148,23 @@ impl Kept {
 struct Recent([u32; 3]);
 
 impl Recent {
-    /// The offset that a written value means.
+    /// The offset that a written value means. Whether it is a recent one cannot be foreseen, so there are no branches.
     #[inline(always)]
     fn resolve(&mut self, value: u32, no_literals: bool) -> u32 {
         let [a, b, c] = self.0;
-        if value > 3 {
-            self.0 = [value - 3, a, b];
-            return value - 3;
-        }
-        match value + u32::from(no_literals) {
-            1 => {}
-            2 => self.0 = [b, a, c],
-            3 => self.0 = [c, a, b],
-            // An offset of 0 is refused where it is used.
-            _ => self.0 = [a.wrapping_sub(1), a, b],
-        }
-        self.0[0]
+        let is_new = value > 3;
+        // 1 to 3 are the recent ones, 4 is one less than the latest; an offset of 0 is refused where it is used.
+        let which = value + u32::from(no_literals & !is_new);
+        let old = select_unpredictable(which == 1, a, a.wrapping_sub(1));
+        let old = select_unpredictable(which == 2, b, old);
+        let old = select_unpredictable(which == 3, c, old);
+        let offset = select_unpredictable(is_new, value.wrapping_sub(3), old);
+        self.0 = [
+            offset,
+            select_unpredictable(which == 1, b, a),
+            select_unpredictable(which <= 2, c, b),
+        ];
+        offset
     }
 }
 

@@ -73,17 +73,41 @@ fn claims_are_checked_before_memory_is_taken() {
     }
 }
 
+/// A container with `frames` as the data of its one entry, which claims `size` bytes.
+fn zstd_entry(frames: &[u8], size: u64) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.add(&NewEntry::elf(90, frames)).unwrap();
+    let mut bytes = writer.finish();
+    bytes[16 + 0x28..16 + 0x30].copy_from_slice(&FLAG_ZSTD.to_le_bytes());
+    bytes[16 + 0x10] = frames.len() as u8;
+    bytes[16 + 0x38..16 + 0x40].copy_from_slice(&size.to_le_bytes());
+    bytes
+}
+
 #[test]
 fn a_frame_with_a_giant_window_is_refused() {
     // zstd frame: no content size, window of 128 GiB, one empty last block.
-    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 27 << 3, 1, 0, 0];
-    let mut writer = Writer::new();
-    writer.add(&NewEntry::elf(90, &frame)).unwrap();
-    let mut bytes = writer.finish();
-    bytes[16 + 0x28..16 + 0x30].copy_from_slice(&FLAG_ZSTD.to_le_bytes());
-    bytes[16 + 0x10] = frame.len() as u8;
+    let bytes = zstd_entry(&[0x28, 0xb5, 0x2f, 0xfd, 0x00, 27 << 3, 1, 0, 0], 0);
     let error = entries(&bytes)[0].payload(DEFAULT_LIMIT).unwrap_err();
-    assert!(error.to_string().contains("window of 137438953472 bytes"), "{error}");
+    assert!(error.to_string().contains("window of 2^37 bytes"), "{error}");
+}
+
+/// What nvlink was seen to take and to refuse.
+#[test]
+fn frames_in_a_row_are_joined_and_nothing_may_follow() {
+    let frame = |text: &[u8; 3]| [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, 3, 3 << 3 | 1, 0, 0], text.as_slice()].concat();
+    let skipped = [0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 7, 7];
+    let row = [&skipped, frame(b"abc").as_slice(), &skipped, &frame(b"def")].concat();
+    assert_eq!(entries(&zstd_entry(&row, 6))[0].payload(6).unwrap().as_ref(), b"abcdef");
+    for (data, size) in [([&row[..], b"junk"].concat(), 6), (row.clone(), 3), (frame(b"abc"), 6)] {
+        let error = entries(&zstd_entry(&data, size))[0].payload(6).unwrap_err();
+        assert!(matches!(error, FatbinError::Unpack { .. }), "{error}");
+    }
+    // Without a size of the compressed data there is none.
+    let mut unsized_data = zstd_entry(&row, 6);
+    unsized_data[16 + 0x10] = 0;
+    let error = entries(&unsized_data)[0].payload(6).unwrap_err();
+    assert!(matches!(error, FatbinError::TooLarge { .. }), "{error}");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Unpacking of an entry's data with a hard bound.
 //!
 //! 1. Refuse a claimed size above the caller's limit, or above what the stored bytes can hold at the format's best ratio.
-//! 2. zstd: refuse a frame whose window is much larger than the claimed size, because the decoder keeps a window's worth of output.
-//! 3. Unpack at most one byte more than claimed; anything but exactly the claimed size is an error.
+//! 2. Unpack into a buffer of the claimed size; anything but exactly that size is an error.
+//!
+//! nvlink takes several zstd frames and skippable ones in a row, and refuses data behind them, wrong checksums, and windows of 4 GiB and
+//! more.
 
 use super::{Compression, Entry, FatbinError};
 use crate::codec::CodecError;
-use ruzstd::decoding::StreamingDecoder;
 use std::borrow::Cow;
-use std::io::Read;
 
 /// A limit for callers without an opinion: 4 GiB.
 pub const DEFAULT_LIMIT: u64 = 1 << 32;
@@ -17,16 +17,12 @@ pub const DEFAULT_LIMIT: u64 = 1 << 32;
 const LZ4_RATIO: u64 = 255;
 /// A zstd block of four bytes can stand for 128 KiB.
 const ZSTD_RATIO: u64 = 128 * 1024 / 4;
-/// Windows up to this size are accepted whatever the claimed size is.
-const ZSTD_WINDOW: u64 = 8 << 20;
-/// Memory is taken in steps once a claim is larger than this.
-const FIRST_ALLOCATION: u64 = 64 << 20;
 
 pub(super) fn unpack<'d>(entry: &Entry<'d>, limit: u64) -> Result<Cow<'d, [u8]>, FatbinError> {
     let have = entry.stored.len();
     let compression = entry.compression();
     let need = match (compression, entry.header.compressed_size.get()) {
-        (Compression::Stored, _) | (_, 0) => entry.header.stored_size.get(),
+        (Compression::Stored, _) | (Compression::Lz4, 0) => entry.header.stored_size.get(),
         (_, size) => size.into(),
     };
     let packed = usize::try_from(need)
@@ -55,7 +51,7 @@ pub(super) fn unpack<'d>(entry: &Entry<'d>, limit: u64) -> Result<Cow<'d, [u8]>,
     }
     let result = match compression {
         Compression::Lz4 => lz4(packed, claimed as usize),
-        _ => zstd(packed, claimed),
+        _ => zstd(packed, claimed as usize),
     };
     result.map(Cow::Owned).map_err(|reason| FatbinError::Unpack {
         offset: entry.offset,
@@ -72,36 +68,10 @@ fn lz4(packed: &[u8], claimed: usize) -> Result<Vec<u8>, String> {
     }
 }
 
-fn zstd(packed: &[u8], claimed: u64) -> Result<Vec<u8>, String> {
-    let window = window_size(packed).ok_or("zstd: frame header is not complete")?;
-    if window > ZSTD_WINDOW.max(claimed.saturating_mul(2)) {
-        return Err(format!("zstd: window of {window} bytes for {claimed} bytes of data"));
-    }
-    let decoder = StreamingDecoder::new(packed).map_err(|e| format!("zstd: {e}"))?;
-    let mut out = Vec::with_capacity(claimed.min(FIRST_ALLOCATION) as usize);
-    decoder.take(claimed + 1).read_to_end(&mut out).map_err(|e| format!("zstd: {e}"))?;
-    if out.len() as u64 != claimed {
-        let size = if out.len() as u64 > claimed {
-            "more".into()
-        } else {
-            out.len().to_string()
-        };
-        return Err(format!("zstd frame holds {size} bytes instead of {claimed}"));
-    }
-    Ok(out)
-}
-
-/// Window size that a frame header asks for.
-fn window_size(frame: &[u8]) -> Option<u64> {
-    let [descriptor, second] = *frame.get(4..)?.first_chunk::<2>()?;
-    if descriptor & 0x20 == 0 {
-        let base = 1u64 << (10 + (second >> 3));
-        return Some(base + base / 8 * u64::from(second & 7));
-    }
-    // A single segment: the content size stands in for the window.
-    let dictionary = [0, 1, 2, 4].get(usize::from(descriptor & 3)).copied()?;
-    let size = 1usize << (descriptor >> 6);
-    let bytes = frame.get(5 + dictionary..)?.get(..size)?;
-    let value = bytes.iter().rev().fold(0u64, |v, &b| v << 8 | u64::from(b));
-    Some(if size == 2 { value + 256 } else { value })
+fn zstd(packed: &[u8], claimed: usize) -> Result<Vec<u8>, String> {
+    culd_zstd::decompress_exact(packed, claimed).map_err(|error| match error {
+        culd_zstd::Error::Size { have, want } => format!("zstd data holds {have} bytes instead of {want}"),
+        culd_zstd::Error::TooLong { limit } => format!("zstd data holds more than {limit} bytes"),
+        error => format!("zstd: {error}"),
+    })
 }
