@@ -7,7 +7,7 @@
 //! 3. Offsets 1 to 3 name one of the three offsets used last, shifted by one when there are no literals.
 //! 4. A sequence copies literals, then repeats a part of the output. Literals that are left come last.
 //!
-//! Sequences are carried out as they are read.
+//! Sequences are read in batches and then carried out: each of the two loops has few enough values to keep them in registers.
 
 use crate::bits::Reverse;
 use crate::copy;
