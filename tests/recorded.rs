@@ -4,11 +4,12 @@
 //! It is called under the name nvlink. The conformance cases and the random worlds come from `cargo xtask record`.
 
 use culd_tests::fixture::Fixture;
+use culd_tests::linker::linker;
 use culd_tests::verdict::{Difference, text_difference};
 use culd_tests::{Error, Result, run};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 fn main() -> ExitCode {
@@ -22,32 +23,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The linker under test.
-fn linker() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os("CULD_BIN") {
-        return PathBuf::from(&path).canonicalize().map_err(Error::file(path));
-    }
-    let exe = std::env::current_exe().map_err(Error::file("this test"))?;
-    // target/<profile>/deps/recorded-<hash>
-    let profile = exe
-        .parent()
-        .and_then(Path::parent)
-        .ok_or_else(|| Error::Other("this test lies outside a target folder".into()))?;
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "-p", "culd-cli", "--bin", "culd"]);
-    if profile.ends_with("release") {
-        build.arg("--release");
-    }
-    let status = build.status().map_err(|source| Error::Start {
-        tool: "cargo".into(),
-        source,
-    })?;
-    if !status.success() {
-        return Err(Error::Other("culd does not build".into()));
-    }
-    Ok(profile.join("culd"))
 }
 
 fn trials(culd: &Path) -> Result<(Vec<Trial>, tempfile::TempDir)> {

@@ -3,11 +3,16 @@
 //! 1. [`seeds`]: device files from the recorded fixtures, by kind.
 //! 2. [`mutate`]: damages one: bytes, header fields, tables, cuts, splices.
 //! 3. [`targets`]: what is tried with the result. A target panics when a promise is broken; being refused is fine.
-//! 4. The program runs each target a fixed number of times from a fixed seed, so that every run is the same run.
+//! 4. [`mutant`], [`judge`], [`batch`]: whole links with one damaged input, packed in every way ([`wrap`]), for `cargo xtask mutate`.
+//! 5. The program runs each target a fixed number of times from a fixed seed, so that every run is the same run.
 //!
 //! The targets are plain functions over bytes: another driver (libFuzzer, AFL) can call them as they are.
 #![forbid(unsafe_code)]
 
+pub mod batch;
+pub mod judge;
+pub mod mutant;
 pub mod mutate;
 pub mod seeds;
 pub mod targets;
+pub mod wrap;

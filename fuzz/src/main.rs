@@ -2,23 +2,45 @@
 //!
 //! 1. For every target and run, draw a seed file and damage it; the generator is seeded by target, seed and run number.
 //! 2. Before the target sees it, the file is noted; a panic writes it to `target/fuzz/<target>-<run>.bin` and names it.
+//!
+//! `culd-fuzz mutants|compare --seed S --from A --to B ..` is what `cargo xtask mutate` starts (see [`culd_fuzz::batch`]).
 //! 3. A run that takes longer than [`LIMIT`] is a failure too.
 #![forbid(unsafe_code)]
 
+use culd_fuzz::batch::{self, Programs};
+use culd_fuzz::mutant::Source;
 use culd_fuzz::mutate::damage;
 use culd_fuzz::seeds::{Program, Seeds};
 use culd_fuzz::targets;
 use culd_input::Style;
 use culd_tests::rng::Rng;
 use culd_tests::{Error, Result};
+use peak_alloc::PeakAlloc;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longest honest run, in a debug build on a busy machine.
 const LIMIT: Duration = Duration::from_secs(10);
-const TARGETS: [&str; 5] = ["parse_cubin", "roundtrip", "parse_fatbin", "load", "link"];
+const TARGETS: [&str; 8] = [
+    "parse_cubin",
+    "roundtrip",
+    "parse_fatbin",
+    "parse_archive",
+    "parse_host_object",
+    "load",
+    "link_two",
+    "link",
+];
+
+/// Counts memory, so that the use of a single link can be seen.
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// Memory in use when the meter was started.
+static BEFORE: AtomicUsize = AtomicUsize::new(0);
 
 /// What is being tried now, for the panic hook.
 static CURRENT: Mutex<Option<(String, Vec<Vec<u8>>)>> = Mutex::new(None);
@@ -33,26 +55,89 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<()> {
-    let (mut runs, mut seed, mut names) = (2000, 1, Vec::new());
-    let mut parse = || -> std::result::Result<(), lexopt::Error> {
+/// The command line.
+#[derive(Default)]
+struct Args {
+    runs: u64,
+    seed: u64,
+    names: Vec<String>,
+    from: u64,
+    to: u64,
+    every: u64,
+    nvlink: Option<PathBuf>,
+    culd: Option<PathBuf>,
+}
+
+impl Args {
+    fn parse() -> std::result::Result<Self, lexopt::Error> {
         use lexopt::prelude::*;
+        let mut args = Args {
+            runs: 2000,
+            seed: 1,
+            every: 1000,
+            ..Args::default()
+        };
         let mut parser = lexopt::Parser::from_env();
         while let Some(arg) = parser.next()? {
             match arg {
-                Long("runs") => runs = parser.value()?.parse()?,
-                Long("seed") => seed = parser.value()?.parse()?,
-                Value(v) => names.push(v.string()?),
+                Long("runs") => args.runs = parser.value()?.parse()?,
+                Long("seed") => args.seed = parser.value()?.parse()?,
+                Long("from") => args.from = parser.value()?.parse()?,
+                Long("to") => args.to = parser.value()?.parse()?,
+                Long("every") => args.every = parser.value()?.parse()?,
+                Long("nvlink") => args.nvlink = Some(parser.value()?.into()),
+                Long("culd") => args.culd = Some(parser.value()?.into()),
+                Value(v) => args.names.push(v.string()?),
                 _ => return Err(arg.unexpected()),
             }
         }
-        Ok(())
-    };
-    parse().map_err(|e| Error::Other(e.to_string()))?;
+        Ok(args)
+    }
+}
+
+fn run() -> Result<()> {
+    let args = Args::parse().map_err(|e| Error::Other(e.to_string()))?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .map_or_else(PathBuf::new, Path::to_owned);
     let seeds = Seeds::load(&root.join("tests/fixtures"))?;
+    match args.names.first().map(String::as_str) {
+        Some("mutants" | "compare") => run_batch(&args, &Source::new(seeds, args.seed)),
+        _ => run_targets(&args, &seeds, &root),
+    }
+}
+
+/// A part of the work of `cargo xtask mutate`.
+fn run_batch(args: &Args, source: &Source) -> Result<()> {
+    let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+    let as_nvlink = match &args.culd {
+        Some(culd) => culd_tests::run::as_nvlink(culd, folder.path())?,
+        None => PathBuf::new(),
+    };
+    let programs = args.culd.as_deref().map(|culd| Programs {
+        culd,
+        as_nvlink: &as_nvlink,
+        work: folder.path(),
+        every: args.every.max(1),
+    });
+    match (&args.nvlink, programs) {
+        (Some(nvlink), Some(programs)) => batch::compare(source, args.from..args.to, nvlink, programs),
+        _ => batch::mutants(source, args.from..args.to, programs, (start_meter, read_meter)),
+    }
+}
+
+fn start_meter() {
+    MEMORY.reset_peak_usage();
+    BEFORE.store(MEMORY.current_usage(), Ordering::Relaxed);
+}
+
+fn read_meter() -> usize {
+    MEMORY.peak_usage().saturating_sub(BEFORE.load(Ordering::Relaxed))
+}
+
+/// Runs the targets that were named, or all.
+fn run_targets(args: &Args, seeds: &Seeds, root: &Path) -> Result<()> {
+    let (runs, seed, names) = (args.runs, args.seed, &args.names);
     save_on_panic(root.join("target/fuzz"));
     for name in TARGETS.into_iter().filter(|t| names.is_empty() || names.iter().any(|n| n == t)) {
         let start = Instant::now();
@@ -63,7 +148,7 @@ fn run() -> Result<()> {
             }
             println!("ok      {name}: {} undamaged files come back byte for byte", seeds.pristine.len());
         }
-        let accepted = fuzz(name, &seeds, runs, seed)?;
+        let accepted = fuzz(name, seeds, runs, seed)?;
         println!(
             "ok      {name}: {runs} runs from seed {seed}, {accepted} accepted, {:.1} s",
             start.elapsed().as_secs_f64()
@@ -98,9 +183,9 @@ fn note(name: &str, run: u64, files: &[Vec<u8>]) {
 /// One run. Nothing if there is no seed file of the kind.
 fn one(name: &str, run: u64, seeds: &Seeds, rng: &mut Rng) -> Option<bool> {
     let list = match name {
-        "parse_cubin" | "roundtrip" => &seeds.cubins,
+        "parse_cubin" | "roundtrip" | "link_two" => &seeds.cubins,
         "parse_fatbin" => &seeds.fatbins,
-        "load" => &seeds.containers,
+        "load" | "parse_archive" | "parse_host_object" => &seeds.containers,
         _ => return link(name, run, seeds, rng),
     };
     let bytes = damage(rng.choose(list)?, rng.clone().choose(list)?, rng);
@@ -111,6 +196,9 @@ fn one(name: &str, run: u64, seeds: &Seeds, rng: &mut Rng) -> Option<bool> {
         "parse_cubin" => targets::parse_cubin(bytes),
         "roundtrip" => targets::round_trip(bytes),
         "parse_fatbin" => targets::parse_fatbin(bytes),
+        "parse_archive" => targets::parse_archive(bytes),
+        "parse_host_object" => targets::parse_host_object(bytes),
+        "link_two" => targets::link_two(bytes),
         _ => {
             let file = if bytes.starts_with(b"!") { "x.a" } else { "x.o" };
             targets::load_input(bytes, file, rng.pick([Style::Nvlink, Style::Culd]))

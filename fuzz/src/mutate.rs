@@ -1,44 +1,62 @@
-//! Damages a file.
+//! Damages a file where it hurts.
 //!
-//! A drawn number of changes, each of a drawn kind. Blind byte changes rarely get past the first check of a format, so most kinds know
-//! where ELF keeps its numbers: the header, the section table, and tables of records inside sections.
+//! 1. The first bytes say what the file is: a device or host ELF file, a fat binary, an archive, something else.
+//! 2. A drawn number of changes is made, each of a drawn kind. Blind byte changes rarely get past the first check of a format, so most
+//!    kinds know where a format keeps its numbers: [`elf`] headers, tables and records, [`container`] headers and what is inside.
+//! 3. New numbers are those at which arithmetic goes wrong, numbers near the old one, sizes and counts of the file itself, and numbers
+//!    taken from other places of it ([`values`]).
 
+pub mod container;
+pub mod elf;
+pub mod values;
+
+use culd_tests::recipe::FATBIN_MAGIC;
 use culd_tests::rng::Rng;
-
-/// Numbers at which arithmetic goes wrong.
-const EDGES: [u64; 12] = [
-    0,
-    1,
-    2,
-    7,
-    0xff,
-    0xffff,
-    0xff00,
-    0x7fff_ffff,
-    0xffff_ffff,
-    1 << 40,
-    u64::MAX - 7,
-    u64::MAX,
-];
 
 /// A damaged copy of `seed`; `other` is a file to take pieces from.
 pub fn damage(seed: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = seed.to_vec();
     for _ in 0..rng.pick([1, 1, 1, 2, 3, 6]) {
-        match rng.below(12) {
-            0..2 => flip(&mut bytes, rng),
-            2 => overwrite_at(&mut bytes, 0, 64, rng),
-            3..6 => section_header(&mut bytes, rng),
-            6..9 => inside_section(&mut bytes, rng),
-            9 => bytes.truncate(rng.below(bytes.len())),
-            10 => splice(&mut bytes, other, rng),
-            _ => {
-                let len = bytes.len();
-                overwrite_at(&mut bytes, 0, len, rng);
-            }
-        }
+        change(&mut bytes, other, rng);
     }
     bytes
+}
+
+/// A copy that lacks its end. `None` for a file without bytes.
+pub fn cut(seed: &[u8], rng: &mut Rng) -> Option<Vec<u8>> {
+    let keep = match rng.below(3) {
+        0 => seed.len().checked_sub(rng.between(1, 16))?,
+        _ => rng.below(seed.len()),
+    };
+    (keep < seed.len()).then(|| seed[..keep].to_vec())
+}
+
+/// Makes one change.
+pub fn change(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
+    match rng.below(20) {
+        0 => flip(bytes, rng),
+        1 => {
+            let len = bytes.len();
+            values::overwrite(bytes, 0, len, rng);
+        }
+        2 => splice(bytes, other, rng),
+        3 => bytes.truncate(rng.below(bytes.len())),
+        _ => structured(bytes, rng),
+    }
+}
+
+/// A change that knows the format.
+pub fn structured(bytes: &mut [u8], rng: &mut Rng) {
+    if bytes.starts_with(b"\x7fELF") {
+        elf::change(bytes, rng);
+    } else if bytes.starts_with(&FATBIN_MAGIC) {
+        container::fatbin(bytes, 0, rng);
+    } else if bytes.starts_with(b"!<") {
+        container::archive(bytes, rng);
+    } else {
+        let len = bytes.len();
+        values::overwrite(bytes, 0, len, rng);
+    }
 }
 
 fn flip(bytes: &mut [u8], rng: &mut Rng) {
@@ -46,48 +64,6 @@ fn flip(bytes: &mut [u8], rng: &mut Rng) {
     if let Some(b) = bytes.get_mut(at) {
         *b ^= 1 << rng.below(8);
     }
-}
-
-/// Puts a drawn number of a drawn width into `start..start + len`.
-fn overwrite_at(bytes: &mut [u8], start: usize, len: usize, rng: &mut Rng) {
-    let width = rng.pick([1, 2, 4, 4, 8, 8]);
-    let at = start.saturating_add(rng.below(len) / width * width);
-    let end = at.saturating_add(width);
-    let Some(field) = bytes.get_mut(at..end) else { return };
-    let mut old = [0; 8];
-    old[..width].copy_from_slice(field);
-    let value = match rng.below(4) {
-        0 => rng.next(),
-        1 => u64::from_le_bytes(old).wrapping_add(rng.pick([1, 8, 64, u64::MAX, 0x1000])),
-        _ => rng.pick(EDGES),
-    };
-    field.copy_from_slice(&value.to_le_bytes()[..width]);
-}
-
-fn number(bytes: &[u8], at: usize, width: usize) -> usize {
-    let mut value = [0; 8];
-    if let Some(field) = at.checked_add(width).and_then(|end| bytes.get(at..end)) {
-        value[..width].copy_from_slice(field);
-    }
-    usize::try_from(u64::from_le_bytes(value)).unwrap_or(usize::MAX)
-}
-
-/// Where a drawn section header lies.
-fn draw_section(bytes: &[u8], rng: &mut Rng) -> usize {
-    let (table, count) = (number(bytes, 40, 8), number(bytes, 60, 2));
-    table.saturating_add(64 * rng.below(count))
-}
-
-fn section_header(bytes: &mut [u8], rng: &mut Rng) {
-    let at = draw_section(bytes, rng);
-    overwrite_at(bytes, at, 64, rng);
-}
-
-fn inside_section(bytes: &mut [u8], rng: &mut Rng) {
-    let at = draw_section(bytes, rng);
-    let (offset, size) = (number(bytes, at.saturating_add(24), 8), number(bytes, at.saturating_add(32), 8));
-    let size = size.min(bytes.len());
-    overwrite_at(bytes, offset, size, rng);
 }
 
 /// Takes a piece of another file, over or into this one.

@@ -1,8 +1,8 @@
-//! Where the files come from: the inputs and results in `tests/fixtures`.
+//! Where the files come from: the inputs and results in `tests/fixtures`, and the programs in `fuzz/programs`.
 
 use culd_tests::fixture::Fixture;
 use culd_tests::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Objects that were linked together.
 #[derive(Debug, Clone)]
@@ -51,7 +51,30 @@ impl Seeds {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             seeds.add(fixture, name.starts_with("random-"));
         }
+        seeds.add_programs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("programs"))?;
         Ok(seeds)
+    }
+
+    /// Folders of objects that belong together, named after their target and what is special about them: `sm_100-debug`.
+    fn add_programs(&mut self, dir: &Path) -> Result<()> {
+        let list = |dir: &Path| -> Result<Vec<PathBuf>> {
+            let entries = std::fs::read_dir(dir).map_err(Error::file(dir))?;
+            let mut paths: Vec<_> = entries.filter_map(|e| e.ok().map(|e| e.path())).collect();
+            paths.sort();
+            Ok(paths)
+        };
+        for folder in list(dir)?.into_iter().filter(|p| p.is_dir()) {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let mut objects = Vec::new();
+            for path in list(&folder)? {
+                objects.push(std::fs::read(&path).map_err(Error::file(path))?);
+            }
+            self.pristine.extend(objects.iter().cloned());
+            self.cubins.extend(objects.iter().cloned());
+            let arch = name.split('-').next().unwrap_or_default().to_owned();
+            self.programs.push(Program { arch, objects });
+        }
+        Ok(())
     }
 
     fn add(&mut self, fixture: Fixture, pristine: bool) {

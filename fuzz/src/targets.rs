@@ -5,7 +5,9 @@ use cubin::fatbin::Fatbin;
 use cubin::model::Model;
 use cubin::{Cubin, roundtrip};
 use culd::{Identity, Input, LinkOptions, Status, Target};
+use culd_input::archive::Members;
 use culd_input::files::{FileId, Files, Opened};
+use culd_input::host::HostObject;
 use culd_input::{LoadOptions, Style, load};
 use culd_tests::rng::Rng;
 use std::io;
@@ -126,4 +128,52 @@ pub fn link(program: &Program, rng: &mut Rng) -> bool {
             false
         }
     }
+}
+
+/// Archives: the members in both ways of reading, and what is inside.
+pub fn parse_archive(bytes: &[u8]) -> bool {
+    for lenient in [false, true] {
+        let Ok(members) = Members::new(bytes, lenient) else { continue };
+        for member in members.flatten() {
+            assert!(member.data.len() <= bytes.len() && member.offset < bytes.len());
+        }
+    }
+    let strict = load_input(bytes, "x.a", Style::Culd);
+    load_input(bytes, "x.a", Style::Nvlink) || strict
+}
+
+/// Host objects: the sections that matter lie in the file.
+pub fn parse_host_object(bytes: &[u8]) -> bool {
+    if let Ok(host) = HostObject::parse(bytes) {
+        let sections = [host.fatbins, host.module_id, host.external_kernels, host.internal_kernels];
+        for section in sections.into_iter().flatten() {
+            assert!(section.len() <= bytes.len());
+        }
+    }
+    let strict = load_input(bytes, "x.o", Style::Culd);
+    load_input(bytes, "x.o", Style::Nvlink) || strict
+}
+
+/// Sound objects to link with, by architecture number.
+const PARTNERS: [(u32, &str, &[u8]); 4] = [
+    (75, "sm_75", include_bytes!("../programs/sm_75-cxx/second.cubin")),
+    (90, "sm_90", include_bytes!("../programs/sm_90-cxx/second.cubin")),
+    (100, "sm_100", include_bytes!("../programs/sm_100/helper.cubin")),
+    (120, "sm_120", include_bytes!("../programs/sm_120/helper.cubin")),
+];
+
+/// An object and a sound one, for the architecture that the first one names. The last byte draws the mode.
+pub fn link_two(bytes: &[u8]) -> bool {
+    let (Some(flags), Some(&draw)) = (bytes.get(48..52), bytes.last()) else {
+        return false;
+    };
+    let arch = flags.iter().rev().fold(0u32, |n, &b| n << 8 | u32::from(b)) >> 8 & 0xffff;
+    let Some((_, arch, partner)) = PARTNERS.iter().find(|p| p.0 == arch) else {
+        return false;
+    };
+    let program = Program {
+        arch: (*arch).to_owned(),
+        objects: vec![bytes.to_vec(), partner.to_vec()],
+    };
+    link(&program, &mut Rng::new(draw.into()))
 }

@@ -5,13 +5,20 @@
 //! 3. [`verdict`]: two outcomes are the same, or a [`verdict::Difference`] says how they differ.
 //! 4. [`fixture`]: inputs with nvlink's outcomes, kept in the repository so that they can be replayed without nvlink.
 //!
+//! [`recipe`] makes damaged files from sound ones, [`elf`] knows where their numbers are; [`linker`] is the program under test,
+//! [`endure`] what it has to live through.
+//!
 //! [`rng`] is the source of everything that is drawn.
 //!
 //! The live comparison, the random test and the replay of recorded results all stand on these.
 #![forbid(unsafe_code)]
 
 pub mod case;
+pub mod elf;
+pub mod endure;
 pub mod fixture;
+pub mod linker;
+pub mod recipe;
 pub mod rng;
 pub mod run;
 pub mod verdict;

@@ -6,6 +6,8 @@
 mod bench;
 mod conformance;
 mod context;
+mod endure;
+mod mutate;
 mod nvcc;
 mod oracle;
 mod random;
@@ -29,6 +31,10 @@ cargo xtask random                      link generated modules with both; a fail
     --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
     --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
 cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in drawn subsets with both
+cargo xtask mutate                      link inputs that were damaged on purpose; a crash, a hang or a blow-up is a failure
+    --count N       mutants (default 100000)     --seed S    of the generator (default 1)
+    --nvlink N      ask the real nvlink about the first N too
+cargo xtask endure [--count N]          kill N links (default 2000), fail writes, shorten inputs, change the surroundings
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
@@ -61,6 +67,7 @@ struct Typed {
     count: Option<usize>,
     seed: Option<u64>,
     worlds: Option<usize>,
+    nvlink: Option<u64>,
     arch: Option<String>,
     show: Option<usize>,
     keep: bool,
@@ -82,6 +89,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("count") => out.count = Some(parser.value()?.parse()?),
             Long("seed") => out.seed = Some(parser.value()?.parse()?),
             Long("worlds") => out.worlds = Some(parser.value()?.parse()?),
+            Long("nvlink") => out.nvlink = Some(parser.value()?.parse()?),
             Long("arch") => out.arch = Some(parser.value()?.string()?),
             Long("show") => out.show = Some(parser.value()?.parse()?),
             Long("keep") => out.keep = true,
@@ -122,6 +130,19 @@ fn task() -> Result<bool> {
             };
             let run = if task == "cxx" { random::run_cxx } else { random::run };
             run(&context, &linker, &plan, &report)?;
+        }
+        "mutate" => {
+            let plan = mutate::Plan {
+                count: typed.count.unwrap_or(100_000) as u64,
+                seed: typed.seed.unwrap_or(1),
+                jobs,
+                nvlink: typed.nvlink.unwrap_or(0),
+            };
+            mutate::run(&context, &plan, &report)?;
+        }
+        "endure" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            endure::run(&linker, typed.count.unwrap_or(2000), typed.seed.unwrap_or(1), &report)?;
         }
         "nvcc" => {
             let linker = context.linker(typed.linker.as_deref())?;

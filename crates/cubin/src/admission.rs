@@ -61,8 +61,10 @@ pub enum Refusal {
     Arch,
     /// Made by a newer toolkit: this one.
     Newer(u32),
-    /// Made by a toolkit before 12.0, or without the note that says which.
+    /// Made by a toolkit before 12.0.
     TooOld,
+    /// Without a readable note that says which toolkit made it; the vendor's linker calls it too old.
+    NoToolkit,
 }
 
 /// True when device code for `code` runs on `target`; `specific`: it was made for one architecture only (suffix a).
@@ -98,7 +100,8 @@ pub fn admit(cubin: &Cubin<'_>, target: u32) -> Admission {
         _ if !fits() => Some(Refusal::Arch),
         Some(toolkit) if toolkit > TOOLKIT => Some(Refusal::Newer(toolkit)),
         Some(OLDEST_TOOLKIT..) => None,
-        _ => Some(Refusal::TooOld),
+        Some(_) => Some(Refusal::TooOld),
+        None => Some(Refusal::NoToolkit),
     };
     Admission {
         warnings,
@@ -207,11 +210,11 @@ mod tests {
     #[test]
     fn without_mercury_code_stays_on_its_architecture() {
         let new = |flags, target| judged(&header(0x41, 8, 1, flags), target);
-        assert_eq!(new(0x6402, 103), (vec![], Some(Refusal::TooOld)), "only the note is missing");
+        assert_eq!(new(0x6402, 103), (vec![], Some(Refusal::NoToolkit)), "only the note is missing");
         assert_eq!(new(0x6404, 103), (vec![Warning::NoMercury], Some(Refusal::Arch)));
-        assert_eq!(new(0x6404, 100), (vec![Warning::NoMercury], Some(Refusal::TooOld)));
+        assert_eq!(new(0x6404, 100), (vec![Warning::NoMercury], Some(Refusal::NoToolkit)));
         assert_eq!(new(0x5a04, 100), (vec![Warning::NoMercury], Some(Refusal::Arch)));
-        assert_eq!(new(0x5004, 86), (vec![], Some(Refusal::TooOld)));
+        assert_eq!(new(0x5004, 86), (vec![], Some(Refusal::NoToolkit)));
     }
 
     #[test]

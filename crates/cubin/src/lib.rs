@@ -7,6 +7,7 @@
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
 //! * [`admission`]: which files the vendor's linker accepts for an architecture.
+//! * [`mod@validate`]: whether an object holds together.
 //! * [`fatbin`]: the container of device code for several architectures.
 //! * [`mod@write`]: the emitter; [`layout`]: how the vendor's tools place things; [`model`]: a whole file as values, and back.
 //! * [`consts`]: the numbers of the format and their names.
@@ -33,6 +34,7 @@ pub mod read;
 pub mod reloc;
 pub mod tables;
 pub mod unified;
+pub mod validate;
 pub mod write;
 
 pub use model::roundtrip;

@@ -222,7 +222,7 @@ impl<'d> Cubin<'d> {
         }
         let sections = section_table(data, header)?;
         for (i, s) in sections.iter().enumerate() {
-            section_bytes(data, s).ok_or_else(|| outside(format!("section {i}"), s.sh_offset.get(), s.sh_size.get(), data))?;
+            section_bytes(data, s).ok_or_else(|| outside(label(data, header, sections, i), s.sh_offset.get(), s.sh_size.get(), data))?;
         }
         let mut cubin = Cubin {
             data,
@@ -436,6 +436,18 @@ impl<'d> Cubin<'d> {
         let size = (count * size_of::<Phdr>()) as u64;
         let bytes = slice(self.data, offset, size).ok_or_else(|| outside("program header table".into(), offset, size, self.data))?;
         <[Phdr]>::ref_from_bytes(bytes).map_err(|_| outside("program header table".into(), offset, size, self.data))
+    }
+}
+
+/// A section by number, and by name where that can be read.
+fn label(data: &[u8], header: &Ehdr, sections: &[Shdr], index: usize) -> String {
+    let name = || {
+        let names = section_bytes(data, sections.get(usize::from(header.e_shstrndx.get()))?)?;
+        string_at(names, sections.get(index)?.sh_name.get())
+    };
+    match name() {
+        Some(name) => format!("section {index} '{}'", String::from_utf8_lossy(name)),
+        None => format!("section {index}"),
     }
 }
 

@@ -131,6 +131,14 @@ pub enum WriteError {
         /// Section index.
         section: u32,
     },
+    /// The file would be larger than allowed.
+    #[error("the file would have {size:#x} bytes, {limit:#x} are the most")]
+    OverLimit {
+        /// Size of the file.
+        size: u64,
+        /// Largest size.
+        limit: u64,
+    },
     /// The buffer has another size than the plan.
     #[error("buffer has {have} bytes, the file {need}")]
     Buffer {
@@ -223,7 +231,18 @@ impl<'d> Image<'d> {
 
     /// The whole file. All contents must be known.
     pub fn emit(&self) -> Result<Vec<u8>, WriteError> {
+        self.emit_within(isize::MAX as u64)
+    }
+
+    /// The whole file, unless it would be larger than `limit`.
+    pub fn emit_within(&self, limit: u64) -> Result<Vec<u8>, WriteError> {
         let plan = self.plan()?;
+        if plan.size() as u64 > limit {
+            return Err(WriteError::OverLimit {
+                size: plan.size() as u64,
+                limit,
+            });
+        }
         let mut out = vec![0; plan.size()];
         plan.write(self, &mut out)?;
         Ok(out)

@@ -37,6 +37,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
             return install::run(rest, &mut console);
         }
     }
+    culd_input::survive_truncation();
     match understand(&args, &mut console) {
         Ok((plan, low)) => carry_out(plan, &low, &mut console),
         Err(said) => fatal(&said, &mut console),
@@ -231,6 +232,9 @@ fn finish(
 ) -> Result<Status, Said> {
     if outcome.status == Status::Fatal {
         return Ok(outcome.status);
+    }
+    if let Some(file) = sources.changed() {
+        return Err(Said::Changed(os::bytes(file.as_os_str())));
     }
     if let (Status::Success, Some(file)) = (outcome.status, &plan.output) {
         let done = match (&outcome.image, &outcome.written, pending) {

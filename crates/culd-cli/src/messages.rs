@@ -63,6 +63,9 @@ pub enum Said {
     TimeFile(Vec<u8>),
     #[error("elfLink linker library load error")]
     LibraryLoad,
+    /// nvlink dies of it or links what it finds.
+    #[error("'{}' changed while it was linked", os::lossy(.0))]
+    Changed(Vec<u8>),
     /// Words of our own; nvlink has none for it.
     #[error("{0}")]
     Own(String),

@@ -13,6 +13,7 @@ use culd_input::{Code, Disk, Files, LoadOptions, Loaded, Message, Style, Target,
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// What loading came to.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub struct Sources {
     pub loaded: Option<Loaded>,
     /// Every file that was opened, in order.
     pub files: Vec<Vec<u8>>,
+    /// Files that are mapped, as they were when they were opened.
+    stamps: Vec<(PathBuf, Stamp)>,
 }
 
 impl Sources {
@@ -32,11 +35,26 @@ impl Sources {
         let recorder = Recorder::default();
         let outcome = load(&inputs, &options, &recorder);
         let opened = recorder.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let stamps = recorder.stamps.into_inner().unwrap_or_else(PoisonError::into_inner);
         Sources {
             messages: outcome.messages,
             loaded: outcome.loaded,
+            stamps,
             files: opened.iter().map(|p| os::bytes(p.as_os_str())).collect(),
         }
+    }
+
+    /// An input that another process has written to since it was opened. What was read from it may be half old, half new.
+    ///
+    /// A file that was removed or replaced by another one is no problem: its old contents stay readable.
+    pub fn changed(&self) -> Option<&Path> {
+        let differs = |(path, then): &&(PathBuf, Stamp)| {
+            let now = Stamp::of(path);
+            now.is_some_and(|now| now.file == then.file && now != *then)
+        };
+        let mut changed = self.stamps.iter().filter(differs).map(|(path, _)| path.as_path());
+        let first = self.stamps.first().map(|(path, _)| path.as_path());
+        changed.next().or(first.filter(|_| culd_input::pages_were_lost()))
     }
 
     /// Number of messages that come from searching libraries.
@@ -105,6 +123,10 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
         (Identity::Nvlink, Code::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
         (Identity::Culd, Code::ArchMismatch { file, .. }) => format!("{file} was compiled for another architecture than {arch}"),
         (Identity::Culd, Code::AbiMismatch { file }) => format!("{file} has an ABI this linker does not know"),
+        (Identity::Culd, Code::NoToolkit { file }) => {
+            format!("{file} does not say which toolkit made it: section '.note.nv.cuinfo' is missing, damaged or not where e_flags says")
+        }
+        (Identity::Culd, Code::UnknownArch { file, number }) => format!("{file} is for architecture sm_{number}, which does not exist"),
         (Identity::Culd, Code::TooOld { file }) => format!("{file} was made before CUDA 12.0; compile it again"),
         (Identity::Culd, Code::NewerThanToolkit { file, toolkit }) => {
             format!(
@@ -163,11 +185,49 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
 #[derive(Debug, Default)]
 struct Recorder {
     opened: Mutex<Vec<PathBuf>>,
+    stamps: Mutex<Vec<(PathBuf, Stamp)>>,
+}
+
+/// What changes when a file is written to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    /// Device and inode.
+    file: (u64, u64),
+    size: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let meta = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let file = {
+            use std::os::unix::fs::MetadataExt;
+            (meta.dev(), meta.ino())
+        };
+        #[cfg(not(unix))]
+        let file = (0, 0);
+        Some(Stamp {
+            file,
+            size: meta.len(),
+            modified: meta.modified().ok(),
+        })
+    }
 }
 
 impl Files for Recorder {
     fn open(&self, path: &Path) -> io::Result<Opened> {
         let opened = Disk.open(path)?;
+        // Small files are read at once; only mapped ones can change under our hands.
+        if opened.bytes.is_mapped()
+            && let Some(mut stamp) = Stamp::of(path)
+        {
+            stamp.size = opened.bytes.len() as u64;
+            self.stamps
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((path.to_path_buf(), stamp));
+        }
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
         Ok(opened)
     }

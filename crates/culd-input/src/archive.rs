@@ -32,6 +32,14 @@ pub enum ArchiveError {
         /// Offset of the header.
         offset: usize,
     },
+    /// The symbol index speaks of members that are not there.
+    #[error("its index names a member at offset {offset:#x}, the archive has {size:#x} bytes")]
+    Index {
+        /// Offset of the member.
+        offset: u64,
+        /// Size of the archive.
+        size: usize,
+    },
     /// A long name that is not there.
     #[error("member at offset {offset:#x} has a long name that is not in the archive")]
     Name {
@@ -110,7 +118,9 @@ impl<'d> Members<'d> {
             self.offset += self.offset & 1;
             match name {
                 b"//" => self.long_names = data,
-                b"/" | b"/SYM64/" => {}
+                b"/" | b"/SYM64/" if self.lenient => {}
+                b"/" => self.index(data, 4)?,
+                b"/SYM64/" => self.index(data, 8)?,
                 _ => {
                     let member = self.named(name, data, offset)?;
                     if !member.name.starts_with(b"__.SYMDEF") {
@@ -118,6 +128,20 @@ impl<'d> Members<'d> {
                     }
                 }
             }
+        }
+    }
+
+    /// A symbol index: a number of symbols, then the offset of each one's member, big-endian words of `width` bytes. An archive that
+    /// was cut between two members looks whole but for this.
+    fn index(&self, data: &[u8], width: usize) -> Result<(), ArchiveError> {
+        let mut words = data.chunks_exact(width).map(|w| w.iter().fold(0u64, |n, &b| n << 8 | u64::from(b)));
+        let count = usize::try_from(words.next().unwrap_or_default()).unwrap_or(usize::MAX);
+        match words.take(count).find(|&offset| offset >= self.archive.len() as u64) {
+            None => Ok(()),
+            Some(offset) => Err(ArchiveError::Index {
+                offset,
+                size: self.archive.len(),
+            }),
         }
     }
 

@@ -63,10 +63,11 @@ pub fn check(data: &[u8], name: &str, target: Target, source: Source) -> Verdict
     });
     let refusal = admission.refusal.map(|r| match r {
         Refusal::Abi => Code::AbiMismatch { file: file() },
-        Refusal::UnknownArch(number) => Code::UnknownArch { number },
+        Refusal::UnknownArch(number) => Code::UnknownArch { file: file(), number },
         Refusal::Arch => Code::ArchMismatch { file: file(), target },
         Refusal::Newer(toolkit) => Code::NewerThanToolkit { file: file(), toolkit },
         Refusal::TooOld => Code::TooOld { file: file() },
+        Refusal::NoToolkit => Code::NoToolkit { file: file() },
     });
     match refusal {
         Some(code) => Verdict::Refuse(warnings.collect(), code),

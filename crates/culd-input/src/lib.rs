@@ -36,6 +36,7 @@ pub use bytes::Bytes;
 pub use files::{Disk, Files};
 pub use host_info::KernelPatterns;
 pub use load::{Compilation, Loaded, LoadedObject, Origin, Outcome, WarningFlags, load};
+pub use mapped::{pages_were_lost, survive_truncation};
 pub use message::{Code, Message, Severity};
 pub use options::{LoadOptions, Style};
 pub use register::Register;

@@ -65,6 +65,7 @@ pub enum Code {
         target: Target,
     },
     UnknownArch {
+        file: String,
         number: u32,
     },
     SizeMismatch {
@@ -81,6 +82,9 @@ pub enum Code {
         toolkit: u32,
     },
     TooOld {
+        file: String,
+    },
+    NoToolkit {
         file: String,
     },
     LimitedByOlderInput {
@@ -166,12 +170,12 @@ impl fmt::Display for Code {
             ArchNotFound { file, target } => write!(f, "SM Arch ('{target}') not found in '{file}'"),
             LtoObjects => write!(f, "LTO objects found, use -dlto"),
             ArchMismatch { file, target } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
-            UnknownArch { number } => write!(f, "Unknown arch name 'sm_{number}'"),
+            UnknownArch { number, .. } => write!(f, "Unknown arch name 'sm_{number}'"),
             SizeMismatch { file } => write!(f, "Input file '{file}' size does not match target '-m64'"),
             AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
             Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
             NewerThanToolkit { file, toolkit } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs 130)"),
-            TooOld { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
+            TooOld { file } | NoToolkit { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
             LimitedByOlderInput { file, number } => {
                 let limited = format_args!("Output is limited to run on SM Arch '{number}' only");
                 write!(f, "{limited} due to limitations in input file {file}")

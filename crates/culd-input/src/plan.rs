@@ -311,6 +311,7 @@ fn member_kind(bytes: &[u8], name: &str, is_nvlink: bool) -> Option<UnitKind> {
         Content::DeviceElf { .. } => UnitKind::Device,
         Content::Fatbin => UnitKind::Fatbin,
         Content::Ptx => UnitKind::Ptx,
+        Content::Archive { .. } => UnitKind::Problem(vec![unusable(name, "an archive inside an archive is not taken apart")]),
         other => UnitKind::Problem(vec![Message {
             severity: Severity::Warning,
             code: Code::MemberIgnored {

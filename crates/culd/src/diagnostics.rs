@@ -165,6 +165,12 @@ pub enum Code {
         file: String,
         reason: String,
     },
+    /// The output would be out of all proportion to the inputs.
+    OutOfProportion {
+        size: u64,
+        limit: u64,
+        section: String,
+    },
     MemoryUse {
         global: u64,
         banks: Vec<(u32, u64)>,
@@ -264,6 +270,10 @@ impl fmt::Display for Code {
             Internal { what } => write!(f, "Internal error: {what}"),
             BadImage { reason } => write!(f, "Internal error: the linked file does not hold together: {reason}"),
             Damaged { file, reason } => write!(f, "Input file '{file}' is damaged: {reason}"),
+            OutOfProportion { size, limit, section } => write!(
+                f,
+                "The linked file would have {size:#x} bytes, {limit:#x} are the most for these inputs; section '{section}' adds most to it"
+            ),
             MemoryUse { global, banks } => {
                 write!(f, "{global} bytes gmem")?;
                 banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))

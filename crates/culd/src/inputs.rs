@@ -15,6 +15,7 @@ use crate::par;
 use cubin::admission::{self, Refusal, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
+use cubin::validate::validate;
 
 /// The objects of a link.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Inputs<'d> {
     pub symbol_count: usize,
     /// Number of sections over all objects.
     pub section_count: usize,
+    /// Bytes of all inputs.
+    pub bytes: u64,
 }
 
 impl<'d> Inputs<'d> {
@@ -39,7 +42,7 @@ impl<'d> Inputs<'d> {
 
 /// Reads and checks all inputs.
 pub fn admit<'d>(inputs: &[Input<'d>], options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Inputs<'d>, Stop> {
-    let bytes = inputs.iter().map(|i| i.data.len()).sum();
+    let bytes: usize = inputs.iter().map(|i| i.data.len()).sum();
     let trusting = options.identity == Identity::Nvlink;
     let parsed = par::map(inputs, bytes, options.threads, |input| parse(input, trusting));
     let mut objects: Table<ObjectId, Object<'d>> = Table::new();
@@ -64,6 +67,7 @@ pub fn admit<'d>(inputs: &[Input<'d>], options: &LinkOptions<'_>, out: &mut Coll
         objects,
         symbol_count: first_symbol as usize,
         section_count: first_section as usize,
+        bytes: bytes as u64,
     })
 }
 
@@ -71,6 +75,13 @@ type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError
 
 fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
+    // nvlink looks at little of this; under its name an object that it would take is taken.
+    if !trusting
+        && cubin.header().e_type.get() != ET_EXEC
+        && let Err(e) = validate(&cubin)
+    {
+        return Ok((cubin, Err(ObjectError::Invalid(e))));
+    }
     let object = if view::has_mercury(&cubin) {
         view::object(input.name, &cubin, trusting)
     } else {
@@ -145,6 +156,6 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
             target: target.to_string(),
         },
         Refusal::Newer(toolkit) => Code::NewerThanToolkit { file: file(), toolkit },
-        Refusal::TooOld => Code::TooOld { file: file() },
+        Refusal::TooOld | Refusal::NoToolkit => Code::TooOld { file: file() },
     }))
 }

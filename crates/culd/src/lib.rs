@@ -23,6 +23,7 @@
 
 mod arrange;
 mod blackwell;
+mod bounds;
 mod check;
 mod csr;
 pub mod diagnostics;

@@ -10,6 +10,7 @@ use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
+use cubin::validate::Invalid;
 use std::borrow::Cow;
 use zerocopy::FromBytes;
 
@@ -187,6 +188,9 @@ pub enum ObjectError {
     /// Not readable as ELF.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// Readable, but it does not hold together.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
     /// An index in a table points nowhere.
     #[error("section {section}: entry {entry} refers to {what} {index}, which does not exist")]
     Index {

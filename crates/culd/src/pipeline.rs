@@ -21,7 +21,7 @@ use crate::layout::Context;
 use crate::merge::Mode;
 use crate::metadata::{attributes, encode, propagate};
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, check, emit, explain, inputs, layout, liveness, merge, par, relocate, report, resolve, verify};
+use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, par, relocate, report, resolve, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -119,6 +119,7 @@ fn link(
     if let Some(what) = layout.failure.or(plan.failure) {
         return Err(out.fatal(Code::Internal { what }));
     }
+    bounds::check(&inputs, &layout, &arranged, out)?;
     let parts = emit::Parts {
         context,
         layout: &layout,

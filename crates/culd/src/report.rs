@@ -146,7 +146,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     let mut banks: Vec<(u32, u64)> = Vec::new();
     for &id in &arranged.sections {
         match m.sections[id].class {
-            Class::Global | Class::GlobalInit => global += size(id),
+            Class::Global | Class::GlobalInit => global = size(id).saturating_add(global),
             // Constants of the Mercury view have no bank yet.
             Class::Constant(bank) if !context.options.target.is_blackwell() => banks.push((bank, size(id))),
             _ => {}

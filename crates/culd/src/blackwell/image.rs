@@ -11,6 +11,7 @@ use super::Sass;
 use super::code::{Function, Functions, RESERVED_BASE};
 use super::linked::{Linked, symbol_number};
 use super::tables::{self, Strings};
+use crate::bounds;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Parts, final_type};
 use crate::ids::{FunctionId, SectionId, Table};
@@ -202,7 +203,7 @@ pub(super) fn emit(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sas
         style: Style::Finalizer,
         sections: writer.sections,
     };
-    image.emit().map_err(|e| {
+    image.emit_within(bounds::limit(parts.context.inputs)).map_err(|e| {
         let file = parts
             .context
             .inputs

@@ -1,0 +1,234 @@
+//! Section headers.
+//!
+//! 1. Number 0 is the null section; the section names are a string table that ends with a NUL.
+//! 2. Each section: its place in the file, alignment, size, and what its type says about entry size, `sh_link` and `sh_info`.
+//! 3. The file as a whole: one symbol table, and no two sections for the same thing.
+
+use super::{Checked, MAX_ALIGN, MAX_MEMORY, Place, defect, text};
+use crate::consts::*;
+use crate::raw::Shdr;
+use crate::read::{Cubin, Section, is_nobits_section};
+
+/// What `sh_link` or `sh_info` names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Nothing that is checked.
+    Anything,
+    /// A string table.
+    Strings,
+    /// A symbol table.
+    Symbols,
+    /// A section of code.
+    Text,
+    /// A section with bytes, other than the section itself.
+    Bytes,
+}
+
+impl Names {
+    fn expected(self) -> &'static str {
+        match self {
+            Names::Anything => "a section",
+            Names::Strings => "a string table",
+            Names::Symbols => "a symbol table",
+            Names::Text => "a text section",
+            Names::Bytes => "a section with bytes to patch",
+        }
+    }
+
+    fn fits(self, section: &Section<'_>) -> bool {
+        let sh_type = section.header.sh_type.get();
+        match self {
+            Names::Anything => true,
+            Names::Strings => sh_type == SHT_STRTAB,
+            Names::Symbols => matches!(sh_type, SHT_SYMTAB | SHT_CUDA_MERC_SYMTAB),
+            Names::Text => is_text(section),
+            Names::Bytes => !is_nobits_section(section.header) && !is_relocation(sh_type),
+        }
+    }
+}
+
+/// Rules of a section type: entry size in bytes, `sh_link`, `sh_info` (where `sh_flags` says that it names a section).
+struct Rule {
+    types: &'static [u32],
+    entry: u64,
+    link: Names,
+    info: Names,
+}
+
+static RULES: [Rule; 10] = [
+    rule(&[SHT_SYMTAB], 24, Names::Strings, Names::Anything),
+    rule(&[SHT_CUDA_MERC_SYMTAB], 24, Names::Strings, Names::Anything),
+    rule(&[SHT_SYMTAB_SHNDX], 4, Names::Symbols, Names::Anything),
+    rule(&[SHT_REL], 16, Names::Symbols, Names::Bytes),
+    rule(&[SHT_RELA, SHT_CUDA_MERC_RELA], 24, Names::Symbols, Names::Bytes),
+    rule(&[SHT_CUDA_CALLGRAPH, SHT_CUDA_PROTOTYPE], 8, Names::Symbols, Names::Anything),
+    rule(&[SHT_CUDA_INFO, SHT_CUDA_MERC_INFO], 0, Names::Symbols, Names::Text),
+    rule(&[SHT_CUDA_CONSTANT0, SHT_CUDA_SHARED], 0, Names::Anything, Names::Text),
+    rule(&[SHT_CUDA_UFT_ENTRY, SHT_CUDA_UDT_ENTRY], 32, Names::Anything, Names::Anything),
+    rule(&[SHT_CUDA_RESOLVED_RELA], 24, Names::Anything, Names::Anything),
+];
+
+const fn rule(types: &'static [u32], entry: u64, link: Names, info: Names) -> Rule {
+    Rule { types, entry, link, info }
+}
+
+/// Types of which a file has at most one section.
+const SINGLE: [(u32, &str); 4] = [
+    (SHT_SYMTAB, "symbol table"),
+    (SHT_SYMTAB_SHNDX, "table of extended section indices"),
+    (SHT_CUDA_CALLGRAPH, "call graph"),
+    (SHT_CUDA_PROTOTYPE, "prototype table"),
+];
+
+pub(super) fn is_relocation(sh_type: u32) -> bool {
+    matches!(sh_type, SHT_REL | SHT_RELA | SHT_CUDA_MERC_RELA)
+}
+
+pub(super) fn is_text(section: &Section<'_>) -> bool {
+    let plain = section.header.sh_type.get() == SHT_PROGBITS && section.header.sh_flags.get() & SHF_EXECINSTR != 0;
+    plain || matches!(section.header.sh_type.get(), SHT_CUDA_UFT | SHT_CUDA_CAPMERC)
+}
+
+pub(super) fn place(section: &Section<'_>) -> Place {
+    Place::Section {
+        index: section.index,
+        name: text(section.name),
+    }
+}
+
+pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
+    first_and_names(cubin)?;
+    let count = cubin.section_headers().len();
+    for section in cubin.sections().skip(1) {
+        let section = section?;
+        bounds(cubin, &section)?;
+        if let Some(rule) = RULES.iter().find(|r| r.types.contains(&section.header.sh_type.get())) {
+            entries(&section, rule)?;
+            links(cubin, &section, rule, count)?;
+        }
+    }
+    once(cubin)
+}
+
+fn first_and_names(cubin: &Cubin<'_>) -> Checked {
+    let first = cubin.section(0)?;
+    if first.header.sh_type.get() != SHT_NULL {
+        let sh_type = first.header.sh_type.get();
+        return Err(defect(
+            place(&first),
+            format!("sh_type is {sh_type:#x}, number 0 is the null section"),
+        ));
+    }
+    let index = cubin.section_names_section();
+    let names = cubin.section(index)?;
+    if names.header.sh_type.get() != SHT_STRTAB {
+        return Err(defect(place(&names), "e_shstrndx names it, but it is no string table"));
+    }
+    terminated(&names)
+}
+
+/// A string table ends with a NUL.
+pub(super) fn terminated(section: &Section<'_>) -> Checked {
+    match section.data.last() {
+        None | Some(0) => Ok(()),
+        Some(_) => Err(defect(place(section), "the last string has no end")),
+    }
+}
+
+fn bounds(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
+    let header = section.header;
+    let align = header.sh_addralign.get();
+    if align != 0 && (!align.is_power_of_two() || align > MAX_ALIGN) {
+        return Err(defect(
+            place(section),
+            format!("sh_addralign {align:#x} is not a power of two up to {MAX_ALIGN:#x}"),
+        ));
+    }
+    let size = header.sh_size.get();
+    if is_nobits_section(header) {
+        if size > MAX_MEMORY {
+            return Err(defect(
+                place(section),
+                format!("sh_size {size:#x} is more memory than any device has ({MAX_MEMORY:#x})"),
+            ));
+        }
+        return Ok(());
+    }
+    // The reader has checked that both ranges lie in the file.
+    let (start, end) = (header.sh_offset.get(), header.sh_offset.get().saturating_add(size));
+    let table = cubin.header().e_shoff.get();
+    let table_end = table.saturating_add(size_of_val(cubin.section_headers()) as u64);
+    let overlaps = |from: u64, to: u64| size != 0 && start < to && from < end;
+    let what = match () {
+        () if overlaps(0, 64) => "the ELF header",
+        () if overlaps(table, table_end) => "the section header table",
+        () => return Ok(()),
+    };
+    Err(defect(
+        place(section),
+        format!("sh_offset {start:#x}, sh_size {size:#x}: it overlaps {what}"),
+    ))
+}
+
+fn entries(section: &Section<'_>, rule: &Rule) -> Checked {
+    if rule.entry == 0 {
+        return Ok(());
+    }
+    let (stated, size) = (section.header.sh_entsize.get(), section.header.sh_size.get());
+    let optional = matches!(
+        section.header.sh_type.get(),
+        SHT_CUDA_UFT_ENTRY | SHT_CUDA_UDT_ENTRY | SHT_CUDA_RESOLVED_RELA | SHT_CUDA_MERC_SYMTAB | SHT_SYMTAB_SHNDX
+    );
+    if stated != rule.entry && !(optional && stated == 0) {
+        return Err(defect(
+            place(section),
+            format!("sh_entsize is {stated}, entries have {} bytes", rule.entry),
+        ));
+    }
+    if !size.is_multiple_of(rule.entry) {
+        return Err(defect(
+            place(section),
+            format!("sh_size {size:#x} is not a multiple of {}", rule.entry),
+        ));
+    }
+    Ok(())
+}
+
+fn links(cubin: &Cubin<'_>, section: &Section<'_>, rule: &Rule, count: usize) -> Checked {
+    let names_section = section.header.sh_flags.get() & SHF_INFO_LINK != 0 || is_relocation(section.header.sh_type.get());
+    let fields = [
+        ("sh_link", section.header.sh_link.get(), rule.link, true),
+        ("sh_info", section.header.sh_info.get(), rule.info, names_section),
+    ];
+    for (field, index, names, matters) in fields {
+        if !matters || names == Names::Anything {
+            continue;
+        }
+        if index as usize >= count {
+            return Err(defect(place(section), format!("{field} is {index}, there are {count} sections")));
+        }
+        let named = cubin.section(index)?;
+        if !names.fits(&named) || index == section.index {
+            return Err(defect(
+                place(section),
+                format!("{field} is {index} ('{}'), which is not {}", text(named.name), names.expected()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a file has once.
+fn once(cubin: &Cubin<'_>) -> Checked {
+    let headers = cubin.section_headers();
+    for (sh_type, what) in SINGLE {
+        let mut all = (0u32..).zip(headers).filter(|(_, s): &(u32, &Shdr)| s.sh_type.get() == sh_type);
+        if let (Some(_), Some((second, _))) = (all.next(), all.next()) {
+            return Err(defect(place(&cubin.section(second)?), format!("a second {what}")));
+        }
+    }
+    if cubin.symtab_section().is_none() {
+        return Err(defect(Place::File, "there is no symbol table"));
+    }
+    Ok(())
+}

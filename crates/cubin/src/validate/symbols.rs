@@ -1,0 +1,88 @@
+//! Symbols: names, types, and that each lies inside its section.
+
+use super::sections::{is_text, terminated};
+use super::{Checked, MAX_ALIGN, Place, defect, text};
+use crate::consts::*;
+use crate::read::{Cubin, Symbol, SymbolSection};
+
+pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
+    let Some(table) = cubin.symtab_section() else {
+        return Ok(());
+    };
+    let table = cubin.section(table)?;
+    terminated(&cubin.section(table.header.sh_link.get())?)?;
+    let count = cubin.symbol_entries().len();
+    if table.header.sh_info.get() as usize > count {
+        return Err(defect(
+            super::sections::place(&table),
+            format!(
+                "sh_info, the number of symbols in front of the first global one, is {}, there are {count}",
+                table.header.sh_info.get()
+            ),
+        ));
+    }
+    for symbol in cubin.symbols() {
+        let symbol = symbol?;
+        if let Some(reason) = problem(cubin, &symbol)? {
+            let place = Place::Symbol {
+                index: symbol.index,
+                name: text(symbol.name),
+            };
+            return Err(defect(place, reason));
+        }
+    }
+    Ok(())
+}
+
+fn problem(cubin: &Cubin<'_>, symbol: &Symbol<'_>) -> Result<Option<String>, super::Invalid> {
+    let entry = symbol.entry;
+    let (kind, value, size) = (entry.kind(), entry.st_value.get(), entry.st_size.get());
+    if symbol.index == 0 {
+        let is_null = entry.st_info == 0 && entry.st_shndx.get() == 0 && value == 0 && size == 0;
+        return Ok((!is_null).then(|| "number 0 is the null symbol and has to be empty".into()));
+    }
+    if entry.bind() > STB_WEAK {
+        return Ok(Some(format!("binding {} is unknown", entry.bind())));
+    }
+    let known = matches!(kind, 0..=4 | STT_CUDA_TEXTURE..=STT_CUDA_OBJECT);
+    if !known {
+        return Ok(Some(format!("type {kind} is unknown")));
+    }
+    let is_function = kind == STT_FUNC;
+    let is_variable = matches!(kind, STT_OBJECT | STT_CUDA_OBJECT);
+    Ok(match symbol.section {
+        SymbolSection::Undefined => None,
+        SymbolSection::Common if is_function => Some("a function cannot be common".into()),
+        SymbolSection::Common if !value.is_power_of_two() || value > MAX_ALIGN => Some(format!(
+            "st_value {value:#x}, the alignment of a common variable, is not a power of two up to {MAX_ALIGN:#x}"
+        )),
+        SymbolSection::Common => None,
+        SymbolSection::Reserved(index) if is_function || is_variable => {
+            Some(format!("st_shndx {index:#x} is reserved: it is defined nowhere"))
+        }
+        SymbolSection::Reserved(_) => None,
+        SymbolSection::Index(index) => {
+            let section = cubin.section(index)?;
+            let room = section.header.sh_size.get();
+            let in_section = || format!("section {index} '{}'", text(section.name));
+            // The value of a shared variable is its alignment; so is that of the variables of reserved shared memory.
+            let is_reserved = section.header.sh_type.get() == SHT_CUDA_SHARED_RESERVED;
+            let is_shared = kind == STT_CUDA_OBJECT && entry.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED || is_reserved;
+            let start = if is_shared { 0 } else { value };
+            if is_function && !is_text(&section) {
+                Some(format!("a function in {}, which is not a text section", in_section()))
+            } else if is_shared && (!value.is_power_of_two() && value != 0 || value > MAX_ALIGN) {
+                Some(format!(
+                    "st_value {value:#x}, the alignment of a shared variable, is not a power of two up to {MAX_ALIGN:#x}"
+                ))
+            } else if (is_function || is_variable) && start.checked_add(size).is_none_or(|end| end > room) {
+                Some(format!(
+                    "st_value {value:#x}, st_size {size:#x}: it does not lie in {} of {room:#x} bytes",
+                    in_section()
+                ))
+            } else {
+                None
+            }
+        }
+    })
+}

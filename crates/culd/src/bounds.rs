@@ -1,0 +1,48 @@
+//! How large the linked file may become: a fixed number of times the inputs.
+//!
+//! Sizes and alignments that an input claims for things without bytes (a common constant of a terabyte, a variable that wants to start
+//! at a multiple of a gigabyte) would become bytes of the output. No compiler asks for such things, so that a bound far above every
+//! sensible link costs nobody anything.
+//!
+//! 1. Add up the sections, each with the padding in front of it; those without bytes add their padding only.
+//! 2. More than [`IMAGE`] allows is refused before memory is taken; the section that adds most is named.
+
+use crate::arrange::Arranged;
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::inputs::Inputs;
+use crate::layout::{ABSENT, Layout};
+use crate::merge::align_up;
+use crate::object::text;
+use cubin::read::is_nobits;
+
+/// Bytes of the linked file per byte of input, and bytes on top of that.
+pub const IMAGE: (u64, u64) = (64, 16 << 20);
+
+/// Largest file that may come of some inputs.
+pub fn limit(inputs: &Inputs<'_>) -> u64 {
+    inputs.bytes.saturating_mul(IMAGE.0).saturating_add(IMAGE.1)
+}
+
+/// Refuses a link whose result would be out of proportion.
+pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let limit = limit(inputs);
+    let mut size = 0u64;
+    let mut largest = (0, None);
+    for &id in &arranged.sections {
+        let section = &layout.m.sections[id];
+        let has_bytes = !is_nobits(section.sh_type) && section.size != ABSENT;
+        let start = align_up(size, section.align).max(size);
+        let end = start.saturating_add(if has_bytes { section.size } else { 0 });
+        largest = largest.max((end - size, Some(id)));
+        size = end;
+    }
+    if size <= limit {
+        return Ok(());
+    }
+    let section = largest.1.map(|id| text(&layout.m.sections[id].name.to_vec()));
+    Err(out.fatal(Code::OutOfProportion {
+        size,
+        limit,
+        section: section.unwrap_or_default(),
+    }))
+}

@@ -1,0 +1,143 @@
+//! What a child process does: a range of mutants, one line each.
+//!
+//! * [`mutants`]: links them in this process; every `cli`-th also through the program, in a folder of its own, and compares.
+//! * [`compare`]: gives them to the real nvlink and to culd under its name.
+
+use crate::judge::{Judge, Linked};
+use crate::mutant::{Mutant, Source};
+use culd::Identity;
+use culd_tests::run::{self, Outcome};
+use culd_tests::verdict::judge;
+use culd_tests::{Error, Result};
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+
+/// The programs that mutants are also given to.
+#[derive(Debug, Clone, Copy)]
+pub struct Programs<'p> {
+    /// culd.
+    pub culd: &'p Path,
+    /// culd under the name nvlink.
+    pub as_nvlink: &'p Path,
+    /// A folder to work in.
+    pub work: &'p Path,
+    /// Every so many mutants.
+    pub every: u64,
+}
+
+/// Links a range of mutants; `meter` measures memory.
+pub fn mutants(source: &Source, range: Range<u64>, programs: Option<Programs<'_>>, meter: (fn(), fn() -> usize)) -> Result<()> {
+    let mut judge = Judge::new(source, meter);
+    let mut out = std::io::stdout().lock();
+    let say = |e| Error::File {
+        path: "standard output".into(),
+        source: e,
+    };
+    for number in range {
+        let Some(mutant) = source.draw(number) else {
+            writeln!(out, "{number} none").map_err(say)?;
+            continue;
+        };
+        let (verdict, linked) = judge.judge(&mutant);
+        let (micros, size) = (verdict.time.as_micros(), mutant.size());
+        let (class, memory, output) = (verdict.class, verdict.memory, verdict.output);
+        let (kind, arch) = (mutant.kind.suffix(), &mutant.arch);
+        writeln!(out, "{number} {class} {micros} {size} {memory} {output} {kind} {arch}").map_err(say)?;
+        if let Some(programs) = programs.filter(|p| number.is_multiple_of(p.every))
+            && let Some(difference) = through_program(&mutant, &linked, programs)?
+        {
+            writeln!(out, "{number} program {difference}").map_err(say)?;
+        }
+        out.flush().map_err(say)?;
+    }
+    Ok(())
+}
+
+/// Writes a mutant's files into a folder, with the command.
+pub fn unpack(mutant: &Mutant, folder: &Path) -> Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(Error::file(folder))?;
+    }
+    std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    for (name, bytes) in &mutant.files {
+        std::fs::write(folder.join(name), bytes).map_err(Error::file(folder.join(name)))?;
+    }
+    Ok(())
+}
+
+/// Runs the program on a mutant; says how it differs from the link in this process.
+fn through_program(mutant: &Mutant, linked: &Linked, programs: Programs<'_>) -> Result<Option<String>> {
+    let folder = programs.work.join("program");
+    unpack(mutant, &folder)?;
+    let tool = match mutant.identity {
+        Identity::Nvlink => programs.as_nvlink,
+        Identity::Culd => programs.culd,
+    };
+    let outcome = run::link(tool, &mutant.args(), &folder, None)?;
+    let wrote = outcome.files.contains_key("out.cubin");
+    Ok(match outcome.exit {
+        0 | 1 | 255 if outcome.files.len() > usize::from(wrote) => Some("left a file behind".into()),
+        0 if wrote && linked.success => None,
+        1 | 255 if !wrote && !linked.success && !outcome.stderr.is_empty() => None,
+        code => Some(format!(
+            "exit {code}, output {wrote}, in the library: success {}: {}",
+            linked.success,
+            String::from_utf8_lossy(&outcome.stderr).lines().next().unwrap_or_default()
+        )),
+    })
+}
+
+/// How a program took a mutant, in a word.
+fn word(outcome: &Outcome, undamaged: Option<&[u8]>) -> &'static str {
+    match (outcome.exit, outcome.files.get("out.cubin")) {
+        (124 | 137, _) => "hang",
+        (153, _) => "blow-up",
+        (_, Some(file)) if file.len() > 200 << 20 => "blow-up",
+        (code, _) if code > 128 && code != 255 => "crash",
+        (0, Some(file)) if Some(file.as_slice()) == undamaged => "same",
+        (0, Some(_)) => "different",
+        (0, None) => "silent",
+        _ if outcome.crashed() => "internal-error",
+        _ => "refused",
+    }
+}
+
+/// Gives mutants to nvlink and to culd under its name.
+pub fn compare(source: &Source, range: Range<u64>, nvlink: &Path, programs: Programs<'_>) -> Result<()> {
+    for number in range {
+        let Some(mutant) = source.draw(number) else { continue };
+        let folder = programs.work.join("compare");
+        let mut outcomes = Vec::new();
+        for tool in [nvlink, programs.as_nvlink] {
+            unpack(&mutant, &folder)?;
+            outcomes.push(run::link(tool, &mutant.args(), &folder, None)?);
+        }
+        // What the undamaged program links to, by the same tool.
+        let mut undamaged = Vec::new();
+        if let (Some(program), [_, _]) = (source.program(mutant.program), outcomes.as_slice()) {
+            let mut sound = mutant.clone();
+            for (i, object) in program.objects.iter().enumerate() {
+                if let Some(file) = sound.files.get_mut(i) {
+                    *file = (format!("{i}.cubin"), object.clone());
+                }
+            }
+            for tool in [nvlink, programs.as_nvlink] {
+                unpack(&sound, &folder)?;
+                let outcome = run::link(tool, &sound.args(), &folder, None)?;
+                undamaged.push(outcome.files.get("out.cubin").cloned());
+            }
+        }
+        let [theirs, ours] = outcomes.as_slice() else { continue };
+        let reference = |i: usize| undamaged.get(i).and_then(Option::as_deref);
+        let agree = if judge(ours, theirs).is_none() { "agree" } else { "differ" };
+        println!(
+            "{number} {} {} {agree} {} {}",
+            word(theirs, reference(0)),
+            word(ours, reference(1)),
+            mutant.kind.suffix(),
+            mutant.arch
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Links a mutant in this process and judges what came out.
+//!
+//! | result | meaning |
+//! |---|---|
+//! | same | linked, with the bytes of the undamaged program: the damage was in something that does not matter |
+//! | different | linked, with other bytes |
+//! | refused | an error and no file |
+//! | silent | a file without its end was accepted under culd's name |
+//! | blow-up | more memory or a larger file than the bounds allow |
+//! | slow | over a second |
+//! | lie | an image that cannot be read, success without an image, refusal without a word |
+//!
+//! A crash or a hang is seen by whoever started this process.
+
+use crate::mutant::{Mode, Mutant, Source};
+use culd::{Identity, Input, LinkOptions, Status, Target};
+use culd_input::files::{FileId, Files, Opened};
+use culd_input::{LoadOptions, Style, load};
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Bytes of output per byte of input, and what comes on top.
+pub const OUTPUT_BOUND: (usize, usize) = (8, 1 << 20);
+/// Bytes of memory per byte of input, and what comes on top.
+pub const MEMORY_BOUND: (usize, usize) = (128, 64 << 20);
+/// No mutant takes longer.
+pub const TIME_BOUND: Duration = Duration::from_secs(1);
+
+/// What became of a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Linked, same bytes.
+    Same,
+    /// Linked, other bytes.
+    Different,
+    /// Refused.
+    Refused,
+    /// A cut file was accepted.
+    Silent,
+    /// Over a bound.
+    BlowUp,
+    /// Over a second.
+    Slow,
+    /// A broken promise.
+    Lie,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Class; 7] = [
+        Class::Same,
+        Class::Different,
+        Class::Refused,
+        Class::Silent,
+        Class::BlowUp,
+        Class::Slow,
+        Class::Lie,
+    ];
+
+    /// True for results that must not be.
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Class::Same | Class::Different | Class::Refused)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Class::Same => "same",
+            Class::Different => "different",
+            Class::Refused => "refused",
+            Class::Silent => "silent",
+            Class::BlowUp => "blow-up",
+            Class::Slow => "slow",
+            Class::Lie => "lie",
+        })
+    }
+}
+
+/// The inputs of a mutant as files.
+struct InMemory<'m>(&'m [(String, Vec<u8>)]);
+
+impl Files for InMemory<'_> {
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        let found = self.0.iter().find(|(name, _)| Path::new(name) == path);
+        let (_, bytes) = found.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Opened {
+            bytes: bytes.clone().into(),
+            id: FileId::Path(path.to_owned()),
+        })
+    }
+    fn exists(&self, path: &Path) -> bool {
+        self.0.iter().any(|(name, _)| Path::new(name) == path)
+    }
+    fn is_dir(&self, _: &Path) -> bool {
+        false
+    }
+    fn current_dir(&self) -> io::Result<PathBuf> {
+        Ok("/".into())
+    }
+}
+
+/// What a link came to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Linked {
+    /// The image.
+    pub image: Option<Vec<u8>>,
+    /// Whether anything was said about a failure.
+    pub explained: bool,
+    /// Success was reported.
+    pub success: bool,
+}
+
+/// Loads and links files as the program does.
+pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: Mode) -> Linked {
+    let nothing = |explained| Linked {
+        image: None,
+        explained,
+        success: false,
+    };
+    let (Some(target), Some(load_target)) = (Target::parse(arch), culd_input::Target::parse(arch)) else {
+        return nothing(true);
+    };
+    let mut load_options = LoadOptions::new(load_target);
+    load_options.threads = 1;
+    load_options.style = match identity {
+        Identity::Nvlink => Style::Nvlink,
+        Identity::Culd => Style::Culd,
+    };
+    let paths: Vec<PathBuf> = files.iter().map(|(name, _)| name.into()).collect();
+    let outcome = load(&paths, &load_options, &InMemory(files));
+    let Some(loaded) = outcome.loaded else {
+        return nothing(!outcome.messages.is_empty());
+    };
+    let mut options = LinkOptions::new(target);
+    options.identity = identity;
+    options.threads = 1;
+    options.inputs_checked = true;
+    options.relocatable = mode == Mode::Relocatable;
+    options.debug = mode == Mode::Debug;
+    options.preserve_relocs = mode == Mode::Preserve;
+    options.verbose = mode == Mode::Verbose;
+    let inputs: Vec<Input<'_>> = loaded
+        .objects
+        .iter()
+        .map(|o| Input {
+            name: &o.name,
+            data: &o.bytes,
+        })
+        .collect();
+    let outcome = culd::link(&inputs, &options);
+    Linked {
+        explained: !outcome.messages.is_empty() || loaded.late.is_some(),
+        success: outcome.status == Status::Success && loaded.late.is_none(),
+        image: outcome.image.filter(|_| loaded.late.is_none()),
+    }
+}
+
+/// A judged mutant.
+#[derive(Debug, Clone, Copy)]
+pub struct Verdict {
+    /// Class.
+    pub class: Class,
+    /// Time of the link.
+    pub time: Duration,
+    /// Most memory that was held during the link, above what was held before.
+    pub memory: usize,
+    /// Size of the image.
+    pub output: usize,
+}
+
+/// Judges mutants; knows what the undamaged programs link to.
+pub struct Judge<'s> {
+    source: &'s Source,
+    undamaged: HashMap<(usize, bool, Mode), Option<Vec<u8>>>,
+    /// Starts to measure memory; the second answers how much it was at most.
+    meter: (fn(), fn() -> usize),
+}
+
+impl<'s> Judge<'s> {
+    /// A judge for mutants of `source`.
+    pub fn new(source: &'s Source, meter: (fn(), fn() -> usize)) -> Self {
+        Judge {
+            source,
+            undamaged: HashMap::new(),
+            meter,
+        }
+    }
+
+    fn undamaged(&mut self, mutant: &Mutant) -> Option<&[u8]> {
+        let source = self.source;
+        let key = (mutant.program, mutant.identity == Identity::Nvlink, mutant.mode);
+        let image = self.undamaged.entry(key).or_insert_with(|| {
+            let program = source.program(mutant.program)?;
+            let named = |(i, o): (usize, &Vec<u8>)| (format!("{i}.cubin"), o.clone());
+            let files: Vec<_> = program.objects.iter().enumerate().map(named).collect();
+            link(&files, &program.arch, mutant.identity, mutant.mode).image
+        });
+        image.as_deref()
+    }
+
+    /// Links and judges.
+    pub fn judge(&mut self, mutant: &Mutant) -> (Verdict, Linked) {
+        let before = self.undamaged(mutant).map(<[u8]>::to_vec);
+        (self.meter.0)();
+        let start = Instant::now();
+        let linked = link(&mutant.files, &mutant.arch, mutant.identity, mutant.mode);
+        let time = start.elapsed();
+        let memory = (self.meter.1)();
+        let output = linked.image.as_ref().map_or(0, Vec::len);
+        let size = mutant.size();
+        let class = match &linked.image {
+            _ if output > size * OUTPUT_BOUND.0 + OUTPUT_BOUND.1 || memory > size * MEMORY_BOUND.0 + MEMORY_BOUND.1 => Class::BlowUp,
+            _ if time > TIME_BOUND => Class::Slow,
+            None if linked.success || !linked.explained => Class::Lie,
+            Some(_) if !linked.success => Class::Lie,
+            None => Class::Refused,
+            Some(image) if cubin::Cubin::parse(image).is_err() => Class::Lie,
+            Some(_) if mutant.is_cut && mutant.identity == Identity::Culd => Class::Silent,
+            Some(image) if before.as_ref() == Some(image) => Class::Same,
+            Some(_) => Class::Different,
+        };
+        let verdict = Verdict {
+            class,
+            time,
+            memory,
+            output,
+        };
+        (verdict, linked)
+    }
+}

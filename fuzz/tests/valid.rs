@@ -1,0 +1,62 @@
+//! The strict checks refuse nothing that a compiler or a linker wrote.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
+
+use cubin::validate::validate;
+use cubin::{Cubin, consts};
+use culd::Identity;
+use culd_fuzz::judge;
+use culd_fuzz::mutant::{Mode, Source};
+use culd_fuzz::seeds::Seeds;
+use culd_fuzz::wrap::Kind;
+use std::path::Path;
+
+#[test]
+fn mutants_cover_targets_and_kinds() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+    let source = Source::new(Seeds::load(&root.join("tests/fixtures")).unwrap(), 7);
+    assert!(source.targets().len() >= 12, "{:?}", source.targets());
+    let first: Vec<_> = (0..200).filter_map(|i| source.draw(i)).collect();
+    for kind in Kind::ALL {
+        assert!(first.iter().any(|m| m.kind == kind), "{kind:?}");
+    }
+    let again = source.draw(3).unwrap();
+    assert_eq!(again.files, first[3].files, "a mutant is the same every time");
+}
+
+#[test]
+fn packed_objects_link_like_bare_ones() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+    let seeds = Seeds::load(&root.join("tests/fixtures")).unwrap();
+    let program = seeds.programs.iter().find(|p| p.arch == "sm_100").unwrap();
+    let link = |kind: Kind| {
+        let pack = |(i, o): (usize, &Vec<u8>)| (format!("{i}.{}", kind.suffix()), kind.pack(100, o));
+        let files: Vec<_> = program.objects.iter().enumerate().map(pack).collect();
+        judge::link(&files, &program.arch, Identity::Nvlink, Mode::Final)
+            .image
+            .expect("a link")
+    };
+    let bare = link(Kind::Cubin);
+    for kind in Kind::ALL {
+        assert!(link(kind) == bare, "{kind:?}");
+    }
+}
+
+#[test]
+fn undamaged_objects_are_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+    let seeds = Seeds::load(&root.join("tests/fixtures")).unwrap();
+    let mut bad = Vec::new();
+    let mut count = 0;
+    for bytes in &seeds.pristine {
+        let cubin = Cubin::parse(bytes).unwrap();
+        if cubin.header().e_type.get() != consts::ET_REL {
+            continue;
+        }
+        count += 1;
+        if let Err(e) = validate(&cubin) {
+            bad.push(e.to_string());
+        }
+    }
+    assert!(bad.is_empty(), "{} of {count}: {:#?}", bad.len(), bad);
+    assert!(count > 300, "only {count} objects");
+}

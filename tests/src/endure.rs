@@ -1,0 +1,294 @@
+//! Links under bad conditions: killed, out of space, elsewhere, with other numbers of threads. Each function repeats one kind of trial
+//! and counts; the ordinary tests do a few, `cargo xtask endure` does thousands.
+//!
+//! 1. [`kills`]: SIGKILL at a drawn moment. Afterwards the output is the old file or the new one.
+//! 2. [`write_failures`]: a limit on the size of files stops the write somewhere. The output is the old file, nothing is left behind.
+//! 3. [`truncations`]: an input is cut short while the link runs. The link fails or has its usual bytes.
+//! 4. [`same_everywhere`]: threads, folders, locale, temporary folder, spelling of paths. One result.
+
+use crate::fixture::Fixture;
+use crate::recipe::Recipe;
+use crate::rng::Rng;
+use crate::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Counts by what happened.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+/// A link that takes a while: one object has this many bytes of data.
+const BYTES: u64 = 16 << 20;
+
+/// A link in a folder of its own: its inputs, and what its output is before and after.
+struct Bench {
+    folder: tempfile::TempDir,
+    linker: PathBuf,
+    old: Vec<u8>,
+    new: Vec<u8>,
+    /// How long the whole link takes.
+    time: Duration,
+}
+
+impl Bench {
+    fn new(linker: &Path, bytes: u64) -> Result<Self> {
+        let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+        let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("invalid/base");
+        let (big, data) = (6400 + bytes, bytes);
+        let text = format!(
+            "base kernel.cubin\nwith helper.cubin\nfile.size = {big}\nsection[.nv.global.init].sh_offset = 6400\n\
+             section[.nv.global.init].sh_size = {data}\nsymbol[table].st_size = {data}\n"
+        );
+        let recipe = Recipe::cook(&text, &base)?;
+        let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).map_err(Error::file(name));
+        write(&recipe.name, &recipe.bytes)?;
+        recipe.others.iter().try_for_each(|(name, bytes)| write(name, bytes))?;
+        let mut bench = Bench {
+            folder,
+            linker: linker.to_owned(),
+            old: b"the old file\n".to_vec(),
+            new: Vec::new(),
+            time: Duration::ZERO,
+        };
+        let start = Instant::now();
+        let done = bench.command().status().map_err(Error::file(linker))?;
+        bench.time = start.elapsed();
+        if !done.success() {
+            return Err(Error::Other(format!("the link fails by itself: {done}")));
+        }
+        bench.new = bench.output()?;
+        Ok(bench)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("out.cubin")
+    }
+
+    fn output(&self) -> Result<Vec<u8>> {
+        std::fs::read(self.path()).map_err(Error::file(self.path()))
+    }
+
+    /// The link, ready to start, with its output in place.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.linker);
+        let words = ["-arch=sm_90", "kernel.cubin", "helper.cubin", "-o", "out.cubin"];
+        command.args(words).current_dir(self.folder.path());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn start(&self) -> Result<Child> {
+        std::fs::write(self.path(), &self.old).map_err(Error::file(self.path()))?;
+        self.command().spawn().map_err(Error::file(&self.linker))
+    }
+
+    /// Files other than the inputs and the output.
+    fn leftovers(&self) -> Result<Vec<PathBuf>> {
+        let entries = std::fs::read_dir(self.folder.path()).map_err(Error::file(self.folder.path()))?;
+        let names = ["kernel.cubin", "helper.cubin", "out.cubin"];
+        let paths = entries.filter_map(|e| e.ok().map(|e| e.path()));
+        Ok(paths.filter(|p| !names.iter().any(|n| p.ends_with(n))).collect())
+    }
+
+    /// Which file the output is.
+    fn judge(&self) -> Result<&'static str> {
+        match self.output()? {
+            bytes if bytes == self.old => Ok("old"),
+            bytes if bytes == self.new => Ok("new"),
+            bytes => Err(Error::Other(format!("a mixed output of {} bytes", bytes.len()))),
+        }
+    }
+}
+
+/// Kills `count` links at drawn moments.
+pub fn kills(linker: &Path, count: usize, seed: u64) -> Result<Counts> {
+    let bench = Bench::new(linker, BYTES)?;
+    let mut rng = Rng::new(seed);
+    let mut counts = Counts::new();
+    // Most of the moments lie in the link, some behind it.
+    let span = (bench.time.as_micros() as usize).max(1) * 5 / 4;
+    for _ in 0..count {
+        let mut child = bench.start()?;
+        std::thread::sleep(Duration::from_micros(rng.below(span) as u64));
+        child.kill().map_err(Error::file("kill"))?;
+        child.wait().map_err(Error::file("wait"))?;
+        *counts.entry(bench.judge()?).or_default() += 1;
+        for left in bench.leftovers()? {
+            *counts.entry("temporary file left behind").or_default() += 1;
+            std::fs::remove_file(&left).map_err(Error::file(left))?;
+        }
+    }
+    Ok(counts)
+}
+
+/// Lets `count` links run into a limit on the size of files.
+pub fn write_failures(linker: &Path, count: usize, seed: u64) -> Result<Counts> {
+    let bench = Bench::new(linker, BYTES)?;
+    let mut rng = Rng::new(seed);
+    let mut counts = Counts::new();
+    let blocks = bench.new.len() / 512;
+    for i in 0..count {
+        std::fs::write(bench.path(), &bench.old).map_err(Error::file(bench.path()))?;
+        // Every second link is told by an error, the others by a signal.
+        let trap = if i % 2 == 0 { "trap '' XFSZ; " } else { "" };
+        let script = format!("{trap}ulimit -c 0; ulimit -f {}; exec \"$0\" \"$@\"", rng.below(blocks));
+        let plain = bench.command();
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(script).arg(&bench.linker).args(plain.get_args());
+        let out = shell.current_dir(bench.folder.path()).output().map_err(Error::file("sh"))?;
+        if out.status.success() {
+            return Err(Error::Other("success, although the output cannot have been written".into()));
+        }
+        if i % 2 == 0 && (out.status.code().is_none() || out.stderr.is_empty()) {
+            return Err(Error::Other(format!("not an orderly end: {}", out.status)));
+        }
+        if bench.judge()? != "old" {
+            return Err(Error::Other("the old output is gone".into()));
+        }
+        *counts.entry("old").or_default() += 1;
+        for left in bench.leftovers()? {
+            if i % 2 == 0 {
+                return Err(Error::Other(format!("{} was left behind", left.display())));
+            }
+            std::fs::remove_file(&left).map_err(Error::file(left))?;
+        }
+    }
+    Ok(counts)
+}
+
+/// Cuts an input short during `count` links.
+pub fn truncations(linker: &Path, count: usize, bytes: u64, seed: u64) -> Result<Counts> {
+    let bench = Bench::new(linker, bytes)?;
+    let input = bench.folder.path().join("kernel.cubin");
+    let sound = std::fs::read(&input).map_err(Error::file(&input))?;
+    let mut rng = Rng::new(seed);
+    let mut counts = Counts::new();
+    let span = (bench.time.as_micros() as usize).max(1);
+    for _ in 0..count {
+        std::fs::write(&input, &sound).map_err(Error::file(&input))?;
+        let mut child = bench.start()?;
+        std::thread::sleep(Duration::from_micros(rng.below(span) as u64));
+        let file = std::fs::File::options().write(true).open(&input).map_err(Error::file(&input))?;
+        file.set_len(rng.below(sound.len()) as u64).map_err(Error::file(&input))?;
+        let status = child.wait().map_err(Error::file("wait"))?;
+        let what = match (status.code(), bench.judge()?) {
+            (Some(0), "new") => "linked before",
+            (Some(1 | 255), "old") => "refused",
+            (code, file) => return Err(Error::Other(format!("{status}, exit {code:?}, {file} output"))),
+        };
+        *counts.entry(what).or_default() += 1;
+    }
+    Ok(counts)
+}
+
+/// Numbers of threads that must not matter.
+const THREADS: [usize; 5] = [1, 2, 3, 8, 64];
+
+/// Links the sound inputs of `fixtures` with every number of threads in three folders; all results of a link have to be one. Gives links and runs.
+pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf]) -> Result<(usize, usize)> {
+    let (mut links, mut runs) = (0, 0);
+    for path in fixtures {
+        let fixture = Fixture::decode(&std::fs::read(path).map_err(Error::file(path))?)?;
+        let Some(first) = fixture.links.first().filter(|l| l.outcome.exit == 0) else {
+            continue;
+        };
+        // The cases about damaged and doubtful inputs: nvlink takes them, culd does not.
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        if ["bad-", "stress-", "lib-"].iter().any(|p| name.starts_with(p)) {
+            continue;
+        }
+        let root = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+        let inputs = root.path().join("a folder/in");
+        std::fs::create_dir_all(&inputs).map_err(Error::file(&inputs))?;
+        for (name, bytes) in &fixture.inputs {
+            std::fs::write(inputs.join(name), bytes).map_err(Error::file(inputs.join(name)))?;
+        }
+        let mut reference = None;
+        for threads in THREADS {
+            for place in 0..3 {
+                let got = elsewhere(linker, &fixture, &first.args, &inputs, root.path(), (threads, place))?;
+                runs += 1;
+                match &reference {
+                    None => reference = Some(got),
+                    Some(bytes) if *bytes == got => {}
+                    Some(_) => {
+                        return Err(Error::Other(format!(
+                            "{}: another result with {threads} threads in place {place}",
+                            path.display()
+                        )));
+                    }
+                }
+            }
+        }
+        links += 1;
+    }
+    Ok((links, runs))
+}
+
+/// One link in one of three places: beside the inputs, from another folder by relative paths, by absolute paths through a link.
+fn elsewhere(
+    linker: &Path,
+    fixture: &Fixture,
+    args: &str,
+    inputs: &Path,
+    root: &Path,
+    (threads, place): (usize, usize),
+) -> Result<Vec<u8>> {
+    let other = root.join("elsewhere");
+    let linked = root.join("linked");
+    std::fs::create_dir_all(&other).map_err(Error::file(&other))?;
+    if !linked.exists() {
+        std::os::unix::fs::symlink(inputs, &linked).map_err(Error::file(&linked))?;
+    }
+    let (folder, prefix): (&Path, PathBuf) = match place {
+        0 => (inputs, PathBuf::new()),
+        1 => (&other, "../a folder/in/.".into()),
+        _ => (Path::new("/"), linked),
+    };
+    let output = other.join(format!("out-{threads}-{place}"));
+    let mut command = Command::new(linker);
+    let mut words = args.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "-o" => {
+                words.next();
+            }
+            name if fixture.inputs.contains_key(name) => {
+                command.arg(prefix.join(name));
+            }
+            option => {
+                command.arg(option);
+            }
+        }
+    }
+    command
+        .arg("-o")
+        .arg(&output)
+        .arg(format!("--threads={threads}"))
+        .current_dir(folder);
+    command.env("LC_ALL", ["C", "de_DE.UTF-8", "tr_TR.UTF-8"][place]);
+    command.env("TMPDIR", [Path::new("/tmp"), &other, root][place]);
+    let out = command.output().map_err(Error::file(linker))?;
+    if !out.status.success() {
+        let text = String::from_utf8_lossy(&out.stderr).into_owned();
+        return Err(Error::Tool {
+            tool: format!("{command:?}"),
+            status: out.status.to_string(),
+            text,
+        });
+    }
+    std::fs::read(&output).map_err(Error::file(&output))
+}
+
+/// The recorded links.
+pub fn fixtures() -> Result<Vec<PathBuf>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let mut list: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .map_err(Error::file(&folder))?
+        .filter_map(|e| e.ok().map(|e| e.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "fixture"))
+        .collect();
+    list.sort();
+    Ok(list)
+}

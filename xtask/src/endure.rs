@@ -1,0 +1,36 @@
+//! `cargo xtask endure`: kills, failed writes, shortened inputs and other surroundings, in numbers (see `culd_tests::endure`).
+
+use crate::context::Linker;
+use crate::report::Report;
+use culd_tests::Result;
+use culd_tests::endure::{self, Counts};
+
+/// Links per number of threads and folder.
+const LINKS: usize = 200;
+
+/// Kills `kills` links and does the other trials in proportion.
+pub(crate) fn run(linker: &Linker, kills: usize, seed: u64, report: &Report) -> Result<()> {
+    let culd = &linker.culd;
+    let show = |name: String, counts: Result<Counts>| match counts {
+        Ok(counts) => {
+            let list: Vec<String> = counts.iter().map(|(what, n)| format!("{n} {what}")).collect();
+            report.named(&format!("{name}: {}", list.join(", ")), None);
+        }
+        Err(e) => report.named(&name, Some(&e.to_string())),
+    };
+    show(format!("{kills} kills"), endure::kills(culd, kills, seed));
+    let failures = kills.div_ceil(10);
+    show(format!("{failures} failed writes"), endure::write_failures(culd, failures, seed));
+    let cuts = kills.div_ceil(40);
+    show(format!("{cuts} shortened inputs"), endure::truncations(culd, cuts, 200 << 20, seed));
+    let mut fixtures = endure::fixtures()?;
+    fixtures.truncate(LINKS + 60);
+    match endure::same_everywhere(culd, &fixtures) {
+        Ok((links, runs)) => report.named(
+            &format!("{links} links, {runs} runs with other threads and folders: one result each"),
+            None,
+        ),
+        Err(e) => report.named("other threads and folders", Some(&e.to_string())),
+    }
+    Ok(())
+}
