@@ -102,9 +102,37 @@ fn run() -> Result<()> {
         .map_or_else(PathBuf::new, Path::to_owned);
     let seeds = Seeds::load(&root.join("tests/fixtures"))?;
     match args.names.first().map(String::as_str) {
+        Some("corpus") => corpus(&seeds, &root.join("fuzz/coverage/corpus")),
         Some("mutants" | "compare") => run_batch(&args, &Source::new(seeds, args.seed)),
         _ => run_targets(&args, &seeds, &root),
     }
+}
+
+/// Writes sound files for the targets of coverage-guided fuzzing, which looks for its own way from there.
+fn corpus(seeds: &Seeds, dir: &Path) -> Result<()> {
+    /// Large files slow the search down.
+    const SIZE: usize = 12_000;
+    const FILES: usize = 100;
+    for (target, list) in [
+        ("parse_cubin", &seeds.cubins),
+        ("roundtrip", &seeds.cubins),
+        ("link_two", &seeds.pristine),
+        ("parse_fatbin", &seeds.fatbins),
+        ("parse_archive", &seeds.containers),
+        ("parse_host_object", &seeds.containers),
+    ] {
+        let dir = dir.join(target);
+        std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+        let small: Vec<&Vec<u8>> = list.iter().filter(|b| b.len() <= SIZE).collect();
+        let step = small.len().div_ceil(FILES).max(1);
+        // The newest come from every target.
+        for (i, bytes) in small.iter().rev().step_by(step).enumerate() {
+            let path = dir.join(format!("seed-{i}"));
+            std::fs::write(&path, bytes).map_err(Error::file(path))?;
+        }
+        println!("{}: {} files", dir.display(), small.len().div_ceil(step));
+    }
+    Ok(())
 }
 
 /// A part of the work of `cargo xtask mutate`.

@@ -3,7 +3,10 @@
 //! 1. What is not a regular file (a pipe, a terminal, `/dev/null`) is written directly.
 //! 2. A regular or new file is written under a temporary name in the same folder and renamed over the final name. It gets the mode of
 //!    the file it replaces, or the mode that the umask gives a new file. A link is followed: the file it points to is replaced.
-//! 3. Where the folder takes no new files but the file itself can be written, it is overwritten in place.
+//! 3. Where the folder takes no new files, nothing is written: an overwritten file would be lost if anything went wrong.
+//!
+//! Whatever happens, and be it SIGKILL, the name leads to the old file or to the new one. A killed process may leave a temporary file
+//! (`.culd-` and six characters) behind; everything else removes it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -48,39 +51,29 @@ impl Pending {
 
     /// Opens the temporary file; `None` where the path is to be written in another way.
     fn start(&self) -> Option<Started> {
-        let path = &self.path;
-        if path.starts_with("/dev") || path.starts_with("/proc") {
-            return None;
-        }
-        match fs::metadata(path) {
-            Ok(meta) if meta.is_file() => {
-                OpenOptions::new().write(true).open(path).ok()?;
-                let target = fs::canonicalize(path).ok()?;
-                Some(Started {
-                    temp: temporary(&target).ok()?,
-                    target,
-                    old: Some(meta),
-                })
-            }
-            Err(_) if fs::symlink_metadata(path).is_err() => Some(Started {
-                temp: temporary(path).ok()?,
-                target: path.clone(),
-                old: None,
+        match place(&self.path).ok()? {
+            Place::Direct => None,
+            Place::Renamed { target, old } => Some(Started {
+                temp: temporary(&target).ok()?,
+                target,
+                old,
             }),
-            _ => None,
         }
     }
 
     /// Gives the file its final name.
     pub fn finish(self) -> Result<(), WriteError> {
         let started = self.started.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let Some(Started { temp, target, old }) = started else {
-            return Ok(());
-        };
-        if let Some(old) = old {
-            fs::set_permissions(temp.path(), old.permissions()).map_err(WriteError::Write)?;
+        started.map_or(Ok(()), Started::rename)
+    }
+}
+
+impl Started {
+    fn rename(self) -> Result<(), WriteError> {
+        if let Some(old) = self.old {
+            fs::set_permissions(self.temp.path(), old.permissions()).map_err(WriteError::Write)?;
         }
-        temp.persist(&target).map(drop).map_err(|e| WriteError::Write(e.error))
+        self.temp.persist(&self.target).map(drop).map_err(|e| WriteError::Write(e.error))
     }
 }
 
@@ -126,44 +119,67 @@ fn reserve(file: &File, size: u64) -> io::Result<()> {
     file.set_len(size)
 }
 
-/// Writes a whole file.
-pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+/// How a path is written.
+enum Place {
+    /// Byte by byte into what is there.
+    Direct,
+    /// Under another name first.
+    Renamed {
+        /// The file itself, at the end of all links.
+        target: PathBuf,
+        /// The file that is replaced.
+        old: Option<fs::Metadata>,
+    },
+}
+
+fn place(path: &Path) -> Result<Place, WriteError> {
     match fs::metadata(path) {
         // `/dev/stdout` may be a regular file that somebody else holds open.
-        Ok(_) if path.starts_with("/dev") || path.starts_with("/proc") => in_place(path, bytes),
-        Ok(meta) if meta.is_file() => replace(path, bytes, &meta),
-        // Folders fail here as they should.
-        Ok(_) => in_place(path, bytes),
-        Err(_) => create(path, bytes),
+        Ok(_) if path.starts_with("/dev") || path.starts_with("/proc") => Ok(Place::Direct),
+        Ok(meta) if meta.is_file() => {
+            // A file that may not be written may not be replaced either.
+            OpenOptions::new().write(true).open(path).map_err(WriteError::Open)?;
+            Ok(Place::Renamed {
+                target: fs::canonicalize(path).map_err(WriteError::Open)?,
+                old: Some(meta),
+            })
+        }
+        // Folders fail there as they should.
+        Ok(_) => Ok(Place::Direct),
+        Err(_) => Ok(Place::Renamed {
+            target: follow(path).map_err(WriteError::Open)?,
+            old: None,
+        }),
     }
 }
 
-fn in_place(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    let mut file = OpenOptions::new().write(true).truncate(true).open(path).map_err(WriteError::Open)?;
-    file.write_all(bytes).map_err(WriteError::Write)
-}
-
-fn create(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    // A dangling link is followed, so that the result lies where it points.
-    if fs::symlink_metadata(path).is_ok() {
-        let mut file = File::create(path).map_err(WriteError::Open)?;
-        return file.write_all(bytes).map_err(WriteError::Write);
+/// The file at the end of a chain of links, which is not there yet.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    /// As many as the kernel follows.
+    const LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS {
+        match fs::read_link(&path) {
+            Ok(next) => path = path.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => return Ok(path),
+        }
     }
-    let mut temp = temporary(path).map_err(WriteError::Open)?;
-    temp.write_all(bytes).map_err(WriteError::Write)?;
-    temp.persist(path).map(drop).map_err(|e| WriteError::Write(e.error))
+    Err(io::Error::other("too many links"))
 }
 
-fn replace(path: &Path, bytes: &[u8], old: &fs::Metadata) -> Result<(), WriteError> {
-    // A file that may not be written may not be replaced either.
-    OpenOptions::new().write(true).open(path).map_err(WriteError::Open)?;
-    let target = fs::canonicalize(path).map_err(WriteError::Open)?;
-    let Ok(mut temp) = temporary(&target) else {
-        return in_place(path, bytes);
-    };
-    temp.write_all(bytes).map_err(WriteError::Write)?;
-    fs::set_permissions(temp.path(), old.permissions()).map_err(WriteError::Write)?;
-    temp.persist(&target).map(drop).map_err(|e| WriteError::Write(e.error))
+/// Writes a whole file.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    match place(path)? {
+        Place::Direct => {
+            let mut file = OpenOptions::new().write(true).truncate(true).open(path).map_err(WriteError::Open)?;
+            file.write_all(bytes).map_err(WriteError::Write)
+        }
+        Place::Renamed { target, old } => {
+            let mut temp = temporary(&target).map_err(WriteError::Open)?;
+            temp.write_all(bytes).map_err(WriteError::Write)?;
+            Started { temp, target, old }.rename()
+        }
+    }
 }
 
 /// A new file beside `path`, removed again unless it is renamed.
@@ -221,6 +237,48 @@ mod tests {
         symlink("later", &dangling).unwrap();
         write(&dangling, b"x").unwrap();
         assert_eq!(fs::read(folder.path().join("later")).unwrap(), b"x");
+        assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
+        let circle = folder.path().join("circle");
+        symlink("circle", &circle).unwrap();
+        assert!(matches!(write(&circle, b"x"), Err(WriteError::Open(_))));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_input_can_be_replaced_while_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("both");
+        write(&path, b"input").unwrap();
+        let reader = File::open(&path).unwrap();
+        write(&path, b"output").unwrap();
+        assert_eq!(io::read_to_string(reader).unwrap(), "input");
+        assert_eq!(fs::read(&path).unwrap(), b"output");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn parts_are_renamed_together_or_not_at_all() {
+        use culd::Sink;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        write(&path, b"old").unwrap();
+        let pending = Pending::new(path.clone());
+        assert!(pending.begin(6).unwrap());
+        pending.write_at(3, b"two").unwrap();
+        pending.write_at(0, b"one").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        drop(pending);
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "what was begun and given up is removed"
+        );
+        let pending = Pending::new(path.clone());
+        assert!(pending.begin(3).unwrap());
+        pending.write_at(0, b"new").unwrap();
+        pending.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert!(!Pending::new("/dev/null".into()).begin(3).unwrap(), "devices are not renamed");
     }
 
     #[cfg(target_os = "linux")]

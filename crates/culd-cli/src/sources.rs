@@ -215,31 +215,34 @@ impl Stamp {
     }
 }
 
-impl Files for Recorder {
-    fn open(&self, path: &Path) -> io::Result<Opened> {
-        let opened = Disk.open(path)?;
+impl Recorder {
+    fn note(&self, path: &Path, opened: &Opened) {
         // Small files are read at once; only mapped ones can change under our hands.
         if opened.bytes.is_mapped()
             && let Some(mut stamp) = Stamp::of(path)
         {
             stamp.size = opened.bytes.len() as u64;
-            self.stamps
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((path.to_path_buf(), stamp));
+            let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+            stamps.push((path.to_path_buf(), stamp));
         }
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+    }
+}
+
+impl Files for Recorder {
+    fn open(&self, path: &Path) -> io::Result<Opened> {
+        let opened = Disk.open(path)?;
+        self.note(path, &opened);
         Ok(opened)
     }
 
     fn open_all(&self, paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
         let all = Disk.open_all(paths, parallel);
-        let opened = paths
-            .iter()
-            .zip(&all)
-            .filter(|(_, result)| result.is_ok())
-            .map(|(path, _)| path.to_path_buf());
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).extend(opened);
+        for (path, opened) in paths.iter().zip(&all) {
+            if let Ok(opened) = opened {
+                self.note(path, opened);
+            }
+        }
         all
     }
 
