@@ -108,33 +108,24 @@ pub fn compare(source: &Source, range: Range<u64>, nvlink: &Path, programs: Prog
     for number in range {
         let Some(mutant) = source.draw(number) else { continue };
         let folder = programs.work.join("compare");
-        let mut outcomes = Vec::new();
-        for tool in [nvlink, programs.as_nvlink] {
-            unpack(&mutant, &folder)?;
-            outcomes.push(run::link(tool, &mutant.args(), &folder, None)?);
-        }
-        // What the undamaged program links to, by the same tool.
-        let mut undamaged = Vec::new();
-        if let (Some(program), [_, _]) = (source.program(mutant.program), outcomes.as_slice()) {
-            let mut sound = mutant.clone();
-            for (i, object) in program.objects.iter().enumerate() {
-                if let Some(file) = sound.files.get_mut(i) {
-                    *file = (format!("{i}.cubin"), object.clone());
-                }
-            }
-            for tool in [nvlink, programs.as_nvlink] {
-                unpack(&sound, &folder)?;
-                let outcome = run::link(tool, &sound.args(), &folder, None)?;
-                undamaged.push(outcome.files.get("out.cubin").cloned());
-            }
-        }
-        let [theirs, ours] = outcomes.as_slice() else { continue };
-        let reference = |i: usize| undamaged.get(i).and_then(Option::as_deref);
+        let run_on = |tool: &Path, mutant: &Mutant| {
+            unpack(mutant, &folder)?;
+            run::link(tool, &mutant.args(), &folder, None)
+        };
+        let theirs = run_on(nvlink, &mutant)?;
+        let ours = run_on(programs.as_nvlink, &mutant)?;
+        // The undamaged program: both write the same bytes.
+        let mut sound = mutant.clone();
+        let objects = source.program(mutant.program).map_or(&[][..], |p| p.objects.as_slice());
+        sound.files = objects.iter().enumerate().map(|(i, o)| (format!("{i}.cubin"), o.clone())).collect();
+        let undamaged = run_on(programs.as_nvlink, &sound)?.files.remove("out.cubin");
+        let (theirs, ours) = (&theirs, &ours);
+        let reference = undamaged.as_deref();
         let agree = if judge(ours, theirs).is_none() { "agree" } else { "differ" };
         println!(
             "{number} {} {} {agree} {} {}",
-            word(theirs, reference(0)),
-            word(ours, reference(1)),
+            word(theirs, reference),
+            word(ours, reference),
             mutant.kind.suffix(),
             mutant.arch
         );
