@@ -12,6 +12,7 @@ use crate::merge::model::{Class, Local, Merged, OutSection, OutSymbol};
 use crate::metadata::callgraph::prototyped;
 use crate::names::{Name, StringTable};
 use crate::options::Identity;
+use crate::par;
 use crate::relocate::{Named, RelocPlan};
 use cubin::consts::*;
 
@@ -201,41 +202,64 @@ pub struct Names {
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
 pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
     let m = &layout.m;
-    let mut names = Names {
-        strings: Vec::new(),
-        section_names: Vec::new(),
-        section_offset: Table::filled(m.sections.len(), 0),
-        of_sections: Table::filled(m.sections.len(), 0),
-        of_symbols: Table::filled(m.symbols.len(), 0),
-        prototype_offset: Table::filled(context.resolved.prototypes.len(), 0),
-    };
+    let records = m.sections.len() + m.symbols.len();
+    let ((strings, of_sections, of_symbols, prototype_offset), (section_names, section_offset)) = par::join(
+        records * NAME_WORK,
+        context.options.threads,
+        || symbol_strings(context, m),
+        || section_strings(m),
+    );
+    Names {
+        strings,
+        section_names,
+        section_offset,
+        of_sections,
+        of_symbols,
+        prototype_offset,
+    }
+}
+
+/// A name costs as much as so many bytes of plain work.
+const NAME_WORK: usize = 128;
+
+type SymbolStrings = (Vec<u8>, Table<SectionId, u32>, Table<SymbolId, u32>, Table<ProtoId, u32>);
+
+/// `.strtab`.
+fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>) -> SymbolStrings {
+    let mut of_sections = Table::filled(m.sections.len(), 0);
+    let mut of_symbols = Table::filled(m.symbols.len(), 0);
+    let mut prototype_offset = Table::filled(context.resolved.prototypes.len(), 0);
     // An empty prototype is a string of its own, not the byte at offset 0.
     let mut strings = StringTable::new(false, m.locals.len() + m.globals.len());
     for &p in &m.prototypes {
-        names.prototype_offset[p] = strings.add(Name::plain(context.resolved.prototypes.string(p)));
+        prototype_offset[p] = strings.add(Name::plain(context.resolved.prototypes.string(p)));
     }
     for &local in &m.locals {
         match local {
             Local::Section(id) if m.sections[id].withdrawn => {}
-            Local::Section(id) => names.of_sections[id] = strings.add(m.sections[id].name),
+            Local::Section(id) => of_sections[id] = strings.add(m.sections[id].name),
             Local::Symbol(id) if m.symbols[id].withdrawn => {}
             Local::Symbol(id) if m.symbols[id].literal_number != 0 => {
                 let name = literal_name(m, &m.symbols[id]);
-                names.of_symbols[id] = strings.add(Name::plain(&name));
+                of_symbols[id] = strings.add(Name::plain(&name));
             }
-            Local::Symbol(id) => names.of_symbols[id] = strings.add(m.symbols[id].name),
+            Local::Symbol(id) => of_symbols[id] = strings.add(m.symbols[id].name),
         }
     }
     for &id in m.globals.iter().filter(|&&id| !m.symbols[id].withdrawn) {
-        names.of_symbols[id] = strings.add(m.symbols[id].name);
+        of_symbols[id] = strings.add(m.symbols[id].name);
     }
-    names.strings = strings.into_bytes();
-    let mut sections = StringTable::new(true, m.sections.len());
+    (strings.into_bytes(), of_sections, of_symbols, prototype_offset)
+}
+
+/// `.shstrtab`.
+fn section_strings(m: &Merged<'_>) -> (Vec<u8>, Table<SectionId, u32>) {
+    let mut offsets = Table::filled(m.sections.len(), 0);
+    let mut strings = StringTable::new(true, m.sections.len());
     for (id, s) in m.sections.enumerate().filter(|(_, s)| !s.withdrawn) {
-        names.section_offset[id] = sections.add(s.name);
+        offsets[id] = strings.add(s.name);
     }
-    names.section_names = sections.into_bytes();
-    names
+    (strings.into_bytes(), offsets)
 }
 
 /// Name of a literal in the Mercury view: its section's and its number.

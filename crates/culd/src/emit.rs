@@ -14,14 +14,15 @@ pub use sink::Sink;
 
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{SectionId, Table};
+use crate::ids::{FunctionId, SectionId, Table};
 use crate::layout::{ABSENT, Context, Layout};
 use crate::merge::align_up;
 use crate::merge::model::{Class, OutSection};
 use crate::metadata::propagate::Final;
 use crate::metadata::{callgraph, compat, encode, notes};
 use crate::options::Identity;
-use crate::relocate::{Named, RelocPlan};
+use crate::par;
+use crate::relocate::{Decider, Named, RelocPlan};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
 use cubin::read::is_nobits;
@@ -79,11 +80,20 @@ pub fn emit(parts: &Parts<'_, '_>, sink: Option<&dyn Sink>, out: &mut Collector<
         .ok()
         .filter(|_| total <= MAX_IMAGE)
         .ok_or_else(|| too_large(parts, total, out))?;
-    let mut tail = Vec::with_capacity((total - headers) as usize);
-    section_headers(parts, &places, &mut tail);
-    tail.extend_from_slice(segments.as_bytes());
+    let decider = Decider::new(parts.context, parts.layout);
+    let threads = parts.context.options.threads;
+    let (block, ((symbols, extended), tail)) = par::join(
+        size,
+        threads,
+        || kept::block(parts, &places, &decider),
+        || {
+            let mut tail = Vec::with_capacity((total - headers) as usize);
+            section_headers(parts, &places, &mut tail);
+            tail.extend_from_slice(segments.as_bytes());
+            (symbol_tables(parts), tail)
+        },
+    );
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
-    let (symbols, extended) = symbol_tables(parts);
     let offset_of = |id: SectionId| match parts.arranged.section_index(id) {
         0 => 0,
         n => places.get(n as usize - 1).map_or(0, |p| p.offset),
@@ -92,7 +102,9 @@ pub fn emit(parts: &Parts<'_, '_>, sink: Option<&dyn Sink>, out: &mut Collector<
     let contents = Contents {
         places: &places,
         computed: &computed,
+        decider: &decider,
         frame: [
+            Unit::plain(block.offset, &block.bytes),
             Unit::plain(0, header.as_bytes()),
             Unit::plain(offset_of(fixed.symbols), symbols.as_bytes()),
             Unit::plain(offset_of(fixed.extended), &extended),
@@ -175,17 +187,57 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result
         all.add(id, |b| b.extend(compat));
     }
     for &id in &arranged.sections {
-        let s = &layout.m.sections[id];
-        match s.class {
-            Class::FunctionInfo(f) => all.add(id, |b| encode::encode(layout, arranged, attributes.of(f), b)),
+        match layout.m.sections[id].class {
             Class::UftInfo => all.add(id, |b| encode::encode(layout, arranged, &attributes.stubs, b)),
             Class::UftEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.functions))),
             Class::UdtEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.data))),
             _ => {}
         }
     }
+    function_infos(parts, &mut all);
     Ok(all)
 }
+
+/// Attributes of functions, in chunks when it pays.
+fn function_infos(parts: &Parts<'_, '_>, all: &mut Computed) {
+    let Parts {
+        layout,
+        arranged,
+        attributes,
+        ..
+    } = *parts;
+    let infos: Vec<(SectionId, FunctionId)> = arranged
+        .sections
+        .iter()
+        .filter_map(|&id| match layout.m.sections[id].class {
+            Class::FunctionInfo(f) => Some((id, f)),
+            _ => None,
+        })
+        .collect();
+    let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
+    let done = par::map(&chunks, infos.len() * INFO_WORK, parts.context.options.threads, |chunk| {
+        let mut bytes = Vec::new();
+        let mut ends = Vec::with_capacity(chunk.len());
+        for &(_, f) in *chunk {
+            encode::encode(layout, arranged, attributes.of(f), &mut bytes);
+            ends.push(bytes.len());
+        }
+        (bytes, ends)
+    });
+    for (chunk, (bytes, ends)) in chunks.iter().zip(done) {
+        let base = all.bytes.len();
+        all.bytes.extend_from_slice(&bytes);
+        let mut start = base;
+        for (&(id, _), end) in chunk.iter().zip(ends) {
+            all.ranges[id] = Some((start, base + end));
+            start = base + end;
+        }
+    }
+}
+
+/// Functions whose attributes are encoded together, and what one of them costs in bytes of plain work.
+const INFO_CHUNK: usize = 1024;
+const INFO_WORK: usize = 512;
 
 fn unified_entries(parts: &Parts<'_, '_>, entries: &[crate::merge::model::UnifiedEntry]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 * entries.len());

@@ -1,14 +1,11 @@
 //! Filling the image, window by window.
 //!
-//! 1. Relocation sections lie side by side in the image. They share one block of memory, cut into one part per reference that keeps
-//!    entries, and every part is filled on its own.
-//! 2. Everything is listed as [`Unit`]s in file order: headers, tables, computed sections, and each input section at its place with the
+//! 1. Everything is listed as [`Unit`]s in file order: headers, tables, computed sections, and each input section at its place with the
 //!    references that patch it.
-//! 3. Units are grouped into [`Window`]s of up to 256 KiB. A window is filled where it will stay, or for a [`Sink`] in a small buffer
+//! 2. Units are grouped into [`Window`]s of up to 256 KiB. A window is filled where it will stay, or for a [`Sink`] in a small buffer
 //!    that stays in the cache. A large unit without patches goes from the input to the sink without a copy.
-//! 4. Windows do not depend on each other, so they are filled in parallel when it pays.
+//! 3. Windows do not depend on each other, so they are filled in parallel when it pays.
 
-use super::kept;
 use super::sink::Sink;
 use super::{Computed, Parts, Placement};
 use crate::csr::Lists;
@@ -77,21 +74,20 @@ pub(super) enum Target<'t> {
 }
 
 /// What the image is made of besides the inputs.
-pub(super) struct Contents<'a> {
+pub(super) struct Contents<'a, 'd> {
     /// Places of the emitted sections.
     pub(super) places: &'a [Placement],
     /// Computed sections.
     pub(super) computed: &'a Computed,
-    /// The file header, the symbol table, extended indices, and what stands behind the sections.
-    pub(super) frame: [Unit<'a>; 4],
+    /// What becomes of relocations.
+    pub(super) decider: &'a Decider<'a, 'd>,
+    /// Relocation sections, the file header, the symbol table, extended indices, and what stands behind the sections.
+    pub(super) frame: [Unit<'a>; 5],
 }
 
 /// Fills the image.
-pub(super) fn fill(parts: &Parts<'_, '_>, contents: &Contents<'_>, target: Target<'_>) -> io::Result<()> {
-    let decider = Decider::new(parts.context, parts.layout);
-    let block = kept::block(parts, contents.places, &decider);
+pub(super) fn fill(parts: &Parts<'_, '_>, contents: &Contents<'_, '_>, target: Target<'_>) -> io::Result<()> {
     let mut list = units(parts, contents);
-    list.units.push(Unit::plain(block.offset, &block.bytes));
     list.units.extend(contents.frame);
     let refs = list.references(parts);
     let mut order: Vec<u32> = (0..list.units.len() as u32)
@@ -101,7 +97,7 @@ pub(super) fn fill(parts: &Parts<'_, '_>, contents: &Contents<'_>, target: Targe
     order.sort_by_key(|&i| list.units[i as usize].offset);
     let filler = Filler {
         parts,
-        decider: &decider,
+        decider: contents.decider,
         units: &list.units,
         order: &order,
         refs: &refs,
@@ -117,7 +113,7 @@ struct UnitList<'a> {
 }
 
 /// All sections but tables and relocations.
-fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a>) -> UnitList<'a> {
+fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>) -> UnitList<'a> {
     let m = &parts.layout.m;
     let sections = &parts.arranged.sections;
     let mut list = UnitList {

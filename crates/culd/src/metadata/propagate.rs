@@ -355,11 +355,15 @@ fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, code
         let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
             continue;
         };
-        let key = match &record.payload {
+        let key: Vec<u32> = match &record.payload {
             Payload::Functions(list) => list.iter().map(|f| f.0).collect(),
             Payload::Words(list) => list.to_vec(),
             _ => continue,
         };
+        // Most lists lose all their functions: they add nothing to any kernel.
+        if key.is_empty() {
+            continue;
+        }
         let number = *known.entry(key).or_insert_with(|| {
             out.contents.push(&record.payload);
             out.contents.len() as u32 - 1
