@@ -60,6 +60,8 @@ pub struct Interner<'d, I> {
     strings: Table<I, &'d [u8]>,
     /// Low half of the hash, id.
     table: HashTable<(u32, u32)>,
+    /// The last string that was looked up: callers often ask about one several times.
+    last: Option<(&'d [u8], u32)>,
     id: PhantomData<I>,
 }
 
@@ -69,22 +71,30 @@ impl<'d, I: Id> Interner<'d, I> {
         Interner {
             strings: Table::new(),
             table: HashTable::new(),
+            last: None,
             id: PhantomData,
         }
     }
     /// The id of a string, new or known.
     pub fn intern(&mut self, string: &'d [u8]) -> I {
+        if let Some((known, id)) = self.last
+            && std::ptr::eq(known, string)
+        {
+            return I::from_index(id as usize);
+        }
         let key = spread(hash([string, b""]));
         let Interner { strings, table, .. } = self;
         let same = |&(h, i): &(u32, u32)| h == key as u32 && strings[I::from_index(i as usize)] == string;
-        match table.entry(key, same, |&(h, _)| spread(h.into())) {
-            Entry::Occupied(known) => I::from_index(known.get().1 as usize),
+        let id = match table.entry(key, same, |&(h, _)| spread(h.into())) {
+            Entry::Occupied(known) => known.get().1,
             Entry::Vacant(vacant) => {
-                let id = strings.push(string);
-                vacant.insert((key as u32, id.index() as u32));
+                let id = strings.push(string).index() as u32;
+                vacant.insert((key as u32, id));
                 id
             }
-        }
+        };
+        self.last = Some((string, id));
+        I::from_index(id as usize)
     }
     /// The id of a string, if known.
     pub fn get(&self, string: &[u8]) -> Option<I> {

@@ -14,6 +14,9 @@ use cubin::consts::*;
 
 pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let m = &layout.m;
+    if !m.symbols.iter().any(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)) {
+        return;
+    }
     let locals = || {
         m.locals
             .iter()

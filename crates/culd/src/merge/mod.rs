@@ -289,7 +289,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn finish(&mut self) {
         for symbol in std::mem::take(&mut self.commons).into_iter().rev() {
             // Reverse order of first appearance; alignment of the first mention, largest size.
-            let Some((align, size)) = self.m.symbols[symbol].common.take() else {
+            let Some((align, size)) = self.m.symbols[symbol].common.take().map(|c| *c) else {
                 continue;
             };
             let section = self.named_section(b".nv.global", Class::Global, SHT_CUDA_GLOBAL, 3, align);

@@ -205,7 +205,7 @@ pub struct OutSymbol<'d> {
     /// First file that mentions it.
     pub first: ObjectId,
     /// Alignment and size of a common symbol without storage.
-    pub common: Option<(u64, u64)>,
+    pub common: Option<Box<(u64, u64)>>,
     /// Function it stands for.
     pub function: Option<FunctionId>,
     /// Shared variable it stands for (`-g`, `--preserve-relocs`).

@@ -213,11 +213,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let record = &mut self.m.symbols[symbol];
         if record.section.is_none() {
-            let (align, size) = record.common.unwrap_or((y.value, 0));
+            let (align, size) = record.common.as_deref().copied().unwrap_or((y.value, 0));
             if record.common.is_none() {
                 self.commons.push(symbol);
             }
-            record.common = Some((align, size.max(y.size)));
+            record.common = Some(Box::new((align, size.max(y.size))));
             if y.size > size {
                 // The file that asks for most is the one that messages name.
                 record.first = object.id;
