@@ -78,7 +78,7 @@ pub fn warn(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Sto
             .collect();
         for &k in &live.kernels {
             let direct = resolved.direct.of(k).iter().filter(is_cyclic).count();
-            let indirect: usize = resolved.sites.of(k).iter().map(|p| by_prototype[p.0 as usize]).sum();
+            let indirect: usize = resolved.sites.of(k).iter().map(|p| by_prototype[p.number() as usize]).sum();
             for _ in 0..direct + indirect {
                 out.warning(Code::StackUnknown {
                     entry: resolved.function_name(k),

@@ -57,8 +57,8 @@ impl CallGraph {
     fn edges<'a>(&'a self, resolved: &'a Resolved<'_>, node: u32) -> Edges<'a> {
         match (node as usize).checked_sub(self.functions) {
             None => Edges {
-                functions: resolved.direct.of(FunctionId(node)),
-                sites: resolved.sites.of(FunctionId(node)),
+                functions: resolved.direct.of(FunctionId::new(node)),
+                sites: resolved.sites.of(FunctionId::new(node)),
                 base: self.functions as u32,
             },
             Some(p) => Edges {
@@ -145,7 +145,7 @@ impl CallGraph {
             let mut value = T::default();
             for &member in self.members(c) {
                 if (member as usize) < self.functions {
-                    node(FunctionId(member), &mut value);
+                    node(FunctionId::new(member), &mut value);
                 }
                 for target in self.edges(resolved, member).iter() {
                     let t = self.component[target as usize] as usize;
@@ -177,7 +177,7 @@ impl CallGraph {
                     }
                 }
                 if (member as usize) < self.functions {
-                    value = value.map(|v| v.wrapping_add(own(FunctionId(member))));
+                    value = value.map(|v| v.wrapping_add(own(FunctionId::new(member))));
                 }
             }
             values.push(value);
@@ -191,7 +191,7 @@ impl CallGraph {
         let mut todo: Vec<u32> = Vec::new();
         for root in roots {
             if !std::mem::replace(&mut seen[root.index()], true) {
-                todo.push(root.0);
+                todo.push(root.number());
             }
         }
         while let Some(node) = todo.pop() {
@@ -306,10 +306,10 @@ impl CallGraph {
     /// A shortest call path from one function to another, both included.
     pub fn path(&self, resolved: &Resolved<'_>, from: FunctionId, to: FunctionId) -> Vec<FunctionId> {
         let mut parent = vec![u32::MAX; self.functions + self.targets.len()];
-        let mut queue = std::collections::VecDeque::from([from.0]);
-        parent[from.index()] = from.0;
+        let mut queue = std::collections::VecDeque::from([from.number()]);
+        parent[from.index()] = from.number();
         while let Some(node) = queue.pop_front() {
-            if node == to.0 {
+            if node == to.number() {
                 break;
             }
             for target in self.edges(resolved, node).iter() {
@@ -320,12 +320,12 @@ impl CallGraph {
             }
         }
         let mut path = Vec::new();
-        let mut node = to.0;
+        let mut node = to.number();
         while parent[node as usize] != u32::MAX {
             if (node as usize) < self.functions {
-                path.push(FunctionId(node));
+                path.push(FunctionId::new(node));
             }
-            if node == from.0 {
+            if node == from.number() {
                 break;
             }
             node = parent[node as usize];
@@ -356,8 +356,8 @@ struct Edges<'a> {
 impl<'a> Edges<'a> {
     fn get(&self, i: usize) -> Option<u32> {
         match self.functions.get(i) {
-            Some(f) => Some(f.0),
-            None => self.sites.get(i - self.functions.len()).map(|p| self.base + p.0),
+            Some(f) => Some(f.number()),
+            None => self.sites.get(i - self.functions.len()).map(|p| self.base + p.number()),
         }
     }
     fn len(&self) -> usize {
@@ -365,6 +365,9 @@ impl<'a> Edges<'a> {
     }
     fn iter(self) -> impl Iterator<Item = u32> + 'a {
         let base = self.base;
-        self.functions.iter().map(|f| f.0).chain(self.sites.iter().map(move |p| base + p.0))
+        self.functions
+            .iter()
+            .map(|f| f.number())
+            .chain(self.sites.iter().map(move |p| base + p.number()))
     }
 }

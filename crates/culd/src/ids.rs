@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
 /// An id that is an index into one kind of table.
@@ -15,14 +16,24 @@ pub trait Id: Copy {
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
-        #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
+        // One more than the position, so that an optional id is as small as an id.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(NonZeroU32);
+        impl $name {
+            /// The id at a position; the largest number stands for nothing that exists.
+            pub const fn new(number: u32) -> Self { $name(NonZeroU32::MIN.saturating_add(number)) }
+            /// The position.
+            pub const fn number(self) -> u32 { self.0.get() - 1 }
+        }
+        impl Default for $name {
+            fn default() -> Self { $name::new(0) }
+        }
         impl Id for $name {
-            fn from_index(index: usize) -> Self { $name(index as u32) }
-            fn index(self) -> usize { self.0 as usize }
+            fn from_index(index: usize) -> Self { $name::new(index as u32) }
+            fn index(self) -> usize { self.number() as usize }
         }
         impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!(stringify!($name), "{}"), self.0) }
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, concat!(stringify!($name), "{}"), self.number()) }
         }
     )*};
 }

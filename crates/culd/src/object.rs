@@ -260,7 +260,7 @@ impl<'d> Object<'d> {
         trusting: bool,
     ) -> Result<Self, ObjectError> {
         let mut object = Object {
-            id: ObjectId(0),
+            id: ObjectId::new(0),
             name,
             sections: view.sections,
             sass: view.sass,

@@ -326,7 +326,7 @@ impl<'a, 'd> Decider<'a, 'd> {
                     kind: raw.r_type.get(),
                     addend: raw.r_addend.get(),
                 };
-                each(e, Decision::Keep(e.kind, SymbolId(u32::MAX)));
+                each(e, Decision::Keep(e.kind, SymbolId::new(u32::MAX)));
                 continue;
             }
             if !skips.idle() && skips.skips(raw.r_offset.get(), symbol) {

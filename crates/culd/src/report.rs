@@ -39,7 +39,7 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
         out.text(line.into());
     }
     for f in context.resolved.functions.ids() {
-        let number = f.0 + 1;
+        let number = f.number() + 1;
         if !context.live.alive[f] || layout.m.functions[f].symbol.is_none() {
             out.text(format!("{number}: "));
             continue;
@@ -53,7 +53,7 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
             .map_or(String::new(), |n| format!(" [{n}]"));
         let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(context, f));
         for callee in context.graph.callees(context.resolved, f) {
-            line.push_str(&format!(" {}", callee.0 + 1));
+            line.push_str(&format!(" {}", callee.number() + 1));
         }
         out.text(line);
     }

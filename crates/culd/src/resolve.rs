@@ -95,7 +95,7 @@ impl Resolved<'_> {
     /// The function that a symbol of an input stands for.
     pub fn function(&self, symbol: SymbolRef) -> Option<FunctionId> {
         let f = self.function_of[symbol];
-        (f != u32::MAX).then_some(FunctionId(f))
+        (f != u32::MAX).then_some(FunctionId::new(f))
     }
     /// What became of the definition that this symbol makes.
     pub fn fate(&self, symbol: SymbolRef) -> Fate {
@@ -174,7 +174,7 @@ impl<'d> Resolver<'_, 'd> {
             let y = object.symbol(index);
             let f = self.function_for(object, y.name, y.bind);
             let symbol = object.symbol_ref(index);
-            self.out.function_of[symbol] = f.0;
+            self.out.function_of[symbol] = f.number();
             let entry = y.other & STO_CUDA_ENTRY != 0;
             let function = &mut self.out.functions[f];
             if y.bind != STB_LOCAL && *function.declared_entry.get_or_insert(entry) != entry {
@@ -213,7 +213,7 @@ impl<'d> Resolver<'_, 'd> {
         self.by_name.grow(self.out.names.len(), u32::MAX);
         let local = bind == STB_LOCAL;
         if !local && self.by_name[id] != u32::MAX {
-            return FunctionId(self.by_name[id]);
+            return FunctionId::new(self.by_name[id]);
         }
         let f = self.out.functions.push(Function {
             name: id,
@@ -232,7 +232,7 @@ impl<'d> Resolver<'_, 'd> {
             declared_entry: None,
         });
         if !local {
-            self.by_name[id] = f.0;
+            self.by_name[id] = f.number();
         }
         f
     }

@@ -142,11 +142,11 @@ fn instance(layout: &mut Layout<'_>) -> SymbolId {
         section: None,
         value: 0,
         size: 0,
-        first: ObjectId(0),
+        first: ObjectId::new(0),
         common: None,
         function: None,
         shared: None,
-        constant_cut: ObjectId(0),
+        constant_cut: ObjectId::new(0),
     });
     layout.m.locals.push(Local::Symbol(id));
     id

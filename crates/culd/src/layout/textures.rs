@@ -93,12 +93,12 @@ fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<bool> {
             .iter()
             .any(|&i| matches!(object.symbol_kind(i), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE));
         if textures && m.is_current(r, relocs.target) {
-            uses[f.0 as usize] = true;
+            uses[f.number() as usize] = true;
         }
     }
     context.graph.fold(
         context.resolved,
-        |f, any: &mut bool| *any |= uses[f.0 as usize],
+        |f, any: &mut bool| *any |= uses[f.number() as usize],
         |any, callee| *any |= callee,
     )
 }

@@ -149,7 +149,7 @@ pub fn merge<'d>(
 }
 
 fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, options: &LinkOptions<'_>, mode: Mode) -> Merged<'d> {
-    let none = SectionId(u32::MAX);
+    let none = SectionId::new(u32::MAX);
     let has_functions = inputs
         .objects
         .iter()
@@ -167,7 +167,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, options: &LinkOptions
         functions: Table::filled(
             resolved.functions.len(),
             OutFunction {
-                debug_cut: ObjectId(0),
+                debug_cut: ObjectId::new(0),
                 ..OutFunction::default()
             },
         ),
@@ -371,7 +371,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             common: None,
             function: None,
             shared: None,
-            constant_cut: ObjectId(0),
+            constant_cut: ObjectId::new(0),
         }
     }
 

@@ -53,7 +53,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let name = Name::new(resolved_prefix(b""), table.name);
         let id = self.section(
             name,
-            Class::ResolvedRela(SectionId(0)),
+            Class::ResolvedRela(SectionId::new(0)),
             SHT_CUDA_RESOLVED_RELA,
             SHF_INFO_LINK,
             8,
@@ -259,7 +259,7 @@ impl<'m, 'd> Skips<'m, 'd> {
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
             for &lost in of_object(&m.lost_to_weak, object) {
-                let y = object.symbol(lost.0 - object.first_symbol);
+                let y = object.symbol(lost.number() - object.first_symbol);
                 if y.defined_in() == Some(relocs.target) {
                     ranges.push((y.value, y.value.saturating_add(y.size)));
                 }
@@ -295,7 +295,7 @@ impl<'m, 'd> Skips<'m, 'd> {
 
 /// The part of a list sorted by symbol that belongs to one object. While merging, the object's own entries are at the end, in order.
 fn of_object<'m>(list: &'m [SymbolRef], object: &Object<'_>) -> &'m [SymbolRef] {
-    let first = list.partition_point(|r| r.0 < object.first_symbol);
-    let last = list.partition_point(|r| r.0 < object.first_symbol + object.symbol_count());
+    let first = list.partition_point(|r| r.number() < object.first_symbol);
+    let last = list.partition_point(|r| r.number() < object.first_symbol + object.symbol_count());
     list.get(first..last).unwrap_or_default()
 }

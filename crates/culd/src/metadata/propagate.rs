@@ -356,7 +356,7 @@ fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, code
             continue;
         };
         let key: Vec<u32> = match &record.payload {
-            Payload::Functions(list) => list.iter().map(|f| f.0).collect(),
+            Payload::Functions(list) => list.iter().map(|f| f.number()).collect(),
             Payload::Words(list) => list.to_vec(),
             _ => continue,
         };
