@@ -234,7 +234,8 @@ impl<'o> Fold<'o> {
 
     fn source(&mut self, source: &Source, units: &[Unit], findings: &mut [Option<Finding>]) -> Result<(), Ended> {
         // nvlink passes over the device runtime in front of everything; given again later, it counts.
-        let is_early = source.has_runtime_name && source.archive.is_some() && self.items.is_empty();
+        // nvlink quirk: cubins in front of it do not count once there is an error.
+        let is_early = source.has_runtime_name && source.archive.is_some() && (self.items.is_empty() || self.has_errors);
         if is_early && self.options.is_nvlink() {
             return Ok(());
         }
