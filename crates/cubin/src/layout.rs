@@ -104,6 +104,8 @@ pub struct TwinFacts<'a> {
     pub size: u64,
     /// Size of its twin in the SASS view.
     pub twin_size: u64,
+    /// Its bytes are those of its twin.
+    pub same: bool,
     /// It has relocations that the finalizer resolves (`R_MERCURY_PROG_REL32`).
     pub finalizer_relocations: bool,
     /// It has absolute relocations (`R_MERCURY_ABS64`).
@@ -118,7 +120,8 @@ pub const R_MERCURY_ABS64: u32 = 0x1_0002;
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
 /// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they speak of code, and `.debug_info` when it
-/// refers to a line table. Empty sections with an empty twin follow it.
+/// refers to a line table. Lists of register types share their bytes when the finalizer did not put them into another order. Empty sections with
+/// an empty twin follow it.
 pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
     if facts.size == 0 && facts.twin_size == 0 {
         return true;
@@ -134,6 +137,7 @@ pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
             _ => true,
         },
         SectionKind::DebugLineSass => !facts.absolute_relocations,
+        SectionKind::DebugRegisterTypes => facts.same,
         _ => false,
     }
 }

@@ -323,6 +323,7 @@ fn shared_sections(cubin: &Cubin<'_>, sections: &[Section<'_>]) -> Result<HashMa
             sh_type: s.header.sh_type.get(),
             size: s.header.sh_size.get(),
             twin_size: twin.header.sh_size.get(),
+            same: s.data == twin.data,
             finalizer_relocations: found.finalizer,
             absolute_relocations: found.absolute,
         };

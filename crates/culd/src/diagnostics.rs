@@ -119,6 +119,9 @@ pub enum Code {
     TcgenConflict {
         entry: String,
     },
+    ReservedShared {
+        function: String,
+    },
     CachePreference {
         entry: String,
         function: String,
@@ -242,6 +245,7 @@ impl fmt::Display for Code {
                     "entry function '{entry}' with max regcount of {limit} calls function '{function}' with regcount of {registers}"
                 )
             }
+            ReservedShared { function } => write!(f, "Function '{function}' uses reserved shared memory when not allowed."),
             TcgenConflict { entry } => write!(
                 f,
                 "Function '{entry}' uses single CTA(.cta_group::1) and CTA pair granularity(.cta_group::2) and that is not allowed."

@@ -167,6 +167,8 @@ pub struct Object<'d> {
     pub prototypes: Vec<(u32, &'d [u8])>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
     pub virtual_sm: Option<u32>,
+    /// The architecture that the code is for.
+    pub sm: u32,
     /// `.note.nv.tkinfo`.
     pub tkinfo: Option<&'d [u8]>,
     /// `.nv.compat`.
@@ -268,6 +270,7 @@ impl<'d> Object<'d> {
             callgraph: ObjCallgraph::default(),
             prototypes: Vec::new(),
             virtual_sm: None,
+            sm: cubin::names::file_flags(cubin.header()).sm.into(),
             tkinfo: None,
             compat: None,
             first_symbol: 0,

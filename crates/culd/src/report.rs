@@ -1,12 +1,12 @@
-//! Reports that were asked for: the call graph, register propagation, resource usage.
+//! Reports that were asked for: the call graph, register propagation, resource usage. Uses of reserved shared memory are reported among them.
 
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId};
 use crate::layout::{ABSENT, Context, Layout};
 use crate::merge::model::Class;
-use crate::metadata::attr;
 use crate::metadata::propagate::Final;
+use crate::metadata::{attr, reservation};
 use cubin::consts::*;
 
 /// Call graph dump, register limits, resource usage, in nvlink's order.
@@ -18,6 +18,7 @@ pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged
     if !context.options.relocatable {
         registers(context, layout, arranged, attributes, dump, out);
     }
+    reservation::check(context, &attributes.reserved, out);
     if context.options.verbose {
         usage(context, layout, arranged, attributes, out);
     }

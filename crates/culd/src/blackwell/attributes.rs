@@ -23,6 +23,8 @@ const PARAMETER_BANK: u8 = 0x0a;
 const EXITS: u8 = 0x1c;
 /// Lists of code offsets.
 const OFFSETS: [u8; 6] = [EXITS, 0x1d, 0x25, 0x28, 0x31, 0x46];
+/// Operations on barriers in memory: code offset and three more words each.
+const MEMORY_BARRIERS: u8 = 0x39;
 /// Branches with their targets.
 const BRANCH_TARGETS: u8 = 0x34;
 
@@ -93,6 +95,10 @@ fn moved(function: &Function, code: u8, bytes: &[u8]) -> Option<Vec<u32>> {
     };
     if OFFSETS.contains(&code) {
         words.iter_mut().for_each(place);
+        return Some(words);
+    }
+    if code == MEMORY_BARRIERS {
+        words.iter_mut().step_by(4).for_each(place);
         return Some(words);
     }
     if code != BRANCH_TARGETS {

@@ -18,6 +18,7 @@ use crate::relocate::Named;
 use cubin::capmerc::{Capsule, Instruction};
 use cubin::consts::{STT_CUDA_SURFACE, STT_CUDA_TEXTURE};
 use cubin::reloc::{FieldSource, reloc_info};
+use culd_sass::decode::opcode;
 use culd_sass::{KernelContext, OffsetMap, Rewrite};
 use std::collections::BTreeMap;
 
@@ -25,7 +26,9 @@ use std::collections::BTreeMap;
 const MERCURY_FIELDS: [(u32, usize); 2] = [(0x1_0003, 4), (0x1_0004, 2)];
 /// Shared memory of the system before the first reserved variable.
 pub(super) const RESERVED_BASE: u64 = 0x40;
-const INSTRUCTION: u64 = 16;
+pub(super) const INSTRUCTION: u64 = 16;
+/// Code of the first architecture is scheduled anew in links for the second: not modelled.
+const FINALIZED_AGAIN: (u32, u32) = (100, 103);
 /// Attribute that lists the targets of indirect branches.
 const BRANCH_TARGETS: u8 = 0x34;
 
@@ -139,14 +142,14 @@ fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
     parts.context.mode.debug_symbols || DEBUG_CODE.iter().any(filled)
 }
 
-fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8] {
+pub(super) fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8] {
     parts.context.resolved.names.string(parts.context.resolved.functions[f].name)
 }
 
 /// Was a function compiled with full debug information? Then its object lists its registers.
 fn is_debug_code(object: &Object<'_>, name: &[u8]) -> bool {
     match object.sass.iter().find(|s| s.name == DEBUG_CODE[0]) {
-        Some(list) => super::debug::functions(list.data).any(|f| f == name),
+        Some(list) => super::registers::functions(list.data).any(|f| f == name),
         None => object.sass.iter().any(|s| s.name == DEBUG_CODE[1]),
     }
 }
@@ -168,7 +171,7 @@ fn rewritten(
     let context = KernelContext {
         arch: options.target.number,
         entry: parts.context.resolved.functions[f].entry,
-        calls: graph.direct.iter().any(|e| e.0 == input.owner) || graph.sites.iter().any(|e| e.0 == input.owner),
+        calls: has_calls(code) && (graph.direct.iter().any(|e| e.0 == input.owner) || graph.sites.iter().any(|e| e.0 == input.owner)),
         debug: parts.context.mode.debug_symbols || is_debug_code(object, function_name(parts, f)),
         relocatable: options.relocatable,
         indirect: branch_targets(object, section),
@@ -182,6 +185,10 @@ fn rewritten(
             });
         }
     };
+    if (object.sm, options.target.number) == FINALIZED_AGAIN {
+        kept("compiled for sm_100".into());
+        return unchanged();
+    }
     let (code, map) = match culd_sass::rewrite(code, &context) {
         Rewrite::Unchanged => (code.to_vec(), None),
         Rewrite::Rewritten { code, map } => (code, Some(map)),
@@ -205,6 +212,14 @@ fn rewritten(
             unchanged()
         }
     }
+}
+
+/// Does code call? The call graph also has edges to traps that the compiler found to be unreachable.
+fn has_calls(code: &[u8]) -> bool {
+    let words = code.as_chunks::<16>().0.iter();
+    words
+        .map(|w| u128::from_le_bytes(*w))
+        .any(|w| opcode::CALLS.contains(&((w & 0xfff) as u16)))
 }
 
 /// Indirect branches and their targets: {offset, 0, count, targets}.
@@ -357,6 +372,7 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
             },
             Instruction::Full(body) if count > 1 => Instruction::ExpandedFull { form: 0x51, count, body },
             Instruction::ExpandedFull { body, .. } if count == 1 && body == exit => Instruction::Derived,
+            Instruction::ExpandedFull { body, .. } if count == 1 => Instruction::Full(body),
             Instruction::ExpandedFull { form, body, .. } => Instruction::ExpandedFull { form, count, body },
             Instruction::Expanded { .. } => Instruction::Expanded { count },
             other => other,
@@ -368,13 +384,13 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
 }
 
 /// SASS opcodes whose Mercury form has one unit of 16 bytes, and two; where no record says it. Observed.
-const ONE_UNIT: [u16; 24] = [
-    0x202, 0x20c, 0x245, 0x291, 0x2a4, 0x2ca, 0x309, 0x312, 0x589, 0x802, 0x882, 0x886, 0x918, 0x941, 0x945, 0x946, 0x94d, 0xc02, 0xc24,
-    0xc36, 0xc45, 0xc82, 0xd00, 0xd09,
+const ONE_UNIT: [u16; 26] = [
+    0x202, 0x20c, 0x245, 0x291, 0x2a4, 0x2ca, 0x300, 0x309, 0x312, 0x589, 0x802, 0x882, 0x886, 0x918, 0x941, 0x946, 0x94d, 0x95c, 0xc02,
+    0xc24, 0xc36, 0xc45, 0xc82, 0xd00, 0xd09, 0xd12,
 ];
-const TWO_UNITS: [u16; 31] = [
-    0x212, 0x22b, 0x292, 0x343, 0x388, 0x424, 0x431, 0x547, 0x80c, 0x810, 0x812, 0x816, 0x819, 0x824, 0x825, 0x836, 0x88c, 0x890, 0x944,
-    0x947, 0x949, 0x981, 0x983, 0x984, 0x987, 0x988, 0x989, 0xc11, 0xc12, 0xc2b, 0xf89,
+const TWO_UNITS: [u16; 37] = [
+    0x225, 0x22b, 0x292, 0x2a5, 0x343, 0x388, 0x424, 0x431, 0x547, 0x80c, 0x810, 0x812, 0x816, 0x819, 0x824, 0x825, 0x836, 0x88c, 0x890,
+    0x892, 0x899, 0x8a5, 0x944, 0x947, 0x949, 0x958, 0x981, 0x983, 0x984, 0x987, 0x988, 0x989, 0xc11, 0xc12, 0xc25, 0xc2b, 0xf89,
 ];
 
 /// Units of the Mercury form of a SASS instruction that has no record; `None` if it is not known.
@@ -391,7 +407,11 @@ fn derived_units(word: u128) -> Option<u64> {
     match op {
         0x210 | 0xc10 if !carry && (byte(64) == 0xff || byte(24) == 0xff) => Some(1),
         0x210 | 0xc10 => Some(2),
+        // LOP3: a plain AND of two registers
+        0x212 => Some(if byte(64) == 0xff && byte(72) == 0xc0 { 1 } else { 2 }),
         0x290 => Some(if carry { 2 } else { 1 }),
+        // BSSY
+        0x945 => Some(if word >> 73 & 1 == 1 { 1 } else { 2 }),
         0x224 | 0xe24 => Some(if byte(72) == 6 { 2 } else { 1 }),
         _ => None,
     }

@@ -1,8 +1,7 @@
 //! Other debug sections of the SASS view.
 //!
 //! * `.debug_info`: the Mercury bytes with references to line tables filled in; code addresses have the addends of the inputs' SASS view.
-//! * `.nv_debug_info_reg_sass`: the inputs' one after the other; ranges of functions that are not taken from an
-//!   input are cleared, others move with the code.
+//! * `.nv_debug_info_reg_sass`: see [`registers`].
 //! * `.nv_debug_info_reg_type`: the inputs' one after the other.
 //! * All others share the Mercury bytes; their relocations have SASS types.
 
@@ -10,13 +9,13 @@ use super::Sass;
 use super::code::Functions;
 use super::line::Units;
 use super::linked::{Linked, sass_entries};
+use super::registers;
 use super::relocs::{relocation, sass_type};
 use crate::emit::Parts;
 use crate::ids::{ObjectId, SectionId};
 use crate::merge::model::Class;
 use crate::names::State;
 use crate::object::Object;
-use cubin::consts::STT_FUNC;
 use cubin::layout::R_MERCURY_PROG_REL32;
 use cubin::raw::Rela;
 use hashbrown::HashMap;
@@ -35,7 +34,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, un
         }
         match s.name.to_vec().as_slice() {
             b".debug_info" => info(parts, linked, id, units, sass),
-            b".nv_debug_info_reg_sass" => sass.put(id, register_ranges(parts, code, b".nv_debug_info_reg_sass")),
+            registers::NAME => sass.put(id, registers::ranges(parts, code)),
             b".nv_debug_info_reg_type" => sass.put(id, joined(parts, b".nv_debug_info_reg_type")),
             _ => others(parts, linked, id, sass),
         }
@@ -98,66 +97,11 @@ fn info(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, units: &Units, sa
     sass.put(id, bytes);
 }
 
-fn inputs<'a, 'd>(parts: &'a Parts<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
+pub(super) fn inputs<'a, 'd>(parts: &'a Parts<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
     let objects = parts.context.inputs.objects.iter();
     objects.filter_map(move |o| Some((o, o.sass.iter().find(|s| s.name == name)?.data)))
 }
 
 fn joined(parts: &Parts<'_, '_>, name: &'static [u8]) -> Vec<u8> {
     inputs(parts, name).flat_map(|(_, data)| data.iter().copied()).collect()
-}
-
-fn register_ranges(parts: &Parts<'_, '_>, code: &Functions, name: &'static [u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (object, data) in inputs(parts, name) {
-        let start = out.len();
-        out.extend_from_slice(data);
-        if let Some(mine) = out.get_mut(start..) {
-            clear_ranges(parts, code, object, mine);
-        }
-    }
-    out
-}
-
-/// Names of the functions in a list of registers.
-pub(super) fn functions(data: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = data;
-    std::iter::from_fn(move || {
-        let string = |bytes: &[u8]| bytes.iter().position(|&b| b == 0);
-        let end = string(rest)?;
-        let (name, after) = rest.split_at(end);
-        let count = u32::from_le_bytes(*after.get(1..)?.first_chunk()?);
-        rest = after.get(5..)?;
-        for _ in 0..count {
-            let variable = rest.get(4..)?;
-            rest = variable.get(string(variable)? + 13..)?;
-        }
-        Some(name)
-    })
-}
-
-/// Per function: name, count, {word, name, register, start, end}.
-fn clear_ranges(parts: &Parts<'_, '_>, code: &Functions, object: &Object<'_>, data: &mut [u8]) -> Option<()> {
-    let string = |data: &[u8], at: usize| data.get(at..)?.iter().position(|&b| b == 0).map(|n| at + n);
-    let mut at = 0;
-    while at < data.len() {
-        let end = string(data, at)?;
-        let name = data.get(at..end)?.to_vec();
-        let count = u32::from_le_bytes(*data.get(end + 1..)?.first_chunk()?);
-        at = end + 5;
-        let taken = object.symbols_of(&[STT_FUNC]).find_map(|i| {
-            let y = object.symbol(i);
-            let section = y.defined_in().filter(|_| y.name == name)?;
-            code.taken(parts, object, section).map(|t| t.1)
-        });
-        for _ in 0..count {
-            at = string(data, at + 4)? + 5;
-            for word in data.get_mut(at..at + 8)?.as_chunks_mut::<4>().0 {
-                let place = taken.map_or(0, |f| f.place_instruction(u32::from_le_bytes(*word).into()));
-                *word = (place as u32).to_le_bytes();
-            }
-            at += 8;
-        }
-    }
-    Some(())
 }

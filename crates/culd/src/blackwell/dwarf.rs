@@ -194,14 +194,6 @@ impl Special {
     }
 }
 
-fn push_leb(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 fn push_signed_leb(out: &mut Vec<u8>, mut value: i64) {
     while !(-0x40..0x40).contains(&value) {
         out.push(value as u8 | 0x80);
@@ -213,6 +205,8 @@ fn push_signed_leb(out: &mut Vec<u8>, mut value: i64) {
 /// A line sequence whose addresses move: rows keep their form unless their distance changes.
 pub(super) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, place: impl Fn(u64) -> u64) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
+    // nvlink quirk: steps of the address are written as signed numbers, 0x40 in two bytes
+    let steps = |distance: u64| i64::try_from(distance / u64::from(special.unit)).ok();
     let (mut at, mut old, mut new) = (0, 0u64, 0u64);
     // What the next row changes: line, address; and the bytes that say so.
     let (mut line, mut address, mut pending) = (0i64, 0u64, Vec::new());
@@ -228,7 +222,7 @@ pub(super) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, pla
                     let there = place(old.checked_add(address)?);
                     if there != new {
                         out.push(2);
-                        push_leb(&mut out, there.checked_sub(new)? / u64::from(special.unit));
+                        push_signed_leb(&mut out, steps(there.checked_sub(new)?)?);
                     }
                     pending.clear();
                 }
@@ -237,9 +231,9 @@ pub(super) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, pla
             }
             1 => row = true,
             2 => {
-                let (steps, next) = leb128(bytes, at)?;
+                let (count, next) = leb128(bytes, at)?;
                 at = next;
-                address = address.checked_add(steps.checked_mul(special.unit.into())?)?;
+                address = address.checked_add(count.checked_mul(special.unit.into())?)?;
             }
             3 => {
                 let (raw, next) = leb128(bytes, at)?;
@@ -284,7 +278,7 @@ pub(super) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, pla
             }
             if distance != 0 {
                 out.push(2);
-                push_leb(&mut out, distance / u64::from(special.unit));
+                push_signed_leb(&mut out, steps(distance)?);
             }
             out.push(1);
         }

@@ -27,7 +27,7 @@ const CODE_ALIGN: usize = 128;
 pub(super) struct Moves {
     /// New offset of the label in front of each old instruction, and of the end.
     labels: Vec<u32>,
-    /// `EXIT`s: old and new offset.
+    /// `EXIT`s and those of their old fences that stay: old and new offset.
     exits: Vec<(u32, u32)>,
 }
 
@@ -113,7 +113,9 @@ pub(super) fn fence(
         let label = offset(&order);
         moves.labels.extend(std::iter::repeat_n(label, exit - i));
         order.extend(wanted.iter().map(|&w| (None, scheduled(w, exit_insn))));
-        moves.exits.push((exit_insn.offset, offset(&order)));
+        let staying = (exit - i).min(wanted.len());
+        let backwards = (0..=staying as u32).rev().map(|k| k * INSN_BYTES as u32);
+        moves.exits.extend(backwards.map(|k| (exit_insn.offset - k, offset(&order) - k)));
         order.push((Some(exit), exit_insn.raw));
         i = exit + 1;
     }

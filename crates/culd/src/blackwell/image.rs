@@ -28,6 +28,9 @@ use cubin::write::strings::encode_symbols;
 use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
 use zerocopy::IntoBytes;
 
+/// Size of a parameter bank without parameters.
+const EMPTY_PARAMETERS: u64 = 0x380;
+
 /// Size of a record that `.nv.compat` gets at the very end.
 const LATE_COMPAT: u64 = 12;
 
@@ -84,7 +87,7 @@ pub(super) fn slot_base(parts: &Parts<'_, '_>) -> u64 {
         let bank = object.sass.iter().find(|s| s.role == Role::Parameters && s.info == piece.section)?;
         Some(bank.size)
     };
-    align_up(parts.layout.kernels.iter().filter_map(size).max().unwrap_or(0), 16)
+    align_up(parts.layout.kernels.iter().filter_map(size).max().unwrap_or(EMPTY_PARAMETERS), 16)
 }
 
 /// Section symbols of the parameter banks by code section.
@@ -428,13 +431,15 @@ impl Writer<'_, '_> {
         };
         let content = self.mercury_bytes(id);
         let number = self.parts.arranged.section_index(id);
-        let twin_size = self.sections.get((number as usize).wrapping_sub(1)).map_or(0, |t| t.size);
+        let twin = self.sections.get((number as usize).wrapping_sub(1));
+        let twin_size = twin.map_or(0, |t| t.size);
         let kept = &self.linked.kept[id];
         let facts = TwinFacts {
             name,
             sh_type,
             size: content.len() as u64,
             twin_size,
+            same: twin.is_some_and(|t| matches!(&t.content, Content::Bytes(bytes) if **bytes == *content)),
             finalizer_relocations: kept.iter().any(|k| k.kind == R_MERCURY_PROG_REL32),
             absolute_relocations: kept.iter().any(|k| k.kind == R_MERCURY_ABS64),
         };

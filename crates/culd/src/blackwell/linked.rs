@@ -138,12 +138,14 @@ pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Lin
             if let Decision::Patch(_, _, _, Some((named, addend))) = decision
                 && let Some(list) = layout.m.sections[r.target].companions[2]
             {
+                // Static functions of one name share a list: what is not the first one's is found again by its place in the first one's code.
+                let own = matches!(layout.m.sections[list].class, Class::ResolvedRela(owner) if owner == r.target);
                 linked.listed[list].push(Kept {
                     offset: e.offset,
                     kind: e.kind,
                     named,
                     addend,
-                    twin,
+                    twin: twin.filter(|_| own),
                 });
             }
             match decision {

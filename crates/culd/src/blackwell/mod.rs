@@ -8,7 +8,7 @@
 //! 3. [`relocs`]: relocations of the SASS view, from the inputs' parallel lists.
 //! 4. [`attributes`]: `.nv.info.F` of the SASS view.
 //! 5. [`jump`]: jump tables as offsets in SASS.
-//! 6. [`frame`], [`mod@line`], [`debug`]: unwinding, line tables, other debug information.
+//! 6. [`frame`], [`mod@line`], [`registers`], [`debug`]: unwinding, line tables, registers of variables, other debug information.
 //! 7. [`tables`]: string and symbol tables of both views.
 //! 8. [`image`]: section headers, shared bytes, the file.
 
@@ -22,6 +22,7 @@ mod image;
 mod jump;
 mod line;
 mod linked;
+mod registers;
 mod relocs;
 mod tables;
 pub(crate) mod view;

@@ -4,7 +4,7 @@
 //! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`]. Debug sections write their own.
 
 use super::Sass;
-use super::code::Functions;
+use super::code::{Function, Functions, mercury_places};
 use super::linked::{Kept, Linked, is_reserved, symbol_number};
 use crate::emit::Parts;
 use crate::merge::model::Class;
@@ -84,11 +84,8 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
                 entries
             }
             Class::ResolvedRela(target) => {
-                let place = |offset: u64| code.of(target).map_or(offset, |f| f.place(offset));
-                let listed = linked.listed[id].iter().filter_map(|k| Some((k, k.twin?)));
-                let entries =
-                    listed.map(|(k, twin)| relocation(parts, k, place(twin.r_offset.get()), twin.r_type.get(), twin.r_addend.get()));
-                sass.put(id, entries.collect::<Vec<_>>().as_bytes().to_vec());
+                let entries = resolved(parts, code.of(target), &linked.listed[id]);
+                sass.put(id, entries.as_bytes().to_vec());
                 continue;
             }
             Class::Literals => Vec::new(),
@@ -107,4 +104,30 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
         };
         sass.put_relocs(parts, id, &entries);
     }
+}
+
+/// SASS type of a resolved address that stands at the place of some other instruction.
+const R_CUDA_ABS24_40: u32 = 74;
+const R_MERCURY_ABS32: u32 = 0x1_0003;
+
+/// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
+fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
+    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?);
+    let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
+    let place = |offset: u64| function.map_or(offset, |f| f.place(offset));
+    let entry = |k: &Kept| match k.twin {
+        Some(twin) => Some(relocation(
+            parts,
+            k,
+            place(twin.r_offset.get()),
+            twin.r_type.get(),
+            twin.r_addend.get(),
+        )),
+        None if k.kind == R_MERCURY_ABS32 => {
+            let (_, sass) = places.range(..=k.offset).next_back()?;
+            Some(relocation(parts, k, place(*sass), R_CUDA_ABS24_40, k.addend))
+        }
+        None => None,
+    };
+    listed.iter().filter_map(entry).collect()
 }

@@ -66,6 +66,7 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
         for relocs in object.relocs.iter().filter(|r| r.target == section && !r.entries.is_empty()) {
             if layout.m.sections[bank].companions[1].is_none() {
                 layout.m.add_companion(context.mode, bank, true);
+                layout.m.add_resolved_companion(context.mode, bank);
             }
             for i in 0..relocs.entries.len() {
                 let e = entry(&relocs.entries, i);

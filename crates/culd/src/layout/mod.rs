@@ -132,13 +132,20 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
     let every = texts(&layout.m).filter(|&f| context.resolved.functions[f].entry).collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
     shared::lay_out(context, &mut layout);
+    // Slots have sections of their own on Blackwell, in front of literals that come from other functions.
+    let early = context.options.target.is_blackwell();
+    if early {
+        textures::lay_out(context, &mut layout);
+    }
     let every = std::mem::replace(&mut layout.kernels, selected);
     literals::lay_out(context, &mut layout);
     constants::merge_equal(context, &mut layout);
     limits::check(context, &layout, out);
-    let selected = std::mem::replace(&mut layout.kernels, every);
-    textures::lay_out(context, &mut layout);
-    layout.kernels = selected;
+    if !early {
+        let selected = std::mem::replace(&mut layout.kernels, every);
+        textures::lay_out(context, &mut layout);
+        layout.kernels = selected;
+    }
     if !context.options.target.is_blackwell() {
         let action = layout.m.add_section(
             context.mode,

@@ -198,6 +198,28 @@ impl<'d> Merged<'d> {
         self.sections[target].companions[usize::from(rela)] = Some(id);
         id
     }
+
+    /// Makes `.nv.resolvedrela.X` of a section, in links that list resolved relocations.
+    pub(crate) fn add_resolved_companion(&mut self, mode: super::Mode, target: SectionId) {
+        if !mode.preserve || self.sections[target].companions[2].is_some() {
+            return;
+        }
+        let name = self.sections[target].name;
+        let full = Name {
+            prefix: resolved_prefix(name.prefix),
+            rest: name.rest,
+        };
+        let id = self.add_section(
+            mode,
+            full,
+            Class::ResolvedRela(target),
+            SHT_CUDA_RESOLVED_RELA,
+            SHF_INFO_LINK,
+            8,
+            24,
+        );
+        self.sections[target].companions[2] = Some(id);
+    }
 }
 
 /// Slots of textures, samplers and surfaces in the Mercury view.

@@ -91,6 +91,9 @@ pub struct Facts {
     pub region: Option<u32>,
 }
 
+/// A use of reserved shared memory: the number of records before the one that says so, and the function unless it is dead.
+pub type Reserved = (usize, Option<FunctionId>);
+
 /// All surviving records.
 #[derive(Debug)]
 pub struct Attributes<'d> {
@@ -102,6 +105,8 @@ pub struct Attributes<'d> {
     pub runs: Vec<(Owner, u32)>,
     /// Per function.
     pub facts: Table<FunctionId, Facts>,
+    /// Functions that use reserved shared memory, in merge order.
+    pub reserved: Vec<Reserved>,
 }
 
 impl<'d> Attributes<'d> {
@@ -133,6 +138,7 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
         records: Vec::new(),
         runs: Vec::new(),
         facts: Table::filled(context.resolved.functions.len(), Facts::default()),
+        reserved: Vec::new(),
     };
     for object in context.inputs.objects.iter() {
         for (number, s) in object.sections.iter().enumerate() {
@@ -140,7 +146,11 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
                 Role::Info => Owner::Module,
                 Role::FunctionInfo => match owner(context, object, s) {
                     Some(owner) => owner,
-                    None => continue,
+                    None => {
+                        let dead = is_dead(context, object, s) && uses_reserved(s.data);
+                        out.reserved.extend(dead.then_some((out.records.len(), None)));
+                        continue;
+                    }
                 },
                 _ => continue,
             };
@@ -162,6 +172,9 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
                 if let Some(mut attribute) = collector.translate(&record) {
                     attribute.payload = both_views(attribute.payload, twin.as_ref());
                     collector.learn(&attribute, &mut out.facts);
+                    if attribute.code == attr::RESERVED_SMEM_USED {
+                        out.reserved.extend(owner.function().map(|f| (out.records.len(), Some(f))));
+                    }
                     match owner {
                         Owner::Module => out.module.push(attribute),
                         _ => out.records.push(attribute),
@@ -193,6 +206,19 @@ fn owner(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> O
     }
     let stub = context.resolved.functions[f].stub && !context.mode.relocatable;
     Some(if stub { Owner::Stubs } else { Owner::Function(f) })
+}
+
+/// Whether the definition that an attribute section speaks for is in force, but dead.
+fn is_dead(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
+    let symbol = object.owner_of(s).map(|index| object.symbol_ref(index));
+    let dead = |f| !context.live.alive[f];
+    symbol.is_some_and(|y| context.resolved.function(y).is_some_and(dead) && context.resolved.fate(y) == Fate::Winner)
+}
+
+fn uses_reserved(data: &[u8]) -> bool {
+    cubin::nvinfo::records(data)
+        .flatten()
+        .any(|r| r.attribute == attr::RESERVED_SMEM_USED)
 }
 
 struct Section<'a, 'd> {

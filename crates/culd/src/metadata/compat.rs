@@ -109,34 +109,40 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector
     Ok(bytes)
 }
 
-/// Opcodes of double arithmetic: DADD, DMUL, DFMA, DSETP.
+/// Opcodes of double arithmetic: DADD, DMUL, DFMA, DSETP, in any form.
 const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
+/// More opcodes that the finalizer's mask tells apart: FSETP with an immediate, IMMA, DMMA. Observed.
+const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
-/// What the finalizer says about the code, from sm_100 on and only if some input says it.
+/// What the finalizer says about the code, from sm_100 on, if some input says it or there is none.
 fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     let says = |bytes: &[u8]| {
         cubin::nvinfo::records(bytes)
             .flatten()
             .any(|r| r.format == FORMAT_SIZED && r.attribute == FINALIZER)
     };
-    if !context.options.target.is_blackwell() || !context.inputs.objects.iter().filter_map(|o| o.compat).any(says) {
+    let objects = &context.inputs.objects;
+    let wanted = objects.iter().next().is_none() || objects.iter().filter_map(|o| o.compat).any(says);
+    if !context.options.target.is_blackwell() || !wanted {
         return Vec::new();
     }
     let mut texts = layout.m.sections.iter().filter(|s| matches!(s.class, Class::Text(_))).peekable();
-    let doubles = |s: &OutSection<'_>| {
+    let slow = |s: &OutSection<'_>| {
         s.pieces.as_slice().iter().any(|p| {
             let code = context.inputs.objects[p.object]
                 .sass
                 .get(p.section as usize)
                 .map_or(&[][..], |s| s.data);
-            code.chunks_exact(16)
-                .any(|i| i.first().is_some_and(|b| DOUBLE.contains(b)) && i.get(1).is_some_and(|b| b & 1 == 0 && b & 0xf != 0))
+            code.chunks_exact(16).filter_map(|i| i.first_chunk::<2>()).any(|&[low, high]| {
+                let double = DOUBLE.contains(&low) && high & 1 == 0 && high & 0xf != 0;
+                double || SLOW.contains(&(u16::from_le_bytes([low, high]) & 0xfff))
+            })
         })
     };
     let mask: u32 = match context.options.target.number {
         _ if texts.peek().is_none() => 0,
         100 => {
-            if texts.any(doubles) {
+            if texts.any(slow) {
                 1
             } else {
                 9

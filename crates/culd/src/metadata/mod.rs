@@ -12,6 +12,7 @@ pub mod compat;
 pub mod encode;
 pub mod notes;
 pub mod propagate;
+pub mod reservation;
 
 /// Attribute codes that the linker knows by name.
 pub mod attr {

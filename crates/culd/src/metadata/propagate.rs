@@ -9,7 +9,7 @@
 //! Everything but unions and sums is a fold over the condensed call graph, so cost is linear in its edges.
 
 use super::attr;
-use super::attributes::{Attribute, Attributes, Facts, Owner, Payload};
+use super::attributes::{Attribute, Attributes, Facts, Owner, Payload, Reserved};
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
 use crate::layout::{Context, Layout};
@@ -53,6 +53,8 @@ pub struct Final<'d> {
     pub stack: Table<FunctionId, Option<i64>>,
     /// Functions whose text section keeps its barrier flags.
     pub flagged: Vec<FunctionId>,
+    /// Functions that use reserved shared memory.
+    pub reserved: Vec<Reserved>,
 }
 
 /// Records of one function.
@@ -117,6 +119,7 @@ pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, mut attribut
         registers: Table::filled(count, 0),
         stack: Table::filled(count, None),
         flagged: Vec::new(),
+        reserved: std::mem::take(&mut attributes.reserved),
     };
     share(&attributes, &mut last);
     if !context.mode.relocatable {

@@ -1,0 +1,68 @@
+//! Functions that use reserved shared memory in a link that reserves none (`--disable-smem-reservation`).
+//!
+//! 1. Kernels that reach such a function, the one with the latest cause first; kernels of one cause in order.
+//! 2. The functions themselves, in merge order. nvlink quirk: dead ones are named "(null)".
+
+use super::attributes::Reserved;
+use crate::diagnostics::{Code, Collector};
+use crate::ids::FunctionId;
+use crate::layout::Context;
+use crate::options::Identity;
+use std::cmp::Reverse;
+
+/// Reports the functions as errors.
+pub fn check(context: Context<'_, '_>, reserved: &[Reserved], out: &mut Collector<'_>) {
+    if !context.options.disable_smem_reservation || reserved.is_empty() {
+        return;
+    }
+    let name = |f: FunctionId| context.resolved.function_name(f);
+    for k in inheriting(context, reserved) {
+        out.error(Code::ReservedShared { function: name(k) });
+    }
+    for &(_, f) in reserved {
+        match f {
+            Some(f) => out.error(Code::ReservedShared { function: name(f) }),
+            None if context.options.identity == Identity::Nvlink => out.error(Code::ReservedShared { function: "(null)".into() }),
+            None => {}
+        }
+    }
+}
+
+/// Kernels that use reserved shared memory only through what they call.
+fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId> {
+    let kernels = context.live.kernels.as_slice();
+    let uses = |f: FunctionId| reserved.iter().any(|r| r.1 == Some(f));
+    let is_device = |f: FunctionId| !context.resolved.functions[f].entry;
+    let mut found: Vec<(usize, FunctionId)> = match kernels {
+        _ if context.mode.relocatable => Vec::new(),
+        // one kernel gets what every other function has, reachable or not
+        &[k] => reserved
+            .iter()
+            .filter(|r| r.1.is_some_and(is_device))
+            .take(1)
+            .map(|r| (r.0, k))
+            .collect(),
+        _ => {
+            let first = context.graph.fold(
+                context.resolved,
+                |f, first: &mut Option<usize>| {
+                    let own = reserved.iter().find(|r| r.1 == Some(f) && is_device(f)).map(|r| r.0);
+                    *first = earlier(*first, own);
+                },
+                |first, callee| *first = earlier(*first, *callee),
+            );
+            let cause = |&k: &FunctionId| first[context.graph.component(k)].map(|cause| (cause, k));
+            kernels.iter().filter_map(cause).collect()
+        }
+    };
+    found.retain(|&(_, k)| !uses(k));
+    found.sort_by_key(|&(cause, _)| Reverse(cause));
+    found.into_iter().map(|(_, k)| k).collect()
+}
+
+fn earlier(a: Option<usize>, b: Option<usize>) -> Option<usize> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
