@@ -26,6 +26,8 @@ pub struct Case {
     /// Where the sources are.
     pub source: PathBuf,
     flags: BTreeMap<String, String>,
+    /// An architecture to take instead of the case's own.
+    other_arch: Option<(String, String)>,
 }
 
 impl Case {
@@ -49,6 +51,7 @@ impl Case {
             links,
             source: source.to_owned(),
             flags,
+            other_arch: None,
         })
     }
 
@@ -64,6 +67,20 @@ impl Case {
             .collect();
         found.sort();
         found.iter().map(|p| Self::load(p)).collect()
+    }
+
+    /// The same case for another architecture: its name is taken wherever the case names its own.
+    pub fn for_arch(&self, arch: &str) -> Self {
+        let (old, new) = (self.arch().to_owned(), arch.to_owned());
+        let links = self.links.iter().map(|l| renamed(l, &old, &new)).collect();
+        let flags = self.flags.iter().map(|(k, v)| (k.clone(), renamed(v, &old, &new))).collect();
+        Self {
+            name: format!("{}-{arch}", self.name),
+            links,
+            flags,
+            other_arch: Some((old, new)),
+            ..self.clone()
+        }
     }
 
     /// The architecture of the first link, for which sources are compiled.
@@ -91,7 +108,12 @@ impl Case {
             };
             self.shell(&line, dir, tools)?;
         }
-        if dir.join("build.sh").is_file() {
+        let script = dir.join("build.sh");
+        if let (Some((old, new)), true) = (&self.other_arch, script.is_file()) {
+            let text = std::fs::read_to_string(&script).map_err(Error::file(&script))?;
+            std::fs::write(&script, renamed(&text, old, new)).map_err(Error::file(&script))?;
+        }
+        if script.is_file() {
             self.shell("sh ./build.sh", dir, tools)?;
         }
         std::fs::write(&stamp_file, stamp).map_err(Error::file(&stamp_file))
@@ -174,4 +196,25 @@ pub fn fresh_copy(src: &Path, dst: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The text with another name of the architecture; longer names stay.
+fn renamed(text: &str, old: &str, new: &str) -> String {
+    let number = |name: &str| name.trim_start_matches("sm_").to_owned();
+    let mut out = text.replace(&format!("compute_{}", number(old)), &format!("compute_{}", number(new)));
+    let mut at = 0;
+    while let Some(found) = out.get(at..).and_then(|rest| rest.find(old)).map(|p| at + p) {
+        let end = found + old.len();
+        let longer = out
+            .get(end..)
+            .and_then(|r| r.chars().next())
+            .is_some_and(|c| c.is_ascii_alphanumeric());
+        if longer {
+            at = end;
+        } else {
+            out.replace_range(found..end, new);
+            at = found + new.len();
+        }
+    }
+    out
 }

@@ -98,7 +98,7 @@ impl Fixture {
     }
 
     /// Makes `dir` the folder in which link number `link` starts.
-    fn unpack_for(&self, link: usize, dir: &Path) -> Result<()> {
+    pub fn unpack_for(&self, link: usize, dir: &Path) -> Result<()> {
         let staged = tempfile::tempdir().map_err(Error::file(dir))?;
         let earlier = self.links.iter().take(link).flat_map(|l| &l.outcome.files);
         for (name, bytes) in self.inputs.iter().chain(earlier) {
@@ -110,10 +110,15 @@ impl Fixture {
 
     /// Runs every link with `linker` in `dir`; for each, how it differs from what was recorded.
     pub fn replay(&self, linker: &Path, dir: &Path) -> Result<Vec<(usize, Outcome, Difference)>> {
+        self.replay_with(linker, dir, &[])
+    }
+
+    /// Like [`Fixture::replay`], with more variables in the environment.
+    pub fn replay_with(&self, linker: &Path, dir: &Path, variables: &[(&str, &str)]) -> Result<Vec<(usize, Outcome, Difference)>> {
         let mut out = Vec::new();
         for (i, link) in self.links.iter().enumerate() {
             self.unpack_for(i, dir)?;
-            let got = run::link(linker, &link.args, dir, None)?;
+            let got = run::link_with(linker, &link.args, dir, None, variables)?;
             if let Some(difference) = judge(&got, &link.outcome) {
                 out.push((i, got, difference));
             }

@@ -69,8 +69,22 @@ pub fn search_path(tools: &Path) -> Result<OsString> {
 
 /// Runs `tool` with `args` (shell words) in `dir`, with `tools` on its `PATH`. Files written there are read into the outcome and stay.
 pub fn link(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>) -> Result<Outcome> {
+    link_with(tool, args, dir, tools, &[])
+}
+
+/// Environments under which a program that only uses memory that it set does the same: the C library fills fresh and freed memory with a pattern,
+/// or takes it from elsewhere.
+pub const OTHER_MEMORY: [&[(&str, &str)]; 4] = [
+    &[],
+    &[("MALLOC_PERTURB_", "85")],
+    &[("MALLOC_PERTURB_", "170"), ("MALLOC_MMAP_THRESHOLD_", "4096")],
+    &[("MALLOC_TOP_PAD_", "100000")],
+];
+
+/// Like [`link`], with more variables in the environment.
+pub fn link_with(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, variables: &[(&str, &str)]) -> Result<Outcome> {
     let before = stamps(dir)?;
-    let mut outcome = command(tool, args, dir, tools)?;
+    let mut outcome = command(tool, args, dir, tools, variables)?;
     for (name, stamp) in stamps(dir)? {
         if before.get(&name) != Some(&stamp) {
             let path = dir.join(&name);
@@ -80,11 +94,12 @@ pub fn link(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>) -> Result
     Ok(outcome)
 }
 
-fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>) -> Result<Outcome> {
+fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, variables: &[(&str, &str)]) -> Result<Outcome> {
     // $0 is the tool: its path may hold spaces, and only the arguments are words for the shell
     let script = format!("ulimit -v {MEMORY_KIB}; ulimit -f {FILE_BLOCKS}; exec timeout -k 1 {SECONDS} \"$0\" {args}");
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script).arg(tool).current_dir(dir);
+    shell.envs(variables.iter().copied());
     if let Some(tools) = tools {
         shell.env("PATH", search_path(tools)?);
     }

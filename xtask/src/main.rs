@@ -7,12 +7,15 @@ mod bench;
 mod conformance;
 mod context;
 mod endure;
+mod fatbins;
+mod kept;
 mod mutate;
 mod nvcc;
 mod oracle;
 mod random;
 mod record;
 mod report;
+mod sass;
 mod test;
 
 use context::Context;
@@ -25,6 +28,7 @@ const HELP: &str = "\
 cargo xtask test [--offline]            everything below that a change must pass; --offline leaves out what needs the oracle
 cargo xtask oracle                      install the pinned NVIDIA tools into target/oracle and print their folder
 cargo xtask conformance [CASE..]        link tests/cases with nvlink and with culd, compare bytes, text and exit code
+    --arch A        the same cases on other architectures; --count N: each case on N of them, in turn
 cargo xtask record [CASE..]             write tests/fixtures: inputs and nvlink's results of the cases and of some random worlds
 cargo xtask random                      link generated modules with both; a failure prints the command that repeats it
     --count N       links (default 500)          --seed S    first world (default 1)
@@ -36,6 +40,9 @@ cargo xtask mutate                      link inputs that were damaged on purpose
     --nvlink N      ask the real nvlink about the first N too
 cargo xtask endure [--count N]          kill N links (default 2000), fail writes, shorten inputs, change the surroundings
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
+cargo xtask fatbins [--count N] [--seed S]  link drawn fat binaries of one to five entries with both: the same entry must be taken
+cargo xtask pairs                       link an object of every architecture for every architecture with both
+cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 
@@ -115,7 +122,16 @@ fn task() -> Result<bool> {
         }
         "conformance" => {
             let linker = context.linker(typed.linker.as_deref())?;
-            conformance::run(&context, &linker, &conformance::Plan { names: typed.names, jobs }, &report)?;
+            let others = typed.arch.map(|list| random::archs(&list)).map(|archs| {
+                let each = typed.count.unwrap_or(archs.len());
+                (archs, each)
+            });
+            let plan = conformance::Plan {
+                names: typed.names,
+                others,
+                jobs,
+            };
+            conformance::run(&context, &linker, &plan, &report)?;
         }
         task @ ("random" | "cxx") => {
             let linker = context.linker(typed.linker.as_deref())?;
@@ -148,6 +164,23 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             nvcc::run(&context, &linker, &nvcc::Plan { names: typed.names, jobs }, &report)?;
         }
+        "sass" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            let archs: Vec<String> = match &typed.arch {
+                Some(list) => random::archs(list),
+                None => sass::ARCHS.iter().map(|a| (*a).to_owned()).collect(),
+            };
+            sass::run(&context, &linker, &archs, jobs, &report)?;
+        }
+        "pairs" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            fatbins::run_pairs(&context, &linker, jobs, &report)?;
+        }
+        "fatbins" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            let (count, seed) = (typed.count.unwrap_or(600), typed.seed.unwrap_or(1));
+            fatbins::run(&context, &linker, &fatbins::Plan { count, seed, jobs }, &report)?;
+        }
         "bench" => {
             let linker = context.linker(typed.linker.as_deref())?;
             let plan = bench::Plan {
@@ -162,7 +195,10 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             bench::counts::run(&context, &linker, typed.record, &report)?;
         }
-        "record" => record::run(&context, &typed.names, jobs, &report)?,
+        "record" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            record::run(&context, &linker, &typed.names, jobs, &report)?;
+        }
         "test" => test::run(&context, jobs, typed.offline, &report)?,
         "help" | "" => {
             print!("{HELP}");

@@ -5,12 +5,13 @@
 //!
 //! Both are linked by nvlink in order, and inputs and results become one fixture each.
 
-use crate::context::Context;
+use crate::context::{Context, Linker};
 use crate::report::{Report, parallel};
-use crate::{oracle, random};
+use crate::{kept, oracle, random};
 use culd_tests::case::Case;
 use culd_tests::fixture::Fixture;
-use culd_tests::{Error, Result, cases_dir};
+use culd_tests::verdict::Difference;
+use culd_tests::{Error, Result, cases_dir, run};
 use std::path::{Path, PathBuf};
 
 /// Cases that only the live comparison runs, and why.
@@ -24,10 +25,13 @@ const LIVE_ONLY: [(&str, &str); 2] = [
 
 /// Worlds per architecture, of those with one view per file.
 const WORLDS: u64 = 12;
+/// Worlds per architecture with two views per file.
+const BLACKWELL_WORLDS: u64 = 5;
 /// A world whose fixture is larger is left out: the repository stays small.
 const MAX_FIXTURE: usize = 80_000;
 /// Seeds that the live random test does not use by default.
 const FIRST_SEED: u64 = 900_000;
+const FIRST_BLACKWELL_SEED: u64 = 910_000;
 
 /// Sources and notes of a case; everything else is an input.
 fn is_input(name: &str) -> bool {
@@ -38,15 +42,17 @@ fn is_input(name: &str) -> bool {
 /// What every recording needs.
 struct Recorder<'a> {
     context: &'a Context,
+    linker: &'a Linker,
     tools: PathBuf,
     fixtures: PathBuf,
     work: PathBuf,
 }
 
-/// Records all, or the named cases only.
-pub(crate) fn run(context: &Context, names: &[String], jobs: usize, report: &Report) -> Result<()> {
+/// Records all, or the named cases only; `random-blackwell` names the worlds with two views per file.
+pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: usize, report: &Report) -> Result<()> {
     let recorder = Recorder {
         context,
+        linker,
         tools: oracle::bin_dir(context)?,
         fixtures: context.root.join("tests/fixtures"),
         work: context.root.join("target/record"),
@@ -57,12 +63,25 @@ pub(crate) fn run(context: &Context, names: &[String], jobs: usize, report: &Rep
         Ok(Some(why)) => println!("left out {name}: {why}"),
         Err(e) => report.named(name, Some(&e.to_string())),
     };
-    let cases = Case::load_all(&cases_dir(), names)?;
-    parallel(&cases, jobs, |case| note(&case.name, recorder.case(case)));
-    if names.is_empty() {
-        let numbered = random::archs("classic").into_iter().zip(0..);
-        let worlds: Vec<(String, u64)> = numbered
-            .flat_map(|(a, i)| (0..WORLDS).map(move |w| (a.clone(), FIRST_SEED + i * WORLDS + w)))
+    let only_blackwell = names.iter().any(|n| n == "random-blackwell");
+    if !only_blackwell {
+        let cases = Case::load_all(&cases_dir(), names)?;
+        parallel(&cases, jobs, |case| note(&case.name, recorder.case(case)));
+    }
+    if names.is_empty() || only_blackwell {
+        let worlds: Vec<(String, u64)> = [
+            ("classic", FIRST_SEED, WORLDS),
+            ("blackwell", FIRST_BLACKWELL_SEED, BLACKWELL_WORLDS),
+        ]
+        .into_iter()
+        .flat_map(|(group, first, count)| {
+            let numbered = random::archs(group).into_iter().zip(0..);
+            numbered.flat_map(move |(a, i)| (0..count).map(move |w| (a.clone(), first + i * count + w)))
+        })
+        .collect();
+        let worlds: Vec<_> = worlds
+            .into_iter()
+            .filter(|w| !only_blackwell || w.1 >= FIRST_BLACKWELL_SEED)
             .collect();
         parallel(&worlds, jobs, |(arch, seed)| {
             let name = format!("random-{arch}-{seed}");
@@ -103,13 +122,35 @@ impl Recorder<'_> {
         let fixture = Fixture::record(&nvlink, &dir, &links, &work, is_input)?;
         std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
         if !repeats(&fixture, &nvlink, &work)? {
-            return Ok(Some("nvlink's bytes differ from run to run".into()));
+            return Ok(Some("nvlink's bytes depend on what its memory held before".into()));
+        }
+        if self.keeps(&fixture, &work)? {
+            return Ok(Some(
+                "culd keeps the compiler's schedule of some function; the live comparison judges such links".into(),
+            ));
         }
         let bytes = fixture.encode()?;
         if bytes.len() > MAX_FIXTURE {
             return Ok(Some(format!("{} bytes", bytes.len())));
         }
         self.write(name, &bytes)
+    }
+
+    /// Whether culd differs in functions that it reports as kept.
+    fn keeps(&self, fixture: &Fixture, work: &Path) -> Result<bool> {
+        for (i, got, difference) in fixture.replay(&self.linker.as_nvlink, work)? {
+            let (Some(link), Difference::Bytes { name, .. }) = (fixture.links.get(i), &difference) else {
+                continue;
+            };
+            let both = got.files.get(name).zip(link.outcome.files.get(name));
+            fixture.unpack_for(i, work)?;
+            if let Some((ours, theirs)) = both
+                && (kept::beyond_tables(ours, theirs) || kept::explained(self.linker, &link.args, work, (ours, theirs))?.is_ok())
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<Option<String>> {
@@ -126,8 +167,8 @@ fn names_source(case: &Case, name: &str) -> bool {
 
 /// Whether nvlink does the same again.
 fn repeats(fixture: &Fixture, nvlink: &Path, work: &Path) -> Result<bool> {
-    for _ in 0..3 {
-        let differences = fixture.replay(nvlink, work)?;
+    for variables in run::OTHER_MEMORY {
+        let differences = fixture.replay_with(nvlink, work, variables)?;
         if differences
             .iter()
             .any(|(i, _, _)| fixture.links.get(*i).is_some_and(|l| !l.outcome.crashed()))

@@ -2,13 +2,13 @@
 //!
 //! 1. Form: formatting, lints, documentation.
 //! 2. Without CUDA: unit and integration tests, the bundled example, replay of recorded results, a short fuzz run.
-//! 3. With the oracle: the conformance cases live, random links, C++ programs.
+//! 3. With the oracle: the conformance cases live, random links, fat binaries, C++ programs, programs that nvcc and CMake build.
 //!
 //! Every step prints its name, its own results and how long it took. A step that fails does not stop the later ones.
 
 use crate::context::{Context, Linker};
 use crate::report::Report;
-use crate::{conformance, oracle, random};
+use crate::{bench, conformance, fatbins, nvcc, oracle, random, sass};
 use culd_tests::{Error, Result};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -17,6 +17,12 @@ use std::time::Instant;
 
 /// Links of the random test.
 const RANDOM_LINKS: usize = 2000;
+/// Links of the random test on architectures with two views per file.
+const BLACKWELL_LINKS: usize = 700;
+/// On how many of these architectures each case runs.
+const BLACKWELL_PER_CASE: usize = 1;
+/// Fat binaries.
+const FATBINS: usize = 600;
 /// Links of C++ programs.
 const CXX_LINKS: usize = 100;
 /// Runs of each fuzz target.
@@ -51,8 +57,9 @@ pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report
         &["test", "--quiet", "-p", "culd-tests", "--no-fail-fast"],
         Some(&linker.culd),
     );
+    steps.compared("counts", || bench::counts::run(context, &linker, false, report));
     if tools.is_none() {
-        println!("left out (--offline): conformance, random links, C++ programs");
+        println!("left out (--offline): conformance, random links, fat binaries, C++ programs, nvcc programs");
         return Ok(());
     }
     steps.live(&linker);
@@ -122,19 +129,55 @@ impl Steps<'_> {
     fn live(&self, linker: &Linker) {
         let (context, jobs, report) = (self.context, self.jobs, self.report);
         self.compared("conformance", || {
-            conformance::run(context, linker, &conformance::Plan { names: Vec::new(), jobs }, report)
+            let plan = conformance::Plan {
+                names: Vec::new(),
+                others: None,
+                jobs,
+            };
+            conformance::run(context, linker, &plan, report)
         });
-        let plan = |count, seed| random::Plan {
+        self.compared("conformance on Blackwell", || {
+            let plan = conformance::Plan {
+                names: Vec::new(),
+                others: Some((random::archs("blackwell"), BLACKWELL_PER_CASE)),
+                jobs,
+            };
+            conformance::run(context, linker, &plan, report)
+        });
+        let plan = |count, archs| random::Plan {
             count,
-            seed,
+            seed: 1,
             worlds: None,
-            archs: random::archs("classic"),
+            archs: random::archs(archs),
             jobs,
             show: 10,
             keep: false,
         };
-        self.compared("random links", || random::run(context, linker, &plan(RANDOM_LINKS, 1), report));
-        self.compared("C++ programs", || random::run_cxx(context, linker, &plan(CXX_LINKS, 1), report));
+        self.compared("random links", || {
+            random::run(context, linker, &plan(RANDOM_LINKS, "classic"), report)
+        });
+        self.compared("random links on Blackwell", || {
+            random::run(context, linker, &plan(BLACKWELL_LINKS, "blackwell"), report)
+        });
+        self.compared("fat binaries", || {
+            let plan = fatbins::Plan {
+                count: FATBINS,
+                seed: 1,
+                jobs,
+            };
+            fatbins::run(context, linker, &plan, report)
+        });
+        self.compared("pairs of architectures", || fatbins::run_pairs(context, linker, jobs, report));
+        self.compared("kernels on Blackwell", || {
+            let archs: Vec<String> = sass::ARCHS.iter().map(|a| (*a).to_owned()).collect();
+            sass::run(context, linker, &archs, jobs, report)
+        });
+        self.compared("C++ programs", || {
+            random::run_cxx(context, linker, &plan(CXX_LINKS, "classic"), report)
+        });
+        self.compared("nvcc programs", || {
+            nvcc::run(context, linker, &nvcc::Plan { names: Vec::new(), jobs }, report)
+        });
     }
 
     /// A step whose results go straight into the report.

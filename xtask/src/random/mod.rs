@@ -15,6 +15,7 @@ mod world;
 
 use crate::conformance::explain;
 use crate::context::{Context, Linker};
+use crate::kept;
 use crate::oracle;
 use crate::report::{Report, parallel};
 use culd_tests::case::fresh_copy;
@@ -75,6 +76,10 @@ struct Session<'a> {
     crashed: AtomicUsize,
     /// Links in which nvlink's own bytes differ from run to run: they count neither way.
     unstable: AtomicUsize,
+    /// Links that differ only in functions whose schedule culd kept and reported.
+    kept: AtomicUsize,
+    /// Links with nvlink's bytes.
+    identical: AtomicUsize,
 }
 
 /// A world that is to be linked.
@@ -212,6 +217,8 @@ impl<'a> Session<'a> {
             refused: zero(),
             crashed: zero(),
             unstable: zero(),
+            kept: zero(),
+            identical: zero(),
         }
     }
 
@@ -251,8 +258,8 @@ impl<'a> Session<'a> {
     /// One link by both; true if they agree. `repeat` is the command that repeats it, `label` names its folder if it fails.
     fn link(&self, name: &str, repeat: &str, label: &str, link: &Link, dir: &Path) -> Result<bool> {
         let nvlink = self.tools.join("nvlink");
-        let want = run_clean(&nvlink, &link.args, dir)?;
-        let got = run_clean(&self.linker.as_nvlink, &link.args, dir)?;
+        let want = run_clean(&nvlink, &link.args, dir, &[])?;
+        let got = run_clean(&self.linker.as_nvlink, &link.args, dir, &[])?;
         let counter = match want.exit {
             0 => &self.linked,
             _ if want.crashed() => &self.crashed,
@@ -260,12 +267,20 @@ impl<'a> Session<'a> {
         };
         counter.fetch_add(1, Ordering::Relaxed);
         let mut difference = judge(&got, &want);
-        if matches!(difference, Some(Difference::Bytes { .. })) && !self.is_stable(&want, &link.args, dir)? {
+        let kept = self.kept(&difference, (&got, &want), &link.args, dir)?;
+        if let Some(Ok(_)) = kept {
+            self.kept.fetch_add(1, Ordering::Relaxed);
+            self.report.quiet(name, None);
+            difference = None;
+        } else if self.is_left_over(&difference, (&got, &want), &link.args, dir)? {
             self.unstable.fetch_add(1, Ordering::Relaxed);
             difference = None;
         } else {
             match &difference {
-                None => self.report.quiet(name, None),
+                None => {
+                    self.identical.fetch_add(1, Ordering::Relaxed);
+                    self.report.quiet(name, None);
+                }
                 Some(d) => {
                     let folder = self.dir.join("failed").join(label);
                     let why = self.failure(d, (&got, &want), link, dir, &folder)?;
@@ -280,10 +295,36 @@ impl<'a> Session<'a> {
         Ok(difference.is_none())
     }
 
-    /// Whether nvlink writes the same bytes each time. It does not always: some outputs hold bytes that it never set.
+    /// For files that differ: whether that is only in functions whose schedule was kept.
+    fn kept(
+        &self,
+        difference: &Option<Difference>,
+        (got, want): (&Outcome, &Outcome),
+        args: &str,
+        dir: &Path,
+    ) -> Result<Option<std::result::Result<Vec<String>, String>>> {
+        let Some(Difference::Bytes { name, .. }) = difference else {
+            return Ok(None);
+        };
+        let (Some(ours), Some(theirs)) = (got.files.get(name), want.files.get(name)) else {
+            return Ok(None);
+        };
+        kept::explained(self.linker, args, dir, (ours, theirs)).map(Some)
+    }
+
+    /// For files that differ: whether nvlink's bytes are left over from other work.
+    fn is_left_over(&self, difference: &Option<Difference>, (got, want): (&Outcome, &Outcome), args: &str, dir: &Path) -> Result<bool> {
+        let Some(Difference::Bytes { name, .. }) = difference else {
+            return Ok(false);
+        };
+        let both = got.files.get(name).zip(want.files.get(name));
+        Ok(both.is_some_and(|(ours, theirs)| kept::beyond_tables(ours, theirs)) || !self.is_stable(want, args, dir)?)
+    }
+
+    /// Whether nvlink writes the same bytes each time, whatever its memory held before. It does not always: some outputs hold bytes that it never set.
     fn is_stable(&self, first: &Outcome, args: &str, dir: &Path) -> Result<bool> {
-        for _ in 0..3 {
-            if run_clean(&self.tools.join("nvlink"), args, dir)?.files != first.files {
+        for variables in run::OTHER_MEMORY {
+            if run_clean(&self.tools.join("nvlink"), args, dir, variables)?.files != first.files {
                 return Ok(false);
             }
         }
@@ -342,8 +383,20 @@ impl<'a> Session<'a> {
             load(&self.refused),
             load(&self.crashed)
         );
+        let (identical, kept) = (load(&self.identical), load(&self.kept));
+        if kept > 0 {
+            let different: usize = self.tally.lock().map_or(0, |t| t.values().sum());
+            let all = identical + kept + different;
+            println!(
+                "{identical} of {all} identical ({:.1} %), {kept} different only in functions that culd reports as kept",
+                identical as f64 * 100.0 / all.max(1) as f64
+            );
+        }
         if load(&self.unstable) > 0 {
-            println!("{} links not counted: nvlink's bytes differ from run to run", load(&self.unstable));
+            println!(
+                "{} links not counted: nvlink's bytes depend on what its memory held before",
+                load(&self.unstable)
+            );
         }
         if let Ok(tally) = self.tally.lock()
             && !tally.is_empty()
@@ -355,8 +408,8 @@ impl<'a> Session<'a> {
 }
 
 /// Runs a link and removes what it wrote, so that the next one starts from the same folder.
-fn run_clean(tool: &Path, args: &str, dir: &Path) -> Result<Outcome> {
-    let outcome = run::link(tool, args, dir, None)?;
+fn run_clean(tool: &Path, args: &str, dir: &Path, variables: &[(&str, &str)]) -> Result<Outcome> {
+    let outcome = run::link_with(tool, args, dir, None, variables)?;
     for name in outcome.files.keys() {
         let path = dir.join(name);
         std::fs::remove_file(&path).map_err(Error::file(&path))?;
