@@ -179,6 +179,7 @@ mod tests {
             sh_type: SHT_PROGBITS,
             size: 8,
             twin_size: 8,
+            same: false,
             finalizer_relocations: true,
             absolute_relocations: true,
         };
@@ -215,6 +216,12 @@ mod tests {
         ] {
             assert!(shares_twin(&TwinFacts { name, ..facts }));
         }
+        let types = TwinFacts {
+            name: b".nv.merc.nv_debug_info_reg_type",
+            ..facts
+        };
+        assert!(!shares_twin(&types));
+        assert!(shares_twin(&TwinFacts { same: true, ..types }));
         for name in [
             &b".nv.merc.nv.constant.optimizer.k"[..],
             b".nv.merc.nv_debug_info_reg_sass",
