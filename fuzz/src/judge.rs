@@ -29,6 +29,9 @@ pub const MEMORY_BOUND: (usize, usize) = (128, 64 << 20);
 /// No mutant takes longer.
 pub const TIME_BOUND: Duration = Duration::from_secs(1);
 
+/// How often a link that took too long is tried again.
+const RETRIES: usize = 3;
+
 /// What became of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
@@ -208,7 +211,15 @@ impl<'s> Judge<'s> {
         (self.meter.0)();
         let start = Instant::now();
         let linked = link(&mutant.files, &mutant.arch, mutant.identity, mutant.mode);
-        let time = start.elapsed();
+        let mut time = start.elapsed();
+        // A busy machine may have been elsewhere for a second: the fastest of some tries counts.
+        for _ in 0..RETRIES {
+            if time > TIME_BOUND {
+                let start = Instant::now();
+                link(&mutant.files, &mutant.arch, mutant.identity, mutant.mode);
+                time = time.min(start.elapsed());
+            }
+        }
         let memory = (self.meter.1)();
         let output = linked.image.as_ref().map_or(0, Vec::len);
         let size = mutant.size();

@@ -152,6 +152,7 @@ fn task() -> Result<bool> {
                 count: typed.count.unwrap_or(100_000) as u64,
                 seed: typed.seed.unwrap_or(1),
                 jobs,
+                profile: "hunt",
                 nvlink: typed.nvlink.unwrap_or(0),
             };
             mutate::run(&context, &plan, &report)?;

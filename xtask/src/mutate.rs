@@ -1,6 +1,6 @@
 //! `cargo xtask mutate`: links with one damaged input, by the hundred thousand.
 //!
-//! 1. Build the linker and the mutator with overflow checks and assertions (profile `hunt`).
+//! 1. Build the linker and the mutator with overflow checks and assertions (profile `hunt`; `cargo xtask test` uses its own build).
 //! 2. Cut the numbers into batches; each is a child process under limits of memory and file size that prints one line per mutant.
 //! 3. A child that dies or falls silent for five seconds leaves the number of its last mutant behind: a crash or a hang. The rest of its
 //!    batch goes to a new child.
@@ -41,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// Children at a time.
     pub(crate) jobs: usize,
+    /// Profile of the build: `hunt` is fast, `dev` is what other tests use.
+    pub(crate) profile: &'static str,
     /// Mutants that nvlink is asked about.
     pub(crate) nvlink: u64,
 }
@@ -100,7 +102,7 @@ struct Tools {
 
 /// Runs mutants into `report`.
 pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()> {
-    let tools = build(context)?;
+    let tools = build(context, plan.profile)?;
     let start = Instant::now();
     let batches: Vec<(u64, u64)> = (0..plan.count.div_ceil(BATCH))
         .map(|i| (i * BATCH, ((i + 1) * BATCH).min(plan.count)))
@@ -123,9 +125,9 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     Ok(())
 }
 
-fn build(context: &Context) -> Result<Tools> {
+fn build(context: &Context, profile: &str) -> Result<Tools> {
     let mut cargo = context.cargo();
-    cargo.args(["build", "--quiet", "--profile", "hunt", "-p", "culd-fuzz", "-p", "culd-cli"]);
+    cargo.args(["build", "--quiet", "--profile", profile, "-p", "culd-fuzz", "-p", "culd-cli"]);
     let status = cargo.status().map_err(|source| Error::Start {
         tool: "cargo".into(),
         source,
@@ -133,7 +135,7 @@ fn build(context: &Context) -> Result<Tools> {
     if !status.success() {
         return Err(Error::Other("the mutator does not build".into()));
     }
-    let folder = context.target.join("hunt");
+    let folder = context.target.join(if profile == "dev" { "debug" } else { profile });
     Ok(Tools {
         fuzz: folder.join("culd-fuzz"),
         culd: folder.join("culd"),

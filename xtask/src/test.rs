@@ -1,14 +1,15 @@
 //! `cargo xtask test`: everything that a change must pass.
 //!
 //! 1. Form: formatting, lints, documentation.
-//! 2. Without CUDA: unit and integration tests, the bundled example, replay of recorded results, a short fuzz run.
+//! 2. Without CUDA: unit and integration tests, the bundled example, replay of recorded results, damaged inputs, short runs of
+//!    the fuzz targets and of mutants.
 //! 3. With the oracle: the conformance cases live, random links, fat binaries, C++ programs, programs that nvcc and CMake build.
 //!
 //! Every step prints its name, its own results and how long it took. A step that fails does not stop the later ones.
 
 use crate::context::{Context, Linker};
 use crate::report::Report;
-use crate::{bench, conformance, fatbins, nvcc, oracle, random, sass};
+use crate::{bench, conformance, fatbins, mutate, nvcc, oracle, random, sass};
 use culd_tests::{Error, Result};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -25,6 +26,8 @@ const BLACKWELL_PER_CASE: usize = 1;
 const FATBINS: usize = 600;
 /// Links of C++ programs.
 const CXX_LINKS: usize = 100;
+/// Links with a damaged input.
+const MUTANTS: u64 = 10_000;
 /// Runs of each fuzz target.
 const FUZZ_RUNS: &str = "20000";
 
@@ -49,6 +52,16 @@ pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report
         None,
     );
     steps.cargo("fuzz", &["run", "--quiet", "-p", "culd-fuzz", "--", "--runs", FUZZ_RUNS]);
+    steps.step("mutants", || {
+        let plan = mutate::Plan {
+            count: MUTANTS,
+            seed: 1,
+            jobs,
+            profile: "dev",
+            nvlink: 0,
+        };
+        mutate::run(context, &plan, report)
+    });
     let linker = steps.step("release build", || context.linker(None));
     let Some(linker) = linker else { return Ok(()) };
     steps.step("example", || example(context, &linker));
