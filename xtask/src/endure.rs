@@ -5,9 +5,6 @@ use crate::report::Report;
 use culd_tests::Result;
 use culd_tests::endure::{self, Counts};
 
-/// Links per number of threads and folder.
-const LINKS: usize = 200;
-
 /// Kills `kills` links and does the other trials in proportion.
 pub(crate) fn run(linker: &Linker, kills: usize, seed: u64, report: &Report) -> Result<()> {
     let culd = &linker.culd;
@@ -23,9 +20,7 @@ pub(crate) fn run(linker: &Linker, kills: usize, seed: u64, report: &Report) -> 
     show(format!("{failures} failed writes"), endure::write_failures(culd, failures, seed));
     let cuts = kills.div_ceil(40);
     show(format!("{cuts} shortened inputs"), endure::truncations(culd, cuts, 200 << 20, seed));
-    let mut fixtures = endure::fixtures()?;
-    fixtures.truncate(LINKS + 60);
-    match endure::same_everywhere(culd, &fixtures) {
+    match endure::same_everywhere(culd, &endure::fixtures()?) {
         Ok((links, runs)) => report.named(
             &format!("{links} links, {runs} runs with other threads and folders: one result each"),
             None,
