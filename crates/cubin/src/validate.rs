@@ -3,10 +3,10 @@
 //! [`Cubin::parse`] makes sure that a file can be read; this module makes sure that it means something. In order:
 //!
 //! 1. The file header: fields with one legal value.
-//! 2. Section headers ([`sections`]): place, alignment, entry size, links to other sections, what may exist only once.
-//! 3. Symbols ([`symbols`]): names, types, bindings, and that each lies inside its section.
-//! 4. Relocations ([`relocations`]): known type, existing symbol, a field inside the section that is patched.
-//! 5. Contents ([`contents`]): attributes, call graph, prototypes, notes, unified tables, Mercury capsules.
+//! 2. Section headers (`sections`): place, alignment, entry size, links to other sections, what may exist only once.
+//! 3. Symbols (`symbols`): names, types, bindings, and that each lies inside its section.
+//! 4. Relocations (`relocations`): known type, existing symbol, a field inside the section that is patched.
+//! 5. Contents (`contents`): attributes, call graph, prototypes, notes, unified tables, Mercury capsules.
 //!
 //! The first defect ends the check. It names its place by number and name, so that it can be found with any ELF reader.
 
