@@ -27,9 +27,9 @@ const FATBINS: usize = 600;
 /// Links of C++ programs.
 const CXX_LINKS: usize = 100;
 /// Links with a damaged input.
-const MUTANTS: u64 = 10_000;
+const MUTANTS: u64 = 5_000;
 /// Runs of each fuzz target.
-const FUZZ_RUNS: &str = "20000";
+const FUZZ_RUNS: &str = "8000";
 
 /// Runs all steps into `report`.
 pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report) -> Result<()> {
