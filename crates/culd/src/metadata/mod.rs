@@ -10,6 +10,7 @@ pub mod attributes;
 pub mod callgraph;
 pub mod compat;
 pub mod encode;
+mod lists;
 pub mod notes;
 pub mod propagate;
 pub mod reservation;

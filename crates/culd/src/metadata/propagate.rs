@@ -10,6 +10,7 @@
 
 use super::attr;
 use super::attributes::{Attribute, Attributes, Facts, Owner, Payload, Reserved};
+use super::lists::List;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
 use crate::layout::{Context, Layout};
@@ -57,51 +58,20 @@ pub struct Final<'d> {
     pub reserved: Vec<Reserved>,
 }
 
-/// Records of one function.
-#[derive(Debug, Clone)]
-enum List<'d> {
-    /// As the inputs have them: a range of all records, last one first.
-    Shared(u32, u32),
-    /// Changed.
-    Own(Vec<Attribute<'d>>),
-}
-
 impl<'d> Final<'d> {
     /// Records of a function.
     pub fn of(&self, f: FunctionId) -> impl Iterator<Item = &Attribute<'d>> {
-        let (shared, own) = match &self.functions[f] {
-            List::Shared(first, end) => (self.records.get(*first as usize..*end as usize), None),
-            List::Own(list) => (None, Some(list)),
-        };
-        shared.unwrap_or_default().iter().rev().chain(own.into_iter().flatten())
+        self.functions[f].iter(&self.records)
     }
 
     /// Records of a function, to change; `records` are all records while they are not here yet.
     fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
-        let list = &mut self.functions[f];
-        if let List::Shared(first, end) = *list {
-            let mine = records.get(first as usize..end as usize).unwrap_or_default();
-            // Most get one or two more.
-            let mut own = Vec::with_capacity(mine.len() + 2);
-            own.extend(mine.iter().rev().cloned());
-            *list = List::Own(own);
-        }
-        match list {
-            List::Own(own) => own,
-            List::Shared(..) => &mut self.stubs,
-        }
+        self.functions[f].to_mut(records)
     }
 
-    /// The value of a function's first record of a code.
-    fn first(&self, records: &[Attribute<'d>], f: FunctionId, wanted: impl Fn(u8) -> bool) -> Option<u16> {
-        let found = match &self.functions[f] {
-            List::Shared(first, end) => {
-                let mine = records.get(*first as usize..*end as usize).unwrap_or_default();
-                mine.iter().rev().find(|r| wanted(r.code))
-            }
-            List::Own(list) => list.iter().find(|r| wanted(r.code)),
-        };
-        found.map(Attribute::half)
+    /// Does a function have a record of such a code?
+    fn has(&self, records: &[Attribute<'d>], f: FunctionId, wanted: impl Fn(u8) -> bool) -> bool {
+        self.functions[f].iter(records).any(|r| wanted(r.code))
     }
 }
 
@@ -114,7 +84,7 @@ pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, mut attribut
         module,
         stubs: Vec::new(),
         records: Vec::new(),
-        functions: Table::filled(count, List::Shared(0, 0)),
+        functions: Table::filled(count, List::default()),
         facts: std::mem::take(&mut attributes.facts),
         registers: Table::filled(count, 0),
         stack: Table::filled(count, None),
@@ -132,22 +102,14 @@ pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, mut attribut
 /// Hands every function its own records.
 fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
     for (owner, range) in attributes.sections() {
-        let records = attributes.records.get(range.clone()).unwrap_or_default();
-        let newest = || records.iter().rev().cloned();
         match owner {
             Owner::Module => {}
-            Owner::Stubs => last.stubs = newest().chain(std::mem::take(&mut last.stubs)).collect(),
-            Owner::Function(f) => match &mut last.functions[f] {
-                List::Shared(first, end) if first == end => (*first, *end) = (range.start as u32, range.end as u32),
-                // A second section for one function.
-                List::Shared(first, end) => {
-                    let older = attributes.records.get(*first as usize..*end as usize).unwrap_or_default();
-                    last.functions[f] = List::Own(newest().chain(older.iter().rev().cloned()).collect());
-                }
-                List::Own(list) => *list = newest().chain(std::mem::take(list)).collect(),
-            },
+            Owner::Stubs => last.stubs.extend_from_slice(attributes.records.get(range).unwrap_or_default()),
+            Owner::Function(f) => last.functions[f].add(&attributes.records, range),
         }
     }
+    last.stubs.reverse();
+    last.functions.iter_mut().for_each(List::finish);
 }
 
 fn inherit<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>, out: &mut Collector<'_>) {
@@ -197,10 +159,10 @@ fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut 
     }
     for &k in &context.live.kernels {
         let value = crs[context.graph.component(k)].unwrap_or(-1) as u32;
-        let recorded = last.first(&attributes.records, k, |code| {
+        let recorded = last.has(&attributes.records, k, |code| {
             matches!(code, attr::CRS_STACK_SIZE | attr::SYNC_STACK)
         });
-        if value == 0 && recorded.is_none() {
+        if value == 0 && !recorded {
             continue;
         }
         let list = last.list(&attributes.records, k);
@@ -471,10 +433,7 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last:
         }
     }
     for f in context.resolved.functions.ids().filter(|&f| !context.resolved.functions[f].entry) {
-        if last
-            .first(&attributes.records, f, |code| code == attr::AT_ENTRY_FRAGMENTS)
-            .is_some()
-        {
+        if last.has(&attributes.records, f, |code| code == attr::AT_ENTRY_FRAGMENTS) {
             last.list(&attributes.records, f).retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
         }
     }
@@ -664,7 +623,7 @@ fn check_tensor_groups(context: Context<'_, '_>, attributes: &Attributes<'_>, la
         return;
     }
     for &k in &context.live.kernels {
-        let has = |wanted: u8| last.first(&attributes.records, k, |code| code == wanted).is_some();
+        let has = |wanted: u8| last.has(&attributes.records, k, |code| code == wanted);
         if has(attr::TCGEN05_1CTA_USED) && has(attr::TCGEN05_2CTA_USED) {
             out.error(Code::TcgenConflict {
                 entry: context.resolved.function_name(k),
