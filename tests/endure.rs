@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         ("shortened-inputs-are-errors", |l| endure::truncations(l, 20, 8 << 20, 1).map(drop)),
         ("results-depend-on-nothing-else", |l| {
             let some: Vec<_> = endure::fixtures()?.into_iter().step_by(20).collect();
-            endure::same_everywhere(l, &some).map(drop)
+            endure::same_everywhere(l, &some, 1).map(drop)
         }),
     ];
     let trial = |(name, run): (&str, Work)| {

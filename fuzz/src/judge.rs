@@ -5,7 +5,7 @@
 //! | same | linked, with the bytes of the undamaged program: the damage was in something that does not matter |
 //! | different | linked, with other bytes |
 //! | refused | an error and no file |
-//! | silent | a file without its end was accepted under culd's name |
+//! | silent | a file without its end was accepted under culd's name, and no message names it |
 //! | blow-up | more memory or a larger file than the bounds allow |
 //! | slow | over a second |
 //! | lie | an image that cannot be read, success without an image, refusal without a word |
@@ -113,6 +113,8 @@ pub struct Linked {
     pub image: Option<Vec<u8>>,
     /// Whether anything was said about a failure.
     pub explained: bool,
+    /// What was said about the inputs, line by line.
+    pub said: Vec<String>,
     /// Success was reported.
     pub success: bool,
 }
@@ -122,6 +124,7 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     let nothing = |explained| Linked {
         image: None,
         explained,
+        said: Vec::new(),
         success: false,
     };
     let (Some(target), Some(load_target)) = (Target::parse(arch), culd_input::Target::parse(arch)) else {
@@ -135,8 +138,9 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     };
     let paths: Vec<PathBuf> = files.iter().map(|(name, _)| name.into()).collect();
     let outcome = load(&paths, &load_options, &InMemory(files));
+    let messages = outcome.messages;
     let Some(loaded) = outcome.loaded else {
-        return nothing(!outcome.messages.is_empty());
+        return nothing(!messages.is_empty());
     };
     let mut options = LinkOptions::new(target);
     options.identity = identity;
@@ -156,6 +160,7 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
         .collect();
     let outcome = culd::link(&inputs, &options);
     Linked {
+        said: messages.iter().map(|m| m.code.to_string()).collect(),
         explained: !outcome.messages.is_empty() || loaded.late.is_some(),
         success: outcome.status == Status::Success && loaded.late.is_none(),
         image: outcome.image.filter(|_| loaded.late.is_none()),
@@ -223,6 +228,9 @@ impl<'s> Judge<'s> {
         let memory = (self.meter.1)();
         let output = linked.image.as_ref().map_or(0, Vec::len);
         let size = mutant.size();
+        // An archive that was cut behind its first eight bytes is a whole archive without members: it is named, not refused.
+        let name = mutant.files.get(mutant.victim).map_or("", |(name, _)| name);
+        let is_named = linked.said.iter().any(|line| line.contains(name));
         let class = match &linked.image {
             _ if output > size * OUTPUT_BOUND.0 + OUTPUT_BOUND.1 || memory > size * MEMORY_BOUND.0 + MEMORY_BOUND.1 => Class::BlowUp,
             _ if time > TIME_BOUND => Class::Slow,
@@ -230,7 +238,7 @@ impl<'s> Judge<'s> {
             Some(_) if !linked.success => Class::Lie,
             None => Class::Refused,
             Some(image) if cubin::Cubin::parse(image).is_err() => Class::Lie,
-            Some(_) if mutant.is_cut && mutant.identity == Identity::Culd => Class::Silent,
+            Some(_) if mutant.is_cut && mutant.identity == Identity::Culd && !is_named => Class::Silent,
             Some(image) if before.as_ref() == Some(image) => Class::Same,
             Some(_) => Class::Different,
         };

@@ -4,12 +4,14 @@
 //! 2. [`mutate`]: damages one: bytes, header fields, tables, cuts, splices.
 //! 3. [`targets`]: what is tried with the result. A target panics when a promise is broken; being refused is fine.
 //! 4. [`mutant`], [`judge`], [`batch`]: whole links with one damaged input, packed in every way ([`wrap`]), for `cargo xtask mutate`.
-//! 5. The program runs each target a fixed number of times from a fixed seed, so that every run is the same run.
+//! 5. [`corpus`]: the files of coverage-guided fuzzing, which is in `fuzz/coverage`.
+//! 6. The program runs each target a fixed number of times from a fixed seed, so that every run is the same run.
 //!
-//! The targets are plain functions over bytes: another driver (libFuzzer, AFL) can call them as they are.
+//! The targets are plain functions over bytes: libFuzzer calls them as they are.
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod corpus;
 pub mod judge;
 pub mod mutant;
 pub mod mutate;

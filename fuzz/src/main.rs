@@ -3,11 +3,15 @@
 //! 1. For every target and run, draw a seed file and damage it; the generator is seeded by target, seed and run number.
 //! 2. Before the target sees it, the file is noted; a panic writes it to `target/fuzz/<target>-<run>.bin` and names it.
 //!
-//! `culd-fuzz mutants|compare --seed S --from A --to B ..` is what `cargo xtask mutate` starts (see [`culd_fuzz::batch`]).
 //! 3. A run that takes longer than [`LIMIT`] is a failure too.
+//!
+//! `culd-fuzz mutants|compare --seed S --from A --to B ..` is what `cargo xtask mutate` starts (see [`culd_fuzz::batch`]).
+//! `culd-fuzz show --seed S --from N --folder F` writes the files of mutant N.
+//! `culd-fuzz unpack|keep --folder F` and `culd-fuzz replay` are for `cargo xtask fuzz` (see [`culd_fuzz::corpus`]).
 #![forbid(unsafe_code)]
 
 use culd_fuzz::batch::{self, Programs};
+use culd_fuzz::corpus;
 use culd_fuzz::mutant::Source;
 use culd_fuzz::mutate::damage;
 use culd_fuzz::seeds::{Program, Seeds};
@@ -16,6 +20,7 @@ use culd_input::Style;
 use culd_tests::rng::Rng;
 use culd_tests::{Error, Result};
 use peak_alloc::PeakAlloc;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,6 +71,7 @@ struct Args {
     every: u64,
     nvlink: Option<PathBuf>,
     culd: Option<PathBuf>,
+    folder: PathBuf,
 }
 
 impl Args {
@@ -87,6 +93,7 @@ impl Args {
                 Long("every") => args.every = parser.value()?.parse()?,
                 Long("nvlink") => args.nvlink = Some(parser.value()?.into()),
                 Long("culd") => args.culd = Some(parser.value()?.into()),
+                Long("folder") => args.folder = parser.value()?.into(),
                 Value(v) => args.names.push(v.string()?),
                 _ => return Err(arg.unexpected()),
             }
@@ -102,35 +109,75 @@ fn run() -> Result<()> {
         .map_or_else(PathBuf::new, Path::to_owned);
     let seeds = Seeds::load(&root.join("tests/fixtures"))?;
     match args.names.first().map(String::as_str) {
-        Some("corpus") => corpus(&seeds, &root.join("fuzz/coverage/corpus")),
+        Some("unpack") => unpack(&seeds, &args.folder),
+        Some("keep") => keep(&args.folder),
+        Some("show") => show(&Source::new(seeds, args.seed), args.from, &args.folder),
+        Some("replay") => replay(&seeds, &root),
         Some("mutants" | "compare") => run_batch(&args, &Source::new(seeds, args.seed)),
         _ => run_targets(&args, &seeds, &root),
     }
 }
 
-/// Writes sound files for the targets of coverage-guided fuzzing, which looks for its own way from there.
-fn corpus(seeds: &Seeds, dir: &Path) -> Result<()> {
-    /// Large files slow the search down.
-    const SIZE: usize = 12_000;
-    const FILES: usize = 100;
-    for (target, list) in [
-        ("parse_cubin", &seeds.cubins),
-        ("roundtrip", &seeds.cubins),
-        ("link_two", &seeds.pristine),
-        ("parse_fatbin", &seeds.fatbins),
-        ("parse_archive", &seeds.containers),
-        ("parse_host_object", &seeds.containers),
-    ] {
-        let dir = dir.join(target);
-        std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
-        let small: Vec<&Vec<u8>> = list.iter().filter(|b| b.len() <= SIZE).collect();
-        let step = small.len().div_ceil(FILES).max(1);
-        // The newest come from every target.
-        for (i, bytes) in small.iter().rev().step_by(step).enumerate() {
-            let path = dir.join(format!("seed-{i}"));
-            std::fs::write(&path, bytes).map_err(Error::file(path))?;
+/// Unpacks the sound and the kept files of every target, for coverage-guided fuzzing.
+fn unpack(seeds: &Seeds, dir: &Path) -> Result<()> {
+    for (target, _) in corpus::TARGETS {
+        let dir = dir.join(target).join("start");
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
         }
-        println!("{}: {} files", dir.display(), small.len().div_ceil(step));
+        std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
+        let sound = corpus::sound(target, seeds).into_iter().enumerate();
+        let sound = sound.map(|(i, bytes)| (format!("sound-{i}"), bytes));
+        for (name, bytes) in sound.chain(corpus::kept(target)?) {
+            std::fs::write(dir.join(&name), bytes).map_err(Error::file(dir.join(name)))?;
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the files in a folder of files for every target.
+fn keep(dir: &Path) -> Result<()> {
+    for (target, _) in corpus::TARGETS {
+        let dir = dir.join(target).join("least");
+        if !dir.is_dir() {
+            continue;
+        }
+        let mut files = BTreeMap::new();
+        for entry in std::fs::read_dir(&dir).map_err(Error::file(&dir))? {
+            let path = entry.map_err(Error::file(&dir))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            files.insert(name, std::fs::read(&path).map_err(Error::file(path))?);
+        }
+        println!("{target}: {} files", files.len());
+        corpus::keep(target, files)?;
+    }
+    Ok(())
+}
+
+/// Writes the files of one mutant into a folder and prints its command.
+fn show(source: &Source, number: u64, folder: &Path) -> Result<()> {
+    let mutant = source.draw(number).ok_or_else(|| Error::Other("no such mutant".into()))?;
+    batch::unpack(&mutant, folder)?;
+    let (identity, cut) = (mutant.identity, mutant.is_cut);
+    println!("{identity:?} {} (input {}, cut: {cut})", mutant.args(), mutant.victim);
+    Ok(())
+}
+
+/// Gives the sound and the kept files to their targets.
+fn replay(seeds: &Seeds, root: &Path) -> Result<()> {
+    save_on_panic(root.join("target/fuzz"));
+    for (target, run) in corpus::TARGETS {
+        let files: Vec<Vec<u8>> = corpus::sound(target, seeds)
+            .into_iter()
+            .chain(corpus::kept(target)?.into_values())
+            .collect();
+        let (count, mut accepted) = (files.len(), 0);
+        for (i, bytes) in files.into_iter().enumerate() {
+            let files = [bytes];
+            note(target, i as u64, &files);
+            accepted += usize::from(run(&files[0]));
+        }
+        println!("ok      {target}: {count} files, {accepted} accepted");
     }
     Ok(())
 }

@@ -123,6 +123,7 @@ impl Source {
             Kind::Cubin,
             Kind::Fatbin,
             Kind::Zstd,
+            Kind::Lz4,
             Kind::Host,
             Kind::Archive,
         ]);

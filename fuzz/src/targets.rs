@@ -155,25 +155,25 @@ pub fn parse_host_object(bytes: &[u8]) -> bool {
 }
 
 /// Sound objects to link with, by architecture number.
-const PARTNERS: [(u32, &str, &[u8]); 4] = [
+pub const PARTNERS: [(u32, &str, &[u8]); 4] = [
     (75, "sm_75", include_bytes!("../programs/sm_75-cxx/second.cubin")),
     (90, "sm_90", include_bytes!("../programs/sm_90-cxx/second.cubin")),
     (100, "sm_100", include_bytes!("../programs/sm_100/helper.cubin")),
     (120, "sm_120", include_bytes!("../programs/sm_120/helper.cubin")),
 ];
 
-/// An object and a sound one, for the architecture that the first one names. The last byte draws the mode.
+/// An object and a sound one, for the architecture that the first one names. The last byte does not belong to the object: it draws the
+/// mode.
 pub fn link_two(bytes: &[u8]) -> bool {
-    let (Some(flags), Some(&draw)) = (bytes.get(48..52), bytes.last()) else {
-        return false;
-    };
+    let Some((&draw, object)) = bytes.split_last() else { return false };
+    let Some(flags) = object.get(48..52) else { return false };
     let arch = flags.iter().rev().fold(0u32, |n, &b| n << 8 | u32::from(b)) >> 8 & 0xffff;
     let Some((_, arch, partner)) = PARTNERS.iter().find(|p| p.0 == arch) else {
         return false;
     };
     let program = Program {
         arch: (*arch).to_owned(),
-        objects: vec![bytes.to_vec(), partner.to_vec()],
+        objects: vec![object.to_vec(), partner.to_vec()],
     };
     link(&program, &mut Rng::new(draw.into()))
 }

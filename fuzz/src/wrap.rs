@@ -1,6 +1,6 @@
 //! Puts device objects into every kind of container that a linker accepts.
 
-use cubin::fatbin::{FLAG_ZSTD, NewEntry, Writer};
+use cubin::fatbin::{FLAG_LZ4, FLAG_ZSTD, NewEntry, Writer};
 use culd_tests::elf::put;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
@@ -13,6 +13,8 @@ pub enum Kind {
     Fatbin,
     /// A fat binary with a zstd entry.
     Zstd,
+    /// A fat binary with an LZ4 entry.
+    Lz4,
     /// A host object with a fat binary.
     Host,
     /// An archive with a host object.
@@ -21,13 +23,13 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 5] = [Kind::Cubin, Kind::Fatbin, Kind::Zstd, Kind::Host, Kind::Archive];
+    pub const ALL: [Kind; 6] = [Kind::Cubin, Kind::Fatbin, Kind::Zstd, Kind::Lz4, Kind::Host, Kind::Archive];
 
     /// Suffix of the file's name; nvlink goes by it.
     pub fn suffix(self) -> &'static str {
         match self {
             Kind::Cubin => "cubin",
-            Kind::Fatbin | Kind::Zstd => "fatbin",
+            Kind::Fatbin | Kind::Zstd | Kind::Lz4 => "fatbin",
             Kind::Host => "o",
             Kind::Archive => "a",
         }
@@ -37,29 +39,60 @@ impl Kind {
     pub fn pack(self, arch: u32, object: &[u8]) -> Vec<u8> {
         match self {
             Kind::Cubin => object.to_vec(),
-            Kind::Fatbin => fatbin(arch, object, false),
-            Kind::Zstd => fatbin(arch, object, true),
-            Kind::Host => host(&fatbin(arch, object, false)),
-            Kind::Archive => archive(&host(&fatbin(arch, object, true))),
+            Kind::Fatbin => fatbin(arch, object, None),
+            Kind::Zstd => fatbin(arch, object, Some(Packing::Zstd)),
+            Kind::Lz4 => fatbin(arch, object, Some(Packing::Lz4)),
+            Kind::Host => host(&fatbin(arch, object, None)),
+            Kind::Archive => archive(&host(&fatbin(arch, object, Some(Packing::Zstd)))),
         }
     }
 }
 
-fn fatbin(arch: u32, object: &[u8], compressed: bool) -> Vec<u8> {
-    let mut writer = Writer::new();
-    let packed = if compressed {
-        compress_to_vec(object, CompressionLevel::Fastest)
-    } else {
-        object.to_vec()
-    };
-    let mut entry = NewEntry::elf(arch, &packed);
-    if compressed {
-        entry.flags |= FLAG_ZSTD;
+/// How an entry of a fat binary is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// One zstd frame.
+    Zstd,
+    /// One LZ4 block.
+    Lz4,
+}
+
+impl Packing {
+    /// What the flags of an entry say.
+    pub fn from_flags(flags: u64) -> Option<Self> {
+        match flags {
+            f if f & FLAG_ZSTD != 0 => Some(Packing::Zstd),
+            f if f & FLAG_LZ4 != 0 => Some(Packing::Lz4),
+            _ => None,
+        }
     }
+
+    /// The flag that says so.
+    pub fn flag(self) -> u64 {
+        match self {
+            Packing::Zstd => FLAG_ZSTD,
+            Packing::Lz4 => FLAG_LZ4,
+        }
+    }
+
+    /// Compresses.
+    pub fn pack(self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Packing::Zstd => compress_to_vec(bytes, CompressionLevel::Fastest),
+            Packing::Lz4 => lz4_flex::block::compress(bytes),
+        }
+    }
+}
+
+fn fatbin(arch: u32, object: &[u8], packing: Option<Packing>) -> Vec<u8> {
+    let mut writer = Writer::new();
+    let packed = packing.map_or_else(|| object.to_vec(), |p| p.pack(object));
+    let mut entry = NewEntry::elf(arch, &packed);
+    entry.flags |= packing.map_or(0, Packing::flag);
     // Sizes of files in memory fit the fields.
     let _always_fits = writer.add(&entry);
     let mut out = writer.finish();
-    if compressed {
+    if packing.is_some() {
         const ENTRY: usize = 16;
         put(&mut out, ENTRY + 16, 4, packed.len() as u64);
         put(&mut out, ENTRY + 56, 8, object.len() as u64);

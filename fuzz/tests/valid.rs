@@ -60,3 +60,19 @@ fn undamaged_objects_are_valid() {
     assert!(bad.is_empty(), "{} of {count}: {:#?}", bad.len(), bad);
     assert!(count > 300, "only {count} objects");
 }
+
+#[test]
+fn a_cut_archive_is_refused_or_named() {
+    let object = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/sm_90-cxx/second.cubin")).unwrap();
+    let archive = Kind::Archive.pack(90, &object);
+    for keep in (0..200).chain(archive.len() - 200..archive.len()) {
+        let files = [("0.cubin".to_owned(), object.clone()), ("1.a".to_owned(), archive[..keep].to_vec())];
+        let linked = judge::link(&files, "sm_90", Identity::Culd, Mode::Final);
+        if keep == 8 {
+            assert!(linked.success, "an archive without members is legal");
+            assert_eq!(linked.said, ["'1.a' is an archive without members"]);
+        } else {
+            assert!(!linked.success, "{keep} bytes of the archive were accepted: {:?}", linked.said);
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //! 3. [`truncations`]: an input is cut short while the link runs. The link fails or has its usual bytes.
 //! 4. [`same_everywhere`]: threads, folders, locale, temporary folder, spelling of paths. One result.
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, Recorded};
 use crate::recipe::Recipe;
 use crate::rng::Rng;
 use crate::{Error, Result};
@@ -185,49 +185,39 @@ pub fn truncations(linker: &Path, count: usize, bytes: u64, seed: u64) -> Result
 /// Numbers of threads that must not matter.
 const THREADS: [usize; 5] = [1, 2, 3, 8, 64];
 
-/// Links the sound inputs of `fixtures` with every number of threads in three folders; all results of a link have to be one. Gives links and runs.
-pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf]) -> Result<(usize, usize)> {
+/// Does up to `most` links of each of `fixtures` with every number of threads in three folders; all results of a link have to be one.
+/// Gives links and runs.
+pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf], most: usize) -> Result<(usize, usize)> {
     let (mut links, mut runs) = (0, 0);
     for path in fixtures {
-        let fixture = Fixture::decode(&std::fs::read(path).map_err(Error::file(path))?)?;
-        let Some(first) = fixture.links.first().filter(|l| l.outcome.exit == 0) else {
-            continue;
-        };
         // The cases about damaged and doubtful inputs: nvlink takes them, culd does not.
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        // Words in quotes are for a shell, which is not asked here.
-        if ["bad-", "stress-", "lib-"].iter().any(|p| name.starts_with(p)) || first.args.contains('\'') {
+        if ["bad-", "stress-", "lib-"].iter().any(|p| name.starts_with(p)) {
             continue;
         }
+        let fixture = Fixture::decode(&std::fs::read(path).map_err(Error::file(path))?)?;
         let root = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
         let inputs = root.path().join("a folder/in");
         std::fs::create_dir_all(&inputs).map_err(Error::file(&inputs))?;
         for (name, bytes) in &fixture.inputs {
             std::fs::write(inputs.join(name), bytes).map_err(Error::file(inputs.join(name)))?;
         }
-        // What culd refuses on purpose (a library that is not found) has no result to compare.
-        let place = (THREADS[0], 0);
-        if let Err(Error::Tool { .. }) = elsewhere(linker, &fixture, &first.args, &inputs, root.path(), place) {
-            continue;
+        // Words in quotes are for a shell, which is not asked here. The path of an index file (--uidx-file=) is part of the output.
+        let is_plain = |l: &&Recorded| l.outcome.exit == 0 && !l.args.contains('\'') && !l.args.contains("-uidx");
+        let sound = fixture.links.iter().filter(is_plain);
+        let mut commands: Vec<&str> = sound.map(|l| l.args.as_str()).collect();
+        commands.dedup();
+        for args in commands.into_iter().take(most) {
+            let link = Link {
+                linker,
+                fixture: &fixture,
+                args,
+                inputs: &inputs,
+                root: root.path(),
+            };
+            let done = link.same_everywhere(path)?;
+            (links, runs) = (links + usize::from(done > 0), runs + done);
         }
-        let mut reference = None;
-        for threads in THREADS {
-            for place in 0..3 {
-                let got = elsewhere(linker, &fixture, &first.args, &inputs, root.path(), (threads, place))?;
-                runs += 1;
-                match &reference {
-                    None => reference = Some(got),
-                    Some(bytes) if *bytes == got => {}
-                    Some(_) => {
-                        return Err(Error::Other(format!(
-                            "{}: another result with {threads} threads in place {place}",
-                            path.display()
-                        )));
-                    }
-                }
-            }
-        }
-        links += 1;
     }
     if links == 0 {
         return Err(Error::Other("nothing was linked".into()));
@@ -235,59 +225,89 @@ pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf]) -> Result<(usize, us
     Ok((links, runs))
 }
 
-/// One link in one of three places: beside the inputs, from another folder by relative paths, by absolute paths through a link.
-fn elsewhere(
-    linker: &Path,
-    fixture: &Fixture,
-    args: &str,
-    inputs: &Path,
-    root: &Path,
-    (threads, place): (usize, usize),
-) -> Result<Vec<u8>> {
-    let other = root.join("elsewhere");
-    let linked = root.join("linked");
-    std::fs::create_dir_all(&other).map_err(Error::file(&other))?;
-    if !linked.exists() {
-        std::os::unix::fs::symlink(inputs, &linked).map_err(Error::file(&linked))?;
-    }
-    let (folder, prefix): (&Path, PathBuf) = match place {
-        0 => (inputs, PathBuf::new()),
-        1 => (&other, "../a folder/in/.".into()),
-        _ => (Path::new("/"), linked),
-    };
-    let output = other.join(format!("out-{threads}-{place}"));
-    let mut command = Command::new(linker);
-    let mut words = args.split_whitespace();
-    while let Some(word) = words.next() {
-        match word {
-            "-o" => {
-                words.next();
-            }
-            name if fixture.inputs.contains_key(name) => {
-                command.arg(prefix.join(name));
-            }
-            option => {
-                command.arg(option);
+/// A link that is done in several places.
+struct Link<'a> {
+    linker: &'a Path,
+    fixture: &'a Fixture,
+    args: &'a str,
+    /// Folder of the inputs.
+    inputs: &'a Path,
+    /// Folder of everything.
+    root: &'a Path,
+}
+
+impl Link<'_> {
+    /// How often it was done. Never for what culd refuses on purpose (a library that is not found) and for links that need the output
+    /// of another one: there is no result to compare.
+    fn same_everywhere(&self, path: &Path) -> Result<usize> {
+        if let Err(Error::Tool { .. }) = self.elsewhere(THREADS[0], 0) {
+            return Ok(0);
+        }
+        let (mut reference, mut runs) = (None, 0);
+        for threads in THREADS {
+            for place in 0..3 {
+                let got = self.elsewhere(threads, place)?;
+                runs += 1;
+                if *reference.get_or_insert_with(|| got.clone()) != got {
+                    return Err(Error::Other(format!(
+                        "{}: {}: another result with {threads} threads in place {place}",
+                        path.display(),
+                        self.args
+                    )));
+                }
             }
         }
+        Ok(runs)
     }
-    command
-        .arg("-o")
-        .arg(&output)
-        .arg(format!("--threads={threads}"))
-        .current_dir(folder);
-    command.env("LC_ALL", ["C", "de_DE.UTF-8", "tr_TR.UTF-8"][place]);
-    command.env("TMPDIR", [Path::new("/tmp"), &other, root][place]);
-    let out = command.output().map_err(Error::file(linker))?;
-    if !out.status.success() {
-        let text = String::from_utf8_lossy(&out.stderr).into_owned();
-        return Err(Error::Tool {
-            tool: format!("{command:?}"),
-            status: out.status.to_string(),
-            text,
-        });
+
+    /// Links in one of three places: beside the inputs, from another folder by relative paths, by absolute paths through a link.
+    fn elsewhere(&self, threads: usize, place: usize) -> Result<Vec<u8>> {
+        let (linker, inputs, root) = (self.linker, self.inputs, self.root);
+        let other = root.join("elsewhere");
+        let linked = root.join("linked");
+        std::fs::create_dir_all(&other).map_err(Error::file(&other))?;
+        if !linked.exists() {
+            std::os::unix::fs::symlink(inputs, &linked).map_err(Error::file(&linked))?;
+        }
+        let (folder, prefix): (&Path, PathBuf) = match place {
+            0 => (inputs, PathBuf::new()),
+            1 => (&other, "../a folder/in/.".into()),
+            _ => (Path::new("/"), linked),
+        };
+        // With -g the name of the output, without its folder, is part of the output.
+        let results = other.join(format!("{threads}-{place}"));
+        std::fs::create_dir_all(&results).map_err(Error::file(&results))?;
+        let output = results.join("out.cubin");
+        let mut command = Command::new(linker);
+        let mut words = self.args.split_whitespace();
+        while let Some(word) = words.next() {
+            match word {
+                "-o" => {
+                    words.next();
+                    continue;
+                }
+                name if self.fixture.inputs.contains_key(name) => command.arg(prefix.join(name)),
+                option => command.arg(option),
+            };
+        }
+        command
+            .arg("-o")
+            .arg(&output)
+            .arg(format!("--threads={threads}"))
+            .current_dir(folder);
+        command.env("LC_ALL", ["C", "de_DE.UTF-8", "tr_TR.UTF-8"][place]);
+        command.env("TMPDIR", [Path::new("/tmp"), &other, root][place]);
+        let out = command.output().map_err(Error::file(linker))?;
+        if !out.status.success() {
+            let text = String::from_utf8_lossy(&out.stderr).into_owned();
+            return Err(Error::Tool {
+                tool: format!("{command:?}"),
+                status: out.status.to_string(),
+                text,
+            });
+        }
+        std::fs::read(&output).map_err(Error::file(&output))
     }
-    std::fs::read(&output).map_err(Error::file(&output))
 }
 
 /// The recorded links.

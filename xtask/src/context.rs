@@ -4,6 +4,9 @@ use culd_tests::{Error, Result, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Cargo's arguments for the tests beside the code.
+pub(crate) const UNIT_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "culd-tests"];
+
 /// Folders that every task needs.
 pub(crate) struct Context {
     /// The repository.
@@ -26,6 +29,24 @@ impl Context {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(&self.root);
         cargo
+    }
+
+    /// Programs of the dev profile; their folder. `tested`: the tests of the workspace have been built, and with them the programs; asking
+    /// for single packages would build much again with other features.
+    pub(crate) fn dev_programs(&self, tested: bool) -> Result<PathBuf> {
+        let mut cargo = self.cargo();
+        match tested {
+            true => cargo.args(UNIT_TESTS).args(["--quiet", "--no-run"]),
+            false => cargo.args(["build", "--quiet", "-p", "culd-fuzz", "-p", "culd-cli"]),
+        };
+        let status = cargo.status().map_err(|source| Error::Start {
+            tool: "cargo".into(),
+            source,
+        })?;
+        match status.success() {
+            true => Ok(self.target.join("debug")),
+            false => Err(Error::Other("the mutator does not build".into())),
+        }
     }
 
     /// The linker under test: the one given, or the release build of this tree.

@@ -20,7 +20,7 @@ pub(crate) fn run(linker: &Linker, kills: usize, seed: u64, report: &Report) -> 
     show(format!("{failures} failed writes"), endure::write_failures(culd, failures, seed));
     let cuts = kills.div_ceil(40);
     show(format!("{cuts} shortened inputs"), endure::truncations(culd, cuts, 200 << 20, seed));
-    match endure::same_everywhere(culd, &endure::fixtures()?) {
+    match endure::same_everywhere(culd, &endure::fixtures()?, usize::MAX) {
         Ok((links, runs)) => report.named(
             &format!("{links} links, {runs} runs with other threads and folders: one result each"),
             None,

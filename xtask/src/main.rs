@@ -8,6 +8,7 @@ mod conformance;
 mod context;
 mod endure;
 mod fatbins;
+mod fuzz;
 mod kept;
 mod mutate;
 mod nvcc;
@@ -38,6 +39,9 @@ cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvc
 cargo xtask mutate                      link inputs that were damaged on purpose; a crash, a hang or a blow-up is a failure
     --count N       mutants (default 100000)     --seed S    of the generator (default 1)
     --nvlink N      ask the real nvlink about the first N too
+cargo xtask fuzz [TARGET..]             fuzzing guided by coverage, on the stable toolchain; a finding is a failure
+    --seconds N     per target (default 60)      --keep      store a reduced set of what was found in fuzz/corpus
+    --coverage      lines and regions reached, by crate (needs nightly with llvm-tools)
 cargo xtask endure [--count N]          kill N links (default 2000), fail writes, shorten inputs, change the surroundings
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
 cargo xtask fatbins [--count N] [--seed S]  link drawn fat binaries of one to five entries with both: the same entry must be taken
@@ -78,6 +82,8 @@ struct Typed {
     arch: Option<String>,
     show: Option<usize>,
     keep: bool,
+    seconds: Option<u64>,
+    coverage: bool,
     offline: bool,
     quick: bool,
     record: bool,
@@ -100,6 +106,8 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("arch") => out.arch = Some(parser.value()?.string()?),
             Long("show") => out.show = Some(parser.value()?.parse()?),
             Long("keep") => out.keep = true,
+            Long("seconds") => out.seconds = Some(parser.value()?.parse()?),
+            Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
             Long("record") => out.record = true,
             Long("offline") => out.offline = true,
@@ -152,10 +160,21 @@ fn task() -> Result<bool> {
                 count: typed.count.unwrap_or(100_000) as u64,
                 seed: typed.seed.unwrap_or(1),
                 jobs,
-                profile: "hunt",
+                is_test: false,
                 nvlink: typed.nvlink.unwrap_or(0),
             };
             mutate::run(&context, &plan, &report)?;
+        }
+        "fuzz" => {
+            let plan = fuzz::Plan {
+                names: typed.names,
+                seconds: typed.seconds.unwrap_or(60),
+                jobs,
+                keep: typed.keep,
+                coverage: typed.coverage,
+                tested: false,
+            };
+            fuzz::run(&context, &plan, &report)?;
         }
         "endure" => {
             let linker = context.linker(typed.linker.as_deref())?;

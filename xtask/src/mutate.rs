@@ -41,8 +41,8 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// Children at a time.
     pub(crate) jobs: usize,
-    /// Profile of the build: `hunt` is fast, `dev` is what other tests use.
-    pub(crate) profile: &'static str,
+    /// Use what the other tests have built, instead of a fast build of its own.
+    pub(crate) is_test: bool,
     /// Mutants that nvlink is asked about.
     pub(crate) nvlink: u64,
 }
@@ -102,7 +102,7 @@ struct Tools {
 
 /// Runs mutants into `report`.
 pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()> {
-    let tools = build(context, plan.profile)?;
+    let tools = build(context, plan.is_test)?;
     let start = Instant::now();
     let batches: Vec<(u64, u64)> = (0..plan.count.div_ceil(BATCH))
         .map(|i| (i * BATCH, ((i + 1) * BATCH).min(plan.count)))
@@ -125,17 +125,21 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     Ok(())
 }
 
-fn build(context: &Context, profile: &str) -> Result<Tools> {
-    let mut cargo = context.cargo();
-    cargo.args(["build", "--quiet", "--profile", profile, "-p", "culd-fuzz", "-p", "culd-cli"]);
-    let status = cargo.status().map_err(|source| Error::Start {
-        tool: "cargo".into(),
-        source,
-    })?;
-    if !status.success() {
-        return Err(Error::Other("the mutator does not build".into()));
-    }
-    let folder = context.target.join(if profile == "dev" { "debug" } else { profile });
+fn build(context: &Context, is_test: bool) -> Result<Tools> {
+    let folder = if is_test {
+        context.dev_programs(true)?
+    } else {
+        let mut cargo = context.cargo();
+        cargo.args(["build", "--quiet", "--profile", "hunt", "-p", "culd-fuzz", "-p", "culd-cli"]);
+        let status = cargo.status().map_err(|source| Error::Start {
+            tool: "cargo".into(),
+            source,
+        })?;
+        if !status.success() {
+            return Err(Error::Other("the mutator does not build".into()));
+        }
+        context.target.join("hunt")
+    };
     Ok(Tools {
         fuzz: folder.join("culd-fuzz"),
         culd: folder.join("culd"),

@@ -7,9 +7,9 @@
 //!
 //! Every step prints its name, its own results and how long it took. A step that fails does not stop the later ones.
 
-use crate::context::{Context, Linker};
+use crate::context::{Context, Linker, UNIT_TESTS};
 use crate::report::Report;
-use crate::{bench, conformance, fatbins, mutate, nvcc, oracle, random, sass};
+use crate::{bench, conformance, fatbins, fuzz, mutate, nvcc, oracle, random, sass};
 use culd_tests::{Error, Result};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -28,8 +28,8 @@ const FATBINS: usize = 600;
 const CXX_LINKS: usize = 100;
 /// Links with a damaged input.
 const MUTANTS: u64 = 5_000;
-/// Runs of each fuzz target.
-const FUZZ_RUNS: &str = "8000";
+/// Seconds of each target that is guided by coverage.
+const GUIDED_SECONDS: u64 = 5;
 
 /// Runs all steps into `report`.
 pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report) -> Result<()> {
@@ -46,18 +46,25 @@ pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report
         &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
     );
     steps.cargo("docs", &["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
-    steps.tests(
-        "unit tests",
-        &["test", "--workspace", "--exclude", "culd-tests", "--no-fail-fast"],
-        None,
-    );
-    steps.cargo("fuzz", &["run", "--quiet", "-p", "culd-fuzz", "--", "--runs", FUZZ_RUNS]);
+    let unit_tests: Vec<&str> = UNIT_TESTS.into_iter().chain(["--no-fail-fast"]).collect();
+    steps.tests("unit tests", &unit_tests, None);
+    steps.step("fuzz", || {
+        let plan = fuzz::Plan {
+            names: Vec::new(),
+            seconds: GUIDED_SECONDS,
+            jobs,
+            keep: false,
+            coverage: false,
+            tested: true,
+        };
+        fuzz::run(context, &plan, report)
+    });
     steps.step("mutants", || {
         let plan = mutate::Plan {
             count: MUTANTS,
             seed: 1,
             jobs,
-            profile: "dev",
+            is_test: true,
             nvlink: 0,
         };
         mutate::run(context, &plan, report)

@@ -134,6 +134,10 @@ pub enum Code {
         file: String,
         kind: &'static str,
     },
+    /// An archive that has no members, as one that was cut behind its first bytes.
+    EmptyArchive {
+        file: String,
+    },
     /// A linked host file, which holds nothing to link.
     HostFileIgnored {
         file: String,
@@ -196,6 +200,7 @@ impl fmt::Display for Code {
             NoCodeFor { file, target, have } if have.is_empty() => write!(f, "'{file}' has no code for {target}: it is empty"),
             NoCodeFor { file, target, have } => write!(f, "'{file}' has no code for {target}, only for {}", have.join(", ")),
             MemberIgnored { file, kind } => write!(f, "'{file}' is {kind} and is not linked"),
+            EmptyArchive { file } => write!(f, "'{file}' is an archive without members"),
             HostFileIgnored { file } => write!(f, "'{file}' is a linked host file; its device code cannot be linked again"),
             NoPtxas { file, tried } => write!(
                 f,

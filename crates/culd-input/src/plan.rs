@@ -238,7 +238,9 @@ impl Plan {
             Err(error) => return self.problem(source, vec![unusable(&source.name, error.to_string())]),
         };
         let thin = members.is_thin();
+        let mut is_empty = true;
         for member in members {
+            is_empty = false;
             let member = match member {
                 Ok(member) => member,
                 Err(_) if lenient => return self.problem(source, nvlink_archive_failure(Code::ArchiveFormat)),
@@ -271,6 +273,13 @@ impl Plan {
                 // nvlink quirk: the first member that is no ELF file ends the archive.
                 None => return,
             }
+        }
+        if is_empty && !lenient {
+            let warning = Message {
+                severity: Severity::Warning,
+                code: Code::EmptyArchive { file: source.name.clone() },
+            };
+            self.problem(source, vec![warning]);
         }
     }
 }

@@ -1,5 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    culd_fuzz::targets::parse_host_object(data);
-});
+culd_fuzz_coverage::target!(culd_fuzz::targets::parse_host_object);

@@ -1,6 +1,11 @@
 //! Changes of fat binaries and archives: their headers, compressed data, and the files inside.
+//!
+//! Compressed data is changed in two ways: in the stream itself, which mostly ends in the decoder, and behind it: the data is unpacked,
+//! changed and packed again, so that the damage is found by whoever reads the file inside.
 
 use super::{elf, values};
+use crate::wrap::Packing;
+use cubin::fatbin::Fatbin;
 use culd_tests::elf::{number, put};
 use culd_tests::recipe::{ENTRY, FATBIN, FATBIN_MAGIC};
 use culd_tests::rng::Rng;
@@ -41,11 +46,30 @@ fn payload(bytes: &mut [u8], entry: usize, rng: &mut Rng) {
         elf::change(&mut inner, rng);
         inner.resize(size, 0);
         bytes[start..start + size].copy_from_slice(&inner);
-    } else {
-        // Compressed: the frame's own header is as interesting as all the rest.
+    } else if !rng.chance(50) || repack(bytes, entry, start, size, rng).is_none() {
+        // The frame's own header is as interesting as all the rest.
         let len = if rng.chance(50) { size.min(16) } else { size };
         values::overwrite(bytes, start, len, rng);
     }
+}
+
+/// Changes the file in a compressed entry. Nothing if it does not unpack, or does not fit its place any more.
+fn repack(bytes: &mut [u8], entry: usize, start: usize, size: usize, rng: &mut Rng) -> Option<()> {
+    /// More is not worth the time.
+    const LIMIT: u64 = 1 << 20;
+    let packing = Packing::from_flags(number(bytes, entry + 40, 8))?;
+    let from = entry.checked_sub(16).filter(|&at| bytes[at..].starts_with(&FATBIN_MAGIC))?;
+    let first = Fatbin::parse(bytes.get(from..)?).ok()?.entries().next()?.ok()?;
+    let mut inner = first.payload(LIMIT).ok()?.into_owned();
+    super::structured(&mut inner, rng);
+    let packed = packing.pack(&inner);
+    if packed.len() > size {
+        return None;
+    }
+    bytes.get_mut(start..start + packed.len())?.copy_from_slice(&packed);
+    put(bytes, entry + 16, 4, packed.len() as u64);
+    put(bytes, entry + 56, 8, inner.len() as u64);
+    Some(())
 }
 
 /// Offsets of the entries' headers.
