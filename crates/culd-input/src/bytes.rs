@@ -1,6 +1,7 @@
 //! Bytes of an input: a range of a mapped file or of an owned buffer, shared without copying.
 
 use crate::mapped::Mapped;
+use crate::room::Room;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 enum Backing {
     Mapped(Mapped),
     Owned(Vec<u8>),
+    Room(Room),
 }
 
 /// A cheap handle on immutable bytes; clones and sub-ranges share the storage.
@@ -61,12 +63,23 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
+impl From<Room> for Bytes {
+    fn from(room: Room) -> Self {
+        let range = 0..room.len();
+        Bytes {
+            backing: Arc::new(Backing::Room(room)),
+            range,
+        }
+    }
+}
+
 impl Deref for Bytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         let all = match &*self.backing {
             Backing::Mapped(map) => map.as_slice(),
             Backing::Owned(bytes) => bytes,
+            Backing::Room(room) => room,
         };
         all.get(self.range.clone()).unwrap_or_default()
     }

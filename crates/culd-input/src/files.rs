@@ -1,22 +1,22 @@
 //! Access to files, behind a small trait so that tests and embedders can bring their own.
 //!
 //! 1. A regular file of 64 KiB or more is mapped, a smaller one is read: one system call beats two and a page fault.
-//!    Many small files are read side by side into one buffer: a buffer for each costs more than reading it.
+//!    Many small files are read side by side into one room: memory for each costs more than reading it.
 //! 2. Anything else that can be read (a pipe, a device) is read up to 1 GiB.
 //! 3. Directories and everything that fails are errors of the caller's file, never a panic.
 
 use crate::bytes::Bytes;
 use crate::mapped::Mapped;
+use crate::room::Room;
 use rayon::prelude::*;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Files of at least this size are mapped.
 const MAP_FROM: u64 = 64 * 1024;
-/// So many files share a buffer.
-const BATCH: usize = 64;
 /// Most bytes taken from something without a size.
 const READ_LIMIT: u64 = 1 << 30;
 
@@ -69,11 +69,7 @@ impl Files for Disk {
     }
 
     fn open_all(&self, paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
-        if parallel {
-            paths.par_chunks(BATCH).flat_map_iter(batch).collect()
-        } else {
-            paths.chunks(BATCH).flat_map(batch).collect()
-        }
+        all(paths, parallel)
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -113,52 +109,70 @@ fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
     Ok(Opened { bytes: bytes.into(), id })
 }
 
-/// What a file of a batch came to.
-enum InBatch {
-    /// A range of the buffer.
+/// Opens many files; the small ones share a room.
+fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
+    let size = |path: &&Path| match path.metadata() {
+        Ok(meta) if meta.is_file() && meta.len() < MAP_FROM => meta.len() as usize,
+        // Large, no file, or not there at all: opening it will tell.
+        _ => 0,
+    };
+    let sizes: Vec<usize> = map(paths, parallel, size);
+    let mut room = Room::new(sizes.iter().sum());
+    let mut rest = &mut *room;
+    let mut start = 0;
+    let mut slots = Vec::with_capacity(paths.len());
+    for (path, size) in paths.iter().zip(sizes) {
+        let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(size).unwrap_or_default();
+        slots.push(Mutex::new(Slot { path, start, place }));
+        rest = tail;
+        start += size;
+    }
+    let read = map(&slots, parallel, |slot| slot.lock().unwrap_or_else(PoisonError::into_inner).read());
+    drop(slots);
+    let shared = Bytes::from(room);
+    let finish = |read| match read {
+        InRoom::Shared(range, id) => Opened {
+            bytes: shared.slice(range).unwrap_or_else(|| Vec::new().into()),
+            id,
+        },
+        InRoom::Alone(opened) => opened,
+    };
+    read.into_iter().map(|r| r.map(finish)).collect()
+}
+
+fn map<T: Sync, R: Send>(items: &[T], parallel: bool, work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
+    if parallel {
+        items.par_iter().map(work).collect()
+    } else {
+        items.iter().map(work).collect()
+    }
+}
+
+/// A file and its place in the room.
+struct Slot<'a> {
+    path: &'a Path,
+    start: usize,
+    place: &'a mut [u8],
+}
+
+/// What a file came to.
+enum InRoom {
+    /// A range of the room.
     Shared(Range<usize>, FileId),
     /// By itself.
     Alone(Opened),
 }
 
-/// Opens some files; the small ones share a buffer.
-fn batch(paths: &[&Path]) -> Vec<io::Result<Opened>> {
-    let files: Vec<_> = paths.iter().map(|path| open(path)).collect();
-    let small = |meta: &Metadata| meta.is_file() && meta.len() < MAP_FROM;
-    let sizes = files
-        .iter()
-        .flatten()
-        .filter(|(_, meta)| small(meta))
-        .map(|(_, meta)| meta.len() as usize);
-    let mut buffer = vec![0u8; sizes.sum()];
-    let mut rest = buffer.as_mut_slice();
-    let mut start = 0;
-    let read: Vec<io::Result<InBatch>> = paths
-        .iter()
-        .zip(files)
-        .map(|(path, opened)| {
-            let (mut file, meta) = opened?;
-            if !small(&meta) {
-                return whole(path, file, &meta).map(InBatch::Alone);
-            }
-            let (place, tail) = std::mem::take(&mut rest)
-                .split_at_mut_checked(meta.len() as usize)
-                .unwrap_or_default();
-            rest = tail;
-            let range = start..start + read_up_to(&mut file, place)?;
-            start += place.len();
-            Ok(InBatch::Shared(range, identity(path, &meta)?))
-        })
-        .collect();
-    let shared = Bytes::from(buffer);
-    let finish = |read| match read {
-        InBatch::Shared(range, id) => Opened {
-            bytes: shared.slice(range).unwrap_or_else(|| Vec::new().into()),
-            id,
-        },
-        InBatch::Alone(opened) => opened,
-    };
-    read.into_iter().map(|r| r.map(finish)).collect()
+impl Slot<'_> {
+    fn read(&mut self) -> io::Result<InRoom> {
+        let (mut file, meta) = open(self.path)?;
+        // Also what changed since its size was asked for.
+        if self.place.is_empty() || !meta.is_file() || meta.len() != self.place.len() as u64 {
+            return whole(self.path, file, &meta).map(InRoom::Alone);
+        }
+        let end = self.start + read_up_to(&mut file, self.place)?;
+        Ok(InRoom::Shared(self.start..end, identity(self.path, &meta)?))
+    }
 }
 
 /// Fills the place, or as much of it as the file still has.

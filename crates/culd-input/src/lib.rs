@@ -29,6 +29,7 @@ mod options;
 mod plan;
 pub mod ptx;
 pub mod register;
+mod room;
 pub mod select;
 pub mod target;
 
