@@ -3,8 +3,8 @@
 //! 1. Bytes of computed sections (tables, notes, attributes, call graph).
 //! 2. File offsets: each section at the next multiple of its alignment; sections without bytes align the cursor too. Section headers
 //!    follow, then program headers.
-//! 3. Relocation sections ([`kept`]), then everything in file order, copied from the inputs and patched ([`fill`]), to memory or to a
-//!    [`Sink`].
+//! 3. Everything in file order ([`fill`]), copied from the inputs and patched, or made on the way (headers, symbols, relocations:
+//!    [`kept`]), to memory or to a [`Sink`].
 
 mod fill;
 mod kept;
@@ -26,7 +26,7 @@ use crate::relocate::{Decider, Named, RelocPlan};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
 use cubin::read::is_nobits;
-use fill::{Contents, Target, Unit};
+use fill::{Contents, Source, Target, Unit};
 use std::io;
 use zerocopy::IntoBytes;
 
@@ -81,46 +81,44 @@ pub fn emit(parts: &Parts<'_, '_>, sink: Option<&dyn Sink>, out: &mut Collector<
         .filter(|_| total <= MAX_IMAGE)
         .ok_or_else(|| too_large(parts, total, out))?;
     let decider = Decider::new(parts.context, parts.layout);
-    let threads = parts.context.options.threads;
-    let (block, ((symbols, extended), tail)) = par::join(
-        size,
-        threads,
-        || kept::block(parts, &places, &decider),
-        || {
-            let mut tail = Vec::with_capacity((total - headers) as usize);
-            section_headers(parts, &places, &mut tail);
-            tail.extend_from_slice(segments.as_bytes());
-            (symbol_tables(parts), tail)
-        },
-    );
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
+    let extended = extended_indices(parts);
+    let textures = kept::textures(parts);
     let offset_of = |id: SectionId| match parts.arranged.section_index(id) {
         0 => 0,
         n => places.get(n as usize - 1).map_or(0, |p| p.offset),
     };
     let fixed = &parts.layout.m.fixed;
+    let bytes = |offset, bytes| Unit {
+        offset,
+        source: Source::Bytes(bytes),
+    };
+    let mut frame = vec![
+        bytes(0, header.as_bytes()),
+        bytes(offset_of(fixed.extended), extended.as_slice()),
+        bytes(programs, segments.as_bytes()),
+    ];
+    let symbols = parts.arranged.symbols.len() + 1;
+    frame.extend(fill::table(offset_of(fixed.symbols), symbols, size_of::<Sym>(), Source::Symbols));
+    frame.extend(fill::table(headers, places.len() + 1, size_of::<Shdr>(), Source::Headers));
+    kept::texture_places(parts, &places, &textures, &mut frame);
+    kept::places(parts, &places, &mut frame);
     let contents = Contents {
         places: &places,
         computed: &computed,
         decider: &decider,
-        frame: [
-            Unit::plain(block.offset, &block.bytes),
-            Unit::plain(0, header.as_bytes()),
-            Unit::plain(offset_of(fixed.symbols), symbols.as_bytes()),
-            Unit::plain(offset_of(fixed.extended), &extended),
-            Unit::plain(headers, &tail),
-        ],
+        frame,
     };
     match sink.map(|sink| (sink, sink.begin(total))) {
         Some((sink, Ok(true))) => {
-            let done = fill::fill(parts, &contents, Target::Sink(sink));
+            let done = fill::fill(parts, contents, Target::Sink(sink));
             Ok(Emitted::Written(done.map(|()| total)))
         }
         Some((_, Err(error))) => Ok(Emitted::Written(Err(error))),
         Some((_, Ok(false))) | None => {
             let mut image = vec![0u8; size];
             // Memory takes everything.
-            fill::fill(parts, &contents, Target::Memory(&mut image)).unwrap_or_default();
+            fill::fill(parts, contents, Target::Memory(&mut image)).unwrap_or_default();
             Ok(Emitted::Image(image))
         }
     }
@@ -146,20 +144,28 @@ pub(crate) fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_
 /// Bytes of the sections that the linker computes, one behind the other.
 pub(crate) struct Computed {
     bytes: Vec<u8>,
-    ranges: Table<SectionId, Option<(usize, usize)>>,
+    /// Where each part ends; the first has no bytes and no section.
+    ends: Vec<usize>,
+    /// Per section: its part, 0 if it is not computed.
+    parts: Table<SectionId, u32>,
 }
 
 impl Computed {
     /// Bytes of a section, if it is a computed one.
     pub(crate) fn get(&self, id: SectionId) -> Option<&[u8]> {
-        let (start, end) = self.ranges[id]?;
-        self.bytes.get(start..end)
+        let part = self.parts[id] as usize;
+        let start = *self.ends.get(part.checked_sub(1)?)?;
+        self.bytes.get(start..*self.ends.get(part)?)
     }
     /// Adds what `write` appends.
     fn add(&mut self, id: SectionId, write: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.bytes.len();
         write(&mut self.bytes);
-        self.ranges[id] = Some((start, self.bytes.len()));
+        self.end(id, self.bytes.len());
+    }
+    /// A section's part ends here.
+    fn end(&mut self, id: SectionId, end: usize) {
+        self.parts[id] = self.ends.len() as u32;
+        self.ends.push(end);
     }
 }
 
@@ -175,7 +181,8 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result
     let fixed = &layout.m.fixed;
     let mut all = Computed {
         bytes: Vec::new(),
-        ranges: Table::filled(layout.m.sections.len(), None),
+        ends: vec![0],
+        parts: Table::filled(layout.m.sections.len(), 0),
     };
     all.add(fixed.tool_note, |b| b.extend(notes::tool_note(context)));
     all.add(fixed.cuda_note, |b| b.extend(notes::cuda_note(context)));
@@ -227,10 +234,8 @@ fn function_infos(parts: &Parts<'_, '_>, all: &mut Computed) {
     for (chunk, (bytes, ends)) in chunks.iter().zip(done) {
         let base = all.bytes.len();
         all.bytes.extend_from_slice(&bytes);
-        let mut start = base;
         for (&(id, _), end) in chunk.iter().zip(ends) {
-            all.ranges[id] = Some((start, base + end));
-            start = base + end;
+            all.end(id, base + end);
         }
     }
 }
@@ -288,45 +293,49 @@ pub(crate) fn copy(to: &mut [u8], offset: u64, from: &[u8]) {
     }
 }
 
-/// Symbols, and extended section indices where they are needed.
-fn symbol_tables(parts: &Parts<'_, '_>) -> (Vec<Sym>, Vec<u8>) {
-    let Parts { layout, arranged, .. } = *parts;
-    // nvlink quirk: indices that fit hold the section's number of creation, and section 0xfff2 counts as one that fits.
-    let quirks = parts.context.options.identity == Identity::Nvlink;
-    let mut symbols = Vec::with_capacity(arranged.symbols.len() + 1);
-    symbols.push(Sym {
-        st_value: layout.null_value.into(),
-        ..Sym::default()
-    });
-    let mut extended: Vec<u8> = Vec::new();
-    if arranged.extended {
-        extended.extend_from_slice(&0u32.to_le_bytes());
+/// Extended section indices, where they are needed.
+fn extended_indices(parts: &Parts<'_, '_>) -> Vec<u8> {
+    if !parts.arranged.extended {
+        return Vec::new();
     }
-    for (&named, &name) in arranged.symbols.iter().zip(&arranged.symbol_names) {
-        let (mut sym, section) = symbol(layout, named);
-        sym.st_name = name.into();
-        let index = section.map_or(0, |s| arranged.section_index(s));
-        let direct = u16::try_from(index)
-            .ok()
-            .filter(|&i| i < SHN_LORESERVE || (quirks && i == SHN_COMMON));
-        sym.st_shndx = direct.unwrap_or(SHN_XINDEX).into();
-        symbols.push(sym);
-        if arranged.extended {
-            let word = match section {
-                _ if direct.is_none() => index,
-                Some(id) if quirks => layout.m.sections[id].number,
-                _ => 0,
-            };
-            extended.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-    (symbols, extended)
+    let entries = 0..parts.arranged.symbols.len() + 1;
+    entries.flat_map(|n| symbol(parts, n).1.to_le_bytes()).collect()
 }
 
 /// Value of the undefined symbol `.nv.reservedSmem.cap`.
 const RESERVED_SHARED: u64 = 0x400;
 
-fn symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
+/// Symbol `number`, and its extended section index.
+fn symbol(parts: &Parts<'_, '_>, number: usize) -> (Sym, u32) {
+    let Parts { layout, arranged, .. } = *parts;
+    let at = number.checked_sub(1);
+    let entry = at.and_then(|i| arranged.symbols.get(i).zip(arranged.symbol_names.get(i)));
+    let Some((&named, &name)) = entry else {
+        let null = Sym {
+            st_value: layout.null_value.into(),
+            ..Sym::default()
+        };
+        return (null, 0);
+    };
+    // nvlink quirk: indices that fit hold the section's number of creation, and section 0xfff2 counts as one that fits.
+    let quirks = parts.context.options.identity == Identity::Nvlink;
+    let (mut sym, section) = plain_symbol(layout, named);
+    sym.st_name = name.into();
+    let index = section.map_or(0, |s| arranged.section_index(s));
+    let direct = u16::try_from(index)
+        .ok()
+        .filter(|&i| i < SHN_LORESERVE || (quirks && i == SHN_COMMON));
+    sym.st_shndx = direct.unwrap_or(SHN_XINDEX).into();
+    let extended = match section {
+        _ if direct.is_none() => index,
+        Some(id) if quirks => layout.m.sections[id].number,
+        _ => 0,
+    };
+    (sym, extended)
+}
+
+/// A symbol without name, and the section that it lies in.
+fn plain_symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
     match named {
         Named::Section(id) => (
             Sym {
@@ -354,20 +363,16 @@ fn symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
     }
 }
 
-/// Appends the section headers.
-fn section_headers(parts: &Parts<'_, '_>, places: &[Placement], out: &mut Vec<u8>) {
-    let count = places.len() as u64 + 1;
-    let null = Shdr {
-        sh_size: if count >= u64::from(SHN_LORESERVE) { count } else { 0 }.into(),
-        ..Shdr::default()
+/// Header of section `number`.
+fn section_header(parts: &Parts<'_, '_>, places: &[Placement], number: usize) -> Shdr {
+    let at = number.checked_sub(1);
+    let Some((&id, place)) = at.and_then(|i| parts.arranged.sections.get(i).zip(places.get(i))) else {
+        let count = places.len() as u64 + 1;
+        return Shdr {
+            sh_size: if count >= u64::from(SHN_LORESERVE) { count } else { 0 }.into(),
+            ..Shdr::default()
+        };
     };
-    out.extend_from_slice(null.as_bytes());
-    for (&id, place) in parts.arranged.sections.iter().zip(places) {
-        out.extend_from_slice(section_header(parts, id, place).as_bytes());
-    }
-}
-
-fn section_header(parts: &Parts<'_, '_>, id: SectionId, place: &Placement) -> Shdr {
     let Parts { layout, arranged, .. } = *parts;
     let s = &layout.m.sections[id];
     let index = |id: SectionId| arranged.section_index(id);

@@ -21,15 +21,19 @@ macro_rules! ids {
         pub struct $name(NonZeroU32);
         impl $name {
             /// The id at a position; the largest number stands for nothing that exists.
+            #[inline]
             pub const fn new(number: u32) -> Self { $name(NonZeroU32::MIN.saturating_add(number)) }
             /// The position.
+            #[inline]
             pub const fn number(self) -> u32 { self.0.get() - 1 }
         }
         impl Default for $name {
             fn default() -> Self { $name::new(0) }
         }
         impl Id for $name {
+            #[inline]
             fn from_index(index: usize) -> Self { $name::new(index as u32) }
+            #[inline]
             fn index(self) -> usize { self.number() as usize }
         }
         impl fmt::Debug for $name {
@@ -149,12 +153,14 @@ impl<I: Id, T> From<Vec<T>> for Table<I, T> {
 
 impl<I: Id, T> Index<I> for Table<I, T> {
     type Output = T;
+    #[inline]
     fn index(&self, id: I) -> &T {
         &self.items[id.index()]
     }
 }
 
 impl<I: Id, T> IndexMut<I> for Table<I, T> {
+    #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.index()]
     }

@@ -180,19 +180,24 @@ fn spread(hash: u64) -> u64 {
 
 /// Same value for every split of a name into prefix and rest.
 fn hash_joined(name: Name<'_>) -> u64 {
-    if name.prefix.is_empty() {
-        return hash([name.rest, b""]);
+    match name.len() {
+        _ if name.prefix.is_empty() => hash([name.rest, b""]),
+        // Clearing a large buffer would cost more than the hash of a short name.
+        0..=64 => hash_copied::<64>(name),
+        65..=256 => hash_copied::<256>(name),
+        _ => hash([&name.to_vec(), b""]),
     }
-    let mut joined = [0u8; 256];
-    let (a, b) = (name.prefix.len(), name.len());
-    match (joined.get_mut(..a), b <= 256) {
-        (Some(head), true) => head.copy_from_slice(name.prefix),
-        _ => return hash([&name.to_vec(), b""]),
-    }
-    if let Some(tail) = joined.get_mut(a..b) {
+}
+
+/// The hash of a name of at most `N` bytes.
+fn hash_copied<const N: usize>(name: Name<'_>) -> u64 {
+    let mut joined = [0u8; N];
+    let Some(place) = joined.get_mut(..name.len()) else { return 0 };
+    if let Some((head, tail)) = place.split_at_mut_checked(name.prefix.len()) {
+        head.copy_from_slice(name.prefix);
         tail.copy_from_slice(name.rest);
     }
-    hash([joined.get(..b).unwrap_or_default(), b""])
+    hash([place, b""])
 }
 
 fn is_at(bytes: &[u8], offset: usize, name: Name<'_>) -> bool {

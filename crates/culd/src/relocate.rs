@@ -6,16 +6,17 @@
 //!
 //! Kept relocations are written in reverse order of arrival; those read from RELA go to `.rela.X`, others to `.rel.X`.
 
-use crate::ids::{FunctionId, ObjectId, SectionId, SharedId, SymbolId, Table};
+use crate::ids::{FunctionId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, Table};
 use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
-use crate::object::{Object, RelocSection, entry};
+use crate::object::{Object, RelocSection};
 use crate::options::Identity;
 use crate::par;
 use crate::resolve::Fate;
 use cubin::consts::*;
 use cubin::layout::R_MERCURY_PROG_REL32;
+use cubin::read::Relocations;
 use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
 
 /// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
@@ -23,31 +24,52 @@ const CLEAR: [u32; 3] = [72, 73, 0x1_000e];
 /// nvlink quirk: bank number that a relocatable link writes for symbols that lie in no section.
 const NO_BANK: u32 = 28;
 
-/// What a symbol of an input means to relocations.
+/// What a symbol of an input means to relocations. Every symbol of every input has one, so they are small: an id, no values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Meaning {
     /// Nothing: the relocation vanishes.
     Nothing,
-    /// A section symbol: base of the input section in its output section.
-    Section(SectionId, u64),
-    /// A function.
+    /// A section symbol: the input section, which has a place in the output.
+    Section(SectionRef),
+    /// A function that lives, by its symbol.
+    Live(SymbolId),
+    /// Any other function.
     Function(FunctionId),
     /// The size of a parameter bank that only the driver knows; resolved to -1.
     ParameterSize,
     /// A literal: offset in the kernels' banks.
-    Literal(FunctionId, u64),
+    Literal(FunctionId),
     /// A shared variable.
     Shared(SharedId),
-    /// A texture reference with its slot.
-    Texture(SymbolId, Option<u64>),
-    /// A variable in a constant bank: value, bank.
-    Constant(SymbolId, u64, u32),
-    /// `-r`: a shared variable with its value, or a dynamic one.
-    SharedSymbol(SymbolId, u64),
+    /// A texture reference.
+    Texture(SymbolId),
+    /// A variable in a constant bank.
+    Constant(SymbolId),
+    /// `-r`: a variable in a constant bank, defined nowhere.
+    NoConstant(SymbolId),
+    /// `-r`: a shared variable.
+    SharedSymbol(SymbolId),
+    /// `-r`: a shared variable, defined nowhere.
+    NoShared(SymbolId),
     /// `-r`: dynamic shared memory.
-    Dynamic(SymbolId, u64),
+    Dynamic(SymbolId),
     /// Left to the driver.
     Kept(SymbolId),
+}
+
+/// What the relocations of one input section have in common.
+struct Site<'s, 'd> {
+    object: &'s Object<'d>,
+    reference: &'s RelocRef,
+    /// Class of the section that is patched.
+    class: Class,
+    is_rela: bool,
+    /// Some may have been dropped when a definition was replaced.
+    cuts: bool,
+    /// Types of unified symbols are replaced.
+    replaces: bool,
+    /// In files with a Mercury view `--preserve-relocs` only lists shared variables.
+    lists_shared_only: bool,
 }
 
 /// A symbol that a relocation of the output names.
@@ -115,24 +137,25 @@ impl<'a, 'd> Decider<'a, 'd> {
         match object.symbol_kind(index) {
             STT_SECTION => {
                 let section = object.symbol(index).defined_in();
-                return match section.and_then(|s| m.placed[object.section_ref(s)]) {
-                    Some((id, base)) => Meaning::Section(id, base),
-                    None => Meaning::Nothing,
-                };
+                let placed = section.map(|s| object.section_ref(s)).filter(|&s| m.placed[s].is_some());
+                return placed.map_or(Meaning::Nothing, Meaning::Section);
             }
             STT_FUNC => {
-                return self
-                    .context
-                    .resolved
-                    .function(reference)
-                    .map_or(Meaning::Nothing, Meaning::Function);
+                let Some(f) = self.context.resolved.function(reference) else {
+                    return Meaning::Nothing;
+                };
+                let function = &m.functions[f];
+                return match function.symbol {
+                    Some(y) if self.context.live.alive[f] && function.alias_of.is_none() => Meaning::Live(y),
+                    _ => Meaning::Function(f),
+                };
             }
             _ => {}
         }
         let symbol = match m.places[reference] {
             Place::Nothing if !relocatable && object.symbol(index).name == b".nv.ptx.const0.size" => return Meaning::ParameterSize,
             Place::Nothing => return Meaning::Nothing,
-            Place::Literal(f) => return Meaning::Literal(f, object.symbol(index).value),
+            Place::Literal(f) => return Meaning::Literal(f),
             Place::Shared(id) => return Meaning::Shared(id),
             Place::Symbol(id) => id,
         };
@@ -145,16 +168,10 @@ impl<'a, 'd> Decider<'a, 'd> {
             return Meaning::Kept(symbol);
         }
         if matches!(record.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE) {
-            let slot = self
-                .slots
-                .binary_search_by_key(&symbol, |s| s.0)
-                .ok()
-                .and_then(|i| self.slots.get(i))
-                .map(|s| s.1);
-            return Meaning::Texture(symbol, slot);
+            return Meaning::Texture(symbol);
         }
         if record.dynamic {
-            return Meaning::Dynamic(symbol, record.value);
+            return Meaning::Dynamic(symbol);
         }
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
@@ -162,50 +179,67 @@ impl<'a, 'd> Decider<'a, 'd> {
             return match record.space {
                 _ if vanishes => Meaning::Nothing,
                 // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.
-                STO_CUDA_SHARED if relocatable => Meaning::SharedSymbol(symbol, u64::MAX),
-                STO_CUDA_CONSTANT if relocatable => Meaning::Constant(symbol, u64::MAX, NO_BANK),
+                STO_CUDA_SHARED if relocatable => Meaning::NoShared(symbol),
+                STO_CUDA_CONSTANT if relocatable => Meaning::NoConstant(symbol),
                 _ => Meaning::Kept(symbol),
             };
         };
-        let section = &m.sections[section];
         let weak = relocatable && record.bind == STB_WEAK;
-        match section.class {
-            Class::Constant(_) | Class::Parameters | Class::Literals if !weak => {
-                Meaning::Constant(symbol, record.value, section.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0))
-            }
-            Class::KernelShared | Class::ModuleShared if relocatable && !weak => Meaning::SharedSymbol(symbol, record.value),
+        match m.sections[section].class {
+            Class::Constant(_) | Class::Parameters | Class::Literals if !weak => Meaning::Constant(symbol),
+            Class::KernelShared | Class::ModuleShared if relocatable && !weak => Meaning::SharedSymbol(symbol),
             _ => Meaning::Kept(symbol),
         }
     }
 
     /// True for relocations that were collected and dropped again when a definition was replaced.
-    fn was_cut(&self, r: &RelocRef, class: Class, is_rela: bool, meaning: Meaning) -> bool {
+    fn was_cut(&self, site: &Site<'_, 'd>, meaning: Meaning) -> bool {
         let m = &self.layout.m;
-        match (class, meaning) {
-            (Class::Debug(DebugKind::Code), Meaning::Function(f)) => {
-                r.object < m.functions[f].debug_cut && (is_rela || m.sections[r.target].rela_first == Some(true))
+        let r = site.reference;
+        let function = match meaning {
+            Meaning::Function(f) => Some(f),
+            Meaning::Live(y) => m.symbols[y].function,
+            _ => None,
+        };
+        match (site.class, function, meaning) {
+            (Class::Debug(DebugKind::Code), Some(f), _) => {
+                r.object < m.functions[f].debug_cut && (site.is_rela || m.sections[r.target].rela_first == Some(true))
             }
-            (Class::Constant(_), Meaning::Kept(y)) => r.object < m.symbols[y].constant_cut,
+            (Class::Constant(_), _, Meaning::Kept(y)) => r.object < m.symbols[y].constant_cut,
             _ => false,
         }
     }
 
     /// What happens to one relocation. `symbol` is its symbol's index in the object.
-    pub(crate) fn decide(&self, object: &Object<'d>, r: &RelocRef, is_rela: bool, symbol: u32, meaning: Meaning, e: Entry) -> Decision {
-        let m = &self.layout.m;
-        let mode = self.context.mode;
-        let class = m.sections[r.target].class;
-        if self.was_cut(r, class, is_rela, meaning) {
+    fn decide(&self, site: &Site<'_, 'd>, symbol: u32, meaning: Meaning, e: Entry) -> Decision {
+        if site.cuts && self.was_cut(site, meaning) {
             return Decision::Drop;
         }
-        let kind = if mode.relocatable || m.unified.active {
-            e.kind
-        } else {
-            unified_replacement(e.kind).unwrap_or(e.kind)
+        let kind = match site.replaces {
+            true => unified_replacement(e.kind).unwrap_or(e.kind),
+            false => e.kind,
         };
-        let addend = e.addend as u64;
+        let clears = CLEAR.contains(&kind);
         match meaning {
-            Meaning::Section(id, base) => {
+            // Most are one of these.
+            Meaning::Live(_) if clears || kind == 0 => Decision::Drop,
+            Meaning::Live(y) => Decision::Keep(kind, y),
+            Meaning::Kept(_) if clears => Decision::Drop,
+            Meaning::Kept(y) => Decision::Keep(kind, y),
+            _ => self.decide_rare(site, symbol, meaning, e, kind),
+        }
+    }
+
+    fn decide_rare(&self, site: &Site<'_, 'd>, symbol: u32, meaning: Meaning, e: Entry, kind: u32) -> Decision {
+        let m = &self.layout.m;
+        let relocatable = self.context.mode.relocatable;
+        let addend = e.addend as u64;
+        let named = |y: SymbolId| Some((Named::Symbol(y), e.addend));
+        match meaning {
+            Meaning::Section(section) => {
+                let Some((id, base)) = m.placed[section] else {
+                    return Decision::Drop;
+                };
                 let value = base.wrapping_add(addend);
                 if kind == R_MERCURY_PROG_REL32 {
                     return Decision::KeepSection(kind, id, value as i64);
@@ -213,7 +247,8 @@ impl<'a, 'd> Decider<'a, 'd> {
                 patch(kind, value, 0, Some((Named::Section(id), value as i64)))
             }
             Meaning::Function(f) if CLEAR.contains(&kind) => {
-                let dead = !self.context.live.alive[f] && self.context.resolved.fate(object.symbol_ref(symbol)) != Fate::Rejected;
+                let reference = site.object.symbol_ref(symbol);
+                let dead = !self.context.live.alive[f] && self.context.resolved.fate(reference) != Fate::Rejected;
                 if dead {
                     Decision::Clear(if kind == CLEAR[0] { 4 } else { 8 })
                 } else {
@@ -221,42 +256,62 @@ impl<'a, 'd> Decider<'a, 'd> {
                 }
             }
             _ if CLEAR.contains(&kind) => Decision::Drop,
-            Meaning::Nothing => Decision::Drop,
+            Meaning::Nothing | Meaning::Live(_) => Decision::Drop,
             Meaning::ParameterSize => patch(kind, u64::MAX, 0, None),
-            Meaning::Literal(f, value) => self.literal(object, symbol, f, kind, value, e.addend),
-            Meaning::Shared(id) => self.shared(class, id, kind, e),
-            Meaning::Texture(y, _) if mode.relocatable && !object.sass.is_empty() => Decision::Keep(kind, y),
-            Meaning::Texture(y, _) if mode.relocatable => patch(kind, addend, NO_BANK, Some((Named::Symbol(y), e.addend))),
-            Meaning::Texture(_, Some(slot)) => patch(kind, slot.wrapping_add(addend), 0, None),
-            Meaning::Texture(_, None) => Decision::Drop,
+            Meaning::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
+            Meaning::Shared(id) => self.shared(site.class, id, kind, e),
+            Meaning::Texture(y) if relocatable && !site.object.sass.is_empty() => Decision::Keep(kind, y),
+            Meaning::Texture(y) if relocatable => patch(kind, addend, NO_BANK, named(y)),
+            Meaning::Texture(y) => match self.slot(y) {
+                Some(slot) => patch(kind, slot.wrapping_add(addend), 0, None),
+                None => Decision::Drop,
+            },
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
             Meaning::Function(f) => m.functions[m.functions[f].alias_of.unwrap_or(f)]
                 .symbol
                 .map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
-            Meaning::Constant(y, value, bank) => known(kind, y, value, bank, e.addend),
-            Meaning::SharedSymbol(y, value) => known(kind, y, value, 0, e.addend),
-            Meaning::Dynamic(y, value) => self.dynamic(r, kind, y, value, e.addend),
+            Meaning::Constant(y) => {
+                let bank = m.symbols[y]
+                    .section
+                    .map_or(NO_BANK, |s| m.sections[s].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0));
+                known(kind, y, m.symbols[y].value, bank, e.addend)
+            }
+            // The address -1 that undefined symbols have.
+            Meaning::NoConstant(y) => known(kind, y, u64::MAX, NO_BANK, e.addend),
+            Meaning::SharedSymbol(y) => known(kind, y, m.symbols[y].value, 0, e.addend),
+            Meaning::NoShared(y) => known(kind, y, u64::MAX, 0, e.addend),
+            Meaning::Dynamic(y) => self.dynamic(site.reference, kind, y, e.addend),
             Meaning::Kept(y) => Decision::Keep(kind, y),
         }
     }
 
-    /// In files with a Mercury view `--preserve-relocs` only lists shared variables.
-    fn listed(&self, object: &Object<'d>, meaning: Meaning, decision: Decision) -> Decision {
-        let shared = matches!(meaning, Meaning::Shared(_) | Meaning::SharedSymbol(..) | Meaning::Dynamic(..));
+    /// Slot of a texture, if it has one.
+    fn slot(&self, texture: SymbolId) -> Option<u64> {
+        let at = self.slots.binary_search_by_key(&texture, |s| s.0).ok()?;
+        self.slots.get(at).map(|s| s.1)
+    }
+
+    /// How `--preserve-relocs` lists it.
+    fn listed(&self, meaning: Meaning, decision: Decision) -> Decision {
+        let shared = matches!(
+            meaning,
+            Meaning::Shared(_) | Meaning::SharedSymbol(_) | Meaning::NoShared(_) | Meaning::Dynamic(_)
+        );
         match decision {
-            Decision::Patch(info, value, bank, _) if !object.sass.is_empty() && !shared => Decision::Patch(info, value, bank, None),
+            Decision::Patch(info, value, bank, _) if !shared => Decision::Patch(info, value, bank, None),
             other => other,
         }
     }
 
-    fn literal(&self, object: &Object<'d>, symbol: u32, f: FunctionId, kind: u32, value: u64, addend: i64) -> Decision {
+    fn literal(&self, object: &Object<'d>, symbol: u32, f: FunctionId, kind: u32, addend: i64) -> Decision {
         let Some(offset) = self.layout.literals[f] else {
             return Decision::Drop;
         };
         let reference = object.symbol_ref(symbol);
         let symbols = &self.layout.m.functions[f].literal_symbols;
         let named = symbols.iter().find(|s| s.0 == reference).map(|s| (Named::Symbol(s.1), addend));
-        patch(kind, offset.wrapping_add(value).wrapping_add(addend as u64), LITERAL_BANK, named)
+        let value = object.symbol(symbol).value.wrapping_add(addend as u64);
+        patch(kind, offset.wrapping_add(value), LITERAL_BANK, named)
     }
 
     /// Shared variables of a final link: the offset, without the reserved part.
@@ -287,7 +342,7 @@ impl<'a, 'd> Decider<'a, 'd> {
     }
 
     /// Dynamic shared memory of a relocatable output.
-    fn dynamic(&self, r: &RelocRef, kind: u32, y: SymbolId, value: u64, addend: i64) -> Decision {
+    fn dynamic(&self, r: &RelocRef, kind: u32, y: SymbolId, addend: i64) -> Decision {
         let instances = &self.layout.dynamic_instances;
         if let Some(&(_, instance)) = instances
             .binary_search_by_key(&r.target, |i| i.0)
@@ -300,7 +355,10 @@ impl<'a, 'd> Decider<'a, 'd> {
             // The stand-in of an earlier relocatable link stays.
             return Decision::Keep(kind, y);
         }
-        let value = if self.context.mode.debug_symbols { value } else { 0 };
+        let value = match self.context.mode.debug_symbols {
+            true => self.layout.m.symbols[y].value,
+            false => 0,
+        };
         patch(kind, value.wrapping_add(addend as u64), 0, Some((Named::Symbol(y), addend)))
     }
 
@@ -314,33 +372,79 @@ impl<'a, 'd> Decider<'a, 'd> {
         }
         let class = self.layout.m.sections[r.target].class;
         let skips = Skips::new(class, object, relocs, &self.layout.m, self.context.resolved);
-        let is_rela = relocs.is_rela();
-        for i in 0..relocs.entries.len() {
-            let raw = entry(&relocs.entries, i);
-            let symbol = raw.r_sym.get();
-            if symbol >= object.symbol_count() {
-                // nvlink quirk: a relocation against a symbol that does not exist is kept against symbol 0.
-                let e = Entry {
-                    index: i as u32,
-                    offset: raw.r_offset.get().wrapping_add(r.base),
-                    kind: raw.r_type.get(),
-                    addend: raw.r_addend.get(),
-                };
-                each(e, Decision::Keep(e.kind, SymbolId::new(u32::MAX)));
-                continue;
+        let skips = (!skips.idle()).then_some(skips);
+        let site = Site {
+            object,
+            reference: r,
+            class,
+            is_rela: relocs.is_rela(),
+            cuts: matches!(class, Class::Debug(DebugKind::Code) | Class::Constant(_)),
+            replaces: !self.context.mode.relocatable && !self.layout.m.unified.active,
+            lists_shared_only: !object.sass.is_empty(),
+        };
+        match relocs.entries {
+            Relocations::Rela(list) => {
+                for (i, raw) in list.iter().enumerate() {
+                    let (offset, addend) = (raw.r_offset.get(), raw.r_addend.get());
+                    self.one(
+                        &site,
+                        skips.as_ref(),
+                        meanings,
+                        (i, offset, addend),
+                        (raw.r_type.get(), raw.r_sym.get()),
+                        &mut each,
+                    );
+                }
             }
-            if !skips.idle() && skips.skips(raw.r_offset.get(), symbol) {
-                continue;
+            Relocations::Rel(list) => {
+                for (i, raw) in list.iter().enumerate() {
+                    let place = (i, raw.r_offset.get(), 0);
+                    self.one(
+                        &site,
+                        skips.as_ref(),
+                        meanings,
+                        place,
+                        (raw.r_type.get(), raw.r_sym.get()),
+                        &mut each,
+                    );
+                }
             }
-            let e = Entry {
-                index: i as u32,
-                offset: raw.r_offset.get().wrapping_add(r.base),
-                kind: raw.r_type.get(),
-                addend: raw.r_addend.get(),
-            };
-            let meaning = meanings.get(symbol as usize).copied().unwrap_or(Meaning::Nothing);
-            each(e, self.listed(object, meaning, self.decide(object, r, is_rela, symbol, meaning, e)));
         }
+    }
+
+    /// Calls `each` for one relocation, unless it is skipped.
+    #[inline]
+    fn one(
+        &self,
+        site: &Site<'_, 'd>,
+        skips: Option<&Skips<'_, 'd>>,
+        meanings: &[Meaning],
+        (index, offset, addend): (usize, u64, i64),
+        (kind, symbol): (u32, u32),
+        each: &mut impl FnMut(Entry, Decision),
+    ) {
+        let e = Entry {
+            index: index as u32,
+            offset: offset.wrapping_add(site.reference.base),
+            kind,
+            addend,
+        };
+        let Some(&meaning) = meanings.get(symbol as usize) else {
+            // nvlink quirk: a relocation against a symbol that does not exist is kept against symbol 0.
+            return each(e, Decision::Keep(kind, SymbolId::new(u32::MAX)));
+        };
+        if skips.is_some_and(|s| s.skips(offset, symbol)) {
+            return;
+        }
+        let decision = self.decide(site, symbol, meaning, e);
+        each(
+            e,
+            if site.lists_shared_only {
+                self.listed(meaning, decision)
+            } else {
+                decision
+            },
+        );
     }
 }
 

@@ -7,40 +7,90 @@
 //! 3. Windows do not depend on each other, so they are filled in parallel when it pays.
 
 use super::sink::Sink;
-use super::{Computed, Parts, Placement};
+use super::{Computed, Parts, Placement, kept};
 use crate::csr::Lists;
 use crate::ids::{Id, SectionId, Table};
 use crate::merge::model::{Class, Piece};
 use crate::relocate::{Decider, Decision};
+use cubin::raw::{Shdr, Sym};
 use cubin::read::is_nobits;
 use rayon::prelude::*;
 use std::io;
 use std::ops::Range;
+use zerocopy::IntoBytes;
 
 /// A window spans at most this much of the image, unless one unit is larger.
 const WINDOW: u64 = 256 << 10;
 /// Units of this size without patches are handed on without a copy.
 const DIRECT: usize = 32 << 10;
 
-/// Bytes at their place in the image.
+/// A part of the image.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unit<'a> {
     /// Offset in the image.
     pub(super) offset: u64,
-    /// Bytes before relocation.
-    pub(super) bytes: &'a [u8],
-    /// Offset in the output section.
-    base: u64,
+    /// What stands there.
+    pub(super) source: Source<'a>,
 }
 
-impl<'a> Unit<'a> {
-    /// Bytes that no reference patches.
-    pub(super) fn plain(offset: u64, bytes: &'a [u8]) -> Self {
-        Unit { offset, bytes, base: 0 }
+/// What a part of the image is made from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// Bytes before relocation.
+    Bytes(&'a [u8]),
+    /// Relocations of a reference that are kept.
+    Kept {
+        /// Number of the reference.
+        reference: u32,
+        /// Bytes.
+        size: u32,
+        /// Entries have addends.
+        with_addends: bool,
+    },
+    /// Relocations of a reference that were resolved.
+    Listed {
+        /// Number of the reference.
+        reference: u32,
+        /// Bytes.
+        size: u32,
+    },
+    /// Symbols: first number, and how many.
+    Symbols(u32, u32),
+    /// Section headers: first number, and how many.
+    Headers(u32, u32),
+}
+
+impl Unit<'_> {
+    fn len(&self) -> u64 {
+        match self.source {
+            Source::Bytes(bytes) => bytes.len() as u64,
+            Source::Kept { size, .. } | Source::Listed { size, .. } => size.into(),
+            Source::Symbols(_, count) => u64::from(count) * size_of::<Sym>() as u64,
+            Source::Headers(_, count) => u64::from(count) * size_of::<Shdr>() as u64,
+        }
     }
     fn end(&self) -> u64 {
-        self.offset + self.bytes.len() as u64
+        self.offset + self.len()
     }
+    /// Bytes that can be handed on as they are.
+    fn bytes(&self) -> Option<&[u8]> {
+        match self.source {
+            Source::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+/// So many symbols or headers are one unit.
+const ENTRIES: u32 = 2048;
+
+/// Units of the entries of a table.
+pub(super) fn table<'a>(offset: u64, entries: usize, size: usize, source: fn(u32, u32) -> Source<'a>) -> impl Iterator<Item = Unit<'a>> {
+    let entries = entries as u32;
+    (0..entries).step_by(ENTRIES as usize).map(move |first| Unit {
+        offset: offset + u64::from(first) * size as u64,
+        source: source(first, ENTRIES.min(entries - first)),
+    })
 }
 
 /// A number of a unit.
@@ -81,22 +131,22 @@ pub(super) struct Contents<'a, 'd> {
     pub(super) computed: &'a Computed,
     /// What becomes of relocations.
     pub(super) decider: &'a Decider<'a, 'd>,
-    /// Relocation sections, the file header, the symbol table, extended indices, and what stands behind the sections.
-    pub(super) frame: [Unit<'a>; 5],
+    /// Headers, symbols and relocations.
+    pub(super) frame: Vec<Unit<'a>>,
 }
 
 /// Fills the image.
-pub(super) fn fill(parts: &Parts<'_, '_>, contents: &Contents<'_, '_>, target: Target<'_>) -> io::Result<()> {
-    let mut list = units(parts, contents);
-    list.units.extend(contents.frame);
+pub(super) fn fill(parts: &Parts<'_, '_>, mut contents: Contents<'_, '_>, target: Target<'_>) -> io::Result<()> {
+    let frame = std::mem::take(&mut contents.frame);
+    let mut list = units(parts, &contents, frame.len());
     let refs = list.references(parts);
-    let mut order: Vec<u32> = (0..list.units.len() as u32)
-        .filter(|&i| !list.units[i as usize].bytes.is_empty())
-        .collect();
+    list.units.extend(frame);
+    let mut order: Vec<u32> = (0..list.units.len() as u32).filter(|&i| list.units[i as usize].len() > 0).collect();
     // Nearly sorted: sections come in file order.
     order.sort_by_key(|&i| list.units[i as usize].offset);
     let filler = Filler {
         parts,
+        places: contents.places,
         decider: contents.decider,
         units: &list.units,
         order: &order,
@@ -110,15 +160,17 @@ struct UnitList<'a> {
     units: Vec<Unit<'a>>,
     /// Per section: its first unit, and how many.
     of_section: Table<SectionId, (u32, u32)>,
+    places: &'a [Placement],
 }
 
-/// All sections but tables and relocations.
-fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>) -> UnitList<'a> {
+/// All sections but tables and relocations. `more` will follow.
+fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, more: usize) -> UnitList<'a> {
     let m = &parts.layout.m;
     let sections = &parts.arranged.sections;
     let mut list = UnitList {
-        units: Vec::with_capacity(sections.len() + 8),
+        units: Vec::with_capacity(sections.len() + more),
         of_section: Table::filled(m.sections.len(), (0, 0)),
+        places: contents.places,
     };
     for (&id, place) in sections.iter().zip(contents.places) {
         let s = &m.sections[id];
@@ -131,7 +183,10 @@ fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>) -> UnitList<'a>
             _ => contents.computed.get(id).or(s.bytes.as_deref()),
         };
         match whole {
-            Some(bytes) => list.units.push(Unit::plain(place.offset, bytes)),
+            Some(bytes) => list.units.push(Unit {
+                offset: place.offset,
+                source: Source::Bytes(bytes),
+            }),
             None => list.units.extend(s.pieces.as_slice().iter().filter_map(|p| piece(parts, p, place))),
         }
         list.of_section[id] = (first, list.units.len() as u32 - first);
@@ -145,9 +200,14 @@ fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Unit
     let end = p.base.checked_add(bytes.len() as u64)?;
     (end <= place.size && !bytes.is_empty()).then_some(Unit {
         offset: place.offset + p.base,
-        bytes,
-        base: p.base,
+        source: Source::Bytes(bytes),
     })
+}
+
+/// Where a section starts in the image.
+fn start_of(parts: &Parts<'_, '_>, places: &[Placement], id: SectionId) -> u64 {
+    let index = parts.arranged.section_index(id) as usize;
+    index.checked_sub(1).and_then(|i| places.get(i)).map_or(0, |p| p.offset)
 }
 
 impl UnitList<'_> {
@@ -160,7 +220,8 @@ impl UnitList<'_> {
                 continue;
             }
             let own = self.units.get(first as usize..(first + count) as usize).unwrap_or_default();
-            let at = own.partition_point(|u| u.base <= r.base).saturating_sub(1);
+            let start = start_of(parts, self.places, r.target);
+            let at = own.partition_point(|u| u.offset - start <= r.base).saturating_sub(1);
             pairs.push((UnitId(first + at as u32), n as u32));
         }
         Lists::newest_first(self.units.len(), &pairs)
@@ -169,6 +230,7 @@ impl UnitList<'_> {
 
 struct Filler<'a, 'p, 'd> {
     parts: &'a Parts<'p, 'd>,
+    places: &'a [Placement],
     decider: &'a Decider<'p, 'd>,
     units: &'a [Unit<'a>],
     /// Units that have bytes, in file order.
@@ -186,7 +248,7 @@ impl Filler<'_, '_, '_> {
         let mut windows: Vec<Window> = Vec::new();
         for position in 0..self.order.len() {
             let Some((id, unit)) = self.unit(position) else { continue };
-            let direct = unit.bytes.len() >= DIRECT && self.refs.of(id).is_empty();
+            let direct = unit.bytes().is_some_and(|b| b.len() >= DIRECT) && self.patched_by(id).is_empty();
             match windows.last_mut() {
                 // Windows never overlap, whatever the pieces do.
                 Some(w) if unit.offset < w.end || (!direct && !w.direct && unit.end() - w.start <= WINDOW) => {
@@ -231,8 +293,10 @@ impl Filler<'_, '_, '_> {
     }
 
     fn send(&self, window: &Window, buffer: &mut Vec<u8>, sink: &dyn Sink) -> io::Result<()> {
-        if let (true, Some((_, unit))) = (window.direct, self.unit(window.units.start)) {
-            return sink.write_at(unit.offset, unit.bytes);
+        if let (true, Some((_, unit))) = (window.direct, self.unit(window.units.start))
+            && let Some(bytes) = unit.bytes()
+        {
+            return sink.write_at(unit.offset, bytes);
         }
         let size = (window.end - window.start) as usize;
         if buffer.len() < size {
@@ -255,18 +319,57 @@ impl Filler<'_, '_, '_> {
             if let Some(gap) = before.get_mut(done..) {
                 gap.fill(0);
             }
-            let Some(data) = rest.get_mut(..unit.bytes.len()) else { continue };
-            data.copy_from_slice(unit.bytes);
-            done = done.max(at + unit.bytes.len());
-            for &n in self.refs.of(id).iter().rev() {
-                self.patch(n as usize, unit.base, data);
+            let Some(data) = rest.get_mut(..unit.len() as usize) else {
+                continue;
+            };
+            done = done.max(at + data.len());
+            self.write(unit.source, data);
+            for &n in self.patched_by(id).iter().rev() {
+                self.patch(n as usize, unit.offset, data);
             }
         }
     }
 
-    /// Applies the relocations of one reference to the unit that starts at `base` of its section.
-    fn patch(&self, n: usize, base: u64, data: &mut [u8]) {
+    /// References that patch a unit, newest first.
+    fn patched_by(&self, id: UnitId) -> &[u32] {
+        if id.index() < self.refs.owners() { self.refs.of(id) } else { &[] }
+    }
+
+    fn write(&self, source: Source<'_>, place: &mut [u8]) {
+        let reference = |n: u32| self.parts.layout.m.relocs.get(n as usize);
+        match source {
+            Source::Bytes(bytes) => place.copy_from_slice(bytes),
+            Source::Kept {
+                reference: n,
+                with_addends,
+                ..
+            } => {
+                if let Some(r) = reference(n) {
+                    kept::fill_kept(self.parts, self.decider, r, with_addends, place);
+                }
+            }
+            Source::Listed { reference: n, .. } => {
+                if let Some(r) = reference(n) {
+                    kept::fill_listed(self.parts, self.decider, r, place);
+                }
+            }
+            Source::Symbols(first, _) => {
+                for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<Sym>())) {
+                    slot.copy_from_slice(super::symbol(self.parts, n).0.as_bytes());
+                }
+            }
+            Source::Headers(first, _) => {
+                for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<Shdr>())) {
+                    slot.copy_from_slice(super::section_header(self.parts, self.places, n).as_bytes());
+                }
+            }
+        }
+    }
+
+    /// Applies the relocations of one reference to the unit that starts at `offset` of the image.
+    fn patch(&self, n: usize, offset: u64, data: &mut [u8]) {
         let Some(r) = self.parts.layout.m.relocs.get(n) else { return };
+        let base = offset.saturating_sub(start_of(self.parts, self.places, r.target));
         let object = &self.parts.context.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
