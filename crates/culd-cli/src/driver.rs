@@ -104,7 +104,10 @@ fn carry_out(plan: Plan, low: &LowArgs, console: &mut Console) -> ExitCode {
 
 fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
     let mut watch = Watch::default();
-    let done = run_link(plan, low, &mut watch, console);
+    let sources = Sources::read(plan);
+    let done = run_link(plan, low, &sources, &mut watch, console);
+    // The process ends: the inputs' memory need not be given back by hand.
+    std::mem::forget(sources);
     if plan.options.time_phases {
         console.raw(&watch.text());
     }
@@ -114,8 +117,7 @@ fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
     }
 }
 
-fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Console) -> Result<Status, Said> {
-    let sources = Sources::read(plan);
+fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch, console: &mut Console) -> Result<Status, Said> {
     watch.lap("read inputs");
     if let Some(folder) = low.text(Id::SaveRepro) {
         repro::save(folder, low, &sources.files)?;
@@ -136,12 +138,13 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
         return Ok(Status::Errors);
     }
     if plan.is_virtual {
-        return finish(plan, &nothing_linked(), None, loaded, &sources);
+        return finish(plan, &nothing_linked(), None, loaded, sources);
     }
     let options = LinkOptions {
         unified_index: extra.unified_index.as_deref(),
         host_data: extra.host_data.as_deref(),
         inputs_checked: true,
+        leave_memory: true,
         kernels: plan.kernels(loaded),
         // The report is made from what -v says.
         verbose: plan.options.verbose || plan.side.json_report.is_some(),
@@ -185,7 +188,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, watch: &mut Watch, console: &mut Con
     for answer in &outcome.explained.why {
         console.raw(&why::text(answer));
     }
-    let done = finish(plan, &outcome, pending, loaded, &sources);
+    let done = finish(plan, &outcome, pending, loaded, sources);
     watch.lap("write output");
     if let (Some(file), Some(mut report)) = (&plan.side.json_report, report) {
         report.phases = plan.options.time_phases.then(|| watch.times());

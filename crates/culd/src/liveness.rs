@@ -9,9 +9,11 @@
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, Table};
 use crate::inputs::Inputs;
+use crate::names::State;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
+use hashbrown::HashSet;
 
 /// The functions that stay.
 #[derive(Debug)]
@@ -44,19 +46,58 @@ pub fn glob(pattern: &[u8], name: &[u8]) -> bool {
     pattern.iter().skip(p).all(|&b| b == b'*')
 }
 
-fn selects(filter: &KernelFilter, name: &[u8], local: bool) -> bool {
-    let patterns = if local { &filter.internal } else { &filter.external };
-    patterns.iter().any(|p| glob(p, name))
+/// Patterns of one kind: host objects name thousands of kernels, nearly always without a star.
+struct Patterns<'f> {
+    exact: HashSet<&'f [u8], State>,
+    stars: Vec<&'f [u8]>,
+}
+
+impl<'f> Patterns<'f> {
+    fn new(patterns: &'f [Vec<u8>]) -> Self {
+        let (stars, exact): (Vec<&[u8]>, Vec<&[u8]>) = patterns.iter().map(Vec::as_slice).partition(|p| p.contains(&b'*'));
+        Patterns {
+            exact: exact.into_iter().collect(),
+            stars,
+        }
+    }
+    fn matches(&self, name: &[u8]) -> bool {
+        self.exact.contains(name) || self.stars.iter().any(|p| glob(p, name))
+    }
+}
+
+/// The kernels that a filter lets through.
+struct Selection<'f> {
+    external: Patterns<'f>,
+    internal: Patterns<'f>,
+    explicit: bool,
+}
+
+impl<'f> Selection<'f> {
+    fn new(filter: &'f KernelFilter) -> Self {
+        Selection {
+            external: Patterns::new(&filter.external),
+            internal: Patterns::new(&filter.internal),
+            explicit: filter.explicit,
+        }
+    }
+    fn selects(&self, name: &[u8], local: bool) -> bool {
+        if local {
+            self.internal.matches(name)
+        } else {
+            self.external.matches(name)
+        }
+    }
 }
 
 /// Finds the live functions.
 pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, options: &LinkOptions<'_>) -> Live {
     let filter = options.kernels.as_ref().filter(|_| !options.debug || options.suppress_debug_info);
+    let filter = filter.map(Selection::new);
     let selected = |f: FunctionId| {
         let function = &resolved.functions[f];
         // Host objects name the kernels that the host launches; device code launches those whose address it takes.
-        filter.is_none_or(|filter| {
-            (!filter.explicit && function.taken.is_some()) || selects(filter, resolved.names.string(function.name), function.local)
+        filter.as_ref().is_none_or(|filter| {
+            (!filter.explicit && function.taken.is_some()) || filter.selects(resolved.names.string(function.name), function.local)
         })
     };
     let kernels: Vec<FunctionId> = resolved
@@ -148,7 +189,17 @@ fn text_is_live(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<Func
 
 #[cfg(test)]
 mod tests {
-    use super::glob;
+    use super::{Patterns, glob};
+
+    #[test]
+    fn patterns_with_and_without_stars_match_alike() {
+        let list = [b"k1".to_vec(), b"_Z*x".to_vec(), Vec::new()];
+        let patterns = Patterns::new(&list);
+        for (name, expected) in [("k1", true), ("k12", false), ("_Z2kx", true), ("", true), ("x", false)] {
+            assert_eq!(patterns.matches(name.as_bytes()), expected, "{name}");
+            assert_eq!(list.iter().any(|p| glob(p, name.as_bytes())), expected, "{name}");
+        }
+    }
 
     #[test]
     fn globs_are_anchored_and_only_know_stars() {

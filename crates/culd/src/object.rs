@@ -135,15 +135,19 @@ impl RelocSection<'_> {
     }
 }
 
+/// A string of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StringRef(u32);
+
 /// An edge list of the call graph: symbol indices, or a symbol index and a prototype.
 #[derive(Debug, Default)]
-pub struct ObjCallgraph<'d> {
+pub struct ObjCallgraph {
     /// Direct calls: caller, callee.
     pub direct: Vec<(u32, u32)>,
     /// Functions whose address is taken, with their prototype.
-    pub taken: Vec<(u32, &'d [u8])>,
+    pub taken: Vec<(u32, StringRef)>,
     /// Indirect calls: caller, prototype.
-    pub sites: Vec<(u32, &'d [u8])>,
+    pub sites: Vec<(u32, StringRef)>,
     /// Who takes whose address.
     pub takers: Vec<(u32, u32)>,
 }
@@ -162,9 +166,9 @@ pub struct Object<'d> {
     /// Relocation sections in file order.
     pub relocs: Vec<RelocSection<'d>>,
     /// Call graph.
-    pub callgraph: ObjCallgraph<'d>,
+    pub callgraph: ObjCallgraph,
     /// `.nv.prototype`: function, prototype.
-    pub prototypes: Vec<(u32, &'d [u8])>,
+    pub prototypes: Vec<(u32, StringRef)>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
     pub virtual_sm: Option<u32>,
     /// The architecture that the code is for.
@@ -173,6 +177,10 @@ pub struct Object<'d> {
     pub tkinfo: Option<&'d [u8]>,
     /// `.nv.compat`.
     pub compat: Option<&'d [u8]>,
+    /// It has a table of unified functions.
+    pub has_unified_functions: bool,
+    /// It has a table of unified variables.
+    pub has_unified_data: bool,
     /// Number of the first symbol among all objects' symbols.
     pub first_symbol: u32,
     /// Number of the first section among all objects' sections.
@@ -273,6 +281,8 @@ impl<'d> Object<'d> {
             sm: cubin::names::file_flags(cubin.header()).sm.into(),
             tkinfo: None,
             compat: None,
+            has_unified_functions: false,
+            has_unified_data: false,
             first_symbol: 0,
             first_section: 0,
             symbols: view.symbols,
@@ -295,6 +305,8 @@ impl<'d> Object<'d> {
                 b".nv.compat" => self.compat = Some(s.data),
                 _ => {}
             }
+            self.has_unified_functions |= s.sh_type == SHT_CUDA_UFT_ENTRY;
+            self.has_unified_data |= s.sh_type == SHT_CUDA_UDT_ENTRY;
         }
         let count = self.sections.len() as u32;
         for s in &self.sections {
@@ -408,13 +420,23 @@ impl<'d> Object<'d> {
         }
     }
 
-    fn prototype(&self, s: &ObjSection<'d>, entry: usize, offset: u32) -> Result<&'d [u8], ObjectError> {
-        string_at(self.strings, offset).ok_or(ObjectError::Index {
+    fn prototype(&self, s: &ObjSection<'d>, entry: usize, offset: u32) -> Result<StringRef, ObjectError> {
+        // Every string of a table that ends with a zero has an end.
+        let ends = (offset as usize) < self.strings.len() && self.strings.last() == Some(&0);
+        if ends || string_at(self.strings, offset).is_some() {
+            return Ok(StringRef(offset));
+        }
+        Err(ObjectError::Index {
             section: text(s.name),
             entry,
             what: "string",
             index: offset,
         })
+    }
+
+    /// A string of the object.
+    pub fn string(&self, string: StringRef) -> &'d [u8] {
+        string_at(self.strings, string.0).unwrap_or_default()
     }
 
     fn read_relocations(&mut self) -> Result<(), ObjectError> {

@@ -188,6 +188,8 @@ pub struct LinkOptions<'d> {
     pub note: ToolNote,
     /// Worker threads: 0 = all cores, 1 = none besides the caller's.
     pub threads: usize,
+    /// The process ends after this link: memory is left to the system instead of being given back in a hundred thousand pieces.
+    pub leave_memory: bool,
     /// Blackwell: keep the compiler's SASS as it is.
     pub keep_sass: bool,
     /// Re-read the image and check it before it is handed out.
@@ -232,6 +234,7 @@ impl LinkOptions<'_> {
             inputs_checked: false,
             note,
             threads: 0,
+            leave_memory: false,
             keep_sass: false,
             verify: cfg!(debug_assertions),
         }

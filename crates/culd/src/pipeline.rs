@@ -4,7 +4,7 @@
 //! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
 //! 3. `graph`: condense the call graph.
 //! 4. `liveness`: which functions stay.
-//! 5. `merge`: sections and symbols of the output, in the order that their inputs ask for.
+//! 5. `merge`: sections and symbols of the output, in the order that their inputs ask for; beside it, attributes are read.
 //! 6. `check`: unknown stacks; undefined references after the layout.
 //! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
 //! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections), `metadata` (attributes of kernels with
@@ -71,7 +71,14 @@ fn link(
     }
     let inputs = inputs::admit(files, options, out)?;
     watch.lap("inputs");
-    let resolved = resolve::resolve(&inputs, options.relocatable);
+    let bytes = files.iter().map(|f| f.data.len()).sum();
+    let threads = options.threads;
+    let (resolved, places) = par::join(
+        bytes,
+        threads,
+        || resolve::resolve(&inputs, options.relocatable),
+        || merge::Places::new(&inputs),
+    );
     watch.lap("resolve");
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);
@@ -84,7 +91,14 @@ fn link(
         options,
         mode,
     };
-    let merged = merge::merge(&inputs, &resolved, &live, options, out)?;
+    // Attributes are read meanwhile: that needs no more than to know who lives.
+    let (merged, mut attributes) = par::join(
+        bytes,
+        threads,
+        || merge::merge(&inputs, &resolved, &live, places, options, out),
+        || attributes::collect(context),
+    );
+    let merged = merged?;
     watch.lap("merge");
     check::warn(context, out)?;
     let layout = layout::lay_out(context, merged, out);
@@ -92,8 +106,6 @@ fn link(
     explain::layout(context, &layout, explained);
     watch.lap("layout");
     // These three only read what was laid out.
-    let bytes = files.iter().map(|f| f.data.len()).sum();
-    let threads = options.threads;
     let ((plan, names), mut attributes) = par::join(
         bytes,
         threads,
@@ -105,7 +117,10 @@ fn link(
                 || arrange::names(context, &layout),
             )
         },
-        || propagate::propagate(context, &layout, attributes::collect(context, &layout), out),
+        || {
+            attributes.settle(context, &layout);
+            propagate::propagate(context, &layout, attributes, out)
+        },
     );
     watch.lap("plan");
     let has_info = !live.kernels.is_empty() || !attributes.module.is_empty();
@@ -140,6 +155,10 @@ fn link(
             return Err(out.fatal(Code::BadImage { reason }));
         }
         explain::image(&parts, image, explained);
+    }
+    if options.leave_memory {
+        std::mem::forget((layout, plan, arranged, attributes));
+        std::mem::forget((inputs, resolved, graph, live));
     }
     Ok(Some(emitted))
 }

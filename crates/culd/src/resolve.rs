@@ -292,20 +292,20 @@ impl<'d> Resolver<'_, 'd> {
         for &(a, p) in &graph.taken {
             if let Some(a) = self.speaking(object, a) {
                 // The last mention's prototype counts.
-                let id = self.out.prototypes.intern(p);
+                let id = self.out.prototypes.intern(object.string(p));
                 self.out.functions[a].taken = Some(id);
                 self.out.functions[a].latest_prototype = Some((id, true));
             }
         }
         for &(a, p) in &graph.sites {
             if let Some(a) = self.speaking(object, a) {
-                let p = self.out.prototypes.intern(p);
+                let p = self.out.prototypes.intern(object.string(p));
                 self.sites.push((a, p));
             }
         }
         self.takers(object);
         for &(index, p) in &object.prototypes {
-            self.prototype(object, index, p);
+            self.prototype(object, index, object.string(p));
         }
     }
 
@@ -326,7 +326,7 @@ impl<'d> Resolver<'_, 'd> {
             if let Some(&(index, p)) = prototypes.get(at)
                 && index == b
             {
-                self.take(target, p);
+                self.take(target, object.string(p));
             }
         }
     }

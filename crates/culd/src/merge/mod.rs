@@ -19,7 +19,7 @@ mod unified;
 mod variables;
 
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{NameId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, Table};
+use crate::ids::{NameId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::names::{Interner, Name, State};
@@ -115,12 +115,13 @@ pub fn merge<'d>(
     inputs: &Inputs<'d>,
     resolved: &Resolved<'d>,
     live: &Live,
+    places: Places,
     options: &LinkOptions<'d>,
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
     let mode = Mode::new(options);
     let index = unified::read_index(inputs, options, out)?;
-    let m = start(inputs, resolved, options, mode);
+    let m = start(inputs, resolved, places, options, mode);
     let mut merger = Merger {
         inputs,
         resolved,
@@ -148,16 +149,27 @@ pub fn merge<'d>(
     Ok(merger.m)
 }
 
-fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, options: &LinkOptions<'_>, mode: Mode) -> Merged<'d> {
+/// Tables over everything that the inputs have. Making them takes its time, and needs nobody.
+#[derive(Debug)]
+pub struct Places {
+    symbols: Table<SymbolRef, Place>,
+    sections: Table<SectionRef, Option<(SectionId, u64)>>,
+}
+
+impl Places {
+    /// Nothing has a place yet.
+    pub fn new(inputs: &Inputs<'_>) -> Self {
+        Places {
+            symbols: Table::filled(inputs.symbol_count, Place::Nothing),
+            sections: Table::filled(inputs.section_count, None),
+        }
+    }
+}
+
+fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, options: &LinkOptions<'_>, mode: Mode) -> Merged<'d> {
     let none = SectionId::new(u32::MAX);
-    let has_functions = inputs
-        .objects
-        .iter()
-        .any(|o| o.sections.iter().any(|s| s.sh_type == SHT_CUDA_UFT_ENTRY));
-    let has_data = inputs
-        .objects
-        .iter()
-        .any(|o| o.sections.iter().any(|s| s.sh_type == SHT_CUDA_UDT_ENTRY));
+    let has_functions = inputs.objects.iter().any(|o| o.has_unified_functions);
+    let has_data = inputs.objects.iter().any(|o| o.has_unified_data);
     Merged {
         sections: Table::new(),
         symbols: Table::new(),
@@ -171,8 +183,8 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, options: &LinkOptions
                 ..OutFunction::default()
             },
         ),
-        places: Table::filled(inputs.symbol_count, Place::Nothing),
-        placed: Table::filled(inputs.section_count, None),
+        places: places.symbols,
+        placed: places.sections,
         relocs: Vec::new(),
         literals: Vec::new(),
         shared: Table::new(),
@@ -278,7 +290,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             if self.resolved.fate(object.symbol_ref(index)) == Fate::Rejected {
                 continue;
             }
-            let Some(id) = self.resolved.prototypes.get(p) else { continue };
+            let Some(id) = self.resolved.prototypes.get(object.string(p)) else {
+                continue;
+            };
             if !std::mem::replace(&mut self.prototype_seen[id], true) {
                 self.m.prototypes.push(id);
             }

@@ -10,7 +10,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SectionId};
 use crate::inputs::Inputs;
 use crate::names::{Name, State};
-use crate::object::{ObjSection, ObjSymbol, Object, Role};
+use crate::object::{ObjSection, ObjSymbol, Object};
 use crate::options::LinkOptions;
 use cubin::consts::*;
 use hashbrown::HashMap;
@@ -33,10 +33,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 /// Reads the index file; without one, a final link of inputs with tables is refused.
 pub(super) fn read_index(inputs: &Inputs<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Option<UnifiedIndex>, Stop> {
     let Some(bytes) = options.unified_index else {
-        let tables = inputs
-            .objects
-            .iter()
-            .any(|o| o.sections.iter().any(|s| s.role == Role::UnifiedEntry));
+        let tables = inputs.objects.iter().any(|o| o.has_unified_functions || o.has_unified_data);
         if tables && !options.relocatable {
             return Err(out.fatal(Code::UnifiedWithoutIndex));
         }

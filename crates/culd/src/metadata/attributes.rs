@@ -3,11 +3,14 @@
 //! 1. Inputs in order, their attribute sections in header order, records in file order.
 //! 2. Dropped: codes 00, 23 (not in relocatable outputs) and 26, empty payloads, sections of dead functions and of definitions that are
 //!    not in force, global records about either.
-//! 3. The symbol in front of a payload is translated; EXTERNS keep only undefined functions and kernels.
+//! 3. EXTERNS keep only undefined functions and kernels.
+//! 4. [`Attributes::settle`]: when symbols have their places, the symbol in front of a payload is translated. All before that needs no
+//!    more than to know who lives, so it is done beside merging.
 
 use super::attr;
-use crate::ids::{FunctionId, Table};
+use crate::ids::{FunctionId, SymbolRef, Table};
 use crate::layout::{Context, Layout};
+use crate::merge::model::Place;
 use crate::object::{ObjSection, Object, Role};
 use crate::relocate::Named;
 use crate::resolve::Fate;
@@ -35,6 +38,10 @@ pub enum Payload<'d> {
     Bytes(&'d [u8]),
     /// A symbol, then bytes.
     Symbol(Named, &'d [u8]),
+    /// Bytes that start with a symbol of an input.
+    Unsettled(SymbolRef, &'d [u8]),
+    /// The same where the views of a file differ.
+    UnsettledViews(SymbolRef, Box<Views<'d>>),
     /// A symbol and a word.
     SymbolWord(Named, u32),
     /// One word.
@@ -110,6 +117,27 @@ pub struct Attributes<'d> {
 }
 
 impl<'d> Attributes<'d> {
+    /// Translates symbols. A record whose symbol is gone goes too.
+    pub fn settle(&mut self, context: Context<'_, 'd>, layout: &Layout<'d>) {
+        self.module.retain_mut(|record| settle(context, layout, record));
+        let mut gone: Vec<u32> = Vec::new();
+        for (n, record) in (0..).zip(&mut self.records) {
+            if !settle(context, layout, record) {
+                gone.push(n);
+            }
+        }
+        if gone.is_empty() {
+            return;
+        }
+        let before = |n: u32| gone.partition_point(|&g| g < n) as u32;
+        self.runs.iter_mut().for_each(|run| run.1 -= before(run.1));
+        self.reserved.iter_mut().for_each(|r| r.0 -= before(r.0 as u32) as usize);
+        let mut n = 0;
+        self.records.retain(|_| {
+            n += 1;
+            gone.binary_search(&(n - 1)).is_err()
+        });
+    }
     /// Owners with their records, by section, in merge order.
     pub fn sections(&self) -> impl Iterator<Item = (Owner, Range<usize>)> {
         let ends = self.runs.iter().skip(1).map(|r| r.1 as usize).chain([self.records.len()]);
@@ -132,7 +160,7 @@ impl<'d> Attributes<'d> {
 const SYMBOL_FIRST: [u8; 14] = [0x02, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x11, 0x12, 0x13, 0x14, 0x17, 0x2f, 0x3b, 0x45];
 
 /// Collects the records.
-pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<'d> {
+pub fn collect<'d>(context: Context<'_, 'd>) -> Attributes<'d> {
     let mut out = Attributes {
         module: Vec::new(),
         records: Vec::new(),
@@ -154,12 +182,7 @@ pub fn collect<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Attributes<
                 },
                 _ => continue,
             };
-            let collector = Section {
-                context,
-                layout,
-                object,
-                owner,
-            };
+            let collector = Section { context, object, owner };
             if owner != Owner::Module {
                 out.runs.push((owner, out.records.len() as u32));
             }
@@ -193,6 +216,13 @@ fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d
             mercury,
             sass: twin.payload,
         })),
+        (Payload::Unsettled(symbol, mercury), Some(twin)) if twin.payload != mercury => Payload::UnsettledViews(
+            symbol,
+            Box::new(Views {
+                mercury,
+                sass: twin.payload,
+            }),
+        ),
         (payload, _) => payload,
     }
 }
@@ -223,7 +253,6 @@ fn uses_reserved(data: &[u8]) -> bool {
 
 struct Section<'a, 'd> {
     context: Context<'a, 'd>,
-    layout: &'a Layout<'d>,
     object: &'a Object<'d>,
     owner: Owner,
 }
@@ -256,7 +285,7 @@ impl<'d> Section<'_, 'd> {
 
     fn symbol_first(&self, record: &Record<'d>) -> Option<Payload<'d>> {
         let verbatim = Payload::Bytes(record.payload);
-        let (Some(index), Some(rest)) = (record.word(0), record.payload.get(4..)) else {
+        let Some(index) = record.word(0) else {
             return Some(verbatim);
         };
         if index == 0 || index >= self.object.symbol_count() {
@@ -270,24 +299,15 @@ impl<'d> Section<'_, 'd> {
             if !self.context.live.alive[f] || (self.owner == Owner::Module && about_definition && (loser || stub)) {
                 return None;
             }
-            return Some(Payload::Symbol(Named::Symbol(self.layout.m.functions[f].symbol?), rest));
         }
-        if self.object.symbol_kind(index) == STT_SECTION {
-            let section = self.object.symbol(index).defined_in()?;
-            let (id, _) = self.layout.m.placed[self.object.section_ref(section)]?;
-            return Some(Payload::Symbol(Named::Section(id), rest));
-        }
-        match self.layout.m.places[reference] {
-            crate::merge::model::Place::Symbol(y) => Some(Payload::Symbol(Named::Symbol(y), rest)),
-            _ => Some(verbatim),
-        }
+        Some(Payload::Unsettled(reference, record.payload))
     }
 
     fn externs(&self, record: &Record<'d>) -> Vec<FunctionId> {
         let functions = record.words().iter().map(|w| w.get()).filter(|&i| i < self.object.symbol_count());
         let functions = functions.filter_map(|i| self.context.resolved.function(self.object.symbol_ref(i)));
         functions
-            .filter(|&f| self.context.live.alive[f] && self.layout.m.functions[f].symbol.is_some())
+            .filter(|&f| self.context.live.alive[f])
             .filter(|&f| self.context.resolved.functions[f].winner.is_none() || self.context.resolved.functions[f].entry)
             .collect()
     }
@@ -295,8 +315,9 @@ impl<'d> Section<'_, 'd> {
     fn learn(&self, attribute: &Attribute<'d>, facts: &mut Table<FunctionId, Facts>) {
         let word = |bytes: &[u8]| bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
         match (&attribute.payload, attribute.code) {
-            (Payload::Symbol(Named::Symbol(y), rest), code) => {
-                let Some(f) = self.layout.m.symbols[*y].function else { return };
+            (Payload::Unsettled(symbol, bytes), code) => {
+                let Some(f) = self.context.resolved.function(*symbol) else { return };
+                let rest = bytes.get(4..).unwrap_or_default();
                 match code {
                     attr::REGCOUNT => facts[f].registers = word(rest),
                     attr::FRAME_SIZE => facts[f].frame = word(rest).unwrap_or(0) as i32,
@@ -311,6 +332,61 @@ impl<'d> Section<'_, 'd> {
             }
             _ => {}
         }
+    }
+}
+
+/// Translates the symbol of a record; false if it is gone.
+fn settle<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, record: &mut Attribute<'d>) -> bool {
+    let (symbol, bytes, views) = match &mut record.payload {
+        Payload::Unsettled(symbol, bytes) => (*symbol, *bytes, None),
+        Payload::UnsettledViews(symbol, views) => (*symbol, views.mercury, Some(views)),
+        Payload::Functions(list) => {
+            if list.iter().any(|&f| layout.m.functions[f].symbol.is_none()) {
+                *list = list.iter().copied().filter(|&f| layout.m.functions[f].symbol.is_some()).collect();
+            }
+            return true;
+        }
+        _ => return true,
+    };
+    let named = match subject(context, layout, symbol) {
+        Subject::Is(named) => named,
+        Subject::Gone => return false,
+        Subject::NoSymbol => {
+            record.payload = match views {
+                None => Payload::Bytes(bytes),
+                Some(views) => Payload::Views(Box::new(Views { ..**views })),
+            };
+            return true;
+        }
+    };
+    record.payload = Payload::Symbol(named, bytes.get(4..).unwrap_or_default());
+    true
+}
+
+/// What a symbol of an input is in the output.
+enum Subject {
+    /// This.
+    Is(Named),
+    /// It has no number of its own; the record stays as it is.
+    NoSymbol,
+    /// Nothing.
+    Gone,
+}
+
+fn subject(context: Context<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
+    let m = &layout.m;
+    if let Some(f) = context.resolved.function(symbol) {
+        return m.functions[f].symbol.map_or(Subject::Gone, |y| Subject::Is(Named::Symbol(y)));
+    }
+    let (object, index) = context.inputs.locate(symbol);
+    if object.symbol_kind(index) == STT_SECTION {
+        let section = object.symbol(index).defined_in();
+        let placed = section.and_then(|s| m.placed[object.section_ref(s)]);
+        return placed.map_or(Subject::Gone, |(id, _)| Subject::Is(Named::Section(id)));
+    }
+    match m.places[symbol] {
+        Place::Symbol(y) => Subject::Is(Named::Symbol(y)),
+        _ => Subject::NoSymbol,
     }
 }
 

@@ -95,8 +95,8 @@ pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attr
             [*a, *b] = value.to_le_bytes();
             return;
         }
-        Payload::Bytes(bytes) => out.extend_from_slice(bytes),
-        Payload::Views(views) => out.extend_from_slice(views.mercury),
+        Payload::Bytes(bytes) | Payload::Unsettled(_, bytes) => out.extend_from_slice(bytes),
+        Payload::Views(views) | Payload::UnsettledViews(_, views) => out.extend_from_slice(views.mercury),
         Payload::Symbol(named, rest) => {
             out.extend_from_slice(&arranged.named_index(*named).to_le_bytes());
             out.extend_from_slice(rest);
