@@ -95,6 +95,14 @@ pub fn string_at(table: &[u8], offset: u32) -> Option<&[u8]> {
     rest.get(..first_zero(rest)?)
 }
 
+/// Is there a string at this offset? Cheap for tables that end with a zero, as all should.
+pub fn has_string(table: &[u8], offset: u32) -> bool {
+    match table.last() {
+        Some(0) => (offset as usize) < table.len(),
+        _ => string_at(table, offset).is_some(),
+    }
+}
+
 /// Position of the first zero, eight bytes at a time: names are looked at often.
 fn first_zero(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
@@ -393,6 +401,14 @@ impl<'d> Cubin<'d> {
             name,
             section: self.symbol_section(index, entry)?,
         })
+    }
+
+    /// Where symbol `index` is defined. Its name is checked, but not looked at.
+    pub fn symbol_place(&self, index: u32) -> Result<SymbolSection, ReadError> {
+        match self.symbols.get(index as usize) {
+            Some(entry) if has_string(self.strings, entry.st_name.get()) => self.symbol_section(index, entry),
+            _ => self.symbol(index).map(|y| y.section),
+        }
     }
 
     /// All symbols in order, number 0 included.

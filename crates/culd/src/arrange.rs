@@ -243,11 +243,11 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>) -> SymbolStrings {
                 let name = literal_name(m, &m.symbols[id]);
                 of_symbols[id] = strings.add(Name::plain(&name));
             }
-            Local::Symbol(id) => of_symbols[id] = strings.add(m.symbols[id].name),
+            Local::Symbol(id) => of_symbols[id] = strings.add(Name::plain(m.symbols[id].name)),
         }
     }
     for &id in m.globals.iter().filter(|&&id| !m.symbols[id].withdrawn) {
-        of_symbols[id] = strings.add(m.symbols[id].name);
+        of_symbols[id] = strings.add(Name::plain(m.symbols[id].name));
     }
     (strings.into_bytes(), of_sections, of_symbols, prototype_offset)
 }

@@ -128,7 +128,7 @@ fn report_missing(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &
     if y.section.is_none() && is_missing(context, y) {
         let file = context.inputs.objects[y.first].name.to_string();
         out.error(Code::UndefinedReference {
-            symbol: text(y.name.rest),
+            symbol: text(y.name),
             file,
             files: askers(context, m, id),
         });
@@ -149,10 +149,10 @@ fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
         return false;
     }
     match y.kind {
-        STT_FUNC => !is_driver_function(y.name.rest),
-        STT_OBJECT if y.space != NO_SPACE && y.common.is_none() => {
+        STT_FUNC => !is_driver_function(y.name),
+        STT_OBJECT if y.space != NO_SPACE => {
             let allowed = context.options.allow_undefined_globals && y.space == STO_CUDA_GLOBAL;
-            !allowed && !y.name.rest.starts_with(b".nv.reservedSmem.")
+            !allowed && !y.name.starts_with(b".nv.reservedSmem.")
         }
         _ => false,
     }

@@ -346,7 +346,7 @@ fn plain_symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
         ),
         Named::Symbol(id) => {
             let y = &layout.m.symbols[id];
-            let value = if y.section.is_none() && y.name.is(b".nv.reservedSmem.cap") {
+            let value = if y.section.is_none() && y.name == b".nv.reservedSmem.cap" {
                 RESERVED_SHARED
             } else {
                 y.value

@@ -94,6 +94,10 @@ impl<I: Id, T> Table<I, T> {
         self.items.push(item);
         id
     }
+    /// Makes room for so many more items.
+    pub fn reserve(&mut self, more: usize) {
+        self.items.reserve(more);
+    }
     /// Number of items.
     pub fn len(&self) -> usize {
         self.items.len()

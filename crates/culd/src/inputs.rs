@@ -26,6 +26,10 @@ pub struct Inputs<'d> {
     pub symbol_count: usize,
     /// Number of sections over all objects.
     pub section_count: usize,
+    /// Number of function symbols that are seen by other objects.
+    pub named_functions: usize,
+    /// Number of other symbols that are seen by other objects.
+    pub named_variables: usize,
     /// Bytes of all inputs.
     pub bytes: u64,
 }
@@ -64,6 +68,8 @@ pub fn admit<'d>(inputs: &[Input<'d>], options: &LinkOptions<'_>, out: &mut Coll
         objects.push(object);
     }
     Ok(Inputs {
+        named_functions: objects.iter().map(|o| o.named_functions as usize).sum(),
+        named_variables: objects.iter().map(|o| o.named_variables as usize).sum(),
         objects,
         symbol_count: first_symbol as usize,
         section_count: first_section as usize,

@@ -75,6 +75,11 @@ impl<'d, I: Id> Interner<'d, I> {
             id: PhantomData,
         }
     }
+    /// Makes room for so many more strings.
+    pub fn reserve(&mut self, more: usize) {
+        self.strings.reserve(more);
+        self.table.reserve(more, |&(h, _)| spread(h.into()));
+    }
     /// The id of a string, new or known.
     pub fn intern(&mut self, string: &'d [u8]) -> I {
         if let Some((known, id)) = self.last

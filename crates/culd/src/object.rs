@@ -9,7 +9,7 @@
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
-use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
+use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
 use cubin::validate::Invalid;
 use std::borrow::Cow;
 use zerocopy::FromBytes;
@@ -181,6 +181,10 @@ pub struct Object<'d> {
     pub has_unified_functions: bool,
     /// It has a table of unified variables.
     pub has_unified_data: bool,
+    /// Number of function symbols that other objects can see.
+    pub named_functions: u32,
+    /// Number of other symbols that other objects can see.
+    pub named_variables: u32,
     /// Number of the first symbol among all objects' symbols.
     pub first_symbol: u32,
     /// Number of the first section among all objects' sections.
@@ -257,16 +261,16 @@ impl<'d> Object<'d> {
             symbols: Cow::Borrowed(cubin.symbol_entries()),
             sass: Vec::new(),
         };
-        let symbol = |i: u32| cubin.symbol(i).map(|y| (y.name, y.section)).map_err(ObjectError::from);
-        Object::assemble(name, cubin, view, symbol, trusting)
+        let place = |i: u32| cubin.symbol_place(i).map_err(ObjectError::from);
+        Object::assemble(name, cubin, view, place, trusting)
     }
 
-    /// Builds the object from one view of a file. `symbol` gives name and section of a symbol.
+    /// Builds the object from one view of a file. `place` gives the section of a symbol whose name is good.
     pub(crate) fn assemble(
         name: &'d str,
         cubin: &Cubin<'d>,
         view: View<'d>,
-        symbol: impl Fn(u32) -> Result<(&'d [u8], SymbolSection), ObjectError>,
+        place: impl Fn(u32) -> Result<SymbolSection, ObjectError>,
         trusting: bool,
     ) -> Result<Self, ObjectError> {
         let mut object = Object {
@@ -283,6 +287,8 @@ impl<'d> Object<'d> {
             compat: None,
             has_unified_functions: false,
             has_unified_data: false,
+            named_functions: 0,
+            named_variables: 0,
             first_symbol: 0,
             first_section: 0,
             symbols: view.symbols,
@@ -292,7 +298,7 @@ impl<'d> Object<'d> {
             trusting,
         };
         object.check_sections()?;
-        object.check_symbols(symbol)?;
+        object.check_symbols(place)?;
         object.read_tables()?;
         object.read_relocations()?;
         Ok(object)
@@ -324,9 +330,16 @@ impl<'d> Object<'d> {
         Ok(())
     }
 
-    fn check_symbols(&mut self, symbol: impl Fn(u32) -> Result<(&'d [u8], SymbolSection), ObjectError>) -> Result<(), ObjectError> {
+    fn check_symbols(&mut self, place: impl Fn(u32) -> Result<SymbolSection, ObjectError>) -> Result<(), ObjectError> {
+        let strings = self.strings;
+        let name = |entry: &Sym| string_at(strings, entry.st_name.get()).unwrap_or_default();
         for (i, entry) in self.symbols.iter().enumerate() {
-            let (name, section) = symbol(i as u32)?;
+            let section = place(i as u32)?;
+            match entry.kind() {
+                _ if entry.bind() == STB_LOCAL => {}
+                STT_FUNC => self.named_functions += 1,
+                _ => self.named_variables += 1,
+            }
             let kind = entry.kind();
             if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
                 self.extended.push((i as u32, x));
@@ -351,13 +364,13 @@ impl<'d> Object<'d> {
             };
             if let Some(reason) = bad {
                 return Err(ObjectError::Symbol {
-                    symbol: text(name),
+                    symbol: text(name(entry)),
                     reason,
                 });
             }
             if let (STT_FUNC, SymbolSection::Index(s)) = (kind, section)
                 && let Some(owned) = self.sections.get_mut(s as usize)
-                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(name))
+                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(name(entry)))
             {
                 owned.owner = i as u32;
             }
@@ -421,9 +434,7 @@ impl<'d> Object<'d> {
     }
 
     fn prototype(&self, s: &ObjSection<'d>, entry: usize, offset: u32) -> Result<StringRef, ObjectError> {
-        // Every string of a table that ends with a zero has an end.
-        let ends = (offset as usize) < self.strings.len() && self.strings.last() == Some(&0);
-        if ends || string_at(self.strings, offset).is_some() {
+        if has_string(self.strings, offset) {
             return Ok(StringRef(offset));
         }
         Err(ObjectError::Index {

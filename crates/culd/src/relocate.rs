@@ -175,7 +175,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         }
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
-            let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.iter().any(|n| record.name.is(n));
+            let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.contains(&record.name);
             return match record.space {
                 _ if vanishes => Meaning::Nothing,
                 // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.

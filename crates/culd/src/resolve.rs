@@ -142,6 +142,7 @@ pub fn resolve<'d>(inputs: &Inputs<'d>, relocatable: bool) -> Resolved<'d> {
         sites: Vec::new(),
         takes: Vec::new(),
     };
+    r.out.names.reserve(inputs.named_functions);
     for object in inputs.objects.iter() {
         r.functions(object);
         r.callgraph(object);

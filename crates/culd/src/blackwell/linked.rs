@@ -66,7 +66,7 @@ pub(super) fn symbol_number(parts: &Parts<'_, '_>, named: Named) -> u32 {
 /// Name of a symbol.
 pub(super) fn symbol_name<'a>(parts: &'a Parts<'_, '_>, named: Named) -> &'a [u8] {
     match named {
-        Named::Symbol(id) => parts.layout.m.symbols.get(id).map_or(b"", |y| y.name.rest),
+        Named::Symbol(id) => parts.layout.m.symbols.get(id).map_or(b"", |y| y.name),
         Named::Section(_) => b"",
     }
 }

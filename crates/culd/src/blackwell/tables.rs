@@ -174,7 +174,7 @@ fn mercury_symbol(parts: &Parts<'_, '_>, named: Named, name: u32) -> (Option<Sec
     };
     let variable = y.kind == STT_OBJECT;
     let kind = if variable { STT_CUDA_OBJECT } else { y.kind };
-    let system = SYSTEM.iter().any(|s| y.name.is(s.0));
+    let system = SYSTEM.iter().any(|s| y.name == s.0);
     symbol.info = y.bind << 4 | kind;
     symbol.other = if variable { y.input_other } else { y.other };
     symbol.value = if system { 0 } else { y.value };
@@ -200,7 +200,7 @@ fn sass_symbol(
         Named::Symbol(id) => id,
     };
     let y = &parts.layout.m.symbols[id];
-    if let Some(&(_, value)) = SYSTEM.iter().find(|s| y.name.is(s.0)) {
+    if let Some(&(_, value)) = SYSTEM.iter().find(|s| y.name == s.0) {
         symbol.value = value;
     }
     let Some(section) = section else { return symbol };

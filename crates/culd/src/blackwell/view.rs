@@ -12,7 +12,7 @@ use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
 use cubin::raw::Sym;
-use cubin::read::{Cubin, SymbolSection, string_at};
+use cubin::read::{Cubin, SymbolSection, has_string};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use zerocopy::FromBytes;
@@ -63,22 +63,24 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
         }
     }
     let strings = cubin.strings();
-    let symbol = |i: u32| {
+    let place = |i: u32| {
         let offset = entries.get(i as usize).map_or(0, |e| e.st_name.get());
-        let name = string_at(strings, offset).ok_or_else(|| ObjectError::Index {
-            section: text(symtab.name),
-            entry: i as usize,
-            what: "string",
-            index: offset,
-        })?;
-        Ok((name, places.get(i as usize).copied().unwrap_or(SymbolSection::Undefined)))
+        if !has_string(strings, offset) {
+            return Err(ObjectError::Index {
+                section: text(symtab.name),
+                entry: i as usize,
+                what: "string",
+                index: offset,
+            });
+        }
+        Ok(places.get(i as usize).copied().unwrap_or(SymbolSection::Undefined))
     };
     let view = View {
         sections,
         symbols: Cow::Owned(symbols),
         sass: plain.clone(),
     };
-    Object::assemble(name, cubin, view, symbol, trusting)
+    Object::assemble(name, cubin, view, place, trusting)
 }
 
 /// True for a file that has a Mercury view.

@@ -77,7 +77,7 @@ pub(crate) fn why_live(context: Context<'_, '_>, layout: &Layout<'_>, asked: &st
     let search = Search { context, layout };
     let (symbol, answer) = match found {
         Sought::Function(f) => (context.resolved.function_name(f), search.function(f)),
-        Sought::Variable(id) => (text(layout.m.symbols[id].name.rest), search.variable(id)),
+        Sought::Variable(id) => (text(layout.m.symbols[id].name), search.variable(id)),
         Sought::Shared(id) => (text(layout.m.shared[id].name), search.shared(id)),
     };
     WhyLive { symbol, answer }
@@ -112,7 +112,7 @@ fn find_by(context: Context<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) 
         .enumerate()
         .find(|(_, v)| is_it(v.name))
         .map(|(id, _)| Sought::Shared(id));
-    let is_variable = |y: &crate::merge::model::OutSymbol<'_>| y.function.is_none() && y.shared.is_none() && is_it(y.name.rest);
+    let is_variable = |y: &crate::merge::model::OutSymbol<'_>| y.function.is_none() && y.shared.is_none() && is_it(y.name);
     shared.or_else(|| {
         layout
             .m
@@ -217,7 +217,7 @@ impl Search<'_, '_> {
 
     fn variable(&self, id: SymbolId) -> Answer {
         let y = &self.layout.m.symbols[id];
-        let name = y.name.rest;
+        let name = y.name;
         let always = || {
             vec![Step {
                 symbol: text(name),

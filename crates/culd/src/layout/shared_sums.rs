@@ -8,7 +8,7 @@ use super::{Context, Layout};
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Local, NO_SPACE, OutSymbol, Place};
-use crate::names::{Name, State};
+use crate::names::State;
 use cubin::consts::*;
 use hashbrown::HashMap;
 
@@ -127,7 +127,7 @@ fn equalise<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) 
 
 fn instance(layout: &mut Layout<'_>) -> SymbolId {
     let id = layout.m.symbols.push(OutSymbol {
-        name: Name::fixed(b"externsharedinstance"),
+        name: b"externsharedinstance",
         bind: STB_WEAK,
         kind: STT_CUDA_OBJECT,
         other: STO_CUDA_SHARED | 1,
@@ -143,7 +143,6 @@ fn instance(layout: &mut Layout<'_>) -> SymbolId {
         value: 0,
         size: 0,
         first: ObjectId::new(0),
-        common: None,
         function: None,
         shared: None,
         constant_cut: ObjectId::new(0),

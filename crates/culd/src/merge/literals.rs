@@ -7,7 +7,7 @@
 use super::model::*;
 use super::{Merger, align_up};
 use crate::diagnostics::{Code, Stop};
-use crate::ids::{FunctionId, SectionId};
+use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::Name;
 use crate::object::{ObjSection, ObjSymbol, Object, Role};
 use cubin::consts::*;
@@ -32,7 +32,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         {
             let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
             (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
-            (new.input_other, new.literal_number) = (y.other, literal_number(object, index));
+            (new.input_other, new.literal_number) = (y.other, self.counted.number(object, index));
             let symbol = self.symbol(new);
             self.m.functions[f].literal_symbols.push((reference, symbol));
         }
@@ -176,17 +176,38 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 }
 
-/// Number of a literal among its object's in the Mercury view, counted from 1; 0 in other objects.
-pub(super) fn literal_number(object: &Object<'_>, index: u32) -> u32 {
-    if object.sass.is_empty() {
-        return 0;
+/// How many literals an object has up to a symbol.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    object: ObjectId,
+    /// The first symbol that was not looked at.
+    next: u32,
+    count: u32,
+}
+
+impl Counted {
+    /// Number of a literal among its object's in the Mercury view, counted from 1; 0 in other objects.
+    pub(super) fn number(&mut self, object: &Object<'_>, index: u32) -> u32 {
+        if object.sass.is_empty() {
+            return 0;
+        }
+        if self.object != object.id || index < self.next {
+            *self = Counted {
+                object: object.id,
+                next: 1,
+                count: 0,
+            };
+        }
+        let literal = |i: &u32| {
+            let y = object.symbol(*i);
+            let section = y.defined_in().and_then(|s| object.section(s));
+            y.kind != STT_SECTION && section.is_some_and(|s| s.role == Role::Literals)
+        };
+        // Symbols come in order, so each is looked at once.
+        self.count += (self.next..=index).filter(literal).count() as u32;
+        self.next = index + 1;
+        self.count
     }
-    let literal = |i: &u32| {
-        let y = object.symbol(*i);
-        let section = y.defined_in().and_then(|s| object.section(s));
-        y.kind != STT_SECTION && section.is_some_and(|s| s.role == Role::Literals)
-    };
-    (1..=index).filter(literal).count() as u32
 }
 
 /// Pads with zeros to an alignment.

@@ -105,9 +105,29 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     resolved_names: HashMap<(&'static [u8], &'d [u8]), SectionId, State>,
     literals_seen: HashSet<SectionRef, State>,
     prototype_seen: Table<ProtoId, bool>,
-    commons: Vec<SymbolId>,
+    commons: Commons,
+    /// Literals of the Mercury view that were counted so far.
+    counted: literals::Counted,
     index: Option<UnifiedIndex>,
     options: &'a LinkOptions<'o>,
+}
+
+/// Common symbols that wait for their storage.
+#[derive(Debug, Default)]
+struct Commons {
+    order: Vec<SymbolId>,
+    /// Alignment of the first mention, largest size.
+    known: HashMap<SymbolId, (u64, u64), State>,
+}
+
+impl Commons {
+    fn newest_first(mut self) -> impl Iterator<Item = (SymbolId, u64, u64)> {
+        let order = std::mem::take(&mut self.order);
+        order.into_iter().rev().filter_map(move |y| {
+            let (align, size) = self.known.remove(&y)?;
+            Some((y, align, size))
+        })
+    }
 }
 
 /// Merges all inputs.
@@ -138,10 +158,15 @@ pub fn merge<'d>(
         resolved_names: HashMap::default(),
         literals_seen: HashSet::default(),
         prototype_seen: Table::filled(resolved.prototypes.len(), false),
-        commons: Vec::new(),
+        commons: Commons::default(),
+        counted: literals::Counted::default(),
         index,
         options,
     };
+    // Growing tables in steps costs more than filling them; what is not used costs nothing.
+    let names = inputs.named_functions + inputs.named_variables;
+    merger.names.reserve(names);
+    merger.m.symbols.reserve(names);
     merger.first_records();
     merger.objects()?;
     merger.finish_unified()?;
@@ -301,11 +326,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Storage of common symbols, and the records that come after all inputs.
     fn finish(&mut self) {
-        for symbol in std::mem::take(&mut self.commons).into_iter().rev() {
-            // Reverse order of first appearance; alignment of the first mention, largest size.
-            let Some((align, size)) = self.m.symbols[symbol].common.take().map(|c| *c) else {
-                continue;
-            };
+        for (symbol, align, size) in std::mem::take(&mut self.commons).newest_first() {
             let section = self.named_section(b".nv.global", Class::Global, SHT_CUDA_GLOBAL, 3, align);
             let record = &mut self.m.sections[section];
             let value = align_up(record.size, align);
@@ -338,7 +359,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Appends a symbol: global ones to the global part, local and weak ones to the local part.
     fn symbol(&mut self, symbol: OutSymbol<'d>) -> SymbolId {
-        let (bind, name) = (symbol.bind, symbol.name.rest);
+        let (bind, name) = (symbol.bind, symbol.name);
         let id = self.m.symbols.push(symbol);
         if bind == STB_GLOBAL {
             self.m.globals.push(id);
@@ -366,7 +387,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn new_symbol(&self, object: &Object<'d>, name: &'d [u8], bind: u8, kind: u8) -> OutSymbol<'d> {
         OutSymbol {
-            name: Name::plain(name),
+            name,
             bind,
             kind,
             other: 0,
@@ -382,7 +403,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             value: 0,
             size: 0,
             first: object.id,
-            common: None,
             function: None,
             shared: None,
             constant_cut: ObjectId::new(0),

@@ -173,7 +173,7 @@ pub struct OutSection<'d> {
 #[derive(Debug, Clone)]
 pub struct OutSymbol<'d> {
     /// Name.
-    pub name: Name<'d>,
+    pub name: &'d [u8],
     /// 0 local, 1 global, 2 weak.
     pub bind: u8,
     /// Type.
@@ -204,8 +204,6 @@ pub struct OutSymbol<'d> {
     pub size: u64,
     /// First file that mentions it.
     pub first: ObjectId,
-    /// Alignment and size of a common symbol without storage.
-    pub common: Option<Box<(u64, u64)>>,
     /// Function it stands for.
     pub function: Option<FunctionId>,
     /// Shared variable it stands for (`-g`, `--preserve-relocs`).

@@ -131,7 +131,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.other = if relocatable { y.other } else { y.other & 0x1f };
         record.input_other = y.other;
         if self.m.sections[section].class == Class::Literals {
-            record.literal_number = super::literals::literal_number(object, index);
+            record.literal_number = self.counted.number(object, index);
         }
         record.section = Some(section);
         // Shared symbols of relocatable files keep their alignment as value.
@@ -146,7 +146,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.managed = y.other & STO_CUDA_MANAGED != 0;
         if self.m.sections[section].class != Class::Global {
             // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own.
-            record.common = None;
+            self.commons.known.remove(&symbol);
         }
         record.weak_reference = false;
         record.keep = true;
@@ -213,11 +213,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let record = &mut self.m.symbols[symbol];
         if record.section.is_none() {
-            let (align, size) = record.common.as_deref().copied().unwrap_or((y.value, 0));
-            if record.common.is_none() {
-                self.commons.push(symbol);
+            let known = self.commons.known.get(&symbol).copied();
+            let (align, size) = known.unwrap_or((y.value, 0));
+            if known.is_none() {
+                self.commons.order.push(symbol);
             }
-            record.common = Some(Box::new((align, size.max(y.size))));
+            self.commons.known.insert(symbol, (align, size.max(y.size)));
             if y.size > size {
                 // The file that asks for most is the one that messages name.
                 record.first = object.id;
@@ -231,7 +232,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn check(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) {
         let known = &self.m.symbols[symbol];
         let context = |first: String| (text(y.name), object.name.to_string(), first);
-        let both_common = known.common.is_some() && y.section == SymbolSection::Common;
+        let both_common = y.section == SymbolSection::Common && self.commons.known.contains_key(&symbol);
         let is_variable = known.space != NO_SPACE;
         let error = if known.function.is_some() || (is_variable && known.space != y.other & STO_CUDA_SPACE) {
             let (symbol, file, first) = context(self.file(known.first));
