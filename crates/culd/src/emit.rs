@@ -40,8 +40,8 @@ pub struct Parts<'a, 'd> {
     pub plan: &'a RelocPlan,
     /// Order.
     pub arranged: &'a Arranged,
-    /// Attributes.
-    pub attributes: &'a Final<'d>,
+    /// Functions whose text section keeps its barrier flags.
+    pub flagged: &'a [FunctionId],
 }
 
 /// Size and file offset of a section.
@@ -59,8 +59,7 @@ pub enum Emitted {
 }
 
 /// Makes the image, and hands it to `sink` if there is one that takes it.
-pub fn emit(parts: &Parts<'_, '_>, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
-    let computed = computed(parts, out)?;
+pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
     let mut cursor = size_of::<Ehdr>() as u64;
     let mut places: Vec<Placement> = Vec::with_capacity(parts.arranged.sections.len());
     for &id in &parts.arranged.sections {
@@ -105,7 +104,7 @@ pub fn emit(parts: &Parts<'_, '_>, sink: Option<&dyn Sink>, out: &mut Collector<
     kept::places(parts, &places, &mut frame);
     let contents = Contents {
         places: &places,
-        computed: &computed,
+        computed,
         decider: &decider,
         frame,
     };
@@ -170,13 +169,9 @@ impl Computed {
 }
 
 /// Computes sections.
-pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Computed, Stop> {
+pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut Collector<'_>) -> Result<Computed, Stop> {
     let Parts {
-        context,
-        layout,
-        arranged,
-        attributes,
-        ..
+        context, layout, arranged, ..
     } = *parts;
     let fixed = &layout.m.fixed;
     let mut all = Computed {
@@ -201,18 +196,13 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result
             _ => {}
         }
     }
-    function_infos(parts, &mut all);
+    function_infos(parts, attributes, &mut all);
     Ok(all)
 }
 
 /// Attributes of functions, in chunks when it pays.
-fn function_infos(parts: &Parts<'_, '_>, all: &mut Computed) {
-    let Parts {
-        layout,
-        arranged,
-        attributes,
-        ..
-    } = *parts;
+fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Computed) {
+    let Parts { layout, arranged, .. } = *parts;
     let infos: Vec<(SectionId, FunctionId)> = arranged
         .sections
         .iter()
@@ -396,7 +386,7 @@ fn section_header(parts: &Parts<'_, '_>, places: &[Placement], number: usize) ->
     };
     let mut flags = s.flags;
     if let Class::Text(f) = s.class
-        && parts.attributes.flagged.binary_search(&f).is_ok()
+        && parts.flagged.binary_search(&f).is_ok()
     {
         flags |= u64::from(layout.m.functions[f].barriers) << 20;
     }
@@ -415,7 +405,7 @@ fn section_header(parts: &Parts<'_, '_>, places: &[Placement], number: usize) ->
         sh_link: link.into(),
         sh_info: info.into(),
         sh_addralign: s.align.into(),
-        sh_entsize: s.entsize.into(),
+        sh_entsize: u64::from(s.entsize).into(),
     }
 }
 

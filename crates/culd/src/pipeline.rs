@@ -135,19 +135,23 @@ fn link(
         return Err(out.fatal(Code::Internal { what }));
     }
     bounds::check(&inputs, &layout, &arranged, out)?;
+    let flagged = std::mem::take(&mut attributes.flagged);
     let parts = emit::Parts {
         context,
         layout: &layout,
         plan: &plan,
         arranged: &arranged,
-        attributes: &attributes,
+        flagged: &flagged,
     };
+    let computed = emit::computed(&parts, &attributes, out)?;
     // Whoever looks at the image needs it in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
     let emitted = if options.target.is_blackwell() {
-        Emitted::Image(blackwell::emit(&parts, out)?)
+        Emitted::Image(blackwell::emit(&parts, &computed, &attributes, out)?)
     } else {
-        emit::emit(&parts, sink, out)?
+        // Their bytes are made, and they take more memory than anything that follows.
+        drop(attributes);
+        emit::emit(&parts, &computed, sink, out)?
     };
     watch.lap("emit");
     if let Emitted::Image(image) = &emitted {
@@ -157,7 +161,7 @@ fn link(
         explain::image(&parts, image, explained);
     }
     if options.leave_memory {
-        std::mem::forget((layout, plan, arranged, attributes));
+        std::mem::forget((layout, plan, arranged, computed));
         std::mem::forget((inputs, resolved, graph, live));
     }
     Ok(Some(emitted))

@@ -14,6 +14,7 @@ use crate::merge::model::Class;
 use crate::metadata::attr::FINALIZER_OPTIONS;
 use crate::metadata::attributes::{Attribute, Payload};
 use crate::metadata::encode::encode_one;
+use crate::metadata::propagate::Final;
 use crate::object::{Object, Role};
 use cubin::nvinfo::{FORMAT_SIZED, Record};
 
@@ -29,7 +30,7 @@ const MEMORY_BARRIERS: u8 = 0x39;
 const BRANCH_TARGETS: u8 = 0x34;
 
 /// Writes the attribute sections.
-pub(super) fn write(parts: &Parts<'_, '_>, code: &Functions, sass: &mut Sass) {
+pub(super) fn write(parts: &Parts<'_, '_>, attributes: &Final<'_>, code: &Functions, sass: &mut Sass) {
     let parameters = parameter_symbols(parts, code);
     for &id in &parts.arranged.sections {
         let Class::FunctionInfo(f) = parts.layout.m.sections[id].class else {
@@ -40,7 +41,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, code: &Functions, sass: &mut Sass) {
             continue;
         };
         let mut bytes = Vec::new();
-        for record in parts.attributes.of(f) {
+        for record in attributes.of(f) {
             if record.code != FINALIZER_OPTIONS {
                 encode_one(parts.layout, parts.arranged, &sass_record(function, record), &mut bytes);
             }

@@ -312,7 +312,7 @@ impl Writer<'_, '_> {
             link,
             info,
             align,
-            entsize: s.entsize,
+            entsize: s.entsize.into(),
             size,
             reserve,
             content: if nobits { Content::NoBits } else { Content::Bytes(content.into()) },

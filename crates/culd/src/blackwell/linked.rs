@@ -5,8 +5,7 @@
 //!    the input's SASS view. Elsewhere it is written.
 //! 3. Kept entries come in reverse order of arrival; relocations of jump tables that were copied into kernels follow.
 
-use crate::diagnostics::{Collector, Stop};
-use crate::emit::{self, Parts, copy};
+use crate::emit::{Computed, Parts, copy};
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::merge::model::Class;
 use crate::object::{Object, RelocSection, entry};
@@ -97,10 +96,9 @@ fn pair(object: &Object<'_>, relocs: &RelocSection<'_>) -> Vec<Option<Rela>> {
 }
 
 /// Links the Mercury view.
-pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Linked, Stop> {
+pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
     let layout = parts.layout;
     let count = layout.m.sections.len();
-    let computed = emit::computed(parts, out)?;
     let mut linked = Linked {
         bytes: Table::filled(count, None),
         kept: Table::filled(count, Vec::new()),
@@ -198,7 +196,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Lin
             twin: None,
         });
     }
-    Ok(linked)
+    linked
 }
 
 /// Bytes of a section before relocation.
@@ -211,7 +209,7 @@ fn contents(parts: &Parts<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
         _ => {}
     }
     if let Some(bytes) = &s.bytes {
-        return Some(bytes.clone());
+        return Some(bytes.to_vec());
     }
     let mut bytes = vec![0; s.size as usize];
     for piece in s.pieces.as_slice() {

@@ -30,9 +30,10 @@ pub(crate) mod view;
 pub(crate) use linked::LiteralReloc;
 
 use crate::diagnostics::{Collector, Stop};
-use crate::emit::Parts;
+use crate::emit::{Computed, Parts};
 use crate::ids::{SectionId, Table};
 use crate::merge::model::Class;
+use crate::metadata::propagate::Final;
 use cubin::raw::Rela;
 use zerocopy::IntoBytes;
 
@@ -56,14 +57,14 @@ impl Sass {
 }
 
 /// Makes the image.
-pub fn emit(parts: &Parts<'_, '_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
-    let linked = linked::link(parts, out)?;
+pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, attributes: &Final<'_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+    let linked = linked::link(parts, computed);
     let code = code::functions(parts, &linked, out);
     let mut sass = Sass {
         bytes: Table::filled(parts.layout.m.sections.len(), None),
     };
     relocs::write(parts, &linked, &code, &mut sass);
-    attributes::write(parts, &code, &mut sass);
+    attributes::write(parts, attributes, &code, &mut sass);
     jump::write(parts, &linked, &code, &mut sass);
     frame::write(parts, &linked, &code, &mut sass);
     let lines = line::write(parts, &linked, &code, &mut sass);

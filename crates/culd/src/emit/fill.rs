@@ -180,7 +180,7 @@ fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, more: usize) ->
             _ if is_nobits(s.sh_type) => continue,
             Class::SectionNames => Some(parts.arranged.section_names.as_slice()),
             Class::Strings => Some(parts.arranged.strings.as_slice()),
-            _ => contents.computed.get(id).or(s.bytes.as_deref()),
+            _ => contents.computed.get(id).or(s.bytes.as_deref().map(Vec::as_slice)),
         };
         match whole {
             Some(bytes) => list.units.push(Unit {

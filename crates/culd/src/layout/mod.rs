@@ -156,7 +156,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
             8,
             8,
         );
-        layout.m.sections[action].bytes = Some(REL_ACTION.to_vec());
+        layout.m.sections[action].bytes = Some(Box::new(REL_ACTION.to_vec()));
         layout.m.sections[action].size = REL_ACTION.len() as u64;
     }
     withdraw_empty_literals(context, &mut layout);

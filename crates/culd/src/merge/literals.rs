@@ -54,7 +54,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let function = &self.m.functions[f];
         let known = match function.literal_index.and_then(|i| self.m.literals.get(i as usize)) {
             Some(literals) => Some(&literals.bytes),
-            None => function.literals.and_then(|id| self.m.sections[id].bytes.as_ref()),
+            None => function.literals.and_then(|id| self.m.sections[id].bytes.as_deref()),
         };
         if known.is_some_and(|k| !k.is_empty() && k != input.data) {
             return Err(self.out.fatal(OVERLAP));
@@ -77,7 +77,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if took && kernel && function.ghost.is_some() {
             let collides = function
                 .literals
-                .and_then(|id| self.m.sections[id].bytes.as_ref())
+                .and_then(|id| self.m.sections[id].bytes.as_deref())
                 .is_some_and(|b| !b.is_empty() && b != input.data);
             if collides {
                 return Err(self.out.fatal(OVERLAP));

@@ -261,11 +261,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if let Some(bytes) = self.options.unified_index {
             let id = self.section(fixed(b".nv.uidx"), Class::Uidx, SHT_CUDA_UIDX, 0, 1, 0);
-            self.m.sections[id].bytes = Some(bytes.to_vec());
+            self.m.sections[id].bytes = Some(Box::new(bytes.to_vec()));
         }
         if let Some(bytes) = self.options.host_data {
             let id = self.section(fixed(b".nv.host"), Class::HostData, SHT_CUDA_HOST, 0, 8, 0);
-            self.m.sections[id].bytes = Some(bytes.to_vec());
+            self.m.sections[id].bytes = Some(Box::new(bytes.to_vec()));
         }
     }
 
@@ -341,7 +341,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Appends a section record, then its section symbol.
-    fn section(&mut self, name: Name<'d>, class: Class, sh_type: u32, flags: u64, align: u64, entsize: u64) -> SectionId {
+    fn section(&mut self, name: Name<'d>, class: Class, sh_type: u32, flags: u64, align: u64, entsize: u8) -> SectionId {
         self.m.add_section(self.mode, name, class, sh_type, flags, align, entsize)
     }
 
@@ -439,7 +439,7 @@ impl<'d> Merged<'d> {
         sh_type: u32,
         flags: u64,
         align: u64,
-        entsize: u64,
+        entsize: u8,
     ) -> SectionId {
         // nvlink quirk: one more record, without a name, stands behind those that every link starts with.
         let unnamed = !matches!(

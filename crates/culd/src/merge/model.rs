@@ -148,13 +148,14 @@ pub struct OutSection<'d> {
     /// Alignment.
     pub align: u64,
     /// Entry size.
-    pub entsize: u64,
+    pub entsize: u8,
     /// Size so far.
     pub size: u64,
     /// Input sections in it.
     pub pieces: Pieces,
     /// Bytes that were computed; they replace the pieces.
-    pub bytes: Option<Vec<u8>>,
+    #[allow(clippy::box_collection, reason = "few records have any, and there are many records")]
+    pub bytes: Option<Box<Vec<u8>>>,
     /// Section whose index goes to `sh_info`.
     pub owner: Option<SectionId>,
     /// Companion `.rel.X`, `.rela.X`, `.nv.resolvedrela.X`.

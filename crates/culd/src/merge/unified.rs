@@ -81,7 +81,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             record.align = record.align.max(align);
             return id;
         }
-        let id = self.section(Name::fixed(name), class, sh_type, 0, align, RECORD as u64);
+        let id = self.section(Name::fixed(name), class, sh_type, 0, align, RECORD as u8);
         self.named_sections.insert(name, id);
         id
     }
@@ -198,7 +198,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.m.sections[info].owner = Some(id);
         let record = &mut self.m.sections[id];
         record.size = window.min(MAX_WINDOW);
-        record.bytes = Some(vec![0; record.size as usize]);
+        record.bytes = Some(Box::new(vec![0; record.size as usize]));
         id
     }
 
@@ -209,7 +209,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let record = &mut self.m.sections[id];
         if record.bytes.is_none() {
             record.size = window.min(MAX_WINDOW);
-            record.bytes = Some(vec![0; record.size as usize]);
+            record.bytes = Some(Box::new(vec![0; record.size as usize]));
         }
         id
     }
