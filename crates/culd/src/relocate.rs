@@ -6,13 +6,17 @@
 //!
 //! Kept relocations are written in reverse order of arrival; those read from RELA go to `.rela.X`, others to `.rel.X`.
 
-use crate::ids::{FunctionId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, Table};
+mod plan;
+
+pub(crate) use plan::destination;
+pub use plan::{RelocPlan, plan};
+
+use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
 use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
-use crate::object::{Object, RelocSection};
+use crate::object::Object;
 use crate::options::Identity;
-use crate::par;
 use crate::resolve::Fate;
 use cubin::consts::*;
 use cubin::layout::R_MERCURY_PROG_REL32;
@@ -193,6 +197,7 @@ impl<'a, 'd> Decider<'a, 'd> {
     }
 
     /// True for relocations that were collected and dropped again when a definition was replaced.
+    #[inline(never)]
     fn was_cut(&self, site: &Site<'_, 'd>, meaning: Meaning) -> bool {
         let m = &self.layout.m;
         let r = site.reference;
@@ -211,6 +216,7 @@ impl<'a, 'd> Decider<'a, 'd> {
     }
 
     /// What happens to one relocation. `symbol` is its symbol's index in the object.
+    #[inline(always)]
     fn decide(&self, site: &Site<'_, 'd>, symbol: u32, meaning: Meaning, e: Entry) -> Decision {
         if site.cuts && self.was_cut(site, meaning) {
             return Decision::Drop;
@@ -230,6 +236,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         }
     }
 
+    #[inline(never)]
     fn decide_rare(&self, site: &Site<'_, 'd>, symbol: u32, meaning: Meaning, e: Entry, kind: u32) -> Decision {
         let m = &self.layout.m;
         let relocatable = self.context.mode.relocatable;
@@ -413,7 +420,7 @@ impl<'a, 'd> Decider<'a, 'd> {
     }
 
     /// Calls `each` for one relocation, unless it is skipped.
-    #[inline]
+    #[inline(always)]
     fn one(
         &self,
         site: &Site<'_, 'd>,
@@ -475,143 +482,4 @@ fn patch(kind: u32, value: u64, bank: u32, named: Option<(Named, i64)>) -> Decis
         Some(info) => Decision::Patch(info, value, bank, named),
         None => Decision::Drop,
     }
-}
-
-/// What the relocations of one input section leave.
-#[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct RefPlan {
-    /// Kept entries.
-    pub(crate) kept: u32,
-    /// Entries listed by `--preserve-relocs`.
-    pub(crate) listed: u32,
-    /// Something is patched or cleared.
-    pub(crate) patches: bool,
-}
-
-/// Sizes of the relocation sections.
-#[derive(Debug)]
-pub struct RelocPlan {
-    /// Per reference of [`crate::merge::model::Merged::relocs`].
-    pub(crate) refs: Vec<RefPlan>,
-    /// Per section: entries it will have.
-    pub(crate) counts: Table<SectionId, u32>,
-    /// Why nvlink gives up when it writes the file.
-    pub(crate) failure: Option<&'static str>,
-    meanings: Table<ObjectId, Vec<Meaning>>,
-}
-
-impl RelocPlan {
-    /// Meaning of every symbol of an object that has relocations.
-    pub(crate) fn meanings(&self, object: ObjectId) -> &[Meaning] {
-        &self.meanings[object]
-    }
-}
-
-/// The relocation section that a reference's kept entries go to.
-pub(crate) fn destination(layout: &Layout<'_>, relocs: &RelocSection<'_>, r: &RelocRef, force_rela: bool) -> Option<SectionId> {
-    layout.m.sections[r.target].companions[usize::from(relocs.is_rela() || force_rela)]
-}
-
-/// Counts what is kept and listed.
-pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
-    let decider = Decider::new(context, layout);
-    let runs: Vec<&[RelocRef]> = layout.m.relocs.chunk_by(|a, b| a.object == b.object).collect();
-    let work = context
-        .inputs
-        .objects
-        .iter()
-        .flat_map(|o| &o.relocs)
-        .map(|r| r.entries.len() * 24)
-        .sum();
-    let planned = par::map(&runs, work, context.options.threads, |run| {
-        let Some(first) = run.first() else {
-            return (Vec::new(), None, Vec::new());
-        };
-        let object = &context.inputs.objects[first.object];
-        let meanings = decider.meanings(object);
-        let mut failure = None;
-        let refs: Vec<RefPlan> = run
-            .iter()
-            .map(|r| plan_one(&decider, layout, object, r, &meanings, &mut failure))
-            .collect();
-        (refs, failure, meanings)
-    });
-    let mut plan = RelocPlan {
-        refs: Vec::with_capacity(layout.m.relocs.len()),
-        counts: Table::filled(layout.m.sections.len(), 0),
-        failure: None,
-        meanings: Table::filled(context.inputs.objects.len(), Vec::new()),
-    };
-    for (run, part) in runs.iter().zip(planned) {
-        let (refs, failure, meanings) = part;
-        plan.failure = plan.failure.or(failure);
-        plan.refs.extend(refs);
-        if let Some(first) = run.first() {
-            plan.meanings[first.object] = meanings;
-        }
-    }
-    for (r, part) in layout.m.relocs.iter().zip(&plan.refs) {
-        let Some(relocs) = context.inputs.objects[r.object].relocs.get(r.index as usize) else {
-            continue;
-        };
-        if let Some(id) = destination(layout, relocs, r, context.mode.force_rela) {
-            plan.counts[id] += part.kept;
-        }
-        if let Some(id) = layout.m.sections[r.target].companions[2] {
-            plan.counts[id] += part.listed;
-        }
-    }
-    for r in &layout.literal_relocs {
-        if let Some(id) = layout.m.sections[r.bank].companions[1] {
-            plan.counts[id] += 1;
-        }
-        if r.offset >= layout.m.sections[r.bank].size {
-            plan.failure = plan.failure.or(Some("relocation is past end of offset"));
-        }
-    }
-    for &k in &layout.textures.kernels {
-        let companions = layout.m.functions[k].parameters.map(|id| layout.m.sections[id].companions);
-        if let Some(id) = companions.and_then(|c| c[usize::from(context.mode.force_rela)].or(c[1])) {
-            plan.counts[id] = layout.textures.slots.len() as u32;
-        }
-    }
-    plan
-}
-
-fn plan_one(
-    decider: &Decider<'_, '_>,
-    layout: &Layout<'_>,
-    object: &Object<'_>,
-    r: &RelocRef,
-    meanings: &[Meaning],
-    failure: &mut Option<&'static str>,
-) -> RefPlan {
-    let mut plan = RefPlan::default();
-    let record = &layout.m.sections[r.target];
-    let units = layout
-        .constant_units
-        .as_ref()
-        .filter(|_| matches!(record.class, Class::Constant(3)));
-    decider.for_each(object, r, meanings, |e, decision| match decision {
-        Decision::Drop => {}
-        Decision::Clear(_) => plan.patches = true,
-        Decision::Keep(..) => {
-            if units.is_some() && e.offset >= record.size {
-                failure.get_or_insert("relocation is past end of offset");
-            }
-            plan.kept += 1;
-        }
-        Decision::KeepSection(..) => plan.kept += 1,
-        Decision::Patch(_, _, _, named) => {
-            if units.is_some_and(|u| !u.iter().any(|&(base, size)| e.offset >= base && e.offset - base < size)) {
-                failure.get_or_insert("reloc address not found");
-            }
-            plan.patches = true;
-            plan.listed += u32::from(named.is_some());
-        }
-        Decision::Fail(what) => {
-            failure.get_or_insert(what);
-        }
-    });
-    plan
 }

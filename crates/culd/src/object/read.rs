@@ -1,0 +1,337 @@
+//! Checks an object and decodes its tables, so that later phases need not doubt a name or an index.
+
+use super::{MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
+use cubin::consts::*;
+use cubin::raw::{Pair, Rel, Rela, Sym};
+use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
+use zerocopy::FromBytes;
+
+impl<'d> Object<'d> {
+    pub(super) fn check_sections(&mut self) -> Result<(), ObjectError> {
+        for s in &self.sections {
+            match s.name {
+                b".note.nv.tkinfo" => self.tkinfo = Some(s.data),
+                b".nv.compat" => self.compat = Some(s.data),
+                _ => {}
+            }
+            self.has_unified_functions |= s.sh_type == SHT_CUDA_UFT_ENTRY;
+            self.has_unified_data |= s.sh_type == SHT_CUDA_UDT_ENTRY;
+        }
+        let count = self.sections.len() as u32;
+        for s in &self.sections {
+            let owned = matches!(
+                s.role,
+                Role::FunctionInfo | Role::Parameters | Role::Literals | Role::KernelShared | Role::Relocations
+            );
+            if owned && s.info >= count {
+                return Err(ObjectError::Section {
+                    section: text(s.name),
+                    reason: format!("sh_info {} names no section", s.info),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_symbols(&mut self, place: impl Fn(u32) -> Result<SymbolSection, ObjectError>) -> Result<(), ObjectError> {
+        let strings = self.strings;
+        let name = |entry: &Sym| string_at(strings, entry.st_name.get()).unwrap_or_default();
+        for (i, entry) in self.symbols.iter().enumerate() {
+            let section = place(i as u32)?;
+            match entry.kind() {
+                _ if entry.bind() == STB_LOCAL => {}
+                STT_FUNC => self.named_functions += 1,
+                _ => self.named_variables += 1,
+            }
+            let kind = entry.kind();
+            if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
+                self.extended.push((i as u32, x));
+            }
+            let bad = match (kind, section) {
+                (STT_FUNC, SymbolSection::Common | SymbolSection::Reserved(_)) => Some("a function in a reserved section"),
+                (STT_OBJECT | STT_CUDA_OBJECT, SymbolSection::Reserved(_)) => Some("a variable in a reserved section"),
+                (_, SymbolSection::Common) if !entry.st_value.get().is_power_of_two() || entry.st_value.get() > MAX_ALIGN => {
+                    Some("common alignment is not a power of two")
+                }
+                (STT_CUDA_OBJECT, SymbolSection::Index(_))
+                    if entry.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED && entry.st_value.get() > MAX_ALIGN =>
+                {
+                    Some("shared alignment is too large")
+                }
+                (STT_FUNC, SymbolSection::Index(s))
+                    if !matches!(self.sections.get(s as usize).map(|s| s.role), Some(Role::Text | Role::Stub)) =>
+                {
+                    Some("a function outside a text section")
+                }
+                _ => None,
+            };
+            if let Some(reason) = bad {
+                return Err(ObjectError::Symbol {
+                    symbol: text(name(entry)),
+                    reason,
+                });
+            }
+            if let (STT_FUNC, SymbolSection::Index(s)) = (kind, section)
+                && let Some(owned) = self.sections.get_mut(s as usize)
+                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(name(entry)))
+            {
+                owned.owner = i as u32;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_tables(&mut self) -> Result<(), ObjectError> {
+        let sections = std::mem::take(&mut self.sections);
+        for s in &sections {
+            match s.sh_type {
+                SHT_CUDA_CALLGRAPH => self.read_callgraph(s)?,
+                SHT_CUDA_PROTOTYPE => {
+                    for (i, pair) in pairs(s)?.iter().enumerate() {
+                        let function = self.function_index(s, i, pair.first.get())?;
+                        self.prototypes.push((function, self.prototype(s, i, pair.second.get())?));
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.sections = sections;
+        Ok(())
+    }
+
+    fn read_callgraph(&mut self, s: &ObjSection<'d>) -> Result<(), ObjectError> {
+        let mut segment = 0;
+        for (i, pair) in pairs(s)?.iter().enumerate() {
+            let (a, b) = (pair.first.get(), pair.second.get());
+            if a == 0 && b >= 0xffff_fffc {
+                segment = b.wrapping_neg();
+                continue;
+            }
+            let function = self.function_index(s, i, a)?;
+            match segment {
+                1 => self.callgraph.direct.push((function, self.function_index(s, i, b)?)),
+                2 => self.callgraph.taken.push((function, self.prototype(s, i, b)?)),
+                3 => self.callgraph.sites.push((function, self.prototype(s, i, b)?)),
+                4 => self.callgraph.takers.push((function, self.function_index(s, i, b)?)),
+                _ => {
+                    return Err(ObjectError::Section {
+                        section: text(s.name),
+                        reason: "an entry before the first list".into(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn function_index(&self, s: &ObjSection<'d>, entry: usize, index: u32) -> Result<u32, ObjectError> {
+        match self.symbols.get(index as usize) {
+            Some(y) if y.kind() == STT_FUNC => Ok(index),
+            _ => Err(ObjectError::Index {
+                section: text(s.name),
+                entry,
+                what: "function",
+                index,
+            }),
+        }
+    }
+
+    fn prototype(&self, s: &ObjSection<'d>, entry: usize, offset: u32) -> Result<StringRef, ObjectError> {
+        if has_string(self.strings, offset) {
+            return Ok(StringRef(offset));
+        }
+        Err(ObjectError::Index {
+            section: text(s.name),
+            entry,
+            what: "string",
+            index: offset,
+        })
+    }
+
+    /// A string of the object.
+    pub fn string(&self, string: StringRef) -> &'d [u8] {
+        string_at(self.strings, string.0).unwrap_or_default()
+    }
+
+    pub(super) fn read_relocations(&mut self) -> Result<(), ObjectError> {
+        let mut seen = vec![u32::MAX; self.symbols.len()];
+        for i in 0..self.sections.len() as u32 {
+            let Some(&ObjSection {
+                role: Role::Relocations,
+                info: target,
+                name,
+                sh_type,
+                data,
+                ..
+            }) = self.sections.get(i as usize)
+            else {
+                continue;
+            };
+            let entries = relocation_entries(i, sh_type, data)?;
+            let first = self.specials.len() as u32;
+            match entries {
+                Relocations::Rel(list) => {
+                    for (j, r) in list.iter().enumerate() {
+                        self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                    }
+                }
+                Relocations::Rela(list) => {
+                    for (j, r) in list.iter().enumerate() {
+                        self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                    }
+                }
+            }
+            if !entries.is_empty()
+                && let Some(t) = self.sections.get_mut(target as usize)
+            {
+                t.relocated = true;
+            }
+            self.relocs.push(RelocSection {
+                section: i,
+                target,
+                entries,
+                specials: (first, self.specials.len() as u32),
+            });
+        }
+        Ok(())
+    }
+
+    fn check_relocation(
+        &mut self,
+        seen: &mut [u32],
+        (section, name, entry): (u32, &[u8], usize),
+        target: u32,
+        offset: u64,
+        sym: u32,
+    ) -> Result<(), ObjectError> {
+        let Some(y) = self.symbols.get(sym as usize) else {
+            if self.trusting {
+                return Ok(());
+            }
+            return Err(ObjectError::Index {
+                section: text(name),
+                entry,
+                what: "symbol",
+                index: sym,
+            });
+        };
+        // The size of Mercury code is not the size of its capsule.
+        let size = self.sections.get(target as usize).map_or(0, |t| match t.role {
+            Role::Text => t.size,
+            _ => t.data.len() as u64,
+        });
+        if offset >= size {
+            return Err(ObjectError::RelocationOffset {
+                section: text(name),
+                entry,
+            });
+        }
+        let special = match y.kind() {
+            STT_FUNC => y.st_shndx.get() == 0,
+            STT_CUDA_OBJECT => y.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED,
+            kind => matches!(kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE),
+        };
+        if special
+            && let Some(last) = seen.get_mut(sym as usize)
+            && *last != section
+        {
+            *last = section;
+            self.specials.push(sym);
+        }
+        Ok(())
+    }
+}
+
+/// The sections as they are in the file.
+pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>>, ObjectError> {
+    let mut sections = Vec::with_capacity(cubin.section_headers().len());
+    for (i, header) in cubin.section_headers().iter().enumerate() {
+        let section = cubin.section(i as u32)?;
+        let (sh_type, flags) = (header.sh_type.get(), header.sh_flags.get());
+        let role = if i == 0 { Role::Other } else { role(section.name, sh_type, flags) };
+        let align = header.sh_addralign.get();
+        if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
+            return Err(ObjectError::Section {
+                section: text(section.name),
+                reason: format!("alignment {align:#x} is not a power of two up to {MAX_ALIGN:#x}"),
+            });
+        }
+        sections.push(ObjSection {
+            name: section.name,
+            data: section.data,
+            size: header.sh_size.get(),
+            flags,
+            align: align.max(1),
+            sh_type,
+            info: header.sh_info.get(),
+            role,
+            relocated: false,
+            owner: NO_OWNER,
+        });
+    }
+    Ok(sections)
+}
+
+fn relocation_entries(section: u32, sh_type: u32, data: &[u8]) -> Result<Relocations<'_>, ReadError> {
+    let bad = |reason| ReadError::BadTable { section, reason };
+    if sh_type == SHT_REL {
+        return <[Rel]>::ref_from_bytes(data)
+            .map(Relocations::Rel)
+            .map_err(|_| bad("size is not a multiple of 16"));
+    }
+    <[Rela]>::ref_from_bytes(data)
+        .map(Relocations::Rela)
+        .map_err(|_| bad("size is not a multiple of 24"))
+}
+
+fn pairs<'d>(s: &ObjSection<'d>) -> Result<&'d [Pair], ObjectError> {
+    <[Pair]>::ref_from_bytes(s.data).map_err(|_| ObjectError::Section {
+        section: text(s.name),
+        reason: "size is not a multiple of 8".into(),
+    })
+}
+
+/// Role of a section by its type, then by its name.
+pub(crate) fn role(name: &[u8], sh_type: u32, flags: u64) -> Role {
+    match sh_type {
+        SHT_REL | SHT_RELA => return Role::Relocations,
+        SHT_CUDA_INFO => {
+            return if flags & SHF_INFO_LINK != 0 {
+                Role::FunctionInfo
+            } else {
+                Role::Info
+            };
+        }
+        SHT_CUDA_GLOBAL => return Role::Global,
+        SHT_CUDA_GLOBAL_INIT => return Role::GlobalInit,
+        SHT_CUDA_UFT => return Role::Stub,
+        SHT_CUDA_UDT => return Role::UnifiedData,
+        SHT_CUDA_UFT_ENTRY | SHT_CUDA_UDT_ENTRY => return Role::UnifiedEntry,
+        SHT_CUDA_SHARED => {
+            return if name.starts_with(b".nv.shared.") {
+                Role::KernelShared
+            } else {
+                Role::ModuleShared
+            };
+        }
+        SHT_CUDA_CONSTANT0..=SHT_CUDA_CONSTANT17 => {
+            let Some(rest) = name.strip_prefix(b".nv.constant") else {
+                return Role::Other;
+            };
+            return match rest.iter().position(|&b| b == b'.') {
+                None => Role::Constant,
+                Some(_) if sh_type == SHT_CUDA_CONSTANT0 => Role::Parameters,
+                Some(_) => Role::Literals,
+            };
+        }
+        SHT_PROGBITS => {}
+        _ => return Role::Other,
+    }
+    if name.starts_with(b".text.") {
+        Role::Text
+    } else if name.starts_with(b".debug_") || name.starts_with(b".nv_debug_") {
+        Role::Debug
+    } else {
+        Role::Other
+    }
+}
