@@ -84,7 +84,7 @@ impl fmt::Display for Class {
 }
 
 /// The inputs of a mutant as files.
-struct InMemory<'m>(&'m [(String, Vec<u8>)]);
+pub struct InMemory<'m>(pub &'m [(String, Vec<u8>)]);
 
 impl Files for InMemory<'_> {
     fn open(&self, path: &Path) -> io::Result<Opened> {
