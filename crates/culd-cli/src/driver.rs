@@ -134,7 +134,7 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch
         side::add_times(file, &loaded.compilations, plan)?;
     }
     // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
-    if console.errors() > 0 {
+    if console.errors() > sources.harmless_errors() {
         return Ok(Status::Errors);
     }
     if plan.is_virtual {

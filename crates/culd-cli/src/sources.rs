@@ -82,6 +82,12 @@ impl Sources {
         say(self.messages.get(..self.search_end()).unwrap_or_default(), plan, console)
     }
 
+    /// Number of messages that are called errors, although the inputs were loaded.
+    pub fn harmless_errors(&self) -> usize {
+        let of_nvlink = |m: &&Message| m.code == Code::UncompressFailed;
+        self.messages.iter().filter(of_nvlink).count()
+    }
+
     /// Says what reading inputs came to; true when that was fatal.
     pub fn input_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
         say(self.messages.get(self.search_end()..).unwrap_or_default(), plan, console)

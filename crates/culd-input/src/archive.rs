@@ -121,6 +121,9 @@ impl<'d> Members<'d> {
                 b"/" | b"/SYM64/" if self.lenient => {}
                 b"/" => self.index(data, 4)?,
                 b"/SYM64/" => self.index(data, 8)?,
+                // nvlink quirk: every name ends in a slash, so that names of BSD archives are strange or wrong.
+                _ if self.lenient && !name.contains(&b'/') => return Err(ArchiveError::Name { offset }),
+                _ if self.lenient && name.starts_with(b"#1/") => return Ok(Some(Member { name, data, offset })),
                 _ => {
                     let member = self.named(name, data, offset)?;
                     if !member.name.starts_with(b"__.SYMDEF") {

@@ -15,11 +15,17 @@ use crate::options::LoadOptions;
 use crate::plan::{Unit, UnitKind};
 use crate::register::ModuleIds;
 use crate::select::{self, Candidate, Choice};
-use cubin::fatbin::{Entry, EntryKind, Fatbin, FatbinError};
+use cubin::fatbin::{Compression, Entry, EntryKind, FLAG_64BIT, Fatbin, FatbinError, VERSION};
 use std::borrow::Cow;
 
 /// Largest device object that is unpacked.
 const UNPACK_LIMIT: u64 = 2 << 30;
+/// nvlink quirk: a container that claims so many bytes has no entries.
+const UNREADABLE: u64 = 1 << 31;
+/// Numbers of architectures that nvlink has a name for.
+const NAMED_ARCHS: std::ops::Range<u32> = 1..1000;
+/// What an allocation is refused for.
+const UNOBTAINABLE: u64 = 1 << 36;
 
 /// One thing that happens when a unit is taken in.
 #[derive(Debug)]
@@ -208,12 +214,20 @@ impl Examiner<'_> {
         if !self.options.is_nvlink() {
             return self.finding.unusable(name, error.to_string());
         }
+        // nvlink quirk: with a header that is too short there are no entries.
+        if let FatbinError::Version { version: VERSION, .. } = error {
+            return self.nothing_usable(&[]);
+        }
         self.finding.say(Severity::Error, Code::BinaryFormat);
         self.finding.say(Severity::Fatal, Code::FatbinaryError);
     }
 
     /// Takes the entry for the target; true when it turned out to be a linked file.
     fn container(&mut self, name: &str, fatbin: &Fatbin<'_>) -> bool {
+        if self.options.is_nvlink() && fatbin.header.payload_size.get() >= UNREADABLE {
+            self.nothing_usable(&[]);
+            return false;
+        }
         let mut entries = Vec::new();
         let mut damage = fatbin.is_truncated().then(|| "its fatbin is cut off".to_owned());
         for entry in fatbin.entries() {
@@ -233,9 +247,19 @@ impl Examiner<'_> {
                 return false;
             }
         }
+        if self.options.is_nvlink() {
+            let is_elf = |e: &&Entry<'_>| e.kind() == EntryKind::Elf;
+            if entries.iter().filter(is_elf).any(|e| !NAMED_ARCHS.contains(&e.arch())) {
+                self.finding.say(Severity::Fatal, Code::UnnamedArch);
+                self.finding.say(Severity::Fatal, Code::FatbinaryError);
+                return false;
+            }
+            // nvlink quirk: an entry is not for a target of 64 bits unless its flags say so.
+            entries.retain(|e| !is_elf(&e) || e.header.flags.get() & FLAG_64BIT != 0);
+        }
         let candidates: Vec<Candidate> = entries.iter().map(Candidate::from).collect();
         match select::choose(&candidates, self.options.target) {
-            Choice::Entry(index) => entries.get(index).is_some_and(|entry| self.entry(name, entry)),
+            Choice::Entry(index) => entries.get(index).is_some_and(|entry| self.entry(name, entry, &candidates)),
             Choice::OnlyLtoIr => {
                 self.only_lto(name);
                 false
@@ -274,13 +298,29 @@ impl Examiner<'_> {
         self.finding.say(Severity::Fatal, Code::FatbinaryError);
     }
 
+    /// nvlink's ways to say that an entry does not unpack.
+    fn not_unpacked(&mut self, entry: &Entry<'_>, error: &FatbinError, all: &[Candidate]) {
+        match (error, entry.compression()) {
+            (FatbinError::TooLarge { claimed, .. }, _) if *claimed >= UNOBTAINABLE => {
+                self.finding.say(Severity::Fatal, Code::OutOfMemory);
+                self.finding.say(Severity::Fatal, Code::FatbinaryError);
+            }
+            // nvlink quirk: with LZ4 the entry counts as not there.
+            (_, Compression::Lz4) => {
+                self.finding.say(Severity::Error, Code::UncompressFailed);
+                self.nothing_usable(all);
+            }
+            _ => self.uncompress_failed(),
+        }
+    }
+
     /// Unpacks and checks the chosen entry; true when it is a linked file.
-    fn entry(&mut self, name: &str, entry: &Entry<'_>) -> bool {
+    fn entry(&mut self, name: &str, entry: &Entry<'_>, all: &[Candidate]) -> bool {
         let is_nvlink = self.options.is_nvlink();
         let content = match entry.payload(UNPACK_LIMIT) {
             Ok(content) => content,
-            Err(_) if is_nvlink => {
-                self.uncompress_failed();
+            Err(error) if is_nvlink => {
+                self.not_unpacked(entry, &error, all);
                 return false;
             }
             Err(error) => {
@@ -291,6 +331,10 @@ impl Examiner<'_> {
         let bytes = match content {
             Cow::Borrowed(part) => self.unit.bytes.part(part),
             Cow::Owned(bytes) => bytes.into(),
+        };
+        let bytes = match entry.kind() {
+            EntryKind::Elf if is_nvlink => with_magic(bytes),
+            _ => bytes,
         };
         if entry.kind() == EntryKind::Ptx {
             let name = name.to_owned();
@@ -394,6 +438,24 @@ impl Examiner<'_> {
                 _ => format!("{}#{}", self.unit.name, i + 1),
             };
             self.container(&name, fatbin);
+        }
+    }
+}
+
+/// nvlink quirk: in a fatbin the flags of the entry say what it is; magic and byte order of the file inside are not looked at.
+fn with_magic(bytes: Bytes) -> Bytes {
+    const LITTLE_ENDIAN: u8 = 1;
+    match bytes.get(..6) {
+        None | Some([0x7f, b'E', b'L', b'F', _, LITTLE_ENDIAN]) => bytes,
+        Some(_) => {
+            let mut copy = bytes.to_vec();
+            let marks = [(0, 0x7f), (1, b'E'), (2, b'L'), (3, b'F'), (5, LITTLE_ENDIAN)];
+            for (at, mark) in marks {
+                if let Some(byte) = copy.get_mut(at) {
+                    *byte = mark;
+                }
+            }
+            copy.into()
         }
     }
 }

@@ -391,7 +391,7 @@ impl<'o> Fold<'o> {
     /// A second fatal line belongs to the first: nvlink says what went wrong, then which of its parts gave up.
     fn trailing(&mut self, next: Option<Message>) {
         let is_said = self.messages.last().is_some_and(|m| m.code == Code::InternalError);
-        let last = next.filter(|m| m.severity == Severity::Fatal && m.code == Code::InternalError);
+        let last = next.filter(|m| m.severity == Severity::Fatal && matches!(m.code, Code::InternalError | Code::FatbinaryError));
         self.messages.extend(last.filter(|_| !is_said));
     }
 
@@ -407,7 +407,9 @@ impl<'o> Fold<'o> {
             }
         }
         let severity = message.severity;
-        self.has_errors |= severity >= Severity::Error;
+        // nvlink quirk: data that does not unpack is called an error, but the link goes on; where it does not, a fatal error follows.
+        let is_harmless = self.options.is_nvlink() && message.code == Code::UncompressFailed;
+        self.has_errors |= severity >= Severity::Error && !is_harmless;
         self.messages.push(message);
         if severity == Severity::Fatal { Err(Ended) } else { Ok(()) }
     }

@@ -64,6 +64,7 @@ pub enum Code {
         file: String,
         target: Target,
     },
+    UnnamedArch,
     UnknownArch {
         file: String,
         number: u32,
@@ -174,6 +175,7 @@ impl fmt::Display for Code {
             ArchNotFound { file, target } => write!(f, "SM Arch ('{target}') not found in '{file}'"),
             LtoObjects => write!(f, "LTO objects found, use -dlto"),
             ArchMismatch { file, target } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
+            UnnamedArch => write!(f, "Unknown arch name ''"),
             UnknownArch { number, .. } => write!(f, "Unknown arch name 'sm_{number}'"),
             SizeMismatch { file } => write!(f, "Input file '{file}' size does not match target '-m64'"),
             AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),

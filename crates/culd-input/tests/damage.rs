@@ -96,11 +96,7 @@ fn a_compression_bomb_is_refused_with_its_claim() {
     let text = said(&outcome).concat();
     assert!(text.contains("'bomb.fatbin'") && text.contains("1099511627776"), "{text}");
     let outcome = load(&["bomb.fatbin"], &nvlink(), &files);
-    let expected = [
-        "Error: Uncompress failed",
-        "Error: Uncompress failed",
-        "Fatal: elfLink fatbinary error",
-    ];
+    let expected = ["Fatal: Memory allocation failure", "Fatal: elfLink fatbinary error"];
     assert_eq!(said(&outcome), expected);
 }
 
@@ -124,4 +120,75 @@ fn a_host_object_with_a_broken_promise_is_an_error() {
     }
     assert!(names(&load(&["whole.o"], &nvlink(), &files)).is_empty());
     assert!(names(&load(&["whole.o"], &culd(), &files)).is_empty());
+}
+
+#[test]
+fn nvlink_passes_over_a_damaged_lz4_entry() {
+    let sound = cubin(90, &["k"], &[]);
+    let mut damaged = one_fatbin(&sound, "sm_90");
+    let size = 16 + 0x38;
+    damaged[size..size + 8].copy_from_slice(&(sound.len() as u64 + 1).to_le_bytes());
+    let files = Memory::new(&[("a.fatbin", &damaged[..]), ("b.cubin", &sound)]);
+    let outcome = load(&["a.fatbin", "b.cubin"], &nvlink(), &files);
+    assert_eq!(
+        said(&outcome),
+        ["Error: Uncompress failed", "Warning: SM Arch ('sm_90') not found in 'a.fatbin'"]
+    );
+    assert_eq!(outcome.loaded.map(|l| l.objects.len()), Some(1));
+    let outcome = load(&["a.fatbin", "b.cubin"], &culd(), &files);
+    assert!(outcome.loaded.is_none(), "culd refuses it");
+}
+
+#[test]
+fn nvlink_does_not_look_at_the_magic_in_a_fatbin() {
+    let sound = cubin(90, &["k"], &[]);
+    let mut other = sound.clone();
+    other[0] = 0;
+    let damaged = one_fatbin(&other, "sm_90");
+    let files = Memory::new(&[("a.fatbin", &damaged[..])]);
+    let outcome = load(&["a.fatbin"], &nvlink(), &files);
+    assert_eq!(
+        outcome.loaded.map(|l| l.objects.first().map(|o| o.bytes.to_vec())),
+        Some(Some(sound))
+    );
+    assert!(load(&["a.fatbin"], &culd(), &files).loaded.is_none(), "culd refuses it");
+}
+
+#[test]
+fn nvlink_wants_slashes_behind_the_names_of_members() {
+    let sound = cubin(90, &["k"], &[]);
+    let object = host(X86, &one_fatbin(&sound, "sm_90"), "_id", b"k*\0", b"\0");
+    let plain = archive(&[("k.o", &object)]);
+    let mut strange = plain.clone();
+    strange[8 + 3] = b' ';
+    for (bytes, expected) in [(&plain, Some(1)), (&strange, None)] {
+        assert_eq!(count("lib.a", bytes, &nvlink()), expected);
+        assert_eq!(count("lib.a", bytes, &culd()), Some(1));
+    }
+}
+
+#[test]
+fn nvlink_passes_over_fatbins_that_it_cannot_place() {
+    let sound = one_fatbin(&cubin(90, &["k"], &[]), "sm_90");
+    let entry = 16;
+    let with = |at: usize, value: u32| {
+        let mut copy = sound.clone();
+        copy[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        let outcome = load(&["a.fatbin"], &nvlink(), &Memory::new(&[("a.fatbin", &copy[..])]));
+        said(&outcome).concat()
+    };
+    let not_found = "Warning: SM Arch ('sm_90') not found in 'a.fatbin'";
+    let unnamed = "Fatal: Unknown arch name ''Fatal: elfLink fatbinary error";
+    // Fields: size of the payload (upper half), architecture, flags (LZ4, not 64 bits), size of the header (behind the version).
+    let cases = [
+        (12, 1, not_found),
+        (entry + 28, 999, not_found),
+        (entry + 28, 1000, unnamed),
+        (entry + 28, 0, unnamed),
+        (entry + 40, 0x2010, not_found),
+        (4, 0x8_0001, not_found),
+    ];
+    for (at, value, expected) in cases {
+        assert_eq!(with(at, value), expected, "{value:#x} at {at}");
+    }
 }

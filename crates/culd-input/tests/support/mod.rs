@@ -286,13 +286,22 @@ pub fn host(machine: u16, fatbins: &[u8], id: &str, external: &[u8], internal: &
 /// An archive in GNU form; names of any length.
 pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = b"!<arch>\n".to_vec();
-    for (name, data) in members {
-        let stored = format!("#1/{}", name.len());
-        out.extend(format!("{stored:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, name.len() + data.len()).into_bytes());
-        out.extend(name.bytes());
-        out.extend(*data);
-        if out.len() % 2 == 1 {
+    let mut add = |stored: &str, data: &[u8]| {
+        out.extend(format!("{stored:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, data.len()).into_bytes());
+        out.extend(data);
+        if data.len() % 2 == 1 {
             out.push(b'\n');
+        }
+    };
+    // Long names stand together in front and are named by offset.
+    let long: String = members.iter().filter(|m| m.0.len() > 15).map(|m| format!("{}/\n", m.0)).collect();
+    if !long.is_empty() {
+        add("//", long.as_bytes());
+    }
+    for (name, data) in members {
+        match long.find(&format!("{name}/\n")).filter(|_| name.len() > 15) {
+            Some(at) => add(&format!("/{at}"), data),
+            None => add(&format!("{name}/"), data),
         }
     }
     out
