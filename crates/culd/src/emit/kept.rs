@@ -28,7 +28,8 @@ pub(super) fn places(parts: &Parts<'_, '_>, places: &[Placement], units: &mut Ve
     // What is left of each section, from the back.
     let mut ends: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
     for (&id, place) in parts.arranged.sections.iter().zip(places) {
-        ends[id] = place.offset + place.size;
+        // Without bytes in the file a section may be of any size.
+        ends[id] = place.offset.saturating_add(place.size);
     }
     let mut take = |id: SectionId, size: u32| {
         let end = ends[id].saturating_sub(size.into());
