@@ -72,7 +72,7 @@ const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, names: Names, has_info: bool) -> Arranged {
     let sections = &layout.m.sections;
     let has_prototypes = !prototyped(context, layout).is_empty();
-    let mut kept: Vec<(u8, SectionId)> = Vec::with_capacity(sections.len());
+    let mut ranks: [Vec<SectionId>; RANKS] = Default::default();
     for (id, s) in sections.enumerate() {
         let emitted = !s.withdrawn
             && !s.hidden
@@ -85,20 +85,20 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
                 _ => true,
             };
         if emitted {
-            kept.push((rank(s), id));
+            ranks[rank(s)].push(id);
         }
     }
+    let kept: usize = ranks.iter().map(Vec::len).sum();
     // nvlink quirk: it decides by the number of all records, those of dead functions included.
     let records = match context.options.identity {
         Identity::Nvlink => sections.iter().last().map_or(0, |s| s.number as usize),
-        Identity::Culd => kept.len(),
+        Identity::Culd => kept,
     };
     let extended = records + 1 >= MAX_SECTIONS;
     if extended {
-        kept.push((0, layout.m.fixed.extended));
+        ranks[0].push(layout.m.fixed.extended);
     }
-    kept.sort_by_key(|k| k.0);
-    let order: Vec<SectionId> = kept.into_iter().map(|k| k.1).collect();
+    let order: Vec<SectionId> = ranks.concat();
     let mut section_index = Table::filled(sections.len(), NONE);
     for (i, &id) in order.iter().enumerate() {
         section_index[id] = i as u32 + 1;
@@ -121,8 +121,10 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
     arranged
 }
 
+const RANKS: usize = 8;
+
 /// Sections come in this order; equal ranks keep the order of creation.
-fn rank(s: &OutSection<'_>) -> u8 {
+fn rank(s: &OutSection<'_>) -> usize {
     match s.class {
         Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => 0,
         Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => 3,
@@ -202,9 +204,8 @@ pub struct Names {
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
 pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
     let m = &layout.m;
-    let records = m.sections.len() + m.symbols.len();
     let ((strings, of_sections, of_symbols, prototype_offset), (section_names, section_offset)) = par::join(
-        records * NAME_WORK,
+        context.inputs.bytes as usize,
         context.options.threads,
         || symbol_strings(context, m),
         || section_strings(m),
@@ -218,9 +219,6 @@ pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
         prototype_offset,
     }
 }
-
-/// A name costs as much as so many bytes of plain work.
-const NAME_WORK: usize = 128;
 
 type SymbolStrings = (Vec<u8>, Table<SectionId, u32>, Table<SymbolId, u32>, Table<ProtoId, u32>);
 

@@ -44,6 +44,41 @@ pub struct Parts<'a, 'd> {
     pub flagged: &'a [FunctionId],
 }
 
+/// What matters of a section for its place.
+struct Shape {
+    size: u64,
+    align: u64,
+    /// It has bytes in the file.
+    has_bytes: bool,
+    /// Of the flags those that matter for segments.
+    flags: u8,
+}
+
+/// Sections that are looked at together.
+const SHAPE_CHUNK: usize = 4096;
+
+/// Shapes of the emitted sections.
+fn shapes(parts: &Parts<'_, '_>, computed: &Computed) -> Vec<Shape> {
+    let sections = &parts.arranged.sections;
+    let chunks: Vec<&[SectionId]> = sections.chunks(SHAPE_CHUNK).collect();
+    let shape = |&id: &SectionId| {
+        let s = &parts.layout.m.sections[id];
+        Shape {
+            size: size_of_section(parts, id, computed.get(id)),
+            align: s.align,
+            has_bytes: !is_nobits(s.sh_type),
+            flags: (s.flags & (SHF_ALLOC | SHF_WRITE)) as u8,
+        }
+    };
+    let done = par::map(
+        &chunks,
+        parts.context.inputs.bytes as usize,
+        parts.context.options.threads,
+        |chunk| chunk.iter().map(shape).collect::<Vec<_>>(),
+    );
+    done.into_iter().flatten().collect()
+}
+
 /// Size and file offset of a section.
 struct Placement {
     size: u64,
@@ -60,20 +95,22 @@ pub enum Emitted {
 
 /// Makes the image, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
+    let shapes = shapes(parts, computed);
     let mut cursor = size_of::<Ehdr>() as u64;
-    let mut places: Vec<Placement> = Vec::with_capacity(parts.arranged.sections.len());
-    for &id in &parts.arranged.sections {
-        let s = &parts.layout.m.sections[id];
-        let size = size_of_section(parts, id, computed.get(id));
-        cursor = align_up(cursor, s.align);
-        places.push(Placement { size, offset: cursor });
-        if !is_nobits(s.sh_type) {
-            cursor = cursor.saturating_add(size);
+    let mut places: Vec<Placement> = Vec::with_capacity(shapes.len());
+    for shape in &shapes {
+        cursor = align_up(cursor, shape.align);
+        places.push(Placement {
+            size: shape.size,
+            offset: cursor,
+        });
+        if shape.has_bytes {
+            cursor = cursor.saturating_add(shape.size);
         }
     }
     let headers = align_up(cursor, 8);
     let programs = headers.saturating_add((size_of::<Shdr>() * (places.len() + 1)) as u64);
-    let segments = program_headers(parts, &places, programs);
+    let segments = program_headers(parts, &shapes, &places, programs);
     let total = programs.saturating_add(segments.as_bytes().len() as u64);
     let size = usize::try_from(total)
         .ok()
@@ -101,7 +138,6 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
     frame.extend(fill::table(offset_of(fixed.symbols), symbols, size_of::<Sym>(), Source::Symbols));
     frame.extend(fill::table(headers, places.len() + 1, size_of::<Shdr>(), Source::Headers));
     kept::texture_places(parts, &places, &textures, &mut frame);
-    kept::places(parts, &places, &mut frame);
     let contents = Contents {
         places: &places,
         computed,
@@ -174,19 +210,34 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut 
         context, layout, arranged, ..
     } = *parts;
     let fixed = &layout.m.fixed;
-    let mut all = Computed {
-        bytes: Vec::new(),
-        ends: vec![0],
-        parts: Table::filled(layout.m.sections.len(), 0),
-    };
+    let (mut all, (graph, prototypes)) = par::join(
+        context.inputs.bytes as usize,
+        context.options.threads,
+        || {
+            let mut all = Computed {
+                bytes: Vec::new(),
+                ends: vec![0],
+                parts: Table::filled(layout.m.sections.len(), 0),
+            };
+            all.add(fixed.info, |b| encode::encode(layout, arranged, &attributes.module, b));
+            function_infos(parts, attributes, &mut all);
+            all
+        },
+        || {
+            let graph = callgraph::callgraph(context, layout, arranged);
+            (graph, callgraph::prototypes(context, layout, arranged))
+        },
+    );
+    all.add(fixed.callgraph, |b| b.extend(graph));
+    all.add(fixed.prototype, |b| b.extend(prototypes));
     all.add(fixed.tool_note, |b| b.extend(notes::tool_note(context)));
     all.add(fixed.cuda_note, |b| b.extend(notes::cuda_note(context)));
-    all.add(fixed.info, |b| encode::encode(layout, arranged, &attributes.module, b));
-    all.add(fixed.callgraph, |b| b.extend(callgraph::callgraph(context, layout, arranged)));
-    all.add(fixed.prototype, |b| b.extend(callgraph::prototypes(context, layout, arranged)));
     if let Some(id) = fixed.compat {
         let compat = compat::compat(context, layout, out)?;
         all.add(id, |b| b.extend(compat));
+    }
+    if !layout.m.unified.active && !layout.m.unified.has_functions {
+        return Ok(all);
     }
     for &id in &arranged.sections {
         match layout.m.sections[id].class {
@@ -196,7 +247,6 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut 
             _ => {}
         }
     }
-    function_infos(parts, attributes, &mut all);
     Ok(all)
 }
 
@@ -212,15 +262,20 @@ fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Compu
         })
         .collect();
     let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    let done = par::map(&chunks, infos.len() * INFO_WORK, parts.context.options.threads, |chunk| {
-        let mut bytes = Vec::new();
-        let mut ends = Vec::with_capacity(chunk.len());
-        for &(_, f) in *chunk {
-            encode::encode(layout, arranged, attributes.of(f), &mut bytes);
-            ends.push(bytes.len());
-        }
-        (bytes, ends)
-    });
+    let done = par::map(
+        &chunks,
+        parts.context.inputs.bytes as usize,
+        parts.context.options.threads,
+        |chunk| {
+            let mut bytes = Vec::new();
+            let mut ends = Vec::with_capacity(chunk.len());
+            for &(_, f) in *chunk {
+                encode::encode(layout, arranged, attributes.of(f), &mut bytes);
+                ends.push(bytes.len());
+            }
+            (bytes, ends)
+        },
+    );
     for (chunk, (bytes, ends)) in chunks.iter().zip(done) {
         let base = all.bytes.len();
         all.bytes.extend_from_slice(&bytes);
@@ -230,9 +285,8 @@ fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Compu
     }
 }
 
-/// Functions whose attributes are encoded together, and what one of them costs in bytes of plain work.
+/// Functions whose attributes are encoded together.
 const INFO_CHUNK: usize = 1024;
-const INFO_WORK: usize = 512;
 
 fn unified_entries(parts: &Parts<'_, '_>, entries: &[crate::merge::model::UnifiedEntry]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 * entries.len());
@@ -434,12 +488,15 @@ const READ_EXECUTE: u32 = 5;
 const READ_WRITE: u32 = 6;
 
 /// Program headers: themselves, code and constants, data, themselves again.
-fn program_headers(parts: &Parts<'_, '_>, places: &[Placement], at: u64) -> Vec<Phdr> {
+fn program_headers(parts: &Parts<'_, '_>, shapes: &[Shape], places: &[Placement], at: u64) -> Vec<Phdr> {
     if parts.context.mode.relocatable {
         return Vec::new();
     }
-    let sections = || parts.arranged.sections.iter().map(|&id| &parts.layout.m.sections[id]).zip(places);
-    let segment = |writable: u64| sections().filter(move |(s, _)| s.flags & SHF_ALLOC != 0 && s.flags & SHF_WRITE == writable);
+    let (alloc, write) = (SHF_ALLOC as u8, SHF_WRITE as u8);
+    let segment = |writable: u8| {
+        let sections = shapes.iter().zip(places);
+        sections.filter(move |(s, _)| s.flags & alloc != 0 && s.flags & write == writable)
+    };
     let header = |p_type: u32, p_flags: u32, offset: u64, file: u64, memory: u64| Phdr {
         p_type: p_type.into(),
         p_flags: p_flags.into(),
@@ -455,11 +512,11 @@ fn program_headers(parts: &Parts<'_, '_>, places: &[Placement], at: u64) -> Vec<
         let size = last.offset + last.size - first.offset;
         headers.push(header(PT_LOAD, READ_EXECUTE, first.offset, size, size));
     }
-    if let Some((_, first)) = segment(SHF_WRITE).next() {
+    if let Some((_, first)) = segment(write).next() {
         let (mut end, mut extra) = (first.offset, 0u64);
-        for (s, place) in segment(SHF_WRITE) {
+        for (s, place) in segment(write) {
             end = place.offset;
-            if is_nobits(s.sh_type) {
+            if !s.has_bytes {
                 extra = align_up(end + extra, s.align).saturating_add(place.size) - end;
             } else {
                 end += place.size;

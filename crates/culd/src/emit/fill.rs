@@ -11,6 +11,7 @@ use super::{Computed, Parts, Placement, kept};
 use crate::csr::Lists;
 use crate::ids::{Id, SectionId, Table};
 use crate::merge::model::{Class, Piece};
+use crate::par;
 use crate::relocate::{Decider, Decision};
 use cubin::raw::{Shdr, Sym};
 use cubin::read::is_nobits;
@@ -131,16 +132,26 @@ pub(super) struct Contents<'a, 'd> {
     pub(super) computed: &'a Computed,
     /// What becomes of relocations.
     pub(super) decider: &'a Decider<'a, 'd>,
-    /// Headers, symbols and relocations.
+    /// Headers and symbols.
     pub(super) frame: Vec<Unit<'a>>,
 }
 
 /// Fills the image.
 pub(super) fn fill(parts: &Parts<'_, '_>, mut contents: Contents<'_, '_>, target: Target<'_>) -> io::Result<()> {
     let frame = std::mem::take(&mut contents.frame);
-    let mut list = units(parts, &contents, frame.len());
-    let refs = list.references(parts);
+    let more = frame.len() + parts.layout.m.relocs.len();
+    let ((mut list, refs), kept) = par::join(
+        parts.context.inputs.bytes as usize,
+        parts.context.options.threads,
+        || {
+            let list = units(parts, &contents, more);
+            let refs = list.references(parts);
+            (list, refs)
+        },
+        || kept::places(parts, contents.places),
+    );
     list.units.extend(frame);
+    list.units.extend(kept);
     let mut order: Vec<u32> = (0..list.units.len() as u32).filter(|&i| list.units[i as usize].len() > 0).collect();
     // Nearly sorted: sections come in file order.
     order.sort_by_key(|&i| list.units[i as usize].offset);

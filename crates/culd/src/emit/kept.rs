@@ -22,9 +22,10 @@ const RELA: u32 = 24;
 const REL: u32 = 16;
 
 /// Where the relocations of every reference go.
-pub(super) fn places(parts: &Parts<'_, '_>, places: &[Placement], units: &mut Vec<Unit<'_>>) {
+pub(super) fn places(parts: &Parts<'_, '_>, places: &[Placement]) -> Vec<Unit<'static>> {
     let m = &parts.layout.m;
     let force = parts.context.mode.force_rela;
+    let mut units = Vec::with_capacity(m.relocs.len());
     // What is left of each section, from the back.
     let mut ends: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
     for (&id, place) in parts.arranged.sections.iter().zip(places) {
@@ -59,6 +60,7 @@ pub(super) fn places(parts: &Parts<'_, '_>, places: &[Placement], units: &mut Ve
             });
         }
     }
+    units
 }
 
 /// Writes the kept relocations of a reference.

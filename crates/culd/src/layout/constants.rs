@@ -18,9 +18,11 @@ pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     if context.options.identity == Identity::Culd || context.options.kernels.is_none() || context.mode.debug_symbols {
         return;
     }
-    let Some(record) = layout.m.sections.iter_mut().find(|s| s.class == Class::Constant(USER_BANK)) else {
+    let mut memory = layout.m.memory.iter().copied();
+    let Some(id) = memory.find(|&id| layout.m.sections[id].class == Class::Constant(USER_BANK)) else {
         return;
     };
+    let record = &mut layout.m.sections[id];
     let mut seen: HashMap<(u64, &[u8]), (), State> = HashMap::default();
     let (mut pieces, mut units, mut end) = (Vec::new(), Vec::new(), 0u64);
     for piece in record.pieces.as_slice() {

@@ -27,7 +27,7 @@ fn shared_limit(context: Context<'_, '_>) -> u64 {
 
 pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
     let (base, limit) = (context.mode.shared_base, shared_limit(context));
-    for (id, s) in layout.m.sections.enumerate() {
+    for (id, s) in layout.m.memory.iter().map(|&id| (id, &layout.m.sections[id])) {
         let used = if s.size == ABSENT { 0 } else { s.size.saturating_sub(base) };
         match s.class {
             Class::KernelShared | Class::ModuleShared if context.mode.relocatable => {}

@@ -105,7 +105,7 @@ pub struct Layout<'d> {
 
 /// Lays out everything.
 pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Layout<'d> {
-    let kernels = texts(&m).filter(|&f| context.live.is_kernel[f]).collect();
+    let kernels = m.texts.iter().copied().filter(|&f| context.live.is_kernel[f]).collect();
     let mut layout = Layout {
         kernels,
         shared: SharedLayout {
@@ -129,7 +129,8 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         return layout;
     }
     // Kernels that were not selected but stay have shared memory and texture slots all the same.
-    let every = texts(&layout.m).filter(|&f| context.resolved.functions[f].entry).collect();
+    let texts = layout.m.texts.iter().copied();
+    let every = texts.filter(|&f| context.resolved.functions[f].entry).collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
     shared::lay_out(context, &mut layout);
     // Slots have sections of their own on Blackwell, in front of literals that come from other functions.
@@ -166,13 +167,6 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
 /// Contents of `.nv.rel.action`, the same in every final link up to sm_90a: how the driver patches type 0x73.
 const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0, 0x05, 0x36];
 
-/// Functions in order of their text sections.
-fn texts(m: &Merged<'_>) -> impl Iterator<Item = FunctionId> {
-    m.sections
-        .iter()
-        .filter_map(|s| if let Class::Text(f) = s.class { Some(f) } else { None })
-}
-
 /// Literal records that replacement emptied leave no section, no name and no symbols.
 ///
 /// nvlink quirks: a relocatable link keeps the name of a record that a losing copy made, and gives up if a symbol is left in one.
@@ -181,14 +175,19 @@ fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let relocatable = context.mode.relocatable;
     let by_loser = |f: &OutFunction| f.literals.filter(|_| relocatable && f.literals_by_loser == Some(true));
     let named: Vec<SectionId> = m.functions.iter().filter_map(by_loser).collect();
-    for s in m.sections.iter_mut().filter(|s| s.class == Class::Literals && s.size == 0) {
-        s.withdrawn = true;
+    let is_empty = |id: &SectionId| m.sections[*id].class == Class::Literals && m.sections[*id].size == 0;
+    let empty: Vec<SectionId> = m.memory.iter().copied().filter(is_empty).collect();
+    // Only lists of resolved relocations have been hidden so far.
+    if empty.is_empty() && named.is_empty() && !context.mode.preserve {
+        return;
+    }
+    for &id in &empty {
+        m.sections[id].withdrawn = true;
     }
     if context.options.target.is_blackwell() {
         // The finalizer leaves nothing of an empty jump table; a relocatable link keeps the names.
-        let empty = m.sections.iter().filter(|s| s.class == Class::Literals && s.withdrawn);
-        let companions: Vec<[Option<SectionId>; 3]> = empty.map(|s| s.companions).collect();
-        for [rel, rela, listed] in companions {
+        for id in empty {
+            let [rel, rela, listed] = m.sections[id].companions;
             for id in [rel, rela].into_iter().flatten() {
                 (m.sections[id].hidden, m.sections[id].withdrawn) = (relocatable, !relocatable);
             }

@@ -146,7 +146,7 @@ fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
         .enumerate()
         .filter_map(|(k, &f)| Some((layout.m.functions[f].text?, k as u32)))
         .collect();
-    for (id, s) in layout.m.sections.enumerate() {
+    for (id, s) in layout.m.memory.iter().map(|&id| (id, &layout.m.sections[id])) {
         if s.class == Class::KernelShared
             && let Some(&k) = s.owner.and_then(|t| texts.get(&t))
         {
@@ -353,13 +353,12 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
             _ => record.size = ABSENT,
         }
     }
-    for s in layout
-        .m
-        .sections
-        .iter_mut()
-        .filter(|s| s.class == Class::KernelShared && s.size == 0 && !s.no_symbol)
-    {
-        s.size = ABSENT;
+    let m = &mut layout.m;
+    for &id in &m.memory {
+        let s = &mut m.sections[id];
+        if s.class == Class::KernelShared && s.size == 0 && !s.no_symbol {
+            s.size = ABSENT;
+        }
     }
 }
 
@@ -382,7 +381,8 @@ fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u
         (0, 0)
     };
     let symbols = context.mode.shared_symbols();
-    if let Some(s) = layout.m.sections.iter_mut().find(|s| s.class == Class::ModuleShared) {
+    if let Some(id) = layout.m.module_shared_section() {
+        let s = &mut layout.m.sections[id];
         s.no_symbol = size == 0 || !symbols;
         (s.size, s.align) = if size > 0 || align == DYNAMIC_ALIGN {
             (size, align)
@@ -398,12 +398,7 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
         return;
     }
     let base = context.mode.shared_base;
-    let module = layout
-        .m
-        .sections
-        .enumerate()
-        .find(|(_, s)| s.class == Class::ModuleShared)
-        .map(|(id, _)| id);
+    let module = layout.m.module_shared_section();
     let mut listed: Table<SharedId, u64> = Table::filled(layout.m.shared.len(), 0);
     for &s in &layout.m.module_shared {
         listed[s] += 1;

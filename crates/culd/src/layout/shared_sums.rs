@@ -50,7 +50,8 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         s.no_symbol = s.size == 0;
         s.size = if kept { padded(s.size, s.align) } else { super::shared::ABSENT };
     }
-    if let Some(s) = layout.m.sections.iter_mut().find(|s| s.class == Class::ModuleShared) {
+    if let Some(id) = layout.m.module_shared_section() {
+        let s = &mut layout.m.sections[id];
         s.no_symbol = s.size == 0;
         s.size = padded(s.size, s.align);
     }

@@ -197,6 +197,8 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
     let has_data = inputs.objects.iter().any(|o| o.has_unified_data);
     Merged {
         sections: Table::new(),
+        texts: Vec::new(),
+        memory: Vec::new(),
         symbols: Table::new(),
         locals: Vec::new(),
         globals: Vec::new(),
@@ -472,6 +474,11 @@ impl<'d> Merged<'d> {
             hidden: false,
             no_symbol: false,
         });
+        match class {
+            Class::Text(f) => self.texts.push(f),
+            Class::KernelShared | Class::ModuleShared | Class::Constant(_) | Class::Literals => self.memory.push(id),
+            _ => {}
+        }
         if class == Class::Parameters && !mode.relocatable {
             // The Mercury view has RELA only.
             let rela = mode.force_rela || !name.prefix.is_empty();

@@ -402,6 +402,10 @@ pub struct Fixed {
 pub struct Merged<'d> {
     /// Section records in order of creation.
     pub sections: Table<SectionId, OutSection<'d>>,
+    /// The functions that have text sections, in order of these.
+    pub texts: Vec<FunctionId>,
+    /// Records of shared and constant memory, in order. They are few among all records, and layout is about them.
+    pub memory: Vec<SectionId>,
     /// Symbol records.
     pub symbols: Table<SymbolId, OutSymbol<'d>>,
     /// Local part of the symbol list.
@@ -478,6 +482,12 @@ impl<'d> Merged<'d> {
         if !std::mem::replace(&mut self.functions[f].phantoms[kind], true) {
             self.phantoms += 1;
         }
+    }
+
+    /// `.nv_debug.shared`.
+    pub(crate) fn module_shared_section(&self) -> Option<SectionId> {
+        let is_it = |id: &SectionId| self.sections[*id].class == Class::ModuleShared;
+        self.memory.iter().copied().find(is_it)
     }
 
     /// `.nv.shared.K` of a kernel.

@@ -46,14 +46,7 @@ pub(crate) fn destination(layout: &Layout<'_>, relocs: &RelocSection<'_>, r: &Re
 pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     let decider = Decider::new(context, layout);
     let runs: Vec<&[RelocRef]> = layout.m.relocs.chunk_by(|a, b| a.object == b.object).collect();
-    let work = context
-        .inputs
-        .objects
-        .iter()
-        .flat_map(|o| &o.relocs)
-        .map(|r| r.entries.len() * 24)
-        .sum();
-    let planned = par::map(&runs, work, context.options.threads, |run| {
+    let planned = par::map(&runs, context.inputs.bytes as usize, context.options.threads, |run| {
         let Some(first) = run.first() else {
             return (Vec::new(), None, Vec::new());
         };
