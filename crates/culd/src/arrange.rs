@@ -204,11 +204,18 @@ pub struct Names {
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
 pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
     let m = &layout.m;
+    let (bytes, threads) = (context.inputs.bytes as usize, context.options.threads);
+    // Every section has its name in both tables.
+    let chunks: Vec<&[OutSection<'_>]> = m.sections.as_slice().chunks(HASH_CHUNK).collect();
+    let hashed = par::map(&chunks, bytes, threads, |chunk| {
+        chunk.iter().map(|s| s.name.hash()).collect::<Vec<_>>()
+    });
+    let hashes = Table::from(hashed.concat());
     let ((strings, of_sections, of_symbols, prototype_offset), (section_names, section_offset)) = par::join(
-        context.inputs.bytes as usize,
-        context.options.threads,
-        || symbol_strings(context, m),
-        || section_strings(m),
+        bytes,
+        threads,
+        || symbol_strings(context, m, &hashes),
+        || section_strings(m, &hashes),
     );
     Names {
         strings,
@@ -220,10 +227,13 @@ pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
     }
 }
 
+/// Names that are hashed together.
+const HASH_CHUNK: usize = 4096;
+
 type SymbolStrings = (Vec<u8>, Table<SectionId, u32>, Table<SymbolId, u32>, Table<ProtoId, u32>);
 
 /// `.strtab`.
-fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>) -> SymbolStrings {
+fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, hashes: &Table<SectionId, u32>) -> SymbolStrings {
     let mut of_sections = Table::filled(m.sections.len(), 0);
     let mut of_symbols = Table::filled(m.symbols.len(), 0);
     let mut prototype_offset = Table::filled(context.resolved.prototypes.len(), 0);
@@ -235,7 +245,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>) -> SymbolStrings {
     for &local in &m.locals {
         match local {
             Local::Section(id) if m.sections[id].withdrawn => {}
-            Local::Section(id) => of_sections[id] = strings.add(m.sections[id].name),
+            Local::Section(id) => of_sections[id] = strings.add_hashed(m.sections[id].name, hashes[id]),
             Local::Symbol(id) if m.symbols[id].withdrawn => {}
             Local::Symbol(id) if m.symbols[id].literal_number != 0 => {
                 let name = literal_name(m, &m.symbols[id]);
@@ -251,11 +261,11 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>) -> SymbolStrings {
 }
 
 /// `.shstrtab`.
-fn section_strings(m: &Merged<'_>) -> (Vec<u8>, Table<SectionId, u32>) {
+fn section_strings(m: &Merged<'_>, hashes: &Table<SectionId, u32>) -> (Vec<u8>, Table<SectionId, u32>) {
     let mut offsets = Table::filled(m.sections.len(), 0);
     let mut strings = StringTable::new(true, m.sections.len());
     for (id, s) in m.sections.enumerate().filter(|(_, s)| !s.withdrawn) {
-        offsets[id] = strings.add(s.name);
+        offsets[id] = strings.add_hashed(s.name, hashes[id]);
     }
     (strings.into_bytes(), offsets)
 }

@@ -37,6 +37,10 @@ impl<'d> Name<'d> {
     pub fn to_vec(self) -> Vec<u8> {
         [self.prefix, self.rest].concat()
     }
+    /// Hash, the same for every split into prefix and rest.
+    pub fn hash(self) -> u32 {
+        hash_joined(self) as u32
+    }
     /// Equal to the bytes?
     pub fn is(&self, bytes: &[u8]) -> bool {
         bytes.strip_prefix(self.prefix) == Some(self.rest)
@@ -156,7 +160,11 @@ impl StringTable {
     }
     /// Offset of a name, added if new.
     pub fn add(&mut self, name: Name<'_>) -> u32 {
-        let key = spread(hash_joined(name));
+        self.add_hashed(name, name.hash())
+    }
+    /// The same for a name whose hash is known.
+    pub fn add_hashed(&mut self, name: Name<'_>, hash: u32) -> u32 {
+        let key = spread(hash.into());
         let StringTable { bytes, table } = self;
         let same = |&(h, offset): &(u32, u32)| h == key as u32 && is_at(bytes, offset as usize, name);
         match table.entry(key, same, |&(h, _)| spread(h.into())) {
