@@ -19,6 +19,7 @@ use crate::explain::phases::Watch;
 use crate::graph::CallGraph;
 use crate::layout::Context;
 use crate::merge::Mode;
+use crate::metadata::folds::Folds;
 use crate::metadata::{attributes, encode, propagate};
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
 use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, par, relocate, report, resolve, verify};
@@ -92,11 +93,15 @@ fn link(
         mode,
     };
     // Attributes are read meanwhile: that needs no more than to know who lives.
-    let (merged, mut attributes) = par::join(
+    let (merged, (mut attributes, folds)) = par::join(
         bytes,
         threads,
         || merge::merge(&inputs, &resolved, &live, places, options, out),
-        || attributes::collect(context),
+        || {
+            let attributes = attributes::collect(context);
+            let folds = (!options.relocatable).then(|| Folds::new(context, &attributes.facts));
+            (attributes, folds)
+        },
     );
     let merged = merged?;
     watch.lap("merge");
@@ -119,7 +124,7 @@ fn link(
         },
         || {
             attributes.settle(context, &layout);
-            propagate::propagate(context, &layout, attributes, out)
+            propagate::propagate(context, &layout, attributes, folds.as_ref(), out)
         },
     );
     watch.lap("plan");

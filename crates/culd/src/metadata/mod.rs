@@ -9,7 +9,9 @@
 pub mod attributes;
 pub mod callgraph;
 pub mod compat;
+mod cuda12;
 pub mod encode;
+pub mod folds;
 mod lists;
 pub mod notes;
 pub mod propagate;

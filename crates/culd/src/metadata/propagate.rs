@@ -4,12 +4,14 @@
 //! 2. Several kernels: records of non-kernel functions act on every kernel that reaches them, in merge order. Flags are added once;
 //!    barrier counts take the maximum, mbarriers the sum; EXTERNS and fragments the union. What is added comes in order of its first cause.
 //! 3. One kernel: every other live function contributes, reachable or not, and what is added comes in a fixed order.
-//! 4. Objects of CUDA 12: barriers from section flags; functions without a sparse mask get one where others have it.
+//! 4. Objects of CUDA 12 have rules of their own ([`cuda12`]).
 //!
 //! Everything but unions and sums is a fold over the condensed call graph, so cost is linear in its edges.
 
 use super::attr;
 use super::attributes::{Attribute, Attributes, Facts, Owner, Payload, Reserved};
+use super::cuda12;
+use super::folds::Folds;
 use super::lists::List;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
@@ -18,9 +20,6 @@ use crate::names::State;
 use crate::relocate::Named;
 use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
 use hashbrown::HashMap;
-
-/// Marks functions without a sparse mask where others have one.
-const NO_SPARSE_MASK: u16 = 0x8000;
 
 /// Codes that act on kernels, in the order used when there is one kernel.
 const ACTING: [u8; 11] = [
@@ -65,7 +64,7 @@ impl<'d> Final<'d> {
     }
 
     /// Records of a function, to change; `records` are all records while they are not here yet.
-    fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
+    pub(super) fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
         self.functions[f].to_mut(records)
     }
 
@@ -75,8 +74,14 @@ impl<'d> Final<'d> {
     }
 }
 
-/// Computes all attributes of the output.
-pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, mut attributes: Attributes<'d>, out: &mut Collector<'_>) -> Final<'d> {
+/// Computes all attributes of the output; `folds` is nothing for a relocatable one.
+pub fn propagate<'d>(
+    context: Context<'_, 'd>,
+    layout: &Layout<'d>,
+    mut attributes: Attributes<'d>,
+    folds: Option<&Folds>,
+    out: &mut Collector<'_>,
+) -> Final<'d> {
     let count = context.resolved.functions.len();
     let mut module = std::mem::take(&mut attributes.module);
     module.reverse();
@@ -92,8 +97,8 @@ pub fn propagate<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, mut attribut
         reserved: std::mem::take(&mut attributes.reserved),
     };
     share(&attributes, &mut last);
-    if !context.mode.relocatable {
-        inherit(context, layout, &attributes, &mut last, out);
+    if let Some(folds) = folds {
+        inherit(context, layout, &attributes, folds, &mut last, out);
     }
     last.records = attributes.records;
     last
@@ -112,28 +117,29 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
     last.functions.iter_mut().for_each(List::finish);
 }
 
-fn inherit<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>, out: &mut Collector<'_>) {
-    registers(context, layout, last);
-    stacks(context, attributes, last);
-    sparse_masks(context, layout, attributes, last);
+fn inherit<'d>(
+    context: Context<'_, 'd>,
+    layout: &Layout<'d>,
+    attributes: &Attributes<'d>,
+    folds: &Folds,
+    last: &mut Final<'d>,
+    out: &mut Collector<'_>,
+) {
+    registers(context, layout, folds, last);
+    stacks(context, attributes, folds, last);
+    cuda12::sparse_masks(context, layout, attributes, last);
     match context.live.kernels.as_slice() {
         [] => {}
         &[kernel] => one_kernel(attributes, kernel, last),
         _ => many_kernels(context, attributes, last),
     }
-    barriers(context, layout, attributes, last);
+    cuda12::barriers(context, layout, attributes, last);
     check_tensor_groups(context, attributes, last, out);
 }
 
-fn registers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>) {
-    let facts = &last.facts;
-    let highest = context.graph.fold(
-        context.resolved,
-        |f, max: &mut u32| *max = (*max).max(facts[f].registers.unwrap_or(0)),
-        |max, callee| *max = (*max).max(*callee),
-    );
+fn registers(context: Context<'_, '_>, layout: &Layout<'_>, folds: &Folds, last: &mut Final<'_>) {
     for &k in &context.live.kernels {
-        last.registers[k] = highest[context.graph.component(k)];
+        last.registers[k] = folds.registers[context.graph.component(k)];
     }
     for record in last.module.iter_mut().filter(|r| r.code == attr::REGCOUNT) {
         if let Payload::Symbol(named @ Named::Symbol(y), _) = record.payload
@@ -145,20 +151,17 @@ fn registers(context: Context<'_, '_>, layout: &Layout<'_>, last: &mut Final<'_>
 }
 
 /// MIN_STACK_SIZE per kernel is added when symbols have their numbers; the call-return stack here.
-fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    let facts = &last.facts;
-    let stack = context.graph.deepest(context.resolved, |f| facts[f].frame.into());
-    let crs = context.graph.deepest(context.resolved, |f| facts[f].crs.into());
+fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Folds, last: &mut Final<'d>) {
     for f in context
         .resolved
         .functions
         .ids()
         .filter(|&f| context.live.is_kernel[f] || context.resolved.functions[f].stub)
     {
-        last.stack[f] = stack[context.graph.component(f)];
+        last.stack[f] = folds.stack[context.graph.component(f)];
     }
     for &k in &context.live.kernels {
-        let value = crs[context.graph.component(k)].unwrap_or(-1) as u32;
+        let value = folds.crs[context.graph.component(k)].unwrap_or(-1) as u32;
         let recorded = last.has(&attributes.records, k, |code| {
             matches!(code, attr::CRS_STACK_SIZE | attr::SYNC_STACK)
         });
@@ -177,57 +180,14 @@ fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut 
     }
 }
 
-fn sparse_masks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    let functions = &context.resolved.functions;
-    let mut has = Table::filled(functions.len(), false);
-    for (_, owner, _) in attributes.numbered().filter(|(_, _, r)| r.code == attr::SPARSE_MMA_MASK) {
-        if let Some(f) = owner.function() {
-            has[f] = true;
-        }
-    }
-    if !has.iter().any(|&h| h) {
-        return;
-    }
-    last.stubs.push(half(attr::SPARSE_MMA_MASK, 0));
-    let lacks = |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f];
-    let mut marked = Table::filled(functions.len(), false);
-    for f in functions.ids().filter(|&f| lacks(f)) {
-        marked[f] = true;
-        marked[layout.m.functions[f].alias_of.unwrap_or(f)] = true;
-    }
-    if !marked.iter().any(|&m| m) {
-        return;
-    }
-    let reaches = context.graph.fold(
-        context.resolved,
-        |f, any: &mut bool| *any |= marked[f],
-        |any, callee| *any |= callee,
-    );
-    for f in functions.ids() {
-        if lacks(f) {
-            let owner = layout.m.functions[f].alias_of.unwrap_or(f);
-            last.list(&attributes.records, owner)
-                .push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
-        } else if context.live.is_kernel[f] && (context.live.kernels.len() == 1 || reaches[context.graph.component(f)]) {
-            for record in last
-                .list(&attributes.records, f)
-                .iter_mut()
-                .filter(|r| r.code == attr::SPARSE_MMA_MASK)
-            {
-                record.payload = Payload::Half(record.half() | NO_SPARSE_MASK);
-            }
-        }
-    }
-}
-
-fn half(code: u8, value: u16) -> Attribute<'static> {
+pub(super) fn half(code: u8, value: u16) -> Attribute<'static> {
     Attribute {
         format: FORMAT_HALF,
         code,
         payload: Payload::Half(value),
     }
 }
-fn byte(code: u8, value: u16) -> Attribute<'static> {
+pub(super) fn byte(code: u8, value: u16) -> Attribute<'static> {
     Attribute {
         format: FORMAT_BYTE,
         code,
@@ -242,7 +202,7 @@ fn flag(code: u8, value: u16) -> Attribute<'static> {
     }
 }
 
-fn first_of<'l, 'd>(list: &'l mut [Attribute<'d>], code: u8) -> Option<&'l mut Attribute<'d>> {
+pub(super) fn first_of<'l, 'd>(list: &'l mut [Attribute<'d>], code: u8) -> Option<&'l mut Attribute<'d>> {
     list.iter_mut().find(|r| r.code == code)
 }
 
@@ -576,46 +536,6 @@ fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribut
         code: attr::EXTERNS,
         payload: Payload::Functions(all.into()),
     });
-}
-
-/// Barriers of CUDA 12 objects, from the flags of their text sections.
-fn barriers<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    let functions = &layout.m.functions;
-    if functions.iter().all(|f| f.barriers == 0) {
-        return;
-    }
-    let own = |f: FunctionId| functions[f].barriers as u16;
-    let highest = context.graph.fold(
-        context.resolved,
-        |f, n: &mut u16| *n = (*n).max(own(f)),
-        |n, callee| *n = (*n).max(*callee),
-    );
-    for f in context.resolved.functions.ids() {
-        if !context.live.alive[f] || context.resolved.functions[f].winner.is_none() {
-            continue;
-        }
-        let kernel = context.live.is_kernel[f];
-        let value = if kernel { highest[context.graph.component(f)] } else { own(f) };
-        if value == 0 {
-            continue;
-        }
-        let callees = if kernel { callee_barriers(context, f, &highest) } else { 0 };
-        let list = last.list(&attributes.records, f);
-        match first_of(list, attr::NUM_BARRIERS) {
-            Some(record) => {
-                record.payload = Payload::Half(record.half().max(callees));
-                if own(f) > 0 {
-                    last.flagged.push(f);
-                }
-            }
-            None => list.push(byte(attr::NUM_BARRIERS, value)),
-        }
-    }
-}
-
-fn callee_barriers(context: Context<'_, '_>, f: FunctionId, highest: &[u16]) -> u16 {
-    let callees = context.graph.callees(context.resolved, f);
-    callees.iter().map(|&c| highest[context.graph.component(c)]).max().unwrap_or(0)
 }
 
 fn check_tensor_groups(context: Context<'_, '_>, attributes: &Attributes<'_>, last: &Final<'_>, out: &mut Collector<'_>) {

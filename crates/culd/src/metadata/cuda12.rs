@@ -1,0 +1,93 @@
+//! What objects of CUDA 12 ask for: barriers from section flags; functions without a sparse mask get one where others have it.
+
+use super::attr;
+use super::attributes::{Attributes, Payload};
+use super::propagate::{Final, byte, first_of, half};
+use crate::ids::{FunctionId, Table};
+use crate::layout::{Context, Layout};
+
+/// Marks functions without a sparse mask where others have one.
+const NO_SPARSE_MASK: u16 = 0x8000;
+
+pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+    let functions = &context.resolved.functions;
+    let mut has = Table::filled(functions.len(), false);
+    for (_, owner, _) in attributes.numbered().filter(|(_, _, r)| r.code == attr::SPARSE_MMA_MASK) {
+        if let Some(f) = owner.function() {
+            has[f] = true;
+        }
+    }
+    if !has.iter().any(|&h| h) {
+        return;
+    }
+    last.stubs.push(half(attr::SPARSE_MMA_MASK, 0));
+    let lacks = |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f];
+    let mut marked = Table::filled(functions.len(), false);
+    for f in functions.ids().filter(|&f| lacks(f)) {
+        marked[f] = true;
+        marked[layout.m.functions[f].alias_of.unwrap_or(f)] = true;
+    }
+    if !marked.iter().any(|&m| m) {
+        return;
+    }
+    let reaches = context.graph.fold(
+        context.resolved,
+        |f, any: &mut bool| *any |= marked[f],
+        |any, callee| *any |= callee,
+    );
+    for f in functions.ids() {
+        if lacks(f) {
+            let owner = layout.m.functions[f].alias_of.unwrap_or(f);
+            last.list(&attributes.records, owner)
+                .push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
+        } else if context.live.is_kernel[f] && (context.live.kernels.len() == 1 || reaches[context.graph.component(f)]) {
+            for record in last
+                .list(&attributes.records, f)
+                .iter_mut()
+                .filter(|r| r.code == attr::SPARSE_MMA_MASK)
+            {
+                record.payload = Payload::Half(record.half() | NO_SPARSE_MASK);
+            }
+        }
+    }
+}
+
+/// Barriers of CUDA 12 objects, from the flags of their text sections.
+pub(super) fn barriers<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+    let functions = &layout.m.functions;
+    if functions.iter().all(|f| f.barriers == 0) {
+        return;
+    }
+    let own = |f: FunctionId| functions[f].barriers as u16;
+    let highest = context.graph.fold(
+        context.resolved,
+        |f, n: &mut u16| *n = (*n).max(own(f)),
+        |n, callee| *n = (*n).max(*callee),
+    );
+    for f in context.resolved.functions.ids() {
+        if !context.live.alive[f] || context.resolved.functions[f].winner.is_none() {
+            continue;
+        }
+        let kernel = context.live.is_kernel[f];
+        let value = if kernel { highest[context.graph.component(f)] } else { own(f) };
+        if value == 0 {
+            continue;
+        }
+        let callees = if kernel { callee_barriers(context, f, &highest) } else { 0 };
+        let list = last.list(&attributes.records, f);
+        match first_of(list, attr::NUM_BARRIERS) {
+            Some(record) => {
+                record.payload = Payload::Half(record.half().max(callees));
+                if own(f) > 0 {
+                    last.flagged.push(f);
+                }
+            }
+            None => list.push(byte(attr::NUM_BARRIERS, value)),
+        }
+    }
+}
+
+fn callee_barriers(context: Context<'_, '_>, f: FunctionId, highest: &[u16]) -> u16 {
+    let callees = context.graph.callees(context.resolved, f);
+    callees.iter().map(|&c| highest[context.graph.component(c)]).max().unwrap_or(0)
+}

@@ -1,0 +1,29 @@
+//! Numbers of functions over the call graph.
+
+use super::attributes::Facts;
+use crate::ids::{FunctionId, Table};
+use crate::layout::Context;
+
+/// What the call graph makes of the functions' numbers, per component. It needs no symbols, so it is worked out beside merging.
+#[derive(Debug)]
+pub struct Folds {
+    pub(super) registers: Vec<u32>,
+    pub(super) stack: Vec<Option<i64>>,
+    pub(super) crs: Vec<Option<i64>>,
+}
+
+impl Folds {
+    /// Folds what the attributes say.
+    pub fn new(context: Context<'_, '_>, facts: &Table<FunctionId, Facts>) -> Self {
+        let Context { graph, resolved, .. } = context;
+        Folds {
+            registers: graph.fold(
+                resolved,
+                |f, max: &mut u32| *max = (*max).max(facts[f].registers.unwrap_or(0)),
+                |max, callee| *max = (*max).max(*callee),
+            ),
+            stack: graph.deepest(resolved, |f| facts[f].frame.into()),
+            crs: graph.deepest(resolved, |f| facts[f].crs.into()),
+        }
+    }
+}
