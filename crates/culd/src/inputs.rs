@@ -1,6 +1,7 @@
 //! Admission: which inputs take part in the link, and whether they may.
 //!
-//! 1. Parse all inputs (in parallel when there is much to read).
+//! 1. Parse the inputs in chunks, in parallel when there is much to read; a chunk goes on to the next steps while the one behind it is
+//!    parsed.
 //! 2. In link order: executables are left out; an object whose structure is broken is left out by nvlink and refused by culd.
 //! 3. Check ABI, architecture and toolkit ([`cubin::admission`]); a caller that has done so is not warned again.
 //! 4. Number the objects and their symbols.
@@ -35,6 +36,27 @@ pub struct Inputs<'d> {
 }
 
 impl<'d> Inputs<'d> {
+    /// Numbers an object.
+    fn add(&mut self, mut object: Object<'d>) -> Result<ObjectId, &'static str> {
+        let numbers = u32::try_from(self.symbol_count).ok().zip(u32::try_from(self.section_count).ok());
+        let Some((first_symbol, first_section)) = numbers else {
+            return Err(TOO_MANY);
+        };
+        (object.first_symbol, object.first_section) = (first_symbol, first_section);
+        let last = first_symbol
+            .checked_add(object.symbol_count())
+            .zip(first_section.checked_add(object.sections.len() as u32));
+        if last.is_none() {
+            return Err(TOO_MANY);
+        }
+        self.symbol_count += object.symbol_count() as usize;
+        self.section_count += object.sections.len();
+        self.named_functions += object.named_functions as usize;
+        self.named_variables += object.named_variables as usize;
+        object.id = ObjectId::from_index(self.objects.len());
+        Ok(self.objects.push(object))
+    }
+
     /// The object that a symbol belongs to and its index there.
     pub fn locate(&self, symbol: SymbolRef) -> (&Object<'d>, u32) {
         let n = symbol.index() as u32;
@@ -44,38 +66,54 @@ impl<'d> Inputs<'d> {
     }
 }
 
-/// Reads and checks all inputs.
-pub fn admit<'d>(inputs: &[Input<'d>], options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Inputs<'d>, Stop> {
+/// Inputs that are parsed together.
+const CHUNK: usize = 256;
+
+/// Reads and checks all inputs. `each` is told of every object that takes part, while later ones are still being parsed.
+pub fn admit<'d>(
+    inputs: &[Input<'d>],
+    options: &LinkOptions<'_>,
+    out: &mut Collector<'_>,
+    mut each: impl FnMut(&Table<ObjectId, Object<'d>>, ObjectId) + Send,
+) -> Result<Inputs<'d>, Stop> {
     let bytes: usize = inputs.iter().map(|i| i.data.len()).sum();
     let trusting = options.identity == Identity::Nvlink;
-    let parsed = par::map(inputs, bytes, options.threads, |input| parse(input, trusting));
-    let mut objects: Table<ObjectId, Object<'d>> = Table::new();
-    let (mut first_symbol, mut first_section) = (0u32, 0u32);
-    for (input, parsed) in inputs.iter().zip(parsed) {
-        let Some((cubin, object)) = admit_one(input, parsed, options, out)? else {
-            continue;
-        };
-        let virtual_sm = check(input, &cubin, options, out)?;
-        let mut object = object.map_err(|e| refuse(input, &e, out))?;
-        object.virtual_sm = Some(virtual_sm);
-        (object.first_symbol, object.first_section) = (first_symbol, first_section);
-        object.id = ObjectId::from_index(objects.len());
-        let next = first_symbol
-            .checked_add(object.symbol_count())
-            .zip(first_section.checked_add(object.sections.len() as u32));
-        (first_symbol, first_section) =
-            next.ok_or_else(|| damaged(input, "more than 4 billion symbols or sections in one link".into(), out))?;
-        objects.push(object);
-    }
-    Ok(Inputs {
-        named_functions: objects.iter().map(|o| o.named_functions as usize).sum(),
-        named_variables: objects.iter().map(|o| o.named_variables as usize).sum(),
-        objects,
-        symbol_count: first_symbol as usize,
-        section_count: first_section as usize,
+    let mut admitted = Inputs {
+        objects: Table::new(),
+        symbol_count: 0,
+        section_count: 0,
+        named_functions: 0,
+        named_variables: 0,
         bytes: bytes as u64,
-    })
+    };
+    let parse_all = |chunk: &[Input<'d>]| par::map(chunk, bytes, options.threads, |input| parse(input, trusting));
+    let mut chunks = inputs.chunks(CHUNK);
+    let mut now = chunks.next().unwrap_or_default();
+    let mut parsed = parse_all(now);
+    while !now.is_empty() {
+        let next = chunks.next().unwrap_or_default();
+        let (following, done) = par::join(
+            bytes,
+            options.threads,
+            || parse_all(next),
+            || {
+                now.iter().zip(parsed).try_for_each(|(input, parsed)| {
+                    let Some(object) = admit_one(input, parsed, options, out)? else {
+                        return Ok(());
+                    };
+                    let id = admitted.add(object).map_err(|reason| damaged(input, reason.into(), out))?;
+                    each(&admitted.objects, id);
+                    Ok(())
+                })
+            },
+        );
+        done?;
+        (now, parsed) = (next, following);
+    }
+    Ok(admitted)
 }
+
+const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
 
 type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError>;
 
@@ -96,25 +134,34 @@ fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     Ok((cubin, object))
 }
 
-type Admitted<'d> = Option<(Cubin<'d>, Result<Object<'d>, ObjectError>)>;
-
-/// Decides about objects that cannot be read, and about executables.
-fn admit_one<'d>(input: &Input<'d>, parsed: Parsed<'d>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Admitted<'d>, Stop> {
+/// Decides about an input: objects that cannot be read, and executables, and what does not fit the target.
+fn admit_one<'d>(
+    input: &Input<'d>,
+    parsed: Parsed<'d>,
+    options: &LinkOptions<'_>,
+    out: &mut Collector<'_>,
+) -> Result<Option<Object<'d>>, Stop> {
     let nvlink = options.identity == Identity::Nvlink;
-    match parsed {
+    let (cubin, object) = match parsed {
         // nvlink quirk: executables and objects with a broken structure are dropped without a word.
-        Ok((cubin, _)) if cubin.header().e_type.get() == ET_EXEC => match nvlink {
-            true => Ok(None),
-            false => Err(damaged(
-                input,
-                "already linked (ET_EXEC), a relocatable object is needed".into(),
-                out,
-            )),
-        },
-        Ok(parsed) => Ok(Some(parsed)),
-        Err(ReadError::Class { .. } | ReadError::OutOfFile { .. } | ReadError::Field { .. }) if nvlink => Ok(None),
-        Err(e) => Err(damaged(input, e.to_string(), out)),
-    }
+        Ok((cubin, _)) if cubin.header().e_type.get() == ET_EXEC => {
+            return match nvlink {
+                true => Ok(None),
+                false => Err(damaged(
+                    input,
+                    "already linked (ET_EXEC), a relocatable object is needed".into(),
+                    out,
+                )),
+            };
+        }
+        Ok(parsed) => parsed,
+        Err(ReadError::Class { .. } | ReadError::OutOfFile { .. } | ReadError::Field { .. }) if nvlink => return Ok(None),
+        Err(e) => return Err(damaged(input, e.to_string(), out)),
+    };
+    let virtual_sm = check(input, &cubin, options, out)?;
+    let mut object = object.map_err(|e| refuse(input, &e, out))?;
+    object.virtual_sm = Some(virtual_sm);
+    Ok(Some(object))
 }
 
 fn damaged(input: &Input<'_>, reason: String, out: &mut Collector<'_>) -> Stop {

@@ -1,6 +1,6 @@
 //! The link, phase by phase. Each phase takes what the earlier ones made and returns its own result.
 //!
-//! 1. `inputs`: read and check the objects.
+//! 1. `inputs`: read and check the objects. Each is handed to `resolve` while later ones are still being read.
 //! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
 //! 3. `graph`: condense the call graph.
 //! 4. `liveness`: which functions stay.
@@ -21,8 +21,9 @@ use crate::layout::Context;
 use crate::merge::Mode;
 use crate::metadata::folds::Folds;
 use crate::metadata::{attributes, encode, propagate};
+use crate::resolve::Resolver;
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, par, relocate, report, resolve, verify};
+use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, par, relocate, report, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -70,14 +71,15 @@ fn link(
             return Ok(None);
         }
     }
-    let inputs = inputs::admit(files, options, out)?;
+    let mut resolver = Resolver::new();
+    let inputs = inputs::admit(files, options, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
     let bytes = files.iter().map(|f| f.data.len()).sum();
     let threads = options.threads;
     let (resolved, places) = par::join(
         bytes,
         threads,
-        || resolve::resolve(&inputs, options.relocatable),
+        || resolver.finish(options.relocatable),
         || merge::Places::new(&inputs),
     );
     watch.lap("resolve");

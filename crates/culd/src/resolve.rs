@@ -1,4 +1,4 @@
-//! Function resolution over all inputs, before anything is merged.
+//! Function resolution over all inputs, before anything is merged. Objects are taken as soon as they are read.
 //!
 //! 1. Functions are numbered by first appearance of their symbol, defined or not; a static function is one of its own.
 //! 2. Definitions of one name: strong beats weak, two strong ones are an error. Weak against weak: fewer registers win; with equal
@@ -9,7 +9,6 @@
 use crate::csr::{Lists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
-use crate::inputs::Inputs;
 use crate::metadata::attr;
 use crate::names::Interner;
 use crate::object::{Object, Role, text};
@@ -111,8 +110,9 @@ impl Resolved<'_> {
     }
 }
 
-struct Resolver<'i, 'd> {
-    inputs: &'i Inputs<'d>,
+/// Resolution, object by object in link order.
+#[derive(Debug)]
+pub struct Resolver<'d> {
     out: Resolved<'d>,
     by_name: Table<NameId, u32>,
     direct: Vec<(FunctionId, FunctionId)>,
@@ -120,56 +120,66 @@ struct Resolver<'i, 'd> {
     takes: Vec<(FunctionId, FunctionId)>,
 }
 
-/// Resolves all functions.
-pub fn resolve<'d>(inputs: &Inputs<'d>, relocatable: bool) -> Resolved<'d> {
-    let out = Resolved {
-        names: Interner::new(),
-        prototypes: Interner::new(),
-        functions: Table::new(),
-        direct: Lists::newest_first(0, &[]),
-        sites: Lists::newest_first(0, &[]),
-        takes: Lists::newest_first(0, &[]),
-        function_errors: Vec::new(),
-        prototype_errors: Vec::new(),
-        function_of: Table::filled(inputs.symbol_count, u32::MAX),
-        fates: Table::filled(inputs.symbol_count, Fate::None),
-    };
-    let mut r = Resolver {
-        inputs,
-        out,
-        by_name: Table::new(),
-        direct: Vec::new(),
-        sites: Vec::new(),
-        takes: Vec::new(),
-    };
-    r.out.names.reserve(inputs.named_functions);
-    for object in inputs.objects.iter() {
-        r.functions(object);
-        r.callgraph(object);
-    }
-    let Resolver {
-        mut out,
-        direct,
-        sites,
-        takes,
-        ..
-    } = r;
-    let count = out.functions.len();
-    // nvlink quirk: only a relocatable link drops repeated calls.
-    let direct = if relocatable {
-        without_repeats(count, count, &direct)
-    } else {
-        direct
-    };
-    out.direct = Lists::newest_first(count, &direct);
-    out.sites = Lists::newest_first(count, &sites);
-    out.takes = Lists::newest_first(count, &without_repeats(count, count, &takes));
-    out
-}
+type Objects<'d> = Table<ObjectId, Object<'d>>;
 
-impl<'d> Resolver<'_, 'd> {
+impl<'d> Resolver<'d> {
+    /// Nothing is known yet.
+    pub fn new() -> Self {
+        let out = Resolved {
+            names: Interner::new(),
+            prototypes: Interner::new(),
+            functions: Table::new(),
+            direct: Lists::newest_first(0, &[]),
+            sites: Lists::newest_first(0, &[]),
+            takes: Lists::newest_first(0, &[]),
+            function_errors: Vec::new(),
+            prototype_errors: Vec::new(),
+            function_of: Table::new(),
+            fates: Table::new(),
+        };
+        Resolver {
+            out,
+            by_name: Table::new(),
+            direct: Vec::new(),
+            sites: Vec::new(),
+            takes: Vec::new(),
+        }
+    }
+
+    /// Takes the next object, the last of those given.
+    pub fn add(&mut self, objects: &Objects<'d>, id: ObjectId) {
+        let object = &objects[id];
+        let symbols = (object.first_symbol + object.symbol_count()) as usize;
+        self.out.function_of.grow(symbols, u32::MAX);
+        self.out.fates.grow(symbols, Fate::None);
+        self.functions(objects, object);
+        self.callgraph(objects, object);
+    }
+
+    /// The result.
+    pub fn finish(self, relocatable: bool) -> Resolved<'d> {
+        let Resolver {
+            mut out,
+            direct,
+            sites,
+            takes,
+            ..
+        } = self;
+        let count = out.functions.len();
+        // nvlink quirk: only a relocatable link drops repeated calls.
+        let direct = if relocatable {
+            without_repeats(count, count, &direct)
+        } else {
+            direct
+        };
+        out.direct = Lists::newest_first(count, &direct);
+        out.sites = Lists::newest_first(count, &sites);
+        out.takes = Lists::newest_first(count, &without_repeats(count, count, &takes));
+        out
+    }
+
     /// Every function symbol of one object, in order.
-    fn functions(&mut self, object: &Object<'d>) {
+    fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         let mut registers = None;
         for index in object.symbols_of(&[STT_FUNC]) {
             let y = object.symbol(index);
@@ -196,6 +206,7 @@ impl<'d> Resolver<'_, 'd> {
                 0
             };
             self.define(
+                objects,
                 object,
                 f,
                 Definition {
@@ -238,7 +249,7 @@ impl<'d> Resolver<'_, 'd> {
         f
     }
 
-    fn define(&mut self, object: &Object<'d>, f: FunctionId, new: Definition, bind: u8, registers: u32) {
+    fn define(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, new: Definition, bind: u8, registers: u32) {
         let function = &mut self.out.functions[f];
         let virtual_sm = object.virtual_sm.unwrap_or(0);
         let symbol = object.symbol_ref(new.symbol);
@@ -251,7 +262,7 @@ impl<'d> Resolver<'_, 'd> {
             }
             Some(_) => {
                 if bind == STB_GLOBAL {
-                    let first = self.inputs.objects[function.first_definition].name.to_string();
+                    let first = objects[function.first_definition].name.to_string();
                     let error = Code::MultipleDefinition {
                         symbol: text(self.out.names.string(function.name)),
                         file: object.name.into(),
@@ -267,7 +278,7 @@ impl<'d> Resolver<'_, 'd> {
             return;
         }
         if let Some(old) = function.winner {
-            let old_symbol = self.inputs.objects[old.object].symbol_ref(old.symbol);
+            let old_symbol = objects[old.object].symbol_ref(old.symbol);
             self.out.fates[old_symbol] = Fate::Replaced;
         }
         if function.winner.is_none() {
@@ -283,7 +294,7 @@ impl<'d> Resolver<'_, 'd> {
     }
 
     /// Joins one object's call graph and prototypes.
-    fn callgraph(&mut self, object: &Object<'d>) {
+    fn callgraph(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         let graph = &object.callgraph;
         for &(a, b) in &graph.direct {
             if let (Some(a), Some(b)) = (self.speaking(object, a), self.function(object, b)) {
@@ -306,7 +317,7 @@ impl<'d> Resolver<'_, 'd> {
         }
         self.takers(object);
         for &(index, p) in &object.prototypes {
-            self.prototype(object, index, object.string(p));
+            self.prototype(objects, object, index, object.string(p));
         }
     }
 
@@ -338,15 +349,15 @@ impl<'d> Resolver<'_, 'd> {
         }
     }
 
-    fn prototype(&mut self, object: &Object<'d>, index: u32, prototype: &'d [u8]) {
+    fn prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, index: u32, prototype: &'d [u8]) {
         let Some(f) = self.function(object, index) else { return };
         let id = self.out.prototypes.intern(prototype);
         self.out.functions[f].prototype = Some(id);
-        self.check_prototype(object, f, id);
+        self.check_prototype(objects, object, f, id);
     }
 
     /// A prototype that disagrees with the mention before is an error if the function is defined or its address was taken there.
-    fn check_prototype(&mut self, object: &Object<'d>, f: FunctionId, id: ProtoId) {
+    fn check_prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, id: ProtoId) {
         let function = &mut self.out.functions[f];
         let Some((known, taken)) = function.latest_prototype.replace((id, false)) else {
             return;
@@ -355,7 +366,7 @@ impl<'d> Resolver<'_, 'd> {
             return;
         }
         let first = function.winner.map_or(function.first, |w| w.object);
-        let first = self.inputs.objects[first].name.to_string();
+        let first = objects[first].name.to_string();
         let symbol = text(self.out.names.string(function.name));
         self.out.prototype_errors.push((
             object.id,
@@ -379,6 +390,12 @@ impl<'d> Resolver<'_, 'd> {
         } else {
             self.out.function(symbol)
         }
+    }
+}
+
+impl Default for Resolver<'_> {
+    fn default() -> Self {
+        Resolver::new()
     }
 }
 
