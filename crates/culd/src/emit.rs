@@ -215,7 +215,7 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut 
         context.options.threads,
         || {
             let mut all = Computed {
-                bytes: Vec::new(),
+                bytes: Vec::with_capacity(attributes.module.len() * RECORD),
                 ends: vec![0],
                 parts: Table::filled(layout.m.sections.len(), 0),
             };
@@ -267,7 +267,7 @@ fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Compu
         parts.context.inputs.bytes as usize,
         parts.context.options.threads,
         |chunk| {
-            let mut bytes = Vec::new();
+            let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
             let mut ends = Vec::with_capacity(chunk.len());
             for &(_, f) in *chunk {
                 encode::encode(layout, arranged, attributes.of(f), &mut bytes);
@@ -285,6 +285,8 @@ fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Compu
     }
 }
 
+/// Bytes that most records take at most.
+const RECORD: usize = 12;
 /// Functions whose attributes are encoded together.
 const INFO_CHUNK: usize = 1024;
 

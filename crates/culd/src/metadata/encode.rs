@@ -87,41 +87,51 @@ pub fn encode<'r, 'd: 'r>(
 }
 
 pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attribute<'_>, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(&[record.format, record.code, 0, 0]);
+    let head = |size: usize| {
+        let [low, high] = (size as u16).to_le_bytes();
+        [record.format, record.code, low, high]
+    };
     match &record.payload {
-        Payload::Half(value) => {
-            let [.., a, b] = out.as_mut_slice() else { return };
-            [*a, *b] = value.to_le_bytes();
-            return;
+        Payload::Half(value) => out.extend_from_slice(&head((*value).into())),
+        // What has no bytes is not written.
+        Payload::Bytes([]) => {}
+        Payload::Bytes(bytes) | Payload::Unsettled(_, bytes) => {
+            out.extend_from_slice(&head(bytes.len()));
+            out.extend_from_slice(bytes);
         }
-        Payload::Bytes(bytes) | Payload::Unsettled(_, bytes) => out.extend_from_slice(bytes),
-        Payload::Views(views) | Payload::UnsettledViews(_, views) => out.extend_from_slice(views.mercury),
+        Payload::Views(views) | Payload::UnsettledViews(_, views) => {
+            if !views.mercury.is_empty() {
+                out.extend_from_slice(&head(views.mercury.len()));
+                out.extend_from_slice(views.mercury);
+            }
+        }
         Payload::Symbol(named, rest) => {
-            out.extend_from_slice(&arranged.named_index(*named).to_le_bytes());
+            let words = [head(4 + rest.len()), arranged.named_index(*named).to_le_bytes()];
+            out.extend_from_slice(words.as_flattened());
             out.extend_from_slice(rest);
         }
         Payload::SymbolWord(named, word) => {
-            out.extend_from_slice(&arranged.named_index(*named).to_le_bytes());
-            out.extend_from_slice(&word.to_le_bytes());
+            let words = [head(8), arranged.named_index(*named).to_le_bytes(), word.to_le_bytes()];
+            out.extend_from_slice(words.as_flattened());
         }
-        Payload::Word(word) => out.extend_from_slice(&word.to_le_bytes()),
-        Payload::Words(words) => words.iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes())),
-        Payload::Functions(list) => {
-            for &f in list.iter() {
-                if let Some(y) = layout.m.functions[f].symbol {
-                    out.extend_from_slice(&arranged.symbol_index(y).to_le_bytes());
-                }
-            }
+        Payload::Word(word) => out.extend_from_slice([head(4), word.to_le_bytes()].as_flattened()),
+        Payload::Words(words) => list(head, words.iter().copied(), out),
+        Payload::Functions(functions) => {
+            let symbols = functions.iter().filter_map(|&f| layout.m.functions[f].symbol);
+            list(head, symbols.map(|y| arranged.symbol_index(y)), out);
         }
     }
+}
+
+/// A record of words, unless there are none.
+fn list(head: impl Fn(usize) -> [u8; 4], words: impl Iterator<Item = u32>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&head(0));
+    words.for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
     let size = out.len() - start - 4;
     if size == 0 {
-        // Lists that stay empty are not written.
         out.truncate(start);
-        return;
-    }
-    if let Some(half) = out.get_mut(start + 2..start + 4) {
-        half.copy_from_slice(&(size as u16).to_le_bytes());
+    } else if let Some(place) = out.get_mut(start..start + 4) {
+        place.copy_from_slice(&head(size));
     }
 }
