@@ -64,6 +64,17 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     if names.is_empty() {
         return Err(Error::Other(format!("the targets are {}", TARGETS.join(", "))));
     }
+    if plan.seconds > 0 || plan.keep {
+        guided(context, plan, &names, report)?;
+    }
+    if plan.coverage {
+        coverage(context)?;
+    }
+    Ok(())
+}
+
+/// Runs targets and keeps what they found.
+fn guided(context: &Context, plan: &Plan, names: &[&str], report: &Report) -> Result<()> {
     let guided = Guided {
         programs: build(context)?,
         folder: context.target.join("guided"),
@@ -71,21 +82,18 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     files(context, plan.tested, "unpack", &guided.folder)?;
     if plan.seconds > 0 {
         let before = spent();
-        parallel(&names, plan.jobs, |name| match guided.run(name, plan.seconds) {
+        parallel(names, plan.jobs, |name| match guided.run(name, plan.seconds) {
             Ok(found) => report.named(&found.line, found.failure.as_deref()),
             Err(e) => report.named(name, Some(&e.to_string())),
         });
         println!("{} s of processor time", spent() - before);
     }
     if plan.keep {
-        parallel(&names, plan.jobs, |name| {
+        parallel(names, plan.jobs, |name| {
             let failure = guided.reduce(name).err().map(|e| e.to_string());
             report.named(&format!("{name}: reduced"), failure.as_deref());
         });
         files(context, plan.tested, "keep", &guided.folder)?;
-    }
-    if plan.coverage {
-        coverage(context)?;
     }
     Ok(())
 }

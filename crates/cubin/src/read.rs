@@ -323,9 +323,10 @@ impl<'d> Cubin<'d> {
     pub fn section_names(&self) -> &'d [u8] {
         self.section_names
     }
-    /// Index of the section name table.
+    /// Index of the section name table; 0 in a file without sections, whatever its header says.
     pub fn section_names_section(&self) -> u32 {
         match self.header.e_shstrndx.get() {
+            _ if self.sections.is_empty() => 0,
             SHN_XINDEX => self.sections.first().map_or(0, |s| s.sh_link.get()),
             index => index.into(),
         }

@@ -186,3 +186,15 @@ fn messages_name_place_and_reason() {
         "{text}"
     );
 }
+
+/// Found by fuzzing: what the header of a file without sections says about their names reached the file that was written.
+#[test]
+fn a_file_without_sections_has_no_names() {
+    let mut bytes = vec![0u8; 128];
+    bytes[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\x41");
+    bytes[16..20].copy_from_slice(&[1, 0, 190, 0]);
+    bytes[62..64].copy_from_slice(&17791u16.to_le_bytes());
+    assert!(Cubin::parse(&bytes).is_ok(), "the damage is in a field that nobody needs");
+    let again = roundtrip(&bytes).unwrap();
+    assert!(Cubin::parse(&again).is_ok());
+}
