@@ -146,6 +146,8 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     options.identity = identity;
     options.threads = 1;
     options.inputs_checked = true;
+    // An image that cannot be read is a failure here, not a refusal.
+    options.verify = false;
     options.relocatable = mode == Mode::Relocatable;
     options.debug = mode == Mode::Debug;
     options.preserve_relocs = mode == Mode::Preserve;

@@ -44,7 +44,7 @@ pub(super) enum Source<'a> {
         /// Number of the reference.
         reference: u32,
         /// Bytes.
-        size: u32,
+        size: u64,
         /// Entries have addends.
         with_addends: bool,
     },
@@ -53,7 +53,7 @@ pub(super) enum Source<'a> {
         /// Number of the reference.
         reference: u32,
         /// Bytes.
-        size: u32,
+        size: u64,
     },
     /// Symbols: first number, and how many.
     Symbols(u32, u32),
@@ -65,7 +65,7 @@ impl Unit<'_> {
     fn len(&self) -> u64 {
         match self.source {
             Source::Bytes(bytes) => bytes.len() as u64,
-            Source::Kept { size, .. } | Source::Listed { size, .. } => size.into(),
+            Source::Kept { size, .. } | Source::Listed { size, .. } => size,
             Source::Symbols(_, count) => u64::from(count) * size_of::<Sym>() as u64,
             Source::Headers(_, count) => u64::from(count) * size_of::<Shdr>() as u64,
         }

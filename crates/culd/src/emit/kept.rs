@@ -17,47 +17,46 @@ use cubin::raw::Rela;
 use zerocopy::IntoBytes;
 
 /// Size of an entry with addend.
-const RELA: u32 = 24;
+const RELA: u64 = 24;
 /// Size of an entry without.
-const REL: u32 = 16;
+const REL: u64 = 16;
 
 /// Where the relocations of every reference go.
 pub(super) fn places(parts: &Parts<'_, '_>, places: &[Placement]) -> Vec<Unit<'static>> {
     let m = &parts.layout.m;
     let force = parts.context.mode.force_rela;
     let mut units = Vec::with_capacity(m.relocs.len());
-    // What is left of each section, from the back.
-    let mut ends: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
+    // What is left of each section, from the back. One that is not emitted has no room.
+    let mut left: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
     for (&id, place) in parts.arranged.sections.iter().zip(places) {
-        // Without bytes in the file a section may be of any size.
-        ends[id] = place.offset.saturating_add(place.size);
+        left[id] = place.size;
     }
-    let mut take = |id: SectionId, size: u32| {
-        let end = ends[id].saturating_sub(size.into());
-        ends[id] = end;
-        end
+    let mut take = |id: SectionId, wanted: u64| {
+        let place = places.get((parts.arranged.section_index(id) as usize).checked_sub(1)?)?;
+        let size = left[id].min(wanted);
+        left[id] -= size;
+        Some((place.offset + left[id], size))
     };
     for (reference, (r, plan)) in (0..).zip(m.relocs.iter().zip(&parts.plan.refs)) {
         let relocs = parts.context.inputs.objects[r.object].relocs.get(r.index as usize);
         let Some(relocs) = relocs else { continue };
         if let (true, Some(id)) = (plan.kept > 0, destination(parts.layout, relocs, r, force)) {
             let with_addends = relocs.is_rela() || force;
-            let size = plan.kept * if with_addends { RELA } else { REL };
-            units.push(Unit {
-                offset: take(id, size),
+            let wanted = u64::from(plan.kept) * if with_addends { RELA } else { REL };
+            units.extend(take(id, wanted).map(|(offset, size)| Unit {
+                offset,
                 source: Source::Kept {
                     reference,
                     size,
                     with_addends,
                 },
-            });
+            }));
         }
         if let (true, Some(id)) = (plan.listed > 0, m.sections[r.target].companions[2]) {
-            let size = plan.listed * RELA;
-            units.push(Unit {
-                offset: take(id, size),
+            units.extend(take(id, u64::from(plan.listed) * RELA).map(|(offset, size)| Unit {
+                offset,
                 source: Source::Listed { reference, size },
-            });
+            }));
         }
     }
     units
