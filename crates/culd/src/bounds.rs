@@ -12,7 +12,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::inputs::Inputs;
 use crate::layout::{ABSENT, Layout};
 use crate::merge::align_up;
-use crate::object::text;
+use crate::object::{MAX_ALIGN, text};
 use cubin::read::is_nobits;
 
 /// Bytes of the linked file per byte of input, and bytes on top of that.
@@ -30,6 +30,13 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
     let mut largest = (0, None);
     for &id in &arranged.sections {
         let section = &layout.m.sections[id];
+        if section.align > MAX_ALIGN {
+            // A shared variable may ask for anything; such a number is no alignment.
+            let name = text(&section.name.to_vec());
+            let reason = format!("section {name}: alignment {:#x} is above {MAX_ALIGN:#x}", section.align);
+            let file = inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());
+            return Err(out.fatal(Code::Damaged { file, reason }));
+        }
         let has_bytes = !is_nobits(section.sh_type) && section.size != ABSENT;
         let start = align_up(size, section.align).max(size);
         let end = start.saturating_add(if has_bytes { section.size } else { 0 });

@@ -252,7 +252,7 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 /// Largest alignment that an object may ask for.
-const MAX_ALIGN: u64 = 1 << 30;
+pub(crate) const MAX_ALIGN: u64 = 1 << 30;
 
 impl<'d> Object<'d> {
     /// Builds the object from a parsed file. `first_symbol` and `id` are set when all objects are known.
