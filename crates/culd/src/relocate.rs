@@ -2,7 +2,7 @@
 //!
 //! 1. Once per object, every symbol gets a [`Meaning`]: where it ended up, or that it must be left to the driver.
 //! 2. [`Decider::decide`] turns type, meaning and place of a relocation into a [`Decision`]: drop, clear, patch, or keep.
-//! 3. [`plan`] counts the kept and the listed ones, so that sections get their sizes before any byte is written.
+//! 3. [`plan()`] counts the kept and the listed ones, so that sections get their sizes before any byte is written.
 //!
 //! Kept relocations are written in reverse order of arrival; those read from RELA go to `.rela.X`, others to `.rel.X`.
 

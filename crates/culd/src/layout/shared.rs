@@ -328,8 +328,8 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
             continue;
         }
         let size = match kernel.dynamic {
-            Some(start) => Some(base + start),
-            None if kernel.used || !kernel.list.is_empty() => Some(base + kernel.end),
+            Some(start) => Some(base.saturating_add(start)),
+            None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
             None if layout.shared.has_slots && layout.m.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => Some(base),
             None => None,
@@ -371,7 +371,7 @@ fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u
     let (size, align) = if context.mode.shared_symbols() {
         let align = (if dynamic { DYNAMIC_ALIGN } else { 0 }).max(if slots { module_align } else { 0 });
         if slots || dynamic {
-            (context.mode.shared_base + slot_end, align)
+            (context.mode.shared_base.saturating_add(slot_end), align)
         } else {
             (0, 0)
         }
@@ -419,7 +419,7 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
         record.section = section;
         match offset {
             // nvlink quirk: a variable that takes space twice has the reserved part added twice.
-            Some(offset) => record.value = base * listed[s] + offset,
+            Some(offset) => record.value = (base * listed[s]).saturating_add(offset),
             None if !dynamic => record.withdrawn = true,
             None if context.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.

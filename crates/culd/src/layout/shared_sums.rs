@@ -73,7 +73,7 @@ fn section_of<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, text: Secti
 }
 
 fn padded(size: u64, align: u64) -> u64 {
-    if size <= align { size + align } else { size }
+    if size <= align { size.saturating_add(align) } else { size }
 }
 
 fn dynamic_uses(context: Context<'_, '_>, layout: &Layout<'_>) -> Uses {

@@ -315,8 +315,13 @@ impl<'d> Section<'_, 'd> {
     fn learn(&self, attribute: &Attribute<'d>, facts: &mut Table<FunctionId, Facts>) {
         let word = |bytes: &[u8]| bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
         match (&attribute.payload, attribute.code) {
-            (Payload::Unsettled(symbol, bytes), code) => {
-                let Some(f) = self.context.resolved.function(*symbol) else { return };
+            (Payload::Unsettled(..) | Payload::UnsettledViews(..), code) => {
+                let (symbol, bytes) = match &attribute.payload {
+                    Payload::Unsettled(symbol, bytes) => (*symbol, *bytes),
+                    Payload::UnsettledViews(symbol, views) => (*symbol, views.mercury),
+                    _ => return,
+                };
+                let Some(f) = self.context.resolved.function(symbol) else { return };
                 let rest = bytes.get(4..).unwrap_or_default();
                 match code {
                     attr::REGCOUNT => facts[f].registers = word(rest),
