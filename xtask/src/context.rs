@@ -39,14 +39,8 @@ impl Context {
             true => cargo.args(UNIT_TESTS).args(["--quiet", "--no-run"]),
             false => cargo.args(["build", "--quiet", "-p", "culd-fuzz", "-p", "culd-cli"]),
         };
-        let status = cargo.status().map_err(|source| Error::Start {
-            tool: "cargo".into(),
-            source,
-        })?;
-        match status.success() {
-            true => Ok(self.target.join("debug")),
-            false => Err(Error::Other("the mutator does not build".into())),
-        }
+        succeed(&mut cargo)?;
+        Ok(self.target.join("debug"))
     }
 
     /// The linker under test: the one given, or the release build of this tree.
@@ -54,21 +48,26 @@ impl Context {
         let culd = match given {
             Some(path) => path.canonicalize().map_err(Error::file(path))?,
             None => {
-                let status = self
-                    .cargo()
-                    .args(["build", "--quiet", "--release", "-p", "culd-cli", "--bin", "culd"])
-                    .status()
-                    .map_err(|source| Error::Start {
-                        tool: "cargo".into(),
-                        source,
-                    })?;
-                if !status.success() {
-                    return Err(Error::Other("culd does not build".into()));
-                }
+                succeed(
+                    self.cargo()
+                        .args(["build", "--quiet", "--release", "-p", "culd-cli", "--bin", "culd"]),
+                )?;
                 self.target.join("release/culd")
             }
         };
         Linker::new(culd, &self.target.join("as-nvlink"))
+    }
+}
+
+/// Runs a command that prints for itself to its good end.
+pub(crate) fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().map_err(|source| Error::Start {
+        tool: command.get_program().to_string_lossy().into_owned(),
+        source,
+    })?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(Error::Other(format!("{command:?}: {status}"))),
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! With `--nvlink N` the first N mutants are also given to the real nvlink and to culd under its name, and both are counted.
 
-use crate::context::Context;
+use crate::context::{Context, succeed};
 use crate::oracle;
 use crate::report::{Report, parallel};
 use culd_tests::{Error, Result};
@@ -131,13 +131,7 @@ fn build(context: &Context, is_test: bool) -> Result<Tools> {
     } else {
         let mut cargo = context.cargo();
         cargo.args(["build", "--quiet", "--profile", "hunt", "-p", "culd-fuzz", "-p", "culd-cli"]);
-        let status = cargo.status().map_err(|source| Error::Start {
-            tool: "cargo".into(),
-            source,
-        })?;
-        if !status.success() {
-            return Err(Error::Other("the mutator does not build".into()));
-        }
+        succeed(&mut cargo)?;
         context.target.join("hunt")
     };
     Ok(Tools {

@@ -7,7 +7,7 @@
 //!
 //! Every step prints its name, its own results and how long it took. A step that fails does not stop the later ones.
 
-use crate::context::{Context, Linker, UNIT_TESTS};
+use crate::context::{Context, Linker, UNIT_TESTS, succeed};
 use crate::report::Report;
 use crate::{bench, conformance, fatbins, fuzz, mutate, nvcc, oracle, random, sass};
 use culd_tests::{Error, Result};
@@ -111,15 +111,7 @@ impl Steps<'_> {
             let mut cargo = self.context.cargo();
             // warnings of rustdoc are failures
             cargo.args(args).env("RUSTDOCFLAGS", "-D warnings");
-            let status = cargo.status().map_err(|source| Error::Start {
-                tool: "cargo".into(),
-                source,
-            })?;
-            if status.success() {
-                Ok(())
-            } else {
-                Err(Error::Other(format!("cargo {}: {status}", args.join(" "))))
-            }
+            succeed(&mut cargo)
         });
     }
 

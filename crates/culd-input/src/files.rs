@@ -13,7 +13,6 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// Files of at least this size are mapped.
 const MAP_FROM: u64 = 64 * 1024;
@@ -116,19 +115,26 @@ fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
         // Large, no file, or not there at all: opening it will tell.
         _ => 0,
     };
-    let sizes: Vec<usize> = map(paths, parallel, size);
+    let sizes: Vec<usize> = if parallel {
+        paths.par_iter().map(size).collect()
+    } else {
+        paths.iter().map(size).collect()
+    };
     let mut room = Room::new(sizes.iter().sum());
     let mut rest = &mut *room;
     let mut start = 0;
     let mut slots = Vec::with_capacity(paths.len());
     for (path, size) in paths.iter().zip(sizes) {
         let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(size).unwrap_or_default();
-        slots.push(Mutex::new(Slot { path, start, place }));
+        slots.push(Slot { path, start, place });
         rest = tail;
         start += size;
     }
-    let read = map(&slots, parallel, |slot| slot.lock().unwrap_or_else(PoisonError::into_inner).read());
-    drop(slots);
+    let read: Vec<_> = if parallel {
+        slots.into_par_iter().map(Slot::read).collect()
+    } else {
+        slots.into_iter().map(Slot::read).collect()
+    };
     let shared = Bytes::from(room);
     let finish = |read| match read {
         InRoom::Shared(range, id) => Opened {
@@ -138,14 +144,6 @@ fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
         InRoom::Alone(opened) => opened,
     };
     read.into_iter().map(|r| r.map(finish)).collect()
-}
-
-fn map<T: Sync, R: Send>(items: &[T], parallel: bool, work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
-    if parallel {
-        items.par_iter().map(work).collect()
-    } else {
-        items.iter().map(work).collect()
-    }
 }
 
 /// A file and its place in the room.
@@ -164,7 +162,7 @@ enum InRoom {
 }
 
 impl Slot<'_> {
-    fn read(&mut self) -> io::Result<InRoom> {
+    fn read(self) -> io::Result<InRoom> {
         let (mut file, meta) = open(self.path)?;
         // Also what changed since its size was asked for.
         if self.place.is_empty() || !meta.is_file() || meta.len() != self.place.len() as u64 {

@@ -12,7 +12,6 @@ use crate::merge::model::{Class, Local, Merged, OutSection, OutSymbol};
 use crate::metadata::callgraph::prototyped;
 use crate::names::{Name, StringTable};
 use crate::options::Identity;
-use crate::par;
 use crate::relocate::{Named, RelocPlan};
 use cubin::consts::*;
 
@@ -204,19 +203,15 @@ pub struct Names {
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
 pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
     let m = &layout.m;
-    let (bytes, threads) = (context.inputs.bytes as usize, context.options.threads);
     // Every section has its name in both tables.
     let chunks: Vec<&[OutSection<'_>]> = m.sections.as_slice().chunks(HASH_CHUNK).collect();
-    let hashed = par::map(&chunks, bytes, threads, |chunk| {
-        chunk.iter().map(|s| s.name.hash()).collect::<Vec<_>>()
-    });
+    let hashed = context
+        .crew
+        .map(&chunks, |chunk| chunk.iter().map(|s| s.name.hash()).collect::<Vec<_>>());
     let hashes = Table::from(hashed.concat());
-    let ((strings, of_sections, of_symbols, prototype_offset), (section_names, section_offset)) = par::join(
-        bytes,
-        threads,
-        || symbol_strings(context, m, &hashes),
-        || section_strings(m, &hashes),
-    );
+    let ((strings, of_sections, of_symbols, prototype_offset), (section_names, section_offset)) = context
+        .crew
+        .join(|| symbol_strings(context, m, &hashes), || section_strings(m, &hashes));
     Names {
         strings,
         section_names,

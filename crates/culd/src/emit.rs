@@ -21,7 +21,6 @@ use crate::merge::model::{Class, OutSection};
 use crate::metadata::propagate::Final;
 use crate::metadata::{callgraph, compat, encode, notes};
 use crate::options::Identity;
-use crate::par;
 use crate::relocate::{Decider, Named, RelocPlan};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
@@ -70,12 +69,8 @@ fn shapes(parts: &Parts<'_, '_>, computed: &Computed) -> Vec<Shape> {
             flags: (s.flags & (SHF_ALLOC | SHF_WRITE)) as u8,
         }
     };
-    let done = par::map(
-        &chunks,
-        parts.context.inputs.bytes as usize,
-        parts.context.options.threads,
-        |chunk| chunk.iter().map(shape).collect::<Vec<_>>(),
-    );
+    let crew = parts.context.crew;
+    let done = crew.map(&chunks, |chunk| chunk.iter().map(shape).collect::<Vec<_>>());
     done.into_iter().flatten().collect()
 }
 
@@ -83,6 +78,22 @@ fn shapes(parts: &Parts<'_, '_>, computed: &Computed) -> Vec<Shape> {
 struct Placement {
     size: u64,
     offset: u64,
+}
+
+/// Places of the emitted sections, in their order.
+struct Placements {
+    list: Vec<Placement>,
+}
+
+impl Placements {
+    /// The place of a section, if it is emitted.
+    fn of(&self, parts: &Parts<'_, '_>, id: SectionId) -> Option<&Placement> {
+        self.list.get((parts.arranged.section_index(id) as usize).checked_sub(1)?)
+    }
+    /// Where a section starts in the image; 0 for one that is not emitted.
+    fn start_of(&self, parts: &Parts<'_, '_>, id: SectionId) -> u64 {
+        self.of(parts, id).map_or(0, |p| p.offset)
+    }
 }
 
 /// What became of the image.
@@ -97,10 +108,10 @@ pub enum Emitted {
 pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
     let shapes = shapes(parts, computed);
     let mut cursor = size_of::<Ehdr>() as u64;
-    let mut places: Vec<Placement> = Vec::with_capacity(shapes.len());
+    let mut list = Vec::with_capacity(shapes.len());
     for shape in &shapes {
         cursor = align_up(cursor, shape.align);
-        places.push(Placement {
+        list.push(Placement {
             size: shape.size,
             offset: cursor,
         });
@@ -108,9 +119,10 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
             cursor = cursor.saturating_add(shape.size);
         }
     }
+    let places = Placements { list };
     let headers = align_up(cursor, 8);
-    let programs = headers.saturating_add((size_of::<Shdr>() * (places.len() + 1)) as u64);
-    let segments = program_headers(parts, &shapes, &places, programs);
+    let programs = headers.saturating_add((size_of::<Shdr>() * (places.list.len() + 1)) as u64);
+    let segments = program_headers(parts, &shapes, &places.list, programs);
     let total = programs.saturating_add(segments.as_bytes().len() as u64);
     let size = usize::try_from(total)
         .ok()
@@ -120,10 +132,6 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
     let extended = extended_indices(parts);
     let textures = kept::textures(parts);
-    let offset_of = |id: SectionId| match parts.arranged.section_index(id) {
-        0 => 0,
-        n => places.get(n as usize - 1).map_or(0, |p| p.offset),
-    };
     let fixed = &parts.layout.m.fixed;
     let bytes = |offset, bytes| Unit {
         offset,
@@ -131,12 +139,13 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
     };
     let mut frame = vec![
         bytes(0, header.as_bytes()),
-        bytes(offset_of(fixed.extended), extended.as_slice()),
+        bytes(places.start_of(parts, fixed.extended), extended.as_slice()),
         bytes(programs, segments.as_bytes()),
     ];
     let symbols = parts.arranged.symbols.len() + 1;
-    frame.extend(fill::table(offset_of(fixed.symbols), symbols, size_of::<Sym>(), Source::Symbols));
-    frame.extend(fill::table(headers, places.len() + 1, size_of::<Shdr>(), Source::Headers));
+    let at = places.start_of(parts, fixed.symbols);
+    frame.extend(fill::table(at, symbols, size_of::<Sym>(), Source::Symbols));
+    frame.extend(fill::table(headers, places.list.len() + 1, size_of::<Shdr>(), Source::Headers));
     kept::texture_places(parts, &places, &textures, &mut frame);
     let contents = Contents {
         places: &places,
@@ -210,9 +219,7 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut 
         context, layout, arranged, ..
     } = *parts;
     let fixed = &layout.m.fixed;
-    let (mut all, (graph, prototypes)) = par::join(
-        context.inputs.bytes as usize,
-        context.options.threads,
+    let (mut all, (graph, prototypes)) = context.crew.join(
         || {
             let mut all = Computed {
                 bytes: Vec::with_capacity(attributes.module.len() * RECORD),
@@ -262,20 +269,15 @@ fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Compu
         })
         .collect();
     let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    let done = par::map(
-        &chunks,
-        parts.context.inputs.bytes as usize,
-        parts.context.options.threads,
-        |chunk| {
-            let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
-            let mut ends = Vec::with_capacity(chunk.len());
-            for &(_, f) in *chunk {
-                encode::encode(layout, arranged, attributes.of(f), &mut bytes);
-                ends.push(bytes.len());
-            }
-            (bytes, ends)
-        },
-    );
+    let done = parts.context.crew.map(&chunks, |chunk| {
+        let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
+        let mut ends = Vec::with_capacity(chunk.len());
+        for &(_, f) in *chunk {
+            encode::encode(layout, arranged, attributes.of(f), &mut bytes);
+            ends.push(bytes.len());
+        }
+        (bytes, ends)
+    });
     for (chunk, (bytes, ends)) in chunks.iter().zip(done) {
         let base = all.bytes.len();
         all.bytes.extend_from_slice(&bytes);
@@ -410,10 +412,10 @@ fn plain_symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
 }
 
 /// Header of section `number`.
-fn section_header(parts: &Parts<'_, '_>, places: &[Placement], number: usize) -> Shdr {
+fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, number: usize) -> Shdr {
     let at = number.checked_sub(1);
-    let Some((&id, place)) = at.and_then(|i| parts.arranged.sections.get(i).zip(places.get(i))) else {
-        let count = places.len() as u64 + 1;
+    let Some((&id, place)) = at.and_then(|i| parts.arranged.sections.get(i).zip(list.get(i))) else {
+        let count = list.len() as u64 + 1;
         return Shdr {
             sh_size: if count >= u64::from(SHN_LORESERVE) { count } else { 0 }.into(),
             ..Shdr::default()

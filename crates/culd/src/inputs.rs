@@ -12,7 +12,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
 use crate::object::{Object, ObjectError};
 use crate::options::{Identity, LinkOptions};
-use crate::par;
+use crate::par::Crew;
 use cubin::admission::{self, Refusal, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
@@ -27,10 +27,8 @@ pub struct Inputs<'d> {
     pub symbol_count: usize,
     /// Number of sections over all objects.
     pub section_count: usize,
-    /// Number of function symbols that are seen by other objects.
-    pub named_functions: usize,
-    /// Number of other symbols that are seen by other objects.
-    pub named_variables: usize,
+    /// Number of symbols that other objects can see.
+    pub named: usize,
     /// Bytes of all inputs.
     pub bytes: u64,
 }
@@ -51,8 +49,7 @@ impl<'d> Inputs<'d> {
         }
         self.symbol_count += object.symbol_count() as usize;
         self.section_count += object.sections.len();
-        self.named_functions += object.named_functions as usize;
-        self.named_variables += object.named_variables as usize;
+        self.named += object.named as usize;
         object.id = ObjectId::from_index(self.objects.len());
         Ok(self.objects.push(object))
     }
@@ -73,6 +70,7 @@ const CHUNK: usize = 256;
 pub fn admit<'d>(
     inputs: &[Input<'d>],
     options: &LinkOptions<'_>,
+    crew: Crew,
     out: &mut Collector<'_>,
     mut each: impl FnMut(&Table<ObjectId, Object<'d>>, ObjectId) + Send,
 ) -> Result<Inputs<'d>, Stop> {
@@ -82,19 +80,16 @@ pub fn admit<'d>(
         objects: Table::new(),
         symbol_count: 0,
         section_count: 0,
-        named_functions: 0,
-        named_variables: 0,
+        named: 0,
         bytes: bytes as u64,
     };
-    let parse_all = |chunk: &[Input<'d>]| par::map(chunk, bytes, options.threads, |input| parse(input, trusting));
+    let parse_all = |chunk: &[Input<'d>]| crew.map(chunk, |input| parse(input, trusting));
     let mut chunks = inputs.chunks(CHUNK);
     let mut now = chunks.next().unwrap_or_default();
     let mut parsed = parse_all(now);
     while !now.is_empty() {
         let next = chunks.next().unwrap_or_default();
-        let (following, done) = par::join(
-            bytes,
-            options.threads,
+        let (following, done) = crew.join(
             || parse_all(next),
             || {
                 now.iter().zip(parsed).try_for_each(|(input, parsed)| {

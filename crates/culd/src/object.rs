@@ -184,10 +184,8 @@ pub struct Object<'d> {
     pub has_unified_functions: bool,
     /// It has a table of unified variables.
     pub has_unified_data: bool,
-    /// Number of function symbols that other objects can see.
-    pub named_functions: u32,
-    /// Number of other symbols that other objects can see.
-    pub named_variables: u32,
+    /// Number of symbols that other objects can see.
+    pub named: u32,
     /// Number of the first symbol among all objects' symbols.
     pub first_symbol: u32,
     /// Number of the first section among all objects' sections.
@@ -290,8 +288,7 @@ impl<'d> Object<'d> {
             compat: None,
             has_unified_functions: false,
             has_unified_data: false,
-            named_functions: 0,
-            named_variables: 0,
+            named: 0,
             first_symbol: 0,
             first_section: 0,
             symbols: view.symbols,

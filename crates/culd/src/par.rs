@@ -5,32 +5,54 @@ use rayon::prelude::*;
 /// Below this many bytes of work a pool costs more than it saves.
 const WORTH_A_POOL: usize = 4 << 20;
 
-/// True when `bytes` of work are worth several threads.
-pub fn worth(bytes: usize, threads: usize) -> bool {
-    threads != 1 && bytes >= WORTH_A_POOL
+/// Who does the work of one link: this thread alone, or several.
+#[derive(Clone, Copy, Debug)]
+pub struct Crew {
+    threads: usize,
+    several: bool,
 }
 
-/// Runs `work` with a pool of `threads` (0: all cores) installed, if the amount of work is worth it.
-pub fn with_pool<R: Send>(bytes: usize, threads: usize, work: impl FnOnce() -> R + Send) -> R {
-    if !worth(bytes, threads) || threads == 0 {
-        return work();
+impl Crew {
+    /// For `bytes` of work and as many threads as were asked for (0: all cores).
+    pub fn new(bytes: usize, threads: usize) -> Self {
+        Crew {
+            threads,
+            several: threads != 1 && bytes >= WORTH_A_POOL,
+        }
     }
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-        Ok(pool) => pool.install(work),
-        Err(_) => work(),
-    }
-}
 
-/// Maps every item, in order, on several threads when it pays.
-pub fn map<T: Sync, R: Send>(items: &[T], bytes: usize, threads: usize, work: impl Fn(&T) -> R + Sync + Send) -> Vec<R> {
-    if worth(bytes, threads) && items.len() > 1 {
-        items.par_iter().map(work).collect()
-    } else {
-        items.iter().map(work).collect()
+    /// True when several threads work.
+    pub fn is_several(self) -> bool {
+        self.several
     }
-}
 
-/// Does two things, at once when it pays.
-pub fn join<A: Send, B: Send>(bytes: usize, threads: usize, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-    if worth(bytes, threads) { rayon::join(a, b) } else { (a(), b()) }
+    /// The crew for a part of the work.
+    pub fn for_part(self, bytes: usize) -> Self {
+        Crew::new(bytes, self.threads)
+    }
+
+    /// Runs `work` with a pool of its own, if a number of threads was asked for.
+    pub fn gather<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
+        if !self.several || self.threads == 0 {
+            return work();
+        }
+        match rayon::ThreadPoolBuilder::new().num_threads(self.threads).build() {
+            Ok(pool) => pool.install(work),
+            Err(_) => work(),
+        }
+    }
+
+    /// Maps every item, in order.
+    pub fn map<'t, T: Sync, R: Send>(self, items: &'t [T], work: impl Fn(&'t T) -> R + Sync + Send) -> Vec<R> {
+        if self.several && items.len() > 1 {
+            items.par_iter().map(work).collect()
+        } else {
+            items.iter().map(work).collect()
+        }
+    }
+
+    /// Does two things, at once with several threads.
+    pub fn join<A: Send, B: Send>(self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+        if self.several { rayon::join(a, b) } else { (a(), b()) }
+    }
 }

@@ -21,9 +21,10 @@ use crate::layout::Context;
 use crate::merge::Mode;
 use crate::metadata::folds::Folds;
 use crate::metadata::{attributes, encode, propagate};
+use crate::par::Crew;
 use crate::resolve::Resolver;
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, par, relocate, report, verify};
+use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, relocate, report, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -31,9 +32,8 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
     let mut explained = Explained::default();
     let mut watch = Watch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
-    let result = crate::par::with_pool(bytes, options.threads, || {
-        link(inputs, options, sink, &mut out, &mut explained, &mut watch)
-    });
+    let crew = Crew::new(bytes, options.threads);
+    let result = crew.gather(|| link(inputs, options, crew, sink, &mut out, &mut explained, &mut watch));
     explained.phases = watch.into_phases();
     let (emitted, status) = match result {
         Err(Stop) => (None, Status::Fatal),
@@ -57,6 +57,7 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
 fn link(
     files: &[Input<'_>],
     options: &LinkOptions<'_>,
+    crew: Crew,
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
     explained: &mut Explained,
@@ -72,16 +73,9 @@ fn link(
         }
     }
     let mut resolver = Resolver::new();
-    let inputs = inputs::admit(files, options, out, |objects, id| resolver.add(objects, id))?;
+    let inputs = inputs::admit(files, options, crew, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
-    let bytes = files.iter().map(|f| f.data.len()).sum();
-    let threads = options.threads;
-    let (resolved, places) = par::join(
-        bytes,
-        threads,
-        || resolver.finish(options.relocatable),
-        || merge::Places::new(&inputs),
-    );
+    let (resolved, places) = crew.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
     watch.lap("resolve");
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);
@@ -93,11 +87,10 @@ fn link(
         live: &live,
         options,
         mode,
+        crew,
     };
     // Attributes are read meanwhile: that needs no more than to know who lives.
-    let (merged, (mut attributes, folds)) = par::join(
-        bytes,
-        threads,
+    let (merged, (mut attributes, folds)) = crew.join(
         || merge::merge(&inputs, &resolved, &live, places, options, out),
         || {
             let attributes = attributes::collect(context);
@@ -113,17 +106,8 @@ fn link(
     explain::layout(context, &layout, explained);
     watch.lap("layout");
     // These three only read what was laid out.
-    let ((plan, names), mut attributes) = par::join(
-        bytes,
-        threads,
-        || {
-            par::join(
-                bytes,
-                threads,
-                || relocate::plan(context, &layout),
-                || arrange::names(context, &layout),
-            )
-        },
+    let ((plan, names), mut attributes) = crew.join(
+        || crew.join(|| relocate::plan(context, &layout), || arrange::names(context, &layout)),
         || {
             attributes.settle(context, &layout);
             propagate::propagate(context, &layout, attributes, folds.as_ref(), out)

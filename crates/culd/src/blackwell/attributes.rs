@@ -9,14 +9,14 @@
 use super::Sass;
 use super::code::{Function, Functions};
 use super::image::parameter_symbols;
+use super::sources::Source;
 use crate::emit::Parts;
 use crate::merge::model::Class;
 use crate::metadata::attr::FINALIZER_OPTIONS;
 use crate::metadata::attributes::{Attribute, Payload};
 use crate::metadata::encode::encode_one;
 use crate::metadata::propagate::Final;
-use crate::object::{Object, Role};
-use cubin::nvinfo::{FORMAT_SIZED, Record};
+use cubin::nvinfo::{FORMAT_SIZED, Record, records};
 
 /// The parameter bank: section symbol, offset, size.
 const PARAMETER_BANK: u8 = 0x0a;
@@ -30,7 +30,7 @@ const MEMORY_BARRIERS: u8 = 0x39;
 const BRANCH_TARGETS: u8 = 0x34;
 
 /// Writes the attribute sections.
-pub(super) fn write(parts: &Parts<'_, '_>, attributes: &Final<'_>, code: &Functions, sass: &mut Sass) {
+pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Functions<'_, 'd>, sass: &mut Sass) {
     let parameters = parameter_symbols(parts, code);
     for &id in &parts.arranged.sections {
         let Class::FunctionInfo(f) = parts.layout.m.sections[id].class else {
@@ -46,9 +46,8 @@ pub(super) fn write(parts: &Parts<'_, '_>, attributes: &Final<'_>, code: &Functi
                 encode_one(parts.layout, parts.arranged, &sass_record(function, record), &mut bytes);
             }
         }
-        let object = &parts.context.inputs.objects[function.object];
-        let bank = parameters.iter().find(|p| p.0 == text).map_or(0, |p| p.1);
-        for record in tail(object, function.section) {
+        let bank = parameters[text];
+        for record in tail(code.sources.of(function.object), function.section) {
             append(&record, bank, &mut bytes);
         }
         if parts.layout.m.functions[f].parameters.is_some() {
@@ -116,19 +115,11 @@ fn moved(function: &Function, code: u8, bytes: &[u8]) -> Option<Vec<u32>> {
     Some(words)
 }
 
-/// Records of one view of a function's attributes.
-fn records<'d>(sections: &[crate::object::ObjSection<'d>], text: u32) -> Vec<Record<'d>> {
-    let found = sections.iter().find(|s| s.role == Role::FunctionInfo && s.info == text);
-    found.map_or(Vec::new(), |s| cubin::nvinfo::records(s.data).flatten().collect())
-}
-
 /// Records that only the SASS view has: those behind the parallel ones.
-fn tail<'d>(object: &Object<'d>, text: u32) -> Vec<Record<'d>> {
-    let parallel = records(&object.sections, text)
-        .iter()
-        .filter(|r| r.attribute != FINALIZER_OPTIONS)
-        .count();
-    records(&object.sass, text).into_iter().skip(parallel).collect()
+fn tail<'d>(source: &Source<'_, 'd>, text: u32) -> impl Iterator<Item = Record<'d>> {
+    let mercury = records(source.mercury_attributes(text)).flatten();
+    let parallel = mercury.filter(|r| r.attribute != FINALIZER_OPTIONS).count();
+    records(source.sass_attributes(text)).flatten().skip(parallel)
 }
 
 fn append(record: &Record<'_>, bank: u32, out: &mut Vec<u8>) {

@@ -8,11 +8,12 @@
 
 use super::exits::{self, Moves};
 use super::linked::{Linked, is_reserved};
+use super::sources::{DEBUG_CODE, Sources};
 use crate::diagnostics::{Code, Collector};
 use crate::emit::Parts;
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::merge::model::Class;
-use crate::object::{Object, text};
+use crate::object::{ObjSection, Object, text};
 use crate::options::Identity;
 use crate::relocate::Named;
 use cubin::capmerc::{Capsule, Instruction};
@@ -29,8 +30,6 @@ pub(super) const RESERVED_BASE: u64 = 0x40;
 pub(super) const INSTRUCTION: u64 = 16;
 /// Code of the first architecture is scheduled anew in links for the second: not modelled.
 const FINALIZED_AGAIN: (u32, u32) = (100, 103);
-/// Attribute that lists the targets of indirect branches.
-const BRANCH_TARGETS: u8 = 0x34;
 
 /// A function of the output.
 pub(super) struct Function {
@@ -76,14 +75,16 @@ impl Function {
 }
 
 /// All functions by code section.
-pub(super) struct Functions {
+pub(super) struct Functions<'a, 'd> {
     /// By code section of the output.
     pub(super) by_text: Table<SectionId, Option<Function>>,
     /// Code sections in order.
     pub(super) order: Vec<SectionId>,
+    /// What belongs to code in the inputs.
+    pub(super) sources: Sources<'a, 'd>,
 }
 
-impl Functions {
+impl Functions<'_, '_> {
     /// The function in a code section.
     pub(super) fn of(&self, text: SectionId) -> Option<&Function> {
         self.by_text[text].as_ref()
@@ -98,43 +99,41 @@ impl Functions {
 }
 
 /// Makes all functions.
-pub(super) fn functions(parts: &Parts<'_, '_>, linked: &Linked, out: &mut Collector<'_>) -> Functions {
-    let sections = &parts.layout.m.sections;
+pub(super) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Functions<'a, 'd> {
+    let sources = Sources::new(parts);
+    let maker = Maker {
+        parts,
+        linked,
+        sources: &sources,
+        debug_link: has_debug_code(parts),
+    };
+    let made = parts.context.crew.map(&parts.arranged.sections, |&id| maker.make(id));
     let mut functions = Functions {
         by_text: Table::new(),
         order: Vec::new(),
+        sources,
     };
-    functions.by_text.grow_with(sections.len(), || None);
-    let debug_link = has_debug_code(parts);
-    for &id in &parts.arranged.sections {
-        let (Class::Text(f), Some(piece)) = (sections[id].class, sections[id].pieces.as_slice().first()) else {
-            continue;
-        };
-        let object = &parts.context.inputs.objects[piece.object];
-        let Some(input) = object.sass.get(piece.section as usize) else {
-            continue;
-        };
-        let (mut code, changes) = rewritten(parts, object, piece.section, input.data, (f, debug_link), out);
-        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
-        let mut function = Function {
-            function: f,
-            object: object.id,
-            section: piece.section,
-            code: Vec::new(),
-            capsule,
-            changes,
-        };
-        patch_code(parts, linked, id, &function, &mut code);
-        function.code = code;
-        patch_capsule(parts, linked, id, &mut function);
+    functions.by_text.grow_with(parts.layout.m.sections.len(), || None);
+    for (&id, (function, kept)) in parts.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
+        if let (Some(reason), Identity::Culd) = (kept, parts.context.options.identity) {
+            out.info(Code::SassKept {
+                function: text(function_name(parts, function.function)),
+                reason,
+            });
+        }
         functions.by_text[id] = Some(function);
         functions.order.push(id);
     }
     functions
 }
 
-/// Sections that only inputs compiled with full debug information have.
-const DEBUG_CODE: [&[u8]; 2] = [b".nv_debug_info_reg_sass", b".debug_info"];
+/// Makes functions.
+struct Maker<'a, 'd> {
+    parts: &'a Parts<'a, 'd>,
+    linked: &'a Linked,
+    sources: &'a Sources<'a, 'd>,
+    debug_link: bool,
+}
 
 /// True if some input has code with full debug information, dead or not, or the link is for a debugger.
 fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
@@ -146,70 +145,80 @@ pub(super) fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8
     parts.context.resolved.names.string(parts.context.resolved.functions[f].name)
 }
 
-/// Was a function compiled with full debug information? Then its object lists its registers.
-fn is_debug_code(object: &Object<'_>, name: &[u8]) -> bool {
-    match object.sass.iter().find(|s| s.name == DEBUG_CODE[0]) {
-        Some(list) => super::registers::functions(list.data).any(|f| f == name),
-        None => object.sass.iter().any(|s| s.name == DEBUG_CODE[1]),
-    }
-}
-
-fn rewritten(
-    parts: &Parts<'_, '_>,
-    object: &Object<'_>,
-    section: u32,
-    code: &[u8],
-    (f, debug_link): (FunctionId, bool),
-    out: &mut Collector<'_>,
-) -> (Vec<u8>, Changes) {
-    let options = parts.context.options;
-    let unchanged = || (code.to_vec(), Changes::default());
-    let Some(input) = object.section(section).filter(|_| !options.keep_sass) else {
-        return unchanged();
-    };
-    let graph = &object.callgraph;
-    let context = KernelContext {
-        arch: options.target.number,
-        entry: parts.context.resolved.functions[f].entry,
-        calls: has_calls(code) && (graph.direct.iter().any(|e| e.0 == input.owner) || graph.sites.iter().any(|e| e.0 == input.owner)),
-        debug: parts.context.mode.debug_symbols || is_debug_code(object, function_name(parts, f)),
-        relocatable: options.relocatable,
-        indirect: branch_targets(object, section),
-    };
-    let mut kept = |reason: String| {
-        if options.identity == Identity::Culd {
-            let name = function_name(parts, f);
-            out.info(Code::SassKept {
-                function: text(name),
-                reason,
-            });
-        }
-    };
-    if (object.sm, options.target.number) == FINALIZED_AGAIN {
-        kept("compiled for sm_100".into());
-        return unchanged();
-    }
-    let (code, map) = match culd_sass::rewrite(code, &context) {
-        Rewrite::Unchanged => (code.to_vec(), None),
-        Rewrite::Rewritten { code, map } => (code, Some(map)),
-        Rewrite::Unsure(reason) => {
-            kept(reason.to_string());
-            return unchanged();
-        }
-    };
-    let membar = debug_link.then_some(parts.context.mode.debug_symbols || options.relocatable || context.calls || !context.entry);
-    match exits::fence(&code, input.data, membar, &context.indirect) {
-        Ok(None) => (code, Changes { map, moves: None }),
-        Ok(Some(fenced)) => (
-            fenced.code,
-            Changes {
-                map,
-                moves: Some(fenced.moves),
+impl Maker<'_, '_> {
+    /// The function in a code section of the output, and why its code is the compiler's if it should be other.
+    fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
+        let Parts { context, layout, .. } = self.parts;
+        let section = &layout.m.sections[id];
+        let (Class::Text(f), Some(piece)) = (section.class, section.pieces.as_slice().first()) else {
+            return None;
+        };
+        let object = &context.inputs.objects[piece.object];
+        let compiled = object.sass.get(piece.section as usize)?.data;
+        let (rewritten, kept) = match object.section(piece.section).filter(|_| !context.options.keep_sass) {
+            None => (None, None),
+            Some(input) => match self.rewrite(object, input, piece.section, compiled, f) {
+                Ok(rewritten) => (Some(rewritten), None),
+                Err(reason) => (None, Some(reason)),
             },
-        ),
-        Err(exits::Unsure) => {
-            kept("fences at exits change the scoreboards".into());
-            unchanged()
+        };
+        let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.to_vec(), Changes::default()));
+        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
+        let mut function = Function {
+            function: f,
+            object: object.id,
+            section: piece.section,
+            code: Vec::new(),
+            capsule,
+            changes,
+        };
+        patch_code(self.parts, self.linked, self.sources.slot_base, id, &function, &mut code);
+        function.code = code;
+        patch_capsule(self.parts, self.linked, id, &mut function);
+        Some((function, kept))
+    }
+
+    /// The code as a final link leaves it, or why that is not known.
+    fn rewrite(
+        &self,
+        object: &Object<'_>,
+        input: &ObjSection<'_>,
+        section: u32,
+        code: &[u8],
+        f: FunctionId,
+    ) -> Result<(Vec<u8>, Changes), String> {
+        let parts = self.parts;
+        let (options, source) = (parts.context.options, self.sources.of(object.id));
+        let debug_symbols = parts.context.mode.debug_symbols;
+        let context = KernelContext {
+            arch: options.target.number,
+            entry: parts.context.resolved.functions[f].entry,
+            calls: has_calls(code) && source.calls(input.owner),
+            debug: debug_symbols || source.is_debug_code(function_name(parts, f)),
+            relocatable: options.relocatable,
+            indirect: source.branch_targets(section),
+        };
+        if (object.sm, options.target.number) == FINALIZED_AGAIN {
+            return Err("compiled for sm_100".into());
+        }
+        let (code, map) = match culd_sass::rewrite(code, &context) {
+            Rewrite::Unchanged => (code.to_vec(), None),
+            Rewrite::Rewritten { code, map } => (code, Some(map)),
+            Rewrite::Unsure(reason) => return Err(reason.to_string()),
+        };
+        let membar = self
+            .debug_link
+            .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);
+        match exits::fence(&code, input.data, membar, &context.indirect) {
+            Ok(None) => Ok((code, Changes { map, moves: None })),
+            Ok(Some(fenced)) => Ok((
+                fenced.code,
+                Changes {
+                    map,
+                    moves: Some(fenced.moves),
+                },
+            )),
+            Err(exits::Unsure) => Err("fences at exits change the scoreboards".into()),
         }
     }
 }
@@ -220,24 +229,6 @@ fn has_calls(code: &[u8]) -> bool {
     words
         .map(|w| u128::from_le_bytes(*w))
         .any(|w| opcode::CALLS.contains(&((w & 0xfff) as u16)))
-}
-
-/// Indirect branches and their targets: {offset, 0, count, targets}.
-fn branch_targets(object: &Object<'_>, code: u32) -> BTreeMap<u32, Vec<u32>> {
-    let mut found = BTreeMap::new();
-    for s in object
-        .sass
-        .iter()
-        .filter(|s| s.role == crate::object::Role::FunctionInfo && s.info == code)
-    {
-        for record in cubin::nvinfo::records(s.data).flatten().filter(|r| r.attribute == BRANCH_TARGETS) {
-            let mut words = record.words().iter().map(|w| w.get());
-            while let (Some(at), Some(_), Some(count)) = (words.next(), words.next(), words.next()) {
-                found.insert(at, words.by_ref().take(count as usize).collect());
-            }
-        }
-    }
-    found
 }
 
 /// Writes the value fields of a SASS type; the bank is in the instruction already.
@@ -254,8 +245,7 @@ fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
     *word = bits.to_le_bytes();
 }
 
-fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &Function, code: &mut [u8]) {
-    let slot_base = super::image::slot_base(parts);
+fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
     for r in &linked.resolved[id] {
         let value = if r.slot { r.value.wrapping_add(slot_base) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);

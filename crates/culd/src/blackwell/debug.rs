@@ -26,7 +26,7 @@ const R_MERCURY_ABS32: u32 = 0x1_0003;
 const R_MERCURY_G64: u32 = 0x1_0001;
 
 /// Writes the sections.
-pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, units: &Units, sass: &mut Sass) {
+pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, units: &Units, sass: &mut Sass) {
     for &id in &parts.arranged.sections {
         let s = &parts.layout.m.sections[id];
         if !matches!(s.class, Class::Debug(_)) || sass.bytes[id].is_some() {

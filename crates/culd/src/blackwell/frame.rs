@@ -29,7 +29,7 @@ const UNIT: u64 = 4;
 type InputFrames<'d> = HashMap<u32, (&'d [u8], &'d [u8]), State>;
 
 /// Writes the section and its relocations.
-pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: &mut Sass) {
+pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
     let Some(id) = super::find(parts, b".debug_frame") else {
         return;
     };
@@ -59,7 +59,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
 
 struct Frame<'a, 'd> {
     parts: &'a Parts<'a, 'd>,
-    code: &'a Functions,
+    code: &'a Functions<'a, 'd>,
     mercury: &'a [u8],
     entries: &'a [FrameEntry],
     kept: HashMap<u64, &'a Kept, State>,

@@ -14,11 +14,11 @@ use super::tables::{self, Strings};
 use crate::bounds;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Parts, final_type};
-use crate::ids::{FunctionId, SectionId, Table};
+use crate::ids::{SectionId, Table};
 use crate::layout::ABSENT;
 use crate::merge::align_up;
 use crate::merge::model::{Class, OutSection};
-use crate::object::Role;
+use crate::object::ObjSection;
 use crate::relocate::Named;
 use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
@@ -27,9 +27,6 @@ use cubin::read::is_nobits;
 use cubin::write::strings::encode_symbols;
 use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
 use zerocopy::IntoBytes;
-
-/// Size of a parameter bank without parameters.
-const EMPTY_PARAMETERS: u64 = 0x380;
 
 /// Size of a record that `.nv.compat` gets at the very end.
 const LATE_COMPAT: u64 = 12;
@@ -63,35 +60,15 @@ struct Parameters<'d> {
     flags: u64,
 }
 
-/// The parameter bank of a function in its input.
-fn parameter_bank<'d>(parts: &Parts<'_, 'd>, function: &Function) -> Option<(&'d [u8], u64, u64)> {
-    if !parts.context.resolved.functions[function.function].entry {
-        return None;
-    }
-    let object = &parts.context.inputs.objects[function.object];
-    let bank = object
-        .sass
-        .iter()
-        .find(|s| s.role == Role::Parameters && s.info == function.section)?;
-    Some((bank.data, bank.align, bank.flags))
+/// The parameter bank of a kernel in its input.
+fn parameter_bank<'a, 'd>(parts: &Parts<'_, 'd>, code: &'a Functions<'_, 'd>, function: &Function) -> Option<&'a ObjSection<'d>> {
+    let entry = parts.context.resolved.functions[function.function].entry;
+    code.sources.of(function.object).parameters(function.section).filter(|_| entry)
 }
 
-/// Where the slots of textures start in parameter banks: behind the longest.
-pub(super) fn slot_base(parts: &Parts<'_, '_>) -> u64 {
-    let m = &parts.layout.m;
-    let size = |k: &FunctionId| {
-        let piece = m.functions[*k]
-            .text
-            .and_then(|t| m.sections[t].pieces.as_slice().first().copied())?;
-        let object = &parts.context.inputs.objects[piece.object];
-        let bank = object.sass.iter().find(|s| s.role == Role::Parameters && s.info == piece.section)?;
-        Some(bank.size)
-    };
-    align_up(parts.layout.kernels.iter().filter_map(size).max().unwrap_or(EMPTY_PARAMETERS), 16)
-}
-
-/// Section symbols of the parameter banks by code section.
-pub(super) fn parameter_symbols(parts: &Parts<'_, '_>, code: &Functions) -> Vec<(SectionId, u32)> {
+/// Section symbols of the parameter banks by code section; 0 is none.
+pub(super) fn parameter_symbols<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Table<SectionId, u32> {
+    let mut symbols = Table::filled(parts.layout.m.sections.len(), 0);
     let first = parts.arranged.symbols.len() as u32 + 1;
     let banks = code.order.iter().copied();
     let own = |id: SectionId| code.of(id).and_then(|f| parts.layout.m.functions[f.function].parameters);
@@ -99,18 +76,21 @@ pub(super) fn parameter_symbols(parts: &Parts<'_, '_>, code: &Functions) -> Vec<
         .order
         .iter()
         .filter_map(|&id| Some((id, parts.arranged.named_index(Named::Section(own(id)?)))));
-    let banks = banks.filter(|&id| own(id).is_none() && code.of(id).is_some_and(|f| parameter_bank(parts, f).is_some()));
-    banks.zip(first..).chain(slots).collect()
+    let banks = banks.filter(|&id| own(id).is_none() && code.of(id).is_some_and(|f| parameter_bank(parts, code, f).is_some()));
+    for (text, symbol) in banks.zip(first..).chain(slots) {
+        symbols[text] = symbol;
+    }
+    symbols
 }
 
-fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions) -> Vec<Parameters<'d>> {
+fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parameters<'d>> {
     let mut banks = Vec::new();
     for &text in &code.order {
         let Some(function) = code.of(text) else { continue };
         if parts.layout.m.functions[function.function].parameters.is_some() {
             continue;
         }
-        if let Some((data, align, flags)) = parameter_bank(parts, function) {
+        if let Some(bank) = parameter_bank(parts, code, function) {
             let name = parts
                 .context
                 .resolved
@@ -119,9 +99,9 @@ fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions) -> Vec<Parameters<'d>
             banks.push(Parameters {
                 text,
                 name: [b".nv.constant0.", name].concat(),
-                data,
-                align,
-                flags,
+                data: bank.data,
+                align: bank.align,
+                flags: bank.flags,
             });
         }
     }
@@ -150,7 +130,7 @@ fn has_twin(s: &OutSection<'_>) -> bool {
 struct Writer<'a, 'd> {
     parts: &'a Parts<'a, 'd>,
     linked: &'a Linked,
-    code: &'a Functions,
+    code: &'a Functions<'a, 'd>,
     sass: Sass,
     numbers: Numbers,
     strings: Strings,
@@ -161,7 +141,13 @@ struct Writer<'a, 'd> {
 }
 
 /// Makes the file.
-pub(super) fn emit(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: Sass, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+pub(super) fn emit<'d>(
+    parts: &Parts<'_, 'd>,
+    linked: &Linked,
+    code: &Functions<'_, 'd>,
+    sass: Sass,
+    out: &mut Collector<'_>,
+) -> Result<Vec<u8>, Stop> {
     let sections = &parts.layout.m.sections;
     let banks = parameters(parts, code);
     let twins = parts.arranged.sections.iter().copied().filter(|&id| has_twin(&sections[id]));
@@ -271,9 +257,11 @@ impl Writer<'_, '_> {
     /// The parameter bank of a kernel with the slots of its textures behind it.
     fn parameters_with_slots(&self, id: SectionId) -> Vec<u8> {
         let function = self.section(id).owner.and_then(|t| self.code.of(t));
-        let bank = function.and_then(|f| parameter_bank(self.parts, f)).map_or(&[][..], |b| b.0);
+        let bank = function
+            .and_then(|f| parameter_bank(self.parts, self.code, f))
+            .map_or(&[][..], |b| b.data);
         let mut bytes = bank.to_vec();
-        bytes.resize((slot_base(self.parts) + self.section(id).size) as usize, 0);
+        bytes.resize((self.code.sources.slot_base + self.section(id).size) as usize, 0);
         bytes
     }
 

@@ -20,7 +20,7 @@ use hashbrown::HashMap;
 type Labels = HashMap<i64, u32, State>;
 
 /// Writes the tables.
-pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: &mut Sass) {
+pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
     let m = &parts.layout.m;
     let mut labels: HashMap<FunctionId, Labels, State> = HashMap::default();
     for &id in parts

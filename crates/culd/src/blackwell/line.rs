@@ -21,7 +21,7 @@ pub(super) type Units = HashMap<(ObjectId, u64), u64, State>;
 const R_CUDA_64: u32 = 2;
 
 /// Writes both tables; gives the places of the units of `.debug_line`.
-pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: &mut Sass) -> Units {
+pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) -> Units {
     let mut units = Units::default();
     for name in [&b".debug_line"[..], b".nv_debug_line_sass"] {
         let Some(id) = super::find(parts, name) else { continue };
@@ -46,7 +46,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
 
 struct Table<'a, 'd> {
     parts: &'a Parts<'a, 'd>,
-    code: &'a Functions,
+    code: &'a Functions<'a, 'd>,
     out: Vec<u8>,
     relocs: Vec<Rela>,
 }

@@ -20,7 +20,7 @@ use hashbrown::{HashMap, HashSet};
 pub(super) const NAME: &[u8] = b".nv_debug_info_reg_sass";
 
 /// The bytes of the section.
-pub(super) fn ranges(parts: &Parts<'_, '_>, code: &Functions) -> Vec<u8> {
+pub(super) fn ranges(parts: &Parts<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
     let mut functions: HashMap<&[u8], &Function, State> = HashMap::default();
     for function in code.order.iter().filter_map(|&id| code.of(id)) {
         functions.entry(function_name(parts, function.function)).or_insert(function);

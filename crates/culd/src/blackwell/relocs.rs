@@ -54,7 +54,7 @@ pub(super) fn relocation(parts: &Parts<'_, '_>, kept: &Kept, offset: u64, kind: 
 }
 
 /// Writes the relocation sections of code, jump tables and data.
-pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sass: &mut Sass) {
+pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
     for &id in &parts.arranged.sections {
         let kept = &linked.kept[id];
         let entries: Vec<Rela> = match parts.layout.m.sections[id].class {
@@ -91,7 +91,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions, sa
             Class::Literals => Vec::new(),
             Class::Debug(_) => continue,
             Class::Parameters => {
-                let base = super::image::slot_base(parts);
+                let base = code.sources.slot_base;
                 kept.iter()
                     .map(|k| relocation(parts, k, base + k.offset, sass_type(k.kind), k.addend))
                     .collect()

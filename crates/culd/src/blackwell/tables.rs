@@ -10,7 +10,7 @@
 use super::code::Functions;
 use super::image::Numbers;
 use crate::emit::Parts;
-use crate::ids::SectionId;
+use crate::ids::{SectionId, Table};
 use crate::merge::model::Class;
 use crate::relocate::Named;
 use cubin::consts::*;
@@ -45,7 +45,7 @@ pub(super) struct Strings {
     /// Names of the Mercury sections.
     pub(super) mercury: Vec<u32>,
     /// SASS names of renamed section symbols.
-    renamed: Vec<(SectionId, u32)>,
+    renamed: Table<SectionId, Option<u32>>,
 }
 
 fn append(table: &mut Vec<u8>, name: &[u8]) -> u32 {
@@ -96,14 +96,14 @@ pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[
             &new,
         );
     }
-    let mut renamed = Vec::new();
+    let mut renamed = Table::filled(sections.len(), None);
     for &named in &arranged.symbols {
         let Named::Section(id) = named else { continue };
         let old = sections[id].name.to_vec();
         let new = sass_name(&old);
         if new.as_ref() != old.as_slice() {
             used += new.len() as u64 + 1;
-            renamed.push((id, append(&mut strings, &new)));
+            renamed[id] = Some(append(&mut strings, &new));
         }
     }
     let parameters = parameters
@@ -122,7 +122,7 @@ pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[
 }
 
 /// Symbols of the Mercury view and of the SASS view.
-pub(super) fn symbols(parts: &Parts<'_, '_>, code: &Functions, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
+pub(super) fn symbols(parts: &Parts<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
     let null = NewSymbol {
         name: 0,
         info: 0,
@@ -184,7 +184,7 @@ fn mercury_symbol(parts: &Parts<'_, '_>, named: Named, name: u32) -> (Option<Sec
 
 fn sass_symbol(
     parts: &Parts<'_, '_>,
-    code: &Functions,
+    code: &Functions<'_, '_>,
     strings: &Strings,
     named: Named,
     section: Option<SectionId>,
@@ -192,7 +192,7 @@ fn sass_symbol(
 ) -> NewSymbol {
     let id = match named {
         Named::Section(id) => {
-            if let Some(&(_, name)) = strings.renamed.iter().find(|r| r.0 == id) {
+            if let Some(name) = strings.renamed[id] {
                 symbol.name = name;
             }
             return symbol;

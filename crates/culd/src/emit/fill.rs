@@ -7,11 +7,10 @@
 //! 3. Windows do not depend on each other, so they are filled in parallel when it pays.
 
 use super::sink::Sink;
-use super::{Computed, Parts, Placement, kept};
+use super::{Computed, Parts, Placement, Placements, kept};
 use crate::csr::Lists;
 use crate::ids::{Id, SectionId, Table};
 use crate::merge::model::{Class, Piece};
-use crate::par;
 use crate::relocate::{Decider, Decision};
 use cubin::raw::{Shdr, Sym};
 use cubin::read::is_nobits;
@@ -127,7 +126,7 @@ pub(super) enum Target<'t> {
 /// What the image is made of besides the inputs.
 pub(super) struct Contents<'a, 'd> {
     /// Places of the emitted sections.
-    pub(super) places: &'a [Placement],
+    pub(super) places: &'a Placements,
     /// Computed sections.
     pub(super) computed: &'a Computed,
     /// What becomes of relocations.
@@ -140,9 +139,7 @@ pub(super) struct Contents<'a, 'd> {
 pub(super) fn fill(parts: &Parts<'_, '_>, mut contents: Contents<'_, '_>, target: Target<'_>) -> io::Result<()> {
     let frame = std::mem::take(&mut contents.frame);
     let more = frame.len() + parts.layout.m.relocs.len();
-    let ((mut list, refs), kept) = par::join(
-        parts.context.inputs.bytes as usize,
-        parts.context.options.threads,
+    let ((mut list, refs), kept) = parts.context.crew.join(
         || {
             let list = units(parts, &contents, more);
             let refs = list.references(parts);
@@ -171,7 +168,7 @@ struct UnitList<'a> {
     units: Vec<Unit<'a>>,
     /// Per section: its first unit, and how many.
     of_section: Table<SectionId, (u32, u32)>,
-    places: &'a [Placement],
+    places: &'a Placements,
 }
 
 /// All sections but tables and relocations. `more` will follow.
@@ -183,7 +180,7 @@ fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, more: usize) ->
         of_section: Table::filled(m.sections.len(), (0, 0)),
         places: contents.places,
     };
-    for (&id, place) in sections.iter().zip(contents.places) {
+    for (&id, place) in sections.iter().zip(&contents.places.list) {
         let s = &m.sections[id];
         let first = list.units.len() as u32;
         let whole = match s.class {
@@ -215,12 +212,6 @@ fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Unit
     })
 }
 
-/// Where a section starts in the image.
-fn start_of(parts: &Parts<'_, '_>, places: &[Placement], id: SectionId) -> u64 {
-    let index = parts.arranged.section_index(id) as usize;
-    index.checked_sub(1).and_then(|i| places.get(i)).map_or(0, |p| p.offset)
-}
-
 impl UnitList<'_> {
     /// The references that patch each unit, newest first.
     fn references(&self, parts: &Parts<'_, '_>) -> Lists<UnitId, u32> {
@@ -231,7 +222,7 @@ impl UnitList<'_> {
                 continue;
             }
             let own = self.units.get(first as usize..(first + count) as usize).unwrap_or_default();
-            let start = start_of(parts, self.places, r.target);
+            let start = self.places.start_of(parts, r.target);
             let at = own.partition_point(|u| u.offset - start <= r.base).saturating_sub(1);
             pairs.push((UnitId(first + at as u32), n as u32));
         }
@@ -241,7 +232,7 @@ impl UnitList<'_> {
 
 struct Filler<'a, 'p, 'd> {
     parts: &'a Parts<'p, 'd>,
-    places: &'a [Placement],
+    places: &'a Placements,
     decider: &'a Decider<'p, 'd>,
     units: &'a [Unit<'a>],
     /// Units that have bytes, in file order.
@@ -280,7 +271,7 @@ impl Filler<'_, '_, '_> {
 
     fn run(&self, windows: &[Window], target: Target<'_>) -> io::Result<()> {
         let bytes = windows.iter().map(|w| (w.end - w.start) as usize).sum();
-        let parallel = crate::par::worth(bytes, self.parts.context.options.threads);
+        let parallel = self.parts.context.crew.for_part(bytes).is_several();
         match target {
             Target::Memory(image) => {
                 let mut places = split(image, windows);
@@ -380,7 +371,7 @@ impl Filler<'_, '_, '_> {
     /// Applies the relocations of one reference to the unit that starts at `offset` of the image.
     fn patch(&self, n: usize, offset: u64, data: &mut [u8]) {
         let Some(r) = self.parts.layout.m.relocs.get(n) else { return };
-        let base = offset.saturating_sub(start_of(self.parts, self.places, r.target));
+        let base = offset.saturating_sub(self.places.start_of(self.parts, r.target));
         let object = &self.parts.context.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;

@@ -8,7 +8,7 @@
 //! Only places are worked out here, as [`Unit`]s; entries are made when their window is filled.
 
 use super::fill::{Source, Unit};
-use super::{Parts, Placement};
+use super::{Parts, Placements};
 use crate::ids::{SectionId, Table};
 use crate::merge::model::{Class, RelocRef};
 use crate::relocate::{Decider, Decision, destination};
@@ -22,17 +22,17 @@ const RELA: u64 = 24;
 const REL: u64 = 16;
 
 /// Where the relocations of every reference go.
-pub(super) fn places(parts: &Parts<'_, '_>, places: &[Placement]) -> Vec<Unit<'static>> {
+pub(super) fn places(parts: &Parts<'_, '_>, places: &Placements) -> Vec<Unit<'static>> {
     let m = &parts.layout.m;
     let force = parts.context.mode.force_rela;
     let mut units = Vec::with_capacity(m.relocs.len());
     // What is left of each section, from the back. One that is not emitted has no room.
     let mut left: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
-    for (&id, place) in parts.arranged.sections.iter().zip(places) {
+    for (&id, place) in parts.arranged.sections.iter().zip(&places.list) {
         left[id] = place.size;
     }
     let mut take = |id: SectionId, wanted: u64| {
-        let place = places.get((parts.arranged.section_index(id) as usize).checked_sub(1)?)?;
+        let place = places.of(parts, id)?;
         let size = left[id].min(wanted);
         left[id] -= size;
         Some((place.offset + left[id], size))
@@ -117,18 +117,17 @@ pub(super) fn textures(parts: &Parts<'_, '_>) -> Vec<u8> {
 }
 
 /// Where texture slots go: `bytes`, or as much as the section has room for, in front of the relocations of every parameter bank.
-pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &[Placement], bytes: &'a [u8], units: &mut Vec<Unit<'a>>) {
+pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &Placements, bytes: &'a [u8], units: &mut Vec<Unit<'a>>) {
     if bytes.is_empty() {
         return;
     }
     let companion = usize::from(parts.context.mode.force_rela);
-    let place_of = |id: SectionId| places.get((parts.arranged.section_index(id) as usize).checked_sub(1)?);
     for &id in &parts.arranged.sections {
         let s = &parts.layout.m.sections[id];
         let (Class::Parameters, Some(list)) = (s.class, s.companions[companion]) else {
             continue;
         };
-        if let Some(place) = place_of(list) {
+        if let Some(place) = places.of(parts, list) {
             let size = bytes.len().min(place.size as usize);
             units.push(Unit {
                 offset: place.offset,

@@ -24,6 +24,7 @@ use crate::merge::Mode;
 use crate::merge::model::{Class, Merged, OutFunction};
 use crate::names::Name;
 use crate::options::{Identity, LinkOptions};
+use crate::par::Crew;
 use crate::resolve::Resolved;
 use cubin::consts::*;
 pub(crate) use shared::ABSENT;
@@ -43,6 +44,8 @@ pub struct Context<'a, 'd> {
     pub options: &'a LinkOptions<'a>,
     /// What they mean.
     pub mode: Mode,
+    /// Who works.
+    pub crew: Crew,
 }
 
 /// Where shared variables went.

@@ -164,7 +164,7 @@ pub fn merge<'d>(
         options,
     };
     // Growing tables in steps costs more than filling them; what is not used costs nothing.
-    let names = inputs.named_functions + inputs.named_variables;
+    let names = inputs.named;
     merger.names.reserve(names);
     merger.m.symbols.reserve(names);
     merger.first_records();

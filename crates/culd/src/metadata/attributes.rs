@@ -54,6 +54,17 @@ pub enum Payload<'d> {
     Words(Box<[u32]>),
 }
 
+impl<'d> Payload<'d> {
+    /// The symbol of an input in front of a payload, and the payload as the linked view has it.
+    fn unsettled(&self) -> Option<(SymbolRef, &'d [u8])> {
+        match self {
+            Payload::Unsettled(symbol, bytes) => Some((*symbol, bytes)),
+            Payload::UnsettledViews(symbol, views) => Some((*symbol, views.mercury)),
+            _ => None,
+        }
+    }
+}
+
 /// A payload in both views of a file.
 #[derive(Debug, Clone)]
 pub struct Views<'d> {
@@ -314,57 +325,39 @@ impl<'d> Section<'_, 'd> {
 
     fn learn(&self, attribute: &Attribute<'d>, facts: &mut Table<FunctionId, Facts>) {
         let word = |bytes: &[u8]| bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
-        match (&attribute.payload, attribute.code) {
-            (Payload::Unsettled(..) | Payload::UnsettledViews(..), code) => {
-                let (symbol, bytes) = match &attribute.payload {
-                    Payload::Unsettled(symbol, bytes) => (*symbol, *bytes),
-                    Payload::UnsettledViews(symbol, views) => (*symbol, views.mercury),
-                    _ => return,
-                };
-                let Some(f) = self.context.resolved.function(symbol) else { return };
-                let rest = bytes.get(4..).unwrap_or_default();
-                match code {
-                    attr::REGCOUNT => facts[f].registers = word(rest),
-                    attr::FRAME_SIZE => facts[f].frame = word(rest).unwrap_or(0) as i32,
-                    attr::SAM_REGION_STACK_SIZE => facts[f].region = word(rest),
-                    _ => {}
-                }
+        if let Some((symbol, bytes)) = attribute.payload.unsettled() {
+            let Some(f) = self.context.resolved.function(symbol) else { return };
+            let rest = bytes.get(4..).unwrap_or_default();
+            match attribute.code {
+                attr::REGCOUNT => facts[f].registers = word(rest),
+                attr::FRAME_SIZE => facts[f].frame = word(rest).unwrap_or(0) as i32,
+                attr::SAM_REGION_STACK_SIZE => facts[f].region = word(rest),
+                _ => {}
             }
-            (Payload::Bytes(bytes), attr::CRS_STACK_SIZE | attr::SYNC_STACK) => {
-                if let Owner::Function(f) = self.owner {
-                    facts[f].crs = word(bytes).unwrap_or(0) as i32;
-                }
-            }
-            _ => {}
+        } else if let (Payload::Bytes(bytes), attr::CRS_STACK_SIZE | attr::SYNC_STACK) = (&attribute.payload, attribute.code)
+            && let Owner::Function(f) = self.owner
+        {
+            facts[f].crs = word(bytes).unwrap_or(0) as i32;
         }
     }
 }
 
 /// Translates the symbol of a record; false if it is gone.
 fn settle<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, record: &mut Attribute<'d>) -> bool {
-    let (symbol, bytes, views) = match &mut record.payload {
-        Payload::Unsettled(symbol, bytes) => (*symbol, *bytes, None),
-        Payload::UnsettledViews(symbol, views) => (*symbol, views.mercury, Some(views)),
-        Payload::Functions(list) => {
-            if list.iter().any(|&f| layout.m.functions[f].symbol.is_none()) {
-                *list = list.iter().copied().filter(|&f| layout.m.functions[f].symbol.is_some()).collect();
-            }
-            return true;
-        }
-        _ => return true,
+    if let Payload::Functions(list) = &mut record.payload
+        && list.iter().any(|&f| layout.m.functions[f].symbol.is_none())
+    {
+        *list = list.iter().copied().filter(|&f| layout.m.functions[f].symbol.is_some()).collect();
+    }
+    let Some((symbol, bytes)) = record.payload.unsettled() else {
+        return true;
     };
-    let named = match subject(context, layout, symbol) {
-        Subject::Is(named) => named,
-        Subject::Gone => return false,
-        Subject::NoSymbol => {
-            record.payload = match views {
-                None => Payload::Bytes(bytes),
-                Some(views) => Payload::Views(Box::new(Views { ..**views })),
-            };
-            return true;
-        }
+    record.payload = match (subject(context, layout, symbol), &record.payload) {
+        (Subject::Is(named), _) => Payload::Symbol(named, bytes.get(4..).unwrap_or_default()),
+        (Subject::Gone, _) => return false,
+        (Subject::NoSymbol, Payload::UnsettledViews(_, views)) => Payload::Views(Box::new(Views { ..**views })),
+        (Subject::NoSymbol, _) => Payload::Bytes(bytes),
     };
-    record.payload = Payload::Symbol(named, bytes.get(4..).unwrap_or_default());
     true
 }
 

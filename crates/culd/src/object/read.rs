@@ -38,11 +38,7 @@ impl<'d> Object<'d> {
         let name = |entry: &Sym| string_at(strings, entry.st_name.get()).unwrap_or_default();
         for (i, entry) in self.symbols.iter().enumerate() {
             let section = place(i as u32)?;
-            match entry.kind() {
-                _ if entry.bind() == STB_LOCAL => {}
-                STT_FUNC => self.named_functions += 1,
-                _ => self.named_variables += 1,
-            }
+            self.named += u32::from(entry.bind() != STB_LOCAL);
             let kind = entry.kind();
             if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
                 self.extended.push((i as u32, x));

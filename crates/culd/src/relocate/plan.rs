@@ -5,7 +5,6 @@ use crate::ids::{ObjectId, SectionId, Table};
 use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, RelocRef};
 use crate::object::{Object, RelocSection};
-use crate::par;
 
 /// What the relocations of one input section leave.
 #[derive(Debug, Default, Clone, Copy)]
@@ -46,7 +45,7 @@ pub(crate) fn destination(layout: &Layout<'_>, relocs: &RelocSection<'_>, r: &Re
 pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     let decider = Decider::new(context, layout);
     let runs: Vec<&[RelocRef]> = layout.m.relocs.chunk_by(|a, b| a.object == b.object).collect();
-    let planned = par::map(&runs, context.inputs.bytes as usize, context.options.threads, |run| {
+    let planned = context.crew.map(&runs, |run| {
         let Some(first) = run.first() else {
             return (Vec::new(), None, Vec::new());
         };

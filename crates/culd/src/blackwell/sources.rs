@@ -1,0 +1,162 @@
+//! What the inputs say about each code section, looked up once.
+//!
+//! 1. One pass over the sections of each object with two views: the attributes and the parameter bank of each code section.
+//! 2. One over its call graph: which functions call.
+//! 3. One over its list of registers: which functions were compiled with full debug information.
+//! 4. The longest parameter bank of all kernels, behind which the slots of textures start.
+
+use super::registers;
+use crate::emit::Parts;
+use crate::ids::{ObjectId, Table};
+use crate::merge::align_up;
+use crate::names::State;
+use crate::object::{ObjSection, Object, Role};
+use std::collections::{BTreeMap, HashSet};
+
+/// Sections that only inputs compiled with full debug information have.
+pub(super) const DEBUG_CODE: [&[u8]; 2] = [b".nv_debug_info_reg_sass", b".debug_info"];
+/// Attribute that lists the targets of indirect branches.
+const BRANCH_TARGETS: u8 = 0x34;
+/// Size of a parameter bank without parameters.
+const EMPTY_PARAMETERS: u64 = 0x380;
+
+/// All objects.
+pub(super) struct Sources<'a, 'd> {
+    objects: Table<ObjectId, Source<'a, 'd>>,
+    /// Where the slots of textures start in parameter banks.
+    pub(super) slot_base: u64,
+}
+
+/// One object.
+pub(super) struct Source<'a, 'd> {
+    object: &'a Object<'d>,
+    /// By code section.
+    companions: Vec<Companions>,
+    /// Symbols of functions that call.
+    callers: HashSet<u32, State>,
+    debug: DebugCode<'d>,
+}
+
+/// Sections that belong to a code section; 0 is none.
+#[derive(Clone, Copy, Default)]
+struct Companions {
+    /// Attributes in the Mercury view.
+    mercury: u32,
+    /// Attributes in the SASS view.
+    sass: u32,
+    /// Parameter bank.
+    parameters: u32,
+}
+
+/// Which functions were compiled with full debug information.
+enum DebugCode<'d> {
+    All,
+    Listed(HashSet<&'d [u8], State>),
+}
+
+impl<'a, 'd> Sources<'a, 'd> {
+    /// Looks at all objects.
+    pub(super) fn new(parts: &Parts<'a, 'd>) -> Self {
+        let objects = parts.context.inputs.objects.as_slice();
+        let mut sources = Sources {
+            objects: parts.context.crew.map(objects, Source::new).into(),
+            slot_base: 0,
+        };
+        let m = &parts.layout.m;
+        let bank = |k| {
+            let text = m.functions[k].text?;
+            let piece = m.sections[text].pieces.as_slice().first()?;
+            sources.objects[piece.object].parameters(piece.section)
+        };
+        let banks = parts.layout.kernels.iter().filter_map(|&k| bank(k));
+        let longest = banks.map(|b| b.size).max().unwrap_or(EMPTY_PARAMETERS);
+        sources.slot_base = align_up(longest, 16);
+        sources
+    }
+
+    /// One object.
+    pub(super) fn of(&self, object: ObjectId) -> &Source<'a, 'd> {
+        &self.objects[object]
+    }
+}
+
+impl<'a, 'd> Source<'a, 'd> {
+    fn new(object: &'a Object<'d>) -> Self {
+        let mut companions = vec![Companions::default(); object.sass.len()];
+        let mut note = |sections: &[ObjSection<'_>], role: Role, field: fn(&mut Companions) -> &mut u32| {
+            for (n, s) in (0..).zip(sections).filter(|(_, s)| s.role == role) {
+                if let Some(slot) = companions.get_mut(s.info as usize).map(field)
+                    && *slot == 0
+                {
+                    *slot = n;
+                }
+            }
+        };
+        if !object.sass.is_empty() {
+            note(&object.sections, Role::FunctionInfo, |c| &mut c.mercury);
+            note(&object.sass, Role::FunctionInfo, |c| &mut c.sass);
+            note(&object.sass, Role::Parameters, |c| &mut c.parameters);
+        }
+        let graph = &object.callgraph;
+        let named = |name: &[u8]| object.sass.iter().find(|s| s.name == name);
+        Source {
+            object,
+            companions,
+            callers: graph.direct.iter().map(|e| e.0).chain(graph.sites.iter().map(|e| e.0)).collect(),
+            debug: match (named(DEBUG_CODE[0]), named(DEBUG_CODE[1])) {
+                (Some(list), _) => DebugCode::Listed(registers::functions(list.data).collect()),
+                (None, Some(_)) => DebugCode::All,
+                (None, None) => DebugCode::Listed(HashSet::default()),
+            },
+        }
+    }
+
+    fn companions(&self, code: u32) -> Companions {
+        self.companions.get(code as usize).copied().unwrap_or_default()
+    }
+
+    fn section<'s>(sections: &'s [ObjSection<'d>], number: u32) -> Option<&'s ObjSection<'d>> {
+        sections.get(number as usize).filter(|_| number != 0)
+    }
+
+    /// The parameter bank of a code section.
+    pub(super) fn parameters(&self, code: u32) -> Option<&ObjSection<'d>> {
+        Self::section(&self.object.sass, self.companions(code).parameters)
+    }
+
+    /// Attributes of a code section in the Mercury view.
+    pub(super) fn mercury_attributes(&self, code: u32) -> &'d [u8] {
+        Self::section(&self.object.sections, self.companions(code).mercury).map_or(&[], |s| s.data)
+    }
+
+    /// Attributes of a code section in the SASS view.
+    pub(super) fn sass_attributes(&self, code: u32) -> &'d [u8] {
+        Self::section(&self.object.sass, self.companions(code).sass).map_or(&[], |s| s.data)
+    }
+
+    /// Does the call graph have calls of the function with this symbol?
+    pub(super) fn calls(&self, function: u32) -> bool {
+        self.callers.contains(&function)
+    }
+
+    /// Was a function compiled with full debug information? Then its object lists its registers.
+    pub(super) fn is_debug_code(&self, name: &[u8]) -> bool {
+        match &self.debug {
+            DebugCode::All => true,
+            DebugCode::Listed(names) => names.contains(name),
+        }
+    }
+
+    /// Indirect branches and their targets: {offset, 0, count, targets}.
+    pub(super) fn branch_targets(&self, code: u32) -> BTreeMap<u32, Vec<u32>> {
+        let mut found = BTreeMap::new();
+        let records = cubin::nvinfo::records(self.sass_attributes(code)).flatten();
+        for record in records.filter(|r| r.attribute == BRANCH_TARGETS) {
+            let mut words = record.words().iter().map(|w| w.get());
+            while let (Some(at), Some(_), Some(count)) = (words.next(), words.next(), words.next()) {
+                found.insert(at, words.by_ref().take(count as usize).collect());
+            }
+        }
+        found
+    }
+}
