@@ -41,6 +41,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
         mercury,
         entries: &entries,
         kept: linked.kept[id].iter().map(|k| (k.offset, k)).collect(),
+        of_function: HashMap::default(),
         inputs: HashMap::default(),
         done: HashSet::default(),
         out: Vec::new(),
@@ -63,6 +64,8 @@ struct Frame<'a, 'd> {
     mercury: &'a [u8],
     entries: &'a [FrameEntry],
     kept: HashMap<u64, &'a Kept, State>,
+    /// FDEs of each function.
+    of_function: HashMap<FunctionId, Vec<&'a FrameEntry>, State>,
     inputs: HashMap<ObjectId, InputFrames<'d>, State>,
     done: HashSet<FunctionId, State>,
     out: Vec<u8>,
@@ -72,6 +75,11 @@ struct Frame<'a, 'd> {
 
 impl<'a, 'd> Frame<'a, 'd> {
     fn build(&mut self) {
+        for entry in self.entries.iter().filter(|e| e.fde.is_some()) {
+            if let Some((f, _)) = self.function_at((entry.range.start + FDE_ADDRESS) as u64) {
+                self.of_function.entry(f).or_default().push(entry);
+            }
+        }
         let mut cie: &[u8] = &[];
         for entry in self.entries {
             let Some(range) = entry.fde else {
@@ -119,12 +127,8 @@ impl<'a, 'd> Frame<'a, 'd> {
         let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object));
         let &(cie, fde) = frames.get(&function.section)?;
         let own = fde.get(FDE_PROGRAM..)?;
-        let all: Vec<&FrameEntry> = self
-            .entries
-            .iter()
-            .filter(|e| e.fde.is_some() && self.function_at((e.range.start + FDE_ADDRESS) as u64).is_some_and(|x| x.0 == f))
-            .collect();
-        let program = if all.len() > 1 { self.union(function, object, &all) } else { None };
+        let all = self.of_function.get(&f).filter(|all| all.len() > 1);
+        let program = all.and_then(|all| self.union(function, object, all));
         let program = program.unwrap_or_else(|| moved(function, own));
         Some(self.append(cie, function.code.len() as u64, &program))
     }
