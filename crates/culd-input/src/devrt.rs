@@ -8,7 +8,7 @@
 //! 3. nvlink: once one was left out, a later object is fatal. culd: it is asked again after the last object.
 
 use cubin::Cubin;
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
 const STT_FUNC: u8 = 2;
@@ -66,8 +66,8 @@ fn is_provided(name: &[u8]) -> bool {
 /// Functions called and defined by the objects linked so far.
 #[derive(Debug, Default)]
 pub struct Functions<'d> {
-    undefined: HashSet<&'d [u8], FixedState>,
-    defined: HashSet<&'d [u8], FixedState>,
+    undefined: HashSet<&'d [u8], RandomState>,
+    defined: HashSet<&'d [u8], RandomState>,
 }
 
 impl<'d> Functions<'d> {

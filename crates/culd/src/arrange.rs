@@ -232,6 +232,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, hashes: &Table<Secti
     let mut of_sections = Table::filled(m.sections.len(), 0);
     let mut of_symbols = Table::filled(m.symbols.len(), 0);
     let mut prototype_offset = Table::filled(context.resolved.prototypes.len(), 0);
+    let add = |strings: &mut StringTable, y: &OutSymbol<'_>| strings.add_hashed(Name::plain(y.name), y.hash);
     // An empty prototype is a string of its own, not the byte at offset 0.
     let mut strings = StringTable::new(false, m.locals.len() + m.globals.len());
     for &p in &m.prototypes {
@@ -246,11 +247,11 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, hashes: &Table<Secti
                 let name = literal_name(m, &m.symbols[id]);
                 of_symbols[id] = strings.add(Name::plain(&name));
             }
-            Local::Symbol(id) => of_symbols[id] = strings.add(Name::plain(m.symbols[id].name)),
+            Local::Symbol(id) => of_symbols[id] = add(&mut strings, &m.symbols[id]),
         }
     }
     for &id in m.globals.iter().filter(|&&id| !m.symbols[id].withdrawn) {
-        of_symbols[id] = strings.add(Name::plain(m.symbols[id].name));
+        of_symbols[id] = add(&mut strings, &m.symbols[id]);
     }
     (strings.into_bytes(), of_sections, of_symbols, prototype_offset)
 }

@@ -130,21 +130,20 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
         .ok_or_else(|| too_large(parts, total, out))?;
     let decider = Decider::new(parts.context, parts.layout);
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
-    let extended = extended_indices(parts);
     let textures = kept::textures(parts);
     let fixed = &parts.layout.m.fixed;
     let bytes = |offset, bytes| Unit {
         offset,
         source: Source::Bytes(bytes),
     };
-    let mut frame = vec![
-        bytes(0, header.as_bytes()),
-        bytes(places.start_of(parts, fixed.extended), extended.as_slice()),
-        bytes(programs, segments.as_bytes()),
-    ];
+    let mut frame = vec![bytes(0, header.as_bytes()), bytes(programs, segments.as_bytes())];
     let symbols = parts.arranged.symbols.len() + 1;
     let at = places.start_of(parts, fixed.symbols);
     frame.extend(fill::table(at, symbols, size_of::<Sym>(), Source::Symbols));
+    if parts.arranged.extended {
+        let at = places.start_of(parts, fixed.extended);
+        frame.extend(fill::table(at, symbols, size_of::<u32>(), Source::Extended));
+    }
     frame.extend(fill::table(headers, places.list.len() + 1, size_of::<Shdr>(), Source::Headers));
     kept::texture_places(parts, &places, &textures, &mut frame);
     let contents = Contents {
@@ -339,15 +338,6 @@ pub(crate) fn copy(to: &mut [u8], offset: u64, from: &[u8]) {
     if let Some(place) = to.get_mut(offset as usize..).and_then(|d| d.get_mut(..from.len())) {
         place.copy_from_slice(from);
     }
-}
-
-/// Extended section indices, where they are needed.
-fn extended_indices(parts: &Parts<'_, '_>) -> Vec<u8> {
-    if !parts.arranged.extended {
-        return Vec::new();
-    }
-    let entries = 0..parts.arranged.symbols.len() + 1;
-    entries.flat_map(|n| symbol(parts, n).1.to_le_bytes()).collect()
 }
 
 /// Value of the undefined symbol `.nv.reservedSmem.cap`.

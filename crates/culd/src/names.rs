@@ -2,10 +2,8 @@
 
 use crate::ids::{Id, Table};
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-use std::hash::{BuildHasher, Hasher};
-use std::marker::PhantomData;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
 
 /// A name made of a fixed prefix and bytes of an input, so that `.text.f` costs no copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +37,7 @@ impl<'d> Name<'d> {
     }
     /// Hash, the same for every split into prefix and rest.
     pub fn hash(self) -> u32 {
-        hash_joined(self) as u32
+        hash_joined(self)
     }
     /// Equal to the bytes?
     pub fn is(&self, bytes: &[u8]) -> bool {
@@ -47,26 +45,119 @@ impl<'d> Name<'d> {
     }
 }
 
-/// Hash with a fixed seed: tables look the same in every run.
-pub fn hash(parts: [&[u8]; 2]) -> u64 {
-    let mut hasher = FixedState::with_seed(0).build_hasher();
-    for part in parts {
-        hasher.write(part);
+/// Seed of all hashes of this process. It is drawn at the start, so that nobody can make a file whose names all collide; nothing that
+/// is written depends on it.
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
+
+/// A hash map state with the seed of this process.
+#[derive(Debug, Clone)]
+pub struct State(FixedState);
+
+impl Default for State {
+    fn default() -> Self {
+        State(FixedState::with_seed(*SEED))
     }
-    hasher.finish()
 }
 
-/// A hash map state with a fixed seed.
-pub type State = FixedState;
+impl BuildHasher for State {
+    type Hasher = <FixedState as BuildHasher>::Hasher;
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.build_hasher()
+    }
+}
+
+/// Hashes many strings.
+#[derive(Debug, Clone, Default)]
+pub struct Hashing(State);
+
+impl Hashing {
+    /// Hash of a string.
+    pub fn of(&self, string: &[u8]) -> u32 {
+        let mut hasher = self.0.build_hasher();
+        hasher.write(string);
+        hasher.finish() as u32
+    }
+}
+
+/// Hash of a string.
+fn hash(string: &[u8]) -> u32 {
+    Hashing::default().of(string)
+}
+
+/// A hash table of numbers, by hashes that their owner can check.
+#[derive(Debug, Default)]
+struct Slots {
+    /// Hash and number; `FREE` is none. Their count is a power of two.
+    slots: Vec<(u32, u32)>,
+    used: usize,
+}
+
+/// A number that no slot holds.
+const FREE: u32 = u32::MAX;
+
+impl Slots {
+    /// Three quarters are used at most.
+    fn limit(&self) -> usize {
+        self.slots.len() / 4 * 3
+    }
+    /// Makes room for so many more.
+    fn reserve(&mut self, more: usize) {
+        let wanted = self.used + more;
+        if wanted <= self.limit() {
+            return;
+        }
+        let size = (wanted / 3 * 4 + 4).next_power_of_two();
+        let old = std::mem::replace(&mut self.slots, vec![(0, FREE); size]);
+        for (hash, number) in old.into_iter().filter(|s| s.1 != FREE) {
+            if let Err(at) = self.look(hash, |_| false) {
+                self.put(at, hash, number);
+            }
+        }
+    }
+    /// The number with this hash that is the `same`, or the place for it.
+    fn look(&self, hash: u32, same: impl Fn(u32) -> bool) -> Result<u32, usize> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = hash as usize & mask;
+        // There is always a free one.
+        while let Some(&(known, number)) = self.slots.get(at)
+            && number != FREE
+        {
+            if known == hash && same(number) {
+                return Ok(number);
+            }
+            at = (at + 1) & mask;
+        }
+        Err(at)
+    }
+    /// The number with this hash that is the `same`.
+    fn find(&self, hash: u32, same: impl Fn(u32) -> bool) -> Option<u32> {
+        self.look(hash, same).ok()
+    }
+    fn put(&mut self, at: usize, hash: u32, number: u32) {
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = (hash, number);
+        }
+    }
+    /// The number with this hash that is the `same`, or a `new` one.
+    fn find_or_add(&mut self, hash: u32, same: impl Fn(u32) -> bool, new: u32) -> (u32, bool) {
+        if self.used >= self.limit() {
+            self.reserve(1);
+        }
+        match self.look(hash, same) {
+            Ok(known) => (known, false),
+            Err(at) => {
+                self.put(at, hash, new);
+                self.used += 1;
+                (new, true)
+            }
+        }
+    }
+}
 
 /// Distinct byte strings with ids in order of first appearance.
 pub struct Interner<'d, I> {
     strings: Table<I, &'d [u8]>,
-    /// Low half of the hash, id.
-    table: HashTable<(u32, u32)>,
-    /// The last string that was looked up: callers often ask about one several times.
-    last: Option<(&'d [u8], u32)>,
-    id: PhantomData<I>,
+    slots: Slots,
 }
 
 impl<'d, I: Id> Interner<'d, I> {
@@ -74,44 +165,33 @@ impl<'d, I: Id> Interner<'d, I> {
     pub fn new() -> Self {
         Interner {
             strings: Table::new(),
-            table: HashTable::new(),
-            last: None,
-            id: PhantomData,
+            slots: Slots::default(),
         }
     }
     /// Makes room for so many more strings.
     pub fn reserve(&mut self, more: usize) {
         self.strings.reserve(more);
-        self.table.reserve(more, |&(h, _)| spread(h.into()));
+        self.slots.reserve(more);
     }
     /// The id of a string, new or known.
     pub fn intern(&mut self, string: &'d [u8]) -> I {
-        if let Some((known, id)) = self.last
-            && std::ptr::eq(known, string)
-        {
-            return I::from_index(id as usize);
+        self.intern_hashed(string, hash(string))
+    }
+    /// The same for a string whose hash is known.
+    pub fn intern_hashed(&mut self, string: &'d [u8], hash: u32) -> I {
+        let Interner { strings, slots } = self;
+        let same = |number: u32| strings[I::from_index(number as usize)] == string;
+        let (number, is_new) = slots.find_or_add(hash, same, strings.len() as u32);
+        if is_new {
+            return strings.push(string);
         }
-        let key = spread(hash([string, b""]));
-        let Interner { strings, table, .. } = self;
-        let same = |&(h, i): &(u32, u32)| h == key as u32 && strings[I::from_index(i as usize)] == string;
-        let id = match table.entry(key, same, |&(h, _)| spread(h.into())) {
-            Entry::Occupied(known) => known.get().1,
-            Entry::Vacant(vacant) => {
-                let id = strings.push(string).index() as u32;
-                vacant.insert((key as u32, id));
-                id
-            }
-        };
-        self.last = Some((string, id));
-        I::from_index(id as usize)
+        I::from_index(number as usize)
     }
     /// The id of a string, if known.
     pub fn get(&self, string: &[u8]) -> Option<I> {
-        let key = spread(hash([string, b""]));
-        let found = self
-            .table
-            .find(key, |&(h, i)| h == key as u32 && self.strings[I::from_index(i as usize)] == string)?;
-        Some(I::from_index(found.1 as usize))
+        let same = |number: u32| self.strings[I::from_index(number as usize)] == string;
+        let number = self.slots.find(hash(string), same)?;
+        Some(I::from_index(number as usize))
     }
     /// The string of an id.
     pub fn string(&self, id: I) -> &'d [u8] {
@@ -143,20 +223,19 @@ impl<I: Id> Default for Interner<'_, I> {
 #[derive(Debug)]
 pub struct StringTable {
     bytes: Vec<u8>,
-    /// Low half of the hash, offset.
-    table: HashTable<(u32, u32)>,
+    slots: Slots,
 }
 
 impl StringTable {
     /// A table with the empty string at 0; `known_empty` says whether "" is found there or becomes a string of its own. About `count`
     /// names will come.
     pub fn new(known_empty: bool, count: usize) -> Self {
-        let mut table = HashTable::with_capacity(count);
+        let mut slots = Slots::default();
+        slots.reserve(count + 1);
         if known_empty {
-            let key = spread(hash([b"", b""]));
-            table.insert_unique(key, (key as u32, 0), |&(h, _)| spread(h.into()));
+            slots.find_or_add(hash(b""), |_| false, 0);
         }
-        StringTable { bytes: vec![0], table }
+        StringTable { bytes: vec![0], slots }
     }
     /// Offset of a name, added if new.
     pub fn add(&mut self, name: Name<'_>) -> u32 {
@@ -164,20 +243,15 @@ impl StringTable {
     }
     /// The same for a name whose hash is known.
     pub fn add_hashed(&mut self, name: Name<'_>, hash: u32) -> u32 {
-        let key = spread(hash.into());
-        let StringTable { bytes, table } = self;
-        let same = |&(h, offset): &(u32, u32)| h == key as u32 && is_at(bytes, offset as usize, name);
-        match table.entry(key, same, |&(h, _)| spread(h.into())) {
-            Entry::Occupied(known) => known.get().1,
-            Entry::Vacant(vacant) => {
-                let offset = bytes.len() as u32;
-                vacant.insert((key as u32, offset));
-                bytes.extend_from_slice(name.prefix);
-                bytes.extend_from_slice(name.rest);
-                bytes.push(0);
-                offset
-            }
+        let StringTable { bytes, slots } = self;
+        let same = |offset: u32| is_at(bytes, offset as usize, name);
+        let (offset, is_new) = slots.find_or_add(hash, same, bytes.len() as u32);
+        if is_new {
+            bytes.extend_from_slice(name.prefix);
+            bytes.extend_from_slice(name.rest);
+            bytes.push(0);
         }
+        offset
     }
     /// The finished table.
     pub fn into_bytes(self) -> Vec<u8> {
@@ -185,32 +259,26 @@ impl StringTable {
     }
 }
 
-/// A hash whose both ends depend on the low half alone: tables use its top bits and its low bits, and keep the low half.
-fn spread(hash: u64) -> u64 {
-    let low = hash & 0xffff_ffff;
-    low | low << 32
-}
-
 /// Same value for every split of a name into prefix and rest.
-fn hash_joined(name: Name<'_>) -> u64 {
+fn hash_joined(name: Name<'_>) -> u32 {
     match name.len() {
-        _ if name.prefix.is_empty() => hash([name.rest, b""]),
+        _ if name.prefix.is_empty() => hash(name.rest),
         // Clearing a large buffer would cost more than the hash of a short name.
         0..=64 => hash_copied::<64>(name),
         65..=256 => hash_copied::<256>(name),
-        _ => hash([&name.to_vec(), b""]),
+        _ => hash(&name.to_vec()),
     }
 }
 
 /// The hash of a name of at most `N` bytes.
-fn hash_copied<const N: usize>(name: Name<'_>) -> u64 {
+fn hash_copied<const N: usize>(name: Name<'_>) -> u32 {
     let mut joined = [0u8; N];
     let Some(place) = joined.get_mut(..name.len()) else { return 0 };
     if let Some((head, tail)) = place.split_at_mut_checked(name.prefix.len()) {
         head.copy_from_slice(name.prefix);
         tail.copy_from_slice(name.rest);
     }
-    hash([place, b""])
+    hash(place)
 }
 
 fn is_at(bytes: &[u8], offset: usize, name: Name<'_>) -> bool {
@@ -219,4 +287,49 @@ fn is_at(bytes: &[u8], offset: usize, name: Name<'_>) -> bool {
     };
     let (text, end) = found.split_at(name.len());
     end == [0] && name.is(text)
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, reason = "a failed test")]
+mod tests {
+    use super::*;
+    use crate::ids::NameId;
+
+    #[test]
+    fn names_with_equal_hashes_stay_apart() {
+        let strings: Vec<String> = (0..300).map(|n| format!("name{n}")).collect();
+        let mut interner: Interner<'_, NameId> = Interner::new();
+        for round in 0..2 {
+            for (n, string) in strings.iter().enumerate() {
+                let id = interner.intern_hashed(string.as_bytes(), n as u32 % 3);
+                assert_eq!(id.index(), n, "round {round}");
+            }
+        }
+        assert_eq!(interner.len(), strings.len());
+    }
+
+    #[test]
+    fn a_name_is_found_however_it_is_split() {
+        let mut table = StringTable::new(true, 0);
+        assert_eq!(table.add(Name::plain(b"")), 0);
+        let first = table.add(Name::new(b".text.", b"f"));
+        assert_eq!(table.add(Name::plain(b".text.f")), first);
+        assert_eq!(table.add(Name::fixed(b".text.f")), first);
+        assert_ne!(table.add(Name::plain(b".text.")), first);
+        for n in 0..1000 {
+            let name = format!("{n}");
+            let offset = table.add(Name::plain(name.as_bytes()));
+            assert_eq!(table.add(Name::plain(name.as_bytes())), offset);
+        }
+        let bytes = table.into_bytes();
+        assert_eq!(bytes.get(first as usize..first as usize + 8), Some(&b".text.f\0"[..]));
+    }
+
+    #[test]
+    fn an_unknown_name_is_not_found() {
+        let mut interner: Interner<'_, NameId> = Interner::new();
+        assert_eq!(interner.get(b"a"), None);
+        let a = interner.intern(b"a");
+        assert_eq!((interner.get(b"a"), interner.get(b"b")), (Some(a), None));
+    }
 }

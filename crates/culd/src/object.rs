@@ -11,6 +11,7 @@ mod read;
 pub(crate) use read::{plain_sections, role};
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
+use crate::names::Hashing;
 use cubin::consts::*;
 use cubin::raw::{Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
@@ -87,8 +88,12 @@ pub const NO_OWNER: u32 = u32::MAX;
 /// A symbol of an input.
 #[derive(Debug, Clone, Copy)]
 pub struct ObjSymbol<'d> {
+    /// Its number among all objects' symbols.
+    pub reference: SymbolRef,
     /// Name.
     pub name: &'d [u8],
+    /// Hash of the name.
+    pub hash: u32,
     /// 0 local, 1 global, 2 weak.
     pub bind: u8,
     /// Type.
@@ -192,9 +197,36 @@ pub struct Object<'d> {
     pub first_section: u32,
     symbols: Cow<'d, [Sym]>,
     strings: &'d [u8],
+    /// By symbol.
+    labels: Vec<Label>,
     extended: Vec<(u32, u32)>,
     specials: Vec<u32>,
     trusting: bool,
+}
+
+/// What is known of a symbol's name.
+#[derive(Debug, Clone, Copy)]
+struct Label {
+    length: u32,
+    hash: u32,
+}
+
+/// Length of a name that was not measured.
+const UNKNOWN: u32 = u32::MAX;
+
+impl Label {
+    fn new(name: &[u8], hashing: &Hashing) -> Self {
+        Label {
+            length: name.len() as u32,
+            hash: hashing.of(name),
+        }
+    }
+}
+
+impl Default for Label {
+    fn default() -> Self {
+        Label { length: UNKNOWN, hash: 0 }
+    }
 }
 
 /// A damaged object.
@@ -293,6 +325,7 @@ impl<'d> Object<'d> {
             first_section: 0,
             symbols: view.symbols,
             strings: cubin.strings(),
+            labels: Vec::new(),
             extended: Vec::new(),
             specials: Vec::new(),
             trusting,
@@ -328,8 +361,11 @@ impl<'d> Object<'d> {
             reserved @ SHN_LORESERVE.. => SymbolSection::Reserved(reserved),
             direct => SymbolSection::Index(direct.into()),
         };
+        let label = self.labels.get(index as usize).copied().unwrap_or_default();
         ObjSymbol {
-            name: string_at(self.strings, entry.st_name.get()).unwrap_or_default(),
+            reference: self.symbol_ref(index),
+            name: self.name(entry, label),
+            hash: label.hash,
             bind: entry.bind(),
             kind: entry.kind(),
             other: entry.st_other,
@@ -339,9 +375,29 @@ impl<'d> Object<'d> {
         }
     }
 
+    fn name(&self, entry: &Sym, label: Label) -> &'d [u8] {
+        let offset = entry.st_name.get();
+        match label.length {
+            UNKNOWN => string_at(self.strings, offset),
+            length => self.strings.get(offset as usize..).and_then(|s| s.get(..length as usize)),
+        }
+        .unwrap_or_default()
+    }
+
     /// Type of symbol `index`, without looking at its name.
     pub fn symbol_kind(&self, index: u32) -> u8 {
         self.symbols.get(index as usize).map_or(0, Sym::kind)
+    }
+
+    /// Number, name and its hash of every symbol that other objects can see, and of every function.
+    pub fn names(&self) -> impl Iterator<Item = (SymbolRef, &'d [u8], u32)> + '_ {
+        let symbols = (0..).zip(self.symbols.iter().zip(&self.labels));
+        let named = symbols.filter(|(_, (entry, _))| match entry.kind() {
+            STT_FUNC => true,
+            STT_SECTION => false,
+            _ => entry.bind() != STB_LOCAL,
+        });
+        named.map(|(i, (entry, &label))| (self.symbol_ref(i), self.name(entry, label), label.hash))
     }
 
     /// Indices of the symbols of one of these types, in order.

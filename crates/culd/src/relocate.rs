@@ -385,7 +385,11 @@ impl<'a, 'd> Decider<'a, 'd> {
             reference: r,
             class,
             is_rela: relocs.is_rela(),
-            cuts: matches!(class, Class::Debug(DebugKind::Code) | Class::Constant(_)),
+            cuts: match class {
+                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug,
+                Class::Constant(_) => self.layout.m.cuts.constants,
+                _ => false,
+            },
             replaces: !self.context.mode.relocatable && !self.layout.m.unified.active,
             lists_shared_only: !object.sass.is_empty(),
         };

@@ -86,11 +86,16 @@ pub struct Resolved<'d> {
     pub function_errors: Vec<(ObjectId, Code)>,
     /// Errors to report when their object has been merged.
     pub prototype_errors: Vec<(ObjectId, Code)>,
+    name_of: Table<SymbolRef, Option<NameId>>,
     function_of: Table<SymbolRef, u32>,
     fates: Table<SymbolRef, Fate>,
 }
 
 impl Resolved<'_> {
+    /// The name of a symbol of an input, if other objects can see it or if it is a function.
+    pub fn name(&self, symbol: SymbolRef) -> Option<NameId> {
+        self.name_of[symbol]
+    }
     /// The function that a symbol of an input stands for.
     pub fn function(&self, symbol: SymbolRef) -> Option<FunctionId> {
         let f = self.function_of[symbol];
@@ -134,6 +139,7 @@ impl<'d> Resolver<'d> {
             takes: Lists::newest_first(0, &[]),
             function_errors: Vec::new(),
             prototype_errors: Vec::new(),
+            name_of: Table::new(),
             function_of: Table::new(),
             fates: Table::new(),
         };
@@ -150,8 +156,10 @@ impl<'d> Resolver<'d> {
     pub fn add(&mut self, objects: &Objects<'d>, id: ObjectId) {
         let object = &objects[id];
         let symbols = (object.first_symbol + object.symbol_count()) as usize;
+        self.out.name_of.grow(symbols, None);
         self.out.function_of.grow(symbols, u32::MAX);
         self.out.fates.grow(symbols, Fate::None);
+        self.names(object);
         self.functions(objects, object);
         self.callgraph(objects, object);
     }
@@ -178,13 +186,23 @@ impl<'d> Resolver<'d> {
         out
     }
 
+    /// Names that other objects can see, and those of functions.
+    fn names(&mut self, object: &Object<'d>) {
+        self.out.names.reserve(object.named as usize);
+        for (symbol, name, hash) in object.names() {
+            self.out.name_of[symbol] = Some(self.out.names.intern_hashed(name, hash));
+        }
+        self.by_name.grow(self.out.names.len(), u32::MAX);
+    }
+
     /// Every function symbol of one object, in order.
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         let mut registers = None;
         for index in object.symbols_of(&[STT_FUNC]) {
             let y = object.symbol(index);
-            let f = self.function_for(object, y.name, y.bind);
-            let symbol = object.symbol_ref(index);
+            let symbol = y.reference;
+            let Some(name) = self.out.name(symbol) else { continue };
+            let f = self.function_for(object, name, y.bind);
             self.out.function_of[symbol] = f.number();
             let entry = y.other & STO_CUDA_ENTRY != 0;
             let function = &mut self.out.functions[f];
@@ -220,9 +238,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    fn function_for(&mut self, object: &Object<'d>, name: &'d [u8], bind: u8) -> FunctionId {
-        let id = self.out.names.intern(name);
-        self.by_name.grow(self.out.names.len(), u32::MAX);
+    fn function_for(&mut self, object: &Object<'d>, id: NameId, bind: u8) -> FunctionId {
         let local = bind == STB_LOCAL;
         if !local && self.by_name[id] != u32::MAX {
             return FunctionId::new(self.by_name[id]);

@@ -56,6 +56,8 @@ pub(super) enum Source<'a> {
     },
     /// Symbols: first number, and how many.
     Symbols(u32, u32),
+    /// Extended section indices of symbols: first number, and how many.
+    Extended(u32, u32),
     /// Section headers: first number, and how many.
     Headers(u32, u32),
 }
@@ -66,6 +68,7 @@ impl Unit<'_> {
             Source::Bytes(bytes) => bytes.len() as u64,
             Source::Kept { size, .. } | Source::Listed { size, .. } => size,
             Source::Symbols(_, count) => u64::from(count) * size_of::<Sym>() as u64,
+            Source::Extended(_, count) => u64::from(count) * size_of::<u32>() as u64,
             Source::Headers(_, count) => u64::from(count) * size_of::<Shdr>() as u64,
         }
     }
@@ -358,6 +361,11 @@ impl Filler<'_, '_, '_> {
             Source::Symbols(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<Sym>())) {
                     slot.copy_from_slice(super::symbol(self.parts, n).0.as_bytes());
+                }
+            }
+            Source::Extended(first, _) => {
+                for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<u32>())) {
+                    slot.copy_from_slice(&super::symbol(self.parts, n).1.to_le_bytes());
                 }
             }
             Source::Headers(first, _) => {

@@ -35,10 +35,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
             if self.m.functions[f].symbol.is_none() {
                 self.check_not_a_variable(object, &y);
-                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, STT_FUNC);
+                let mut new = self.new_symbol(object, &y, STB_GLOBAL, STT_FUNC);
                 new.other = if self.mode.relocatable { y.other } else { 0 };
                 new.weak_reference = y.bind == STB_WEAK;
-                self.function_symbol(f, new);
+                self.function_symbol(f, &y, new);
             }
             return Ok(());
         };
@@ -51,8 +51,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let first_seen_undefined = self.m.functions[f].symbol.is_some() && self.m.functions[f].text.is_none();
         if self.m.functions[f].symbol.is_none() {
             self.check_not_a_variable(object, &y);
-            let new = self.new_symbol(object, y.name, y.bind, STT_FUNC);
-            self.function_symbol(f, new);
+            let new = self.new_symbol(object, &y, y.bind, STT_FUNC);
+            self.function_symbol(f, &y, new);
         }
         self.take_over(f, &y, first_seen_undefined);
         if self.m.functions[f].text.is_some() {
@@ -95,13 +95,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let function = &mut self.m.functions[f];
         if function.relocated == Some(true) {
             function.debug_cut = object.id;
+            self.m.cuts.debug = true;
         }
         function.relocated = Some(function.relocated == Some(true) || section.relocated);
     }
 
-    fn function_symbol(&mut self, f: FunctionId, mut new: OutSymbol<'d>) {
+    fn function_symbol(&mut self, f: FunctionId, y: &ObjSymbol<'d>, mut new: OutSymbol<'d>) {
         new.function = Some(f);
-        let id = self.symbol(new);
+        let id = self.symbol(y, new);
         self.m.functions[f].symbol = Some(id);
     }
 
@@ -110,7 +111,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if y.bind == STB_LOCAL {
             return;
         }
-        if let Some(known) = self.known(y.name) {
+        if let Some(known) = self.known(y) {
             let first = self.file(self.m.symbols[known].first);
             self.out.error(Code::SpaceMismatch {
                 symbol: text(y.name),

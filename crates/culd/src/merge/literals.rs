@@ -30,10 +30,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.place_literals(object, section, true)?;
         if let Some((id, _)) = self.m.placed[object.section_ref(section)].filter(|_| self.mode.preserve && self.resolved.functions[f].entry)
         {
-            let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
+            let mut new = self.new_symbol(object, y, y.bind, STT_OBJECT);
             (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
             (new.input_other, new.literal_number) = (y.other, self.counted.number(object, index));
-            let symbol = self.symbol(new);
+            let symbol = self.symbol(y, new);
             self.m.functions[f].literal_symbols.push((reference, symbol));
         }
         Ok(())

@@ -22,8 +22,8 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{NameId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
-use crate::names::{Interner, Name, State};
-use crate::object::{Object, Role, text};
+use crate::names::{Name, State};
+use crate::object::{ObjSymbol, Object, Role, text};
 use crate::options::LinkOptions;
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
@@ -95,8 +95,7 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     mode: Mode,
     out: &'a mut Collector<'c>,
     m: Merged<'d>,
-    /// Names of variables and functions that have a symbol.
-    names: Interner<'d, NameId>,
+    /// Variables and functions that have a symbol.
     by_name: Table<NameId, Option<SymbolId>>,
     shared_by_name: HashMap<&'d [u8], SharedId, State>,
     named_sections: HashMap<&'d [u8], SectionId, State>,
@@ -149,8 +148,7 @@ pub fn merge<'d>(
         mode,
         out,
         m,
-        names: Interner::new(),
-        by_name: Table::new(),
+        by_name: Table::filled(resolved.names.len(), None),
         shared_by_name: HashMap::default(),
         named_sections: HashMap::default(),
         kernel_shared: HashMap::default(),
@@ -164,9 +162,7 @@ pub fn merge<'d>(
         options,
     };
     // Growing tables in steps costs more than filling them; what is not used costs nothing.
-    let names = inputs.named;
-    merger.names.reserve(names);
-    merger.m.symbols.reserve(names);
+    merger.m.symbols.reserve(inputs.named);
     merger.first_records();
     merger.objects()?;
     merger.finish_unified()?;
@@ -228,6 +224,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
             ..Unified::default()
         },
         phantoms: 0,
+        cuts: Cuts::default(),
         fixed: Fixed {
             section_names: none,
             strings: none,
@@ -360,36 +357,31 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Appends a symbol: global ones to the global part, local and weak ones to the local part.
-    fn symbol(&mut self, symbol: OutSymbol<'d>) -> SymbolId {
-        let (bind, name) = (symbol.bind, symbol.name);
+    fn symbol(&mut self, y: &ObjSymbol<'d>, symbol: OutSymbol<'d>) -> SymbolId {
+        let bind = symbol.bind;
         let id = self.m.symbols.push(symbol);
         if bind == STB_GLOBAL {
             self.m.globals.push(id);
         } else {
             self.m.locals.push(Local::Symbol(id));
         }
-        if bind != STB_LOCAL {
-            let name = self.name(name);
+        if bind != STB_LOCAL
+            && let Some(name) = self.resolved.name(y.reference)
+        {
             self.by_name[name] = Some(id);
         }
         id
     }
 
-    fn name(&mut self, name: &'d [u8]) -> NameId {
-        let id = self.names.intern(name);
-        self.by_name.grow(self.names.len(), None);
-        id
-    }
-
     /// The symbol that a global or weak name has so far.
-    fn known(&mut self, name: &'d [u8]) -> Option<SymbolId> {
-        let id = self.name(name);
-        self.by_name[id]
+    fn known(&self, y: &ObjSymbol<'d>) -> Option<SymbolId> {
+        self.by_name[self.resolved.name(y.reference)?]
     }
 
-    fn new_symbol(&self, object: &Object<'d>, name: &'d [u8], bind: u8, kind: u8) -> OutSymbol<'d> {
+    fn new_symbol(&self, object: &Object<'d>, y: &ObjSymbol<'d>, bind: u8, kind: u8) -> OutSymbol<'d> {
         OutSymbol {
-            name,
+            name: y.name,
+            hash: y.hash,
             bind,
             kind,
             other: 0,

@@ -175,6 +175,8 @@ pub struct OutSection<'d> {
 pub struct OutSymbol<'d> {
     /// Name.
     pub name: &'d [u8],
+    /// Hash of the name.
+    pub hash: u32,
     /// 0 local, 1 global, 2 weak.
     pub bind: u8,
     /// Type.
@@ -211,6 +213,15 @@ pub struct OutSymbol<'d> {
     pub shared: Option<SharedId>,
     /// Relocations in constant banks from objects before this one were dropped (a strong definition replaced a weak one).
     pub constant_cut: ObjectId,
+}
+
+/// Were relocations that had been read already dropped again?
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cuts {
+    /// Some [`OutFunction::debug_cut`] is set.
+    pub debug: bool,
+    /// Some [`OutSymbol::constant_cut`] is set.
+    pub constants: bool,
 }
 
 /// Memory space of symbols that are not variables.
@@ -444,6 +455,8 @@ pub struct Merged<'d> {
     pub unified: Unified,
     /// Records that nvlink makes for dead functions and drops again.
     pub phantoms: u32,
+    /// What was cut anywhere.
+    pub cuts: Cuts,
     /// Sections with fixed roles.
     pub fixed: Fixed,
 }

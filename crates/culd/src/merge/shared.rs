@@ -128,13 +128,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             None if defined || y.size == 0 => Some(self.module_shared_section(1)),
             None => None,
         };
-        let known = if y.bind == STB_LOCAL { None } else { self.known(y.name) };
+        let known = if y.bind == STB_LOCAL { None } else { self.known(y) };
         let symbol = known.unwrap_or_else(|| {
-            let mut new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
+            let mut new = self.new_symbol(object, y, y.bind, STT_OBJECT);
             new.other = u8::from(self.mode.preserve && !self.mode.debug_symbols);
             new.input_other = y.other | new.other;
             (new.section, new.size, new.shared) = (section, y.size, Some(id));
-            self.symbol(new)
+            self.symbol(y, new)
         });
         let var = &mut self.m.shared[id];
         var.symbol.get_or_insert(symbol);
@@ -149,7 +149,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Relocatable output: a dynamic variable becomes a definition in `.nv_debug.shared`.
     pub(super) fn dynamic_symbol(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         let section = self.module_shared_section(16);
-        let symbol = match self.known(y.name) {
+        let symbol = match self.known(y) {
             Some(symbol) => {
                 // nvlink quirk: a dynamic variable that an earlier relocatable link defined collides with any earlier mention.
                 if y.defined_in().is_some() && y.bind == STB_GLOBAL {
@@ -162,9 +162,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 let record = &mut self.m.sections[section];
                 record.align = record.align.max(y.value);
                 self.m.module_shared_align = self.m.module_shared_align.max(y.value);
-                let mut new = self.new_symbol(object, y.name, y.bind, STT_CUDA_OBJECT);
+                let mut new = self.new_symbol(object, y, y.bind, STT_CUDA_OBJECT);
                 (new.other, new.value) = (y.other, y.value);
-                self.symbol(new)
+                self.symbol(y, new)
             }
         };
         let record = &mut self.m.symbols[symbol];

@@ -163,9 +163,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         }
         let offset = self.unified_offset(true, id.unwrap_or_default())?;
-        let mut new = self.new_symbol(object, y.name, y.bind, STT_FUNC);
+        let mut new = self.new_symbol(object, y, y.bind, STT_FUNC);
         (new.other, new.value, new.size, new.function) = (y.other & 0x1f, offset, y.size, Some(f));
-        let symbol = self.symbol(new);
+        let symbol = self.symbol(y, new);
         let window = self.index.as_ref().map_or(0, |i| i.function_window);
         let table = self.uft_section(s.align, window);
         self.m.unified.first_stub.get_or_insert(symbol);

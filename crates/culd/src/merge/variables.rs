@@ -56,7 +56,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.place(object, section)?;
             return Ok(());
         }
-        let known = if y.bind == STB_LOCAL { None } else { self.known(y.name) };
+        let known = if y.bind == STB_LOCAL { None } else { self.known(y) };
         if let Some(symbol) = known
             && y.bind == STB_WEAK
             && self.m.symbols[symbol].section.is_some()
@@ -76,8 +76,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 }
             }
             None => {
-                let new = self.new_symbol(object, y.name, y.bind, STT_OBJECT);
-                self.symbol(new)
+                let new = self.new_symbol(object, y, y.bind, STT_OBJECT);
+                self.symbol(y, new)
             }
         };
         self.define(object, index, y, symbol, id, base);
@@ -115,6 +115,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if known.bind == STB_WEAK {
             known.constant_cut = object.id;
+            self.m.cuts.constants = true;
             return true;
         }
         let first = known.first;
@@ -161,14 +162,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return;
         }
         let relocatable = self.mode.relocatable;
-        let symbol = match self.known(y.name) {
+        let symbol = match self.known(y) {
             Some(symbol) => {
                 self.check(object, y, symbol);
                 self.m.symbols[symbol].weak_reference &= y.bind == STB_WEAK;
                 symbol
             }
             None => {
-                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
+                let mut new = self.new_symbol(object, y, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
                 new.other = if relocatable { y.other } else { 0 };
                 new.input_other = y.other;
                 new.size = y.size;
@@ -181,7 +182,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                     // No address yet.
                     new.value = u64::MAX;
                 }
-                self.symbol(new)
+                self.symbol(y, new)
             }
         };
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
@@ -189,7 +190,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn common(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         let relocatable = self.mode.relocatable;
-        let symbol = match self.known(y.name) {
+        let symbol = match self.known(y) {
             Some(symbol) => {
                 let known = &self.m.symbols[symbol];
                 let (size, first) = (known.size, known.first);
@@ -203,12 +204,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 symbol
             }
             None => {
-                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
+                let mut new = self.new_symbol(object, y, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
                 new.other = if relocatable { y.other } else { 0 };
                 new.input_other = y.other;
                 new.space = y.other & STO_CUDA_SPACE;
                 new.managed = y.other & STO_CUDA_MANAGED != 0;
-                self.symbol(new)
+                self.symbol(y, new)
             }
         };
         let record = &mut self.m.symbols[symbol];
@@ -261,13 +262,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.texture_parameter(object, index, y);
             return;
         }
-        let symbol = match self.known(y.name) {
+        let symbol = match self.known(y) {
             Some(symbol) => symbol,
             None => {
-                let mut new = self.new_symbol(object, y.name, STB_GLOBAL, y.kind);
+                let mut new = self.new_symbol(object, y, STB_GLOBAL, y.kind);
                 new.other = if self.mode.relocatable { y.other } else { 0 };
                 new.size = if self.mode.relocatable { y.size } else { 0 };
-                self.symbol(new)
+                self.symbol(y, new)
             }
         };
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
@@ -277,9 +278,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let Some((text, _)) = y.defined_in().and_then(|s| self.m.placed[object.section_ref(s)]) else {
             return;
         };
-        let mut new = self.new_symbol(object, y.name, STB_LOCAL, y.kind);
+        let mut new = self.new_symbol(object, y, STB_LOCAL, y.kind);
         (new.other, new.size, new.section) = (y.other, y.size, Some(text));
-        let symbol = self.symbol(new);
+        let symbol = self.symbol(y, new);
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 }

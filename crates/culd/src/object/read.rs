@@ -1,6 +1,7 @@
 //! Checks an object and decodes its tables, so that later phases need not doubt a name or an index.
 
-use super::{MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
+use super::{Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
+use crate::names::Hashing;
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
@@ -36,8 +37,15 @@ impl<'d> Object<'d> {
     pub(super) fn check_symbols(&mut self, place: impl Fn(u32) -> Result<SymbolSection, ObjectError>) -> Result<(), ObjectError> {
         let strings = self.strings;
         let name = |entry: &Sym| string_at(strings, entry.st_name.get()).unwrap_or_default();
+        let hashing = Hashing::default();
+        self.labels.reserve_exact(self.symbols.len());
         for (i, entry) in self.symbols.iter().enumerate() {
             let section = place(i as u32)?;
+            // Nobody looks for the name of a section's symbol.
+            self.labels.push(match entry.kind() {
+                STT_SECTION => Label::default(),
+                _ => Label::new(name(entry), &hashing),
+            });
             self.named += u32::from(entry.bind() != STB_LOCAL);
             let kind = entry.kind();
             if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
