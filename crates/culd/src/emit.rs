@@ -213,7 +213,7 @@ impl Computed {
 }
 
 /// Computes sections.
-pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut Collector<'_>) -> Result<Computed, Stop> {
+pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Computed {
     let Parts {
         context, layout, arranged, ..
     } = *parts;
@@ -239,11 +239,10 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut 
     all.add(fixed.tool_note, |b| b.extend(notes::tool_note(context)));
     all.add(fixed.cuda_note, |b| b.extend(notes::cuda_note(context)));
     if let Some(id) = fixed.compat {
-        let compat = compat::compat(context, layout, out)?;
-        all.add(id, |b| b.extend(compat));
+        all.add(id, |b| b.extend(compat::compat(context, layout)));
     }
     if !layout.m.unified.active && !layout.m.unified.has_functions {
-        return Ok(all);
+        return all;
     }
     for &id in &arranged.sections {
         match layout.m.sections[id].class {
@@ -253,7 +252,7 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>, out: &mut 
             _ => {}
         }
     }
-    Ok(all)
+    all
 }
 
 /// Attributes of functions, in chunks when it pays.

@@ -187,6 +187,10 @@ impl<'d, I: Id> Interner<'d, I> {
         }
         I::from_index(number as usize)
     }
+    /// Gives back the memory for looking strings up: from now on they have ids and nothing else is asked for.
+    pub fn seal(&mut self) {
+        self.slots = Slots::default();
+    }
     /// The id of a string, if known.
     pub fn get(&self, string: &[u8]) -> Option<I> {
         let same = |number: u32| self.strings[I::from_index(number as usize)] == string;

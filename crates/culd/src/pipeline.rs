@@ -134,7 +134,7 @@ fn link(
         arranged: &arranged,
         flagged: &flagged,
     };
-    let computed = emit::computed(&parts, &attributes, out)?;
+    let computed = emit::computed(&parts, &attributes);
     // Whoever looks at the image needs it in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
     let emitted = if options.target.is_blackwell() {

@@ -173,6 +173,7 @@ impl<'d> Resolver<'d> {
             takes,
             ..
         } = self;
+        out.names.seal();
         let count = out.functions.len();
         // nvlink quirk: only a relocatable link drops repeated calls.
         let direct = if relocatable {

@@ -22,6 +22,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{NameId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
+use crate::metadata::compat;
 use crate::names::{Name, State};
 use crate::object::{ObjSymbol, Object, Role, text};
 use crate::options::LinkOptions;
@@ -277,6 +278,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.out.error(code.clone());
             }
             self.object(object)?;
+            if self.m.fixed.compat.is_some() && compat::lacks_class(object) {
+                self.out.warning(Code::MissingIsaClass {
+                    file: object.name.into(),
+                    number: self.options.target.number,
+                })?;
+            }
             while let Some((_, code)) = self.resolved.prototype_errors.get(prototypes).filter(|e| e.0 == object.id) {
                 prototypes += 1;
                 self.out.error(code.clone());

@@ -1,8 +1,8 @@
 //! `.nv.compat`: where the code may run, merged attribute by attribute.
 
-use crate::diagnostics::{Code, Collector, Stop};
 use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, OutSection};
+use crate::object::Object;
 use crate::options::Suffix;
 use cubin::nvinfo::FORMAT_SIZED;
 
@@ -69,7 +69,7 @@ const RULES: [Rule; 6] = [
 ];
 
 /// Bytes of `.nv.compat`.
-pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     let target = context.options.target;
     let accelerator = u16::from(target.suffix == Suffix::Arch);
     let mut merged: Vec<(u8, u8, u16)> = vec![(2, ACCELERATOR, accelerator)];
@@ -89,12 +89,6 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector
             seen[i] = true;
         }
         for (rule, _) in RULES.iter().zip(seen).filter(|(_, seen)| !seen) {
-            if rule.code == ISA_CLASS {
-                out.warning(Code::MissingIsaClass {
-                    file: object.name.into(),
-                    number: target.number,
-                })?;
-            }
             if let Some(value) = rule.missing {
                 apply(rule, value);
             }
@@ -106,7 +100,13 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector
         bytes.extend_from_slice(&value.to_le_bytes());
     }
     bytes.extend_from_slice(&finalizer_mask(context, layout));
-    Ok(bytes)
+    bytes
+}
+
+/// Is an object silent about the class of instructions that it needs? Then its code runs on its own architecture only.
+pub fn lacks_class(object: &Object<'_>) -> bool {
+    let has_class = |bytes| cubin::nvinfo::records(bytes).flatten().any(|r| r.attribute == ISA_CLASS);
+    object.compat.is_some_and(|bytes| !has_class(bytes))
 }
 
 /// Opcodes of double arithmetic: DADD, DMUL, DFMA, DSETP, in any form.
