@@ -96,9 +96,9 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     let selected = |f: FunctionId| {
         let function = &resolved.functions[f];
         // Host objects name the kernels that the host launches; device code launches those whose address it takes.
-        filter.as_ref().is_none_or(|filter| {
-            (!filter.explicit && function.taken.is_some()) || filter.selects(resolved.names.string(function.name), function.local)
-        })
+        filter
+            .as_ref()
+            .is_none_or(|filter| (!filter.explicit && function.taken.is_some()) || filter.selects(function.name, function.local))
     };
     let kernels: Vec<FunctionId> = resolved
         .functions

@@ -96,9 +96,9 @@ struct Slots {
 const FREE: u32 = u32::MAX;
 
 impl Slots {
-    /// Three quarters are used at most.
+    /// Four fifths are used at most.
     fn limit(&self) -> usize {
-        self.slots.len() / 4 * 3
+        self.slots.len() / 5 * 4
     }
     /// Makes room for so many more.
     fn reserve(&mut self, more: usize) {
@@ -106,7 +106,7 @@ impl Slots {
         if wanted <= self.limit() {
             return;
         }
-        let size = (wanted / 3 * 4 + 4).next_power_of_two();
+        let size = (wanted / 4 * 5 + 5).next_power_of_two();
         let old = std::mem::replace(&mut self.slots, vec![(0, FREE); size]);
         for (hash, number) in old.into_iter().filter(|s| s.1 != FREE) {
             if let Err(at) = self.look(hash, |_| false) {
@@ -186,10 +186,6 @@ impl<'d, I: Id> Interner<'d, I> {
             return strings.push(string);
         }
         I::from_index(number as usize)
-    }
-    /// Gives back the memory for looking strings up: from now on they have ids and nothing else is asked for.
-    pub fn seal(&mut self) {
-        self.slots = Slots::default();
     }
     /// The id of a string, if known.
     pub fn get(&self, string: &[u8]) -> Option<I> {

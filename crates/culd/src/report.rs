@@ -25,7 +25,7 @@ pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged
 }
 
 fn shown(context: Context<'_, '_>, f: FunctionId) -> String {
-    let name = context.resolved.names.string(context.resolved.functions[f].name);
+    let name = context.resolved.functions[f].name;
     String::from_utf8_lossy(&culd_demangle::display(name)).into_owned()
 }
 

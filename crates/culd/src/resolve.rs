@@ -41,9 +41,9 @@ pub struct Definition {
 
 /// A function of the link.
 #[derive(Debug, Clone)]
-pub struct Function {
+pub struct Function<'d> {
     /// Name.
-    pub name: NameId,
+    pub name: &'d [u8],
     /// Some definition is a kernel.
     pub entry: bool,
     /// The definition in force.
@@ -70,12 +70,12 @@ pub struct Function {
 /// The result: functions, fates and the joined call graph.
 #[derive(Debug)]
 pub struct Resolved<'d> {
-    /// Symbol names.
-    pub names: Interner<'d, NameId>,
+    /// Number of distinct names that objects can see of each other, and of functions.
+    pub name_count: usize,
     /// Prototype strings.
     pub prototypes: Interner<'d, ProtoId>,
     /// Functions by number (less one).
-    pub functions: Table<FunctionId, Function>,
+    pub functions: Table<FunctionId, Function<'d>>,
     /// Direct callees, newest first, repeats kept.
     pub direct: Lists<FunctionId, FunctionId>,
     /// Indirect call sites by prototype, newest first, repeats kept.
@@ -111,7 +111,7 @@ impl Resolved<'_> {
     }
     /// Name of a function as text.
     pub fn function_name(&self, f: FunctionId) -> String {
-        text(self.names.string(self.functions[f].name))
+        text(self.functions[f].name)
     }
 }
 
@@ -119,6 +119,7 @@ impl Resolved<'_> {
 #[derive(Debug)]
 pub struct Resolver<'d> {
     out: Resolved<'d>,
+    names: Interner<'d, NameId>,
     by_name: Table<NameId, u32>,
     direct: Vec<(FunctionId, FunctionId)>,
     sites: Vec<(FunctionId, ProtoId)>,
@@ -131,7 +132,7 @@ impl<'d> Resolver<'d> {
     /// Nothing is known yet.
     pub fn new() -> Self {
         let out = Resolved {
-            names: Interner::new(),
+            name_count: 0,
             prototypes: Interner::new(),
             functions: Table::new(),
             direct: Lists::newest_first(0, &[]),
@@ -145,6 +146,7 @@ impl<'d> Resolver<'d> {
         };
         Resolver {
             out,
+            names: Interner::new(),
             by_name: Table::new(),
             direct: Vec::new(),
             sites: Vec::new(),
@@ -168,12 +170,13 @@ impl<'d> Resolver<'d> {
     pub fn finish(self, relocatable: bool) -> Resolved<'d> {
         let Resolver {
             mut out,
+            names,
             direct,
             sites,
             takes,
             ..
         } = self;
-        out.names.seal();
+        out.name_count = names.len();
         let count = out.functions.len();
         // nvlink quirk: only a relocatable link drops repeated calls.
         let direct = if relocatable {
@@ -189,11 +192,11 @@ impl<'d> Resolver<'d> {
 
     /// Names that other objects can see, and those of functions.
     fn names(&mut self, object: &Object<'d>) {
-        self.out.names.reserve(object.named as usize);
+        self.names.reserve(object.named as usize);
         for (symbol, name, hash) in object.names() {
-            self.out.name_of[symbol] = Some(self.out.names.intern_hashed(name, hash));
+            self.out.name_of[symbol] = Some(self.names.intern_hashed(name, hash));
         }
-        self.by_name.grow(self.out.names.len(), u32::MAX);
+        self.by_name.grow(self.names.len(), u32::MAX);
     }
 
     /// Every function symbol of one object, in order.
@@ -245,7 +248,7 @@ impl<'d> Resolver<'d> {
             return FunctionId::new(self.by_name[id]);
         }
         let f = self.out.functions.push(Function {
-            name: id,
+            name: self.names.string(id),
             entry: false,
             winner: None,
             local,
@@ -281,7 +284,7 @@ impl<'d> Resolver<'d> {
                 if bind == STB_GLOBAL {
                     let first = objects[function.first_definition].name.to_string();
                     let error = Code::MultipleDefinition {
-                        symbol: text(self.out.names.string(function.name)),
+                        symbol: text(function.name),
                         file: object.name.into(),
                         first,
                     };
@@ -384,7 +387,7 @@ impl<'d> Resolver<'d> {
         }
         let first = function.winner.map_or(function.first, |w| w.object);
         let first = objects[first].name.to_string();
-        let symbol = text(self.out.names.string(function.name));
+        let symbol = text(function.name);
         self.out.prototype_errors.push((
             object.id,
             Code::PrototypeMismatch {

@@ -142,7 +142,7 @@ fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
 }
 
 pub(super) fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8] {
-    parts.context.resolved.names.string(parts.context.resolved.functions[f].name)
+    parts.context.resolved.functions[f].name
 }
 
 impl Maker<'_, '_> {

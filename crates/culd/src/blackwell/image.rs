@@ -91,11 +91,7 @@ fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parame
             continue;
         }
         if let Some(bank) = parameter_bank(parts, code, function) {
-            let name = parts
-                .context
-                .resolved
-                .names
-                .string(parts.context.resolved.functions[function.function].name);
+            let name = parts.context.resolved.functions[function.function].name;
             banks.push(Parameters {
                 text,
                 name: [b".nv.constant0.", name].concat(),

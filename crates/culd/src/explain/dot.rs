@@ -9,7 +9,7 @@ use crate::merge::model::Merged;
 /// Writes the graph.
 pub(crate) fn graph(context: Context<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
     let resolved = context.resolved;
-    let name = |f| resolved.names.string(resolved.functions[f].name);
+    let name = |f| resolved.functions[f].name;
     let mut out = b"digraph callgraph {\n".to_vec();
     for f in resolved.functions.ids() {
         if !context.live.alive[f] || m.functions[f].symbol.is_none() {

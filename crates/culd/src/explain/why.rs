@@ -96,7 +96,7 @@ fn find(context: Context<'_, '_>, layout: &Layout<'_>, asked: &str) -> Option<So
 
 fn find_by(context: Context<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) -> bool) -> Option<Sought> {
     let resolved = context.resolved;
-    let named = |f: &FunctionId| is_it(resolved.names.string(resolved.functions[*f].name));
+    let named = |f: &FunctionId| is_it(resolved.functions[*f].name);
     let mut functions = resolved.functions.ids().filter(named);
     let first = functions.next();
     if let Some(f) = first

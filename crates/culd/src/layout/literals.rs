@@ -105,10 +105,7 @@ fn bank<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernel: FunctionI
     if let Some(id) = function.ghost.or(function.literals) {
         return id;
     }
-    let (text, name) = (
-        function.text,
-        context.resolved.names.string(context.resolved.functions[kernel].name),
-    );
+    let (text, name) = (function.text, context.resolved.functions[kernel].name);
     let id = layout.m.add_section(
         context.mode,
         Name::new(prefix(context, number), name),

@@ -340,11 +340,9 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
             // A kernel that was not selected has none until it needs one.
             None if kernel.dynamic.is_none() && !kernel.used && kernel.list.is_empty() => continue,
             None if size.is_none_or(|s| s == 0 && kernel.align != DYNAMIC_ALIGN) => continue,
-            None => layout.m.add_shared_section(
-                context.mode,
-                kernel_id,
-                context.resolved.names.string(context.resolved.functions[kernel_id].name),
-            ),
+            None => layout
+                .m
+                .add_shared_section(context.mode, kernel_id, context.resolved.functions[kernel_id].name),
         };
         let record = &mut layout.m.sections[section];
         record.no_symbol = size.unwrap_or(0) == 0;

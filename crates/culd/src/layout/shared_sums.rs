@@ -65,11 +65,7 @@ fn section_of<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, text: Secti
     if let Some(id) = layout.m.functions[f].shared {
         return Some(id);
     }
-    Some(
-        layout
-            .m
-            .add_shared_section(context.mode, f, context.resolved.names.string(context.resolved.functions[f].name)),
-    )
+    Some(layout.m.add_shared_section(context.mode, f, context.resolved.functions[f].name))
 }
 
 fn padded(size: u64, align: u64) -> u64 {

@@ -64,7 +64,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
 
 /// The Mercury view has a section of its own for the slots; it joins the parameters in the SASS view.
 fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId) {
-    let name = context.resolved.names.string(context.resolved.functions[k].name);
+    let name = context.resolved.functions[k].name;
     let id = layout.m.add_section(
         context.mode,
         Name::new(IMAGE_HEADERS, name),

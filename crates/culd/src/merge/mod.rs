@@ -149,7 +149,7 @@ pub fn merge<'d>(
         mode,
         out,
         m,
-        by_name: Table::filled(resolved.names.len(), None),
+        by_name: Table::filled(resolved.name_count, None),
         shared_by_name: HashMap::default(),
         named_sections: HashMap::default(),
         kernel_shared: HashMap::default(),
