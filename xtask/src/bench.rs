@@ -105,7 +105,7 @@ fn race(tools: &Path, linker: &Linker, plan: &Plan, shape: &Shape, size: usize, 
             let Some(program) = program.as_ref().filter(|_| !tired) else {
                 continue;
             };
-            let mut args = vec![format!("-arch={}", make::ARCH)];
+            let mut args = vec![format!("-arch={}", made.arch)];
             args.extend(made.files.iter().cloned());
             args.extend(["-o".to_owned(), (*output).to_owned()]);
             costs.push(measure::cost(program, &args, &made.dir, LIMIT)?);

@@ -15,6 +15,8 @@ use std::sync::Mutex;
 
 /// The architecture of all links.
 pub(super) const ARCH: &str = "sm_90";
+/// The architecture of links with two views of the code.
+pub(super) const BLACKWELL: &str = "sm_100";
 
 /// A name: what kind of thing, which object, which of its things. All names are equally long.
 pub(super) fn name(kind: char, object: usize, index: usize) -> String {
@@ -73,6 +75,8 @@ pub(super) struct Maker<'a> {
     pub(super) files: Vec<String>,
     /// How much is in them.
     pub(super) bytes: u64,
+    /// What they are linked for.
+    pub(super) arch: &'static str,
     pub(super) jobs: usize,
 }
 
@@ -86,6 +90,7 @@ impl<'a> Maker<'a> {
             dir: crate::nvcc::fresh(dir)?,
             files: Vec::new(),
             bytes: 0,
+            arch: ARCH,
             jobs,
         })
     }
@@ -116,7 +121,7 @@ impl<'a> Maker<'a> {
 
     /// Compiles PTX with placeholders.
     pub(super) fn template(&self, text: &str) -> Result<Template> {
-        self.ptxas(text, ARCH).map(Template::new)
+        self.ptxas(text, self.arch).map(Template::new)
     }
 
     /// Compiles CUDA C++ in two steps: ptxas writes its command line into debug information, and nvcc would give it the name of a

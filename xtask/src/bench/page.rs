@@ -31,7 +31,7 @@ fn text(table: &Table) -> String {
     );
     let _ = writeln!(out, "- Machine: {}.", machine());
     out.push_str(
-        "- Inputs are made by the command: modules compiled by the real ptxas and nvcc for sm_90, copied under other names of equal\n  \
+        "- Inputs are made by the command: modules compiled by the real ptxas and nvcc for sm_90 (small100 and kernels100: sm_100), copied under other names of equal\n  \
            length. The same tools give the same bytes.\n\
          - The linkers run in turn on a warm page cache. Times are the best of as many runs as the row says (two where a run takes over 8 s,\n  \
            one where it takes over 30 s). Rows may come from different days and versions; the two linkers of a row ran together.\n\

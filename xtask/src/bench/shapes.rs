@@ -1,6 +1,6 @@
 //! The shapes: kinds of links that grow in one direction each.
 
-use super::make::{ARCH, HostObject, Image, Maker, Template, hole, name};
+use super::make::{ARCH, BLACKWELL, HostObject, Image, Maker, Template, hole, name};
 use super::ptx::{Module, hash, load};
 use culd_tests::rng::Rng;
 use culd_tests::{Error, Result};
@@ -44,7 +44,15 @@ pub(super) const SHAPES: &[Shape] = &[
     Shape { name: "bulk", about: "megabytes of code", sizes: &[10, 100, 300], endless: &[], quick: 2, make: bulk },
     Shape { name: "debug", about: "objects with full debug information", sizes: &[10, 100, 1000], endless: &[], quick: 10, make: |m, n| compiled(m, n, &["-G"], &["-g", "--dont-merge-basicblocks", "--return-at-end"]) },
     Shape { name: "lineinfo", about: "objects with line numbers", sizes: &[10, 100, 1000], endless: &[], quick: 10, make: |m, n| compiled(m, n, &["-lineinfo"], &["-lineinfo"]) },
+    Shape { name: "small100", about: "objects like small's, for sm_100", sizes: &[10, 100, 1000], endless: &[], quick: 10, make: |m, n| blackwell(m, n, small) },
+    Shape { name: "kernels100", about: "kernels of one object, for sm_100", sizes: &[100, 1000, 4000], endless: &[], quick: 100, make: |m, n| blackwell(m, n, kernels) },
 ];
+
+/// A shape for an architecture with two views of the code.
+fn blackwell(m: &mut Maker<'_>, n: usize, make: fn(&mut Maker<'_>, usize) -> Result<()>) -> Result<()> {
+    m.arch = BLACKWELL;
+    make(m, n)
+}
 
 fn function(object: usize, index: usize) -> String {
     name('f', object, index)
@@ -98,7 +106,7 @@ fn named(names: &[String]) -> impl Fn(usize) -> String {
 }
 
 fn small(m: &mut Maker<'_>, n: usize) -> Result<()> {
-    let templates: Vec<Template> = (0..16).map(|v| m.template(&small_module(ARCH, v))).collect::<Result<_>>()?;
+    let templates: Vec<Template> = (0..16).map(|v| m.template(&small_module(m.arch, v))).collect::<Result<_>>()?;
     let mut rng = Rng::new(hash("small"));
     for i in 0..n {
         let template = rng.choose(&templates).ok_or_else(nothing)?;
@@ -377,16 +385,16 @@ fn functions(m: &mut Maker<'_>, n: usize) -> Result<()> {
 
 fn kernels(m: &mut Maker<'_>, n: usize) -> Result<()> {
     const CALLEES: usize = 16;
-    let mut module = Module::new(ARCH, "kernels");
+    let mut module = Module::new(m.arch, "kernels");
     (0..CALLEES).for_each(|i| module.import(&function(i, 0)));
     for i in 0..n {
         let length = module.rng.between(1, 5);
         module.kernel(&kernel(i, 0), length, &[function(i % CALLEES, 0)], "");
     }
-    let mut callees = Module::new(ARCH, "kernels' functions");
+    let mut callees = Module::new(m.arch, "kernels' functions");
     (0..CALLEES).for_each(|i| callees.function(".visible", &function(i, 0), 4, &[]));
     for (i, text) in [module.text(), callees.text()].into_iter().enumerate() {
-        let object = m.ptxas(&text, ARCH)?;
+        let object = m.ptxas(&text, m.arch)?;
         m.object(i, &object)?;
     }
     Ok(())
