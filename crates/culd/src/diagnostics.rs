@@ -103,6 +103,12 @@ pub enum Code {
         limit: u64,
         contributors: Vec<(String, u64)>,
     },
+    /// `what`: textures, samplers or surfaces.
+    TooManyImages {
+        entry: String,
+        what: &'static str,
+        limit: usize,
+    },
     TooMuchConstant {
         size: u64,
         limit: u64,
@@ -232,6 +238,7 @@ impl fmt::Display for Code {
                 f,
                 "Entry function '{entry}' uses too much shared data ({size:#x} bytes, {limit:#x} max)"
             ),
+            TooManyImages { entry, what, limit } => write!(f, "More than {limit} {what} used in entry function '{entry}'"),
             TooMuchConstant { size, limit, .. } => write!(f, "File uses too much global constant data ({size:#x} bytes, {limit:#x} max)"),
             TooManyRegisters {
                 entry,

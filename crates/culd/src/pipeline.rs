@@ -101,7 +101,7 @@ fn link(
     let merged = merged?;
     watch.lap("merge");
     check::warn(context, out)?;
-    let layout = layout::lay_out(context, merged, out);
+    let layout = layout::lay_out(context, merged, out)?;
     check::undefined(context, &layout.m, out);
     explain::layout(context, &layout, explained);
     watch.lap("layout");

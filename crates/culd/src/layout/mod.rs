@@ -15,7 +15,7 @@ pub mod sort;
 mod textures;
 
 use crate::blackwell::LiteralReloc;
-use crate::diagnostics::Collector;
+use crate::diagnostics::{Collector, Stop};
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
 use crate::inputs::Inputs;
@@ -107,7 +107,7 @@ pub struct Layout<'d> {
 }
 
 /// Lays out everything.
-pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Layout<'d> {
+pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
     let kernels = m.texts.iter().copied().filter(|&f| context.live.is_kernel[f]).collect();
     let mut layout = Layout {
         kernels,
@@ -129,7 +129,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         shared_sums::sum(context, &mut layout);
         withdraw_empty_literals(context, &mut layout);
         limits::check(context, &layout, out);
-        return layout;
+        return Ok(layout);
     }
     // Kernels that were not selected but stay have shared memory and texture slots all the same.
     let texts = layout.m.texts.iter().copied();
@@ -139,17 +139,17 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
     // Slots have sections of their own on Blackwell, in front of literals that come from other functions.
     let early = context.options.target.is_blackwell();
     if early {
-        textures::lay_out(context, &mut layout);
+        textures::lay_out(context, &mut layout, out)?;
     }
     let every = std::mem::replace(&mut layout.kernels, selected);
     literals::lay_out(context, &mut layout);
     constants::merge_equal(context, &mut layout);
-    limits::check(context, &layout, out);
     if !early {
         let selected = std::mem::replace(&mut layout.kernels, every);
-        textures::lay_out(context, &mut layout);
+        textures::lay_out(context, &mut layout, out)?;
         layout.kernels = selected;
     }
+    limits::check(context, &layout, out);
     if !context.options.target.is_blackwell() {
         let action = layout.m.add_section(
             context.mode,
@@ -164,7 +164,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         layout.m.sections[action].size = REL_ACTION.len() as u64;
     }
     withdraw_empty_literals(context, &mut layout);
-    layout
+    Ok(layout)
 }
 
 /// Contents of `.nv.rel.action`, the same in every final link up to sm_90a: how the driver patches type 0x73.

@@ -2,20 +2,29 @@
 //!
 //! 1. A kernel that reaches code using one gets a 4-byte slot for each of all such symbols of the link; the only kernel of a link gets
 //!    them if any definition in force uses one.
-//! 2. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed.
+//! 2. There are limits to their numbers.
+//! 3. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed.
 
 use super::sort::list_sort;
 use super::{Context, Layout};
+use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SymbolId};
 use crate::merge::model::{Class, Local};
 use crate::merge::{IMAGE_HEADERS, align_up};
 use crate::names::Name;
 use cubin::consts::*;
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
+/// How many a kernel may have, in the order in which they are counted.
+const LIMITS: [(u8, &str, usize); 3] = [
+    (STT_CUDA_TEXTURE, "textures", 256),
+    (STT_CUDA_SAMPLER, "samplers", 32),
+    (STT_CUDA_SURFACE, "surfaces", 32),
+];
+
+pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) -> Result<(), Stop> {
     let m = &layout.m;
     if !m.symbols.iter().any(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)) {
-        return;
+        return Ok(());
     }
     let locals = || {
         m.locals
@@ -32,7 +41,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         .chain(of_kind(STT_CUDA_TEXTURE))
         .collect();
     if symbols.is_empty() {
-        return;
+        return Ok(());
     }
     symbols.reverse();
     let symbols = list_sort(symbols, &|_, _| true);
@@ -48,6 +57,15 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         .copied()
         .filter(|&k| (only && context.live.is_kernel[k]) || reaches[context.graph.component(k)])
         .collect();
+    // The newest is the one that is named.
+    if let Some(&newest) = kernels.last() {
+        for (kind, what, limit) in LIMITS {
+            if symbols.iter().filter(|&&y| m.symbols[y].kind == kind).count() > limit {
+                let entry = context.resolved.function_name(newest);
+                return Err(out.fatal(Code::TooManyImages { entry, what, limit }));
+            }
+        }
+    }
     if context.options.target.is_blackwell() {
         for &k in &kernels {
             image_headers(context, layout, k);
@@ -60,6 +78,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     }
     layout.textures.slots = slots;
     layout.textures.kernels = kernels;
+    Ok(())
 }
 
 /// The Mercury view has a section of its own for the slots; it joins the parameters in the SASS view.
