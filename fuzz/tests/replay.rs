@@ -1,12 +1,12 @@
 //! The recorded links again, in this process: quick enough to run for every change that `cargo mutants` makes to the linker.
 //!
-//! Links that need more than the library (index files, libraries, other options, the outputs of other links) are left to
-//! `cargo test -p culd-tests --test recorded`, which runs the program.
+//! Links that need more than the library (index files, libraries, other options) are left to `cargo test -p culd-tests --test recorded`,
+//! which runs the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
 
 use cubin::Cubin;
 use cubin::notes::{ToolInfo, notes};
-use culd::{Identity, Input, LinkOptions, Message, Status, Target, ToolNote};
+use culd::{Code, Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status, Target, ToolNote};
 use culd_fuzz::judge::InMemory;
 use culd_input::{LoadOptions, Style, load};
 use culd_tests::fixture::{Fixture, Recorded};
@@ -30,13 +30,25 @@ fn understood<'f>(link: &Recorded, files: &'f [(String, Vec<u8>)]) -> Option<(Li
             "--preserve-relocs" => options.preserve_relocs = true,
             "--force-rela" => options.force_rela = true,
             "--reserve-null-pointer" => options.reserve_null_pointer = true,
+            "--enable-extended-smem=true" => options.extended_smem = true,
             _ if word.starts_with("-arch=") => {}
+            _ if word.starts_with("--kernels-used=") => options.kernels = word.split_once('=').map(|(_, names)| kernels(names)),
             // Host objects ask for what the program finds out about them.
             _ if word.ends_with(".cubin") && files.iter().any(|(name, _)| name == word) => inputs.push(word.into()),
             _ => return None,
         }
     }
     (!inputs.is_empty()).then_some((options, loading, inputs, output))
+}
+
+/// Kernels whose names contain one of these.
+fn kernels(names: &str) -> KernelFilter {
+    let patterns: Vec<Vec<u8>> = names.split(',').map(|name| format!("*{name}*").into_bytes()).collect();
+    KernelFilter {
+        external: patterns.clone(),
+        internal: patterns,
+        explicit: true,
+    }
 }
 
 /// The linker's own note in a linked file: the record of the command line is the program's work, not the library's.
@@ -72,6 +84,14 @@ fn difference(link: &Recorded, files: &[(String, Vec<u8>)], count: &mut usize) -
     let outcome = culd::link(&objects.collect::<Vec<_>>(), &options);
     *count += 1;
     let said = String::from_utf8_lossy(&[&link.outcome.stderr[..], &link.outcome.stdout[..]].concat()).into_owned();
+    let is_error = |m: &&Message| matches!(m, Message::Diagnostic(d) if d.severity == Severity::Error);
+    let (ours, theirs) = (
+        outcome.messages.iter().filter(is_error).count(),
+        said.matches("nvlink error").count(),
+    );
+    if ours != theirs {
+        return Some(format!("{ours} errors, nvlink has {theirs}"));
+    }
     let texts = outcome.messages.iter().map(|m| match m {
         Message::Diagnostic(d) => d.code.to_string(),
         Message::Text(text) => text.clone(),
@@ -95,14 +115,59 @@ fn recorded_links() {
     let (mut count, mut all) = (0, 0);
     for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "fixture")) {
         let fixture = Fixture::decode(&std::fs::read(path).unwrap()).unwrap();
-        let files: Vec<_> = fixture.inputs.into_iter().collect();
+        let mut files: Vec<_> = fixture.inputs.into_iter().collect();
         for link in fixture.links.iter().filter(|l| !l.outcome.crashed()) {
             all += 1;
             if let Some(difference) = difference(link, &files, &mut count) {
                 panic!("{}: {}: {difference}", path.file_name().unwrap().display(), link.args);
             }
+            // A later link may use what this one made.
+            files.extend(link.outcome.files.clone());
         }
     }
     println!("{count} of {all} links");
     assert!(count > 300, "only {count} of {all} links");
+}
+
+/// The errors of a recorded link under culd's own name.
+fn own_errors(case: &str, inputs: &[&str], arch: &str) -> Vec<Code> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../tests/fixtures/{case}.fixture"));
+    let fixture = Fixture::decode(&std::fs::read(path).unwrap()).unwrap();
+    let objects: Vec<Input<'_>> = inputs
+        .iter()
+        .map(|&name| Input {
+            name,
+            data: fixture
+                .inputs
+                .get(name)
+                .unwrap_or_else(|| panic!("{name}: {:?}", fixture.inputs.keys())),
+        })
+        .collect();
+    let outcome = culd::link(&objects, &LinkOptions::new(Target::parse(arch).unwrap()));
+    let codes = outcome.messages.into_iter().filter_map(|m| match m {
+        Message::Diagnostic(d) if d.severity == Severity::Error => Some(d.code),
+        _ => None,
+    });
+    codes.collect()
+}
+
+/// Under its own name culd lists what fills a memory, the largest first.
+#[test]
+fn full_memories_name_their_contents() {
+    let list = |names: &[(&str, u64)]| names.iter().map(|&(name, size)| (name.to_owned(), size)).collect::<Vec<_>>();
+    let shared = own_errors("limit-shared-extended", &["s80.cubin", "t80.cubin"], "sm_80").into_iter();
+    let shared: Vec<_> = shared
+        .filter_map(|code| match code {
+            Code::TooMuchShared { entry, contributors, .. } => Some((entry, contributors)),
+            _ => None,
+        })
+        .collect();
+    let of = |kernel: &str| shared.iter().find(|(entry, _)| entry == kernel).map(|(_, list)| list.clone());
+    assert_eq!(of("k"), Some(list(&[("big", 40000), ("$__own__5", 64)])));
+    assert_eq!(of("kt"), Some(list(&[("more", 250_000), ("big", 40000)])));
+    let constants = own_errors("data-const-64k-over", &["a.cubin", "b.cubin"], "sm_90");
+    let [Code::TooMuchConstant { contributors, .. }] = constants.as_slice() else {
+        panic!("{constants:?}")
+    };
+    assert_eq!(*contributors, list(&[("b.cubin", 32772), ("a.cubin", 32768)]));
 }

@@ -25,7 +25,7 @@ pub(crate) struct Plan {
 }
 
 /// Cases that say nothing about other architectures, and why.
-const OWN_ARCH_ONLY: [(&str, &str); 10] = [
+const OWN_ARCH_ONLY: [(&str, &str); 13] = [
     ("stress-10k-kernels", "a matter of size, and slow"),
     ("stress-xindex", "a matter of size, and slow"),
     ("bad-align-huge", "the damage is in one of two views"),
@@ -33,6 +33,9 @@ const OWN_ARCH_ONLY: [(&str, &str); 10] = [
     ("bad-reloc-offset", "the damage is in one of two views"),
     ("bad-reloc-type", "the damage is in one of two views"),
     ("bad-shstrndx", "the damage is in one of two views"),
+    ("meta-barrier-flags", "the changes are in one of two views"),
+    ("meta-injected-many", "the changes are in one of two views"),
+    ("meta-injected-one", "the changes are in one of two views"),
     ("opt-udt", "unified tables of two views are not modelled"),
     ("opt-uft", "unified tables of two views are not modelled"),
     ("sym-alias", "sizes of aliases in the second view are not modelled"),

@@ -250,7 +250,8 @@ impl<'d> Image<'d> {
 }
 
 fn check_section(i: u32, s: &ImageSection<'_>) -> Result<(), WriteError> {
-    if s.align > 1 && !s.align.is_power_of_two() {
+    // Relocatable links of relocatable links take alignments of shared memory from addresses.
+    if s.align > 1 && !s.align.is_power_of_two() && s.content != Content::NoBits {
         return Err(WriteError::Alignment {
             section: i,
             align: s.align,

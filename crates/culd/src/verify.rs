@@ -36,7 +36,9 @@ fn header(sections: &[Shdr], section: &Section<'_>) -> Result<(), String> {
     let h = section.header;
     let name = String::from_utf8_lossy(section.name);
     let align = h.sh_addralign.get();
-    if section.index != 0 && (!align.is_power_of_two() || !h.sh_offset.get().is_multiple_of(align)) {
+    // A relocatable link of relocatable links takes alignments of shared memory from addresses.
+    let is_align = align.is_power_of_two() || (h.sh_type.get() == SHT_CUDA_SHARED && align != 0);
+    if section.index != 0 && !(is_align && h.sh_offset.get().is_multiple_of(align)) {
         return Err(format!(
             "section {name} lies at {:#x}, which is not aligned to {align}",
             h.sh_offset.get()

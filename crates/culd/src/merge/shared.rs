@@ -163,7 +163,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 record.align = record.align.max(y.value);
                 self.m.module_shared_align = self.m.module_shared_align.max(y.value);
                 let mut new = self.new_symbol(object, y, y.bind, STT_CUDA_OBJECT);
-                (new.other, new.value) = (y.other, y.value);
+                // nvlink quirk: the value that an earlier relocatable link gave to a definition only counts as an alignment.
+                (new.other, new.value) = (y.other, if y.defined_in().is_some() { 0 } else { y.value });
                 self.symbol(y, new)
             }
         };

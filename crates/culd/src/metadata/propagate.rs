@@ -130,8 +130,14 @@ fn inherit<'d>(
     cuda12::sparse_masks(context, layout, attributes, last);
     match context.live.kernels.as_slice() {
         [] => {}
-        &[kernel] => one_kernel(attributes, kernel, last),
-        _ => many_kernels(context, attributes, last),
+        &[kernel] => {
+            one_kernel(attributes, kernel, last);
+            drop_fragments(context, attributes, last);
+        }
+        _ => {
+            many_kernels(context, attributes, last);
+            drop_fragments(context, attributes, last);
+        }
     }
     cuda12::barriers(context, layout, attributes, last);
     check_tensor_groups(context, attributes, last, out);
@@ -327,7 +333,7 @@ fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<V
 
 fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
     let mut own: HashMap<FunctionId, Heritage, State> = HashMap::default();
-    let mut mbarriers: Vec<(FunctionId, u32)> = Vec::new();
+    let mut mbarriers: Vec<(FunctionId, u16)> = Vec::new();
     for (owner, range) in attributes.sections() {
         let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
             continue;
@@ -338,7 +344,7 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last:
                 own.entry(f).or_default().add(number as u32, record);
             }
             if record.code == attr::NUM_MBARRIERS {
-                mbarriers.push((f, record.half().into()));
+                mbarriers.push((f, record.half()));
             }
         }
     }
@@ -392,6 +398,10 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last:
             }
         }
     }
+}
+
+/// Fragments belong to kernels: functions lose theirs.
+fn drop_fragments<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
     for f in context.resolved.functions.ids().filter(|&f| !context.resolved.functions[f].entry) {
         if last.has(&attributes.records, f, |code| code == attr::AT_ENTRY_FRAGMENTS) {
             last.list(&attributes.records, f).retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
@@ -399,17 +409,26 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last:
     }
 }
 
-fn mbarrier_sums(context: Context<'_, '_>, mbarriers: &[(FunctionId, u32)]) -> Vec<u32> {
-    let mut totals: HashMap<FunctionId, u32, State> = HashMap::default();
+/// nvlink quirk: a count of 0xffff stays; others wrap around.
+fn sum(a: u16, b: u16) -> u16 {
+    if a == u16::MAX || b == u16::MAX {
+        u16::MAX
+    } else {
+        a.wrapping_add(b)
+    }
+}
+
+fn mbarrier_sums(context: Context<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<u16> {
+    let mut totals: HashMap<FunctionId, u16, State> = HashMap::default();
     for &(f, n) in mbarriers {
         let total = totals.entry(f).or_insert(0);
-        *total = total.wrapping_add(n);
+        *total = sum(*total, n);
     }
     let mut functions: Vec<FunctionId> = totals.keys().copied().collect();
     functions.sort_unstable();
-    let mut sums = vec![0u32; context.live.kernels.len()];
+    let mut sums = vec![0; context.live.kernels.len()];
     context.graph.reach(context.resolved, &functions, &context.live.kernels, |f, k| {
-        sums[k] = sums[k].wrapping_add(functions.get(f).and_then(|f| totals.get(f)).copied().unwrap_or(0));
+        sums[k] = sum(sums[k], functions.get(f).and_then(|f| totals.get(f)).copied().unwrap_or(0));
     });
     sums
 }
@@ -421,10 +440,10 @@ fn raise(list: &mut Vec<Attribute<'_>>, code: u8, value: u16) {
     }
 }
 
-fn add(list: &mut Vec<Attribute<'_>>, code: u8, value: u32) {
+fn add(list: &mut Vec<Attribute<'_>>, code: u8, value: u16) {
     match first_of(list, code) {
-        Some(record) => record.payload = Payload::Half(record.half().wrapping_add(value as u16)),
-        None => list.push(half(code, value as u16)),
+        Some(record) => record.payload = Payload::Half(sum(record.half(), value)),
+        None => list.push(half(code, value)),
     }
 }
 
@@ -484,7 +503,7 @@ fn one_kernel<'d>(attributes: &Attributes<'d>, kernel: FunctionId, last: &mut Fi
             attr::VRC_CTA_INIT_COUNT if !has => list.push(byte(code, of_code.map(Attribute::half).max().unwrap_or(0))),
             attr::VRC_CTA_INIT_COUNT | attr::SPARSE_MMA_MASK => {}
             attr::NUM_BARRIERS => raise(list, code, of_code.map(Attribute::half).max().unwrap_or(0)),
-            attr::NUM_MBARRIERS => add(list, code, of_code.map(|r| u32::from(r.half())).fold(0, u32::wrapping_add)),
+            attr::NUM_MBARRIERS => add(list, code, of_code.map(Attribute::half).fold(0, sum)),
             attr::EXTERNS => one_kernel_externs(&attributes.records, list, of_code.flat_map(|r| functions_of(r))),
             attr::AT_ENTRY_FRAGMENTS => {
                 let mut union = Vec::new();

@@ -143,3 +143,16 @@ fn lies_in(units: &[(u64, u64)], offset: u64) -> bool {
     let before = units.get(..units.partition_point(|u| u.0 <= offset)).unwrap_or_default();
     before.last().is_some_and(|&(base, size)| offset - base < size)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::lies_in;
+
+    #[test]
+    fn units_hold_what_lies_in_them() {
+        let units = [(0, 4), (8, 8), (32, 4)];
+        let inside = |offset: u64| lies_in(&units, offset);
+        assert!([0, 3, 8, 15, 32, 35].into_iter().all(inside));
+        assert!(![4, 7, 16, 31, 36, 1 << 40].into_iter().any(inside));
+    }
+}
