@@ -106,6 +106,10 @@ pub enum Emitted {
 
 /// The next multiple of an alignment, which relocatable links of relocatable links take from addresses: it need be no power of two.
 fn aligned(offset: u64, align: u64) -> u64 {
+    // Dividing takes long.
+    if align.is_power_of_two() {
+        return align_up(offset, align);
+    }
     offset.checked_next_multiple_of(align.max(1)).unwrap_or(u64::MAX)
 }
 
