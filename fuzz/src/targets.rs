@@ -95,6 +95,10 @@ pub fn load_input(bytes: &[u8], name: &str, style: Style) -> bool {
     !outcome.is_fatal()
 }
 
+/// A linked file has at most so many times the bytes of the objects, and so many more: what `bounds.rs` of the linker promises of its
+/// sections, and their headers.
+const IMAGE_BOUND: (usize, usize) = (72, 16 << 20);
+
 /// A whole link in a drawn mode: an image that is handed out can be read.
 pub fn link(program: &Program, rng: &mut Rng) -> bool {
     let Some(target) = Target::parse(&program.arch) else { return false };
@@ -121,6 +125,9 @@ pub fn link(program: &Program, rng: &mut Rng) -> bool {
             if let Err(e) = Cubin::parse(image) {
                 panic!("the image cannot be read: {e}");
             }
+            let size: usize = program.objects.iter().map(Vec::len).sum();
+            let bound = size * IMAGE_BOUND.0 + IMAGE_BOUND.1;
+            assert!(image.len() <= bound, "an image of {} bytes, the bound is {bound}", image.len());
             true
         }
         (Status::Success, None) => panic!("success without an image"),

@@ -11,8 +11,9 @@ use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::inputs::Inputs;
 use crate::layout::{ABSENT, Layout};
-use crate::merge::align_up;
+use crate::merge::file_offset;
 use crate::object::{MAX_ALIGN, text};
+use cubin::raw::Ehdr;
 use cubin::read::is_nobits;
 
 /// Bytes of the linked file per byte of input, and bytes on top of that.
@@ -26,7 +27,7 @@ pub fn limit(inputs: &Inputs<'_>) -> u64 {
 /// Refuses a link whose result would be out of proportion.
 pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out: &mut Collector<'_>) -> Result<(), Stop> {
     let limit = limit(inputs);
-    let mut size = 0u64;
+    let mut size = size_of::<Ehdr>() as u64;
     let mut largest = (0, None);
     for &id in &arranged.sections {
         let section = &layout.m.sections[id];
@@ -38,7 +39,7 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
             return Err(out.fatal(Code::Damaged { file, reason }));
         }
         let has_bytes = !is_nobits(section.sh_type) && section.size != ABSENT;
-        let start = align_up(size, section.align).max(size);
+        let start = file_offset(size, section.align).max(size);
         let end = start.saturating_add(if has_bytes { section.size } else { 0 });
         largest = largest.max((end - size, Some(id)));
         size = end;

@@ -16,8 +16,8 @@ use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SectionId, Table};
 use crate::layout::{ABSENT, Context, Layout};
-use crate::merge::align_up;
 use crate::merge::model::{Class, OutSection};
+use crate::merge::{align_up, file_offset};
 use crate::metadata::propagate::Final;
 use crate::metadata::{callgraph, compat, encode, notes};
 use crate::options::Identity;
@@ -104,22 +104,13 @@ pub enum Emitted {
     Written(io::Result<u64>),
 }
 
-/// The next multiple of an alignment, which relocatable links of relocatable links take from addresses: it need be no power of two.
-fn aligned(offset: u64, align: u64) -> u64 {
-    // Dividing takes long.
-    if align.is_power_of_two() {
-        return align_up(offset, align);
-    }
-    offset.checked_next_multiple_of(align.max(1)).unwrap_or(u64::MAX)
-}
-
 /// Makes the image, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
     let shapes = shapes(parts, computed);
     let mut cursor = size_of::<Ehdr>() as u64;
     let mut list = Vec::with_capacity(shapes.len());
     for shape in &shapes {
-        cursor = aligned(cursor, shape.align);
+        cursor = file_offset(cursor, shape.align);
         list.push(Placement {
             size: shape.size,
             offset: cursor,
@@ -519,7 +510,7 @@ fn program_headers(parts: &Parts<'_, '_>, shapes: &[Shape], places: &[Placement]
         for (s, place) in segment(write) {
             end = place.offset;
             if !s.has_bytes {
-                extra = aligned(end.saturating_add(extra), s.align).saturating_add(place.size) - end;
+                extra = file_offset(end.saturating_add(extra), s.align).saturating_add(place.size) - end;
             } else {
                 end += place.size;
             }

@@ -502,3 +502,13 @@ pub fn align_up(value: u64, align: u64) -> u64 {
     let mask = align.max(1) - 1;
     value.saturating_add(mask) & !mask
 }
+
+/// Where a section may start in a file: the next multiple of its alignment, which relocatable links of relocatable links take from
+/// addresses, so that it need be no power of two.
+pub fn file_offset(offset: u64, align: u64) -> u64 {
+    // Dividing takes long.
+    if align.is_power_of_two() {
+        return align_up(offset, align);
+    }
+    offset.checked_next_multiple_of(align.max(1)).unwrap_or(u64::MAX)
+}

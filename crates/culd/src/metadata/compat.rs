@@ -114,15 +114,10 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 /// More opcodes that the finalizer's mask tells apart: FSETP with an immediate, IMMA, DMMA. Observed.
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
-/// What the finalizer says about the code, from sm_100 on, if some input says it or there is none.
+/// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.
 fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
-    let says = |bytes: &[u8]| {
-        cubin::nvinfo::records(bytes)
-            .flatten()
-            .any(|r| r.format == FORMAT_SIZED && r.attribute == FINALIZER)
-    };
     let objects = &context.inputs.objects;
-    let wanted = objects.iter().next().is_none() || objects.iter().filter_map(|o| o.compat).any(says);
+    let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
     if !context.options.target.is_blackwell() || !wanted {
         return Vec::new();
     }
