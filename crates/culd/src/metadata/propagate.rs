@@ -130,14 +130,11 @@ fn inherit<'d>(
     cuda12::sparse_masks(context, layout, attributes, last);
     match context.live.kernels.as_slice() {
         [] => {}
-        &[kernel] => {
-            one_kernel(attributes, kernel, last);
-            drop_fragments(context, attributes, last);
-        }
-        _ => {
-            many_kernels(context, attributes, last);
-            drop_fragments(context, attributes, last);
-        }
+        &[kernel] => one_kernel(attributes, kernel, last),
+        _ => many_kernels(context, attributes, last),
+    }
+    if !context.live.kernels.is_empty() {
+        drop_fragments(context, attributes, last);
     }
     cuda12::barriers(context, layout, attributes, last);
     check_tensor_groups(context, attributes, last, out);
