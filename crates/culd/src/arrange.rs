@@ -235,7 +235,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, hashes: &Table<Secti
     let add = |strings: &mut StringTable, y: &OutSymbol<'_>| strings.add_hashed(Name::plain(y.name), y.hash);
     // An empty prototype is a string of its own, not the byte at offset 0.
     let mut strings = StringTable::new(false, m.locals.len() + m.globals.len());
-    for &p in &m.prototypes {
+    for &p in &context.resolved.mentioned {
         prototype_offset[p] = strings.add(Name::plain(context.resolved.prototypes.string(p)));
     }
     for &local in &m.locals {

@@ -295,7 +295,7 @@ fn unified_entries(parts: &Parts<'_, '_>, entries: &[crate::merge::model::Unifie
     for e in entries {
         let m = &parts.layout.m;
         let symbol = match parts.context.resolved.function(e.symbol) {
-            Some(f) => m.functions[f].symbol,
+            Some(f) => m.symbol_of[f],
             None => {
                 if let crate::merge::model::Place::Symbol(y) = m.places[e.symbol] {
                     Some(y)
@@ -426,7 +426,7 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
         Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
         Class::Text(f) | Class::Stub(f) => (
             symtab,
-            text_info(parts, s) | layout.m.functions[f].symbol.map_or(0, |y| arranged.symbol_index(y)),
+            text_info(parts, s) | layout.m.symbol_of[f].map_or(0, |y| arranged.symbol_index(y)),
         ),
         Class::Uft => (symtab, layout.m.unified.first_stub.map_or(0, |y| arranged.symbol_index(y))),
         _ => (0, owner),

@@ -129,10 +129,6 @@ impl Slots {
         }
         Err(at)
     }
-    /// The number with this hash that is the `same`.
-    fn find(&self, hash: u32, same: impl Fn(u32) -> bool) -> Option<u32> {
-        self.look(hash, same).ok()
-    }
     fn put(&mut self, at: usize, hash: u32, number: u32) {
         if let Some(slot) = self.slots.get_mut(at) {
             *slot = (hash, number);
@@ -186,12 +182,6 @@ impl<'d, I: Id> Interner<'d, I> {
             return strings.push(string);
         }
         I::from_index(number as usize)
-    }
-    /// The id of a string, if known.
-    pub fn get(&self, string: &[u8]) -> Option<I> {
-        let same = |number: u32| self.strings[I::from_index(number as usize)] == string;
-        let number = self.slots.find(hash(string), same)?;
-        Some(I::from_index(number as usize))
     }
     /// The string of an id.
     pub fn string(&self, id: I) -> &'d [u8] {
@@ -323,13 +313,5 @@ mod tests {
         }
         let bytes = table.into_bytes();
         assert_eq!(bytes.get(first as usize..first as usize + 8), Some(&b".text.f\0"[..]));
-    }
-
-    #[test]
-    fn an_unknown_name_is_not_found() {
-        let mut interner: Interner<'_, NameId> = Interner::new();
-        assert_eq!(interner.get(b"a"), None);
-        let a = interner.intern(b"a");
-        assert_eq!((interner.get(b"a"), interner.get(b"b")), (Some(a), None));
     }
 }

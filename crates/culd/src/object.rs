@@ -132,6 +132,8 @@ pub struct RelocSection<'d> {
     pub target: u32,
     /// Entries.
     pub entries: Relocations<'d>,
+    /// An entry behind the first has no addend.
+    pub plain_later: bool,
     /// Range of [`Object::specials`].
     specials: (u32, u32),
 }

@@ -148,9 +148,9 @@ impl<'a, 'd> Decider<'a, 'd> {
                 let Some(f) = self.context.resolved.function(reference) else {
                     return Meaning::Nothing;
                 };
-                let function = &m.functions[f];
-                return match function.symbol {
-                    Some(y) if self.context.live.alive[f] && function.alias_of.is_none() => Meaning::Live(y),
+                let is_alias = m.has_aliases && m.functions[f].alias_of.is_some();
+                return match m.symbol_of[f] {
+                    Some(y) if self.context.live.alive[f] && !is_alias => Meaning::Live(y),
                     _ => Meaning::Function(f),
                 };
             }
@@ -274,8 +274,7 @@ impl<'a, 'd> Decider<'a, 'd> {
                 None => Decision::Drop,
             },
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
-            Meaning::Function(f) => m.functions[m.functions[f].alias_of.unwrap_or(f)]
-                .symbol
+            Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)]
                 .map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
             Meaning::Constant(y) => {
                 let bank = m.symbols[y]
@@ -315,8 +314,8 @@ impl<'a, 'd> Decider<'a, 'd> {
             return Decision::Drop;
         };
         let reference = object.symbol_ref(symbol);
-        let symbols = &self.layout.m.functions[f].literal_symbols;
-        let named = symbols.iter().find(|s| s.0 == reference).map(|s| (Named::Symbol(s.1), addend));
+        let mut symbols = self.layout.m.literal_symbols.get(&f).into_iter().flatten();
+        let named = symbols.find(|s| s.0 == reference).map(|s| (Named::Symbol(s.1), addend));
         let value = object.symbol(symbol).value.wrapping_add(addend as u64);
         patch(kind, offset.wrapping_add(value), LITERAL_BANK, named)
     }

@@ -41,7 +41,7 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
     }
     for f in context.resolved.functions.ids() {
         let number = f.number() + 1;
-        if !context.live.alive[f] || layout.m.functions[f].symbol.is_none() {
+        if !context.live.alive[f] || layout.m.symbol_of[f].is_none() {
             out.text(format!("{number}: "));
             continue;
         }

@@ -11,7 +11,7 @@ use crate::diagnostics::Code;
 use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::metadata::attr;
 use crate::names::Interner;
-use crate::object::{Object, Role, text};
+use crate::object::{Object, Role, StringRef, text};
 use cubin::consts::*;
 
 /// What became of one definition.
@@ -56,14 +56,19 @@ pub struct Function<'d> {
     pub stub: bool,
     /// Address taken, with this prototype.
     pub taken: Option<ProtoId>,
-    /// Prototype from `.nv.prototype`.
-    pub prototype: Option<ProtoId>,
     bind: u8,
     registers: u32,
-    /// Last mention, and whether it took the address.
-    latest_prototype: Option<(ProtoId, bool)>,
     first_definition: ObjectId,
     first_virtual_sm: u32,
+}
+
+/// What objects say about a function, defined there or not. Every mention looks at it, in no order, so it is small.
+#[derive(Debug, Default, Clone, Copy)]
+struct Mentions {
+    /// Prototype from `.nv.prototype`.
+    prototype: Option<ProtoId>,
+    /// Last mention, and whether it took the address.
+    latest_prototype: Option<(ProtoId, bool)>,
     declared_entry: Option<bool>,
 }
 
@@ -74,6 +79,8 @@ pub struct Resolved<'d> {
     pub name_count: usize,
     /// Prototype strings.
     pub prototypes: Interner<'d, ProtoId>,
+    /// Prototype strings in the order the call graphs and `.nv.prototype` mention them; rejected definitions do not count.
+    pub mentioned: Vec<ProtoId>,
     /// Functions by number (less one).
     pub functions: Table<FunctionId, Function<'d>>,
     /// Direct callees, newest first, repeats kept.
@@ -86,9 +93,12 @@ pub struct Resolved<'d> {
     pub function_errors: Vec<(ObjectId, Code)>,
     /// Errors to report when their object has been merged.
     pub prototype_errors: Vec<(ObjectId, Code)>,
+    mentions: Table<FunctionId, Mentions>,
     name_of: Table<SymbolRef, Option<NameId>>,
     function_of: Table<SymbolRef, u32>,
     fates: Table<SymbolRef, Fate>,
+    /// Per object: some definition of its was rejected.
+    rejected: Table<ObjectId, bool>,
 }
 
 impl Resolved<'_> {
@@ -105,9 +115,17 @@ impl Resolved<'_> {
     pub fn fate(&self, symbol: SymbolRef) -> Fate {
         self.fates[symbol]
     }
+    /// True if some definition of an object was rejected.
+    pub fn has_rejected(&self, object: ObjectId) -> bool {
+        self.rejected[object]
+    }
     /// True if the definition was in force when its file was merged.
     pub fn took(&self, symbol: SymbolRef) -> bool {
         matches!(self.fates[symbol], Fate::Winner | Fate::Replaced)
+    }
+    /// The prototype of a function from `.nv.prototype`.
+    pub fn prototype(&self, f: FunctionId) -> Option<ProtoId> {
+        self.mentions[f].prototype
     }
     /// Name of a function as text.
     pub fn function_name(&self, f: FunctionId) -> String {
@@ -121,6 +139,7 @@ pub struct Resolver<'d> {
     out: Resolved<'d>,
     names: Interner<'d, NameId>,
     by_name: Table<NameId, u32>,
+    is_mentioned: Table<ProtoId, bool>,
     direct: Vec<(FunctionId, FunctionId)>,
     sites: Vec<(FunctionId, ProtoId)>,
     takes: Vec<(FunctionId, FunctionId)>,
@@ -134,6 +153,8 @@ impl<'d> Resolver<'d> {
         let out = Resolved {
             name_count: 0,
             prototypes: Interner::new(),
+            mentioned: Vec::new(),
+            mentions: Table::new(),
             functions: Table::new(),
             direct: Lists::newest_first(0, &[]),
             sites: Lists::newest_first(0, &[]),
@@ -143,11 +164,13 @@ impl<'d> Resolver<'d> {
             name_of: Table::new(),
             function_of: Table::new(),
             fates: Table::new(),
+            rejected: Table::new(),
         };
         Resolver {
             out,
             names: Interner::new(),
             by_name: Table::new(),
+            is_mentioned: Table::new(),
             direct: Vec::new(),
             sites: Vec::new(),
             takes: Vec::new(),
@@ -161,6 +184,7 @@ impl<'d> Resolver<'d> {
         self.out.name_of.grow(symbols, None);
         self.out.function_of.grow(symbols, u32::MAX);
         self.out.fates.grow(symbols, Fate::None);
+        self.out.rejected.push(false);
         self.names(object);
         self.functions(objects, object);
         self.callgraph(objects, object);
@@ -209,8 +233,7 @@ impl<'d> Resolver<'d> {
             let f = self.function_for(object, name, y.bind);
             self.out.function_of[symbol] = f.number();
             let entry = y.other & STO_CUDA_ENTRY != 0;
-            let function = &mut self.out.functions[f];
-            if y.bind != STB_LOCAL && *function.declared_entry.get_or_insert(entry) != entry {
+            if y.bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
                 self.out.function_errors.push((
                     object.id,
                     Code::EntryMismatch {
@@ -219,6 +242,7 @@ impl<'d> Resolver<'d> {
                 ));
             }
             let Some(section) = y.defined_in() else { continue };
+            let function = &mut self.out.functions[f];
             function.entry |= entry;
             function.stub |= object.section(section).is_some_and(|s| s.role == Role::Stub);
             let weak = y.bind == STB_WEAK;
@@ -255,14 +279,12 @@ impl<'d> Resolver<'d> {
             first: object.id,
             stub: false,
             taken: None,
-            prototype: None,
             bind: 0,
             registers: 0,
-            latest_prototype: None,
             first_definition: object.id,
             first_virtual_sm: 0,
-            declared_entry: None,
         });
+        self.out.mentions.push(Mentions::default());
         if !local {
             self.by_name[id] = f.number();
         }
@@ -295,6 +317,7 @@ impl<'d> Resolver<'d> {
         };
         if !wins {
             self.out.fates[symbol] = Fate::Rejected;
+            self.out.rejected[object.id] = true;
             return;
         }
         if let Some(old) = function.winner {
@@ -321,23 +344,52 @@ impl<'d> Resolver<'d> {
                 self.direct.push((a, b));
             }
         }
+        let mut known = None;
         for &(a, p) in &graph.taken {
             if let Some(a) = self.speaking(object, a) {
                 // The last mention's prototype counts.
-                let id = self.out.prototypes.intern(object.string(p));
+                let id = self.intern(object, p, &mut known);
+                self.mention(id);
                 self.out.functions[a].taken = Some(id);
-                self.out.functions[a].latest_prototype = Some((id, true));
+                self.out.mentions[a].latest_prototype = Some((id, true));
             }
         }
         for &(a, p) in &graph.sites {
             if let Some(a) = self.speaking(object, a) {
-                let p = self.out.prototypes.intern(object.string(p));
-                self.sites.push((a, p));
+                let id = self.intern(object, p, &mut known);
+                self.mention(id);
+                self.sites.push((a, id));
             }
         }
         self.takers(object);
         for &(index, p) in &object.prototypes {
-            self.prototype(objects, object, index, object.string(p));
+            let Some(f) = self.function(object, index) else { continue };
+            let id = self.intern(object, p, &mut known);
+            if self.out.fate(object.symbol_ref(index)) != Fate::Rejected {
+                self.mention(id);
+            }
+            self.out.mentions[f].prototype = Some(id);
+            self.check_prototype(objects, object, f, id);
+        }
+    }
+
+    /// The id of a prototype; that of the one before is `known`, because neighbours often have the same.
+    fn intern(&mut self, object: &Object<'d>, string: StringRef, known: &mut Option<(StringRef, ProtoId)>) -> ProtoId {
+        match *known {
+            Some((last, id)) if last == string => id,
+            _ => {
+                let id = self.out.prototypes.intern(object.string(string));
+                *known = Some((string, id));
+                id
+            }
+        }
+    }
+
+    /// Notes the first mention of a prototype.
+    fn mention(&mut self, id: ProtoId) {
+        self.is_mentioned.grow(self.out.prototypes.len(), false);
+        if !std::mem::replace(&mut self.is_mentioned[id], true) {
+            self.out.mentioned.push(id);
         }
     }
 
@@ -369,20 +421,16 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    fn prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, index: u32, prototype: &'d [u8]) {
-        let Some(f) = self.function(object, index) else { return };
-        let id = self.out.prototypes.intern(prototype);
-        self.out.functions[f].prototype = Some(id);
-        self.check_prototype(objects, object, f, id);
-    }
-
     /// A prototype that disagrees with the mention before is an error if the function is defined or its address was taken there.
     fn check_prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, id: ProtoId) {
-        let function = &mut self.out.functions[f];
-        let Some((known, taken)) = function.latest_prototype.replace((id, false)) else {
+        let Some((known, taken)) = self.out.mentions[f].latest_prototype.replace((id, false)) else {
             return;
         };
-        if known == id || (function.winner.is_none() && !taken) {
+        if known == id {
+            return;
+        }
+        let function = &self.out.functions[f];
+        if function.winner.is_none() && !taken {
             return;
         }
         let first = function.winner.map_or(function.first, |w| w.object);

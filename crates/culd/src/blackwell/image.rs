@@ -328,7 +328,7 @@ impl Writer<'_, '_> {
 
     fn text_info(&self, id: SectionId) -> u32 {
         let symbol = match self.section(id).class {
-            Class::Text(f) => self.parts.layout.m.functions[f].symbol,
+            Class::Text(f) => self.parts.layout.m.symbol_of[f],
             _ => None,
         };
         symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))

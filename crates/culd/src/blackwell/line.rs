@@ -102,7 +102,7 @@ impl Table<'_, '_> {
         let section = object.symbol(symbol).defined_in()?;
         let (_, function) = self.code.taken(self.parts, object, section)?;
         let f = self.parts.context.resolved.function(object.symbol_ref(symbol))?;
-        let symbol = self.parts.layout.m.functions[f].symbol?;
+        let symbol = self.parts.layout.m.symbol_of[f]?;
         Some((self.parts.arranged.symbol_index(symbol), function))
     }
 

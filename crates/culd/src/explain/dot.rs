@@ -12,7 +12,7 @@ pub(crate) fn graph(context: Context<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
     let name = |f| resolved.functions[f].name;
     let mut out = b"digraph callgraph {\n".to_vec();
     for f in resolved.functions.ids() {
-        if !context.live.alive[f] || m.functions[f].symbol.is_none() {
+        if !context.live.alive[f] || m.symbol_of[f].is_none() {
             continue;
         }
         let callees = match context.options.relocatable {

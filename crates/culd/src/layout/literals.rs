@@ -79,7 +79,7 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
                     .and_then(|y| context.resolved.function(object.symbol_ref(y)));
                 let Some(symbol) = function
                     .filter(|&f| context.live.alive[f])
-                    .and_then(|f| layout.m.functions[f].symbol)
+                    .and_then(|f| layout.m.symbol_of[f])
                 else {
                     continue;
                 };

@@ -33,7 +33,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
-            if self.m.functions[f].symbol.is_none() {
+            if self.m.symbol_of[f].is_none() {
                 self.check_not_a_variable(object, &y);
                 let mut new = self.new_symbol(object, &y, STB_GLOBAL, STT_FUNC);
                 new.other = if self.mode.relocatable { y.other } else { 0 };
@@ -48,8 +48,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if section.role == Role::Stub && !self.mode.relocatable {
             return self.stub(object, f, &y, section_index);
         }
-        let first_seen_undefined = self.m.functions[f].symbol.is_some() && self.m.functions[f].text.is_none();
-        if self.m.functions[f].symbol.is_none() {
+        let first_seen_undefined = self.m.symbol_of[f].is_some() && self.m.functions[f].text.is_none();
+        if self.m.symbol_of[f].is_none() {
             self.check_not_a_variable(object, &y);
             let new = self.new_symbol(object, &y, y.bind, STT_FUNC);
             self.function_symbol(f, &y, new);
@@ -74,7 +74,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         });
         self.m.functions[f].barriers = barrier_count(section);
         self.m.placed[object.section_ref(section_index)] = Some((id, 0));
-        if let Some(symbol) = self.m.functions[f].symbol {
+        if let Some(symbol) = self.m.symbol_of[f] {
             self.m.symbols[symbol].section = Some(id);
         }
         if y.other & STO_CUDA_ENTRY != 0 && self.live.is_kernel[f] {
@@ -103,7 +103,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn function_symbol(&mut self, f: FunctionId, y: &ObjSymbol<'d>, mut new: OutSymbol<'d>) {
         new.function = Some(f);
         let id = self.symbol(y, new);
-        self.m.functions[f].symbol = Some(id);
+        self.m.symbol_of[f] = Some(id);
     }
 
     /// nvlink reports a function that has a variable's name as a mismatch of memory spaces.
@@ -123,9 +123,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn take_over(&mut self, f: FunctionId, y: &ObjSymbol<'d>, first_seen_undefined: bool) {
         let relocatable = self.mode.relocatable;
-        let function = &mut self.m.functions[f];
-        function.bind = y.bind;
-        let Some(id) = function.symbol else { return };
+        self.m.functions[f].bind = y.bind;
+        let Some(id) = self.m.symbol_of[f] else { return };
         let symbol = &mut self.m.symbols[id];
         symbol.bind = y.bind;
         symbol.other = if relocatable { y.other } else { y.other & 0x1f };
@@ -161,7 +160,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             .and_then(|y| self.resolved.function(y));
         let target = owner.and_then(|o| self.m.functions[o].text);
         self.m.functions[f].alias_of = owner;
-        if let (Some(symbol), Some(target)) = (self.m.functions[f].symbol, target) {
+        self.m.has_aliases |= owner.is_some();
+        if let (Some(symbol), Some(target)) = (self.m.symbol_of[f], target) {
             self.m.symbols[symbol].section = Some(target);
         }
     }

@@ -34,7 +34,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
             (new.input_other, new.literal_number) = (y.other, self.counted.number(object, index));
             let symbol = self.symbol(y, new);
-            self.m.functions[f].literal_symbols.push((reference, symbol));
+            self.m.literal_symbols.entry(f).or_default().push((reference, symbol));
         }
         Ok(())
     }

@@ -1,11 +1,10 @@
 //! Merging: every input in link order appends to the output's records.
 //!
 //! For each object:
-//! 1. prototype strings ([`Merger::prototypes`]);
-//! 2. functions in symbol order ([`functions`]);
-//! 3. variables in symbol order ([`variables`], [`shared`], [`literals`]);
-//! 4. remaining sections in file order, then `.nv.info.F` ([`sections`]);
-//! 5. relocation sections in file order ([`relocs`]).
+//! 1. functions in symbol order ([`functions`]);
+//! 2. variables in symbol order ([`variables`], [`shared`], [`literals`]);
+//! 3. remaining sections in file order, then `.nv.info.F` ([`sections`]);
+//! 4. relocation sections in file order ([`relocs`]).
 //!
 //! Dead functions leave nothing. After the last object common symbols get their storage.
 
@@ -19,14 +18,14 @@ mod unified;
 mod variables;
 
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{NameId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::ids::{NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::metadata::compat;
 use crate::names::{Name, State};
 use crate::object::{ObjSymbol, Object, Role, text};
 use crate::options::LinkOptions;
-use crate::resolve::{Fate, Resolved};
+use crate::resolve::Resolved;
 use cubin::consts::*;
 use hashbrown::{HashMap, HashSet};
 use model::*;
@@ -104,7 +103,6 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     parameters: HashMap<&'d [u8], SectionId, State>,
     resolved_names: HashMap<(&'static [u8], &'d [u8]), SectionId, State>,
     literals_seen: HashSet<SectionRef, State>,
-    prototype_seen: Table<ProtoId, bool>,
     commons: Commons,
     /// Literals of the Mercury view that were counted so far.
     counted: literals::Counted,
@@ -156,7 +154,6 @@ pub fn merge<'d>(
         parameters: HashMap::default(),
         resolved_names: HashMap::default(),
         literals_seen: HashSet::default(),
-        prototype_seen: Table::filled(resolved.prototypes.len(), false),
         commons: Commons::default(),
         counted: literals::Counted::default(),
         index,
@@ -199,7 +196,6 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         symbols: Table::new(),
         locals: Vec::new(),
         globals: Vec::new(),
-        prototypes: Vec::new(),
         functions: Table::filled(
             resolved.functions.len(),
             OutFunction {
@@ -207,6 +203,9 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
                 ..OutFunction::default()
             },
         ),
+        symbol_of: Table::filled(resolved.functions.len(), None),
+        has_aliases: false,
+        literal_symbols: HashMap::default(),
         places: places.symbols,
         placed: places.sections,
         relocs: Vec::new(),
@@ -296,7 +295,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn object(&mut self, object: &Object<'d>) -> Result<(), Stop> {
-        self.prototypes(object);
         for index in object.symbols_of(&[STT_FUNC]) {
             self.function(object, index)?;
         }
@@ -312,22 +310,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.remaining_sections(object)?;
         self.relocations(object);
         Ok(())
-    }
-
-    /// Prototype strings in the order the call graph and `.nv.prototype` mention them; rejected definitions do not count.
-    fn prototypes(&mut self, object: &Object<'d>) {
-        let graph = &object.callgraph;
-        for &(index, p) in graph.taken.iter().chain(&graph.sites).chain(&object.prototypes) {
-            if self.resolved.fate(object.symbol_ref(index)) == Fate::Rejected {
-                continue;
-            }
-            let Some(id) = self.resolved.prototypes.get(object.string(p)) else {
-                continue;
-            };
-            if !std::mem::replace(&mut self.prototype_seen[id], true) {
-                self.m.prototypes.push(id);
-            }
-        }
     }
 
     /// Storage of common symbols, and the records that come after all inputs.

@@ -3,9 +3,10 @@
 //! nvlink keeps append-only lists whose order decides the order of the output; a record that is not emitted in the end still owns its
 //! name in the string tables.
 
-use crate::ids::{FunctionId, ObjectId, ProtoId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
-use crate::names::Name;
+use crate::ids::{FunctionId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::names::{Name, State};
 use cubin::consts::SHT_CUDA_SHARED;
+use hashbrown::HashMap;
 
 /// What a section of the output is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,8 +254,6 @@ pub enum Place {
 /// What merging knows about a function.
 #[derive(Debug, Clone, Default)]
 pub struct OutFunction {
-    /// Its symbol.
-    pub symbol: Option<SymbolId>,
     /// Its text.
     pub text: Option<SectionId>,
     /// It is a second name of this function.
@@ -283,8 +282,6 @@ pub struct OutFunction {
     pub literals_by_loser: Option<bool>,
     /// A literal bank record made by a losing copy and not reused by the winner.
     pub ghost: Option<SectionId>,
-    /// `--preserve-relocs`: symbols of its literals.
-    pub literal_symbols: Vec<(SymbolRef, SymbolId)>,
     /// Offset of its stub in `.nv.uft`.
     pub stub_offset: Option<u64>,
 }
@@ -423,10 +420,14 @@ pub struct Merged<'d> {
     pub locals: Vec<Local>,
     /// Global part.
     pub globals: Vec<SymbolId>,
-    /// Prototype strings in order of first mention.
-    pub prototypes: Vec<ProtoId>,
     /// What became of the functions.
     pub functions: Table<FunctionId, OutFunction>,
+    /// The functions' symbols. Everything that refers to a function asks for them, in no order, so they lie close together.
+    pub symbol_of: Table<FunctionId, Option<SymbolId>>,
+    /// Some function is a second name of another.
+    pub has_aliases: bool,
+    /// `--preserve-relocs`: symbols of the functions' literals.
+    pub literal_symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, State>,
     /// What became of the inputs' symbols.
     pub places: Table<SymbolRef, Place>,
     /// Where the inputs' sections went.

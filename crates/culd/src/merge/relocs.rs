@@ -117,23 +117,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Makes the records that the entries ask for, in the order they do; false if every entry is skipped when read.
     fn companion_records(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>, target: SectionId) -> bool {
         let is_rela = relocs.is_rela();
-        let mut missing = [true, true];
-        let mut wanted = Vec::new();
         let skips = Skips::new(self.m.sections[target].class, object, relocs, &self.m, self.resolved);
-        for i in 0..relocs.entries.len() {
-            let e = entry(&relocs.entries, i);
-            if !skips.idle() && skips.skips(e.r_offset.get(), e.r_sym.get()) {
-                continue;
+        let wanted: &[bool] = if skips.idle() {
+            match is_rela {
+                _ if relocs.entries.is_empty() => &[],
+                true if relocs.plain_later => &[true, false],
+                true => &[true],
+                false => &[false],
             }
-            let rela = if wanted.is_empty() { is_rela } else { e.r_addend.get() != 0 };
-            if std::mem::replace(&mut missing[usize::from(rela)], false) {
-                wanted.push(rela);
-            }
-            // Entries without addends in the input only ask for the first kind.
-            if !is_rela || missing == [false, false] {
-                break;
-            }
-        }
+        } else {
+            wanted(relocs, &skips)
+        };
         for (n, &rela) in wanted.iter().enumerate() {
             self.companion(target, rela);
             if n == 0 {
@@ -251,6 +245,20 @@ fn resolved_prefix(prefix: &'static [u8]) -> &'static [u8] {
     }
 }
 
+/// The kinds of records, `.rela` or not, that the entries ask for, in the order they do: the first one the kind of its own section, the
+/// others by their addends.
+fn wanted(relocs: &RelocSection<'_>, skips: &Skips<'_, '_>) -> &'static [bool] {
+    let read = |i: usize| Some(entry(&relocs.entries, i)).filter(|e| !skips.skips(e.r_offset.get(), e.r_sym.get()));
+    let mut left = (0..relocs.entries.len()).filter_map(read);
+    match (left.next(), relocs.is_rela()) {
+        (None, _) => &[],
+        // Entries without addends in the input only ask for the first kind.
+        (Some(_), false) => &[false],
+        (Some(_), true) if left.any(|e| e.r_addend.get() == 0) => &[true, false],
+        (Some(_), true) => &[true],
+    }
+}
+
 /// Relocations that nvlink skips when it reads them.
 ///
 /// * In constant banks and in the three debug sections about code: those against a function or variable whose copy in the same input was
@@ -272,12 +280,13 @@ impl<'m, 'd> Skips<'m, 'd> {
         m: &'m Merged<'d>,
         resolved: &'m Resolved<'d>,
     ) -> Self {
-        let by_symbol = match class {
+        let of_kind = match class {
             // Jump tables of the Mercury view keep theirs.
             Class::Literals => object.sass.is_empty(),
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,
             _ => false,
         };
+        let lost = if of_kind { of_object(&m.lost, object) } else { &[] };
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
             for &lost in of_object(&m.lost_to_weak, object) {
@@ -290,9 +299,9 @@ impl<'m, 'd> Skips<'m, 'd> {
         }
         Skips {
             object,
-            lost: of_object(&m.lost, object),
+            lost,
             resolved,
-            by_symbol,
+            by_symbol: of_kind && (resolved.has_rejected(object.id) || !lost.is_empty()),
             ranges,
         }
     }

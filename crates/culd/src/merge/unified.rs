@@ -171,7 +171,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.m.unified.first_stub.get_or_insert(symbol);
         self.m.symbols[symbol].section = Some(table);
         let function = &mut self.m.functions[f];
-        (function.symbol, function.text, function.bind, function.stub_offset) = (Some(symbol), Some(table), y.bind, Some(offset));
+        (function.text, function.bind, function.stub_offset) = (Some(table), y.bind, Some(offset));
+        self.m.symbol_of[f] = Some(symbol);
         self.m.unified.stubs.push((f, object.id, section, offset));
         self.m.placed[object.section_ref(section)] = Some((table, offset));
         if let Some(place) = self.m.sections[table]

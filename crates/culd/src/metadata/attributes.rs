@@ -157,14 +157,6 @@ impl<'d> Attributes<'d> {
             .zip(ends)
             .map(|(&(owner, first), end)| (owner, first as usize..end))
     }
-    /// Records with their numbers and owners, in merge order.
-    pub fn numbered(&self) -> impl Iterator<Item = (u32, Owner, &Attribute<'d>)> {
-        self.sections().flat_map(|(owner, range)| {
-            let first = range.start as u32;
-            let records = self.records.get(range).unwrap_or_default().iter();
-            (first..).zip(records).map(move |(n, record)| (n, owner, record))
-        })
-    }
 }
 
 /// Codes whose first word is a symbol.
@@ -345,9 +337,9 @@ impl<'d> Section<'_, 'd> {
 /// Translates the symbol of a record; false if it is gone.
 fn settle<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, record: &mut Attribute<'d>) -> bool {
     if let Payload::Functions(list) = &mut record.payload
-        && list.iter().any(|&f| layout.m.functions[f].symbol.is_none())
+        && list.iter().any(|&f| layout.m.symbol_of[f].is_none())
     {
-        *list = list.iter().copied().filter(|&f| layout.m.functions[f].symbol.is_some()).collect();
+        *list = list.iter().copied().filter(|&f| layout.m.symbol_of[f].is_some()).collect();
     }
     let Some((symbol, bytes)) = record.payload.unsettled() else {
         return true;
@@ -374,7 +366,7 @@ enum Subject {
 fn subject(context: Context<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
     let m = &layout.m;
     if let Some(f) = context.resolved.function(symbol) {
-        return m.functions[f].symbol.map_or(Subject::Gone, |y| Subject::Is(Named::Symbol(y)));
+        return m.symbol_of[f].map_or(Subject::Gone, |y| Subject::Is(Named::Symbol(y)));
     }
     let (object, index) = context.inputs.locate(symbol);
     if object.symbol_kind(index) == STT_SECTION {

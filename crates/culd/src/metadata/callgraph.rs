@@ -13,7 +13,7 @@ fn live_symbol(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arrange
     if !context.live.alive[f] {
         return None;
     }
-    layout.m.functions[f].symbol.map(|y| arranged.symbol_index(y))
+    layout.m.symbol_of[f].map(|y| arranged.symbol_index(y))
 }
 
 fn pair(first: u32, second: u32) -> Pair {
@@ -47,15 +47,15 @@ pub fn prototyped(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<(Functio
     let functions = &context.resolved.functions;
     let listed = functions
         .ids()
-        .filter(|&f| context.live.alive[f] && layout.m.functions[f].symbol.is_some() && functions[f].taken.is_none());
-    listed.filter_map(|f| Some((f, functions[f].prototype?))).collect()
+        .filter(|&f| context.live.alive[f] && layout.m.symbol_of[f].is_some() && functions[f].taken.is_none());
+    listed.filter_map(|f| Some((f, context.resolved.prototype(f)?))).collect()
 }
 
 /// Bytes of `.nv.prototype`.
 pub fn prototypes(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -> Vec<u8> {
     let mut out = Vec::new();
     for (f, p) in prototyped(context, layout) {
-        let symbol = layout.m.functions[f].symbol.map_or(0, |y| arranged.symbol_index(y));
+        let symbol = layout.m.symbol_of[f].map_or(0, |y| arranged.symbol_index(y));
         out.extend_from_slice(&symbol.to_le_bytes());
         out.extend_from_slice(&arranged.prototype_offset(p).to_le_bytes());
     }

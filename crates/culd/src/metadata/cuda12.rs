@@ -9,14 +9,15 @@ use crate::layout::{Context, Layout};
 /// Marks functions without a sparse mask where others have one.
 const NO_SPARSE_MASK: u16 = 0x8000;
 
-pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+/// `has`: functions that have a mask.
+pub(super) fn sparse_masks<'d>(
+    context: Context<'_, 'd>,
+    layout: &Layout<'d>,
+    attributes: &Attributes<'d>,
+    has: &Table<FunctionId, bool>,
+    last: &mut Final<'d>,
+) {
     let functions = &context.resolved.functions;
-    let mut has = Table::filled(functions.len(), false);
-    for (_, owner, _) in attributes.numbered().filter(|(_, _, r)| r.code == attr::SPARSE_MMA_MASK) {
-        if let Some(f) = owner.function() {
-            has[f] = true;
-        }
-    }
     if !has.iter().any(|&h| h) {
         return;
     }

@@ -24,8 +24,7 @@ pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arrang
         .copied()
         .chain(stubs)
         .filter_map(|f| {
-            layout.m.functions[f]
-                .symbol
+            layout.m.symbol_of[f]
                 .map(|y| (arranged.symbol_index(y), f, Named::Symbol(y)))
         })
         .collect();
@@ -117,7 +116,7 @@ pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attr
         Payload::Word(word) => out.extend_from_slice([head(4), word.to_le_bytes()].as_flattened()),
         Payload::Words(words) => list(head, words.iter().copied(), out),
         Payload::Functions(functions) => {
-            let symbols = functions.iter().filter_map(|&f| layout.m.functions[f].symbol);
+            let symbols = functions.iter().filter_map(|&f| layout.m.symbol_of[f]);
             list(head, symbols.map(|y| arranged.symbol_index(y)), out);
         }
     }

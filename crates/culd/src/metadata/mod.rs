@@ -1,11 +1,13 @@
 //! Metadata: attributes, call graph, notes, compatibility.
 //!
 //! * [`attributes`]: `.nv.info` records of the inputs that survive, and what they say about functions.
+//! * `acting`: which of them act on kernels.
 //! * [`propagate`]: what kernels inherit from the functions they reach.
 //! * [`encode`]: bytes of `.nv.info*`.
 //! * [`callgraph`]: `.nv.callgraph` and `.nv.prototype`.
 //! * [`notes`], [`compat`]: who made the file and where it may run.
 
+mod acting;
 pub mod attributes;
 pub mod callgraph;
 pub mod compat;

@@ -8,6 +8,7 @@
 //!
 //! Everything but unions and sums is a fold over the condensed call graph, so cost is linear in its edges.
 
+use super::acting::{Acting, CODES, slot_of};
 use super::attr;
 use super::attributes::{Attribute, Attributes, Facts, Owner, Payload, Reserved};
 use super::cuda12;
@@ -20,21 +21,6 @@ use crate::names::State;
 use crate::relocate::Named;
 use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
 use hashbrown::HashMap;
-
-/// Codes that act on kernels, in the order used when there is one kernel.
-const ACTING: [u8; 11] = [
-    attr::CTAIDZ_USED,
-    attr::RESERVED_SMEM_USED,
-    attr::VRC_CTA_INIT_COUNT,
-    attr::TCGEN05_1CTA_USED,
-    attr::TCGEN05_2CTA_USED,
-    attr::NUM_BARRIERS,
-    attr::REG_RECONFIG,
-    attr::NUM_MBARRIERS,
-    attr::EXTERNS,
-    attr::AT_ENTRY_FRAGMENTS,
-    attr::SPARSE_MMA_MASK,
-];
 
 /// Attributes of the output.
 #[derive(Debug)]
@@ -127,14 +113,15 @@ fn inherit<'d>(
 ) {
     registers(context, layout, folds, last);
     stacks(context, attributes, folds, last);
-    cuda12::sparse_masks(context, layout, attributes, last);
+    let acting = Acting::new(attributes, context.resolved.functions.len());
+    cuda12::sparse_masks(context, layout, attributes, &acting.masked, last);
     match context.live.kernels.as_slice() {
         [] => {}
-        &[kernel] => one_kernel(attributes, kernel, last),
-        _ => many_kernels(context, attributes, last),
+        &[kernel] => one_kernel(attributes, &acting, kernel, last),
+        _ => many_kernels(context, attributes, &acting, last),
     }
     if !context.live.kernels.is_empty() {
-        drop_fragments(context, attributes, last);
+        drop_fragments(context, attributes, &acting, last);
     }
     cuda12::barriers(context, layout, attributes, last);
     check_tensor_groups(context, attributes, last, out);
@@ -165,10 +152,12 @@ fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Fol
     }
     for &k in &context.live.kernels {
         let value = folds.crs[context.graph.component(k)].unwrap_or(-1) as u32;
-        let recorded = last.has(&attributes.records, k, |code| {
-            matches!(code, attr::CRS_STACK_SIZE | attr::SYNC_STACK)
-        });
-        if value == 0 && !recorded {
+        let is_it = |r: &&Attribute<'d>| matches!(r.code, attr::CRS_STACK_SIZE | attr::SYNC_STACK);
+        let stays = match last.functions[k].iter(&attributes.records).find(is_it) {
+            None => value == 0,
+            Some(record) => matches!(record.payload, Payload::Bytes(bytes) if bytes == value.to_le_bytes()),
+        };
+        if stays {
             continue;
         }
         let list = last.list(&attributes.records, k);
@@ -209,17 +198,13 @@ pub(super) fn first_of<'l, 'd>(list: &'l mut [Attribute<'d>], code: u8) -> Optio
     list.iter_mut().find(|r| r.code == code)
 }
 
-fn slot_of(code: u8) -> Option<usize> {
-    ACTING.iter().position(|&c| c == code)
-}
-
 const NEVER: u32 = u32::MAX;
 
 /// What a component of the call graph hands to the kernels above it.
 #[derive(Clone)]
 struct Heritage {
     /// Number of the first record of each acting code.
-    first: [u32; ACTING.len()],
+    first: [u32; CODES.len()],
     barriers: u16,
     init_count: u16,
     mask: u16,
@@ -230,7 +215,7 @@ struct Heritage {
 impl Default for Heritage {
     fn default() -> Self {
         Heritage {
-            first: [NEVER; ACTING.len()],
+            first: [NEVER; CODES.len()],
             barriers: 0,
             init_count: 0,
             mask: 0,
@@ -271,7 +256,7 @@ struct Unions<'r, 'd> {
     numbers: Vec<Vec<(u32, u32)>>,
 }
 
-fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, code: u8) -> Unions<'r, 'd> {
+fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, acting: &Acting, code: u8) -> Unions<'r, 'd> {
     let mut known: HashMap<Vec<u32>, u32, State> = HashMap::default();
     let mut place: HashMap<FunctionId, usize, State> = HashMap::default();
     let mut out = Unions {
@@ -279,7 +264,10 @@ fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, code
         functions: Vec::new(),
         numbers: Vec::new(),
     };
-    for (sequence, owner, record) in attributes.numbered().filter(|(_, _, r)| r.code == code) {
+    for &(owner, sequence) in &acting.list {
+        let Some(record) = attributes.records.get(sequence as usize).filter(|r| r.code == code) else {
+            continue;
+        };
         let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
             continue;
         };
@@ -328,21 +316,16 @@ fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<V
     per_kernel.into_iter().map(in_order).collect()
 }
 
-fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
     let mut own: HashMap<FunctionId, Heritage, State> = HashMap::default();
     let mut mbarriers: Vec<(FunctionId, u16)> = Vec::new();
-    for (owner, range) in attributes.sections() {
+    for (owner, number, record) in acting.records(attributes) {
         let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
             continue;
         };
-        let records = attributes.records.get(range.clone()).unwrap_or_default();
-        for (number, record) in range.zip(records) {
-            if slot_of(record.code).is_some() {
-                own.entry(f).or_default().add(number as u32, record);
-            }
-            if record.code == attr::NUM_MBARRIERS {
-                mbarriers.push((f, record.half()));
-            }
+        own.entry(f).or_default().add(number, record);
+        if record.code == attr::NUM_MBARRIERS {
+            mbarriers.push((f, record.half()));
         }
     }
     if own.is_empty() {
@@ -358,12 +341,12 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last:
         Heritage::join,
     );
     let sums = mbarrier_sums(context, &mbarriers);
-    let externs = unions(context, attributes, attr::EXTERNS);
-    let fragments = unions(context, attributes, attr::AT_ENTRY_FRAGMENTS);
+    let externs = unions(context, attributes, acting, attr::EXTERNS);
+    let fragments = unions(context, attributes, acting, attr::AT_ENTRY_FRAGMENTS);
     let (extern_lists, fragment_lists) = (reaching_contents(context, &externs), reaching_contents(context, &fragments));
     for (i, &k) in context.live.kernels.iter().enumerate() {
         let h = &heritage[context.graph.component(k)];
-        let mut causes: Vec<(u32, u8)> = ACTING
+        let mut causes: Vec<(u32, u8)> = CODES
             .iter()
             .zip(h.first)
             .filter(|(_, n)| *n != NEVER)
@@ -398,9 +381,11 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last:
 }
 
 /// Fragments belong to kernels: functions lose theirs.
-fn drop_fragments<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    for f in context.resolved.functions.ids().filter(|&f| !context.resolved.functions[f].entry) {
-        if last.has(&attributes.records, f, |code| code == attr::AT_ENTRY_FRAGMENTS) {
+fn drop_fragments<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
+    for (owner, _, record) in acting.records(attributes) {
+        if record.code == attr::AT_ENTRY_FRAGMENTS
+            && let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry)
+        {
             last.list(&attributes.records, f).retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
         }
     }
@@ -482,14 +467,14 @@ fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
     }
 }
 
-fn one_kernel<'d>(attributes: &Attributes<'d>, kernel: FunctionId, last: &mut Final<'d>) {
+fn one_kernel<'d>(attributes: &Attributes<'d>, acting: &Acting, kernel: FunctionId, last: &mut Final<'d>) {
     let others = || {
-        attributes
-            .sections()
-            .filter(|(o, _)| *o != Owner::Function(kernel))
-            .flat_map(|(_, range)| attributes.records.get(range).unwrap_or_default())
+        acting
+            .records(attributes)
+            .filter(|(owner, _, _)| *owner != Owner::Function(kernel))
+            .map(|(_, _, record)| record)
     };
-    for code in ACTING {
+    for code in CODES {
         let mut of_code = others().filter(|r| r.code == code).peekable();
         if of_code.peek().is_none() {
             continue;

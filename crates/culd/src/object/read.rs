@@ -173,6 +173,7 @@ impl<'d> Object<'d> {
             };
             let entries = relocation_entries(i, sh_type, data)?;
             let first = self.specials.len() as u32;
+            let mut plain_later = false;
             match entries {
                 Relocations::Rel(list) => {
                     for (j, r) in list.iter().enumerate() {
@@ -181,6 +182,7 @@ impl<'d> Object<'d> {
                 }
                 Relocations::Rela(list) => {
                     for (j, r) in list.iter().enumerate() {
+                        plain_later |= j > 0 && r.r_addend.get() == 0;
                         self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
                     }
                 }
@@ -194,6 +196,7 @@ impl<'d> Object<'d> {
                 section: i,
                 target,
                 entries,
+                plain_later,
                 specials: (first, self.specials.len() as u32),
             });
         }
