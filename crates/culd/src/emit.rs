@@ -19,7 +19,8 @@ use crate::layout::{ABSENT, Context, Layout};
 use crate::merge::model::{Class, OutSection};
 use crate::merge::{align_up, file_offset};
 use crate::metadata::propagate::Final;
-use crate::metadata::{callgraph, compat, encode, notes};
+use crate::metadata::encode::Encoder;
+use crate::metadata::{callgraph, compat, notes};
 use crate::options::Identity;
 use crate::relocate::{Decider, Named, RelocPlan};
 use cubin::consts::*;
@@ -41,6 +42,16 @@ pub struct Parts<'a, 'd> {
     pub arranged: &'a Arranged,
     /// Functions whose text section keeps its barrier flags.
     pub flagged: &'a [FunctionId],
+}
+
+impl<'a, 'd> Parts<'a, 'd> {
+    /// Writes attributes.
+    pub(crate) fn encoder(&self) -> Encoder<'a, 'd> {
+        let Parts {
+            context, layout, arranged, ..
+        } = *self;
+        Encoder { context, layout, arranged }
+    }
 }
 
 /// What matters of a section for its place.
@@ -225,7 +236,7 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Compute
                 ends: vec![0],
                 parts: Table::filled(layout.m.sections.len(), 0),
             };
-            all.add(fixed.info, |b| encode::encode(layout, arranged, &attributes.module, b));
+            all.add(fixed.info, |b| parts.encoder().all(&attributes.module, b));
             function_infos(parts, attributes, &mut all);
             all
         },
@@ -246,7 +257,7 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Compute
     }
     for &id in &arranged.sections {
         match layout.m.sections[id].class {
-            Class::UftInfo => all.add(id, |b| encode::encode(layout, arranged, &attributes.stubs, b)),
+            Class::UftInfo => all.add(id, |b| parts.encoder().all(&attributes.stubs, b)),
             Class::UftEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.functions))),
             Class::UdtEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.data))),
             _ => {}
@@ -271,7 +282,7 @@ fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Compu
         let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
         let mut ends = Vec::with_capacity(chunk.len());
         for &(_, f) in *chunk {
-            encode::encode(layout, arranged, attributes.of(f), &mut bytes);
+            parts.encoder().all(attributes.of(f), &mut bytes);
             ends.push(bytes.len());
         }
         (bytes, ends)

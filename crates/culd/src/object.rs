@@ -82,6 +82,13 @@ pub struct ObjSection<'d> {
     pub owner: u32,
 }
 
+impl ObjSection<'_> {
+    /// CUDA 12 keeps the number of barriers in bits 20..26 of a text section's flags.
+    pub fn barriers(&self) -> u32 {
+        (self.flags >> 20 & 0x7f) as u32
+    }
+}
+
 /// A section that no function symbol belongs to.
 pub const NO_OWNER: u32 = u32::MAX;
 
@@ -191,6 +198,8 @@ pub struct Object<'d> {
     pub has_unified_functions: bool,
     /// It has a table of unified variables.
     pub has_unified_data: bool,
+    /// Some text section has the number of its barriers in its flags.
+    pub has_barrier_flags: bool,
     /// Number of symbols that other objects can see.
     pub named: u32,
     /// Number of the first symbol among all objects' symbols.
@@ -322,6 +331,7 @@ impl<'d> Object<'d> {
             compat: None,
             has_unified_functions: false,
             has_unified_data: false,
+            has_barrier_flags: false,
             named: 0,
             first_symbol: 0,
             first_section: 0,

@@ -4,11 +4,11 @@
 //! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
 //! 3. `graph`: condense the call graph.
 //! 4. `liveness`: which functions stay.
-//! 5. `merge`: sections and symbols of the output, in the order that their inputs ask for; beside it, attributes are read.
+//! 5. `merge`: sections and symbols of the output, in the order that their inputs ask for; beside it `metadata`: attributes of kernels with
+//!    everything they call.
 //! 6. `check`: unknown stacks; undefined references after the layout.
 //! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
-//! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections), `metadata` (attributes of kernels with
-//!    everything they call), string tables.
+//! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections) and string tables.
 //! 9. `arrange`: order and numbers of sections and symbols.
 //! 10. `report`: texts that were asked for.
 //! 11. `emit`: the image; from sm_100 on `blackwell`, which has linked the Mercury view so far.
@@ -89,13 +89,13 @@ fn link(
         mode,
         crew,
     };
-    // Attributes are read meanwhile: that needs no more than to know who lives.
-    let (merged, (mut attributes, folds)) = crew.join(
+    // Attributes are read and inherited meanwhile: that needs no more than to know who lives.
+    let (merged, mut attributes) = crew.join(
         || merge::merge(&inputs, &resolved, &live, places, options, out),
         || {
             let attributes = attributes::collect(context);
             let folds = (!options.relocatable).then(|| Folds::new(context, &attributes.facts));
-            (attributes, folds)
+            propagate::propagate(context, attributes, folds.as_ref())
         },
     );
     let merged = merged?;
@@ -105,16 +105,12 @@ fn link(
     check::undefined(context, &layout.m, out);
     explain::layout(context, &layout, explained);
     watch.lap("layout");
-    // These three only read what was laid out.
-    let ((plan, names), mut attributes) = crew.join(
-        || crew.join(|| relocate::plan(context, &layout), || arrange::names(context, &layout)),
-        || {
-            attributes.settle(context, &layout);
-            propagate::propagate(context, &layout, attributes, folds.as_ref(), out)
-        },
-    );
+    // These two only read what was laid out.
+    let (plan, names) = crew.join(|| relocate::plan(context, &layout), || arrange::names(context, &layout));
+    propagate::check_tensor_groups(context, &attributes, out);
     watch.lap("plan");
-    let has_info = !live.kernels.is_empty() || !attributes.module.is_empty();
+    let is_written = |record| encode::Encoder::writes(context, &layout, record);
+    let has_info = !live.kernels.is_empty() || attributes.module.iter().any(is_written);
     let arranged = arrange::arrange(context, &layout, &plan, names, has_info);
     encode::complete(context, &layout, &arranged, &mut attributes);
     report::report(context, &layout, &arranged, &attributes, out);

@@ -13,8 +13,7 @@ use super::sources::Source;
 use crate::emit::Parts;
 use crate::merge::model::Class;
 use crate::metadata::attr::FINALIZER_OPTIONS;
-use crate::metadata::attributes::{Attribute, Payload};
-use crate::metadata::encode::encode_one;
+use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
 use crate::metadata::propagate::Final;
 use cubin::nvinfo::{FORMAT_SIZED, Record, records};
 
@@ -43,7 +42,7 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
         let mut bytes = Vec::new();
         for record in attributes.of(f) {
             if record.code != FINALIZER_OPTIONS {
-                encode_one(parts.layout, parts.arranged, &sass_record(function, record), &mut bytes);
+                parts.encoder().one(&sass_record(parts, function, record), &mut bytes);
             }
         }
         let bank = parameters[text];
@@ -59,10 +58,13 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
 }
 
 /// A record as the SASS view has it.
-fn sass_record<'d>(function: &Function, record: &Attribute<'d>) -> Attribute<'d> {
+fn sass_record<'d>(parts: &Parts<'_, 'd>, function: &Function, record: &Attribute<'d>) -> Attribute<'d> {
+    let has_no_symbol = |symbol| subject(parts.context, parts.layout, symbol) == Subject::NoSymbol;
     let bytes = match &record.payload {
         Payload::Views(views) => views.sass,
         Payload::Bytes(bytes) => bytes,
+        Payload::AboutViews(symbol, views) if has_no_symbol(*symbol) => views.sass,
+        Payload::About(symbol, bytes) if has_no_symbol(*symbol) => bytes,
         _ => return record.clone(),
     };
     let payload = match moved(function, record.code, bytes) {

@@ -72,7 +72,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             section: section_index,
             base: 0,
         });
-        self.m.functions[f].barriers = barrier_count(section);
+        self.m.functions[f].barriers = section.barriers();
         self.m.placed[object.section_ref(section_index)] = Some((id, 0));
         if let Some(symbol) = self.m.symbol_of[f] {
             self.m.symbols[symbol].section = Some(id);
@@ -205,15 +205,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 }
 
-/// CUDA 12 keeps the number of barriers in bits 20..26 of a text section's flags.
-fn barrier_count(section: &ObjSection<'_>) -> u32 {
-    (section.flags >> 20 & 0x7f) as u32
-}
-
 /// Flags of a text section: a relocatable output keeps the barrier bits.
 fn text_flags(mode: Mode, section: &ObjSection<'_>) -> u64 {
     if mode.relocatable {
-        6 | u64::from(barrier_count(section)) << 20
+        6 | u64::from(section.barriers()) << 20
     } else {
         6
     }

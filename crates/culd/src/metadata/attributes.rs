@@ -4,8 +4,8 @@
 //! 2. Dropped: codes 00, 23 (not in relocatable outputs) and 26, empty payloads, sections of dead functions and of definitions that are
 //!    not in force, global records about either.
 //! 3. EXTERNS keep only undefined functions and kernels.
-//! 4. [`Attributes::settle`]: when symbols have their places, the symbol in front of a payload is translated. All before that needs no
-//!    more than to know who lives, so it is done beside merging.
+//! 4. The symbol in front of a payload is translated when the record is written ([`subject`]). All before that needs no more than to know
+//!    who lives, so it is done beside merging.
 
 use super::attr;
 use crate::ids::{FunctionId, SymbolRef, Table};
@@ -29,21 +29,19 @@ pub enum Owner {
     Stubs,
 }
 
-/// A payload with its symbols translated.
+/// A payload.
 #[derive(Debug, Clone)]
 pub enum Payload<'d> {
     /// Two bytes of a short record.
     Half(u16),
     /// Bytes as they are.
     Bytes(&'d [u8]),
-    /// A symbol, then bytes.
-    Symbol(Named, &'d [u8]),
-    /// Bytes that start with a symbol of an input.
-    Unsettled(SymbolRef, &'d [u8]),
+    /// Bytes that start with the number of a symbol of an input.
+    About(SymbolRef, &'d [u8]),
     /// The same where the views of a file differ.
-    UnsettledViews(SymbolRef, Box<Views<'d>>),
-    /// A symbol and a word.
-    SymbolWord(Named, u32),
+    AboutViews(SymbolRef, Box<Views<'d>>),
+    /// The symbol of a function, and a word.
+    FunctionWord(FunctionId, u32),
     /// One word.
     Word(u32),
     /// Bytes that differ between the views of a file.
@@ -56,10 +54,10 @@ pub enum Payload<'d> {
 
 impl<'d> Payload<'d> {
     /// The symbol of an input in front of a payload, and the payload as the linked view has it.
-    fn unsettled(&self) -> Option<(SymbolRef, &'d [u8])> {
+    pub(super) fn about(&self) -> Option<(SymbolRef, &'d [u8])> {
         match self {
-            Payload::Unsettled(symbol, bytes) => Some((*symbol, bytes)),
-            Payload::UnsettledViews(symbol, views) => Some((*symbol, views.mercury)),
+            Payload::About(symbol, bytes) => Some((*symbol, bytes)),
+            Payload::AboutViews(symbol, views) => Some((*symbol, views.mercury)),
             _ => None,
         }
     }
@@ -128,27 +126,6 @@ pub struct Attributes<'d> {
 }
 
 impl<'d> Attributes<'d> {
-    /// Translates symbols. A record whose symbol is gone goes too.
-    pub fn settle(&mut self, context: Context<'_, 'd>, layout: &Layout<'d>) {
-        self.module.retain_mut(|record| settle(context, layout, record));
-        let mut gone: Vec<u32> = Vec::new();
-        for (n, record) in (0..).zip(&mut self.records) {
-            if !settle(context, layout, record) {
-                gone.push(n);
-            }
-        }
-        if gone.is_empty() {
-            return;
-        }
-        let before = |n: u32| gone.partition_point(|&g| g < n) as u32;
-        self.runs.iter_mut().for_each(|run| run.1 -= before(run.1));
-        self.reserved.iter_mut().for_each(|r| r.0 -= before(r.0 as u32) as usize);
-        let mut n = 0;
-        self.records.retain(|_| {
-            n += 1;
-            gone.binary_search(&(n - 1)).is_err()
-        });
-    }
     /// Owners with their records, by section, in merge order.
     pub fn sections(&self) -> impl Iterator<Item = (Owner, Range<usize>)> {
         let ends = self.runs.iter().skip(1).map(|r| r.1 as usize).chain([self.records.len()]);
@@ -219,7 +196,7 @@ fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d
             mercury,
             sass: twin.payload,
         })),
-        (Payload::Unsettled(symbol, mercury), Some(twin)) if twin.payload != mercury => Payload::UnsettledViews(
+        (Payload::About(symbol, mercury), Some(twin)) if twin.payload != mercury => Payload::AboutViews(
             symbol,
             Box::new(Views {
                 mercury,
@@ -303,7 +280,7 @@ impl<'d> Section<'_, 'd> {
                 return None;
             }
         }
-        Some(Payload::Unsettled(reference, record.payload))
+        Some(Payload::About(reference, record.payload))
     }
 
     fn externs(&self, record: &Record<'d>) -> Vec<FunctionId> {
@@ -317,7 +294,7 @@ impl<'d> Section<'_, 'd> {
 
     fn learn(&self, attribute: &Attribute<'d>, facts: &mut Table<FunctionId, Facts>) {
         let word = |bytes: &[u8]| bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
-        if let Some((symbol, bytes)) = attribute.payload.unsettled() {
+        if let Some((symbol, bytes)) = attribute.payload.about() {
             let Some(f) = self.context.resolved.function(symbol) else { return };
             let rest = bytes.get(4..).unwrap_or_default();
             match attribute.code {
@@ -334,36 +311,19 @@ impl<'d> Section<'_, 'd> {
     }
 }
 
-/// Translates the symbol of a record; false if it is gone.
-fn settle<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, record: &mut Attribute<'d>) -> bool {
-    if let Payload::Functions(list) = &mut record.payload
-        && list.iter().any(|&f| layout.m.symbol_of[f].is_none())
-    {
-        *list = list.iter().copied().filter(|&f| layout.m.symbol_of[f].is_some()).collect();
-    }
-    let Some((symbol, bytes)) = record.payload.unsettled() else {
-        return true;
-    };
-    record.payload = match (subject(context, layout, symbol), &record.payload) {
-        (Subject::Is(named), _) => Payload::Symbol(named, bytes.get(4..).unwrap_or_default()),
-        (Subject::Gone, _) => return false,
-        (Subject::NoSymbol, Payload::UnsettledViews(_, views)) => Payload::Views(Box::new(Views { ..**views })),
-        (Subject::NoSymbol, _) => Payload::Bytes(bytes),
-    };
-    true
-}
-
 /// What a symbol of an input is in the output.
-enum Subject {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
     /// This.
     Is(Named),
     /// It has no number of its own; the record stays as it is.
     NoSymbol,
-    /// Nothing.
+    /// Nothing; the record goes too.
     Gone,
 }
 
-fn subject(context: Context<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
+/// What the symbol in front of a payload is in the output.
+pub(crate) fn subject(context: Context<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
     let m = &layout.m;
     if let Some(f) = context.resolved.function(symbol) {
         return m.symbol_of[f].map_or(Subject::Gone, |y| Subject::Is(Named::Symbol(y)));

@@ -4,7 +4,8 @@ use super::attr;
 use super::attributes::{Attributes, Payload};
 use super::propagate::{Final, byte, first_of, half};
 use crate::ids::{FunctionId, Table};
-use crate::layout::{Context, Layout};
+use crate::layout::Context;
+use crate::object::{NO_OWNER, ObjSection, Object, Role};
 
 /// Marks functions without a sparse mask where others have one.
 const NO_SPARSE_MASK: u16 = 0x8000;
@@ -12,7 +13,6 @@ const NO_SPARSE_MASK: u16 = 0x8000;
 /// `has`: functions that have a mask.
 pub(super) fn sparse_masks<'d>(
     context: Context<'_, 'd>,
-    layout: &Layout<'d>,
     attributes: &Attributes<'d>,
     has: &Table<FunctionId, bool>,
     last: &mut Final<'d>,
@@ -26,7 +26,7 @@ pub(super) fn sparse_masks<'d>(
     let mut marked = Table::filled(functions.len(), false);
     for f in functions.ids().filter(|&f| lacks(f)) {
         marked[f] = true;
-        marked[layout.m.functions[f].alias_of.unwrap_or(f)] = true;
+        marked[alias_of(context, f).unwrap_or(f)] = true;
     }
     if !marked.iter().any(|&m| m) {
         return;
@@ -38,7 +38,7 @@ pub(super) fn sparse_masks<'d>(
     );
     for f in functions.ids() {
         if lacks(f) {
-            let owner = layout.m.functions[f].alias_of.unwrap_or(f);
+            let owner = alias_of(context, f).unwrap_or(f);
             last.list(&attributes.records, owner)
                 .push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
         } else if context.live.is_kernel[f] && (context.live.kernels.len() == 1 || reaches[context.graph.component(f)]) {
@@ -54,12 +54,11 @@ pub(super) fn sparse_masks<'d>(
 }
 
 /// Barriers of CUDA 12 objects, from the flags of their text sections.
-pub(super) fn barriers<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    let functions = &layout.m.functions;
-    if functions.iter().all(|f| f.barriers == 0) {
+pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+    if !context.inputs.objects.iter().any(|o| o.has_barrier_flags) {
         return;
     }
-    let own = |f: FunctionId| functions[f].barriers as u16;
+    let own = |f: FunctionId| own_barriers(context, f);
     let highest = context.graph.fold(
         context.resolved,
         |f, n: &mut u16| *n = (*n).max(own(f)),
@@ -85,6 +84,28 @@ pub(super) fn barriers<'d>(context: Context<'_, 'd>, layout: &Layout<'d>, attrib
             }
             None => list.push(byte(attr::NUM_BARRIERS, value)),
         }
+    }
+}
+
+/// The text section of a function's definition in force, and the symbol of the definition.
+fn text<'a, 'd>(context: Context<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'a ObjSection<'d>, u32)> {
+    let winner = context.resolved.functions[f].winner.filter(|_| context.live.alive[f])?;
+    let object = &context.inputs.objects[winner.object];
+    let section = object.section(winner.section).filter(|s| s.role == Role::Text)?;
+    Some((object, section, winner.symbol))
+}
+
+/// The function that another one is a second name of.
+fn alias_of(context: Context<'_, '_>, f: FunctionId) -> Option<FunctionId> {
+    let (object, section, symbol) = text(context, f)?;
+    let owner = Some(section.owner).filter(|&o| o != symbol && o != NO_OWNER)?;
+    context.resolved.function(object.symbol_ref(owner))
+}
+
+fn own_barriers(context: Context<'_, '_>, f: FunctionId) -> u16 {
+    match text(context, f) {
+        Some((_, section, symbol)) if section.owner == symbol || section.owner == NO_OWNER => section.barriers() as u16,
+        _ => 0,
     }
 }
 

@@ -1,12 +1,11 @@
 //! Bytes of `.nv.info` and `.nv.info.F`.
 
 use super::attr;
-use super::attributes::{Attribute, Payload};
+use super::attributes::{Attribute, Payload, Subject, subject};
 use super::propagate::Final;
 use crate::arrange::Arranged;
 use crate::ids::FunctionId;
 use crate::layout::{Context, Layout};
-use crate::relocate::Named;
 use cubin::nvinfo::FORMAT_SIZED;
 
 /// Adds the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
@@ -17,41 +16,38 @@ pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arrang
     let only = context.live.kernels.len() == 1;
     let functions = &context.resolved.functions;
     let stubs = functions.ids().filter(|&f| !only && functions[f].stub && context.live.alive[f]);
-    let mut entries: Vec<(u32, FunctionId, Named)> = context
+    let mut entries: Vec<(u32, FunctionId)> = context
         .live
         .kernels
         .iter()
         .copied()
         .chain(stubs)
-        .filter_map(|f| {
-            layout.m.symbol_of[f]
-                .map(|y| (arranged.symbol_index(y), f, Named::Symbol(y)))
-        })
+        .filter_map(|f| Some((arranged.symbol_index(layout.m.symbol_of[f]?), f)))
         .collect();
     entries.sort_unstable_by_key(|e| e.0);
-    for &(_, f, named) in &entries {
+    for &(_, f) in &entries {
         let value = last.stack[f].unwrap_or(-1) as u32;
-        last.module.push(Attribute {
-            format: FORMAT_SIZED,
-            code: attr::MIN_STACK_SIZE,
-            payload: Payload::SymbolWord(named, value),
-        });
+        last.module.push(word(attr::MIN_STACK_SIZE, f, value));
     }
     regions(context, &entries, last);
-    for &(_, f, named) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
+    for &(_, f) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
         if last.facts[f].registers.is_none() {
-            let payload = Payload::SymbolWord(named, last.registers[f]);
-            last.module.push(Attribute {
-                format: FORMAT_SIZED,
-                code: attr::REGCOUNT,
-                payload,
-            });
+            last.module.push(word(attr::REGCOUNT, f, last.registers[f]));
         }
     }
 }
 
+/// A record with a number of a function.
+fn word(code: u8, f: FunctionId, value: u32) -> Attribute<'static> {
+    Attribute {
+        format: FORMAT_SIZED,
+        code,
+        payload: Payload::FunctionWord(f, value),
+    }
+}
+
 /// Region stacks: the maximum over the functions that a kernel calls.
-fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId, Named)], last: &mut Final<'_>) {
+fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId)], last: &mut Final<'_>) {
     if last.facts.iter().all(|f| f.region.is_none()) {
         return;
     }
@@ -61,64 +57,81 @@ fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId, Named)], last:
         |f, max: &mut Option<u32>| *max = (*max).max(facts[f].region.filter(|_| !context.live.is_kernel[f])),
         |max, callee| *max = (*max).max(*callee),
     );
-    for &(_, f, named) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
+    for &(_, f) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
         if let Some(value) = highest[context.graph.component(f)] {
-            let payload = Payload::SymbolWord(named, value);
-            last.module.push(Attribute {
-                format: FORMAT_SIZED,
-                code: attr::SAM_REGION_STACK_SIZE,
-                payload,
-            });
+            last.module.push(word(attr::SAM_REGION_STACK_SIZE, f, value));
         }
     }
 }
 
-/// Appends records to a section.
-pub fn encode<'r, 'd: 'r>(
-    layout: &Layout<'_>,
-    arranged: &Arranged,
-    records: impl IntoIterator<Item = &'r Attribute<'d>>,
-    out: &mut Vec<u8>,
-) {
-    for record in records {
-        encode_one(layout, arranged, record, out);
-    }
+/// Writes records with the numbers that symbols have in the output.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoder<'a, 'd> {
+    /// Inputs and functions.
+    pub(crate) context: Context<'a, 'd>,
+    /// Records.
+    pub(crate) layout: &'a Layout<'d>,
+    /// Numbers.
+    pub(crate) arranged: &'a Arranged,
 }
 
-pub(crate) fn encode_one(layout: &Layout<'_>, arranged: &Arranged, record: &Attribute<'_>, out: &mut Vec<u8>) {
-    let head = |size: usize| {
-        let [low, high] = (size as u16).to_le_bytes();
-        [record.format, record.code, low, high]
-    };
-    match &record.payload {
-        Payload::Half(value) => out.extend_from_slice(&head((*value).into())),
-        // What has no bytes is not written.
-        Payload::Bytes([]) => {}
-        Payload::Bytes(bytes) | Payload::Unsettled(_, bytes) => {
-            out.extend_from_slice(&head(bytes.len()));
-            out.extend_from_slice(bytes);
+impl<'d> Encoder<'_, 'd> {
+    /// Appends records to a section.
+    pub(crate) fn all<'r>(self, records: impl IntoIterator<Item = &'r Attribute<'d>>, out: &mut Vec<u8>)
+    where
+        'd: 'r,
+    {
+        for record in records {
+            self.one(record, out);
         }
-        Payload::Views(views) | Payload::UnsettledViews(_, views) => {
-            if !views.mercury.is_empty() {
-                out.extend_from_slice(&head(views.mercury.len()));
-                out.extend_from_slice(views.mercury);
+    }
+
+    /// Appends a record, unless what it is about is gone or it says nothing.
+    pub(crate) fn one(self, record: &Attribute<'_>, out: &mut Vec<u8>) {
+        let head = |size: usize| {
+            let [low, high] = (size as u16).to_le_bytes();
+            [record.format, record.code, low, high]
+        };
+        let mut plain = |bytes: &[u8]| {
+            // What has no bytes is not written.
+            if !bytes.is_empty() {
+                out.extend_from_slice(&head(bytes.len()));
+                out.extend_from_slice(bytes);
             }
+        };
+        let symbol_of = |f: FunctionId| Some(self.arranged.symbol_index(self.layout.m.symbol_of[f]?));
+        match &record.payload {
+            Payload::Half(value) => out.extend_from_slice(&head((*value).into())),
+            Payload::Bytes(bytes) => plain(bytes),
+            Payload::Views(views) => plain(views.mercury),
+            Payload::About(..) | Payload::AboutViews(..) => {
+                let Some((symbol, bytes)) = record.payload.about() else { return };
+                match subject(self.context, self.layout, symbol) {
+                    Subject::Is(named) => {
+                        let words = [head(bytes.len()), self.arranged.named_index(named).to_le_bytes()];
+                        out.extend_from_slice(words.as_flattened());
+                        out.extend_from_slice(bytes.get(4..).unwrap_or_default());
+                    }
+                    Subject::NoSymbol => plain(bytes),
+                    Subject::Gone => {}
+                }
+            }
+            Payload::FunctionWord(f, word) => {
+                if let Some(number) = symbol_of(*f) {
+                    let words = [head(8), number.to_le_bytes(), word.to_le_bytes()];
+                    out.extend_from_slice(words.as_flattened());
+                }
+            }
+            Payload::Word(word) => out.extend_from_slice([head(4), word.to_le_bytes()].as_flattened()),
+            Payload::Words(words) => list(head, words.iter().copied(), out),
+            Payload::Functions(functions) => list(head, functions.iter().filter_map(|&f| symbol_of(f)), out),
         }
-        Payload::Symbol(named, rest) => {
-            let words = [head(4 + rest.len()), arranged.named_index(*named).to_le_bytes()];
-            out.extend_from_slice(words.as_flattened());
-            out.extend_from_slice(rest);
-        }
-        Payload::SymbolWord(named, word) => {
-            let words = [head(8), arranged.named_index(*named).to_le_bytes(), word.to_le_bytes()];
-            out.extend_from_slice(words.as_flattened());
-        }
-        Payload::Word(word) => out.extend_from_slice([head(4), word.to_le_bytes()].as_flattened()),
-        Payload::Words(words) => list(head, words.iter().copied(), out),
-        Payload::Functions(functions) => {
-            let symbols = functions.iter().filter_map(|&f| layout.m.symbol_of[f]);
-            list(head, symbols.map(|y| arranged.symbol_index(y)), out);
-        }
+    }
+
+    /// Will this record be written?
+    pub(crate) fn writes(context: Context<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
+        let about = record.payload.about();
+        about.is_none_or(|(symbol, _)| subject(context, layout, symbol) != Subject::Gone)
     }
 }
 

@@ -16,9 +16,8 @@ use super::folds::Folds;
 use super::lists::List;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
-use crate::layout::{Context, Layout};
+use crate::layout::Context;
 use crate::names::State;
-use crate::relocate::Named;
 use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
 use hashbrown::HashMap;
 
@@ -53,21 +52,10 @@ impl<'d> Final<'d> {
     pub(super) fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
         self.functions[f].to_mut(records)
     }
-
-    /// Does a function have a record of such a code?
-    fn has(&self, records: &[Attribute<'d>], f: FunctionId, wanted: impl Fn(u8) -> bool) -> bool {
-        self.functions[f].iter(records).any(|r| wanted(r.code))
-    }
 }
 
 /// Computes all attributes of the output; `folds` is nothing for a relocatable one.
-pub fn propagate<'d>(
-    context: Context<'_, 'd>,
-    layout: &Layout<'d>,
-    mut attributes: Attributes<'d>,
-    folds: Option<&Folds>,
-    out: &mut Collector<'_>,
-) -> Final<'d> {
+pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&Folds>) -> Final<'d> {
     let count = context.resolved.functions.len();
     let mut module = std::mem::take(&mut attributes.module);
     module.reverse();
@@ -84,7 +72,7 @@ pub fn propagate<'d>(
     };
     share(&attributes, &mut last);
     if let Some(folds) = folds {
-        inherit(context, layout, &attributes, folds, &mut last, out);
+        inherit(context, &attributes, folds, &mut last);
     }
     last.records = attributes.records;
     last
@@ -103,18 +91,11 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
     last.functions.iter_mut().for_each(List::finish);
 }
 
-fn inherit<'d>(
-    context: Context<'_, 'd>,
-    layout: &Layout<'d>,
-    attributes: &Attributes<'d>,
-    folds: &Folds,
-    last: &mut Final<'d>,
-    out: &mut Collector<'_>,
-) {
-    registers(context, layout, folds, last);
+fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Folds, last: &mut Final<'d>) {
+    registers(context, folds, last);
     stacks(context, attributes, folds, last);
     let acting = Acting::new(attributes, context.resolved.functions.len());
-    cuda12::sparse_masks(context, layout, attributes, &acting.masked, last);
+    cuda12::sparse_masks(context, attributes, &acting.masked, last);
     match context.live.kernels.as_slice() {
         [] => {}
         &[kernel] => one_kernel(attributes, &acting, kernel, last),
@@ -123,19 +104,18 @@ fn inherit<'d>(
     if !context.live.kernels.is_empty() {
         drop_fragments(context, attributes, &acting, last);
     }
-    cuda12::barriers(context, layout, attributes, last);
-    check_tensor_groups(context, attributes, last, out);
+    cuda12::barriers(context, attributes, last);
 }
 
-fn registers(context: Context<'_, '_>, layout: &Layout<'_>, folds: &Folds, last: &mut Final<'_>) {
+fn registers(context: Context<'_, '_>, folds: &Folds, last: &mut Final<'_>) {
     for &k in &context.live.kernels {
         last.registers[k] = folds.registers[context.graph.component(k)];
     }
     for record in last.module.iter_mut().filter(|r| r.code == attr::REGCOUNT) {
-        if let Payload::Symbol(named @ Named::Symbol(y), _) = record.payload
-            && let Some(f) = layout.m.symbols[y].function.filter(|&f| context.live.is_kernel[f])
+        if let Some((symbol, _)) = record.payload.about()
+            && let Some(f) = context.resolved.function(symbol).filter(|&f| context.live.is_kernel[f])
         {
-            record.payload = Payload::SymbolWord(named, last.registers[f]);
+            record.payload = Payload::FunctionWord(f, last.registers[f]);
         }
     }
 }
@@ -539,12 +519,13 @@ fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribut
     });
 }
 
-fn check_tensor_groups(context: Context<'_, '_>, attributes: &Attributes<'_>, last: &Final<'_>, out: &mut Collector<'_>) {
-    if context.live.kernels.len() < 2 {
+/// Refuses kernels that use both groups of tensor core instructions.
+pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut Collector<'_>) {
+    if context.mode.relocatable || context.live.kernels.len() < 2 {
         return;
     }
     for &k in &context.live.kernels {
-        let has = |wanted: u8| last.has(&attributes.records, k, |code| code == wanted);
+        let has = |wanted: u8| last.of(k).any(|r| r.code == wanted);
         if has(attr::TCGEN05_1CTA_USED) && has(attr::TCGEN05_2CTA_USED) {
             out.error(Code::TcgenConflict {
                 entry: context.resolved.function_name(k),

@@ -17,6 +17,7 @@ impl<'d> Object<'d> {
             }
             self.has_unified_functions |= s.sh_type == SHT_CUDA_UFT_ENTRY;
             self.has_unified_data |= s.sh_type == SHT_CUDA_UDT_ENTRY;
+            self.has_barrier_flags |= s.role == Role::Text && s.barriers() != 0;
         }
         let count = self.sections.len() as u32;
         for s in &self.sections {
