@@ -7,21 +7,26 @@
 //!    keep their names unless they were withdrawn.
 
 use crate::ids::{ProtoId, SectionId, SymbolId, Table};
-use crate::layout::{Context, Layout};
+use crate::layout::{ABSENT, Context, Layout};
 use crate::merge::model::{Class, Local, Merged, OutSection, OutSymbol};
 use crate::metadata::callgraph::prototyped;
 use crate::names::{Name, StringTable};
 use crate::options::Identity;
 use crate::relocate::{Named, RelocPlan};
 use cubin::consts::*;
+use cubin::read::is_nobits;
 
 const NONE: u32 = 0;
+/// A section symbol that has no number yet.
+const WANTED: u32 = u32::MAX;
 
 /// The order of the output.
 #[derive(Debug)]
 pub struct Arranged {
     /// Emitted sections in order; index i has section number i + 1.
     pub sections: Vec<SectionId>,
+    /// What matters of each for its place. Records are large and lie in another order, so that later phases look here.
+    pub shapes: Vec<Shape>,
     /// Emitted symbols in order; index i has symbol number i + 1.
     pub symbols: Vec<Named>,
     /// Number of the first global symbol.
@@ -40,6 +45,37 @@ pub struct Arranged {
     section_symbol: Table<SectionId, u32>,
     symbol_index: Table<SymbolId, u32>,
     prototype_offset: Table<ProtoId, u32>,
+}
+
+/// What matters of a section for its place.
+#[derive(Debug, Clone, Copy)]
+pub struct Shape {
+    /// What it is.
+    pub class: Class,
+    /// Size; that of tables and of computed sections is not known yet.
+    pub size: u64,
+    /// Alignment.
+    pub align: u64,
+    /// It has bytes in the file.
+    pub has_bytes: bool,
+    /// Of the flags those that matter for segments.
+    pub flags: u8,
+}
+
+impl Shape {
+    fn new(s: &OutSection<'_>) -> Self {
+        Shape {
+            class: s.class,
+            size: match &s.bytes {
+                Some(bytes) => bytes.len() as u64,
+                None if s.size == ABSENT => 0,
+                None => s.size,
+            },
+            align: s.align,
+            has_bytes: !is_nobits(s.sh_type),
+            flags: (s.flags & (SHF_ALLOC | SHF_WRITE)) as u8,
+        }
+    }
 }
 
 impl Arranged {
@@ -71,23 +107,29 @@ const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, names: Names, has_info: bool) -> Arranged {
     let sections = &layout.m.sections;
     let has_prototypes = !prototyped(context, layout).is_empty();
-    let mut ranks: [Vec<SectionId>; RANKS] = Default::default();
+    let mut ranks: [(Vec<SectionId>, Vec<Shape>); RANKS] = Default::default();
+    let mut section_symbol = Table::filled(sections.len(), NONE);
     for (id, s) in sections.enumerate() {
         let emitted = !s.withdrawn
             && !s.hidden
             && match s.class {
                 Class::ExtendedIndices => false,
                 Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => plan.counts[id] > 0,
-                Class::KernelShared | Class::ModuleShared => s.size != crate::layout::ABSENT,
+                Class::KernelShared | Class::ModuleShared => s.size != ABSENT,
                 Class::Prototype => has_prototypes,
                 Class::Info => has_info,
                 _ => true,
             };
         if emitted {
-            ranks[rank(s)].push(id);
+            let (ids, shapes) = &mut ranks[rank(s)];
+            ids.push(id);
+            shapes.push(Shape::new(s));
+            if !lacks_symbol(s) {
+                section_symbol[id] = WANTED;
+            }
         }
     }
-    let kept: usize = ranks.iter().map(Vec::len).sum();
+    let kept: usize = ranks.iter().map(|r| r.0.len()).sum();
     // nvlink quirk: it decides by the number of all records, those of dead functions included.
     let records = match context.options.identity {
         Identity::Nvlink => sections.iter().last().map_or(0, |s| s.number as usize),
@@ -95,15 +137,23 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
     };
     let extended = records + 1 >= MAX_SECTIONS;
     if extended {
-        ranks[0].push(layout.m.fixed.extended);
+        let id = layout.m.fixed.extended;
+        ranks[0].0.push(id);
+        ranks[0].1.push(Shape::new(&sections[id]));
     }
-    let order: Vec<SectionId> = ranks.concat();
+    let mut order = Vec::with_capacity(kept + 1);
+    let mut shapes = Vec::with_capacity(kept + 1);
+    for (ids, of_rank) in ranks {
+        order.extend(ids);
+        shapes.extend(of_rank);
+    }
     let mut section_index = Table::filled(sections.len(), NONE);
     for (i, &id) in order.iter().enumerate() {
         section_index[id] = i as u32 + 1;
     }
     let mut arranged = Arranged {
         sections: order,
+        shapes,
         symbols: Vec::new(),
         first_global: 0,
         strings: names.strings,
@@ -112,7 +162,7 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
         symbol_names: Vec::new(),
         extended,
         section_index,
-        section_symbol: Table::filled(sections.len(), NONE),
+        section_symbol,
         symbol_index: Table::filled(layout.m.symbols.len(), NONE),
         prototype_offset: names.prototype_offset,
     };
@@ -164,7 +214,7 @@ fn order_symbols(layout: &Layout<'_>, of_sections: &Table<SectionId, u32>, of_sy
     for &local in &m.locals {
         match local {
             Local::Section(id) => {
-                if arranged.section_index[id] != NONE && !lacks_symbol(&m.sections[id]) {
+                if arranged.section_symbol[id] == WANTED {
                     arranged.symbols.push(Named::Section(id));
                     arranged.symbol_names.push(of_sections[id]);
                     arranged.section_symbol[id] = arranged.symbols.len() as u32;

@@ -10,11 +10,10 @@
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::inputs::Inputs;
-use crate::layout::{ABSENT, Layout};
+use crate::layout::Layout;
 use crate::merge::file_offset;
 use crate::object::{MAX_ALIGN, text};
 use cubin::raw::Ehdr;
-use cubin::read::is_nobits;
 
 /// Bytes of the linked file per byte of input, and bytes on top of that.
 pub const IMAGE: (u64, u64) = (64, 16 << 20);
@@ -29,18 +28,16 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
     let limit = limit(inputs);
     let mut size = size_of::<Ehdr>() as u64;
     let mut largest = (0, None);
-    for &id in &arranged.sections {
-        let section = &layout.m.sections[id];
-        if section.align > MAX_ALIGN {
+    for (&id, shape) in arranged.sections.iter().zip(&arranged.shapes) {
+        if shape.align > MAX_ALIGN {
             // A shared variable may ask for anything; such a number is no alignment.
-            let name = text(&section.name.to_vec());
-            let reason = format!("section {name}: alignment {:#x} is above {MAX_ALIGN:#x}", section.align);
+            let name = text(&layout.m.sections[id].name.to_vec());
+            let reason = format!("section {name}: alignment {:#x} is above {MAX_ALIGN:#x}", shape.align);
             let file = inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());
             return Err(out.fatal(Code::Damaged { file, reason }));
         }
-        let has_bytes = !is_nobits(section.sh_type) && section.size != ABSENT;
-        let start = file_offset(size, section.align).max(size);
-        let end = start.saturating_add(if has_bytes { section.size } else { 0 });
+        let start = file_offset(size, shape.align).max(size);
+        let end = start.saturating_add(if shape.has_bytes { shape.size } else { 0 });
         largest = largest.max((end - size, Some(id)));
         size = end;
     }

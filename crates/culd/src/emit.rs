@@ -12,11 +12,11 @@ mod sink;
 
 pub use sink::Sink;
 
-use crate::arrange::Arranged;
+use crate::arrange::{Arranged, Shape};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SectionId, Table};
-use crate::layout::{ABSENT, Context, Layout};
-use crate::merge::model::{Class, OutSection};
+use crate::layout::{Context, Layout};
+use crate::merge::model::Class;
 use crate::merge::{align_up, file_offset};
 use crate::metadata::propagate::Final;
 use crate::metadata::encode::Encoder;
@@ -25,9 +25,9 @@ use crate::options::Identity;
 use crate::relocate::{Decider, Named, RelocPlan};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
-use cubin::read::is_nobits;
 use fill::{Contents, Source, Target, Unit};
 use std::io;
+use std::ops::Range;
 use zerocopy::IntoBytes;
 
 /// Everything that the image is made of.
@@ -52,37 +52,6 @@ impl<'a, 'd> Parts<'a, 'd> {
         } = *self;
         Encoder { context, layout, arranged }
     }
-}
-
-/// What matters of a section for its place.
-struct Shape {
-    size: u64,
-    align: u64,
-    /// It has bytes in the file.
-    has_bytes: bool,
-    /// Of the flags those that matter for segments.
-    flags: u8,
-}
-
-/// Sections that are looked at together.
-const SHAPE_CHUNK: usize = 4096;
-
-/// Shapes of the emitted sections.
-fn shapes(parts: &Parts<'_, '_>, computed: &Computed) -> Vec<Shape> {
-    let sections = &parts.arranged.sections;
-    let chunks: Vec<&[SectionId]> = sections.chunks(SHAPE_CHUNK).collect();
-    let shape = |&id: &SectionId| {
-        let s = &parts.layout.m.sections[id];
-        Shape {
-            size: size_of_section(parts, id, computed.get(id)),
-            align: s.align,
-            has_bytes: !is_nobits(s.sh_type),
-            flags: (s.flags & (SHF_ALLOC | SHF_WRITE)) as u8,
-        }
-    };
-    let crew = parts.context.crew;
-    let done = crew.map(&chunks, |chunk| chunk.iter().map(shape).collect::<Vec<_>>());
-    done.into_iter().flatten().collect()
 }
 
 /// Size and file offset of a section.
@@ -117,23 +86,21 @@ pub enum Emitted {
 
 /// Makes the image, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
-    let shapes = shapes(parts, computed);
+    let shapes = parts.arranged.shapes.as_slice();
     let mut cursor = size_of::<Ehdr>() as u64;
     let mut list = Vec::with_capacity(shapes.len());
-    for shape in &shapes {
+    for (&id, shape) in parts.arranged.sections.iter().zip(shapes) {
         cursor = file_offset(cursor, shape.align);
-        list.push(Placement {
-            size: shape.size,
-            offset: cursor,
-        });
+        let size = size_of_section(parts, id, shape, computed);
+        list.push(Placement { size, offset: cursor });
         if shape.has_bytes {
-            cursor = cursor.saturating_add(shape.size);
+            cursor = cursor.saturating_add(size);
         }
     }
     let places = Placements { list };
     let headers = align_up(cursor, 8);
     let programs = headers.saturating_add((size_of::<Shdr>() * (places.list.len() + 1)) as u64);
-    let segments = program_headers(parts, &shapes, &places.list, programs);
+    let segments = program_headers(parts, shapes, &places.list, programs);
     let total = programs.saturating_add(segments.as_bytes().len() as u64);
     let size = usize::try_from(total)
         .ok()
@@ -195,31 +162,42 @@ pub(crate) fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_
     })
 }
 
-/// Bytes of the sections that the linker computes, one behind the other.
+/// Bytes of the sections that the linker computes, many sections to a buffer.
 pub(crate) struct Computed {
-    bytes: Vec<u8>,
-    /// Where each part ends; the first has no bytes and no section.
-    ends: Vec<usize>,
-    /// Per section: its part, 0 if it is not computed.
+    buffers: Vec<Vec<u8>>,
+    /// Buffer of each part, and where it lies there; the first stands for sections that are not computed.
+    spans: Vec<(u32, Range<usize>)>,
+    /// Per section: its part.
     parts: Table<SectionId, u32>,
 }
 
 impl Computed {
+    fn new(sections: usize) -> Self {
+        Computed {
+            buffers: Vec::new(),
+            spans: vec![(u32::MAX, 0..0)],
+            parts: Table::filled(sections, 0),
+        }
+    }
     /// Bytes of a section, if it is a computed one.
     pub(crate) fn get(&self, id: SectionId) -> Option<&[u8]> {
-        let part = self.parts[id] as usize;
-        let start = *self.ends.get(part.checked_sub(1)?)?;
-        self.bytes.get(start..*self.ends.get(part)?)
+        let (buffer, range) = self.spans.get(self.parts[id] as usize)?;
+        self.buffers.get(*buffer as usize)?.get(range.clone())
     }
-    /// Adds what `write` appends.
-    fn add(&mut self, id: SectionId, write: impl FnOnce(&mut Vec<u8>)) {
-        write(&mut self.bytes);
-        self.end(id, self.bytes.len());
+    /// Adds a section.
+    fn add(&mut self, id: SectionId, bytes: Vec<u8>) {
+        let end = bytes.len();
+        self.add_all(bytes, [(id, end)]);
     }
-    /// A section's part ends here.
-    fn end(&mut self, id: SectionId, end: usize) {
-        self.parts[id] = self.ends.len() as u32;
-        self.ends.push(end);
+    /// Adds sections that lie one behind the other; each comes with its end.
+    fn add_all(&mut self, bytes: Vec<u8>, ends: impl IntoIterator<Item = (SectionId, usize)>) {
+        let mut start = 0;
+        for (id, end) in ends {
+            self.parts[id] = self.spans.len() as u32;
+            self.spans.push((self.buffers.len() as u32, start..end));
+            start = end;
+        }
+        self.buffers.push(bytes);
     }
 }
 
@@ -229,71 +207,72 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Compute
         context, layout, arranged, ..
     } = *parts;
     let fixed = &layout.m.fixed;
-    let (mut all, (graph, prototypes)) = context.crew.join(
-        || {
-            let mut all = Computed {
-                bytes: Vec::with_capacity(attributes.module.len() * RECORD),
-                ends: vec![0],
-                parts: Table::filled(layout.m.sections.len(), 0),
-            };
-            all.add(fixed.info, |b| parts.encoder().all(&attributes.module, b));
-            function_infos(parts, attributes, &mut all);
-            all
-        },
-        || {
-            let graph = callgraph::callgraph(context, layout, arranged);
-            (graph, callgraph::prototypes(context, layout, arranged))
-        },
+    let mut all = Computed::new(layout.m.sections.len());
+    let singles: [(Option<SectionId>, &Make<'_>); 6] = [
+        (Some(fixed.info), &|| {
+            let mut bytes = Vec::with_capacity(attributes.module.len() * RECORD);
+            parts.encoder().all(&attributes.module, &mut bytes);
+            bytes
+        }),
+        (Some(fixed.callgraph), &|| callgraph::callgraph(context, layout, arranged)),
+        (Some(fixed.prototype), &|| callgraph::prototypes(context, layout, arranged)),
+        (Some(fixed.tool_note), &|| notes::tool_note(context)),
+        (Some(fixed.cuda_note), &|| notes::cuda_note(context)),
+        (fixed.compat, &|| compat::compat(context, layout)),
+    ];
+    let (infos, made) = context.crew.join(
+        || function_infos(parts, attributes),
+        || context.crew.map(&singles, |(id, write)| id.map(|id| (id, write()))),
     );
-    all.add(fixed.callgraph, |b| b.extend(graph));
-    all.add(fixed.prototype, |b| b.extend(prototypes));
-    all.add(fixed.tool_note, |b| b.extend(notes::tool_note(context)));
-    all.add(fixed.cuda_note, |b| b.extend(notes::cuda_note(context)));
-    if let Some(id) = fixed.compat {
-        all.add(id, |b| b.extend(compat::compat(context, layout)));
+    for (bytes, ends) in infos {
+        all.add_all(bytes, ends);
+    }
+    for (id, bytes) in made.into_iter().flatten() {
+        all.add(id, bytes);
     }
     if !layout.m.unified.active && !layout.m.unified.has_functions {
         return all;
     }
     for &id in &arranged.sections {
         match layout.m.sections[id].class {
-            Class::UftInfo => all.add(id, |b| parts.encoder().all(&attributes.stubs, b)),
-            Class::UftEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.functions))),
-            Class::UdtEntry => all.add(id, |b| b.extend(unified_entries(parts, &layout.m.unified.data))),
+            Class::UftInfo => {
+                let mut bytes = Vec::new();
+                parts.encoder().all(&attributes.stubs, &mut bytes);
+                all.add(id, bytes);
+            }
+            Class::UftEntry => all.add(id, unified_entries(parts, &layout.m.unified.functions)),
+            Class::UdtEntry => all.add(id, unified_entries(parts, &layout.m.unified.data)),
             _ => {}
         }
     }
     all
 }
 
+/// Makes the bytes of a section.
+type Make<'a> = dyn Fn() -> Vec<u8> + Sync + 'a;
+
+/// Sections one behind the other, with the end of each.
+type Encoded = (Vec<u8>, Vec<(SectionId, usize)>);
+
 /// Attributes of functions, in chunks when it pays.
-fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>, all: &mut Computed) {
-    let Parts { layout, arranged, .. } = *parts;
-    let infos: Vec<(SectionId, FunctionId)> = arranged
-        .sections
-        .iter()
-        .filter_map(|&id| match layout.m.sections[id].class {
+fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Vec<Encoded> {
+    let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
+    let infos: Vec<(SectionId, FunctionId)> = sections
+        .filter_map(|(&id, shape)| match shape.class {
             Class::FunctionInfo(f) => Some((id, f)),
             _ => None,
         })
         .collect();
     let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    let done = parts.context.crew.map(&chunks, |chunk| {
+    parts.context.crew.map(&chunks, |chunk| {
         let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
         let mut ends = Vec::with_capacity(chunk.len());
-        for &(_, f) in *chunk {
+        for &(id, f) in *chunk {
             parts.encoder().all(attributes.of(f), &mut bytes);
-            ends.push(bytes.len());
+            ends.push((id, bytes.len()));
         }
         (bytes, ends)
-    });
-    for (chunk, (bytes, ends)) in chunks.iter().zip(done) {
-        let base = all.bytes.len();
-        all.bytes.extend_from_slice(&bytes);
-        for (&(id, _), end) in chunk.iter().zip(ends) {
-            all.end(id, base + end);
-        }
-    }
+    })
 }
 
 /// Bytes that most records take at most.
@@ -324,23 +303,17 @@ fn unified_entries(parts: &Parts<'_, '_>, entries: &[crate::merge::model::Unifie
     out
 }
 
-fn size_of_section(parts: &Parts<'_, '_>, id: SectionId, computed: Option<&[u8]>) -> u64 {
-    let s = &parts.layout.m.sections[id];
-    let entries = u64::from(parts.plan.counts[id]);
+fn size_of_section(parts: &Parts<'_, '_>, id: SectionId, shape: &Shape, computed: &Computed) -> u64 {
+    let entries = || u64::from(parts.plan.counts[id]);
     let symbols = parts.arranged.symbols.len() as u64 + 1;
-    match s.class {
+    match shape.class {
         Class::SectionNames => parts.arranged.section_names.len() as u64,
         Class::Strings => parts.arranged.strings.len() as u64,
         Class::Symbols => symbols * size_of::<Sym>() as u64,
         Class::ExtendedIndices => symbols * 4,
-        Class::Rel(_) => entries * 16,
-        Class::Rela(_) | Class::ResolvedRela(_) => entries * 24,
-        _ => match (computed, &s.bytes) {
-            (Some(bytes), _) => bytes.len() as u64,
-            (None, Some(bytes)) => bytes.len() as u64,
-            (None, None) if s.size == ABSENT => 0,
-            (None, None) => s.size,
-        },
+        Class::Rel(_) => entries() * 16,
+        Class::Rela(_) | Class::ResolvedRela(_) => entries() * 24,
+        _ => computed.get(id).map_or(shape.size, |bytes| bytes.len() as u64),
     }
 }
 
@@ -353,33 +326,43 @@ pub(crate) fn copy(to: &mut [u8], offset: u64, from: &[u8]) {
 /// Value of the undefined symbol `.nv.reservedSmem.cap`.
 const RESERVED_SHARED: u64 = 0x400;
 
-/// Symbol `number`, and its extended section index.
-fn symbol(parts: &Parts<'_, '_>, number: usize) -> (Sym, u32) {
+/// Symbol `number`.
+fn symbol(parts: &Parts<'_, '_>, number: usize) -> Sym {
     let Parts { layout, arranged, .. } = *parts;
     let at = number.checked_sub(1);
     let entry = at.and_then(|i| arranged.symbols.get(i).zip(arranged.symbol_names.get(i)));
     let Some((&named, &name)) = entry else {
-        let null = Sym {
+        return Sym {
             st_value: layout.null_value.into(),
             ..Sym::default()
         };
-        return (null, 0);
     };
-    // nvlink quirk: indices that fit hold the section's number of creation, and section 0xfff2 counts as one that fits.
-    let quirks = parts.context.options.identity == Identity::Nvlink;
     let (mut sym, section) = plain_symbol(layout, named);
     sym.st_name = name.into();
-    let index = section.map_or(0, |s| arranged.section_index(s));
-    let direct = u16::try_from(index)
-        .ok()
-        .filter(|&i| i < SHN_LORESERVE || (quirks && i == SHN_COMMON));
-    sym.st_shndx = direct.unwrap_or(SHN_XINDEX).into();
-    let extended = match section {
-        _ if direct.is_none() => index,
-        Some(id) if quirks => layout.m.sections[id].number,
+    sym.st_shndx = direct_index(parts, section).unwrap_or(SHN_XINDEX).into();
+    sym
+}
+
+/// The number of a section, if it fits into a symbol.
+fn direct_index(parts: &Parts<'_, '_>, section: Option<SectionId>) -> Option<u16> {
+    // nvlink quirk: section 0xfff2 counts as one that fits.
+    let quirks = parts.context.options.identity == Identity::Nvlink;
+    let index = section.map_or(0, |s| parts.arranged.section_index(s));
+    let short = u16::try_from(index).ok()?;
+    (short < SHN_LORESERVE || (quirks && short == SHN_COMMON)).then_some(short)
+}
+
+/// Extended section index of symbol `number`.
+fn extended_index(parts: &Parts<'_, '_>, number: usize) -> u32 {
+    let Parts { layout, arranged, .. } = *parts;
+    let named = number.checked_sub(1).and_then(|i| arranged.symbols.get(i));
+    let section = named.and_then(|&named| plain_symbol(layout, named).1);
+    match (section, direct_index(parts, section)) {
+        (Some(id), None) => arranged.section_index(id),
+        // nvlink quirk: where the index fits, the section's number of creation.
+        (Some(id), Some(_)) if parts.context.options.identity == Identity::Nvlink => layout.m.sections[id].number,
         _ => 0,
-    };
-    (sym, extended)
+    }
 }
 
 /// A symbol without name, and the section that it lies in.
@@ -437,7 +420,7 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
         Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
         Class::Text(f) | Class::Stub(f) => (
             symtab,
-            text_info(parts, s) | layout.m.symbol_of[f].map_or(0, |y| arranged.symbol_index(y)),
+            u32::from(layout.m.functions[f].registers) << 24 | layout.m.symbol_of[f].map_or(0, |y| arranged.symbol_index(y)),
         ),
         Class::Uft => (symtab, layout.m.unified.first_stub.map_or(0, |y| arranged.symbol_index(y))),
         _ => (0, owner),
@@ -465,13 +448,6 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
         sh_addralign: s.align.into(),
         sh_entsize: u64::from(s.entsize).into(),
     }
-}
-
-/// The top byte of a text section's `sh_info` is its own register count up to sm_89.
-fn text_info(parts: &Parts<'_, '_>, s: &OutSection<'_>) -> u32 {
-    let piece = s.pieces.as_slice().first();
-    let input = piece.and_then(|p| parts.context.inputs.objects[p.object].section(p.section));
-    input.map_or(0, |i| i.info & 0xff00_0000)
 }
 
 /// Final links use the generic types for data.

@@ -8,7 +8,6 @@
 
 mod plan;
 
-pub(crate) use plan::destination;
 pub use plan::{RelocPlan, plan};
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};

@@ -13,7 +13,6 @@ use crate::ids::{Id, SectionId, Table};
 use crate::merge::model::{Class, Piece};
 use crate::relocate::{Decider, Decision};
 use cubin::raw::{Shdr, Sym};
-use cubin::read::is_nobits;
 use rayon::prelude::*;
 use std::io;
 use std::ops::Range;
@@ -140,7 +139,7 @@ pub(super) struct Contents<'a, 'd> {
 
 /// Fills the image.
 pub(super) fn fill(parts: &Parts<'_, '_>, mut contents: Contents<'_, '_>, target: Target<'_>) -> io::Result<()> {
-    let frame = std::mem::take(&mut contents.frame);
+    let mut frame = std::mem::take(&mut contents.frame);
     let more = frame.len() + parts.layout.m.relocs.len();
     let ((mut list, refs), kept) = parts.context.crew.join(
         || {
@@ -150,11 +149,8 @@ pub(super) fn fill(parts: &Parts<'_, '_>, mut contents: Contents<'_, '_>, target
         },
         || kept::places(parts, contents.places),
     );
-    list.units.extend(frame);
-    list.units.extend(kept);
-    let mut order: Vec<u32> = (0..list.units.len() as u32).filter(|&i| list.units[i as usize].len() > 0).collect();
-    // Nearly sorted: sections come in file order.
-    order.sort_by_key(|&i| list.units[i as usize].offset);
+    frame.sort_by_key(|u| u.offset);
+    let order = list.append([frame, kept]);
     let filler = Filler {
         parts,
         places: contents.places,
@@ -177,22 +173,23 @@ struct UnitList<'a> {
 /// All sections but tables and relocations. `more` will follow.
 fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, more: usize) -> UnitList<'a> {
     let m = &parts.layout.m;
-    let sections = &parts.arranged.sections;
+    let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
     let mut list = UnitList {
         units: Vec::with_capacity(sections.len() + more),
         of_section: Table::filled(m.sections.len(), (0, 0)),
         places: contents.places,
     };
-    for (&id, place) in sections.iter().zip(&contents.places.list) {
-        let s = &m.sections[id];
+    for ((&id, shape), place) in sections.zip(&contents.places.list) {
         let first = list.units.len() as u32;
-        let whole = match s.class {
+        let computed = match shape.class {
             Class::Symbols | Class::ExtendedIndices | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => continue,
-            _ if is_nobits(s.sh_type) => continue,
+            _ if !shape.has_bytes => continue,
             Class::SectionNames => Some(parts.arranged.section_names.as_slice()),
             Class::Strings => Some(parts.arranged.strings.as_slice()),
-            _ => contents.computed.get(id).or(s.bytes.as_deref().map(Vec::as_slice)),
+            _ => contents.computed.get(id),
         };
+        let s = &m.sections[id];
+        let whole = computed.or_else(|| s.bytes.as_deref().map(Vec::as_slice));
         match whole {
             Some(bytes) => list.units.push(Unit {
                 offset: place.offset,
@@ -215,7 +212,34 @@ fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Unit
     })
 }
 
-impl UnitList<'_> {
+impl<'a> UnitList<'a> {
+    /// Appends lists of units, each in file order; returns the numbers of all units that have bytes in file order.
+    ///
+    /// Sections come in file order too, but what an input says about the pieces of one is not to be relied on.
+    fn append<const N: usize>(&mut self, lists: [Vec<Unit<'a>>; N]) -> Vec<u32> {
+        let mut starts = vec![0, self.units.len()];
+        for list in lists {
+            self.units.extend(list);
+            starts.push(self.units.len());
+        }
+        let mut order: Vec<u32> = Vec::with_capacity(self.units.len());
+        let mut rest: Vec<Range<usize>> = starts.windows(2).map(|w| w[0]..w[1]).collect();
+        let offset = |range: &Range<usize>| self.units.get(range.clone()).and_then(<[Unit<'_>]>::first).map(|u| u.offset);
+        while let Some((now, until)) = next_run(&rest, offset) {
+            let Some(range) = rest.get_mut(now) else { break };
+            let units = self.units.get(range.clone()).unwrap_or_default();
+            // At least one, so that this ends.
+            let run = units.iter().position(|u| u.offset > until).unwrap_or(units.len()).max(1);
+            order.extend((range.start..range.start + run).map(|i| i as u32));
+            range.start += run;
+        }
+        order.retain(|&i| self.units.get(i as usize).is_some_and(|u| u.len() > 0));
+        if !order.is_sorted_by_key(|&i| self.units.get(i as usize).map(|u| u.offset)) {
+            order.sort_by_key(|&i| self.units.get(i as usize).map(|u| u.offset));
+        }
+        order
+    }
+
     /// The references that patch each unit, newest first.
     fn references(&self, parts: &Parts<'_, '_>) -> Lists<UnitId, u32> {
         let mut pairs: Vec<(UnitId, u32)> = Vec::new();
@@ -231,6 +255,14 @@ impl UnitList<'_> {
         }
         Lists::newest_first(self.units.len(), &pairs)
     }
+}
+
+/// The list whose first unit comes first, and the offset up to which its units come before those of the others.
+fn next_run(rest: &[Range<usize>], offset: impl Fn(&Range<usize>) -> Option<u64>) -> Option<(usize, u64)> {
+    let mut firsts: Vec<(u64, usize)> = rest.iter().enumerate().filter_map(|(i, r)| Some((offset(r)?, i))).collect();
+    firsts.sort_unstable();
+    let &(_, now) = firsts.first()?;
+    Some((now, firsts.get(1).map_or(u64::MAX, |f| f.0)))
 }
 
 struct Filler<'a, 'p, 'd> {
@@ -360,12 +392,12 @@ impl Filler<'_, '_, '_> {
             }
             Source::Symbols(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<Sym>())) {
-                    slot.copy_from_slice(super::symbol(self.parts, n).0.as_bytes());
+                    slot.copy_from_slice(super::symbol(self.parts, n).as_bytes());
                 }
             }
             Source::Extended(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<u32>())) {
-                    slot.copy_from_slice(&super::symbol(self.parts, n).1.to_le_bytes());
+                    slot.copy_from_slice(&super::extended_index(self.parts, n).to_le_bytes());
                 }
             }
             Source::Headers(first, _) => {

@@ -11,7 +11,7 @@ use super::fill::{Source, Unit};
 use super::{Parts, Placements};
 use crate::ids::{SectionId, Table};
 use crate::merge::model::{Class, RelocRef};
-use crate::relocate::{Decider, Decision, destination};
+use crate::relocate::{Decider, Decision};
 use cubin::consts::*;
 use cubin::raw::Rela;
 use zerocopy::IntoBytes;
@@ -21,10 +21,9 @@ const RELA: u64 = 24;
 /// Size of an entry without.
 const REL: u64 = 16;
 
-/// Where the relocations of every reference go.
+/// Where the relocations of every reference go, in file order.
 pub(super) fn places(parts: &Parts<'_, '_>, places: &Placements) -> Vec<Unit<'static>> {
     let m = &parts.layout.m;
-    let force = parts.context.mode.force_rela;
     let mut units = Vec::with_capacity(m.relocs.len());
     // What is left of each section, from the back. One that is not emitted has no room.
     let mut left: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
@@ -38,10 +37,8 @@ pub(super) fn places(parts: &Parts<'_, '_>, places: &Placements) -> Vec<Unit<'st
         Some((place.offset + left[id], size))
     };
     for (reference, (r, plan)) in (0..).zip(m.relocs.iter().zip(&parts.plan.refs)) {
-        let relocs = parts.context.inputs.objects[r.object].relocs.get(r.index as usize);
-        let Some(relocs) = relocs else { continue };
-        if let (true, Some(id)) = (plan.kept > 0, destination(parts.layout, relocs, r, force)) {
-            let with_addends = relocs.is_rela() || force;
+        if let (true, Some(id)) = (plan.kept > 0, plan.destination) {
+            let with_addends = plan.with_addends;
             let wanted = u64::from(plan.kept) * if with_addends { RELA } else { REL };
             units.extend(take(id, wanted).map(|(offset, size)| Unit {
                 offset,
@@ -59,6 +56,7 @@ pub(super) fn places(parts: &Parts<'_, '_>, places: &Placements) -> Vec<Unit<'st
             }));
         }
     }
+    units.sort_unstable_by_key(|u| u.offset);
     units
 }
 

@@ -73,6 +73,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             base: 0,
         });
         self.m.functions[f].barriers = section.barriers();
+        self.m.functions[f].registers = (section.info >> 24) as u8;
         self.m.placed[object.section_ref(section_index)] = Some((id, 0));
         if let Some(symbol) = self.m.symbol_of[f] {
             self.m.symbols[symbol].section = Some(id);

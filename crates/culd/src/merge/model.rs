@@ -274,6 +274,8 @@ pub struct OutFunction {
     pub parameters: Option<SectionId>,
     /// Barriers from the flags of a CUDA 12 text section.
     pub barriers: u32,
+    /// Top byte of the text section's `sh_info`: registers up to sm_89.
+    pub registers: u8,
     /// Its entry in [`Merged::literals`].
     pub literal_index: Option<u32>,
     /// Its literal bank record.

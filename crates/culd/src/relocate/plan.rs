@@ -15,6 +15,10 @@ pub(crate) struct RefPlan {
     pub(crate) listed: u32,
     /// Something is patched or cleared.
     pub(crate) patches: bool,
+    /// Entries come with addends.
+    pub(crate) with_addends: bool,
+    /// The relocation section that kept entries go to.
+    pub(crate) destination: Option<SectionId>,
 }
 
 /// Sizes of the relocation sections.
@@ -36,11 +40,6 @@ impl RelocPlan {
     }
 }
 
-/// The relocation section that a reference's kept entries go to.
-pub(crate) fn destination(layout: &Layout<'_>, relocs: &RelocSection<'_>, r: &RelocRef, force_rela: bool) -> Option<SectionId> {
-    layout.m.sections[r.target].companions[usize::from(relocs.is_rela() || force_rela)]
-}
-
 /// Counts what is kept and listed.
 pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     let decider = Decider::new(context, layout);
@@ -54,7 +53,7 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         let mut failure = None;
         let refs: Vec<RefPlan> = run
             .iter()
-            .map(|r| plan_one(&decider, layout, object, r, &meanings, &mut failure))
+            .map(|r| plan_one(&decider, object, r, &meanings, &mut failure))
             .collect();
         (refs, failure, meanings)
     });
@@ -73,13 +72,12 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         }
     }
     for (r, part) in layout.m.relocs.iter().zip(&plan.refs) {
-        let Some(relocs) = context.inputs.objects[r.object].relocs.get(r.index as usize) else {
-            continue;
-        };
-        if let Some(id) = destination(layout, relocs, r, context.mode.force_rela) {
+        if let Some(id) = part.destination {
             plan.counts[id] += part.kept;
         }
-        if let Some(id) = layout.m.sections[r.target].companions[2] {
+        if part.listed > 0
+            && let Some(id) = layout.m.sections[r.target].companions[2]
+        {
             plan.counts[id] += part.listed;
         }
     }
@@ -100,16 +98,22 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     plan
 }
 
-fn plan_one(
-    decider: &Decider<'_, '_>,
-    layout: &Layout<'_>,
-    object: &Object<'_>,
+fn plan_one<'d>(
+    decider: &Decider<'_, 'd>,
+    object: &Object<'d>,
     r: &RelocRef,
     meanings: &[Meaning],
     failure: &mut Option<&'static str>,
 ) -> RefPlan {
-    let mut plan = RefPlan::default();
+    let layout = decider.layout;
     let record = &layout.m.sections[r.target];
+    let is_rela = object.relocs.get(r.index as usize).is_some_and(RelocSection::is_rela);
+    let with_addends = is_rela || decider.context.mode.force_rela;
+    let mut plan = RefPlan {
+        with_addends,
+        destination: record.companions[usize::from(with_addends)],
+        ..RefPlan::default()
+    };
     let units = layout
         .constant_units
         .as_ref()
