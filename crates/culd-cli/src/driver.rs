@@ -26,7 +26,7 @@ use std::process::ExitCode;
 pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let called = args.next().unwrap_or_default();
     let identity = identity(&called);
-    let args: Vec<Vec<u8>> = args.map(|a| os::bytes(&a)).collect();
+    let args: Vec<Vec<u8>> = args.map(os::into_bytes).collect();
     let mut console = Console::new(identity);
     if let (Identity::Culd, Some((command, rest))) = (identity, args.split_first()) {
         let command = os::lossy(command);

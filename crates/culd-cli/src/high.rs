@@ -81,6 +81,8 @@ pub struct LinkPlan {
     pub ptx: PtxPlan,
     /// Side files.
     pub side: SideFiles,
+    /// `--save-repro`: copies of all files are asked for.
+    pub saves_repro: bool,
     /// Files that parsing already read.
     pub files_read: Vec<Vec<u8>>,
     /// `--trace`.
@@ -292,6 +294,7 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
             json_report: text(Id::JsonReport),
             map: text(Id::Map),
         },
+        saves_repro: low.text(Id::SaveRepro).is_some(),
         files_read: low.files_read.clone(),
         trace: low.has(Id::Trace),
         options: engine_options(low, identity, target, kernels),

@@ -199,7 +199,7 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
             .objects
             .iter()
             .map(|o| InputObject {
-                name: o.name.clone(),
+                name: o.name.to_string(),
                 size: o.bytes.len() as u64,
                 origin: match o.origin {
                     Origin::Binary => "binary",

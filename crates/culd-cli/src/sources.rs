@@ -10,6 +10,7 @@ use culd::{Identity, KernelFilter, Severity};
 use culd_input::files::Opened;
 use culd_input::ptx::{PtxOptions, PtxasSearch};
 use culd_input::{Code, Disk, Files, LoadOptions, Loaded, Message, Style, Target, load};
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,7 @@ pub struct Sources {
     messages: Vec<Message>,
     /// The inputs; `None` when a message forbids the link.
     pub loaded: Option<Loaded>,
-    /// Every file that was opened, in order.
+    /// Every file that was opened, in order, if the plan asks for them.
     pub files: Vec<Vec<u8>>,
     /// Files that are mapped, as they were when they were opened.
     stamps: Vec<(PathBuf, Stamp)>,
@@ -31,8 +32,11 @@ impl Sources {
     /// Reads all inputs.
     pub fn read(plan: &LinkPlan) -> Self {
         let options = load_options(plan);
-        let inputs: Vec<PathBuf> = plan.inputs.iter().map(|i| os::path(i)).collect();
-        let recorder = Recorder::default();
+        let inputs: Vec<Cow<'_, Path>> = plan.inputs.iter().map(|i| os::as_path(i)).collect();
+        let recorder = Recorder {
+            wants_names: plan.side.dependencies.is_some() || plan.saves_repro,
+            ..Recorder::default()
+        };
         let outcome = load(&inputs, &options, &recorder);
         let opened = recorder.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         let stamps = recorder.stamps.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -190,6 +194,8 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
 /// The file system, with a list of what was opened.
 #[derive(Debug, Default)]
 struct Recorder {
+    /// Somebody wants to know what was opened.
+    wants_names: bool,
     opened: Mutex<Vec<PathBuf>>,
     stamps: Mutex<Vec<(PathBuf, Stamp)>>,
 }
@@ -231,7 +237,9 @@ impl Recorder {
             let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
             stamps.push((path.to_path_buf(), stamp));
         }
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+        if self.wants_names {
+            self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::register::ModuleIds;
 use crate::select::{self, Candidate, Choice};
 use cubin::fatbin::{Compression, Entry, EntryKind, FLAG_64BIT, Fatbin, FatbinError, VERSION};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Largest device object that is unpacked.
 const UNPACK_LIMIT: u64 = 2 << 30;
@@ -49,7 +50,7 @@ impl Step {
 /// A piece of device code.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) bytes: Bytes,
 }
 
@@ -163,10 +164,10 @@ impl Examiner<'_> {
         self.no_host_info();
     }
 
-    fn accept(&mut self, name: &str, warnings: Vec<Code>, bytes: Bytes) {
+    fn accept(&mut self, name: &Arc<str>, warnings: Vec<Code>, bytes: Bytes) {
         warnings.into_iter().for_each(|code| self.finding.say(Severity::Warning, code));
         if !self.is_dropped() {
-            let name = name.to_owned();
+            let name = name.clone();
             self.finding.steps.push(Step::Object(Piece { name, bytes }));
         }
     }
@@ -223,7 +224,7 @@ impl Examiner<'_> {
     }
 
     /// Takes the entry for the target; true when it turned out to be a linked file.
-    fn container(&mut self, name: &str, fatbin: &Fatbin<'_>) -> bool {
+    fn container(&mut self, name: &Arc<str>, fatbin: &Fatbin<'_>) -> bool {
         if self.options.is_nvlink() && fatbin.header.payload_size.get() >= UNREADABLE {
             self.nothing_usable(&[]);
             return false;
@@ -281,7 +282,7 @@ impl Examiner<'_> {
     }
 
     fn nothing_usable(&mut self, entries: &[Candidate]) {
-        let file = self.unit.name.clone();
+        let file = self.unit.name.to_string();
         let target = self.options.target;
         if !self.options.is_nvlink() {
             let have = entries.iter().map(describe).collect();
@@ -315,7 +316,7 @@ impl Examiner<'_> {
     }
 
     /// Unpacks and checks the chosen entry; true when it is a linked file.
-    fn entry(&mut self, name: &str, entry: &Entry<'_>, all: &[Candidate]) -> bool {
+    fn entry(&mut self, name: &Arc<str>, entry: &Entry<'_>, all: &[Candidate]) -> bool {
         let is_nvlink = self.options.is_nvlink();
         let content = match entry.payload(UNPACK_LIMIT) {
             Ok(content) => content,
@@ -337,7 +338,7 @@ impl Examiner<'_> {
             _ => bytes,
         };
         if entry.kind() == EntryKind::Ptx {
-            let name = name.to_owned();
+            let name = name.clone();
             let piece = Piece { name, bytes };
             let options = entry.options().split(|&b| b == 0).next().unwrap_or_default();
             self.finding.steps.push(Step::Ptx(piece, options.to_vec()));
@@ -394,7 +395,7 @@ impl Examiner<'_> {
     }
 
     fn fatbin_missing(&mut self) {
-        let file = self.unit.name.clone();
+        let file = self.unit.name.to_string();
         self.finding.say(Severity::Fatal, Code::FatbinMissing { file });
         self.finding.say(Severity::Fatal, Code::InternalError);
     }
@@ -429,13 +430,13 @@ impl Examiner<'_> {
         }
         let count = fatbins.len();
         if count > 1 {
-            let file = self.unit.name.clone();
+            let file = self.unit.name.to_string();
             self.finding.say(Severity::Info, Code::SeveralFatbins { file, count });
         }
         for (i, fatbin) in fatbins.iter().enumerate() {
             let name = match i {
                 0 => self.unit.name.clone(),
-                _ => format!("{}#{}", self.unit.name, i + 1),
+                _ => format!("{}#{}", self.unit.name, i + 1).into(),
             };
             self.container(&name, fatbin);
         }

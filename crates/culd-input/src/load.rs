@@ -21,6 +21,7 @@ use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Below this many bytes of inputs there is nothing to gain from threads.
@@ -32,7 +33,7 @@ const PARALLEL_UNITS: usize = 8;
 #[derive(Debug, Clone)]
 pub struct LoadedObject {
     /// Name in messages: the path as given, or `archive:member`.
-    pub name: String,
+    pub name: Arc<str>,
     /// The object.
     pub bytes: Bytes,
     /// Where the bytes came from.
@@ -101,8 +102,9 @@ impl Outcome {
 }
 
 /// Loads the inputs of a link.
-pub fn load(inputs: &[PathBuf], options: &LoadOptions, files: &dyn Files) -> Outcome {
-    let plan = Plan::new(inputs, options, files);
+pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Files) -> Outcome {
+    let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
+    let plan = Plan::new(&inputs, options, files);
     let findings = examine_all(&plan.units, options);
     let compiled = compile_all(&findings, options);
     let mut fold = Fold::new(options, compiled);
@@ -114,7 +116,7 @@ pub fn load(inputs: &[PathBuf], options: &LoadOptions, files: &dyn Files) -> Out
     };
     if !ended && !has_errors {
         let current_dir = files.current_dir().unwrap_or_default();
-        outcome.loaded = Some(settle(fold, options, &current_dir));
+        outcome.loaded = Some(settle(fold, options, current_dir));
     }
     outcome
 }
@@ -151,7 +153,7 @@ fn compile_all(findings: &[Finding], options: &LoadOptions) -> Results {
     }
     let ptxas = options.ptxas.find();
     let run = |&(place, piece, entry_options): &(Place, &Piece, &[u8])| {
-        let file = || piece.name.clone();
+        let file = || piece.name.to_string();
         let result = match &ptxas {
             Err(tried) => Err(Code::NoPtxas {
                 file: file(),
@@ -173,7 +175,7 @@ fn compile_all(findings: &[Finding], options: &LoadOptions) -> Results {
 
 /// Something that takes part in the link or in its registration.
 struct Item {
-    name: String,
+    name: Arc<str>,
     object: Option<LoadedObject>,
     ids: Ids,
     is_device_runtime: bool,
@@ -356,7 +358,7 @@ impl<'o> Fold<'o> {
             code: Code::Ptxas { line },
         }));
         self.compilations.push(Compilation {
-            name: piece.name.clone(),
+            name: piece.name.to_string(),
             time: compiled.time,
         });
         match compiled.object {
@@ -368,7 +370,7 @@ impl<'o> Fold<'o> {
             None if self.options.is_nvlink() => self.say(Message::fatal(Code::FatbinaryError)).map(|()| None),
             None => {
                 let code = Code::Unusable {
-                    file: piece.name,
+                    file: piece.name.to_string(),
                     reason: "ptxas refused its PTX".to_owned(),
                 };
                 let severity = Severity::Error;
@@ -416,12 +418,13 @@ impl<'o> Fold<'o> {
 }
 
 /// Decides about the device runtime and lists what is linked and registered.
-fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: &Path) -> Loaded {
+fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: PathBuf) -> Loaded {
     let decisions = decide(&fold.items, options);
     let mut loaded = Loaded {
         kernels: options.host_info.then(|| fold.host_info.finish()).flatten(),
         compilations: fold.compilations,
         warnings: fold.warnings,
+        register: Register::new(current_dir),
         ..Loaded::default()
     };
     loaded.register.keep_existing = decisions.contains(&Decision::Skip);
@@ -437,19 +440,19 @@ fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: &Path) -> Loaded {
                 loaded.late = Some((loaded.objects.len(), Message::fatal(Code::AfterCudadevrt)));
                 return loaded;
             }
-            Decision::Link => take(&mut loaded, item, current_dir),
+            Decision::Link => take(&mut loaded, item),
         }
     }
     for item in parked {
-        take(&mut loaded, item, current_dir);
+        take(&mut loaded, item);
     }
     loaded
 }
 
-fn take(loaded: &mut Loaded, item: Item, current_dir: &Path) {
-    match &item.ids {
+fn take(loaded: &mut Loaded, item: Item) {
+    match item.ids {
         Ids::Own(ids) => loaded.register.add(ids),
-        Ids::Path => loaded.register.add(&ModuleIds::of_path(&item.name, current_dir)),
+        Ids::Path => loaded.register.add_path(item.name),
         Ids::Shared => {}
     }
     loaded.objects.extend(item.object);

@@ -19,6 +19,7 @@ use std::cell::Cell;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// From this many files on, they are opened in parallel.
 const PARALLEL_FROM: usize = 64;
@@ -40,7 +41,7 @@ pub(crate) enum UnitKind {
 #[derive(Debug, Clone)]
 pub(crate) struct Unit {
     /// Name in messages.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) kind: UnitKind,
     pub(crate) bytes: Bytes,
     /// Length of the archive's name in `name`, for members.
@@ -68,8 +69,8 @@ impl Unit {
     /// The unit under the name it has when its archive is spelt `archive`; `None` when that is how it was spelt.
     pub(crate) fn respelt(&self, archive: &Source) -> Option<Unit> {
         let (spelt, member) = self.name.split_at_checked(self.archive_name?)?;
-        (spelt != archive.name).then(|| Unit {
-            name: format!("{}{member}", archive.name),
+        (spelt != &*archive.name).then(|| Unit {
+            name: format!("{}{member}", archive.name).into(),
             archive_name: Some(archive.name.len()),
             is_device_runtime: archive.is_device_runtime,
             has_runtime_name: archive.has_runtime_name,
@@ -81,7 +82,7 @@ impl Unit {
 /// One input of the command line.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) reader: Reader,
     pub(crate) is_device_runtime: bool,
     /// The path says device runtime, whether or not it is treated as such.
@@ -103,10 +104,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Opens and routes all inputs.
-    pub(crate) fn new(inputs: &[PathBuf], options: &LoadOptions, files: &dyn Files) -> Plan {
+    pub(crate) fn new(inputs: &[&Path], options: &LoadOptions, files: &dyn Files) -> Plan {
         let mut plan = Plan::default();
         let libraries = plan.find_libraries(options, files);
-        let paths: Vec<&Path> = inputs.iter().chain(&libraries).map(PathBuf::as_path).collect();
+        let libraries = libraries.iter().map(PathBuf::as_path);
+        let paths: Vec<&Path> = inputs.iter().copied().chain(libraries).collect();
         let opened = files.open_all(&paths, options.threads != 1 && paths.len() >= PARALLEL_FROM);
         for (path, opened) in paths.iter().zip(opened) {
             plan.add(path, opened, options, files);
@@ -150,7 +152,7 @@ impl Plan {
     }
 
     fn add(&mut self, path: &Path, opened: io::Result<Opened>, options: &LoadOptions, files: &dyn Files) {
-        let name = path.to_string_lossy().into_owned();
+        let name: Arc<str> = path.to_string_lossy().into();
         let has_runtime_name = devrt::is_device_runtime(&name);
         let start = self.units.len();
         let mut source = Source {
@@ -186,7 +188,7 @@ impl Plan {
         let (reader, kind) = match route {
             Route::Ignore if options.is_nvlink() => return,
             Route::Ignore => {
-                let file = source.name.clone();
+                let file = source.name.to_string();
                 let note = Message {
                     severity: Severity::Info,
                     code: Code::HostFileIgnored { file },
@@ -251,7 +253,7 @@ impl Plan {
                 member_name = up_to_slash(member_name);
             }
             let member_name = String::from_utf8_lossy(member_name);
-            let name = format!("{}:{member_name}", source.name);
+            let name: Arc<str> = format!("{}:{member_name}", source.name).into();
             let bytes = match thin {
                 false => archive.part(member.data),
                 true => match open_thin(path, &member_name, lenient, files) {
@@ -277,7 +279,9 @@ impl Plan {
         if is_empty && !lenient {
             let warning = Message {
                 severity: Severity::Warning,
-                code: Code::EmptyArchive { file: source.name.clone() },
+                code: Code::EmptyArchive {
+                    file: source.name.to_string(),
+                },
             };
             self.problem(source, vec![warning]);
         }
@@ -292,7 +296,7 @@ fn is_relocatable(bytes: &[u8]) -> bool {
     )
 }
 
-fn unit(source: &Source, name: String, kind: UnitKind, bytes: Bytes) -> Unit {
+fn unit(source: &Source, name: Arc<str>, kind: UnitKind, bytes: Bytes) -> Unit {
     Unit {
         name,
         kind,

@@ -4,27 +4,56 @@
 //! 2. Everything else that is linked is named by its absolute path with every character outside `[A-Za-z0-9]` replaced by `_`.
 //! 3. An object made by `ld -r` has several ids: the first stands in its place, the others of all objects follow at the end, last first.
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Ids to register.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Register {
-    ids: Vec<Vec<u8>>,
+    ids: Vec<Id>,
     further: Vec<Vec<u8>>,
+    current_dir: PathBuf,
     /// nvlink quirk: an existing file is left as it is, because the device runtime was offered and not needed.
     pub keep_existing: bool,
 }
 
+/// The first id of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Id {
+    /// Its own.
+    Own(Vec<u8>),
+    /// Made from its name. Few links ask for it, so it is made when it is needed.
+    Path(Arc<str>),
+}
+
 impl Register {
+    /// No ids yet; names are relative to this folder.
+    pub(crate) fn new(current_dir: PathBuf) -> Self {
+        Register {
+            current_dir,
+            ..Register::default()
+        }
+    }
+
     /// Adds the ids of one object.
-    pub(crate) fn add(&mut self, ids: &ModuleIds) {
-        self.ids.push(ids.first.clone());
-        self.further.extend(ids.further.iter().cloned());
+    pub(crate) fn add(&mut self, ids: ModuleIds) {
+        self.ids.push(Id::Own(ids.first));
+        self.further.extend(ids.further);
+    }
+
+    /// Adds an object that is known by its name (`archive:member` for members).
+    pub(crate) fn add_path(&mut self, name: Arc<str>) {
+        self.ids.push(Id::Path(name));
     }
 
     /// All ids in the order of the file.
-    pub fn ids(&self) -> impl Iterator<Item = &[u8]> {
-        self.ids.iter().chain(self.further.iter().rev()).map(Vec::as_slice)
+    pub fn ids(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        let first = self.ids.iter().map(|id| match id {
+            Id::Own(id) => Cow::from(id),
+            Id::Path(name) => Cow::from(id_of_path(name, &self.current_dir)),
+        });
+        first.chain(self.further.iter().rev().map(Cow::from))
     }
 
     /// The file's text.
@@ -33,7 +62,7 @@ impl Register {
         let mut text = format!("#define NUM_PRELINKED_OBJECTS {count}\n").into_bytes();
         for id in self.ids() {
             text.extend(b"DEFINE_REGISTER_FUNC(");
-            text.extend(id);
+            text.extend_from_slice(&id);
             text.extend(b")\n");
         }
         text
@@ -58,20 +87,16 @@ impl ModuleIds {
             further: parts.filter(|p| !p.is_empty()).map(<[u8]>::to_vec).collect(),
         }
     }
+}
 
-    /// The id made from a path (`archive:member` for members).
-    pub fn of_path(name: &str, current_dir: &Path) -> Self {
-        let full = if name.starts_with('/') {
-            name.to_owned()
-        } else {
-            format!("{}/{name}", current_dir.to_string_lossy())
-        };
-        let first = full.bytes().map(|b| if b.is_ascii_alphanumeric() { b } else { b'_' }).collect();
-        ModuleIds {
-            first,
-            further: Vec::new(),
-        }
-    }
+/// The id made from a path (`archive:member` for members).
+fn id_of_path(name: &str, current_dir: &Path) -> Vec<u8> {
+    let full = if name.starts_with('/') {
+        Cow::from(name)
+    } else {
+        Cow::from(format!("{}/{name}", current_dir.to_string_lossy()))
+    };
+    full.bytes().map(|b| if b.is_ascii_alphanumeric() { b } else { b'_' }).collect()
 }
 
 #[cfg(test)]
@@ -81,8 +106,8 @@ mod tests {
     #[test]
     fn further_ids_follow_in_reverse() {
         let mut register = Register::default();
-        register.add(&ModuleIds::of_section(b"c\0\0\0a\0b\0"));
-        register.add(&ModuleIds::of_section(b"k\0d"));
+        register.add(ModuleIds::of_section(b"c\0\0\0a\0b\0"));
+        register.add(ModuleIds::of_section(b"k\0d"));
         let text = String::from_utf8_lossy(&register.text()).into_owned();
         let expected: String = ["c", "k", "d", "b", "a"].map(|id| format!("DEFINE_REGISTER_FUNC({id})\n")).concat();
         assert_eq!(text, format!("#define NUM_PRELINKED_OBJECTS 5\n{expected}"));
@@ -90,7 +115,7 @@ mod tests {
 
     #[test]
     fn paths_become_identifiers() {
-        let id = |name| String::from_utf8_lossy(&ModuleIds::of_path(name, Path::new("/tmp/w")).first).into_owned();
+        let id = |name| String::from_utf8_lossy(&id_of_path(name, Path::new("/tmp/w"))).into_owned();
         assert_eq!(id("./mx.d/../a.cubin"), "_tmp_w___mx_d____a_cubin");
         assert_eq!(id("/x/libnm.a:no-mod.o"), "_x_libnm_a_no_mod_o");
     }

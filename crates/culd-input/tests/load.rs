@@ -112,7 +112,7 @@ fn joined_objects_keep_all_their_fatbins_under_culd() {
     let outcome = load(&["abc.o"], &culd(), &files);
     assert_eq!(names(&outcome), ["abc.o", "abc.o#2", "abc.o#3"]);
     assert_eq!(said(&outcome), ["Info: 'abc.o' holds 3 fatbins; all of them are linked"]);
-    let ids: Vec<_> = outcome.loaded.as_ref().unwrap().register.ids().collect();
+    let ids: Vec<_> = outcome.loaded.as_ref().unwrap().register.ids().map(|id| id.into_owned()).collect();
     assert_eq!(ids, [b"_a", b"_c", b"_b"]);
 }
 
@@ -127,7 +127,7 @@ fn code_for_another_architecture_is_a_warning() {
     let files = Memory::new(&[("a.o", &object), ("l.a", &archive(&[("a.o", &object)]))]);
     let outcome = load(&["a.o", "l.a"], &nvlink(), &files);
     assert_eq!(said(&outcome), ["Warning: SM Arch ('sm_90') not found in 'a.o'"]);
-    let ids: Vec<_> = outcome.loaded.unwrap().register.ids().map(<[u8]>::to_vec).collect();
+    let ids: Vec<_> = outcome.loaded.unwrap().register.ids().map(|id| id.into_owned()).collect();
     assert_eq!(ids, [b"_id", b"_id"], "registered all the same");
     let outcome = load(&["a.o", "l.a"], &culd(), &files);
     let expected = [

@@ -273,8 +273,7 @@ impl<'a, 'd> Decider<'a, 'd> {
                 None => Decision::Drop,
             },
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
-            Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)]
-                .map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
+            Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
             Meaning::Constant(y) => {
                 let bank = m.symbols[y]
                     .section

@@ -95,7 +95,7 @@ pub fn said(outcome: &Outcome) -> Vec<String> {
 /// Names of the objects in link order.
 pub fn names(outcome: &Outcome) -> Vec<String> {
     let loaded = outcome.loaded.as_ref().expect("loaded");
-    loaded.objects.iter().map(|o| o.name.clone()).collect()
+    loaded.objects.iter().map(|o| o.name.to_string()).collect()
 }
 
 /// A section for [`elf`].

@@ -77,10 +77,7 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
                 let function = Some(e.r_sym.get())
                     .filter(|&y| y < object.symbol_count())
                     .and_then(|y| context.resolved.function(object.symbol_ref(y)));
-                let Some(symbol) = function
-                    .filter(|&f| context.live.alive[f])
-                    .and_then(|f| layout.m.symbol_of[f])
-                else {
+                let Some(symbol) = function.filter(|&f| context.live.alive[f]).and_then(|f| layout.m.symbol_of[f]) else {
                     continue;
                 };
                 let reloc = LiteralReloc {

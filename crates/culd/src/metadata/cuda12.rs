@@ -11,12 +11,7 @@ use crate::object::{NO_OWNER, ObjSection, Object, Role};
 const NO_SPARSE_MASK: u16 = 0x8000;
 
 /// `has`: functions that have a mask.
-pub(super) fn sparse_masks<'d>(
-    context: Context<'_, 'd>,
-    attributes: &Attributes<'d>,
-    has: &Table<FunctionId, bool>,
-    last: &mut Final<'d>,
-) {
+pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, has: &Table<FunctionId, bool>, last: &mut Final<'d>) {
     let functions = &context.resolved.functions;
     if !has.iter().any(|&h| h) {
         return;

@@ -51,10 +51,7 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         let object = &context.inputs.objects[first.object];
         let meanings = decider.meanings(object);
         let mut failure = None;
-        let refs: Vec<RefPlan> = run
-            .iter()
-            .map(|r| plan_one(&decider, object, r, &meanings, &mut failure))
-            .collect();
+        let refs: Vec<RefPlan> = run.iter().map(|r| plan_one(&decider, object, r, &meanings, &mut failure)).collect();
         (refs, failure, meanings)
     });
     let mut plan = RelocPlan {
