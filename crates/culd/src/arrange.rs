@@ -3,14 +3,16 @@
 //! 1. Sections: kept records in order of creation, stably sorted into ranks: tables, other data, metadata, relocations, constants, code,
 //!    initialised data, data without bytes.
 //! 2. Symbols: section symbols and static or weak symbols, then global ones.
-//! 3. String tables: prototypes and symbol names in order of creation, section names in order of creation; records that are not emitted
-//!    keep their names unless they were withdrawn.
+//! 3. String tables ([`names()`]).
+
+mod names;
+
+pub use names::{Names, names};
 
 use crate::ids::{ProtoId, SectionId, SymbolId, Table};
 use crate::layout::{ABSENT, Context, Layout};
-use crate::merge::model::{Class, Local, Merged, OutSection, OutSymbol};
+use crate::merge::model::{Class, Local, OutSection};
 use crate::metadata::callgraph::prototyped;
-use crate::names::{Name, StringTable};
 use crate::options::Identity;
 use crate::relocate::{Named, RelocPlan};
 use cubin::consts::*;
@@ -37,13 +39,13 @@ pub struct Arranged {
     pub section_names: Vec<u8>,
     /// Per section: offset of its name.
     pub name_offset: Table<SectionId, u32>,
-    /// Per emitted symbol: offset of its name.
-    pub symbol_names: Vec<u32>,
     /// Section numbers are too many for 16 bits.
     pub extended: bool,
     section_index: Table<SectionId, u32>,
     section_symbol: Table<SectionId, u32>,
     symbol_index: Table<SymbolId, u32>,
+    name_of_section_symbol: Table<SectionId, u32>,
+    name_of_symbol: Table<SymbolId, u32>,
     prototype_offset: Table<ProtoId, u32>,
 }
 
@@ -94,6 +96,13 @@ impl Arranged {
             Named::Section(id) => self.section_symbol[id],
         }
     }
+    /// Offset of the name of a symbol or section symbol.
+    pub(crate) fn name(&self, named: Named) -> u32 {
+        match named {
+            Named::Symbol(id) => self.name_of_symbol[id],
+            Named::Section(id) => self.name_of_section_symbol[id],
+        }
+    }
     /// Offset of a prototype in the string table.
     pub fn prototype_offset(&self, p: ProtoId) -> u32 {
         self.prototype_offset[p]
@@ -103,8 +112,41 @@ impl Arranged {
 /// More sections than this need extended indices.
 const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 
+/// Order and numbers, without names: the string tables do not depend on what is emitted, and take their time.
+#[derive(Debug)]
+pub struct Order {
+    sections: Vec<SectionId>,
+    shapes: Vec<Shape>,
+    symbols: Vec<Named>,
+    first_global: u32,
+    extended: bool,
+    section_index: Table<SectionId, u32>,
+    section_symbol: Table<SectionId, u32>,
+    symbol_index: Table<SymbolId, u32>,
+}
+
+/// Puts order and names together.
+pub fn arrange(order: Order, names: Names) -> Arranged {
+    Arranged {
+        sections: order.sections,
+        shapes: order.shapes,
+        symbols: order.symbols,
+        first_global: order.first_global,
+        strings: names.strings,
+        section_names: names.section_names,
+        name_offset: names.section_offset,
+        extended: order.extended,
+        section_index: order.section_index,
+        section_symbol: order.section_symbol,
+        symbol_index: order.symbol_index,
+        name_of_section_symbol: names.of_sections,
+        name_of_symbol: names.of_symbols,
+        prototype_offset: names.prototype_offset,
+    }
+}
+
 /// Decides about everything's place.
-pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, names: Names, has_info: bool) -> Arranged {
+pub fn order(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Order {
     let sections = &layout.m.sections;
     let has_prototypes = !prototyped(context, layout).is_empty();
     let mut ranks: [(Vec<SectionId>, Vec<Shape>); RANKS] = Default::default();
@@ -151,23 +193,18 @@ pub fn arrange(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, 
     for (i, &id) in order.iter().enumerate() {
         section_index[id] = i as u32 + 1;
     }
-    let mut arranged = Arranged {
+    let mut out = Order {
         sections: order,
         shapes,
         symbols: Vec::new(),
         first_global: 0,
-        strings: names.strings,
-        section_names: names.section_names,
-        name_offset: names.section_offset,
-        symbol_names: Vec::new(),
         extended,
         section_index,
         section_symbol,
         symbol_index: Table::filled(layout.m.symbols.len(), NONE),
-        prototype_offset: names.prototype_offset,
     };
-    order_symbols(layout, &names.of_sections, &names.of_symbols, &mut arranged);
-    arranged
+    order_symbols(layout, &mut out);
+    out
 }
 
 const RANKS: usize = 8;
@@ -206,119 +243,28 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
     }
 }
 
-fn order_symbols(layout: &Layout<'_>, of_sections: &Table<SectionId, u32>, of_symbols: &Table<SymbolId, u32>, arranged: &mut Arranged) {
+fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
     let m = &layout.m;
-    arranged.symbols.reserve(m.locals.len() + m.globals.len());
-    arranged.symbol_names.reserve(m.locals.len() + m.globals.len());
+    out.symbols.reserve(m.locals.len() + m.globals.len());
     let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn;
     for &local in &m.locals {
         match local {
             Local::Section(id) => {
-                if arranged.section_symbol[id] == WANTED {
-                    arranged.symbols.push(Named::Section(id));
-                    arranged.symbol_names.push(of_sections[id]);
-                    arranged.section_symbol[id] = arranged.symbols.len() as u32;
+                if out.section_symbol[id] == WANTED {
+                    out.symbols.push(Named::Section(id));
+                    out.section_symbol[id] = out.symbols.len() as u32;
                 }
             }
             Local::Symbol(id) if is_kept(id) => {
-                arranged.symbols.push(Named::Symbol(id));
-                arranged.symbol_names.push(of_symbols[id]);
-                arranged.symbol_index[id] = arranged.symbols.len() as u32;
+                out.symbols.push(Named::Symbol(id));
+                out.symbol_index[id] = out.symbols.len() as u32;
             }
             Local::Symbol(_) => {}
         }
     }
-    arranged.first_global = arranged.symbols.len() as u32 + 1;
+    out.first_global = out.symbols.len() as u32 + 1;
     for &id in m.globals.iter().filter(|&&id| is_kept(id)) {
-        arranged.symbols.push(Named::Symbol(id));
-        arranged.symbol_names.push(of_symbols[id]);
-        arranged.symbol_index[id] = arranged.symbols.len() as u32;
+        out.symbols.push(Named::Symbol(id));
+        out.symbol_index[id] = out.symbols.len() as u32;
     }
-}
-
-/// The string tables and where everything's name is in them.
-#[derive(Debug)]
-pub struct Names {
-    strings: Vec<u8>,
-    section_names: Vec<u8>,
-    /// Names of sections in `.shstrtab`.
-    section_offset: Table<SectionId, u32>,
-    /// Names of section symbols in `.strtab`.
-    of_sections: Table<SectionId, u32>,
-    /// Names of symbols in `.strtab`.
-    of_symbols: Table<SymbolId, u32>,
-    prototype_offset: Table<ProtoId, u32>,
-}
-
-/// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
-pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
-    let m = &layout.m;
-    // Every section has its name in both tables.
-    let chunks: Vec<&[OutSection<'_>]> = m.sections.as_slice().chunks(HASH_CHUNK).collect();
-    let hashed = context
-        .crew
-        .map(&chunks, |chunk| chunk.iter().map(|s| s.name.hash()).collect::<Vec<_>>());
-    let hashes = Table::from(hashed.concat());
-    let ((strings, of_sections, of_symbols, prototype_offset), (section_names, section_offset)) = context
-        .crew
-        .join(|| symbol_strings(context, m, &hashes), || section_strings(m, &hashes));
-    Names {
-        strings,
-        section_names,
-        section_offset,
-        of_sections,
-        of_symbols,
-        prototype_offset,
-    }
-}
-
-/// Names that are hashed together.
-const HASH_CHUNK: usize = 4096;
-
-type SymbolStrings = (Vec<u8>, Table<SectionId, u32>, Table<SymbolId, u32>, Table<ProtoId, u32>);
-
-/// `.strtab`.
-fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, hashes: &Table<SectionId, u32>) -> SymbolStrings {
-    let mut of_sections = Table::filled(m.sections.len(), 0);
-    let mut of_symbols = Table::filled(m.symbols.len(), 0);
-    let mut prototype_offset = Table::filled(context.resolved.prototypes.len(), 0);
-    let add = |strings: &mut StringTable, y: &OutSymbol<'_>| strings.add_hashed(Name::plain(y.name), y.hash);
-    // An empty prototype is a string of its own, not the byte at offset 0.
-    let mut strings = StringTable::new(false, m.locals.len() + m.globals.len());
-    for &p in &context.resolved.mentioned {
-        prototype_offset[p] = strings.add(Name::plain(context.resolved.prototypes.string(p)));
-    }
-    for &local in &m.locals {
-        match local {
-            Local::Section(id) if m.sections[id].withdrawn => {}
-            Local::Section(id) => of_sections[id] = strings.add_hashed(m.sections[id].name, hashes[id]),
-            Local::Symbol(id) if m.symbols[id].withdrawn => {}
-            Local::Symbol(id) if m.symbols[id].literal_number != 0 => {
-                let name = literal_name(m, &m.symbols[id]);
-                of_symbols[id] = strings.add(Name::plain(&name));
-            }
-            Local::Symbol(id) => of_symbols[id] = add(&mut strings, &m.symbols[id]),
-        }
-    }
-    for &id in m.globals.iter().filter(|&&id| !m.symbols[id].withdrawn) {
-        of_symbols[id] = add(&mut strings, &m.symbols[id]);
-    }
-    (strings.into_bytes(), of_sections, of_symbols, prototype_offset)
-}
-
-/// `.shstrtab`.
-fn section_strings(m: &Merged<'_>, hashes: &Table<SectionId, u32>) -> (Vec<u8>, Table<SectionId, u32>) {
-    let mut offsets = Table::filled(m.sections.len(), 0);
-    let mut strings = StringTable::new(true, m.sections.len());
-    for (id, s) in m.sections.enumerate().filter(|(_, s)| !s.withdrawn) {
-        offsets[id] = strings.add_hashed(s.name, hashes[id]);
-    }
-    (strings.into_bytes(), offsets)
-}
-
-/// Name of a literal in the Mercury view: its section's and its number.
-fn literal_name(m: &Merged<'_>, y: &OutSymbol<'_>) -> Vec<u8> {
-    let mut name = y.section.map_or(Vec::new(), |s| m.sections[s].name.to_vec());
-    name.extend_from_slice(format!(".{}", y.literal_number).as_bytes());
-    name
 }

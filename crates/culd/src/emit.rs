@@ -330,15 +330,14 @@ const RESERVED_SHARED: u64 = 0x400;
 fn symbol(parts: &Parts<'_, '_>, number: usize) -> Sym {
     let Parts { layout, arranged, .. } = *parts;
     let at = number.checked_sub(1);
-    let entry = at.and_then(|i| arranged.symbols.get(i).zip(arranged.symbol_names.get(i)));
-    let Some((&named, &name)) = entry else {
+    let Some(&named) = at.and_then(|i| arranged.symbols.get(i)) else {
         return Sym {
             st_value: layout.null_value.into(),
             ..Sym::default()
         };
     };
     let (mut sym, section) = plain_symbol(layout, named);
-    sym.st_name = name.into();
+    sym.st_name = arranged.name(named).into();
     sym.st_shndx = direct_index(parts, section).unwrap_or(SHN_XINDEX).into();
     sym
 }

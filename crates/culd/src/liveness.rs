@@ -137,6 +137,10 @@ fn reachable(
             alive[f] = true;
         }
     }
+    // What is defined is alive by now, or dead.
+    if functions.iter().all(|f| f.winner.is_some()) {
+        return alive;
+    }
     let mut used = Table::filled(functions.len(), false);
     for object in inputs.objects.iter() {
         mark_undefined(object, resolved, &alive, &mut used);

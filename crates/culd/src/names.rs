@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
 
 /// A name made of a fixed prefix and bytes of an input, so that `.text.f` costs no copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Name<'d> {
     /// Fixed part.
     pub prefix: &'static [u8],
@@ -39,11 +39,26 @@ impl<'d> Name<'d> {
     pub fn hash(self) -> u32 {
         hash_joined(self)
     }
+    /// Starts with a dot?
+    pub fn is_dotted(&self) -> bool {
+        self.prefix.first().or(self.rest.first()) == Some(&b'.')
+    }
     /// Equal to the bytes?
     pub fn is(&self, bytes: &[u8]) -> bool {
         bytes.strip_prefix(self.prefix) == Some(self.rest)
     }
 }
+
+impl PartialEq for Name<'_> {
+    fn eq(&self, other: &Name<'_>) -> bool {
+        if self.prefix == other.prefix {
+            return self.rest == other.rest;
+        }
+        self.len() == other.len() && self.prefix.iter().chain(self.rest).eq(other.prefix.iter().chain(other.rest))
+    }
+}
+
+impl Eq for Name<'_> {}
 
 /// Seed of all hashes of this process. It is drawn at the start, so that nobody can make a file whose names all collide; nothing that
 /// is written depends on it.
@@ -209,43 +224,27 @@ impl<I: Id> Default for Interner<'_, I> {
     }
 }
 
-/// An ELF string table under construction: each distinct string once, in order of first appearance.
+/// Numbers for distinct things in order of first appearance, by hashes that their owner can check.
 #[derive(Debug)]
-pub struct StringTable {
-    bytes: Vec<u8>,
+pub struct Numbering {
     slots: Slots,
 }
 
-impl StringTable {
-    /// A table with the empty string at 0; `known_empty` says whether "" is found there or becomes a string of its own. About `count`
-    /// names will come.
-    pub fn new(known_empty: bool, count: usize) -> Self {
+impl Numbering {
+    /// About `count` things will come.
+    pub fn new(count: usize) -> Self {
         let mut slots = Slots::default();
-        slots.reserve(count + 1);
-        if known_empty {
-            slots.find_or_add(hash(b""), |_| false, 0);
-        }
-        StringTable { bytes: vec![0], slots }
+        slots.reserve(count);
+        Numbering { slots }
     }
-    /// Offset of a name, added if new.
-    pub fn add(&mut self, name: Name<'_>) -> u32 {
-        self.add_hashed(name, name.hash())
+    /// The number of the thing with this hash that is the `same`, or the next one.
+    pub fn number(&mut self, hash: u32, same: impl Fn(u32) -> bool) -> u32 {
+        let next = self.slots.used as u32;
+        self.slots.find_or_add(hash, same, next).0
     }
-    /// The same for a name whose hash is known.
-    pub fn add_hashed(&mut self, name: Name<'_>, hash: u32) -> u32 {
-        let StringTable { bytes, slots } = self;
-        let same = |offset: u32| is_at(bytes, offset as usize, name);
-        let (offset, is_new) = slots.find_or_add(hash, same, bytes.len() as u32);
-        if is_new {
-            bytes.extend_from_slice(name.prefix);
-            bytes.extend_from_slice(name.rest);
-            bytes.push(0);
-        }
-        offset
-    }
-    /// The finished table.
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    /// The number of the thing with this hash that is the `same`.
+    pub fn find(&self, hash: u32, same: impl Fn(u32) -> bool) -> Option<u32> {
+        self.slots.look(hash, same).ok()
     }
 }
 
@@ -271,14 +270,6 @@ fn hash_copied<const N: usize>(name: Name<'_>) -> u32 {
     hash(place)
 }
 
-fn is_at(bytes: &[u8], offset: usize, name: Name<'_>) -> bool {
-    let Some(found) = bytes.get(offset..offset + name.len() + 1) else {
-        return false;
-    };
-    let (text, end) = found.split_at(name.len());
-    end == [0] && name.is(text)
-}
-
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, reason = "a failed test")]
 mod tests {
@@ -299,19 +290,37 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_however_it_is_split() {
-        let mut table = StringTable::new(true, 0);
-        assert_eq!(table.add(Name::plain(b"")), 0);
-        let first = table.add(Name::new(b".text.", b"f"));
-        assert_eq!(table.add(Name::plain(b".text.f")), first);
-        assert_eq!(table.add(Name::fixed(b".text.f")), first);
-        assert_ne!(table.add(Name::plain(b".text.")), first);
-        for n in 0..1000 {
-            let name = format!("{n}");
-            let offset = table.add(Name::plain(name.as_bytes()));
-            assert_eq!(table.add(Name::plain(name.as_bytes())), offset);
+    fn a_name_is_the_same_however_it_is_split() {
+        let whole = Name::plain(b".text.f");
+        for name in [Name::new(b".text.", b"f"), Name::fixed(b".text.f"), Name::new(b".", b"text.f")] {
+            assert_eq!(name, whole);
+            assert_eq!(name.hash(), whole.hash());
+            assert!(name.is_dotted() && name.is(b".text.f"));
         }
-        let bytes = table.into_bytes();
-        assert_eq!(bytes.get(first as usize..first as usize + 8), Some(&b".text.f\0"[..]));
+        for other in [
+            Name::plain(b".text."),
+            Name::new(b".text.", b"g"),
+            Name::new(b".text", b"f"),
+            Name::fixed(b""),
+        ] {
+            assert_ne!(other, whole);
+        }
+        assert!(!Name::plain(b"").is_dotted());
+    }
+
+    #[test]
+    fn things_are_numbered_in_order() {
+        let things: Vec<u32> = (0..500).map(|n| n * 7 % 300).collect();
+        let mut numbering = Numbering::new(0);
+        let mut distinct: Vec<u32> = Vec::new();
+        for &thing in &things {
+            let number = numbering.number(thing % 11, |n| distinct[n as usize] == thing) as usize;
+            if number == distinct.len() {
+                distinct.push(thing);
+            }
+            assert_eq!(distinct[number], thing);
+        }
+        assert_eq!(distinct.len(), 300);
+        assert_eq!(numbering.find(3, |_| false), None);
     }
 }

@@ -99,8 +99,6 @@ pub struct ObjSymbol<'d> {
     pub reference: SymbolRef,
     /// Name.
     pub name: &'d [u8],
-    /// Hash of the name.
-    pub hash: u32,
     /// 0 local, 1 global, 2 weak.
     pub bind: u8,
     /// Type.
@@ -377,7 +375,6 @@ impl<'d> Object<'d> {
         ObjSymbol {
             reference: self.symbol_ref(index),
             name: self.name(entry, label),
-            hash: label.hash,
             bind: entry.bind(),
             kind: entry.kind(),
             other: entry.st_other,
@@ -401,14 +398,10 @@ impl<'d> Object<'d> {
         self.symbols.get(index as usize).map_or(0, Sym::kind)
     }
 
-    /// Number, name and its hash of every symbol that other objects can see, and of every function.
+    /// Number, name and its hash of every symbol that stands for more than a section.
     pub fn names(&self) -> impl Iterator<Item = (SymbolRef, &'d [u8], u32)> + '_ {
-        let symbols = (0..).zip(self.symbols.iter().zip(&self.labels));
-        let named = symbols.filter(|(_, (entry, _))| match entry.kind() {
-            STT_FUNC => true,
-            STT_SECTION => false,
-            _ => entry.bind() != STB_LOCAL,
-        });
+        let symbols = (0..).zip(self.symbols.iter().zip(&self.labels)).skip(1);
+        let named = symbols.filter(|(_, (entry, _))| entry.kind() != STT_SECTION);
         named.map(|(i, (entry, &label))| (self.symbol_ref(i), self.name(entry, label), label.hash))
     }
 

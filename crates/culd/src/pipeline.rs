@@ -8,8 +8,9 @@
 //!    everything they call.
 //! 6. `check`: unknown stacks; undefined references after the layout.
 //! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
-//! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections) and string tables.
-//! 9. `arrange`: order and numbers of sections and symbols.
+//! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections), then order and numbers of sections and
+//!    symbols; and string tables.
+//! 9. `arrange`: both together.
 //! 10. `report`: texts that were asked for.
 //! 11. `emit`: the image; from sm_100 on `blackwell`, which has linked the Mercury view so far.
 
@@ -105,13 +106,20 @@ fn link(
     check::undefined(context, &layout.m, out);
     explain::layout(context, &layout, explained);
     watch.lap("layout");
-    // These two only read what was laid out.
-    let (plan, names) = crew.join(|| relocate::plan(context, &layout), || arrange::names(context, &layout));
-    propagate::check_tensor_groups(context, &attributes, out);
-    watch.lap("plan");
     let is_written = |record| encode::Encoder::writes(context, &layout, record);
     let has_info = !live.kernels.is_empty() || attributes.module.iter().any(is_written);
-    let arranged = arrange::arrange(context, &layout, &plan, names, has_info);
+    // These only read what was laid out.
+    let ((plan, order), names) = crew.join(
+        || {
+            let plan = relocate::plan(context, &layout);
+            let order = arrange::order(context, &layout, &plan, has_info);
+            (plan, order)
+        },
+        || arrange::names(context, &layout),
+    );
+    propagate::check_tensor_groups(context, &attributes, out);
+    watch.lap("plan");
+    let arranged = arrange::arrange(order, names);
     encode::complete(context, &layout, &arranged, &mut attributes);
     report::report(context, &layout, &arranged, &attributes, out);
     watch.lap("arrange");
@@ -137,8 +145,8 @@ fn link(
         Emitted::Image(blackwell::emit(&parts, &computed, &attributes, out)?)
     } else {
         // Their bytes are made, and they take more memory than anything that follows.
-        drop(attributes);
-        emit::emit(&parts, &computed, sink, out)?
+        let (emitted, ()) = crew.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));
+        emitted?
     };
     watch.lap("emit");
     if let Emitted::Image(image) = &emitted {

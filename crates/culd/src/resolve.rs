@@ -8,7 +8,7 @@
 
 use crate::csr::{Lists, without_repeats};
 use crate::diagnostics::Code;
-use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
+use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::metadata::attr;
 use crate::names::Interner;
 use crate::object::{Object, Role, StringRef, text};
@@ -75,7 +75,7 @@ struct Mentions {
 /// The result: functions, fates and the joined call graph.
 #[derive(Debug)]
 pub struct Resolved<'d> {
-    /// Number of distinct names that objects can see of each other, and of functions.
+    /// Number of distinct names of symbols and prototypes.
     pub name_count: usize,
     /// Prototype strings.
     pub prototypes: Interner<'d, ProtoId>,
@@ -94,6 +94,9 @@ pub struct Resolved<'d> {
     /// Errors to report when their object has been merged.
     pub prototype_errors: Vec<(ObjectId, Code)>,
     mentions: Table<FunctionId, Mentions>,
+    /// Per name: it starts with a dot.
+    dotted: Table<NameId, bool>,
+    prototype_names: Table<ProtoId, NameId>,
     name_of: Table<SymbolRef, Option<NameId>>,
     function_of: Table<SymbolRef, u32>,
     fates: Table<SymbolRef, Fate>,
@@ -102,9 +105,17 @@ pub struct Resolved<'d> {
 }
 
 impl Resolved<'_> {
-    /// The name of a symbol of an input, if other objects can see it or if it is a function.
+    /// The name of a symbol of an input, unless it stands for a section.
     pub fn name(&self, symbol: SymbolRef) -> Option<NameId> {
         self.name_of[symbol]
+    }
+    /// Does a name start with a dot?
+    pub fn is_dotted(&self, name: NameId) -> bool {
+        self.dotted[name]
+    }
+    /// The name that is the same as a prototype.
+    pub fn prototype_name(&self, p: ProtoId) -> Option<NameId> {
+        self.prototype_names.get(p).copied()
     }
     /// The function that a symbol of an input stands for.
     pub fn function(&self, symbol: SymbolRef) -> Option<FunctionId> {
@@ -155,6 +166,8 @@ impl<'d> Resolver<'d> {
             prototypes: Interner::new(),
             mentioned: Vec::new(),
             mentions: Table::new(),
+            dotted: Table::new(),
+            prototype_names: Table::new(),
             functions: Table::new(),
             direct: Lists::newest_first(0, &[]),
             sites: Lists::newest_first(0, &[]),
@@ -194,12 +207,17 @@ impl<'d> Resolver<'d> {
     pub fn finish(self, relocatable: bool) -> Resolved<'d> {
         let Resolver {
             mut out,
-            names,
+            mut names,
             direct,
             sites,
             takes,
             ..
         } = self;
+        for &prototype in out.prototypes.strings().iter() {
+            let id = names.intern(prototype);
+            out.prototype_names.push(id);
+            note_dot(&mut out.dotted, id, prototype);
+        }
         out.name_count = names.len();
         let count = out.functions.len();
         // nvlink quirk: only a relocatable link drops repeated calls.
@@ -214,11 +232,13 @@ impl<'d> Resolver<'d> {
         out
     }
 
-    /// Names that other objects can see, and those of functions.
+    /// Names of symbols.
     fn names(&mut self, object: &Object<'d>) {
         self.names.reserve(object.named as usize);
         for (symbol, name, hash) in object.names() {
-            self.out.name_of[symbol] = Some(self.names.intern_hashed(name, hash));
+            let id = self.names.intern_hashed(name, hash);
+            self.out.name_of[symbol] = Some(id);
+            note_dot(&mut self.out.dotted, id, name);
         }
         self.by_name.grow(self.names.len(), u32::MAX);
     }
@@ -458,6 +478,13 @@ impl<'d> Resolver<'d> {
         } else {
             self.out.function(symbol)
         }
+    }
+}
+
+/// Notes whether a new name starts with a dot.
+fn note_dot(dotted: &mut Table<NameId, bool>, id: NameId, name: &[u8]) {
+    if id.index() == dotted.len() {
+        dotted.push(name.first() == Some(&b'.'));
     }
 }
 

@@ -133,7 +133,8 @@ pub(super) fn symbols(parts: &Parts<'_, '_>, code: &Functions<'_, '_>, numbers: 
         unused_index: 0,
     };
     let (mut mercury, mut sass) = (vec![null], vec![null]);
-    for (&named, &name) in parts.arranged.symbols.iter().zip(&parts.arranged.symbol_names) {
+    for &named in &parts.arranged.symbols {
+        let name = parts.arranged.name(named);
         let (section, symbol) = mercury_symbol(parts, named, name);
         let place = |numbers: &dyn Fn(SectionId) -> u32| section.map_or(SymbolSection::Undefined, |s| SymbolSection::Index(numbers(s)));
         mercury.push(NewSymbol {

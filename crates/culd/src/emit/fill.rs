@@ -170,36 +170,65 @@ struct UnitList<'a> {
     places: &'a Placements,
 }
 
+/// Sections whose units are listed together.
+const SECTIONS: usize = 4096;
+
 /// All sections but tables and relocations. `more` will follow.
 fn units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, more: usize) -> UnitList<'a> {
-    let m = &parts.layout.m;
-    let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
+    let arranged = parts.arranged;
+    let positions: Vec<Range<usize>> = (0..arranged.sections.len())
+        .step_by(SECTIONS)
+        .map(|first| first..(first + SECTIONS).min(arranged.sections.len()))
+        .collect();
+    let listed = parts.context.crew.map(&positions, |range| {
+        let mut units = Vec::with_capacity(range.len());
+        let mut counts = Vec::with_capacity(range.len());
+        for position in range.clone() {
+            let first = units.len();
+            section_units(parts, contents, position, &mut units);
+            counts.push((units.len() - first) as u32);
+        }
+        (units, counts)
+    });
     let mut list = UnitList {
-        units: Vec::with_capacity(sections.len() + more),
-        of_section: Table::filled(m.sections.len(), (0, 0)),
+        units: Vec::with_capacity(listed.iter().map(|l| l.0.len()).sum::<usize>() + more),
+        of_section: Table::filled(parts.layout.m.sections.len(), (0, 0)),
         places: contents.places,
     };
-    for ((&id, shape), place) in sections.zip(&contents.places.list) {
-        let first = list.units.len() as u32;
-        let computed = match shape.class {
-            Class::Symbols | Class::ExtendedIndices | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => continue,
-            _ if !shape.has_bytes => continue,
-            Class::SectionNames => Some(parts.arranged.section_names.as_slice()),
-            Class::Strings => Some(parts.arranged.strings.as_slice()),
-            _ => contents.computed.get(id),
-        };
-        let s = &m.sections[id];
-        let whole = computed.or_else(|| s.bytes.as_deref().map(Vec::as_slice));
-        match whole {
-            Some(bytes) => list.units.push(Unit {
-                offset: place.offset,
-                source: Source::Bytes(bytes),
-            }),
-            None => list.units.extend(s.pieces.as_slice().iter().filter_map(|p| piece(parts, p, place))),
+    let mut sections = arranged.sections.iter();
+    for (units, counts) in listed {
+        let mut first = list.units.len() as u32;
+        list.units.extend(units);
+        for (count, &id) in counts.into_iter().zip(sections.by_ref()) {
+            list.of_section[id] = (first, count);
+            first += count;
         }
-        list.of_section[id] = (first, list.units.len() as u32 - first);
     }
     list
+}
+
+/// The units of one section.
+fn section_units<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, position: usize, units: &mut Vec<Unit<'a>>) {
+    let arranged = parts.arranged;
+    let section = arranged.sections.get(position).zip(arranged.shapes.get(position));
+    let (Some((&id, shape)), Some(place)) = (section, contents.places.list.get(position)) else {
+        return;
+    };
+    let computed = match shape.class {
+        Class::Symbols | Class::ExtendedIndices | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => return,
+        _ if !shape.has_bytes => return,
+        Class::SectionNames => Some(arranged.section_names.as_slice()),
+        Class::Strings => Some(arranged.strings.as_slice()),
+        _ => contents.computed.get(id),
+    };
+    let s = &parts.layout.m.sections[id];
+    match computed.or_else(|| s.bytes.as_deref().map(Vec::as_slice)) {
+        Some(bytes) => units.push(Unit {
+            offset: place.offset,
+            source: Source::Bytes(bytes),
+        }),
+        None => units.extend(s.pieces.as_slice().iter().filter_map(|p| piece(parts, p, place))),
+    }
 }
 
 fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Unit<'a>> {

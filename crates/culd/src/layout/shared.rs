@@ -84,7 +84,9 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
         variables: Vec::new(),
         kernels: Vec::new(),
     };
-    for r in &m.relocs {
+    // Where there are no variables nobody refers to one.
+    let relocs = m.relocs.iter().filter(|_| m.shared.len() > 0);
+    for r in relocs {
         let object = &context.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;

@@ -8,7 +8,7 @@ use super::{Context, Layout};
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Local, NO_SPACE, OutSymbol, Place};
-use crate::names::{Name, State};
+use crate::names::State;
 use cubin::consts::*;
 use hashbrown::HashMap;
 
@@ -123,10 +123,9 @@ fn equalise<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) 
 }
 
 fn instance(layout: &mut Layout<'_>) -> SymbolId {
-    let name = Name::plain(b"externsharedinstance");
     let id = layout.m.symbols.push(OutSymbol {
-        name: name.rest,
-        hash: name.hash(),
+        name: b"externsharedinstance",
+        name_id: None,
         bind: STB_WEAK,
         kind: STT_CUDA_OBJECT,
         other: STO_CUDA_SHARED | 1,

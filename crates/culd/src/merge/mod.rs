@@ -370,7 +370,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn new_symbol(&self, object: &Object<'d>, y: &ObjSymbol<'d>, bind: u8, kind: u8) -> OutSymbol<'d> {
         OutSymbol {
             name: y.name,
-            hash: y.hash,
+            name_id: self.resolved.name(y.reference),
             bind,
             kind,
             other: 0,

@@ -3,7 +3,7 @@
 //! nvlink keeps append-only lists whose order decides the order of the output; a record that is not emitted in the end still owns its
 //! name in the string tables.
 
-use crate::ids::{FunctionId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::ids::{FunctionId, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::names::{Name, State};
 use cubin::consts::SHT_CUDA_SHARED;
 use hashbrown::HashMap;
@@ -176,8 +176,8 @@ pub struct OutSection<'d> {
 pub struct OutSymbol<'d> {
     /// Name.
     pub name: &'d [u8],
-    /// Hash of the name.
-    pub hash: u32,
+    /// The name among those of all inputs' symbols; nothing for a symbol that the linker makes.
+    pub name_id: Option<NameId>,
     /// 0 local, 1 global, 2 weak.
     pub bind: u8,
     /// Type.

@@ -1,0 +1,248 @@
+//! The string tables: each distinct string once, in order of first appearance.
+//!
+//! 1. `.shstrtab`: names of sections in order of creation. `.strtab`: prototypes, then section names and static and weak symbols in order of
+//!    creation, then global symbols. Records that are not emitted keep their names unless they were withdrawn.
+//! 2. Equal names of symbols and prototypes were found when they were resolved: their [`NameId`] says where they are.
+//! 3. Equal names of sections are found by their hashes, once for both tables; so is what may be equal to one of them: they start with a
+//!    dot. Should a section have another name, everything is looked for among them.
+
+use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
+use crate::layout::{Context, Layout};
+use crate::merge::model::{Local, Merged, OutSection, OutSymbol};
+use crate::names::{Name, Numbering};
+use std::borrow::Cow;
+
+/// The string tables and where everything's name is in them.
+#[derive(Debug)]
+pub struct Names {
+    pub(super) strings: Vec<u8>,
+    pub(super) section_names: Vec<u8>,
+    /// Names of sections in `.shstrtab`.
+    pub(super) section_offset: Table<SectionId, u32>,
+    /// Names of section symbols in `.strtab`.
+    pub(super) of_sections: Table<SectionId, u32>,
+    /// Names of symbols in `.strtab`.
+    pub(super) of_symbols: Table<SymbolId, u32>,
+    pub(super) prototype_offset: Table<ProtoId, u32>,
+}
+
+/// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
+pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
+    let m = &layout.m;
+    let distinct = Distinct::of_sections(context, m);
+    let of_section = &distinct.of_section;
+    let (mut names, (section_names, section_offset)) = context
+        .crew
+        .join(|| symbol_strings(context, m, &distinct), || section_strings(m, of_section));
+    names.section_names = section_names;
+    names.section_offset = section_offset;
+    names
+}
+
+/// Names that are hashed together.
+const HASH_CHUNK: usize = 4096;
+
+/// Number of a distinct string among those that were looked for by their hashes.
+type StringNumber = u32;
+
+/// Distinct names of sections.
+struct Distinct {
+    numbering: Numbering,
+    /// Number of each section's name.
+    of_section: Table<SectionId, StringNumber>,
+    /// The first section of each.
+    first: Vec<SectionId>,
+    /// All names start with a dot.
+    all_dotted: bool,
+}
+
+impl Distinct {
+    fn of_sections(context: Context<'_, '_>, m: &Merged<'_>) -> Self {
+        let chunks: Vec<&[OutSection<'_>]> = m.sections.as_slice().chunks(HASH_CHUNK).collect();
+        let hashed = context.crew.map(&chunks, |chunk| {
+            let dotted = chunk.iter().all(|s| s.name.is_dotted());
+            (chunk.iter().map(|s| s.name.hash()).collect::<Vec<u32>>(), dotted)
+        });
+        let mut out = Distinct {
+            numbering: Numbering::new(m.sections.len()),
+            of_section: Table::filled(m.sections.len(), 0),
+            first: Vec::with_capacity(m.sections.len()),
+            all_dotted: hashed.iter().all(|h| h.1),
+        };
+        let hashes = hashed.iter().flat_map(|h| &h.0);
+        for ((id, s), &hash) in m.sections.enumerate().zip(hashes) {
+            let first = &out.first;
+            let same = |number: u32| first.get(number as usize).is_some_and(|&f| m.sections[f].name == s.name);
+            let number = out.numbering.number(hash, same);
+            out.of_section[id] = number;
+            if number as usize == out.first.len() {
+                out.first.push(id);
+            }
+        }
+        out
+    }
+}
+
+/// A string that is not in the table.
+const ABSENT: u32 = u32::MAX;
+
+/// A string table under construction.
+struct Strings {
+    bytes: Vec<u8>,
+}
+
+impl Strings {
+    /// The empty string is at offset 0.
+    fn new() -> Self {
+        Strings { bytes: vec![0] }
+    }
+    /// Adds a name, unless its place says where it is.
+    fn add(&mut self, place: &mut u32, name: Name<'_>) -> u32 {
+        if *place == ABSENT {
+            *place = self.bytes.len() as u32;
+            self.bytes.extend_from_slice(name.prefix);
+            self.bytes.extend_from_slice(name.rest);
+            self.bytes.push(0);
+        }
+        *place
+    }
+}
+
+/// `.shstrtab`.
+fn section_strings(m: &Merged<'_>, of_section: &Table<SectionId, StringNumber>) -> (Vec<u8>, Table<SectionId, u32>) {
+    let mut offsets = Table::filled(m.sections.len(), 0);
+    let mut strings = Strings::new();
+    let mut places = vec![ABSENT; m.sections.len()];
+    for (id, s) in m.sections.enumerate().filter(|(_, s)| !s.withdrawn && s.name.len() > 0) {
+        if let Some(place) = places.get_mut(of_section[id] as usize) {
+            offsets[id] = strings.add(place, s.name);
+        }
+    }
+    (strings.bytes, offsets)
+}
+
+/// `.strtab`.
+struct SymbolStrings<'a, 'd> {
+    m: &'a Merged<'d>,
+    distinct: &'a Distinct,
+    strings: Strings,
+    /// Where the names of sections are.
+    places: Vec<u32>,
+    /// Where names that cannot be equal to a section's are.
+    by_name: Table<NameId, u32>,
+    /// Names are looked for among those of sections.
+    odd: Odd<'d>,
+}
+
+/// Strings that may be equal to a section's name.
+struct Odd<'d> {
+    numbering: Numbering,
+    names: Vec<Cow<'d, [u8]>>,
+    places: Vec<u32>,
+}
+
+/// Makes everything of [`Names`] but what belongs to `.shstrtab`.
+fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Names {
+    let resolved = context.resolved;
+    let mut of_sections = Table::filled(m.sections.len(), 0);
+    let mut of_symbols = Table::filled(m.symbols.len(), 0);
+    let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
+    let is_plain = |id: &NameId| distinct.all_dotted && !resolved.is_dotted(*id);
+    let lone = |y: &OutSymbol<'_>| y.name_id.is_none() && y.literal_number == 0 && !Name::plain(y.name).is_dotted();
+    let has_lone = m.locals.iter().any(|l| matches!(l, Local::Symbol(id) if lone(&m.symbols[*id])));
+    let mut out = SymbolStrings {
+        m,
+        distinct,
+        strings: Strings::new(),
+        places: vec![ABSENT; distinct.first.len()],
+        by_name: Table::filled(resolved.name_count, ABSENT),
+        odd: Odd {
+            numbering: Numbering::new(0),
+            names: Vec::new(),
+            places: Vec::new(),
+        },
+    };
+    let plain = |id: Option<NameId>| id.filter(is_plain).filter(|_| !has_lone);
+    for &p in &resolved.mentioned {
+        prototype_offset[p] = out.add(plain(resolved.prototype_name(p)), Cow::from(resolved.prototypes.string(p)));
+    }
+    for &local in &m.locals {
+        match local {
+            Local::Section(id) if m.sections[id].withdrawn => {}
+            Local::Section(id) => of_sections[id] = out.section(id),
+            Local::Symbol(id) => of_symbols[id] = out.symbol(&m.symbols[id], plain),
+        }
+    }
+    for &id in &m.globals {
+        of_symbols[id] = out.symbol(&m.symbols[id], plain);
+    }
+    Names {
+        strings: out.strings.bytes,
+        section_names: Vec::new(),
+        section_offset: Table::new(),
+        of_sections,
+        of_symbols,
+        prototype_offset,
+    }
+}
+
+impl<'d> SymbolStrings<'_, 'd> {
+    fn symbol(&mut self, y: &OutSymbol<'d>, plain: impl Fn(Option<NameId>) -> Option<NameId>) -> u32 {
+        match y {
+            _ if y.withdrawn => 0,
+            _ if y.literal_number != 0 => self.add(None, literal_name(self.m, y).into()),
+            _ => self.add(plain(y.name_id), Cow::from(y.name)),
+        }
+    }
+
+    fn section(&mut self, id: SectionId) -> u32 {
+        let name = self.m.sections[id].name;
+        let mut place = ABSENT;
+        // An odd string that is equal has taken the place already.
+        let place = match self.places.get_mut(self.distinct.of_section[id] as usize) {
+            Some(known) => known,
+            None => &mut place,
+        };
+        self.strings.add(place, name)
+    }
+
+    /// Adds a name: one that is equal to no section's, or any other.
+    fn add(&mut self, plain: Option<NameId>, name: Cow<'d, [u8]>) -> u32 {
+        if let Some(id) = plain {
+            return self.strings.add(&mut self.by_name[id], Name::plain(&name));
+        }
+        let hash = Name::plain(&name).hash();
+        let sections = self.distinct;
+        let is_section = |number: u32| {
+            sections
+                .first
+                .get(number as usize)
+                .is_some_and(|&f| self.m.sections[f].name.is(&name))
+        };
+        if let Some(place) = sections
+            .numbering
+            .find(hash, is_section)
+            .and_then(|n| self.places.get_mut(n as usize))
+        {
+            return self.strings.add(place, Name::plain(&name));
+        }
+        let Odd { numbering, names, places } = &mut self.odd;
+        let same = |number: u32| names.get(number as usize) == Some(&name);
+        let number = numbering.number(hash, same) as usize;
+        if number == names.len() {
+            names.push(name.clone());
+            places.push(ABSENT);
+        }
+        match places.get_mut(number) {
+            Some(place) => self.strings.add(place, Name::plain(&name)),
+            None => 0,
+        }
+    }
+}
+
+/// Name of a literal in the Mercury view: its section's and its number.
+fn literal_name(m: &Merged<'_>, y: &OutSymbol<'_>) -> Vec<u8> {
+    let mut name = y.section.map_or(Vec::new(), |s| m.sections[s].name.to_vec());
+    name.extend_from_slice(format!(".{}", y.literal_number).as_bytes());
+    name
+}
