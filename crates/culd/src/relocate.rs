@@ -23,7 +23,7 @@ use cubin::read::Relocations;
 use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
 
 /// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
-const CLEAR: [u32; 3] = [72, 73, 0x1_000e];
+pub(crate) const CLEAR: [u32; 3] = [72, 73, 0x1_000e];
 /// nvlink quirk: bank number that a relocatable link writes for symbols that lie in no section.
 const NO_BANK: u32 = 28;
 

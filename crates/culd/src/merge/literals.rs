@@ -11,6 +11,7 @@ use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::Name;
 use crate::object::{ObjSection, ObjSymbol, Object, Role};
 use cubin::consts::*;
+use std::ops::Range;
 
 const OVERLAP: Code = Code::Internal {
     what: "overlapping non-identical data",
@@ -24,7 +25,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let reference = object.symbol_ref(index);
         if !self.is_mine(object, input.info) {
-            return self.second_strong_literals(object, f, &input);
+            return self.second_strong_literals(object, section, f, &input);
         }
         self.m.places[reference] = Place::Literal(f);
         self.place_literals(object, section, true)?;
@@ -46,7 +47,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// A second strong definition is an error already; nvlink stops at once if its literals differ.
-    fn second_strong_literals(&mut self, object: &Object<'d>, f: FunctionId, input: &ObjSection<'d>) -> Result<(), Stop> {
+    fn second_strong_literals(&mut self, object: &Object<'d>, section: u32, f: FunctionId, input: &ObjSection<'d>) -> Result<(), Stop> {
         let strong = object.owner_of(input).is_some_and(|o| object.symbol(o).bind == STB_GLOBAL);
         if !strong {
             return Ok(());
@@ -56,7 +57,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Some(literals) => Some(&literals.bytes),
             None => function.literals.and_then(|id| self.m.sections[id].bytes.as_deref()),
         };
-        if known.is_some_and(|k| !k.is_empty() && k != input.data) {
+        if known.is_some_and(|k| !k.is_empty() && k != own_bytes(input, self.ranges.of(object, section))) {
             return Err(self.out.fatal(OVERLAP));
         }
         Ok(())
@@ -64,7 +65,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Appends the bank of one copy of a function.
     pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32, by_symbol: bool) -> Result<(), Stop> {
-        let Some((f, input)) = self.literal_owner(object, section) else {
+        let Some((f, mut input)) = self.literal_owner(object, section) else {
             return Ok(());
         };
         let slot = object.section_ref(section);
@@ -72,9 +73,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         let took = self.is_mine(object, input.info);
+        // A bank without symbols, which a relocatable link left of a losing copy, is nobody's own.
+        let own = took && by_symbol;
+        if own {
+            input.data = own_bytes(&input, self.ranges.of(object, section));
+        }
         let kernel = self.resolved.functions[f].entry;
         let function = &self.m.functions[f];
-        if took && kernel && function.ghost.is_some() {
+        if own && kernel && function.ghost.is_some() {
             let collides = function
                 .literals
                 .and_then(|id| self.m.sections[id].bytes.as_deref())
@@ -84,14 +90,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         }
         let function = &mut self.m.functions[f];
-        if took && function.literals.is_some() && function.literals_by_loser == Some(true) {
+        if own && function.literals.is_some() && function.literals_by_loser == Some(true) {
             // nvlink quirk: the loser's emptied record is not reused here, but found first by name later.
             function.ghost = function.literals.take();
             function.literals_by_loser = None;
         }
-        // A bank without symbols is what a relocatable link left of a losing copy: it stays on its own.
-        if kernel || (!(took && by_symbol) && function.literal_index.is_none()) {
-            let id = self.literal_record(f, &input, took);
+        if kernel || (!own && function.literal_index.is_none()) {
+            let id = self.literal_record(f, &input, own);
             let base = self.append_literals(id, &input);
             self.m.placed[slot] = Some((id, base));
         } else {
@@ -100,9 +105,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
-    fn literal_record(&mut self, f: FunctionId, input: &ObjSection<'d>, took: bool) -> SectionId {
+    fn literal_record(&mut self, f: FunctionId, input: &ObjSection<'d>, own: bool) -> SectionId {
         let function = &self.m.functions[f];
-        if let (Some(ghost), false) = (function.ghost, took) {
+        if let (Some(ghost), false) = (function.ghost, own) {
             return ghost;
         }
         let id = match function.literals {
@@ -111,14 +116,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 Name::plain(input.name),
                 Class::Literals,
                 input.sh_type,
-                if took { 0x42 } else { input.flags },
+                if own { 0x42 } else { input.flags },
                 input.align,
                 0,
             ),
         };
         let function = &mut self.m.functions[f];
         function.literals = Some(id);
-        function.literals_by_loser.get_or_insert(!took);
+        function.literals_by_loser.get_or_insert(!own);
         let record = &mut self.m.sections[id];
         record.align = record.align.max(input.align);
         record.owner = record.owner.or(function.text);
@@ -164,15 +169,48 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let base = literals.bytes.len() as u64;
         literals.tables.push((object.id, section, base));
         if took {
-            let inside = |y: &ObjSymbol<'d>| y.kind != STT_SECTION && y.defined_in() == Some(section);
-            let symbols = (0..object.symbol_count()).map(|i| object.symbol(i)).filter(inside);
-            literals.regions = symbols
-                .map(|y| (base + y.value, base.saturating_add(y.value).saturating_add(y.size)))
-                .collect();
+            let ranges = self.ranges.of(object, section).iter();
+            literals.regions = ranges.map(|r| (base.saturating_add(r.start), base.saturating_add(r.end))).collect();
         } else {
             literals.regions.push((base, base + input.size));
         }
         literals.bytes.extend_from_slice(input.data);
+    }
+}
+
+/// The part of a bank that its symbols lie in. What a relocatable link appended to it, of losing copies, has none.
+fn own_bytes<'d>(input: &ObjSection<'d>, ranges: &[Range<u64>]) -> &'d [u8] {
+    let end = ranges.iter().map(|r| r.end).max().unwrap_or(0);
+    let end = usize::try_from(end).unwrap_or(usize::MAX);
+    input.data.get(..end).unwrap_or(input.data)
+}
+
+/// Where the symbols of an object's literal banks lie, for one object at a time.
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    object: Option<ObjectId>,
+    /// Sections, ascending.
+    sections: Vec<u32>,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Ranges {
+    /// Those of one section, in symbol order.
+    fn of(&mut self, object: &Object<'_>, section: u32) -> &[Range<u64>] {
+        if self.object != Some(object.id) {
+            let literal = |y: ObjSymbol<'_>| {
+                let section = y.defined_in()?;
+                let is_it = y.kind != STT_SECTION && object.section(section)?.role == Role::Literals;
+                is_it.then(|| (section, y.value..y.value.saturating_add(y.size)))
+            };
+            let mut all: Vec<_> = (0..object.symbol_count()).filter_map(|i| literal(object.symbol(i))).collect();
+            all.sort_by_key(|l| l.0);
+            (self.sections, self.ranges) = all.into_iter().unzip();
+            self.object = Some(object.id);
+        }
+        let first = self.sections.partition_point(|&s| s < section);
+        let end = self.sections.partition_point(|&s| s <= section);
+        self.ranges.get(first..end).unwrap_or_default()
     }
 }
 

@@ -106,6 +106,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     commons: Commons,
     /// Literals of the Mercury view that were counted so far.
     counted: literals::Counted,
+    /// Literals of the object that is merged.
+    ranges: literals::Ranges,
     index: Option<UnifiedIndex>,
     options: &'a LinkOptions<'o>,
 }
@@ -156,6 +158,7 @@ pub fn merge<'d>(
         literals_seen: HashSet::default(),
         commons: Commons::default(),
         counted: literals::Counted::default(),
+        ranges: literals::Ranges::default(),
         index,
         options,
     };

@@ -10,8 +10,10 @@ use super::model::*;
 use crate::ids::{SectionId, SymbolRef};
 use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
+use crate::relocate::CLEAR;
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
+use cubin::raw::Rela;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn relocations(&mut self, object: &Object<'d>) {
@@ -126,7 +128,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 false => &[false],
             }
         } else {
-            wanted(relocs, &skips)
+            wanted(object, relocs, &skips)
         };
         for (n, &rela) in wanted.iter().enumerate() {
             self.companion(target, rela);
@@ -246,9 +248,11 @@ fn resolved_prefix(prefix: &'static [u8]) -> &'static [u8] {
 }
 
 /// The kinds of records, `.rela` or not, that the entries ask for, in the order they do: the first one the kind of its own section, the
-/// others by their addends.
-fn wanted(relocs: &RelocSection<'_>, skips: &Skips<'_, '_>) -> &'static [bool] {
-    let read = |i: usize| Some(entry(&relocs.entries, i)).filter(|e| !skips.skips(e.r_offset.get(), e.r_sym.get()));
+/// others by their addends. Entries that are skipped ask for nothing, but those that clear a field do, not so in the Mercury view.
+fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &Skips<'_, '_>) -> &'static [bool] {
+    let clears = |e: &Rela| object.sass.is_empty() && CLEAR.contains(&e.r_type.get());
+    let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
+    let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
     let mut left = (0..relocs.entries.len()).filter_map(read);
     match (left.next(), relocs.is_rela()) {
         (None, _) => &[],
