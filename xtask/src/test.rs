@@ -33,19 +33,28 @@ const GUIDED_SECONDS: u64 = 5;
 
 /// Runs all steps into `report`.
 pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report) -> Result<()> {
-    let tools = if offline { None } else { Some(oracle::bin_dir(context)?) };
-    let steps = Steps {
+    let form = Steps {
         context,
         jobs,
         report,
-        tools: tools.as_deref(),
+        tools: None,
     };
-    steps.cargo("fmt", &["fmt", "--all", "--", "--check", "-l"]);
-    steps.cargo(
-        "clippy",
-        &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
-    );
-    steps.cargo("docs", &["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
+    // The tools come over the network meanwhile.
+    let tools = std::thread::scope(|scope| {
+        let install = (!offline).then(|| scope.spawn(|| oracle::bin_dir(context)));
+        form.cargo("fmt", &["fmt", "--all", "--", "--check", "-l"]);
+        form.cargo(
+            "clippy",
+            &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        );
+        form.cargo("docs", &["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"]);
+        let failed = |_| Err(Error::Other("installing the tools failed".into()));
+        install.map(|install| install.join().unwrap_or_else(failed)).transpose()
+    })?;
+    let steps = Steps {
+        tools: tools.as_deref(),
+        ..form
+    };
     let unit_tests: Vec<&str> = UNIT_TESTS.into_iter().chain(["--no-fail-fast"]).collect();
     steps.tests("unit tests", &unit_tests, None);
     steps.step("fuzz", || {

@@ -68,18 +68,34 @@ pub struct ObjSection<'d> {
     pub size: u64,
     /// Flags.
     pub flags: u64,
-    /// Alignment, at least 1.
-    pub align: u64,
     /// Type.
     pub sh_type: u32,
     /// `sh_info`.
     pub info: u32,
+    /// Alignment.
+    pub align: Align,
     /// Role.
     pub role: Role,
     /// A non-empty relocation section applies to this one.
     pub relocated: bool,
     /// Text and stubs: symbol of the function that the section is made for, [`NO_OWNER`] if none.
     pub owner: u32,
+}
+
+/// An alignment: a power of two. There are many sections, so it takes one byte.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Align(u8);
+
+impl Align {
+    /// Of a section header; what is no power of two counts as 1.
+    pub fn new(align: u64) -> Self {
+        let log = align.is_power_of_two().then(|| align.trailing_zeros());
+        Align(log.unwrap_or(0) as u8)
+    }
+    /// In bytes.
+    pub fn get(self) -> u64 {
+        1 << (self.0 & 63)
+    }
 }
 
 impl ObjSection<'_> {

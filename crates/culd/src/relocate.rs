@@ -312,8 +312,9 @@ impl<'a, 'd> Decider<'a, 'd> {
             return Decision::Drop;
         };
         let reference = object.symbol_ref(symbol);
-        let mut symbols = self.layout.m.literal_symbols.get(&f).into_iter().flatten();
-        let named = symbols.find(|s| s.0 == reference).map(|s| (Named::Symbol(s.1), addend));
+        let symbols = self.layout.m.literal_symbols.get(&f).map_or(&[][..], Vec::as_slice);
+        let at = symbols.partition_point(|s| s.0 < reference);
+        let named = symbols.get(at).filter(|s| s.0 == reference).map(|s| (Named::Symbol(s.1), addend));
         let value = object.symbol(symbol).value.wrapping_add(addend as u64);
         patch(kind, offset.wrapping_add(value), LITERAL_BANK, named)
     }

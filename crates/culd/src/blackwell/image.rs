@@ -96,7 +96,7 @@ fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parame
                 text,
                 name: [b".nv.constant0.", name].concat(),
                 data: bank.data,
-                align: bank.align,
+                align: bank.align.get(),
                 flags: bank.flags,
             });
         }

@@ -7,7 +7,7 @@
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
 //! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
 
-use crate::object::{NO_OWNER, ObjSection, Object, ObjectError, Role, View, plain_sections, role, text};
+use crate::object::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, View, plain_sections, role, text};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
@@ -149,7 +149,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         data: &[],
         size: 0,
         flags: 0,
-        align: 1,
+        align: Align::default(),
         sh_type: SHT_NULL,
         info: 0,
         role: Role::Other,

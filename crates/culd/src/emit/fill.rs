@@ -139,7 +139,7 @@ pub(super) struct Contents<'a, 'd> {
 
 /// Fills the image.
 pub(super) fn fill(parts: &Parts<'_, '_>, mut contents: Contents<'_, '_>, target: Target<'_>) -> io::Result<()> {
-    let mut frame = std::mem::take(&mut contents.frame);
+    let frame = std::mem::take(&mut contents.frame);
     let more = frame.len() + parts.layout.m.relocs.len();
     let ((mut list, refs), kept) = parts.context.crew.join(
         || {
@@ -149,8 +149,11 @@ pub(super) fn fill(parts: &Parts<'_, '_>, mut contents: Contents<'_, '_>, target
         },
         || kept::places(parts, contents.places),
     );
-    frame.sort_by_key(|u| u.offset);
-    let order = list.append([frame, kept]);
+    list.units.extend(frame);
+    list.units.extend(kept);
+    let mut order: Vec<u32> = (0..list.units.len() as u32).filter(|&i| list.units[i as usize].len() > 0).collect();
+    // Few runs, each in file order: this takes little more than looking at them.
+    order.sort_by_key(|&i| list.units[i as usize].offset);
     let filler = Filler {
         parts,
         places: contents.places,
@@ -241,34 +244,7 @@ fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Unit
     })
 }
 
-impl<'a> UnitList<'a> {
-    /// Appends lists of units, each in file order; returns the numbers of all units that have bytes in file order.
-    ///
-    /// Sections come in file order too, but what an input says about the pieces of one is not to be relied on.
-    fn append<const N: usize>(&mut self, lists: [Vec<Unit<'a>>; N]) -> Vec<u32> {
-        let mut starts = vec![0, self.units.len()];
-        for list in lists {
-            self.units.extend(list);
-            starts.push(self.units.len());
-        }
-        let mut order: Vec<u32> = Vec::with_capacity(self.units.len());
-        let mut rest: Vec<Range<usize>> = starts.windows(2).map(|w| w[0]..w[1]).collect();
-        let offset = |range: &Range<usize>| self.units.get(range.clone()).and_then(<[Unit<'_>]>::first).map(|u| u.offset);
-        while let Some((now, until)) = next_run(&rest, offset) {
-            let Some(range) = rest.get_mut(now) else { break };
-            let units = self.units.get(range.clone()).unwrap_or_default();
-            // At least one, so that this ends.
-            let run = units.iter().position(|u| u.offset > until).unwrap_or(units.len()).max(1);
-            order.extend((range.start..range.start + run).map(|i| i as u32));
-            range.start += run;
-        }
-        order.retain(|&i| self.units.get(i as usize).is_some_and(|u| u.len() > 0));
-        if !order.is_sorted_by_key(|&i| self.units.get(i as usize).map(|u| u.offset)) {
-            order.sort_by_key(|&i| self.units.get(i as usize).map(|u| u.offset));
-        }
-        order
-    }
-
+impl UnitList<'_> {
     /// The references that patch each unit, newest first.
     fn references(&self, parts: &Parts<'_, '_>) -> Lists<UnitId, u32> {
         let mut pairs: Vec<(UnitId, u32)> = Vec::new();
@@ -284,14 +260,6 @@ impl<'a> UnitList<'a> {
         }
         Lists::newest_first(self.units.len(), &pairs)
     }
-}
-
-/// The list whose first unit comes first, and the offset up to which its units come before those of the others.
-fn next_run(rest: &[Range<usize>], offset: impl Fn(&Range<usize>) -> Option<u64>) -> Option<(usize, u64)> {
-    let mut firsts: Vec<(u64, usize)> = rest.iter().enumerate().filter_map(|(i, r)| Some((offset(r)?, i))).collect();
-    firsts.sort_unstable();
-    let &(_, now) = firsts.first()?;
-    Some((now, firsts.get(1).map_or(u64::MAX, |f| f.0)))
 }
 
 struct Filler<'a, 'p, 'd> {

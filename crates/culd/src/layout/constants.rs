@@ -6,7 +6,7 @@
 
 use super::{Context, Layout};
 use crate::merge::align_up;
-use crate::merge::model::{Class, Piece, Pieces};
+use crate::merge::model::{Class, Piece};
 use crate::names::State;
 use crate::options::Identity;
 use hashbrown::HashMap;
@@ -29,14 +29,14 @@ pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
         let Some(input) = context.inputs.objects[piece.object].section(piece.section) else {
             continue;
         };
-        let mergeable = (input.size == 4 && input.align == 4)
-            || (input.size == 8 && input.align == 8)
+        let mergeable = (input.size == 4 && input.align.get() == 4)
+            || (input.size == 8 && input.align.get() == 8)
             || matches!(input.size, 12 | 16 | 20 | 24 | 32 | 48 | 64);
-        let key = (input.align, input.data);
+        let key = (input.align.get(), input.data);
         if mergeable && seen.contains_key(&key) && (input.size > 8 || input.data.iter().any(|&b| b != 0)) {
             continue;
         }
-        let base = align_up(end, input.align);
+        let base = align_up(end, input.align.get());
         end = base + input.size;
         pieces.push(Piece { base, ..*piece });
         units.push((base, input.size));
@@ -45,7 +45,7 @@ pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
             layout.null_value = base;
         }
     }
-    record.pieces = Pieces::Many(pieces);
+    record.pieces = pieces.into();
     record.size = end;
     layout.constant_units = Some(units);
 }

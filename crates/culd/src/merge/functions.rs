@@ -64,7 +64,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let id = self.text_section(f, &y, section);
         let record = &mut self.m.sections[id];
-        record.align = record.align.max(section.align);
+        record.align = record.align.max(section.align.get());
         record.size = section.size;
         record.flags = text_flags(self.mode, section);
         record.pieces = Pieces::One(Piece {
@@ -149,7 +149,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let record = &mut self.m.sections[id];
             record.size = 0;
             record.bytes = None;
-            record.pieces = Pieces::Empty;
+            record.pieces = Pieces::EMPTY;
         }
     }
 
@@ -172,9 +172,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return id;
         }
         let id = if section.role == Role::Stub {
-            self.section(Name::plain(section.name), Class::Stub(f), section.sh_type, 6, section.align, 128)
+            self.section(
+                Name::plain(section.name),
+                Class::Stub(f),
+                section.sh_type,
+                6,
+                section.align.get(),
+                128,
+            )
         } else {
-            self.section(Name::new(b".text.", y.name), Class::Text(f), section.sh_type, 6, section.align, 0)
+            self.section(
+                Name::new(b".text.", y.name),
+                Class::Text(f),
+                section.sh_type,
+                6,
+                section.align.get(),
+                0,
+            )
         };
         self.m.functions[f].text = Some(id);
         id

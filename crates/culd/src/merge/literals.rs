@@ -117,7 +117,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 Class::Literals,
                 input.sh_type,
                 if own { 0x42 } else { input.flags },
-                input.align,
+                input.align.get(),
                 0,
             ),
         };
@@ -125,7 +125,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         function.literals = Some(id);
         function.literals_by_loser.get_or_insert(!own);
         let record = &mut self.m.sections[id];
-        record.align = record.align.max(input.align);
+        record.align = record.align.max(input.align.get());
         record.owner = record.owner.or(function.text);
         id
     }
@@ -133,7 +133,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn append_literals(&mut self, id: SectionId, input: &ObjSection<'d>) -> u64 {
         let record = &mut self.m.sections[id];
         let bytes = record.bytes.get_or_insert_default();
-        pad(bytes, input.align);
+        pad(bytes, input.align.get());
         let base = bytes.len() as u64;
         bytes.extend_from_slice(input.data);
         record.size = bytes.len() as u64;
@@ -148,7 +148,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.m.literals.push(FunctionLiterals {
                     function: f,
                     bytes: Vec::new(),
-                    align: input.align,
+                    align: input.align.get(),
                     lost: None,
                     bank,
                     tables: Vec::new(),
@@ -161,9 +161,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let Some(literals) = self.m.literals.get_mut(index) else { return };
         if took {
-            literals.align = literals.align.max(input.align);
+            literals.align = literals.align.max(input.align.get());
         } else {
-            pad(&mut literals.bytes, input.align);
+            pad(&mut literals.bytes, input.align.get());
             literals.lost = Some(literals.bytes.len() as u64);
         }
         let base = literals.bytes.len() as u64;

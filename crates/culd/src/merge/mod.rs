@@ -449,7 +449,7 @@ impl<'d> Merged<'d> {
             align,
             entsize,
             size: 0,
-            pieces: Pieces::Empty,
+            pieces: Pieces::EMPTY,
             bytes: None,
             owner: None,
             companions: [None; 3],

@@ -99,37 +99,40 @@ pub struct Piece {
     pub base: u64,
 }
 
-/// Pieces of a section; most have one.
-#[derive(Debug, Default, Clone)]
+/// Pieces of a section. Most have one, so that it lies in the record, and an id says which of the two it is.
+#[derive(Debug, Clone)]
 pub enum Pieces {
-    /// None.
-    #[default]
-    Empty,
     /// One.
     One(Piece),
-    /// Several, ascending.
-    Many(Vec<Piece>),
+    /// None or several, ascending.
+    #[allow(clippy::box_collection, reason = "few records have several, and there are many records")]
+    Others(Option<Box<Vec<Piece>>>),
 }
 
 impl Pieces {
+    /// None.
+    pub const EMPTY: Pieces = Pieces::Others(None);
+
     /// Adds a piece.
     pub fn push(&mut self, piece: Piece) {
-        *self = match std::mem::take(self) {
-            Pieces::Empty => Pieces::One(piece),
-            Pieces::One(first) => Pieces::Many(vec![first, piece]),
-            Pieces::Many(mut all) => {
-                all.push(piece);
-                Pieces::Many(all)
-            }
-        };
+        match self {
+            Pieces::Others(None) => *self = Pieces::One(piece),
+            Pieces::One(first) => *self = Pieces::Others(Some(Box::new(vec![*first, piece]))),
+            Pieces::Others(Some(all)) => all.push(piece),
+        }
     }
     /// As a slice.
     pub fn as_slice(&self) -> &[Piece] {
         match self {
-            Pieces::Empty => &[],
-            Pieces::One(p) => std::slice::from_ref(p),
-            Pieces::Many(v) => v,
+            Pieces::One(piece) => std::slice::from_ref(piece),
+            Pieces::Others(all) => all.as_deref().map_or(&[], Vec::as_slice),
         }
+    }
+}
+
+impl From<Vec<Piece>> for Pieces {
+    fn from(pieces: Vec<Piece>) -> Self {
+        Pieces::Others(Some(Box::new(pieces)))
     }
 }
 
@@ -428,7 +431,7 @@ pub struct Merged<'d> {
     pub symbol_of: Table<FunctionId, Option<SymbolId>>,
     /// Some function is a second name of another.
     pub has_aliases: bool,
-    /// `--preserve-relocs`: symbols of the functions' literals.
+    /// `--preserve-relocs`: symbols of the functions' literals, in order of the inputs' symbols.
     pub literal_symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, State>,
     /// What became of the inputs' symbols.
     pub places: Table<SymbolRef, Place>,
@@ -521,6 +524,31 @@ impl<'d> Merged<'d> {
                 .iter()
                 .any(|p| p.object == r.object && p.section == section),
             _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_small() {
+        assert_eq!(size_of::<Pieces>(), size_of::<Piece>());
+        assert!(size_of::<OutSection<'_>>() <= 120);
+    }
+
+    #[test]
+    fn pieces_stay_in_order() {
+        let piece = |section| Piece {
+            object: ObjectId::new(0),
+            section,
+            base: 0,
+        };
+        let mut pieces = Pieces::EMPTY;
+        for n in 0..4 {
+            assert_eq!(pieces.as_slice(), (0..n).map(piece).collect::<Vec<_>>());
+            pieces.push(piece(n));
         }
     }
 }

@@ -81,7 +81,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Role::KernelShared | Role::ModuleShared => self.place_shared(object, &s),
             Role::UnifiedData if !self.mode.relocatable => Some((self.unified_data(&s), 0)),
             Role::Debug | Role::Global | Role::GlobalInit | Role::Constant | Role::UnifiedData | Role::ReservedShared => {
-                let id = self.named_section(s.name, class(&s), s.sh_type, s.flags, s.align);
+                let id = self.named_section(s.name, class(&s), s.sh_type, s.flags, s.align.get());
                 let base = self.append(id, object, index, &s);
                 Some((id, base))
             }
@@ -93,7 +93,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn append(&mut self, id: SectionId, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> u64 {
         let record = &mut self.m.sections[id];
-        let base = align_up(record.size, s.align);
+        let base = align_up(record.size, s.align.get());
         record.size = base.saturating_add(s.size);
         record.pieces.push(Piece {
             object: object.id,
@@ -123,7 +123,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let id = match self.parameters.get(s.name) {
             Some(&id) => id,
             None => {
-                let id = self.section(Name::plain(s.name), Class::Parameters, s.sh_type, s.flags, s.align, 0);
+                let id = self.section(Name::plain(s.name), Class::Parameters, s.sh_type, s.flags, s.align.get(), 0);
                 self.parameters.insert(s.name, id);
                 id
             }
@@ -131,7 +131,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.m.functions[f].parameters = Some(id);
         let text = self.m.functions[f].text;
         let record = &mut self.m.sections[id];
-        record.align = record.align.max(s.align);
+        record.align = record.align.max(s.align.get());
         record.owner = record.owner.or(text);
         Some((id, self.append(id, object, index, s)))
     }
@@ -142,14 +142,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let flags = if self.is_mine(object, s.info) { 0x42 } else { s.flags };
         let id = match self.m.functions[f].literals {
             Some(id) => id,
-            None => self.section(Name::plain(s.name), Class::Literals, s.sh_type, flags, s.align, 0),
+            None => self.section(Name::plain(s.name), Class::Literals, s.sh_type, flags, s.align.get(), 0),
         };
         let by_loser = !self.is_mine(object, s.info);
         let function = &mut self.m.functions[f];
         function.literals = Some(id);
         function.literals_by_loser.get_or_insert(by_loser);
         let record = &mut self.m.sections[id];
-        record.align = record.align.max(s.align);
+        record.align = record.align.max(s.align.get());
         record.owner = record.owner.or(function.text);
         Some((id, self.append(id, object, index, s)))
     }

@@ -89,7 +89,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Joins the entries of one input's table.
     pub(super) fn unified_entries(&mut self, object: &Object<'d>, s: &ObjSection<'d>) -> Result<(), Stop> {
         let is_function = s.sh_type == SHT_CUDA_UFT_ENTRY;
-        let table = self.unified_table(s.sh_type, s.align);
+        let table = self.unified_table(s.sh_type, s.align.get());
         for record in s.data.chunks_exact(RECORD) {
             let (Some(head), Some(offset), Some(a), Some(b)) = (word(record, 0), word(record, 8), word(record, 16), word(record, 24))
             else {
@@ -167,7 +167,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         (new.other, new.value, new.size, new.function) = (y.other & 0x1f, offset, y.size, Some(f));
         let symbol = self.symbol(y, new);
         let window = self.index.as_ref().map_or(0, |i| i.function_window);
-        let table = self.uft_section(s.align, window);
+        let table = self.uft_section(s.align.get(), window);
         self.m.unified.first_stub.get_or_insert(symbol);
         self.m.symbols[symbol].section = Some(table);
         let function = &mut self.m.functions[f];
@@ -206,7 +206,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// `.nv.udt` of a final link: variables are placed by their entries.
     pub(super) fn unified_data(&mut self, s: &ObjSection<'d>) -> SectionId {
         let window = self.index.as_ref().map_or(0, |i| i.data_window);
-        let id = self.named_section(s.name, Class::Udt, s.sh_type, s.flags, s.align);
+        let id = self.named_section(s.name, Class::Udt, s.sh_type, s.flags, s.align.get());
         let record = &mut self.m.sections[id];
         if record.bytes.is_none() {
             record.size = window.min(MAX_WINDOW);

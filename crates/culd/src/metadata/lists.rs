@@ -9,7 +9,8 @@ pub(super) struct List<'d> {
     /// Range of all records, in merge order.
     shared: (u32, u32),
     /// The function's own copy, once there is one; it replaces the range.
-    own: Option<Vec<Attribute<'d>>>,
+    #[allow(clippy::box_collection, reason = "few functions have any, and there are many functions")]
+    own: Option<Box<Vec<Attribute<'d>>>>,
 }
 
 impl<'d> List<'d> {
@@ -25,7 +26,7 @@ impl<'d> List<'d> {
             self.shared = (range.start as u32, range.end as u32);
             return;
         }
-        let own = self.own.get_or_insert_with(|| older.to_vec());
+        let own = self.own.get_or_insert_with(|| Box::new(older.to_vec()));
         own.extend_from_slice(records.get(range).unwrap_or_default());
     }
 
@@ -39,7 +40,7 @@ impl<'d> List<'d> {
     /// The records.
     pub(super) fn iter<'r>(&'r self, records: &'r [Attribute<'d>]) -> impl Iterator<Item = &'r Attribute<'d>> {
         let shared = if self.own.is_some() { &[][..] } else { self.shared(records) };
-        shared.iter().rev().chain(self.own.iter().flatten())
+        shared.iter().rev().chain(self.own.iter().flat_map(|own| own.iter()))
     }
 
     /// The records, to change.
@@ -49,7 +50,7 @@ impl<'d> List<'d> {
             // Most get one or two more.
             let mut own = Vec::with_capacity(shared.len() + 2);
             own.extend(shared.iter().rev().cloned());
-            own
+            Box::new(own)
         })
     }
 }

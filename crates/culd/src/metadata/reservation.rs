@@ -5,7 +5,7 @@
 
 use super::attributes::Reserved;
 use crate::diagnostics::{Code, Collector};
-use crate::ids::FunctionId;
+use crate::ids::{FunctionId, Table};
 use crate::layout::Context;
 use crate::options::Identity;
 use std::cmp::Reverse;
@@ -31,7 +31,12 @@ pub fn check(context: Context<'_, '_>, reserved: &[Reserved], out: &mut Collecto
 /// Kernels that use reserved shared memory only through what they call.
 fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId> {
     let kernels = context.live.kernels.as_slice();
-    let uses = |f: FunctionId| reserved.iter().any(|r| r.1 == Some(f));
+    let mut first_use: Table<FunctionId, Option<usize>> = Table::filled(context.resolved.functions.len(), None);
+    for &(cause, f) in reserved.iter().rev() {
+        if let Some(f) = f {
+            first_use[f] = Some(cause);
+        }
+    }
     let is_device = |f: FunctionId| !context.resolved.functions[f].entry;
     let mut found: Vec<(usize, FunctionId)> = match kernels {
         _ if context.mode.relocatable => Vec::new(),
@@ -46,8 +51,7 @@ fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId
             let first = context.graph.fold(
                 context.resolved,
                 |f, first: &mut Option<usize>| {
-                    let own = reserved.iter().find(|r| r.1 == Some(f) && is_device(f)).map(|r| r.0);
-                    *first = earlier(*first, own);
+                    *first = earlier(*first, first_use[f].filter(|_| is_device(f)));
                 },
                 |first, callee| *first = earlier(*first, *callee),
             );
@@ -55,7 +59,7 @@ fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId
             kernels.iter().filter_map(cause).collect()
         }
     };
-    found.retain(|&(_, k)| !uses(k));
+    found.retain(|&(_, k)| first_use[k].is_none());
     found.sort_by_key(|&(cause, _)| Reverse(cause));
     found.into_iter().map(|(_, k)| k).collect()
 }

@@ -1,6 +1,6 @@
 //! Checks an object and decodes its tables, so that later phases need not doubt a name or an index.
 
-use super::{Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
+use super::{Align, Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
 use crate::names::Hashing;
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
@@ -269,7 +269,7 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
             data: section.data,
             size: header.sh_size.get(),
             flags,
-            align: align.max(1),
+            align: Align::new(align),
             sh_type,
             info: header.sh_info.get(),
             role,
