@@ -488,7 +488,7 @@ fn program_headers(parts: &Parts<'_, '_>, shapes: &[Shape], places: &[Placement]
     };
     let mut headers = Vec::new();
     if let (Some((_, first)), Some((_, last))) = (segment(0).next(), segment(0).next_back()) {
-        let size = last.offset + last.size - first.offset;
+        let size = last.offset.saturating_add(last.size) - first.offset;
         headers.push(header(PT_LOAD, READ_EXECUTE, first.offset, size, size));
     }
     if let Some((_, first)) = segment(write).next() {

@@ -213,11 +213,11 @@ fn sass_symbol(
     if symbol.info & 0xf == STT_CUDA_OBJECT && !parts.context.mode.relocatable {
         symbol.info = symbol.info & 0xf0 | STT_OBJECT;
         symbol.other &= 0x1f;
-        symbol.value += match parts.layout.m.sections[section].class {
+        symbol.value = symbol.value.wrapping_add(match parts.layout.m.sections[section].class {
             Class::ReservedShared => super::code::RESERVED_BASE,
             Class::KernelShared | Class::ModuleShared => SHARED_BASE,
             _ => 0,
-        };
+        });
     }
     symbol
 }
