@@ -159,6 +159,13 @@ pub struct Model<'d> {
 impl<'d> Model<'d> {
     /// Takes a file apart.
     pub fn read(cubin: &Cubin<'d>) -> Result<Self, ModelError> {
+        // Whatever it says otherwise would not come back.
+        if cubin.section_headers().first().is_some_and(|null| null.sh_type.get() != SHT_NULL) {
+            return Err(ModelError::Read(ReadError::BadTable {
+                section: 0,
+                reason: "the first section is not the null section",
+            }));
+        }
         let sections = cubin.sections().skip(1).collect::<Result<Vec<_>, _>>()?;
         let header = cubin.header();
         let style = layout::style_of(cubin);
