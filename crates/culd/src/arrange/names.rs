@@ -149,7 +149,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct)
     let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
     let is_plain = |id: &NameId| distinct.all_dotted && !resolved.is_dotted(*id);
     let lone = |y: &OutSymbol<'_>| y.name_id.is_none() && y.literal_number == 0 && !Name::plain(y.name).is_dotted();
-    let has_lone = m.locals.iter().any(|l| matches!(l, Local::Symbol(id) if lone(&m.symbols[*id])));
+    let has_lone = m.symbols.iter().any(lone);
     let mut out = SymbolStrings {
         m,
         distinct,
