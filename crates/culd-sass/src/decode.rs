@@ -222,7 +222,7 @@ fn collect(insn: &mut Insn, operand: &operand::Operand) {
     if first == if wide { 255 } else { 7 } {
         return;
     }
-    for i in 0..operand.count {
+    for i in 0..operand.registers(insn.raw) {
         // A range that runs past the last register is not something the compiler emits; the excess is dropped.
         let Some(index) = first.checked_add(i).filter(|index| *index != 255) else {
             break;
@@ -321,6 +321,38 @@ mod tests {
         assert_eq!(insn.name, "LDG");
         assert_eq!(format!("{:?}", insn.defs), "{R2}");
         assert_eq!(format!("{:?}", insn.uses), "{R2, R3, UR4, UR5}");
+    }
+
+    #[test]
+    fn textures_say_what_they_read_and_write() {
+        for (raw, defs, uses) in [
+            // TEX RZ, R3, R2, UR4, 1D, 0x2
+            (0x001f_6400_081e_02ff_00ff_04ff_0203_7f60_u128, "{R3}", "{R2, UR4, UR5}"),
+            // TEX.LL R20, R18, R8, R15, UR4, 3D, 0x7
+            (
+                0x001f_6400_089e_0714_48ff_040f_0812_7f60,
+                "{R18, R19, R20}",
+                "{R8, R9, R10, R15, UR4, UR5}",
+            ),
+            // TLD.LZ R22, R20, R7, UR4, 1D
+            (0x000f_6200_081e_0f16_00ff_04ff_0714_7f66, "{R20, R21, R22, R23}", "{R7, UR4, UR5}"),
+            // TXD RZ, R6, R4, R8, UR4, 2D, 0x8
+            (
+                0x000f_e200_081e_08ff_20ff_0408_0406_7f6c,
+                "{R6}",
+                "{R4, R5, R8, R9, R10, R11, UR4, UR5}",
+            ),
+            // TLD4.R RZ, R28, R4, UR4, ARRAY_2D, 0x6
+            (0x000f_6200_081e_06ff_a0ff_04ff_041c_7f63, "{R28, R29}", "{R4, R5, R6, UR4, UR5}"),
+        ] {
+            let insn = decode(raw, 0);
+            assert_eq!(insn.unknown, None, "{raw:x}");
+            assert_eq!(
+                (format!("{:?}", insn.defs), format!("{:?}", insn.uses)),
+                (defs.to_owned(), uses.to_owned()),
+                "{raw:x}"
+            );
+        }
     }
 
     #[test]

@@ -18,8 +18,35 @@ pub(crate) struct Operand {
     pub(crate) file: RegFile,
     /// Lowest bit of the field in the 128-bit instruction.
     pub(crate) bit: u8,
-    /// Number of consecutive registers.
+    /// Number of consecutive registers, or one of the numbers that a texture instruction says itself.
     pub(crate) count: u8,
+}
+
+/// Coordinates of a texture.
+pub(crate) const COORDINATES: u8 = 0x80;
+/// Derivatives of the coordinates of a texture: two of each, without that of a layer.
+pub(crate) const DERIVATIVES: u8 = 0x81;
+/// The first two components that a texture is asked for.
+pub(crate) const LOW_RESULTS: u8 = 0x82;
+/// The other components that a texture is asked for.
+pub(crate) const HIGH_RESULTS: u8 = 0x83;
+
+impl Operand {
+    /// Number of consecutive registers in an instruction.
+    pub(crate) fn registers(&self, raw: u128) -> u8 {
+        // Bits 61 and 62: 1D, 2D, 3D, cube; bit 63: in layers.
+        let shape = [1, 2, 3, 3][(raw >> 61 & 3) as usize];
+        let layers = (raw >> 63 & 1) as u8;
+        // Bits 72 to 75: one for each component.
+        let components = (raw >> 72 & 15).count_ones() as u8;
+        match self.count {
+            COORDINATES => shape + layers,
+            DERIVATIVES => 2 * shape,
+            LOW_RESULTS => components.min(2),
+            HIGH_RESULTS => components.saturating_sub(2).max(1),
+            count => count,
+        }
+    }
 }
 
 /// The operands of an opcode under one combination of modifier bits.

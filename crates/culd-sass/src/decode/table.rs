@@ -4,14 +4,15 @@
 //! 2. A row has one or more forms. A form applies when `(instruction >> 40) & mask == value`; the masks of one row are disjoint by
 //!    construction and the first match wins. No match means that this modifier combination is not known.
 //! 3. A form lists its operands: `d_` = written, `u_` = read; `r`/`ur` = general/uniform registers as (bit position of the 8-bit
-//!    field, number of registers), `p`/`up` = predicates as (bit position of the 3-bit field). 255 and 7 mean "no register".
+//!    field, number of registers), `p`/`up` = predicates as (bit position of the 3-bit field). 255 and 7 mean "no register". Textures
+//!    say how many registers they read and write in fields of their own: [`super::operand::Operand::registers`].
 //! 4. The guard predicate (bit 12) is listed like any other operand, because some instructions are guarded by uniform predicates.
 //!
 //! How the facts were found: every instruction form that the compiler emitted for our own kernels was disassembled again and again
 //! with one operand field changed at a time; the registers that appear in the disassembler's life-range columns are the operand.
 //! Bits whose change alters the operand list and that never varied in compiler output are part of the masks.
 
-use super::operand::{OpRow, d_p, d_r, d_up, d_ur, form, op, u_p, u_r, u_up, u_ur};
+use super::operand::{COORDINATES, DERIVATIVES, HIGH_RESULTS, LOW_RESULTS, OpRow, d_p, d_r, d_up, d_ur, form, op, u_p, u_r, u_up, u_ur};
 
 /// All known opcodes, ascending.
 #[rustfmt::skip]
@@ -73,7 +74,7 @@ pub(crate) const OPS: &[OpRow] = &[
     op(0x28c, "UISETP", &[form(0x1c000000000, 0x4000000000, &[d_up(81), d_up(84), u_ur(24, 1), u_ur(32, 1), u_up(12), u_up(87)])]),
     op(0x290, "UIADD3", &[form(0xe00001000, 0x0, &[d_ur(16, 1), d_up(81), d_up(84), u_ur(24, 1), u_ur(32, 1), u_ur(64, 1), u_up(12)]), form(0xe00001000, 0x400000000, &[d_ur(16, 1), d_up(81), d_up(84), u_ur(24, 1), u_ur(32, 1), u_ur(64, 1), u_up(12), u_up(77), u_up(87)])]),
     op(0x291, "ULEA", &[form(0xd05ffffff, 0x5000000, &[d_ur(16, 1), d_up(81), u_ur(24, 1), u_ur(32, 1), u_up(12)]), form(0xf05ffffff, 0x405000000, &[d_ur(16, 1), d_up(81), u_ur(24, 1), u_ur(32, 1), u_ur(64, 1), u_up(12), u_up(87)]), form(0x1f05ffffff, 0x805000000, &[d_ur(16, 1), d_up(81), u_ur(24, 1), u_ur(32, 1), u_ur(64, 1), u_up(12)]), form(0x1f05ffffff, 0x1805000000, &[d_ur(16, 1), d_up(81), u_ur(24, 1), u_ur(32, 1), u_up(12)])]),
-    op(0x292, "ULOP3", &[form(0xf3007fffff, 0x3300000000, &[d_ur(16, 1), d_up(81), u_ur(24, 1), u_ur(32, 1), u_ur(64, 1), u_up(12), u_up(87)])]),
+    op(0x292, "ULOP3", &[form(0x7fffff, 0x0, &[d_ur(16, 1), d_up(81), u_ur(24, 1), u_ur(32, 1), u_ur(64, 1), u_up(12), u_up(87)])]),
     op(0x296, "UPRMT", &[form(0x0, 0x0, &[d_ur(16, 1), u_ur(24, 1), u_ur(64, 1), u_up(12)])]),
     op(0x297, "UIADD3", &[form(0x0, 0x0, &[d_ur(16, 2), d_up(81), d_up(84), u_ur(24, 2), u_ur(32, 2), u_ur(64, 2), u_up(12)])]),
     op(0x299, "USHF", &[form(0x10400000000, 0x400000000, &[d_ur(16, 1), u_ur(24, 1), u_ur(32, 1), u_ur(64, 1), u_up(12)])]),
@@ -146,7 +147,7 @@ pub(crate) const OPS: &[OpRow] = &[
     op(0x51d, "BAR", &[form(0x4000000000, 0x0, &[u_r(32, 1), u_p(12)]), form(0x4000000000, 0x4000000000, &[u_r(32, 1), u_p(12), u_p(87)])]),
     op(0x547, "BRA", &[form(0x0, 0x0, &[u_p(12), u_up(24)])]),
     op(0x589, "SHFL", &[form(0x0, 0x0, &[d_r(16, 1), d_p(81), u_r(24, 1), u_r(32, 1), u_p(12)])]),
-    op(0x58d, "ATOMS", &[form(0x3d00000000, 0x0, &[d_p(81), u_r(24, 1), u_r(32, 1), u_r(64, 1), u_p(12)])]),
+    op(0x58d, "ATOMS", &[form(0x3d00000000, 0x0, &[d_p(81), u_r(24, 1), u_r(32, 1), u_r(64, 1), u_p(12)]), form(0x3d00000000, 0x400000000, &[d_p(81), u_r(24, 1), u_r(32, 2), u_r(64, 2), u_p(12)])]),
     op(0x5a7, "SYNCS", &[form(0x0, 0x0, &[d_p(81), u_r(24, 1), u_r(32, 1), u_ur(64, 1), u_p(12)])]),
     op(0x5ab, "CGAERRBAR", &[form(0x0, 0x0, &[u_p(12)])]),
     op(0x5b2, "SYNCS", &[form(0x0, 0x0, &[d_ur(16, 2), u_ur(24, 1), u_ur(32, 2), u_up(12)])]),
@@ -158,7 +159,7 @@ pub(crate) const OPS: &[OpRow] = &[
     op(0x7ac, "LDCU", &[form(0x3c800000000, 0x0, &[d_ur(16, 1), u_ur(24, 1), u_up(12)]), form(0x3ce00000000, 0x800000000, &[d_ur(16, 1), u_ur(24, 1), u_up(12)]), form(0x3ce00000000, 0xa00000000, &[d_ur(16, 2), u_ur(24, 1), u_up(12)]), form(0x3ce00000000, 0xc00000000, &[d_ur(16, 4), u_ur(24, 1), u_up(12)]), form(0x3ce00000000, 0xe00000000, &[d_ur(16, 1), u_ur(24, 1), u_up(12)])]),
     op(0x802, "MOV", &[form(0x0, 0x0, &[d_r(16, 1), u_p(12)])]),
     op(0x803, "P2R", &[form(0x0, 0x0, &[d_r(16, 1), u_r(24, 1), u_p(12)])]),
-    op(0x805, "CS2R", &[form(0x14000000000, 0x14000000000, &[d_r(16, 2), u_p(12)])]),
+    op(0x805, "CS2R", &[form(0x10000000000, 0x0, &[d_r(16, 1), u_p(12)]), form(0x14000000000, 0x14000000000, &[d_r(16, 2), u_p(12)])]),
     op(0x806, "VOTE", &[form(0x0, 0x0, &[d_r(16, 1), d_p(81), u_p(12), u_p(87)])]),
     op(0x807, "SEL", &[form(0x0, 0x0, &[d_r(16, 1), u_r(24, 1), u_p(12), u_p(87)])]),
     op(0x808, "FSEL", &[form(0x0, 0x0, &[d_r(16, 1), u_r(24, 1), u_p(12), u_p(87)])]),
@@ -177,7 +178,7 @@ pub(crate) const OPS: &[OpRow] = &[
     op(0x820, "FMUL", &[form(0x0, 0x0, &[d_r(16, 1), u_r(24, 1), u_p(12)])]),
     op(0x823, "FFMA", &[form(0x0, 0x0, &[d_r(16, 1), u_r(24, 1), u_r(64, 1), u_p(12)])]),
     op(0x824, "IMAD", &[form(0x500000000, 0x0, &[d_r(16, 1), u_r(24, 1), u_r(64, 1), u_p(12)]), form(0x500000000, 0x400000000, &[d_r(16, 1), u_r(24, 1), u_r(64, 1), u_p(12), u_p(87)])]),
-    op(0x825, "IMAD", &[form(0x40c3400000000, 0x40c0000000000, &[d_r(16, 2), d_p(81), u_r(24, 1), u_r(64, 2), u_p(12)])]),
+    op(0x825, "IMAD", &[form(0x4003400000000, 0x4000000000000, &[d_r(16, 2), d_p(81), u_r(24, 1), u_r(64, 2), u_p(12)])]),
     op(0x827, "IMAD", &[form(0x0, 0x0, &[d_r(16, 1), d_p(81), u_r(24, 1), u_r(64, 2), u_p(12)])]),
     op(0x828, "DMUL", &[form(0x0, 0x0, &[d_r(16, 2), u_r(24, 2), u_p(12)])]),
     op(0x82b, "DFMA", &[form(0x0, 0x0, &[d_r(16, 2), u_r(24, 2), u_r(64, 2), u_p(12)])]),
@@ -325,10 +326,10 @@ pub(crate) const OPS: &[OpRow] = &[
     op(0xe3e, "F2FP", &[form(0x0, 0x0, &[d_r(16, 1), u_r(64, 1), u_p(12)])]),
     op(0xe45, "I2FP", &[form(0x0, 0x0, &[d_r(16, 1), u_ur(32, 1), u_p(12)])]),
     op(0xe46, "VIADDMNMX", &[form(0x0, 0x0, &[d_r(16, 1), u_r(24, 1), u_r(64, 1), u_ur(32, 1), u_p(12), u_p(87)])]),
-    op(0xf60, "TEX", &[form(0x301f300300000, 0x100000000, &[d_r(16, 1), d_r(64, 1), d_p(81), u_r(24, 3), u_r(32, 1), u_ur(40, 2), u_p(12)]), form(0x301f300b00000, 0x100200000, &[d_r(16, 1), d_r(64, 1), d_p(81), u_r(24, 2), u_r(32, 1), u_ur(40, 2), u_p(12)]), form(0x301f300b00000, 0x100a00000, &[d_r(16, 1), d_r(64, 1), d_p(81), u_r(24, 3), u_r(32, 1), u_ur(40, 2), u_p(12)]), form(0x301f300100000, 0x300000000, &[d_r(16, 2), d_r(64, 1), d_p(81), u_r(24, 2), u_r(32, 1), u_ur(40, 2), u_p(12)])]),
-    op(0xf63, "TLD4", &[form(0x0, 0x0, &[d_r(16, 2), d_r(64, 1), d_p(81), u_r(24, 2), u_r(32, 1), u_ur(40, 2), u_p(12)])]),
-    op(0xf66, "TLD", &[form(0x0, 0x0, &[d_r(16, 1), d_r(64, 1), d_p(81), u_r(24, 1), u_r(32, 1), u_ur(40, 2), u_p(12)])]),
-    op(0xf6c, "TXD", &[form(0x0, 0x0, &[d_r(16, 1), d_r(64, 1), d_p(81), u_r(24, 2), u_r(32, 4), u_ur(40, 2), u_p(12)])]),
+    op(0xf60, "TEX", &[form(0x301f000100000, 0x0, &[d_r(16, LOW_RESULTS), d_r(64, HIGH_RESULTS), d_p(81), u_r(24, COORDINATES), u_r(32, 1), u_ur(40, 2), u_p(12)])]),
+    op(0xf63, "TLD4", &[form(0x0, 0x0, &[d_r(16, LOW_RESULTS), d_r(64, HIGH_RESULTS), d_p(81), u_r(24, COORDINATES), u_r(32, 1), u_ur(40, 2), u_p(12)])]),
+    op(0xf66, "TLD", &[form(0x0, 0x0, &[d_r(16, LOW_RESULTS), d_r(64, HIGH_RESULTS), d_p(81), u_r(24, COORDINATES), u_r(32, 1), u_ur(40, 2), u_p(12)])]),
+    op(0xf6c, "TXD", &[form(0x0, 0x0, &[d_r(16, LOW_RESULTS), d_r(64, HIGH_RESULTS), d_p(81), u_r(24, COORDINATES), u_r(32, DERIVATIVES), u_ur(40, 2), u_p(12)])]),
     op(0xf89, "SHFL", &[form(0x0, 0x0, &[d_r(16, 1), d_p(81), u_r(24, 1), u_p(12)])]),
     op(0xf8c, "ATOMS", &[form(0xf00000000000, 0x800000000000, &[d_r(16, 1), u_r(24, 1), u_ur(64, 1), u_p(12)])]),
     op(0xf99, "SULD", &[form(0xf00b00000, 0x900100000, &[d_r(16, 1), d_p(81), u_r(24, 1), u_ur(40, 1), u_p(12)]), form(0xf00b00000, 0x900300000, &[d_r(16, 1), d_p(81), u_r(24, 2), u_ur(40, 1), u_p(12)]), form(0xf00900000, 0xd00100000, &[d_r(16, 4), d_p(81), u_r(24, 2), u_ur(40, 1), u_p(12)])]),

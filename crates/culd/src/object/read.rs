@@ -92,7 +92,9 @@ impl<'d> Object<'d> {
             match s.sh_type {
                 SHT_CUDA_CALLGRAPH => self.read_callgraph(s)?,
                 SHT_CUDA_PROTOTYPE => {
-                    for (i, pair) in pairs(s)?.iter().enumerate() {
+                    let pairs = pairs(s)?;
+                    self.prototypes.reserve_exact(pairs.len());
+                    for (i, pair) in pairs.iter().enumerate() {
                         let function = self.function_index(s, i, pair.first.get())?;
                         self.prototypes.push((function, self.prototype(s, i, pair.second.get())?));
                     }
@@ -106,7 +108,10 @@ impl<'d> Object<'d> {
 
     fn read_callgraph(&mut self, s: &ObjSection<'d>) -> Result<(), ObjectError> {
         let mut segment = 0;
-        for (i, pair) in pairs(s)?.iter().enumerate() {
+        let pairs = pairs(s)?;
+        // Most of them are direct calls.
+        self.callgraph.direct.reserve_exact(pairs.len());
+        for (i, pair) in pairs.iter().enumerate() {
             let (a, b) = (pair.first.get(), pair.second.get());
             if a == 0 && b >= 0xffff_fffc {
                 segment = b.wrapping_neg();
@@ -160,6 +165,9 @@ impl<'d> Object<'d> {
 
     pub(super) fn read_relocations(&mut self) -> Result<(), ObjectError> {
         let mut seen = vec![u32::MAX; self.symbols.len()];
+        let count = self.sections.iter().filter(|s| s.role == Role::Relocations).count();
+        self.relocs.reserve_exact(count);
+        self.specials.reserve(2 * count);
         for i in 0..self.sections.len() as u32 {
             let Some(&ObjSection {
                 role: Role::Relocations,
