@@ -147,6 +147,8 @@ pub const STT_CUDA_OBJECT: u8 = 13;
 
 /// `st_other`: managed variable.
 pub const STO_CUDA_MANAGED: u8 = 0x04;
+/// Visibility in `st_other`: internal.
+pub const STV_INTERNAL: u8 = 1;
 /// `st_other`: kernel.
 pub const STO_CUDA_ENTRY: u8 = 0x10;
 /// `st_other`: bits that name the memory space.

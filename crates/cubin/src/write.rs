@@ -109,7 +109,7 @@ pub enum WriteError {
         /// Size of the contents.
         content: u64,
     },
-    /// An alignment that is not a power of two.
+    /// An alignment above 8 that is not a power of two.
     #[error("section {section}: alignment {align:#x} is not a power of two")]
     Alignment {
         /// Section index.
@@ -251,7 +251,8 @@ impl<'d> Image<'d> {
 
 fn check_section(i: u32, s: &ImageSection<'_>) -> Result<(), WriteError> {
     // Relocatable links of relocatable links take alignments of shared memory from addresses.
-    if s.align > 1 && !s.align.is_power_of_two() && s.content != Content::NoBits {
+    // nvlink aligns small constants to their size, so that banks of them have any alignment up to 8.
+    if s.align > 8 && !s.align.is_power_of_two() && s.content != Content::NoBits {
         return Err(WriteError::Alignment {
             section: i,
             align: s.align,

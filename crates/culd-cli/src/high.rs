@@ -320,10 +320,13 @@ fn explicit_kernels(low: &LowArgs) -> Option<KernelFilter> {
     if kernels.is_empty() && low.list(Id::VariablesUsed).is_empty() {
         return None;
     }
-    let patterns: Vec<Vec<u8>> = kernels.iter().map(|k| [b"*", k.as_slice(), b"*"].concat()).collect();
+    let anywhere = |list: &[Vec<u8>]| -> Vec<Vec<u8>> { list.iter().map(|k| [b"*", k.as_slice(), b"*"].concat()).collect() };
+    let (kernels, variables) = (anywhere(kernels), anywhere(low.list(Id::VariablesUsed)));
     Some(KernelFilter {
-        external: patterns.clone(),
-        internal: patterns,
+        external: kernels.clone(),
+        internal: kernels,
+        external_constants: variables.clone(),
+        internal_constants: variables,
         explicit: true,
     })
 }

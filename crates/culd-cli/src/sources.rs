@@ -106,6 +106,8 @@ impl LinkPlan {
             Some(KernelFilter {
                 external: patterns.external,
                 internal: patterns.internal,
+                external_constants: patterns.external_constants,
+                internal_constants: patterns.internal_constants,
                 explicit: false,
             })
         };

@@ -62,8 +62,15 @@ pub(crate) enum HostPart {
     Silent,
     /// Nothing, so all kernels have to stay.
     Unknown,
-    /// The lists of external and internal kernels.
-    Lists(Bytes, Bytes),
+    /// The lists of what is used.
+    Lists(Box<Lists>),
+}
+
+/// The lists of a host object, of external and of internal names.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    pub(crate) kernels: [Bytes; 2],
+    pub(crate) constants: [Bytes; 2],
 }
 
 /// Everything a unit contributes.
@@ -369,10 +376,13 @@ impl Examiner<'_> {
         };
         self.finding.host = match host.external_kernels {
             None => HostPart::Unknown,
-            Some(external) => HostPart::Lists(
-                unit.bytes.part(external),
-                unit.bytes.part(host.internal_kernels.unwrap_or_default()),
-            ),
+            Some(external) => {
+                let list = |section: Option<&[u8]>| unit.bytes.part(section.unwrap_or_default());
+                HostPart::Lists(Box::new(Lists {
+                    kernels: [unit.bytes.part(external), list(host.internal_kernels)],
+                    constants: [list(host.external_constants), list(host.internal_constants)],
+                }))
+            }
         };
         if !host.has_segment {
             return;

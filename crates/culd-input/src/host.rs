@@ -3,7 +3,7 @@
 //! 1. Read the section headers and their names; every range is checked against the file.
 //! 2. `.nvFatBinSegment` says that there is device code; `__nv_relfatbin` holds it when it is meant for device linking.
 //! 3. `__nv_module_id` names the module for the host's registration code.
-//! 4. `.nvHRKE` and `.nvHRKI` list the kernels that host code refers to.
+//! 4. `.nvHRKE` and `.nvHRKI` list the kernels that host code refers to, `.nvHRCE` and `.nvHRCI` the constants.
 //!
 //! The host's machine does not matter: x86-64 and AArch64 objects are the same to a device linker. Relocations are not needed.
 
@@ -45,6 +45,10 @@ pub struct HostObject<'d> {
     pub external_kernels: Option<&'d [u8]>,
     /// `.nvHRKI`: kernels with internal linkage.
     pub internal_kernels: Option<&'d [u8]>,
+    /// `.nvHRCE`: constants with external linkage.
+    pub external_constants: Option<&'d [u8]>,
+    /// `.nvHRCI`: constants with internal linkage.
+    pub internal_constants: Option<&'d [u8]>,
 }
 
 impl<'d> HostObject<'d> {
@@ -95,6 +99,8 @@ impl<'d> HostObject<'d> {
             b"__nv_module_id" => (&mut self.module_id, "__nv_module_id"),
             b".nvHRKE" => (&mut self.external_kernels, ".nvHRKE"),
             b".nvHRKI" => (&mut self.internal_kernels, ".nvHRKI"),
+            b".nvHRCE" => (&mut self.external_constants, ".nvHRCE"),
+            b".nvHRCI" => (&mut self.internal_constants, ".nvHRCI"),
             _ => return Ok(()),
         };
         if slot.is_none() {

@@ -1,9 +1,11 @@
-//! Which kernels host code refers to.
+//! Which kernels and constants host code refers to.
 //!
 //! 1. Every relocatable ELF file that is looked at must say so (`.nvHRKE`); one without, or a device object, fatbin or PTX file
 //!    outside the device runtime library, means that nothing is known and all kernels stay.
 //! 2. A list of one byte is empty. Others are NUL-terminated patterns; a tail without NUL counts, and so do empty patterns.
 //! 3. The lists of the device runtime are taken too, but when no other input has any pattern, all kernels stay.
+
+use crate::examine::Lists;
 
 /// Patterns of the kernels to keep: `*` is a wildcard, a match is anchored at both ends.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -12,6 +14,10 @@ pub struct KernelPatterns {
     pub external: Vec<Vec<u8>>,
     /// For static kernels.
     pub internal: Vec<Vec<u8>>,
+    /// For constants with external linkage that host code uses.
+    pub external_constants: Vec<Vec<u8>>,
+    /// For static constants that host code uses.
+    pub internal_constants: Vec<Vec<u8>>,
 }
 
 /// What was learnt so far.
@@ -30,10 +36,14 @@ impl HostInfo {
     }
 
     /// The lists of a host object.
-    pub fn add(&mut self, external: &[u8], internal: &[u8], is_device_runtime: bool) {
+    pub(crate) fn add(&mut self, lists: &Lists, is_device_runtime: bool) {
         let before = self.patterns.external.len() + self.patterns.internal.len();
+        let [external, internal] = &lists.kernels;
         self.patterns.external.extend(patterns(external));
         self.patterns.internal.extend(patterns(internal));
+        let [external, internal] = &lists.constants;
+        self.patterns.external_constants.extend(patterns(external));
+        self.patterns.internal_constants.extend(patterns(internal));
         if !is_device_runtime {
             self.counted += self.patterns.external.len() + self.patterns.internal.len() - before;
         }
@@ -73,13 +83,22 @@ mod tests {
         assert_eq!(all(b"\0\0"), ["", ""]);
     }
 
+    fn lists(kernels: [&[u8]; 2], constants: [&[u8]; 2]) -> Lists {
+        let bytes = |section: &[u8]| section.to_vec().into();
+        Lists {
+            kernels: kernels.map(bytes),
+            constants: constants.map(bytes),
+        }
+    }
+
     #[test]
     fn one_unknown_input_keeps_all_kernels() {
         let mut info = HostInfo::default();
-        info.add(b"a\0", b"\0", false);
+        info.add(&lists([b"a\0", b"\0"], [b"c\0d\0", b"\0"]), false);
         let expected = KernelPatterns {
             external: vec![b"a".to_vec()],
-            internal: vec![],
+            external_constants: vec![b"c".to_vec(), b"d".to_vec()],
+            ..KernelPatterns::default()
         };
         assert_eq!(info.clone().finish(), Some(expected));
         info.unknown();
@@ -89,9 +108,9 @@ mod tests {
     #[test]
     fn the_device_runtime_alone_prunes_nothing() {
         let mut info = HostInfo::default();
-        info.add(b"\0", b"memcpy*\0", true);
+        info.add(&lists([b"\0", b"memcpy*\0"], [b"", b""]), true);
         assert_eq!(info.clone().finish(), None);
-        info.add(b"k*\0", b"\0", false);
+        info.add(&lists([b"k*\0", b"\0"], [b"", b""]), false);
         assert_eq!(info.finish().map(|p| (p.external.len(), p.internal.len())), Some((1, 1)));
     }
 }

@@ -277,9 +277,9 @@ impl<'o> Fold<'o> {
         match finding.host {
             HostPart::Silent => {}
             HostPart::Unknown => self.host_info.unknown(),
-            HostPart::Lists(external, internal) => {
+            HostPart::Lists(lists) => {
                 // Also with --keep-system-libraries the runtime's lists alone remove nothing.
-                self.host_info.add(&external, &internal, unit.has_runtime_name);
+                self.host_info.add(&lists, unit.has_runtime_name);
             }
         }
         let mut own_ids = finding.ids;

@@ -47,20 +47,20 @@ pub fn glob(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// Patterns of one kind: host objects name thousands of kernels, nearly always without a star.
-struct Patterns<'f> {
+pub(crate) struct Patterns<'f> {
     exact: HashSet<&'f [u8], State>,
     stars: Vec<&'f [u8]>,
 }
 
 impl<'f> Patterns<'f> {
-    fn new(patterns: &'f [Vec<u8>]) -> Self {
+    pub(crate) fn new(patterns: &'f [Vec<u8>]) -> Self {
         let (stars, exact): (Vec<&[u8]>, Vec<&[u8]>) = patterns.iter().map(Vec::as_slice).partition(|p| p.contains(&b'*'));
         Patterns {
             exact: exact.into_iter().collect(),
             stars,
         }
     }
-    fn matches(&self, name: &[u8]) -> bool {
+    pub(crate) fn matches(&self, name: &[u8]) -> bool {
         self.exact.contains(name) || self.stars.iter().any(|p| glob(p, name))
     }
 }

@@ -107,6 +107,10 @@ pub struct KernelFilter {
     pub external: Vec<Vec<u8>>,
     /// Patterns for static kernels.
     pub internal: Vec<Vec<u8>>,
+    /// Patterns for global and weak constants that stay although no code uses them, when constants have to go.
+    pub external_constants: Vec<Vec<u8>>,
+    /// Patterns for static ones.
+    pub internal_constants: Vec<Vec<u8>>,
     /// Given by `--kernels-used`/`--variables-used` (not by host objects).
     pub explicit: bool,
 }

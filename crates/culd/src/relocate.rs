@@ -11,7 +11,7 @@ mod plan;
 pub use plan::{RelocPlan, plan};
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
-use crate::layout::{Context, Layout};
+use crate::layout::{Context, Layout, Moves};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
 use crate::object::Object;
@@ -73,6 +73,8 @@ struct Site<'s, 'd> {
     replaces: bool,
     /// In files with a Mercury view `--preserve-relocs` only lists shared variables.
     lists_shared_only: bool,
+    /// The target was laid out again.
+    moves: Option<&'s Moves>,
 }
 
 /// A symbol that a relocation of the output names.
@@ -246,7 +248,13 @@ impl<'a, 'd> Decider<'a, 'd> {
                 let Some((id, base)) = m.placed[section] else {
                     return Decision::Drop;
                 };
-                let value = base.wrapping_add(addend);
+                let mut value = base.wrapping_add(addend);
+                if let Some(moves) = self.layout.moves.as_ref().filter(|moves| moves.bank == id) {
+                    let Some(moved) = moves.place(value) else {
+                        return Decision::Drop;
+                    };
+                    value = moved;
+                }
                 if kind == R_MERCURY_PROG_REL32 {
                     return Decision::KeepSection(kind, id, value as i64);
                 }
@@ -390,6 +398,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             },
             replaces: !self.context.mode.relocatable && !self.layout.m.unified.active,
             lists_shared_only: !object.sass.is_empty(),
+            moves: self.layout.moves.as_ref().filter(|moves| moves.bank == r.target),
         };
         match relocs.entries {
             Relocations::Rela(list) => {
@@ -432,12 +441,16 @@ impl<'a, 'd> Decider<'a, 'd> {
         (kind, symbol): (u32, u32),
         each: &mut impl FnMut(Entry, Decision),
     ) {
-        let e = Entry {
+        let mut e = Entry {
             index: index as u32,
             offset: offset.wrapping_add(site.reference.base),
             kind,
             addend,
         };
+        if let Some(moves) = site.moves {
+            let Some(moved) = moves.place(e.offset) else { return };
+            e.offset = moved;
+        }
         let Some(&meaning) = meanings.get(symbol as usize) else {
             // nvlink quirk: a relocation against a symbol that does not exist is kept against symbol 0.
             return each(e, Decision::Keep(kind, SymbolId::new(u32::MAX)));

@@ -87,7 +87,7 @@ pub struct Resolved<'d> {
     pub direct: Lists<FunctionId, FunctionId>,
     /// Indirect call sites by prototype, newest first, repeats kept.
     pub sites: Lists<FunctionId, ProtoId>,
-    /// Functions whose address a function takes, newest first, no repeats.
+    /// Functions whose address a function takes, newest first, repeats kept.
     pub takes: Lists<FunctionId, FunctionId>,
     /// Errors to report when their object is merged, before its variables.
     pub function_errors: Vec<(ObjectId, Code)>,
@@ -220,15 +220,14 @@ impl<'d> Resolver<'d> {
         }
         out.name_count = names.len();
         let count = out.functions.len();
-        // nvlink quirk: only a relocatable link drops repeated calls.
-        let direct = if relocatable {
-            without_repeats(count, count, &direct)
-        } else {
-            direct
+        // nvlink quirk: only a relocatable link drops what is repeated.
+        let once = |pairs: Vec<(FunctionId, FunctionId)>| match relocatable {
+            true => without_repeats(count, count, &pairs),
+            false => pairs,
         };
-        out.direct = Lists::newest_first(count, &direct);
+        out.direct = Lists::newest_first(count, &once(direct));
         out.sites = Lists::newest_first(count, &sites);
-        out.takes = Lists::newest_first(count, &without_repeats(count, count, &takes));
+        out.takes = Lists::newest_first(count, &once(takes));
         out
     }
 

@@ -2,12 +2,12 @@
 //!
 //! 1. Functions: copies that lost against another one; definitions that nothing keeps.
 //! 2. Variables: weak copies that lost. Variables in shared memory that no kernel refers to.
-//! 3. Constants that were merged with equal ones.
+//! 3. Constants that were merged with equal ones, or that went because they did not fit.
 
 use super::map::{DropReason, Dropped};
 use super::seek::{self, Definers};
-use crate::ids::FunctionId;
-use crate::layout::{Context, Layout};
+use crate::ids::{FunctionId, SymbolId};
+use crate::layout::{Context, Layout, Moves};
 use crate::merge::model::{Class, Place};
 use crate::object::{Object, Role, text};
 use crate::resolve::Fate;
@@ -75,6 +75,9 @@ fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definer
                     .to_string();
                 list.push(entry(object, y.name, y.size, DropReason::OtherCopy(winner)));
             }
+            Place::Symbol(id) if y.defined_in().is_some() && went(layout, id) => {
+                list.push(entry(object, y.name, y.size, DropReason::Unreached));
+            }
             Place::Shared(id)
                 if y.defined_in().is_some() && y.size != 0 && !context.mode.relocatable && layout.shared.offset[id].is_none() =>
             {
@@ -83,6 +86,13 @@ fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definer
             _ => {}
         }
     }
+}
+
+/// A constant that went because not all of them fit.
+fn went(layout: &Layout<'_>, id: SymbolId) -> bool {
+    let y = &layout.m.symbols[id];
+    let in_bank = |moves: &Moves| y.section == Some(moves.bank);
+    y.withdrawn && layout.moves.as_ref().is_some_and(in_bank)
 }
 
 /// Constants of this object that were merged: they were placed, but are no piece any more.

@@ -13,6 +13,8 @@ use hashbrown::HashMap;
 
 /// Bank of user constants.
 pub(super) const USER_BANK: u32 = 3;
+/// Its size.
+pub(super) const CONSTANT_LIMIT: u64 = 0x10000;
 
 pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     if context.options.identity == Identity::Culd || context.options.kernels.is_none() || context.mode.debug_symbols {

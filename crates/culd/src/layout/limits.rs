@@ -1,15 +1,12 @@
 //! Limits of shared and constant memory, checked section by section in order of creation.
 
-use super::constants::USER_BANK;
+use super::constants::{CONSTANT_LIMIT, USER_BANK};
 use super::{ABSENT, Context, Layout};
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId};
 use crate::merge::model::{Class, Piece, Place};
 use crate::object::text;
 use crate::options::{Identity, Suffix};
-
-/// Size of the user constant bank.
-const CONSTANT_LIMIT: u64 = 0x10000;
 
 /// Limit of static shared memory: default, and by architecture with `--enable-extended-smem`.
 fn shared_limit(context: Context<'_, '_>) -> u64 {

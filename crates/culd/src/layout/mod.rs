@@ -2,13 +2,15 @@
 //!
 //! 1. Shared memory ([`shared`]; relocatable outputs sum it: [`shared_sums`]).
 //! 2. Literal banks of device functions, copied into the kernels that reach them ([`literals`]).
-//! 3. Equal constants, where kernels were selected by hand ([`constants`]), and the limits of memory ([`limits`]).
+//! 3. Constants above the limit ([`overflow`]), equal constants, where kernels were selected by hand ([`constants`]), and the limits of
+//!    memory ([`limits`]).
 //! 4. Slots for textures, samplers and surfaces ([`textures`]).
 //! 5. The last record of a final link, `.nv.rel.action`.
 
 mod constants;
 mod limits;
 mod literals;
+mod overflow;
 mod shared;
 mod shared_sums;
 pub mod sort;
@@ -27,6 +29,7 @@ use crate::options::{Identity, LinkOptions};
 use crate::par::Crew;
 use crate::resolve::Resolved;
 use cubin::consts::*;
+pub use overflow::Moves;
 pub(crate) use shared::ABSENT;
 
 /// What the layouts need to see.
@@ -98,6 +101,8 @@ pub struct Layout<'d> {
     pub null_value: u64,
     /// Places of the inputs' constants after equal ones were merged: offset, size.
     pub constant_units: Option<Vec<(u64, u64)>>,
+    /// Places of constants that were laid out again.
+    pub moves: Option<Moves>,
     /// Why nvlink gives up when it writes the file.
     pub failure: Option<&'static str>,
     /// Relocations of jump tables that were copied into kernels' banks, in order.
@@ -120,6 +125,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         textures: Textures::default(),
         null_value: 0,
         constant_units: None,
+        moves: None,
         failure: None,
         literal_relocs: Vec::new(),
         dynamic_instances: Vec::new(),
@@ -143,7 +149,9 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
     }
     let every = std::mem::replace(&mut layout.kernels, selected);
     literals::lay_out(context, &mut layout);
-    constants::merge_equal(context, &mut layout);
+    if !overflow::lay_out(context, &mut layout) {
+        constants::merge_equal(context, &mut layout);
+    }
     if !early {
         let selected = std::mem::replace(&mut layout.kernels, every);
         textures::lay_out(context, &mut layout, out)?;
