@@ -57,14 +57,16 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         layout.kernels.len()
     ];
     own_variables(layout, &owner, &mut kernels);
-    let slots = assign(&layout.m, &users, &owner, &mut kernels);
+    let (slots, needs) = assign(&layout.m, &users, &owner, &mut kernels);
     layout.shared.has_slots = !slots.is_empty();
+    make_sections(context, layout, &needs);
     let slot_end = place_slots(context, layout, &slots, &owner, &mut kernels);
     let module_align = layout.m.module_shared.iter().map(|&s| layout.m.shared[s].align).max().unwrap_or(0);
     let mut placed_in = Table::filled(layout.m.shared.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         place_list(layout, k, kernel, &mut placed_in);
-        if !slots.is_empty() {
+        // A section that is made for dynamic memory, later, does not take it.
+        if !slots.is_empty() && layout.m.shared_section(layout.kernels[k]).is_some() {
             kernel.align = kernel.align.max(module_align);
         }
     }
@@ -182,9 +184,11 @@ fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
     }
 }
 
-/// Gives every module-scope variable to a kernel or to a slot.
-fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) -> Vec<Slot> {
+/// Gives every module-scope variable to a kernel or to a slot. Also returns the kernels in the order in which they
+/// need a section: those of variables with one user, then those of slots.
+fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) -> (Vec<Slot>, Vec<u32>) {
     let mut slots: Vec<Slot> = Vec::new();
+    let (mut single, mut several) = (Vec::new(), Vec::new());
     let sorted = list_sort(m.module_shared.clone(), &|a, b| m.shared[*a].size > m.shared[*b].size);
     for s in sorted {
         let var = &m.shared[s];
@@ -197,6 +201,7 @@ fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u3
             None => continue,
         };
         if let &[k] = used_by {
+            single.push(owner[k as usize]);
             kernels[owner[k as usize] as usize].list.push((s, var.align, var.size));
             continue;
         }
@@ -214,13 +219,26 @@ fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u3
                 &mut slots[last]
             }
         };
+        several.extend(used_by);
         slot.align = slot.align.max(var.align);
         for &k in used_by {
             slot.kernels[k as usize] = true;
         }
         slot.members.push((s, used_by.to_vec()));
     }
-    slots
+    single.append(&mut several);
+    (slots, single)
+}
+
+/// Kernels that were not selected get their sections when the first variable comes to them.
+fn make_sections<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
+    for &k in needs {
+        let kernel = layout.kernels[k as usize];
+        if layout.m.shared_section(kernel).is_none() {
+            let name = context.resolved.functions[kernel].name;
+            layout.m.add_shared_section(context.mode, kernel, name);
+        }
+    }
 }
 
 /// Offsets of the slots; returns their end.
