@@ -220,6 +220,8 @@ pub struct Object<'d> {
     pub first_symbol: u32,
     /// Number of the first section among all objects' sections.
     pub first_section: u32,
+    /// The whole file.
+    file: &'d [u8],
     symbols: Cow<'d, [Sym]>,
     strings: &'d [u8],
     /// By symbol.
@@ -349,6 +351,7 @@ impl<'d> Object<'d> {
             named: 0,
             first_symbol: 0,
             first_section: 0,
+            file: cubin.data(),
             symbols: view.symbols,
             strings: cubin.strings(),
             labels: Vec::new(),
@@ -449,6 +452,12 @@ impl<'d> Object<'d> {
     /// Section `index`; `None` if there is no such section.
     pub fn section(&self, index: u32) -> Option<&ObjSection<'d>> {
         self.sections.get(index as usize)
+    }
+
+    /// The file from the start of a section that has bytes on.
+    pub fn from(&self, s: &ObjSection<'d>) -> &'d [u8] {
+        let start = s.data.as_ptr().addr().wrapping_sub(self.file.as_ptr().addr());
+        self.file.get(start..).unwrap_or(s.data)
     }
 
     /// Symbols of a relocation section that matter before layout, each once.

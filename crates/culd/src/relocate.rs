@@ -342,7 +342,9 @@ impl<'a, 'd> Decider<'a, 'd> {
             (None, None) => u64::MAX,
         };
         let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
-        let mut named = var.symbol.map(|y| (Named::Symbol(y), e.addend));
+        // With a debugger the stand-in of an earlier relocatable link has a symbol, but is not listed.
+        let listed = |y: &SymbolId| !self.context.mode.debug_symbols || m.symbols[*y].other & 3 != 1;
+        let mut named = var.symbol.filter(listed).map(|y| (Named::Symbol(y), e.addend));
         if shared.offset[id].is_none() && self.context.mode.preserve && !self.context.mode.debug_symbols {
             if !shared.has_slots || reached {
                 named = None;

@@ -9,9 +9,11 @@ use crate::blackwell::LiteralReloc;
 use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::merge::align_up;
 use crate::merge::model::{Class, FunctionLiterals};
-use crate::names::Name;
+use crate::names::{Name, State};
 use crate::object::entry;
+use crate::options::Identity;
 use cubin::consts::*;
+use hashbrown::HashMap;
 use std::cmp::Reverse;
 
 pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
@@ -26,6 +28,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
         reaching[f].push(layout.kernels[k])
     });
+    let mut known = known_banks(context, layout);
     for (piece, mut kernels) in pieces.iter().zip(reaching).rev() {
         if kernels.is_empty() {
             // No kernel reaches it: no space, but its relocations are resolved with offset 0.
@@ -33,7 +36,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
             continue;
         }
         kernels.reverse();
-        let banks: Vec<_> = kernels.iter().map(|&k| bank(context, layout, k, piece.bank, piece.align)).collect();
+        let banks: Vec<_> = kernels.iter().map(|&k| bank(context, layout, &mut known, k, piece)).collect();
         let align = banks.iter().map(|&id| layout.m.sections[id].align).fold(piece.align, u64::max);
         let longest = banks.iter().map(|&id| layout.m.sections[id].size).max().unwrap_or(0);
         let offset = align_up(longest, align);
@@ -96,10 +99,42 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
     layout.literal_relocs.extend(found.into_iter().map(|f| f.2));
 }
 
+/// The first bank of each name, where several kernels may have one name.
+///
+/// nvlink quirk: banks are found by name, so that the first one of several static kernels of one name gets everything, and **the others
+/// read past theirs**.
+type KnownBanks<'d> = HashMap<&'d [u8], SectionId, State>;
+
+fn known_banks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Option<KnownBanks<'d>> {
+    let (m, functions) = (&layout.m, &context.resolved.functions);
+    if context.options.identity == Identity::Culd || !layout.kernels.iter().any(|&k| functions[k].local) {
+        return None;
+    }
+    let mut known = KnownBanks::default();
+    for &id in &m.memory {
+        let owner = m.sections[id].owner.map(|text| m.sections[text].class);
+        if let (Class::Literals, Some(Class::Text(f))) = (m.sections[id].class, owner) {
+            known.entry(functions[f].name).or_insert(id);
+        }
+    }
+    Some(known)
+}
+
 /// The bank of a kernel, made if it has none. nvlink quirk: a record left by a losing copy is found first.
-fn bank<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernel: FunctionId, number: u32, align: u64) -> SectionId {
+fn bank<'d>(
+    context: Context<'_, 'd>,
+    layout: &mut Layout<'d>,
+    known: &mut Option<KnownBanks<'d>>,
+    kernel: FunctionId,
+    piece: &FunctionLiterals,
+) -> SectionId {
+    let (number, align) = (piece.bank, piece.align);
     let function = &layout.m.functions[kernel];
-    if let Some(id) = function.ghost.or(function.literals) {
+    let bank = match known {
+        Some(known) => known.get(context.resolved.functions[kernel].name).copied(),
+        None => function.ghost.or(function.literals),
+    };
+    if let Some(id) = bank {
         return id;
     }
     let (text, name) = (function.text, context.resolved.functions[kernel].name);
@@ -114,6 +149,9 @@ fn bank<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernel: FunctionI
     );
     layout.m.sections[id].owner = text;
     layout.m.functions[kernel].literals = Some(id);
+    if let Some(known) = known {
+        known.insert(name, id);
+    }
     id
 }
 

@@ -141,12 +141,12 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
     let texts = layout.m.texts.iter().copied();
     let every = texts.filter(|&f| context.resolved.functions[f].entry).collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
-    shared::lay_out(context, &mut layout);
-    // Slots have sections of their own on Blackwell, in front of literals that come from other functions.
+    // Slots have sections of their own on Blackwell, in front of others that are made now.
     let early = context.options.target.is_blackwell();
     if early {
         textures::lay_out(context, &mut layout, out)?;
     }
+    shared::lay_out(context, &mut layout);
     let every = std::mem::replace(&mut layout.kernels, selected);
     literals::lay_out(context, &mut layout);
     if !overflow::lay_out(context, &mut layout) {
@@ -184,7 +184,11 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let m = &mut layout.m;
     let relocatable = context.mode.relocatable;
-    let by_loser = |f: &OutFunction| f.literals.filter(|_| relocatable && f.literals_by_loser == Some(true));
+    let by_loser = |f: &OutFunction| {
+        f.ghost
+            .or(f.literals.filter(|_| f.literals_by_loser == Some(true)))
+            .filter(|_| relocatable)
+    };
     let named: Vec<SectionId> = m.functions.iter().filter_map(by_loser).collect();
     let is_empty = |id: &SectionId| m.sections[*id].class == Class::Literals && m.sections[*id].size == 0;
     let empty: Vec<SectionId> = m.memory.iter().copied().filter(is_empty).collect();

@@ -57,18 +57,22 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         layout.kernels.len()
     ];
     own_variables(layout, &owner, &mut kernels);
-    let slots = assign(&layout.m, &users, &owner, &mut kernels);
+    let late = late_kernels(layout, &references);
+    let (slots, needs) = assign(&layout.m, &users, &owner, &late, &mut kernels);
     layout.shared.has_slots = !slots.is_empty();
+    make_sections(context, layout, &needs);
     let slot_end = place_slots(context, layout, &slots, &owner, &mut kernels);
     let module_align = layout.m.module_shared.iter().map(|&s| layout.m.shared[s].align).max().unwrap_or(0);
     let mut placed_in = Table::filled(layout.m.shared.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         place_list(layout, k, kernel, &mut placed_in);
-        if !slots.is_empty() {
+        // A section that is made for dynamic memory, later, does not take it.
+        if !slots.is_empty() && layout.m.shared_section(layout.kernels[k]).is_some() {
             kernel.align = kernel.align.max(module_align);
         }
     }
     dynamic(context, layout, &references, &users, &mut kernels);
+    make_sections(context, layout, &late.kernels);
     mark_used(layout, &users, &owner, &mut kernels);
     section_sizes(context, layout, &kernels, &owner);
     module_section(context, layout, slot_end, module_align);
@@ -122,6 +126,37 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
         }
     });
     references
+}
+
+/// Kernels that use shared memory but have no section, because they were not selected, in order of arrival of their references.
+#[derive(Default)]
+struct Late {
+    kernels: Vec<u32>,
+    /// Position of each in this order.
+    position: HashMap<u32, usize, crate::names::State>,
+}
+
+impl Late {
+    /// Those among some kernels, in order.
+    fn among(&self, kernels: &[u32]) -> Vec<u32> {
+        let mut positions: Vec<usize> = kernels.iter().filter_map(|k| self.position.get(k).copied()).collect();
+        positions.sort_unstable();
+        positions.iter().map(|&p| self.kernels[p]).collect()
+    }
+}
+
+fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
+    let mut late = Late::default();
+    let is_late = |k: &u32| layout.m.shared_section(layout.kernels[*k as usize]).is_none();
+    let number: HashMap<FunctionId, u32, crate::names::State> = (0..layout.kernels.len() as u32)
+        .filter(is_late)
+        .map(|k| (layout.kernels[k as usize], k))
+        .collect();
+    for k in references.functions.iter().filter_map(|f| number.get(f).copied()) {
+        late.position.insert(k, late.kernels.len());
+        late.kernels.push(k);
+    }
+    late
 }
 
 /// Per variable: the kernels that use it, ascending; `None` for variables that no live code refers to.
@@ -182,9 +217,17 @@ fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
     }
 }
 
-/// Gives every module-scope variable to a kernel or to a slot.
-fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) -> Vec<Slot> {
+/// Gives every module-scope variable to a kernel or to a slot. Also returns the late kernels in the order in which they need a section:
+/// those of variables with one user, then those of slots.
+fn assign(
+    m: &Merged<'_>,
+    users: &Table<SharedId, Option<Vec<u32>>>,
+    owner: &[u32],
+    late: &Late,
+    kernels: &mut [Kernel],
+) -> (Vec<Slot>, Vec<u32>) {
     let mut slots: Vec<Slot> = Vec::new();
+    let (mut single, mut several) = (Vec::new(), Vec::new());
     let sorted = list_sort(m.module_shared.clone(), &|a, b| m.shared[*a].size > m.shared[*b].size);
     for s in sorted {
         let var = &m.shared[s];
@@ -197,6 +240,7 @@ fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u3
             None => continue,
         };
         if let &[k] = used_by {
+            single.extend(late.among(used_by));
             kernels[owner[k as usize] as usize].list.push((s, var.align, var.size));
             continue;
         }
@@ -214,13 +258,26 @@ fn assign(m: &Merged<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u3
                 &mut slots[last]
             }
         };
+        several.extend(late.among(used_by));
         slot.align = slot.align.max(var.align);
         for &k in used_by {
             slot.kernels[k as usize] = true;
         }
         slot.members.push((s, used_by.to_vec()));
     }
-    slots
+    single.append(&mut several);
+    (slots, single)
+}
+
+/// Kernels that were not selected get their sections when the first variable comes to them.
+fn make_sections<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
+    for &k in needs {
+        let kernel = layout.kernels[k as usize];
+        if layout.m.shared_section(kernel).is_none() {
+            let name = context.resolved.functions[kernel].name;
+            layout.m.add_shared_section(context.mode, kernel, name);
+        }
+    }
 }
 
 /// Offsets of the slots; returns their end.
@@ -337,14 +394,8 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
             None => None,
         };
         let kernel_id = layout.kernels[k];
-        let section = match layout.m.shared_section(kernel_id) {
-            Some(section) => section,
-            // A kernel that was not selected has none until it needs one.
-            None if kernel.dynamic.is_none() && !kernel.used && kernel.list.is_empty() => continue,
-            None if size.is_none_or(|s| s == 0 && kernel.align != DYNAMIC_ALIGN) => continue,
-            None => layout
-                .m
-                .add_shared_section(context.mode, kernel_id, context.resolved.functions[kernel_id].name),
+        let Some(section) = layout.m.shared_section(kernel_id) else {
+            continue;
         };
         let record = &mut layout.m.sections[section];
         record.no_symbol = size.unwrap_or(0) == 0;

@@ -1,8 +1,8 @@
-//! Literal banks (`.nv.constant2.F`) of final links.
+//! Literal banks (`.nv.constant2.F`).
 //!
-//! A kernel's bank is an ordinary record to which every copy, also a rejected one, is appended. A device function's bank has no record:
-//! layout copies it into the kernels that reach the function; rejected copies are appended to it as well. But when no taken copy has a
-//! bank, a rejected one makes a record that stays in the output.
+//! A kernel's bank is an ordinary record to which every copy, also a rejected one, is appended. A device function's bank has no record in
+//! a final link: layout copies it into the kernels that reach the function; rejected copies are appended to it as well. But when no taken
+//! copy has a bank, a rejected one makes a record that stays in the output. Relocatable outputs have a record for every function.
 
 use super::model::*;
 use super::{Merger, align_up};
@@ -10,7 +10,9 @@ use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::Name;
 use crate::object::{ObjSection, ObjSymbol, Object, Role};
+use crate::options::Identity;
 use cubin::consts::*;
+use std::borrow::Cow;
 use std::ops::Range;
 
 const OVERLAP: Code = Code::Internal {
@@ -52,12 +54,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !strong {
             return Ok(());
         }
+        let own = own_bytes(self.source(object, input), self.ranges.of(object, section));
         let function = &self.m.functions[f];
         let known = match function.literal_index.and_then(|i| self.m.literals.get(i as usize)) {
             Some(literals) => Some(&literals.bytes),
             None => function.literals.and_then(|id| self.m.sections[id].bytes.as_deref()),
         };
-        if known.is_some_and(|k| !k.is_empty() && k != own_bytes(input, self.ranges.of(object, section))) {
+        if known.is_some_and(|k| !k.is_empty() && **k != *own) {
             return Err(self.out.fatal(OVERLAP));
         }
         Ok(())
@@ -65,7 +68,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Appends the bank of one copy of a function.
     pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32, by_symbol: bool) -> Result<(), Stop> {
-        let Some((f, mut input)) = self.literal_owner(object, section) else {
+        let Some((f, input)) = self.literal_owner(object, section) else {
             return Ok(());
         };
         let slot = object.section_ref(section);
@@ -75,16 +78,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let took = self.is_mine(object, input.info);
         // A bank without symbols, which a relocatable link left of a losing copy, is nobody's own.
         let own = took && by_symbol;
-        if own {
-            input.data = own_bytes(&input, self.ranges.of(object, section));
-        }
-        let kernel = self.resolved.functions[f].entry;
+        let bytes = match own {
+            true => own_bytes(self.source(object, &input), self.ranges.of(object, section)),
+            false => Cow::Borrowed(input.data),
+        };
+        let recorded = self.mode.relocatable || self.resolved.functions[f].entry;
         let function = &self.m.functions[f];
-        if own && kernel && function.ghost.is_some() {
+        if own && recorded && function.ghost.is_some() {
             let collides = function
                 .literals
                 .and_then(|id| self.m.sections[id].bytes.as_deref())
-                .is_some_and(|b| !b.is_empty() && b != input.data);
+                .is_some_and(|b| !b.is_empty() && **b != *bytes);
             if collides {
                 return Err(self.out.fatal(OVERLAP));
             }
@@ -95,19 +99,31 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             function.ghost = function.literals.take();
             function.literals_by_loser = None;
         }
-        if kernel || (!own && function.literal_index.is_none()) {
+        if recorded || (!own && (function.literal_index.is_none() || function.ghost.is_some())) {
             let id = self.literal_record(f, &input, own);
-            let base = self.append_literals(id, &input);
+            let base = self.append_literals(id, &bytes, input.align.get());
             self.m.placed[slot] = Some((id, base));
         } else {
-            self.device_literals(object, section, f, &input, took);
+            self.device_literals(object, section, f, &input, &bytes, took);
         }
         Ok(())
+    }
+
+    /// The bytes that the symbols of a bank lie in.
+    ///
+    /// nvlink quirk: a relocatable link leaves the symbols of a copy that was replaced; they may reach into what follows in the file.
+    fn source(&self, object: &Object<'d>, input: &ObjSection<'d>) -> &'d [u8] {
+        match self.options.identity {
+            Identity::Nvlink => object.from(input),
+            Identity::Culd => input.data,
+        }
     }
 
     fn literal_record(&mut self, f: FunctionId, input: &ObjSection<'d>, own: bool) -> SectionId {
         let function = &self.m.functions[f];
         if let (Some(ghost), false) = (function.ghost, own) {
+            let record = &mut self.m.sections[ghost];
+            record.align = record.align.max(input.align.get());
             return ghost;
         }
         let id = match function.literals {
@@ -130,17 +146,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         id
     }
 
-    fn append_literals(&mut self, id: SectionId, input: &ObjSection<'d>) -> u64 {
+    fn append_literals(&mut self, id: SectionId, new: &[u8], align: u64) -> u64 {
         let record = &mut self.m.sections[id];
         let bytes = record.bytes.get_or_insert_default();
-        pad(bytes, input.align.get());
+        pad(bytes, align);
         let base = bytes.len() as u64;
-        bytes.extend_from_slice(input.data);
+        bytes.extend_from_slice(new);
         record.size = bytes.len() as u64;
         base
     }
 
-    fn device_literals(&mut self, object: &Object<'d>, section: u32, f: FunctionId, input: &ObjSection<'d>, took: bool) {
+    fn device_literals(&mut self, object: &Object<'d>, section: u32, f: FunctionId, input: &ObjSection<'d>, bytes: &[u8], took: bool) {
         let index = match self.m.functions[f].literal_index {
             Some(index) => index as usize,
             None => {
@@ -174,15 +190,30 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         } else {
             literals.regions.push((base, base + input.size));
         }
-        literals.bytes.extend_from_slice(input.data);
+        literals.bytes.extend_from_slice(bytes);
     }
 }
 
-/// The part of a bank that its symbols lie in. What a relocatable link appended to it, of losing copies, has none.
-fn own_bytes<'d>(input: &ObjSection<'d>, ranges: &[Range<u64>]) -> &'d [u8] {
-    let end = ranges.iter().map(|r| r.end).max().unwrap_or(0);
-    let end = usize::try_from(end).unwrap_or(usize::MAX);
-    input.data.get(..end).unwrap_or(input.data)
+/// The part of a bank that its symbols name, zeros between them. What a relocatable link appended to it, of losing copies, has none.
+fn own_bytes<'d>(source: &'d [u8], ranges: &[Range<u64>]) -> Cow<'d, [u8]> {
+    let clamp = |place: u64| usize::try_from(place).unwrap_or(usize::MAX).min(source.len());
+    let end = ranges.iter().map(|r| clamp(r.end)).max().unwrap_or(0);
+    let (mut next, mut dense) = (0, true);
+    for r in ranges {
+        dense &= r.start == next;
+        next = r.end;
+    }
+    if dense {
+        return Cow::Borrowed(source.get(..end).unwrap_or(source));
+    }
+    let mut bytes = vec![0; end];
+    for r in ranges {
+        let place = clamp(r.start)..clamp(r.end);
+        if let (Some(to), Some(from)) = (bytes.get_mut(place.clone()), source.get(place)) {
+            to.copy_from_slice(from);
+        }
+    }
+    Cow::Owned(bytes)
 }
 
 /// Where the symbols of an object's literal banks lie, for one object at a time.

@@ -2,7 +2,7 @@
 //!
 //! 1. Data and debug sections: the whole input section is appended at the next multiple of its alignment, once per input.
 //! 2. A parameter bank: a further copy of a weak kernel adds nothing (sizes must agree); of a strong one it is appended.
-//! 3. Literal banks: see [`super::literals`]; relocatable outputs keep them per function.
+//! 3. Literal banks: see [`super::literals`].
 //! 4. Shared sections hold no bytes; relocatable outputs sum their symbols.
 
 use super::model::*;
@@ -22,9 +22,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         for (index, s) in object.sections.iter().enumerate() {
             match s.role {
                 Role::Debug | Role::Parameters | Role::GlobalInit | Role::Constant => {
-                    self.place(object, index as u32)?;
-                }
-                Role::Literals if self.mode.relocatable => {
                     self.place(object, index as u32)?;
                 }
                 Role::Literals => self.place_literals(object, index as u32, false)?,
@@ -77,7 +74,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let Some(s) = object.section(index).copied() else { return Ok(None) };
         let placed = match s.role {
             Role::Parameters => self.place_parameters(object, index, &s),
-            Role::Literals => self.place_own_literals(object, index, &s),
             Role::KernelShared | Role::ModuleShared => self.place_shared(object, &s),
             Role::UnifiedData if !self.mode.relocatable => Some((self.unified_data(&s), 0)),
             Role::Debug | Role::Global | Role::GlobalInit | Role::Constant | Role::UnifiedData | Role::ReservedShared => {
@@ -133,24 +129,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let record = &mut self.m.sections[id];
         record.align = record.align.max(s.align.get());
         record.owner = record.owner.or(text);
-        Some((id, self.append(id, object, index, s)))
-    }
-
-    /// Relocatable output: one literal bank per function; rejected copies are appended.
-    fn place_own_literals(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Placed {
-        let f = self.owner(object, s)?;
-        let flags = if self.is_mine(object, s.info) { 0x42 } else { s.flags };
-        let id = match self.m.functions[f].literals {
-            Some(id) => id,
-            None => self.section(Name::plain(s.name), Class::Literals, s.sh_type, flags, s.align.get(), 0),
-        };
-        let by_loser = !self.is_mine(object, s.info);
-        let function = &mut self.m.functions[f];
-        function.literals = Some(id);
-        function.literals_by_loser.get_or_insert(by_loser);
-        let record = &mut self.m.sections[id];
-        record.align = record.align.max(s.align.get());
-        record.owner = record.owner.or(function.text);
         Some((id, self.append(id, object, index, s)))
     }
 

@@ -27,7 +27,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         self.m.places[object.symbol_ref(index)] = Place::Shared(id);
         let own_of_dead = kernel.is_some_and(|k| k.is_none_or(|k| !self.live.alive[k]));
-        if self.mode.shared_symbols() && y.other & 3 != 1 && !own_of_dead {
+        let internal = y.other & 3 == 1;
+        if self.mode.shared_symbols() && (!internal || self.mode.preserve) && !own_of_dead {
             self.shared_symbol(object, y, id, section.map(|s| s.name));
         }
     }
@@ -131,7 +132,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let known = if y.bind == STB_LOCAL { None } else { self.known(y) };
         let symbol = known.unwrap_or_else(|| {
             let mut new = self.new_symbol(object, y, y.bind, STT_OBJECT);
-            new.other = u8::from(self.mode.preserve && !self.mode.debug_symbols);
+            let internal = y.other & 3 == 1;
+            new.other = u8::from(internal || (self.mode.preserve && !self.mode.debug_symbols));
             new.input_other = y.other | new.other;
             (new.section, new.size, new.shared) = (section, y.size, Some(id));
             self.symbol(y, new)

@@ -45,6 +45,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             if !self.is_mine(object, input.info) {
                 return Ok(());
             }
+            self.place_literals(object, section, true)?;
         }
         self.defined(object, index, y, section, &input)
     }
