@@ -18,6 +18,7 @@ use crate::options::Identity;
 use crate::relocate::Named;
 use cubin::capmerc::{Capsule, Instruction};
 use cubin::consts::{STT_CUDA_SURFACE, STT_CUDA_TEXTURE};
+use cubin::raw::Rela;
 use cubin::reloc::{FieldSource, reloc_info};
 use culd_sass::decode::opcode;
 use culd_sass::{KernelContext, OffsetMap, Rewrite};
@@ -28,6 +29,14 @@ const MERCURY_FIELDS: [(u32, usize); 2] = [(0x1_0003, 4), (0x1_0004, 2)];
 /// Shared memory of the system before the first reserved variable.
 pub(super) const RESERVED_BASE: u64 = 0x40;
 pub(super) const INSTRUCTION: u64 = 16;
+/// Mercury's load from a constant bank: opcode, place of the bank, and the bank of texture slots.
+const LOAD_CONSTANT: u8 = 0x22;
+const LOAD_BANK: usize = 12;
+const SLOTS: u8 = 0x49;
+/// `LDC` and `LDCU`, with the relocation types of their offsets.
+const LOADS: [(u16, u32); 2] = [(0xb82, 0x42), (0x7ac, 0x73)];
+/// Relocation type of a move whose result indexes the slots of textures.
+const R_CUDA_ABS16_32: u32 = 0x3b;
 /// Code of the first architecture is scheduled anew in links for the second: not modelled.
 const FINALIZED_AGAIN: (u32, u32) = (100, 103);
 
@@ -246,15 +255,16 @@ fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
 }
 
 fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
+    move_slot_loads(slot_base, function, code);
     for r in &linked.resolved[id] {
-        let value = if r.slot { r.value.wrapping_add(slot_base) } else { r.value };
+        let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
     if parts.context.mode.relocatable {
         // A relocatable link leaves texture slots to the next one, but moves them behind the longest parameter bank.
         for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
             if let Some(twin) = kept.twin {
-                let value = slot_base.wrapping_add_signed(twin.r_addend.get());
+                let value = slot(slot_base, &twin, twin.r_addend.get() as u64);
                 put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
             }
         }
@@ -268,6 +278,36 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: Sectio
         if !parts.context.mode.relocatable {
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
         }
+    }
+}
+
+/// What an instruction has of a texture slot: its place in the parameter bank, or its number of bytes behind the first slot where it goes to
+/// the index register of a load.
+fn slot(slot_base: u64, twin: &Rela, value: u64) -> u64 {
+    if twin.r_type.get() == R_CUDA_ABS16_32 {
+        value
+    } else {
+        slot_base.wrapping_add(value)
+    }
+}
+
+/// Loads from the slots of textures go to where the slots are in this link.
+fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
+    let Ok(capsule) = Capsule::read(&function.capsule) else { return };
+    let mut first = 0;
+    for (_, instruction) in capsule.instructions().flatten() {
+        if let Instruction::Full(body @ [_, LOAD_CONSTANT, ..]) = instruction
+            && body.get(LOAD_BANK) == Some(&SLOTS)
+            && let Some(offset) = body.last_chunk::<4>()
+        {
+            let place = function.place(first * INSTRUCTION);
+            let opcode = code.get(place as usize..).and_then(|c| c.first_chunk::<2>());
+            let opcode = opcode.map(|b| u16::from_le_bytes(*b) & 0xfff);
+            if let Some(&(_, kind)) = LOADS.iter().find(|l| Some(l.0) == opcode) {
+                put(code, place, kind, slot_base.wrapping_add(u32::from_le_bytes(*offset).into()));
+            }
+        }
+        first += u64::from(instruction.sass_count());
     }
 }
 
@@ -408,9 +448,9 @@ fn derived_units(word: u128) -> Option<u64> {
 }
 
 /// SASS offset of every Mercury instruction of the input, and of the end; `None` if the sizes do not add up.
-pub(super) fn mercury_places(object: &Object<'_>, function: &Function) -> Option<BTreeMap<u64, u64>> {
-    let input = object.section(function.section)?;
-    let sass = object.sass.get(function.section as usize)?.data;
+pub(super) fn mercury_places(object: &Object<'_>, section: u32) -> Option<BTreeMap<u64, u64>> {
+    let input = object.section(section)?;
+    let sass = object.sass.get(section as usize)?.data;
     let (mut mercury, mut at) = (0u64, 0u64);
     let mut places = BTreeMap::new();
     for item in Capsule::read(input.data).ok()?.instructions() {

@@ -127,7 +127,7 @@ fn moves(function: Option<&Function>, offset: u64) -> bool {
 
 /// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
 fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
-    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?);
+    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?.section);
     let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
     let place = |offset: u64| function.map_or(offset, |f| f.place(offset));
     let entry = |k: &Kept| match k.twin {
