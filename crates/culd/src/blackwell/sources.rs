@@ -68,7 +68,9 @@ impl<'a, 'd> Sources<'a, 'd> {
             let piece = m.sections[text].pieces.as_slice().first()?;
             sources.objects[piece.object].parameters(piece.section)
         };
-        let banks = parts.layout.kernels.iter().filter_map(|&k| bank(k));
+        // Those that were not selected and stay in a relocatable output count.
+        let kernels = m.texts.iter().filter(|&&f| parts.context.resolved.functions[f].entry);
+        let banks = kernels.filter_map(|&k| bank(k));
         let longest = banks.map(|b| b.size).max().unwrap_or(EMPTY_PARAMETERS);
         sources.slot_base = align_up(longest, 16);
         sources
