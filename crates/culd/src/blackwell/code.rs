@@ -29,6 +29,9 @@ const MERCURY_FIELDS: [(u32, usize); 2] = [(0x1_0003, 4), (0x1_0004, 2)];
 /// Shared memory of the system before the first reserved variable.
 pub(super) const RESERVED_BASE: u64 = 0x40;
 pub(super) const INSTRUCTION: u64 = 16;
+/// Mercury's move, and what it is in SASS where no record says it: `MOV`, `UMOV`, `R2UR`.
+const MOVE: u8 = 0x0b;
+const MOVES: [u16; 6] = [0x202, 0x802, 0xc02, 0x882, 0xc82, 0x2ca];
 /// Mercury's load from a constant bank: opcode, place of the bank, and the bank of texture slots.
 const LOAD_CONSTANT: u8 = 0x22;
 const LOAD_BANK: usize = 12;
@@ -76,6 +79,32 @@ impl Function {
     pub(super) fn place_instruction(&self, offset: u64) -> u64 {
         let Some(new) = self.rewritten_place(offset) else { return offset };
         self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
+    }
+    /// Offsets, in the input, of the instructions that move a value into a register.
+    pub(super) fn moves(&self) -> Vec<u64> {
+        let Ok(capsule) = Capsule::read(&self.capsule) else {
+            return Vec::new();
+        };
+        let mut first = 0;
+        let mut moves = Vec::new();
+        for (_, instruction) in capsule.instructions().flatten() {
+            let is_move = match instruction {
+                Instruction::Derived => self.opcode(first * INSTRUCTION).is_some_and(|op| MOVES.contains(&op)),
+                Instruction::Full([_, MOVE, ..]) | Instruction::Short([_, MOVE, ..]) => true,
+                _ => false,
+            };
+            if is_move {
+                moves.push(first * INSTRUCTION);
+            }
+            first += u64::from(instruction.sass_count());
+        }
+        moves
+    }
+    /// Opcode of the instruction that was at an offset of the input.
+    fn opcode(&self, offset: u64) -> Option<u16> {
+        let place = usize::try_from(self.place_instruction(offset)).ok()?;
+        let low = self.code.get(place..)?.first_chunk()?;
+        Some(u16::from_le_bytes(*low) & 0xfff)
     }
     /// True if instructions moved.
     pub(super) fn moved(&self) -> bool {

@@ -111,24 +111,15 @@ const R_CUDA_ABS32_32: u32 = 55;
 const R_CUDA_ABS24_40: u32 = 74;
 const R_MERCURY_ABS32: u32 = 0x1_0003;
 
-/// Instructions that move a value into a register: `MOV`, `UMOV`, `R2UR`, `S2R`.
-const MOVES: [u16; 7] = [0x202, 0x802, 0xc02, 0x882, 0xc82, 0x2ca, 0x919];
-/// `LDC` moves where it has no index register.
-const LDC: u16 = 0xb82;
-
-/// Does the instruction at an offset move a value into a register?
-fn moves(function: Option<&Function>, offset: u64) -> bool {
-    let word = function.and_then(|f| f.code.get(usize::try_from(offset).ok()?..)?.first_chunk::<4>());
-    word.is_some_and(|&[low, high, _, index]| {
-        let opcode = u16::from_le_bytes([low, high]) & 0xfff;
-        MOVES.contains(&opcode) || opcode == LDC && index == 0xff
-    })
-}
-
 /// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
 fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
     let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?.section);
     let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
+    let moves = if places.is_empty() {
+        Vec::new()
+    } else {
+        function.map_or(Vec::new(), Function::moves)
+    };
     let place = |offset: u64| function.map_or(offset, |f| f.place(offset));
     let entry = |k: &Kept| match k.twin {
         Some(twin) => Some(relocation(
@@ -140,12 +131,9 @@ fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept])
         )),
         None if k.kind == R_MERCURY_ABS32 => {
             let (_, sass) = places.range(..=k.offset).next_back()?;
+            let is_move = moves.binary_search(sass).is_ok();
+            let kind = if is_move { R_CUDA_ABS32_32 } else { R_CUDA_ABS24_40 };
             let offset = place(*sass);
-            let kind = if moves(function, offset) {
-                R_CUDA_ABS32_32
-            } else {
-                R_CUDA_ABS24_40
-            };
             Some(relocation(parts, k, offset, kind, k.addend))
         }
         None => None,
