@@ -145,7 +145,7 @@ fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
 }
 
 impl Twins {
-    /// Gives sections of one name the contents of the first, in both views. Relocations in the SASS view still say whose they are.
+    /// Gives sections of one name the contents of the first, in both views. In the SASS view they still say whose they are.
     fn borrow<'d>(&self, plain: &[ObjSection<'d>], sections: &mut [ObjSection<'d>], sass: &mut [ObjSection<'d>]) {
         for &(to, from) in &self.borrowed {
             let (Some(mercury), Some(first)) = (plain.get(from as usize), self.sass.get(from as usize)) else {
@@ -155,10 +155,7 @@ impl Twins {
                 (section.data, section.size) = (mercury.data, mercury.size);
             }
             if let (Some(section), Some(first)) = (sass.get_mut(to as usize), plain.get(*first as usize)) {
-                (section.data, section.size) = (first.data, first.size);
-                if section.sh_type == SHT_RELA {
-                    section.info = first.info;
-                }
+                (section.data, section.size, section.info) = (first.data, first.size, first.info);
             }
         }
     }
