@@ -7,7 +7,7 @@
 //!    marks.
 
 use super::Sass;
-use super::code::{Function, Functions};
+use super::code::{Function, Functions, mercury_places};
 use super::image::parameter_symbols;
 use super::sources::Source;
 use crate::emit::Parts;
@@ -16,6 +16,7 @@ use crate::metadata::attr::FINALIZER_OPTIONS;
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
 use crate::metadata::propagate::Final;
 use cubin::nvinfo::{FORMAT_SIZED, Record, records};
+use std::collections::BTreeMap;
 
 /// The parameter bank: section symbol, offset, size.
 const PARAMETER_BANK: u8 = 0x0a;
@@ -40,9 +41,14 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
             continue;
         };
         let mut bytes = Vec::new();
+        let borrowed = code.sources.of(function.object).borrows_attributes(function.section);
+        let object = parts.context.inputs.objects.get(function.object).filter(|_| borrowed);
+        let places = object.and_then(|o| mercury_places(o, function.section));
         for record in attributes.of(f) {
             if record.code != FINALIZER_OPTIONS {
-                parts.encoder().one(&sass_record(parts, function, record), &mut bytes);
+                parts
+                    .encoder()
+                    .one(&sass_record(parts, function, places.as_ref(), record), &mut bytes);
             }
         }
         let bank = parameters[text];
@@ -57,8 +63,29 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
     }
 }
 
-/// A record as the SASS view has it.
-fn sass_record<'d>(parts: &Parts<'_, 'd>, function: &Function, record: &Attribute<'d>) -> Attribute<'d> {
+/// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own.
+fn sass_record<'d>(
+    parts: &Parts<'_, 'd>,
+    function: &Function,
+    places: Option<&BTreeMap<u64, u64>>,
+    record: &Attribute<'d>,
+) -> Attribute<'d> {
+    if let (Payload::Views(views), Some(places), true) = (&record.payload, places, OFFSETS.contains(&record.code)) {
+        let place = |offset: u32| {
+            let sass = places.get(&offset.into()).copied().unwrap_or(offset.into());
+            if record.code == EXITS {
+                function.place_instruction(sass) as u32
+            } else {
+                function.place(sass) as u32
+            }
+        };
+        let words = words(views.mercury).into_iter().map(place).collect();
+        return Attribute {
+            format: record.format,
+            code: record.code,
+            payload: Payload::Words(words),
+        };
+    }
     let has_no_symbol = |symbol| subject(parts.context, parts.layout, symbol) == Subject::NoSymbol;
     let bytes = match &record.payload {
         Payload::Views(views) => views.sass,
@@ -78,15 +105,17 @@ fn sass_record<'d>(parts: &Parts<'_, 'd>, function: &Function, record: &Attribut
     }
 }
 
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let words = bytes.as_chunks::<4>().0.iter();
+    words.map(|b| u32::from_le_bytes(*b)).collect()
+}
+
 /// Offsets after the deletion of instructions; `None` if the record has none.
 fn moved(function: &Function, code: u8, bytes: &[u8]) -> Option<Vec<u32>> {
     if !function.moved() || !bytes.len().is_multiple_of(4) {
         return None;
     }
-    let mut words: Vec<u32> = bytes
-        .chunks_exact(4)
-        .map(|b| b.first_chunk().map_or(0, |b| u32::from_le_bytes(*b)))
-        .collect();
+    let mut words = words(bytes);
     let place = |word: &mut u32| {
         let old = u64::from(*word);
         *word = if code == EXITS {

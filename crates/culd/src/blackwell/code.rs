@@ -18,6 +18,7 @@ use crate::options::Identity;
 use crate::relocate::Named;
 use cubin::capmerc::{Capsule, Instruction};
 use cubin::consts::{STT_CUDA_SURFACE, STT_CUDA_TEXTURE};
+use cubin::raw::Rela;
 use cubin::reloc::{FieldSource, reloc_info};
 use culd_sass::decode::opcode;
 use culd_sass::{KernelContext, OffsetMap, Rewrite};
@@ -28,6 +29,17 @@ const MERCURY_FIELDS: [(u32, usize); 2] = [(0x1_0003, 4), (0x1_0004, 2)];
 /// Shared memory of the system before the first reserved variable.
 pub(super) const RESERVED_BASE: u64 = 0x40;
 pub(super) const INSTRUCTION: u64 = 16;
+/// Mercury's move, and what it is in SASS where no record says it: `MOV`, `UMOV`, `R2UR`.
+const MOVE: u8 = 0x0b;
+const MOVES: [u16; 6] = [0x202, 0x802, 0xc02, 0x882, 0xc82, 0x2ca];
+/// Mercury's load from a constant bank: opcode, place of the bank, and the bank of texture slots.
+const LOAD_CONSTANT: u8 = 0x22;
+const LOAD_BANK: usize = 12;
+const SLOTS: u8 = 0x49;
+/// `LDC` and `LDCU`, with the relocation types of their offsets.
+const LOADS: [(u16, u32); 2] = [(0xb82, 0x42), (0x7ac, 0x73)];
+/// Relocation type of a move whose result indexes the slots of textures.
+const R_CUDA_ABS16_32: u32 = 0x3b;
 /// Code of the first architecture is scheduled anew in links for the second: not modelled.
 const FINALIZED_AGAIN: (u32, u32) = (100, 103);
 
@@ -67,6 +79,32 @@ impl Function {
     pub(super) fn place_instruction(&self, offset: u64) -> u64 {
         let Some(new) = self.rewritten_place(offset) else { return offset };
         self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
+    }
+    /// Offsets, in the input, of the instructions that move a value into a register.
+    pub(super) fn moves(&self) -> Vec<u64> {
+        let Ok(capsule) = Capsule::read(&self.capsule) else {
+            return Vec::new();
+        };
+        let mut first = 0;
+        let mut moves = Vec::new();
+        for (_, instruction) in capsule.instructions().flatten() {
+            let is_move = match instruction {
+                Instruction::Derived => self.opcode(first * INSTRUCTION).is_some_and(|op| MOVES.contains(&op)),
+                Instruction::Full([_, MOVE, ..]) | Instruction::Short([_, MOVE, ..]) => true,
+                _ => false,
+            };
+            if is_move {
+                moves.push(first * INSTRUCTION);
+            }
+            first += u64::from(instruction.sass_count());
+        }
+        moves
+    }
+    /// Opcode of the instruction that was at an offset of the input.
+    fn opcode(&self, offset: u64) -> Option<u16> {
+        let place = usize::try_from(self.place_instruction(offset)).ok()?;
+        let low = self.code.get(place..)?.first_chunk()?;
+        Some(u16::from_le_bytes(*low) & 0xfff)
     }
     /// True if instructions moved.
     pub(super) fn moved(&self) -> bool {
@@ -246,15 +284,16 @@ fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
 }
 
 fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
+    move_slot_loads(slot_base, function, code);
     for r in &linked.resolved[id] {
-        let value = if r.slot { r.value.wrapping_add(slot_base) } else { r.value };
+        let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
     if parts.context.mode.relocatable {
         // A relocatable link leaves texture slots to the next one, but moves them behind the longest parameter bank.
         for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
             if let Some(twin) = kept.twin {
-                let value = slot_base.wrapping_add_signed(twin.r_addend.get());
+                let value = slot(slot_base, &twin, twin.r_addend.get() as u64);
                 put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
             }
         }
@@ -268,6 +307,36 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: Sectio
         if !parts.context.mode.relocatable {
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
         }
+    }
+}
+
+/// What an instruction has of a texture slot: its place in the parameter bank, or its number of bytes behind the first slot where it goes to
+/// the index register of a load.
+fn slot(slot_base: u64, twin: &Rela, value: u64) -> u64 {
+    if twin.r_type.get() == R_CUDA_ABS16_32 {
+        value
+    } else {
+        slot_base.wrapping_add(value)
+    }
+}
+
+/// Loads from the slots of textures go to where the slots are in this link.
+fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
+    let Ok(capsule) = Capsule::read(&function.capsule) else { return };
+    let mut first = 0;
+    for (_, instruction) in capsule.instructions().flatten() {
+        if let Instruction::Full(body @ [_, LOAD_CONSTANT, ..]) = instruction
+            && body.get(LOAD_BANK) == Some(&SLOTS)
+            && let Some(offset) = body.last_chunk::<4>()
+        {
+            let place = function.place(first * INSTRUCTION);
+            let opcode = code.get(place as usize..).and_then(|c| c.first_chunk::<2>());
+            let opcode = opcode.map(|b| u16::from_le_bytes(*b) & 0xfff);
+            if let Some(&(_, kind)) = LOADS.iter().find(|l| Some(l.0) == opcode) {
+                put(code, place, kind, slot_base.wrapping_add(u32::from_le_bytes(*offset).into()));
+            }
+        }
+        first += u64::from(instruction.sass_count());
     }
 }
 
@@ -374,13 +443,14 @@ fn recounted(function: &Function) -> Option<Vec<u8>> {
 }
 
 /// SASS opcodes whose Mercury form has one unit of 16 bytes, and two; where no record says it. Observed.
-const ONE_UNIT: [u16; 26] = [
-    0x202, 0x20c, 0x245, 0x291, 0x2a4, 0x2ca, 0x300, 0x309, 0x312, 0x589, 0x802, 0x882, 0x886, 0x918, 0x941, 0x946, 0x94d, 0x95c, 0xc02,
-    0xc24, 0xc36, 0xc45, 0xc82, 0xd00, 0xd09, 0xd12,
+const ONE_UNIT: [u16; 27] = [
+    0x202, 0x20c, 0x245, 0x291, 0x2a4, 0x2bf, 0x2ca, 0x300, 0x309, 0x312, 0x589, 0x802, 0x882, 0x886, 0x918, 0x941, 0x946, 0x94d, 0x95c,
+    0xc02, 0xc24, 0xc36, 0xc45, 0xc82, 0xd00, 0xd09, 0xd12,
 ];
-const TWO_UNITS: [u16; 37] = [
-    0x225, 0x22b, 0x292, 0x2a5, 0x343, 0x388, 0x424, 0x431, 0x547, 0x80c, 0x810, 0x812, 0x816, 0x819, 0x824, 0x825, 0x836, 0x88c, 0x890,
-    0x892, 0x899, 0x8a5, 0x944, 0x947, 0x949, 0x958, 0x981, 0x983, 0x984, 0x987, 0x988, 0x989, 0xc11, 0xc12, 0xc25, 0xc2b, 0xf89,
+const TWO_UNITS: [u16; 39] = [
+    0x211, 0x225, 0x227, 0x22b, 0x292, 0x2a5, 0x343, 0x388, 0x424, 0x431, 0x547, 0x80c, 0x810, 0x812, 0x816, 0x819, 0x824, 0x825, 0x836,
+    0x88c, 0x890, 0x892, 0x899, 0x8a5, 0x944, 0x947, 0x949, 0x958, 0x981, 0x983, 0x984, 0x987, 0x988, 0x989, 0xc11, 0xc12, 0xc25, 0xc2b,
+    0xf89,
 ];
 
 /// Units of the Mercury form of a SASS instruction that has no record; `None` if it is not known.
@@ -408,9 +478,9 @@ fn derived_units(word: u128) -> Option<u64> {
 }
 
 /// SASS offset of every Mercury instruction of the input, and of the end; `None` if the sizes do not add up.
-pub(super) fn mercury_places(object: &Object<'_>, function: &Function) -> Option<BTreeMap<u64, u64>> {
-    let input = object.section(function.section)?;
-    let sass = object.sass.get(function.section as usize)?.data;
+pub(super) fn mercury_places(object: &Object<'_>, section: u32) -> Option<BTreeMap<u64, u64>> {
+    let input = object.section(section)?;
+    let sass = object.sass.get(section as usize)?.data;
     let (mut mercury, mut at) = (0u64, 0u64);
     let mut places = BTreeMap::new();
     for item in Capsule::read(input.data).ok()?.instructions() {

@@ -135,7 +135,7 @@ impl<'a, 'd> Frame<'a, 'd> {
 
     /// The union of several programs, in SASS positions; `None` if something is not known.
     fn union(&self, function: &Function, object: &Object<'d>, all: &[&FrameEntry]) -> Option<Vec<u8>> {
-        let places = super::code::mercury_places(object, function)?;
+        let places = super::code::mercury_places(object, function.section)?;
         let mut rules: std::collections::BTreeMap<u64, Vec<u8>> = std::collections::BTreeMap::new();
         for entry in all {
             let program = self.mercury.get(entry.range.start + FDE_PROGRAM..entry.range.end)?;

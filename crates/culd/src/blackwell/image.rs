@@ -466,6 +466,7 @@ impl Writer<'_, '_> {
                 Class::Symbols => self.symbol_tables[0].len() as u64,
                 Class::Text(_) => s.size,
                 Class::Rela(target) => 24 * self.linked.kept[target].len() as u64,
+                Class::ResolvedRela(_) => 24 * self.linked.listed[other].len() as u64,
                 Class::Compat => (self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64).saturating_sub(LATE_COMPAT),
                 _ => self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64,
             };

@@ -2,15 +2,19 @@
 //!
 //! Per unit of the inputs' SASS view: the header as the Mercury link patched it, with a new length; then the sequences of the functions
 //! that are taken from this input, ascending by symbol number.
+//!
+//! nvlink quirk: a copy that was replaced later has a sequence too if the Mercury link kept its relocation: that of its Mercury code,
+//! translated as if it were the code in force.
 
 use super::Sass;
-use super::code::{Function, Functions};
-use super::dwarf::{line_units, moved_sequence};
+use super::code::{Function, Functions, mercury_places};
+use super::dwarf::line::{ADDRESS, LineUnit, line_rows, line_units, moved_sequence};
 use super::linked::{Linked, sass_entries};
 use crate::emit::Parts;
 use crate::ids::{ObjectId, SectionId};
 use crate::names::State;
 use crate::object::Object;
+use crate::relocate::Named;
 use cubin::raw::Rela;
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -31,9 +35,13 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
             out: Vec::new(),
             relocs: Vec::new(),
         };
-        let mercury = linked.bytes[id].as_deref().unwrap_or_default();
+        let mercury = Mercury {
+            id,
+            bytes: linked.bytes[id].as_deref().unwrap_or_default(),
+            named: linked.kept[id].iter().map(|k| (k.offset, k.named)).collect(),
+        };
         for object in parts.context.inputs.objects.iter() {
-            let places = table.object(object, id, name, mercury);
+            let places = table.object(object, name, &mercury);
             if name == b".debug_line" {
                 units.extend(places.into_iter().map(|(from, to)| ((object.id, from), to)));
             }
@@ -51,8 +59,19 @@ struct Table<'a, 'd> {
     relocs: Vec<Rela>,
 }
 
+/// The table in the linked Mercury view.
+struct Mercury<'a> {
+    id: SectionId,
+    bytes: &'a [u8],
+    /// Functions by the offset of their address.
+    named: HashMap<u64, Named, State>,
+}
+
+/// A sequence: number of the function's symbol, bytes, offset of the address in them.
+type Sequence<'d> = (u32, Cow<'d, [u8]>, usize);
+
 impl Table<'_, '_> {
-    fn object(&mut self, object: &Object<'_>, id: SectionId, name: &[u8], mercury: &[u8]) -> Vec<(u64, u64)> {
+    fn object(&mut self, object: &Object<'_>, name: &[u8], mercury: &Mercury<'_>) -> Vec<(u64, u64)> {
         let mut places = Vec::new();
         let Some((number, section)) = object.sass.iter().enumerate().find(|(_, s)| s.name == name) else {
             return places;
@@ -64,12 +83,12 @@ impl Table<'_, '_> {
             .map(|r| (r.r_offset.get(), r.r_sym.get()))
             .collect();
         let twin = object.section(number as u32).map_or(&[][..], |s| s.data);
-        let twin_headers: Vec<_> = line_units(twin).into_iter().map(|u| u.header).collect();
+        let twins = line_units(twin);
         let base = self.parts.layout.m.placed[object.section_ref(number as u32)]
-            .filter(|p| p.0 == id)
+            .filter(|p| p.0 == mercury.id)
             .map(|p| p.1);
         for (i, unit) in line_units(section.data).into_iter().enumerate() {
-            let mut sequences: Vec<(u32, Cow<'_, [u8]>, usize)> = Vec::new();
+            let mut sequences: Vec<Sequence<'_>> = Vec::new();
             let lengths = section.data.get(unit.header.start + 15..).unwrap_or_default();
             for (range, address) in &unit.sequences {
                 let Some(address) = *address else { continue };
@@ -84,17 +103,46 @@ impl Table<'_, '_> {
                     sequences.push((symbol, bytes, address - range.start));
                 }
             }
+            if let Some((twin_unit, base)) = twins.get(i).zip(base) {
+                self.replaced(object, twin, twin_unit, mercury, base, &mut sequences);
+            }
             sequences.sort_by_key(|s| s.0);
             places.push((unit.header.start as u64, self.out.len() as u64));
-            let patched = twin_headers
+            let patched = twins
                 .get(i)
+                .map(|u| &u.header)
                 .filter(|h| h.len() == unit.header.len())
                 .zip(base)
-                .and_then(|(h, base)| mercury.get(base as usize + h.start..base as usize + h.end));
+                .and_then(|(h, base)| mercury.bytes.get(base as usize + h.start..base as usize + h.end));
             let header = patched.or_else(|| section.data.get(unit.header.clone())).unwrap_or_default();
             self.unit(header, &sequences);
         }
         places
+    }
+
+    /// Sequences of copies that were replaced: those of the Mercury view, with the places of the code in force.
+    fn replaced(&self, object: &Object<'_>, data: &[u8], unit: &LineUnit, mercury: &Mercury<'_>, base: u64, out: &mut Vec<Sequence<'_>>) {
+        let m = &self.parts.layout.m;
+        for (range, address) in &unit.sequences {
+            let Some(address) = *address else { continue };
+            let Some(&Named::Symbol(symbol)) = mercury.named.get(&base.saturating_add(address as u64)) else {
+                continue;
+            };
+            let text = m.symbols[symbol].function.and_then(|f| m.functions[f].text);
+            let Some(function) = text.and_then(|t| self.code.of(t)).filter(|f| f.object != object.id) else {
+                continue;
+            };
+            let lengths = data.get(unit.header.start + 15..).unwrap_or_default();
+            let rows = line_rows(data.get(range.clone()).unwrap_or_default(), lengths, unit.special);
+            let inputs = &self.parts.context.inputs.objects;
+            let places = inputs.get(function.object).and_then(|o| mercury_places(o, function.section));
+            let Some((rows, places)) = rows.zip(places) else { continue };
+            let size = m.symbols[symbol].size;
+            let places = places.range(..size).map(|(&mercury, &sass)| (mercury, function.place(sass)));
+            let bytes = unit.special.sequence(&rows, places, function.code.len() as u64);
+            let number = self.parts.arranged.symbol_index(symbol);
+            out.extend(bytes.map(|b| (number, Cow::Owned(b), ADDRESS)));
+        }
     }
 
     /// Number of a function whose sequence stays.
@@ -106,7 +154,7 @@ impl Table<'_, '_> {
         Some((self.parts.arranged.symbol_index(symbol), function))
     }
 
-    fn unit(&mut self, header: &[u8], sequences: &[(u32, Cow<'_, [u8]>, usize)]) {
+    fn unit(&mut self, header: &[u8], sequences: &[Sequence<'_>]) {
         let body: usize = sequences.iter().map(|s| s.1.len()).sum();
         let length = (header.len() + body).saturating_sub(4) as u32;
         self.out.extend_from_slice(&length.to_le_bytes());

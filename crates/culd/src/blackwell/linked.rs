@@ -5,13 +5,16 @@
 //!    the input's SASS view. Elsewhere it is written.
 //! 3. Kept entries come in reverse order of arrival; relocations of jump tables that were copied into kernels follow.
 
+use super::code::mercury_places;
+use super::relocs::CODE_ADDRESSES;
 use crate::emit::{Computed, Parts, copy};
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::merge::model::Class;
-use crate::object::{Object, RelocSection, entry};
+use crate::object::{Object, RelocSection, Role, entry};
 use crate::relocate::{Decider, Decision, Named};
 use cubin::consts::*;
 use cubin::raw::Rela;
+use std::collections::BTreeMap;
 use zerocopy::FromBytes;
 
 /// A relocation that stays.
@@ -84,15 +87,32 @@ pub(super) fn sass_entries<'d>(object: &Object<'d>, section: u32) -> &'d [Rela] 
 /// The SASS entry of each Mercury entry: same order, without those for `.nv.reservedSmem.*`.
 fn pair(object: &Object<'_>, relocs: &RelocSection<'_>) -> Vec<Option<Rela>> {
     let mut twins = sass_entries(object, relocs.section).iter();
+    let places = borrowed_places(object, relocs);
     (0..relocs.entries.len())
         .map(|i| {
-            let symbol = entry(&relocs.entries, i).r_sym.get();
-            if object.symbol(symbol).name.starts_with(b".nv.reservedSmem") {
+            let mercury = entry(&relocs.entries, i);
+            if object.symbol(mercury.r_sym.get()).name.starts_with(b".nv.reservedSmem") {
                 return None;
             }
-            twins.next().copied()
+            let mut twin = *twins.next()?;
+            if let Some(places) = &places {
+                let place = |offset: u64| places.range(..=offset).next_back().map_or(offset, |p| *p.1);
+                twin.r_offset = place(mercury.r_offset.get()).into();
+                if CODE_ADDRESSES.contains(&mercury.r_type.get()) {
+                    twin.r_addend = (place(mercury.r_addend.get() as u64) as i64).into();
+                }
+            }
+            Some(twin)
         })
         .collect()
+}
+
+/// Where the instructions of a function are, if its relocations are those of another function of this name: the same Mercury places mean other
+/// SASS places.
+fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<BTreeMap<u64, u64>> {
+    let sass = object.sass.get(relocs.section as usize)?;
+    let borrowed = sass.info != relocs.target && object.section(relocs.target)?.role == Role::Text;
+    borrowed.then(|| mercury_places(object, relocs.target)).flatten()
 }
 
 /// Links the Mercury view.

@@ -106,14 +106,20 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
     }
 }
 
-/// SASS type of a resolved address that stands at the place of some other instruction.
+/// SASS types of a resolved address that stands at the place of some other instruction: one that moves, any other.
+const R_CUDA_ABS32_32: u32 = 55;
 const R_CUDA_ABS24_40: u32 = 74;
 const R_MERCURY_ABS32: u32 = 0x1_0003;
 
 /// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
 fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
-    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?);
+    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?.section);
     let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
+    let moves = if places.is_empty() {
+        Vec::new()
+    } else {
+        function.map_or(Vec::new(), Function::moves)
+    };
     let place = |offset: u64| function.map_or(offset, |f| f.place(offset));
     let entry = |k: &Kept| match k.twin {
         Some(twin) => Some(relocation(
@@ -125,7 +131,10 @@ fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept])
         )),
         None if k.kind == R_MERCURY_ABS32 => {
             let (_, sass) = places.range(..=k.offset).next_back()?;
-            Some(relocation(parts, k, place(*sass), R_CUDA_ABS24_40, k.addend))
+            let is_move = moves.binary_search(sass).is_ok();
+            let kind = if is_move { R_CUDA_ABS32_32 } else { R_CUDA_ABS24_40 };
+            let offset = place(*sass);
+            Some(relocation(parts, k, offset, kind, k.addend))
         }
         None => None,
     };

@@ -40,10 +40,8 @@ pub(super) struct Source<'a, 'd> {
 /// Sections that belong to a code section; 0 is none.
 #[derive(Clone, Copy, Default)]
 struct Companions {
-    /// Attributes in the Mercury view.
-    mercury: u32,
-    /// Attributes in the SASS view.
-    sass: u32,
+    /// Attributes, in both views.
+    attributes: u32,
     /// Parameter bank.
     parameters: u32,
 }
@@ -68,7 +66,9 @@ impl<'a, 'd> Sources<'a, 'd> {
             let piece = m.sections[text].pieces.as_slice().first()?;
             sources.objects[piece.object].parameters(piece.section)
         };
-        let banks = parts.layout.kernels.iter().filter_map(|&k| bank(k));
+        // Those that were not selected and stay in a relocatable output count.
+        let kernels = m.texts.iter().filter(|&&f| parts.context.resolved.functions[f].entry);
+        let banks = kernels.filter_map(|&k| bank(k));
         let longest = banks.map(|b| b.size).max().unwrap_or(EMPTY_PARAMETERS);
         sources.slot_base = align_up(longest, 16);
         sources
@@ -93,8 +93,7 @@ impl<'a, 'd> Source<'a, 'd> {
             }
         };
         if !object.sass.is_empty() {
-            note(&object.sections, Role::FunctionInfo, |c| &mut c.mercury);
-            note(&object.sass, Role::FunctionInfo, |c| &mut c.sass);
+            note(&object.sections, Role::FunctionInfo, |c| &mut c.attributes);
             note(&object.sass, Role::Parameters, |c| &mut c.parameters);
         }
         let graph = &object.callgraph;
@@ -126,12 +125,17 @@ impl<'a, 'd> Source<'a, 'd> {
 
     /// Attributes of a code section in the Mercury view.
     pub(super) fn mercury_attributes(&self, code: u32) -> &'d [u8] {
-        Self::section(&self.object.sections, self.companions(code).mercury).map_or(&[], |s| s.data)
+        Self::section(&self.object.sections, self.companions(code).attributes).map_or(&[], |s| s.data)
     }
 
     /// Attributes of a code section in the SASS view.
     pub(super) fn sass_attributes(&self, code: u32) -> &'d [u8] {
-        Self::section(&self.object.sass, self.companions(code).sass).map_or(&[], |s| s.data)
+        Self::section(&self.object.sass, self.companions(code).attributes).map_or(&[], |s| s.data)
+    }
+
+    /// Are the attributes of a code section those of another function of its name?
+    pub(super) fn borrows_attributes(&self, code: u32) -> bool {
+        Self::section(&self.object.sass, self.companions(code).attributes).is_some_and(|s| s.info != code)
     }
 
     /// Does the call graph have calls of the function with this symbol?

@@ -4,7 +4,7 @@
 //!    and filled with zeros. Then the parameter banks, then the Mercury sections, each on its own.
 //! 2. Symbol names: those of the Mercury link, then new names of renamed section symbols, then the parameter banks. Both symbol tables
 //!    share them.
-//! 3. Mercury symbols keep type and memory space of the inputs. SASS symbols are the same with the sizes of SASS; in final links defined
+//! 3. Mercury symbols keep type and memory space of the inputs. SASS symbols are the same with the sizes of SASS; in final links
 //!    variables become plain objects, and shared memory starts behind what the system reserves.
 
 use super::code::Functions;
@@ -204,15 +204,19 @@ fn sass_symbol(
     if let Some(&(_, value)) = SYSTEM.iter().find(|s| y.name == s.0) {
         symbol.value = value;
     }
+    let has_place = section.is_some() || symbol.other & STO_CUDA_SPACE != 0;
+    let becomes_plain = symbol.info & 0xf == STT_CUDA_OBJECT && has_place && !parts.context.mode.relocatable;
+    if becomes_plain {
+        symbol.info = symbol.info & 0xf0 | STT_OBJECT;
+        symbol.other &= 0x1f;
+    }
     let Some(section) = section else { return symbol };
     if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
         // nvlink quirk: a second name of a function has no size.
         let owner = y.function == Some(function.function);
         symbol.size = if owner { function.code.len() as u64 } else { 0 };
     }
-    if symbol.info & 0xf == STT_CUDA_OBJECT && !parts.context.mode.relocatable {
-        symbol.info = symbol.info & 0xf0 | STT_OBJECT;
-        symbol.other &= 0x1f;
+    if becomes_plain {
         symbol.value = symbol.value.wrapping_add(match parts.layout.m.sections[section].class {
             Class::ReservedShared => super::code::RESERVED_BASE,
             Class::KernelShared | Class::ModuleShared => SHARED_BASE,

@@ -1,7 +1,8 @@
 //! The Mercury view of an object, under the names and numbers of its SASS view.
 //!
 //! 1. Every Mercury section has a twin in the SASS view: a capsule names it in its first word, the others have its name behind a prefix
-//!    (the n-th of a name belongs to the n-th of that name).
+//!    (the n-th of a name belongs to the n-th of that name). nvlink quirk: all sections of a name, those of static functions of one name
+//!    after a relocatable link, have the contents of the first.
 //! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
 //!    to both views. Parameter banks only exist in the SASS view: they are made again at the end of the link.
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
@@ -14,7 +15,7 @@ use cubin::layout::sass_name;
 use cubin::raw::Sym;
 use cubin::read::{Cubin, SymbolSection, has_string};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
@@ -22,6 +23,17 @@ use zerocopy::little_endian::U32;
 struct Twins {
     sass: Vec<u32>,
     mercury: Vec<u32>,
+    /// The Mercury section whose contents a SASS section gets, where that is not its twin: SASS section, Mercury section.
+    borrowed: Vec<(u32, u32)>,
+}
+
+/// Sections of one name in the SASS view.
+#[derive(Default)]
+struct OfOneName {
+    /// Those without a twin so far.
+    left: VecDeque<u32>,
+    /// The first Mercury section of this name.
+    first: Option<u32>,
 }
 
 /// Builds the object from the Mercury view.
@@ -55,6 +67,10 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
         symbols.push(mapped);
     }
     let mut sections: Vec<ObjSection<'d>> = (0..plain.len()).map(|i| section(i, &plain, &twins)).collect();
+    let mut sass = plain.clone();
+    if trusting {
+        twins.borrow(&plain, &mut sections, &mut sass);
+    }
     for (entry, place) in entries.iter().zip(&places) {
         if let (STT_FUNC, SymbolSection::Index(s)) = (entry.kind(), place)
             && let Some(code) = sections.get_mut(*s as usize)
@@ -78,7 +94,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
     let view = View {
         sections,
         symbols: Cow::Owned(symbols),
-        sass: plain.clone(),
+        sass,
     };
     Object::assemble(name, cubin, view, place, trusting)
 }
@@ -96,18 +112,24 @@ fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
     let mut twins = Twins {
         sass: vec![0; plain.len()],
         mercury: vec![0; plain.len()],
+        borrowed: Vec::new(),
     };
-    let mut by_name: HashMap<&[u8], std::collections::VecDeque<u32>> = HashMap::new();
+    let mut by_name: HashMap<&[u8], OfOneName> = HashMap::new();
     for (i, s) in plain.iter().enumerate().filter(|(_, s)| !is_mercury(s)) {
-        by_name.entry(s.name).or_default().push_back(i as u32);
+        by_name.entry(s.name).or_default().left.push_back(i as u32);
     }
     for (i, s) in plain.iter().enumerate().filter(|(_, s)| is_mercury(s)) {
         let twin = match s.sh_type {
             SHT_CUDA_MERC_SYMTAB | SHT_SYMTAB_SHNDX => continue,
             SHT_CUDA_CAPMERC => s.data.first_chunk().map(|b| u32::from_le_bytes(*b)),
-            _ => by_name
-                .get_mut(sass_name(without_mercury(s.name)).as_ref())
-                .and_then(|q| q.pop_front()),
+            _ => by_name.get_mut(sass_name(without_mercury(s.name)).as_ref()).and_then(|same| {
+                let twin = same.left.pop_front()?;
+                let first = *same.first.get_or_insert(i as u32);
+                if first != i as u32 {
+                    twins.borrowed.push((twin, first));
+                }
+                Some(twin)
+            }),
         };
         let slot = twin.and_then(|t| twins.mercury.get_mut(t as usize)).filter(|slot| **slot == 0);
         let (Some(slot), Some(back), Some(twin)) = (slot, twins.sass.get_mut(i), twin) else {
@@ -120,6 +142,23 @@ fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
         *back = twin;
     }
     Ok(twins)
+}
+
+impl Twins {
+    /// Gives sections of one name the contents of the first, in both views. In the SASS view they still say whose they are.
+    fn borrow<'d>(&self, plain: &[ObjSection<'d>], sections: &mut [ObjSection<'d>], sass: &mut [ObjSection<'d>]) {
+        for &(to, from) in &self.borrowed {
+            let (Some(mercury), Some(first)) = (plain.get(from as usize), self.sass.get(from as usize)) else {
+                continue;
+            };
+            if let Some(section) = sections.get_mut(to as usize) {
+                (section.data, section.size) = (mercury.data, mercury.size);
+            }
+            if let (Some(section), Some(first)) = (sass.get_mut(to as usize), plain.get(*first as usize)) {
+                (section.data, section.size, section.info) = (first.data, first.size, first.info);
+            }
+        }
+    }
 }
 
 fn section_of(i: usize, entry: &Sym, extended: &[U32], twins: &Twins) -> Result<SymbolSection, ObjectError> {

@@ -138,18 +138,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// The old body of a replaced function goes: its literals too. (Its relocations go because its section is no longer placed there.)
+    ///
+    /// nvlink quirk: only the bank that is found first by name is emptied, which may be the record of a losing copy.
     fn drop_body(&mut self, f: FunctionId) {
-        let index = self.m.functions[f].literal_index;
-        if let Some(literals) = index.and_then(|i| self.m.literals.get_mut(i as usize)) {
-            literals.bytes.clear();
-            literals.lost = None;
-        }
         let function = &self.m.functions[f];
         if let Some(id) = function.ghost.or(function.literals) {
             let record = &mut self.m.sections[id];
             record.size = 0;
             record.bytes = None;
             record.pieces = Pieces::EMPTY;
+            return;
+        }
+        let index = function.literal_index;
+        if let Some(literals) = index.and_then(|i| self.m.literals.get_mut(i as usize)) {
+            literals.bytes.clear();
+            literals.regions.clear();
+            literals.lost = None;
         }
     }
 

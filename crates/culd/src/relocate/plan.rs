@@ -6,6 +6,8 @@ use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, RelocRef};
 use crate::object::{Object, RelocSection};
 
+const PAST_END: &str = "relocation is past end of offset";
+
 /// What the relocations of one input section leave.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct RefPlan {
@@ -83,7 +85,7 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
             plan.counts[id] += 1;
         }
         if r.offset >= layout.m.sections[r.bank].size {
-            plan.failure = plan.failure.or(Some("relocation is past end of offset"));
+            plan.failure = plan.failure.or(Some(PAST_END));
         }
     }
     for &k in &layout.textures.kernels {
@@ -115,12 +117,16 @@ fn plan_one<'d>(
         .constant_units
         .as_ref()
         .filter(|_| matches!(record.class, Class::Constant(3)));
+    let code_end = matches!(record.class, Class::Text(_)).then_some(record.size);
     decider.for_each(object, r, meanings, |e, decision| match decision {
         Decision::Drop => {}
+        _ if code_end.is_some_and(|end| e.offset >= end) => {
+            failure.get_or_insert(PAST_END);
+        }
         Decision::Clear(_) => plan.patches = true,
         Decision::Keep(..) => {
             if units.is_some() && e.offset >= record.size {
-                failure.get_or_insert("relocation is past end of offset");
+                failure.get_or_insert(PAST_END);
             }
             plan.kept += 1;
         }
