@@ -34,6 +34,10 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     }
     layout.dynamic_instances.sort_unstable();
     if context.mode.debug_symbols {
+        let start = align_up(context.mode.shared_start, 16);
+        for y in layout.m.symbols.iter_mut().filter(|y| y.dynamic) {
+            y.value = y.value.max(start);
+        }
         equalise(context, layout, &uses);
     }
     for (i, s) in layout

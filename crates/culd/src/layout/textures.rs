@@ -1,14 +1,15 @@
 //! Slots for textures, samplers and surfaces.
 //!
 //! 1. A kernel that reaches code using one gets a 4-byte slot for each of all such symbols of the link; the only kernel of a link gets
-//!    them if any definition in force uses one.
+//!    them if any definition in force uses one. A kernel that was not selected only counts for its own code, and
+//!    on Blackwell not next to a single one that was.
 //! 2. There are limits to their numbers.
 //! 3. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed.
 
 use super::sort::list_sort;
 use super::{Context, Layout};
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{FunctionId, SymbolId};
+use crate::ids::{FunctionId, SymbolId, Table};
 use crate::merge::model::{Class, Local};
 use crate::merge::{IMAGE_HEADERS, align_up};
 use crate::names::Name;
@@ -49,14 +50,16 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     let base = align_up(layout.kernels.iter().map(size_of).max().unwrap_or(0), 4);
     let slots: Vec<(SymbolId, u64)> = symbols.iter().enumerate().map(|(i, &y)| (y, base + 4 * i as u64)).collect();
     let end = base + 4 * slots.len() as u64;
-    let reaches = users(context, layout);
-    let only = context.live.kernels.len() == 1 && m.texture_used;
-    let kernels: Vec<FunctionId> = layout
-        .kernels
-        .iter()
-        .copied()
-        .filter(|&k| (only && context.live.is_kernel[k]) || reaches[context.graph.component(k)])
-        .collect();
+    let uses = users(context, layout);
+    let reaches = context
+        .graph
+        .fold(context.resolved, |f, any: &mut bool| *any |= uses[f], |any, callee| *any |= callee);
+    let alone = context.live.kernels.len() == 1;
+    let has_slots = |k: &FunctionId| match context.live.is_kernel[*k] {
+        true => (alone && m.texture_used) || reaches[context.graph.component(*k)],
+        false => uses[*k] && !(context.options.target.is_blackwell() && alone),
+    };
+    let kernels: Vec<FunctionId> = layout.kernels.iter().copied().filter(has_slots).collect();
     // The newest is the one that is named.
     if let Some(&newest) = kernels.last() {
         for (kind, what, limit) in LIMITS {
@@ -97,10 +100,10 @@ fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: Funct
     layout.m.functions[k].parameters = Some(id);
 }
 
-/// Per component of the call graph: reaches code with a texture relocation.
-fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<bool> {
+/// Functions with texture relocations.
+fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, bool> {
     let m = &layout.m;
-    let mut uses = vec![false; m.functions.len()];
+    let mut uses = Table::filled(m.functions.len(), false);
     for r in &m.relocs {
         let object = &context.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
@@ -112,12 +115,8 @@ fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<bool> {
             .iter()
             .any(|&i| matches!(object.symbol_kind(i), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE));
         if textures && m.is_current(r, relocs.target) {
-            uses[f.number() as usize] = true;
+            uses[f] = true;
         }
     }
-    context.graph.fold(
-        context.resolved,
-        |f, any: &mut bool| *any |= uses[f.number() as usize],
-        |any, callee| *any |= callee,
-    )
+    uses
 }
