@@ -176,9 +176,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         };
         let Some(literals) = self.m.literals.get_mut(index) else { return };
-        if took {
-            literals.align = literals.align.max(input.align.get());
-        } else {
+        literals.align = literals.align.max(input.align.get());
+        if !took {
             pad(&mut literals.bytes, input.align.get());
             literals.lost = Some(literals.bytes.len() as u64);
         }
