@@ -221,6 +221,8 @@ pub(in crate::blackwell) struct Row {
     address: u64,
     file: u64,
     line: i64,
+    /// Mercury's mark of the row that starts a function.
+    start: bool,
 }
 
 /// Offset of the address in a sequence that [`Special::sequence`] makes.
@@ -235,6 +237,7 @@ pub(in crate::blackwell) fn line_rows(bytes: &[u8], lengths: &[u8], special: Spe
             address: 0,
             file: 1,
             line: 1,
+            start: false,
         },
         0,
     );
@@ -245,7 +248,8 @@ pub(in crate::blackwell) fn line_rows(bytes: &[u8], lengths: &[u8], special: Spe
                 let (size, next) = leb128(bytes, at)?;
                 at = next.checked_add(usize::try_from(size).ok()?)?;
                 match bytes.get(next)? {
-                    1 | 2 | &MERCURY_MARK => {}
+                    1 | 2 => {}
+                    &MERCURY_MARK => row.start = bytes.get(next + 1) == Some(&1),
                     _ => return None,
                 }
             }
@@ -290,7 +294,7 @@ impl Special {
     /// A sequence of these rows for other code. `places` are its instructions: offset that the rows speak of, and new offset. Each row stands
     /// at the first instruction that it covers; one that covers none is lost.
     ///
-    /// nvlink quirk: two rows at the start of a function both are the second one.
+    /// nvlink quirk: the first row is there twice if it is not marked as the start of the function.
     pub(in crate::blackwell) fn sequence(self, rows: &[Row], places: impl Iterator<Item = (u64, u64)>, size: u64) -> Option<Vec<u8>> {
         let mut out = vec![0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 0];
         let steps = |distance: u64| i64::try_from(distance / u64::from(self.unit)).ok();
@@ -306,7 +310,7 @@ impl Special {
             if shown == Some(current) {
                 continue;
             }
-            let times = if shown.is_none() && current > 0 { 2 } else { 1 };
+            let times = if shown.is_none() && !row.start { 2 } else { 1 };
             shown = Some(current);
             for _ in 0..times {
                 if file != Some(row.file) {
@@ -346,7 +350,12 @@ mod tests {
 
     #[test]
     fn rows_stand_at_the_first_instruction_they_cover() {
-        let row = |address, line| Row { address, file: 1, line };
+        let row = |address, line| Row {
+            address,
+            file: 1,
+            line,
+            start: false,
+        };
         let rows = [row(0, 3), row(0, 9), row(0x10, 10), row(0x18, 20), row(0x30, 40)];
         let places = [(0, 0), (0x20, 0x10), (0x28, 0x20)];
         let bytes = SPECIAL.sequence(&rows, places.into_iter(), 0x80).unwrap();
