@@ -78,7 +78,9 @@ pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) -> bool
     let before = |a: &Variable, b: &Variable| key(a) < key(b);
     let mut variables = list_sort(variables, &before);
     variables.reverse();
-    place(context, layout, bank, &variables);
+    // nvlink quirk: `--reserve-null-pointer`, which is about shared memory, counts here, but not where constants may go.
+    let start = u64::from(context.options.reserve_null_pointer && is_needed.is_none());
+    place(context, layout, bank, &variables, start);
     true
 }
 
@@ -138,12 +140,12 @@ fn needed(context: Context<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Opt
     Some(needed)
 }
 
-/// Puts the variables one behind the other and makes the bank of them.
-fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables: &[Variable]) {
+/// Puts the variables one behind the other, from `start` on, and makes the bank of them.
+fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables: &[Variable], start: u64) {
     let pieces = std::mem::replace(&mut layout.m.sections[bank].pieces, Pieces::EMPTY);
     let mut bytes = Vec::new();
     let mut ranges = Vec::with_capacity(variables.len());
-    let (mut end, mut align) = (0u64, 1);
+    let (mut end, mut align) = (start, 1);
     let mut stays = Table::filled(layout.m.symbols.len(), false);
     for v in variables {
         let offset = end.div_ceil(v.align).saturating_mul(v.align);
