@@ -128,7 +128,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 false => &[false],
             }
         } else {
-            wanted(object, relocs, &skips)
+            wanted(object, relocs, &skips, &self.m)
         };
         for (n, &rela) in wanted.iter().enumerate() {
             self.companion(target, rela);
@@ -249,16 +249,23 @@ fn resolved_prefix(prefix: &'static [u8]) -> &'static [u8] {
 
 /// The kinds of records, `.rela` or not, that the entries ask for, in the order they do: the first one the kind of its own section, the
 /// others by their addends. Entries that are skipped ask for nothing, but those that clear a field do, not so in the Mercury view.
-fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &Skips<'_, '_>) -> &'static [bool] {
+///
+/// The addend of a section's symbol is the one in the output, which has where the section went.
+fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &Skips<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
     let clears = |e: &Rela| object.sass.is_empty() && CLEAR.contains(&e.r_type.get());
     let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
     let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
+    let moved = |e: &Rela| {
+        let symbol = e.r_sym.get();
+        let section = || object.symbol(symbol).defined_in().and_then(|s| m.placed[object.section_ref(s)]);
+        object.symbol_kind(symbol) == STT_SECTION && section().is_some_and(|(_, base)| base != 0)
+    };
     let mut left = (0..relocs.entries.len()).filter_map(read);
     match (left.next(), relocs.is_rela()) {
         (None, _) => &[],
         // Entries without addends in the input only ask for the first kind.
         (Some(_), false) => &[false],
-        (Some(_), true) if left.any(|e| e.r_addend.get() == 0) => &[true, false],
+        (Some(_), true) if left.any(|e| e.r_addend.get() == 0 && !moved(&e)) => &[true, false],
         (Some(_), true) => &[true],
     }
 }
