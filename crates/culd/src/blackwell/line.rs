@@ -128,7 +128,9 @@ impl Table<'_, '_> {
             let Some(&Named::Symbol(symbol)) = mercury.named.get(&base.saturating_add(address as u64)) else {
                 continue;
             };
-            let text = m.symbols[symbol].function.and_then(|f| m.functions[f].text);
+            // A damaged object may name a symbol that does not exist.
+            let Some(record) = m.symbols.get(symbol) else { continue };
+            let text = record.function.and_then(|f| m.functions[f].text);
             let Some(function) = text.and_then(|t| self.code.of(t)).filter(|f| f.object != object.id) else {
                 continue;
             };
@@ -137,8 +139,7 @@ impl Table<'_, '_> {
             let inputs = &self.parts.context.inputs.objects;
             let places = inputs.get(function.object).and_then(|o| mercury_places(o, function.section));
             let Some((rows, places)) = rows.zip(places) else { continue };
-            let size = m.symbols[symbol].size;
-            let places = places.range(..size).map(|(&mercury, &sass)| (mercury, function.place(sass)));
+            let places = places.range(..record.size).map(|(&mercury, &sass)| (mercury, function.place(sass)));
             let bytes = unit.special.sequence(&rows, places, function.code.len() as u64);
             let number = self.parts.arranged.symbol_index(symbol);
             out.extend(bytes.map(|b| (number, Cow::Owned(b), ADDRESS)));

@@ -35,7 +35,7 @@ impl Moves {
     pub fn place(&self, old: u64) -> Option<u64> {
         let at = self.ranges.partition_point(|r| r.0 <= old).checked_sub(1)?;
         let &(start, size, new) = self.ranges.get(at)?;
-        (old - start < size).then(|| new + (old - start))
+        (old - start < size).then(|| new.saturating_add(old - start))
     }
 }
 
