@@ -166,7 +166,12 @@ fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, var
     ranges.sort_unstable();
     let record = &mut layout.m.sections[bank];
     (record.size, record.align) = (end, align);
-    record.bytes = Some(Box::new(bytes));
+    if end > CONSTANT_LIMIT {
+        // Nothing will be written: the message names the inputs.
+        record.pieces = pieces;
+    } else {
+        record.bytes = Some(Box::new(bytes));
+    }
     record.withdrawn = variables.is_empty();
     let gone = layout.m.symbols.enumerate().filter(|(id, y)| lies_in(y, bank) && !stays[*id]);
     let gone: Vec<SymbolId> = gone.map(|(id, _)| id).collect();
