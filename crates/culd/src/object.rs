@@ -454,8 +454,8 @@ impl<'d> Object<'d> {
         self.sections.get(index as usize)
     }
 
-    /// The file from the start of a section that has bytes on.
-    pub fn from(&self, s: &ObjSection<'d>) -> &'d [u8] {
+    /// The file from the start of a section on; of a section without bytes nothing.
+    pub fn file_from(&self, s: &ObjSection<'d>) -> &'d [u8] {
         let start = s.data.as_ptr().addr().wrapping_sub(self.file.as_ptr().addr());
         self.file.get(start..).unwrap_or(s.data)
     }

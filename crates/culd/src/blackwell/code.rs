@@ -102,9 +102,7 @@ impl Function {
     }
     /// Opcode of the instruction that was at an offset of the input.
     fn opcode(&self, offset: u64) -> Option<u16> {
-        let place = usize::try_from(self.place_instruction(offset)).ok()?;
-        let low = self.code.get(place..)?.first_chunk()?;
-        Some(u16::from_le_bytes(*low) & 0xfff)
+        opcode_at(&self.code, self.place_instruction(offset))
     }
     /// True if instructions moved.
     pub(super) fn moved(&self) -> bool {
@@ -310,6 +308,12 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: Sectio
     }
 }
 
+/// Opcode of the instruction at an offset.
+fn opcode_at(code: &[u8], offset: u64) -> Option<u16> {
+    let low = code.get(usize::try_from(offset).ok()?..)?.first_chunk()?;
+    Some(u16::from_le_bytes(*low) & 0xfff)
+}
+
 /// What an instruction has of a texture slot: its place in the parameter bank, or its number of bytes behind the first slot where it goes to
 /// the index register of a load.
 fn slot(slot_base: u64, twin: &Rela, value: u64) -> u64 {
@@ -330,8 +334,7 @@ fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
             && let Some(offset) = body.last_chunk::<4>()
         {
             let place = function.place(first * INSTRUCTION);
-            let opcode = code.get(place as usize..).and_then(|c| c.first_chunk::<2>());
-            let opcode = opcode.map(|b| u16::from_le_bytes(*b) & 0xfff);
+            let opcode = opcode_at(code, place);
             if let Some(&(_, kind)) = LOADS.iter().find(|l| Some(l.0) == opcode) {
                 put(code, place, kind, slot_base.wrapping_add(u32::from_le_bytes(*offset).into()));
             }

@@ -114,7 +114,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// nvlink quirk: a relocatable link leaves the symbols of a copy that was replaced; they may reach into what follows in the file.
     fn source(&self, object: &Object<'d>, input: &ObjSection<'d>) -> &'d [u8] {
         match self.options.identity {
-            Identity::Nvlink => object.from(input),
+            Identity::Nvlink => object.file_from(input),
             Identity::Culd => input.data,
         }
     }

@@ -98,6 +98,13 @@ pub(in crate::blackwell) struct Special {
 }
 
 impl Special {
+    /// Changes of line and address that a special operation makes.
+    fn decode(self, op: u8) -> (i64, u64) {
+        let value = op.saturating_sub(self.opcode_base);
+        let line = i64::from(value % self.line_range) + i64::from(self.line_base);
+        (line, u64::from(value / self.line_range) * u64::from(self.unit))
+    }
+
     /// The special operation for a row, if there is one.
     fn encode(self, line: i64, address: u64) -> Option<u8> {
         let line = u64::try_from(line.checked_sub(self.line_base.into())?).ok()?;
@@ -181,9 +188,9 @@ pub(in crate::blackwell) fn moved_sequence(bytes: &[u8], lengths: &[u8], special
                 continue;
             }
             _ => {
-                let value = op - special.opcode_base;
-                line += i64::from(value % special.line_range) + i64::from(special.line_base);
-                address += u64::from(value / special.line_range) * u64::from(special.unit);
+                let (change, step) = special.decode(op);
+                line = line.checked_add(change)?;
+                address = address.checked_add(step)?;
                 row = true;
             }
         }
@@ -277,12 +284,9 @@ pub(in crate::blackwell) fn line_rows(bytes: &[u8], lengths: &[u8], special: Spe
                 }
             }
             _ => {
-                let value = op - special.opcode_base;
-                row.line = row
-                    .line
-                    .checked_add(i64::from(value % special.line_range) + i64::from(special.line_base))?;
-                let steps = u64::from(value / special.line_range) * u64::from(special.unit);
-                row.address = row.address.checked_add(steps)?;
+                let (change, step) = special.decode(op);
+                row.line = row.line.checked_add(change)?;
+                row.address = row.address.checked_add(step)?;
                 rows.push(row);
             }
         }
