@@ -20,7 +20,7 @@ const LONG_OUT: u8 = 5;
 /// Instructions that always use number 0.
 const RESERVED_ZERO: [&str; 2] = ["LDGDEPBAR", "UTMACMDFLUSH"];
 
-/// Everything about a function that does not depend on the block order or on the stack pointer.
+/// Everything about a function that does not depend on the stack pointer.
 #[derive(Debug)]
 pub(crate) struct Function<'a> {
     pub(crate) insns: &'a [Insn],
@@ -51,6 +51,8 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     times: Option<(BlockId, Vec<u32>)>,
     ambiguous: bool,
+    /// Some long load of the function leaves its block: number 5 is for such loads.
+    any_long_out: bool,
 }
 
 /// Allocates the whole function; `dead` is the setter that no longer needs a number.
@@ -63,7 +65,9 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
         out: vec![None; f.cfg.blocks.len()],
         times: None,
         ambiguous: false,
+        any_long_out: false,
     };
+    run.any_long_out = f.setters.ids().any(|s| run.is_long_out(s));
     for id in order {
         run.block(*id);
     }
@@ -195,7 +199,10 @@ impl Run<'_> {
             return number;
         }
         let signal_out = wish.kind == Kind::Write && wish.need.is_none() && self.f.setters.get(wish.id).signals_only();
-        let limit = if wish.start < LONG_OUT && ((wish.need.is_none() && !signal_out) || wish.five_reserved) {
+        // A store whose operands leave the block may take number 5 in a function without long loads that leave theirs.
+        let store_out = wish.kind == Kind::Read && self.f.insns[wish.insn].control.write == NO_SCOREBOARD;
+        let may_be_long = wish.need.is_some() || signal_out || (store_out && !self.any_long_out);
+        let limit = if wish.start < LONG_OUT && (!may_be_long || wish.five_reserved) {
             LONG_OUT
         } else {
             SCOREBOARDS

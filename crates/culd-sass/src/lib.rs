@@ -6,7 +6,7 @@
 //! everything it must.
 //!
 //! Data flow of [`rewrite()`]: bytes → [`decode`] → fence prefixes → blocks → setters and their conflicts → the compiler's policy
-//! waits → allocation with and without the stack pointer, per block order → bytes and [`OffsetMap`] → [`check`].
+//! waits → order of blocks → allocation with and without the stack pointer → bytes and [`OffsetMap`] → [`check`].
 //!
 //! **Invariant**: only scoreboard fields, deleted fence prefixes and the branch displacements across them differ from the input.
 //! **Invariant**: code that fails the hazard check is never returned.

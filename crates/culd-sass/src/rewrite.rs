@@ -4,20 +4,19 @@
 //! 2. Strip the padding `NOP`s, decode, mark the fence prefixes.
 //! 3. The stack pointer is dead when the first `LDC R1, c[0][0x37c]` owns a scoreboard and nothing else touches R1. If neither a
 //!    fence prefix nor a dead stack pointer is found: unchanged.
-//! 4. Dead stack pointer: run the allocator with it, for each block order. Orders that reproduce every scoreboard field of the input
-//!    are candidates; run the allocator without it for these. The answer is sure when there is a candidate, all candidates agree
-//!    and every instruction is known.
+//! 4. Dead stack pointer: run the allocator with it. If that reproduces every scoreboard field of the input and every instruction is known, the
+//!    allocator without it gives the answer.
 //! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
 //! 6. Prove the result with the hazard checker ([`crate::check`]). A result that fails is never returned.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::alloc::{Allocation, Function, allocate, reserves_zero};
+use crate::alloc::{Function, allocate, reserves_zero};
 use crate::cfg::{Cfg, IndirectTargets};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
 use crate::fence::{OffsetMap, doomed};
-use crate::order::{BLOCK_ORDERS, visit_order};
+use crate::order::visit_order;
 use crate::policy::Policy;
 use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
 
@@ -92,8 +91,6 @@ pub enum Reason {
     FenceCarriesScoreboard,
     /// The model does not reproduce the compiler's own scoreboards.
     SelfCheck,
-    /// Several block orders reproduce the input and disagree about the output.
-    BlockOrder,
     /// A value that leaves its block found no free scoreboard and had several to share.
     Overflow,
     /// The input does not show whether a value is waited for at the end of its block.
@@ -110,7 +107,6 @@ impl fmt::Display for Reason {
             Self::ControlFlow => "unknown branch target",
             Self::FenceCarriesScoreboard => "fence prefix with scoreboards",
             Self::SelfCheck => "scoreboards of the input not reproduced",
-            Self::BlockOrder => "block order ambiguous",
             Self::Overflow => "several scoreboards to share",
             Self::HiddenWait => "wait hidden by a shared scoreboard",
             Self::Hazard => "hazard check failed",
@@ -232,34 +228,23 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
         zero_reserved: reserves_zero(insns),
     };
     let dead = dead_setter(insns, &setters, stack_pointer);
-    let mut answer: Option<Allocation> = None;
-    let mut first_miss = None;
-    for order in BLOCK_ORDERS {
-        let order = visit_order(cfg, insns, order);
-        let alive = allocate(&function, &order, None);
-        let miss = insns.iter().zip(&alive.fields).find(|(insn, fields)| insn.control != **fields);
-        if let Some((insn, _)) = miss {
-            first_miss.get_or_insert(insn.offset);
-            continue;
-        }
-        let new = allocate(&function, &order, dead);
-        if let Some(offset) = hidden_policy(&function, &new.fields, dead) {
-            return Err(unsure(Reason::HiddenWait, offset));
-        }
-        if new.ambiguous {
-            return Err(unsure(Reason::Overflow, stack_pointer));
-        }
-        match &answer {
-            Some(old) if *old != new => return Err(unsure(Reason::BlockOrder, stack_pointer)),
-            _ => answer = Some(new),
-        }
-    }
+    let order = visit_order(cfg);
+    let alive = allocate(&function, &order, None);
+    let new = allocate(&function, &order, dead);
     if setters.exhausted() {
         return Err(unsure(Reason::Size, stack_pointer));
     }
-    answer
-        .map(|allocation| allocation.fields)
-        .ok_or(unsure(Reason::SelfCheck, first_miss.unwrap_or(0)))
+    let miss = insns.iter().zip(&alive.fields).find(|(insn, fields)| insn.control != **fields);
+    if let Some((insn, _)) = miss {
+        return Err(unsure(Reason::SelfCheck, insn.offset));
+    }
+    if let Some(offset) = hidden_policy(&function, &new.fields, dead) {
+        return Err(unsure(Reason::HiddenWait, offset));
+    }
+    if new.ambiguous {
+        return Err(unsure(Reason::Overflow, stack_pointer));
+    }
+    Ok(new.fields)
 }
 
 /// A value that leaves its block may be waited for at the end of the block; whether it is, only the input tells. The input does not

@@ -5,7 +5,7 @@
 //! 2. An instruction conflicts with a write setter when it reads or writes a register the setter writes, and with a read setter when it
 //!    writes a general register the setter reads and does not write itself (textures and descriptor instructions: uniform registers
 //!    too). An atomic that returns only a predicate delivers it with its read setter.
-//! 3. No conflict between opposite guards of the same predicate, between the operands of an `LDG`/`ATOMG` and the result of a later
+//! 3. No conflict between opposite guards of the same predicate that nothing changes in between, between the operands of an `LDG`/`ATOMG` and the result of a later
 //!    `LDG`/`ATOMG` of the same block, nor between the results of two `LDS` of the same block: each goes through one queue in order.
 //! 4. A setter without registers (a fence, an atomic without result) only signals: who needs it is read off the compiler's waits.
 
@@ -217,7 +217,21 @@ impl<'a> Setters<'a> {
                 !in_order && setter.hazard.intersects(&y.defs) || setter.early.intersects(&access.touched)
             }
         };
-        hit && !matches!((self.insns[setter.insn].guard, y.guard), (Some(a), Some(b)) if a.excludes(b))
+        hit && !self.exclusive(setter.insn, later)
+    }
+
+    /// Do the guards of two instructions exclude each other, with the predicate unchanged in between?
+    fn exclusive(&self, first: usize, later: usize) -> bool {
+        let (Some(a), Some(b)) = (self.insns[first].guard, self.insns[later].guard) else {
+            return false;
+        };
+        let changes = |insn: &Insn| {
+            insn.defs.contains(Reg {
+                file: a.file,
+                index: a.index,
+            })
+        };
+        a.excludes(b) && first < later && !self.insns[first..later].iter().any(changes)
     }
 
     /// The budget ran out: answers of [`Self::conflicts`] can no longer be relied on.

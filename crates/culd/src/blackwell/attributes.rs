@@ -63,7 +63,8 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
     }
 }
 
-/// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own.
+/// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own;
+/// where none of its instructions starts, the offset is 0.
 fn sass_record<'d>(
     parts: &Parts<'_, 'd>,
     function: &Function,
@@ -72,7 +73,7 @@ fn sass_record<'d>(
 ) -> Attribute<'d> {
     if let (Payload::Views(views), Some(places), true) = (&record.payload, places, OFFSETS.contains(&record.code)) {
         let place = |offset: u32| {
-            let sass = places.get(&offset.into()).copied().unwrap_or(offset.into());
+            let Some(&sass) = places.get(&offset.into()) else { return 0 };
             if record.code == EXITS {
                 function.place_instruction(sass) as u32
             } else {

@@ -38,6 +38,8 @@ const LOAD_BANK: usize = 12;
 const SLOTS: u8 = 0x49;
 /// `LDC` and `LDCU`, with the relocation types of their offsets.
 const LOADS: [(u16, u32); 2] = [(0xb82, 0x42), (0x7ac, 0x73)];
+/// Relocation type of the last 32 bits of operands.
+const R_CUDA_ABS32_32: u32 = 0x37;
 /// Relocation type of a move whose result indexes the slots of textures.
 const R_CUDA_ABS16_32: u32 = 0x3b;
 /// Code of the first architecture is scheduled anew in links for the second: not modelled.
@@ -295,6 +297,9 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: Sectio
                 put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
             }
         }
+    }
+    for &(place, value) in &linked.misplaced[id] {
+        put(code, function.place(place), R_CUDA_ABS32_32, value.into());
     }
     for kept in linked.kept[id].iter().filter(|k| is_reserved(parts, k.named)) {
         let (Some(twin), Named::Symbol(y)) = (kept.twin, kept.named) else {

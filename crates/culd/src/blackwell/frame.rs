@@ -2,9 +2,9 @@
 //!
 //! 1. Every FDE of the linked Mercury view that still has its address: the input's own SASS CIE and FDE of the function in force, with
 //!    new CIE offset and range. Dead and lost functions vanish.
-//! 2. Several FDEs of one function (a replaced copy left one): the first becomes the union of their programs: positions in Mercury code,
-//!    translated; a later entry of a position replaces an earlier one; positions where no instruction starts are lost. Each further one
-//!    is the Mercury CIE and an empty FDE with the Mercury range.
+//! 2. Several FDEs of one function (a replaced copy left one): the first has the Mercury CIE in front of it, in SASS units, and becomes the
+//!    union of their programs: positions in Mercury code, translated; a later entry of a position replaces an earlier one; positions where
+//!    no instruction starts are lost. Each further one is the Mercury CIE and an empty FDE with the Mercury range.
 //! 3. Advances move with deleted instructions.
 
 use super::Sass;
@@ -24,6 +24,8 @@ use hashbrown::{HashMap, HashSet};
 const R_CUDA_64: u32 = 2;
 /// Advances in SASS programs count in these units.
 const UNIT: u64 = 4;
+/// Place of the unit in a CIE: behind the length, the mark, the version and an empty augmentation.
+const CIE_UNIT: usize = 22;
 
 /// CIE and FDE of each code section of an input.
 type InputFrames<'d> = HashMap<u32, (&'d [u8], &'d [u8]), State>;
@@ -89,7 +91,7 @@ impl<'a, 'd> Frame<'a, 'd> {
             let address = (entry.range.start + FDE_ADDRESS) as u64;
             let Some((f, text)) = self.function_at(address) else { continue };
             let start = if self.done.insert(f) {
-                self.first(f, text)
+                self.first(f, text, cie)
             } else {
                 Some(self.append(cie, range, &[0; 4]))
             };
@@ -121,16 +123,19 @@ impl<'a, 'd> Frame<'a, 'd> {
         (fde + FDE_ADDRESS) as u64
     }
 
-    fn first(&mut self, f: FunctionId, text: SectionId) -> Option<u64> {
+    /// The function's first FDE. `mercury_cie` stands in front of it in the Mercury view.
+    fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
         let function = self.code.of(text)?;
         let object = &self.parts.context.inputs.objects[function.object];
         let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object));
         let &(cie, fde) = frames.get(&function.section)?;
         let own = fde.get(FDE_PROGRAM..)?;
         let all = self.of_function.get(&f).filter(|all| all.len() > 1);
-        let program = all.and_then(|all| self.union(function, object, all));
-        let program = program.unwrap_or_else(|| moved(function, own));
-        Some(self.append(cie, function.code.len() as u64, &program))
+        let Some(all) = all else {
+            return Some(self.append(cie, function.code.len() as u64, &moved(function, own)));
+        };
+        let program = self.union(function, object, all).unwrap_or_else(|| moved(function, own));
+        Some(self.append(&in_sass_units(mercury_cie), function.code.len() as u64, &program))
     }
 
     /// The union of several programs, in SASS positions; `None` if something is not known.
@@ -159,6 +164,15 @@ impl<'a, 'd> Frame<'a, 'd> {
         program.resize(size, 0);
         Some(program)
     }
+}
+
+/// A Mercury CIE as the SASS view has it.
+fn in_sass_units(cie: &[u8]) -> Vec<u8> {
+    let mut cie = cie.to_vec();
+    if let Some(unit) = cie.get_mut(CIE_UNIT) {
+        *unit = UNIT as u8;
+    }
+    cie
 }
 
 /// Rules by position; a trailing advance is a position without rule.

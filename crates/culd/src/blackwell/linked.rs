@@ -4,13 +4,16 @@
 //! 2. Every relocation is decided once more. In code nothing is patched here: the value is remembered together with the parallel entry of
 //!    the input's SASS view. Elsewhere it is written.
 //! 3. Kept entries come in reverse order of arrival; relocations of jump tables that were copied into kernels follow.
+//! 4. Values of the system (`.nv.reservedSmem.*`) are in the compiler's code already. nvlink quirk: a function with the relocations of
+//!    another one has them where that one has them, over whatever is there, and 0 where they belong.
 
 use super::code::mercury_places;
 use super::relocs::CODE_ADDRESSES;
+use super::tables::SYSTEM;
 use crate::emit::{Computed, Parts, copy};
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::merge::model::Class;
-use crate::object::{Object, RelocSection, Role, entry};
+use crate::object::{ObjSection, Object, RelocSection, Role, entry};
 use crate::relocate::{Decider, Decision, Named};
 use cubin::consts::*;
 use cubin::raw::Rela;
@@ -55,6 +58,8 @@ pub(super) struct Linked {
     pub(super) listed: Table<SectionId, Vec<Kept>>,
     /// Resolved values by code section.
     pub(super) resolved: Table<SectionId, Vec<Resolved>>,
+    /// Values of the system in functions with the relocations of another one, by code section: place in the compiler's code, value.
+    pub(super) misplaced: Table<SectionId, Vec<(u64, u32)>>,
 }
 
 /// Number of a symbol or section symbol in the output.
@@ -85,9 +90,8 @@ pub(super) fn sass_entries<'d>(object: &Object<'d>, section: u32) -> &'d [Rela] 
 }
 
 /// The SASS entry of each Mercury entry: same order, without those for `.nv.reservedSmem.*`.
-fn pair(object: &Object<'_>, relocs: &RelocSection<'_>) -> Vec<Option<Rela>> {
+fn pair(object: &Object<'_>, relocs: &RelocSection<'_>, places: Option<&Places>) -> Vec<Option<Rela>> {
     let mut twins = sass_entries(object, relocs.section).iter();
-    let places = borrowed_places(object, relocs);
     (0..relocs.entries.len())
         .map(|i| {
             let mercury = entry(&relocs.entries, i);
@@ -95,11 +99,10 @@ fn pair(object: &Object<'_>, relocs: &RelocSection<'_>) -> Vec<Option<Rela>> {
                 return None;
             }
             let mut twin = *twins.next()?;
-            if let Some(places) = &places {
-                let place = |offset: u64| places.range(..=offset).next_back().map_or(offset, |p| *p.1);
-                twin.r_offset = place(mercury.r_offset.get()).into();
+            if let Some(places) = places {
+                twin.r_offset = place(places, mercury.r_offset.get()).into();
                 if CODE_ADDRESSES.contains(&mercury.r_type.get()) {
-                    twin.r_addend = (place(mercury.r_addend.get() as u64) as i64).into();
+                    twin.r_addend = (place(places, mercury.r_addend.get() as u64) as i64).into();
                 }
             }
             Some(twin)
@@ -107,9 +110,39 @@ fn pair(object: &Object<'_>, relocs: &RelocSection<'_>) -> Vec<Option<Rela>> {
         .collect()
 }
 
+/// SASS offset of each Mercury instruction.
+type Places = BTreeMap<u64, u64>;
+
+/// SASS offset of the instruction with a Mercury offset.
+fn place(places: &Places, offset: u64) -> u64 {
+    places.range(..=offset).next_back().map_or(offset, |p| *p.1)
+}
+
+/// What happens to the values of the system in a function with the relocations of another one: 0 where its own relocations have them, then the values
+/// where the others have them.
+fn misplaced(object: &Object<'_>, relocs: &RelocSection<'_>, places: &Places) -> Vec<(u64, u32)> {
+    let value = |r: &Rela| {
+        let name = object.symbol(r.r_sym.get()).name;
+        Some(SYSTEM.iter().find(|s| s.0 == name)?.1 as u32)
+    };
+    let at = |r: &Rela| place(places, r.r_offset.get());
+    let own = own_entries(object, relocs.target).unwrap_or_default();
+    let own = own.iter().filter(|r| value(r).is_some()).map(|r| (at(r), 0));
+    let borrowed = (0..relocs.entries.len()).map(|i| entry(&relocs.entries, i));
+    own.chain(borrowed.filter_map(|r| Some((at(&r), value(&r)?)))).collect()
+}
+
+/// The Mercury relocations that belong to a code section, whichever its object gave it.
+fn own_entries<'d>(object: &Object<'d>, code: u32) -> Option<&'d [Rela]> {
+    let of_code = |s: &ObjSection<'_>| s.sh_type == SHT_CUDA_CAPMERC && s.data.first_chunk() == Some(&code.to_le_bytes());
+    let capsule = object.sass.iter().position(of_code)? as u32;
+    let mut lists = object.sass.iter().filter(|s| s.sh_type == SHT_CUDA_MERC_RELA);
+    <[Rela]>::ref_from_bytes(lists.find(|s| s.info == capsule)?.data).ok()
+}
+
 /// Where the instructions of a function are, if its relocations are those of another function of this name: the same Mercury places mean other
 /// SASS places.
-fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<BTreeMap<u64, u64>> {
+fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<Places> {
     let sass = object.sass.get(relocs.section as usize)?;
     let borrowed = sass.info != relocs.target && object.section(relocs.target)?.role == Role::Text;
     borrowed.then(|| mercury_places(object, relocs.target)).flatten()
@@ -124,6 +157,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
         kept: Table::filled(count, Vec::new()),
         listed: Table::filled(count, Vec::new()),
         resolved: Table::filled(count, Vec::new()),
+        misplaced: Table::filled(count, Vec::new()),
     };
     for &id in &parts.arranged.sections {
         linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(parts, id));
@@ -134,7 +168,11 @@ pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
-        let twins = pair(object, relocs);
+        let places = borrowed_places(object, relocs);
+        if let Some(places) = &places {
+            linked.misplaced[r.target].extend(misplaced(object, relocs, places));
+        }
+        let twins = pair(object, relocs, places.as_ref());
         let in_code = matches!(layout.m.sections[r.target].class, Class::Text(_) | Class::Stub(_));
         decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
             let twin = twins.get(e.index as usize).copied().flatten();

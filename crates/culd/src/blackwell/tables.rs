@@ -30,7 +30,7 @@ pub(super) fn shared_base(parts: &Parts<'_, '_>) -> u64 {
 }
 
 /// Symbols of the system and their values in the SASS view.
-const SYSTEM: [(&[u8], u64); 2] = [(b".nv.reservedSmem.offset0", 0x40), (b".nv.reservedSmem.cap", 0x400)];
+pub(super) const SYSTEM: [(&[u8], u64); 2] = [(b".nv.reservedSmem.offset0", 0x40), (b".nv.reservedSmem.cap", 0x400)];
 
 /// String tables.
 pub(super) struct Strings {
