@@ -53,6 +53,8 @@ struct Run<'a> {
     ambiguous: bool,
     /// Some long load of the function leaves its block: number 5 is for such loads.
     any_long_out: bool,
+    /// The function has textures: number 5 is theirs.
+    any_texture: bool,
 }
 
 /// Allocates the whole function; `dead` is the setter that no longer needs a number.
@@ -66,6 +68,7 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
         times: None,
         ambiguous: false,
         any_long_out: false,
+        any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
     };
     run.any_long_out = f.setters.ids().any(|s| run.is_long_out(s));
     for id in order {
@@ -123,7 +126,8 @@ impl Run<'_> {
     fn block(&mut self, id: BlockId) {
         let (start, end) = (self.f.cfg.blocks[id.index()].start, self.f.cfg.blocks[id.index()].end);
         let mut live = self.entry(id);
-        let five_reserved = live.iter().flatten().any(|(s, _)| self.is_long_out(*s))
+        let five_reserved = self.any_texture
+            || live.iter().flatten().any(|(s, _)| self.is_long_out(*s))
             || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_long_out(s)));
         for k in start..end {
             let insn = &self.f.insns[k];

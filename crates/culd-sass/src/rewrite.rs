@@ -3,7 +3,7 @@
 //! 1. Only call-free entry functions of non-debug inputs in final links change; everything else is [`Rewrite::Unchanged`].
 //! 2. Strip the padding `NOP`s, decode, mark the fence prefixes.
 //! 3. The stack pointer is dead when the first `LDC R1, c[0][0x37c]` owns a scoreboard and nothing else touches R1. If neither a
-//!    fence prefix nor a dead stack pointer is found: unchanged.
+//!    fence prefix nor a dead stack pointer is found, or the code was compiled without optimisation: unchanged.
 //! 4. Dead stack pointer: run the allocator with it. If that reproduces every scoreboard field of the input and every instruction is known, the
 //!    allocator without it gives the answer.
 //! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
@@ -169,7 +169,8 @@ fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
         .iter()
         .take(PROLOGUE)
         .find(|insn| insn.raw & 0xff_ffff == LOAD_STACK_POINTER)?;
-    let owns_scoreboard = load.control.write != NO_SCOREBOARD;
+    // A load that also claims its operands is code without a schedule: every instruction waits for everything, and that stays.
+    let owns_scoreboard = load.control.write != NO_SCOREBOARD && load.control.read == NO_SCOREBOARD;
     let elsewhere = insns
         .iter()
         .filter(|insn| insn.offset != load.offset)

@@ -268,7 +268,10 @@ impl<'a> Session<'a> {
         counter.fetch_add(1, Ordering::Relaxed);
         let mut difference = judge(&got, &want);
         let kept = self.kept(&difference, (&got, &want), &link.args, dir)?;
-        if let Some(Ok(_)) = kept {
+        if let Some(Ok(functions)) = kept {
+            if self.plan.keep {
+                println!("kept    {name}: {}", functions.join(", "));
+            }
             self.kept.fetch_add(1, Ordering::Relaxed);
             self.report.quiet(name, None);
             difference = None;
