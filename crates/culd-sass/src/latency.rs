@@ -7,7 +7,7 @@
 //!
 //! Uniform registers are read late only by instructions that work on descriptors in them.
 
-use crate::decode::Insn;
+use crate::decode::{Insn, decode_all};
 
 /// Operands that are still being read after the instruction was issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,6 +172,13 @@ pub fn timing(insn: &Insn, arch: u32) -> Timing {
     }
 }
 
+/// Are all instructions of some code known, with the same timing on two architectures?
+#[must_use]
+pub fn same_timing(code: &[u8], arch: u32, other: u32) -> bool {
+    let same = |insn: &Insn| insn.unknown.is_none() && timing(insn, arch) == timing(insn, other);
+    decode_all(code).is_some_and(|insns| insns.iter().all(same))
+}
+
 fn holds(on: On, arch: u32) -> bool {
     match on {
         Every => true,
@@ -187,5 +194,15 @@ mod tests {
     #[test]
     fn rows_are_sorted() {
         assert!(ROWS.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn double_precision_is_slower_from_sm_103_on() {
+        // DFMA R4, R4, UR4, R6 and MOV R0, 0x1
+        let dfma: u128 = 0x000f_e200_0800_0006_0000_0004_0404_7c2b;
+        let mov: u128 = 0x000f_e200_0000_0f00_0000_0001_0000_7802;
+        assert!(same_timing(&mov.to_le_bytes(), 100, 103));
+        assert!(same_timing(&dfma.to_le_bytes(), 103, 110));
+        assert!(!same_timing(&dfma.to_le_bytes(), 100, 103));
     }
 }

@@ -21,6 +21,7 @@ use cubin::consts::{STT_CUDA_SURFACE, STT_CUDA_TEXTURE};
 use cubin::raw::Rela;
 use cubin::reloc::{FieldSource, reloc_info};
 use culd_sass::decode::opcode;
+use culd_sass::latency::same_timing;
 use culd_sass::{KernelContext, OffsetMap, Rewrite};
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ const LOADS: [(u16, u32); 2] = [(0xb82, 0x42), (0x7ac, 0x73)];
 const R_CUDA_ABS32_32: u32 = 0x37;
 /// Relocation type of a move whose result indexes the slots of textures.
 const R_CUDA_ABS16_32: u32 = 0x3b;
-/// Code of the first architecture is scheduled anew in links for the second: not modelled.
+/// Code of the first architecture with instructions that take another time on the second is scheduled anew in links for that: not modelled.
 const FINALIZED_AGAIN: (u32, u32) = (100, 103);
 
 /// A function of the output.
@@ -236,8 +237,8 @@ impl Maker<'_, '_> {
             relocatable: options.relocatable,
             indirect: source.branch_targets(section),
         };
-        if (object.sm, options.target.number) == FINALIZED_AGAIN {
-            return Err("compiled for sm_100".into());
+        if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
+            return Err("double precision compiled for sm_100".into());
         }
         let (code, map) = match culd_sass::rewrite(code, &context) {
             Rewrite::Unchanged => (code.to_vec(), None),
