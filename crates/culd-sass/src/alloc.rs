@@ -14,8 +14,8 @@ use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
 use crate::policy::{ALL_SCOREBOARDS, Pending, Policy, counted_wait, keep_last, keeps_pending, merge, waits_for_all};
 use crate::setter::{Class, Kind, SetterId, Setters, latency};
 
-/// Number that long loads and textures use when their value leaves the block.
-const LONG_OUT: u8 = 5;
+/// Number of textures. Long loads whose value leaves the block use the highest number that is left: this one, or the one below it in functions with textures.
+const TEXTURE: u8 = 5;
 
 /// Instructions that always use number 0.
 const RESERVED_ZERO: [&str; 2] = ["LDGDEPBAR", "UTMACMDFLUSH"];
@@ -51,7 +51,7 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     times: Option<(BlockId, Vec<u32>)>,
     ambiguous: bool,
-    /// Some long load of the function leaves its block: number 5 is for such loads.
+    /// Some long load of the function leaves its block: the highest number is for such loads.
     any_long_out: bool,
     /// The function has textures: number 5 is theirs.
     any_texture: bool,
@@ -92,13 +92,23 @@ struct Wish {
     need: Option<usize>,
     /// Numbers below are not for this class.
     start: u8,
-    /// A long load that leaves its block is pending here: number 5 is taken.
-    five_reserved: bool,
+    /// A long load that leaves its block is pending here: its number is taken.
+    long_reserved: bool,
 }
 
 impl Run<'_> {
     fn needed(&self, id: SetterId) -> bool {
         self.dead != Some(id)
+    }
+
+    /// Number of long loads whose value leaves the block.
+    fn long_out(&self) -> u8 {
+        self.top() - 1
+    }
+
+    /// Numbers from here on are for textures.
+    fn top(&self) -> u8 {
+        SCOREBOARDS - u8::from(self.any_texture)
     }
 
     fn is_long_out(&self, id: SetterId) -> bool {
@@ -126,8 +136,7 @@ impl Run<'_> {
     fn block(&mut self, id: BlockId) {
         let (start, end) = (self.f.cfg.blocks[id.index()].start, self.f.cfg.blocks[id.index()].end);
         let mut live = self.entry(id);
-        let five_reserved = self.any_texture
-            || live.iter().flatten().any(|(s, _)| self.is_long_out(*s))
+        let long_reserved = live.iter().flatten().any(|(s, _)| self.is_long_out(*s))
             || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_long_out(s)));
         for k in start..end {
             let insn = &self.f.insns[k];
@@ -148,13 +157,13 @@ impl Run<'_> {
             }
             let dead = self.dead;
             for s in self.f.setters.of(k).filter(|s| dead != Some(*s)) {
-                let wish = self.wish(id, s, five_reserved);
+                let wish = self.wish(id, s, long_reserved);
                 let number = self.pick(&wish, &live);
                 self.numbers[s.index()] = Some(number);
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
                     let forced =
-                        reserved || !list.is_empty() && wish.start == LONG_OUT && !self.f.cfg.blocks[id.index()].succ.contains(&id);
+                        reserved || !list.is_empty() && wish.start >= self.long_out() && !self.f.cfg.blocks[id.index()].succ.contains(&id);
                     self.companions[s.index()] = (!forced).then(|| list.iter().map(|(s, _)| *s).collect());
                     list.push((s, wish.need));
                 }
@@ -175,12 +184,12 @@ impl Run<'_> {
         self.out[id.index()] = Some(out);
     }
 
-    fn wish(&self, block: BlockId, id: SetterId, five_reserved: bool) -> Wish {
+    fn wish(&self, block: BlockId, id: SetterId, long_reserved: bool) -> Wish {
         let setter = self.f.setters.get(id);
         let need = self.f.policy.first_need(id);
         let start = match (setter.kind, setter.class) {
-            (Kind::Write, Class::Texture) => LONG_OUT,
-            (Kind::Write, Class::Long) => need.map_or(LONG_OUT, |_| 2),
+            (Kind::Write, Class::Texture) => TEXTURE,
+            (Kind::Write, Class::Long) => need.map_or(self.long_out(), |_| 2),
             _ => 0,
         };
         let start = start.max(u8::from(self.f.zero_reserved));
@@ -191,7 +200,7 @@ impl Run<'_> {
             kind: setter.kind,
             need,
             start,
-            five_reserved,
+            long_reserved,
         }
     }
 
@@ -203,20 +212,21 @@ impl Run<'_> {
             return number;
         }
         let signal_out = wish.kind == Kind::Write && wish.need.is_none() && self.f.setters.get(wish.id).signals_only();
-        // A store whose operands leave the block may take number 5 in a function without long loads that leave theirs.
+        // A store whose operands leave the block may take the highest number in a function without long loads that leave theirs.
         let store_out = wish.kind == Kind::Read && self.f.insns[wish.insn].control.write == NO_SCOREBOARD;
         let may_be_long = wish.need.is_some() || signal_out || (store_out && !self.any_long_out);
-        let limit = if wish.start < LONG_OUT && (!may_be_long || wish.five_reserved) {
-            LONG_OUT
-        } else {
-            SCOREBOARDS
+        let long_out = self.long_out();
+        let limit = match wish.start {
+            dedicated if dedicated >= long_out => dedicated + 1,
+            _ if !may_be_long || wish.long_reserved => long_out,
+            _ => self.top(),
         };
         let busy = self.busy(wish, live);
         if let Some(free) = (wish.start..limit).find(|n| busy >> n & 1 == 0) {
             return free;
         }
-        if wish.start == LONG_OUT {
-            return LONG_OUT;
+        if wish.start >= long_out {
+            return wish.start;
         }
         match wish.need {
             None => self.share_out(wish, live),
@@ -275,13 +285,13 @@ impl Run<'_> {
     /// No number for a value that leaves the block: give up the successors' claim, then share with the least recently set number.
     fn share_out(&mut self, wish: &Wish, live: &Live) -> u8 {
         let block = &self.f.cfg.blocks[wish.block.index()];
-        let candidates = || (wish.start..LONG_OUT).filter_map(|n| Some((n, live.get(usize::from(n))?)));
+        let candidates = || (wish.start..self.long_out()).filter_map(|n| Some((n, live.get(usize::from(n))?)));
         if let Some((free, _)) = candidates().find(|(_, list)| list.is_empty()) {
             return free;
         }
         let (start, end) = (block.start, block.end);
         self.estimate(wish.block, start..end);
-        let Some((_, issue)) = &self.times else { return LONG_OUT };
+        let Some((_, issue)) = &self.times else { return self.long_out() };
         let setter = self.f.setters.get(wish.id);
         let done = issue.get(wish.insn - start).map_or(0, |t| t + latency(setter.class, setter.kind));
         let cost = |list: &[(SetterId, Option<usize>)]| {
@@ -289,10 +299,10 @@ impl Run<'_> {
                 .and_then(|k| issue.get(k.wrapping_sub(start)))
                 .map_or(0, |t| done.saturating_sub(*t))
         };
-        let range = wish.start..if wish.five_reserved { LONG_OUT } else { SCOREBOARDS };
+        let range = wish.start..if wish.long_reserved { self.long_out() } else { self.top() };
         // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
         self.ambiguous |= range.clone().all(|n| earliest(&live[usize::from(n)]).is_some());
-        range.min_by_key(|n| (cost(&live[usize::from(*n)]), *n)).unwrap_or(LONG_OUT)
+        range.min_by_key(|n| (cost(&live[usize::from(*n)]), *n)).unwrap_or(self.long_out())
     }
 
     /// No number for a value needed in this block: share with the number that costs the least waiting time.
@@ -302,7 +312,7 @@ impl Run<'_> {
             self.f.cfg.blocks[wish.block.index()].end,
         );
         self.estimate(wish.block, start..end);
-        let Some((_, issue)) = &self.times else { return LONG_OUT };
+        let Some((_, issue)) = &self.times else { return self.long_out() };
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
             issue
@@ -310,6 +320,8 @@ impl Run<'_> {
                 .map_or(0, |t| t + latency(setter.class, setter.kind))
         };
         let own = done(wish.id);
+        // What is over by now costs nothing, whenever it ended.
+        let now = issue.get(wish.insn - start).copied().unwrap_or(0);
         let mut best: Option<((u32, i64, u8), u8)> = None;
         for number in wish.start..limit {
             let list = &live[usize::from(number)];
@@ -332,7 +344,7 @@ impl Run<'_> {
                 })
                 .max();
             let key = if theirs >= need as i64 {
-                (last.unwrap_or(0), theirs, number)
+                (last.unwrap_or(0).max(now), theirs, number)
             } else {
                 (own, -theirs, number)
             };
@@ -340,7 +352,7 @@ impl Run<'_> {
                 best = Some((key, number));
             }
         }
-        best.map_or(LONG_OUT, |(_, number)| number)
+        best.map_or(self.long_out(), |(_, number)| number)
     }
 
     /// Estimated issue time of every instruction of the block.
