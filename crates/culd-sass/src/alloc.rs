@@ -4,6 +4,8 @@
 //! 2. At each instruction: every number with a pending conflicting setter is waited for and becomes free; then the read setter and the
 //!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share.
+//!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
+//!    In a kernel without long loads every value may have that number.
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
 //!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
 //!
@@ -51,8 +53,8 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     times: Option<(BlockId, Vec<u32>)>,
     ambiguous: bool,
-    /// Some long load of the function leaves its block: the highest number is for such loads.
-    any_long_out: bool,
+    /// The function has long loads: the highest number is for those whose value leaves the block.
+    any_long: bool,
     /// The function has textures: number 5 is theirs.
     any_texture: bool,
 }
@@ -67,10 +69,12 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
         out: vec![None; f.cfg.blocks.len()],
         times: None,
         ambiguous: false,
-        any_long_out: false,
+        any_long: f
+            .setters
+            .ids()
+            .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
         any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
     };
-    run.any_long_out = f.setters.ids().any(|s| run.is_long_out(s));
     for id in order {
         run.block(*id);
     }
@@ -212,9 +216,7 @@ impl Run<'_> {
             return number;
         }
         let signal_out = wish.kind == Kind::Write && wish.need.is_none() && self.f.setters.get(wish.id).signals_only();
-        // A store whose operands leave the block may take the highest number in a function without long loads that leave theirs.
-        let store_out = wish.kind == Kind::Read && self.f.insns[wish.insn].control.write == NO_SCOREBOARD;
-        let may_be_long = wish.need.is_some() || signal_out || (store_out && !self.any_long_out);
+        let may_be_long = wish.need.is_some() || signal_out || !self.any_long;
         let long_out = self.long_out();
         let limit = match wish.start {
             dedicated if dedicated >= long_out => dedicated + 1,
@@ -282,13 +284,14 @@ impl Run<'_> {
         busy
     }
 
-    /// No number for a value that leaves the block: give up the successors' claim, then share with the least recently set number.
+    /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     fn share_out(&mut self, wish: &Wish, live: &Live) -> u8 {
         let block = &self.f.cfg.blocks[wish.block.index()];
-        let candidates = || (wish.start..self.long_out()).filter_map(|n| Some((n, live.get(usize::from(n))?)));
-        if let Some((free, _)) = candidates().find(|(_, list)| list.is_empty()) {
+        let mut first = wish.start..if self.any_long { self.long_out() } else { self.top() };
+        if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
             return free;
         }
+        let range = wish.start..if wish.long_reserved { self.long_out() } else { self.top() };
         let (start, end) = (block.start, block.end);
         self.estimate(wish.block, start..end);
         let Some((_, issue)) = &self.times else { return self.long_out() };
@@ -299,7 +302,6 @@ impl Run<'_> {
                 .and_then(|k| issue.get(k.wrapping_sub(start)))
                 .map_or(0, |t| done.saturating_sub(*t))
         };
-        let range = wish.start..if wish.long_reserved { self.long_out() } else { self.top() };
         // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
         self.ambiguous |= range.clone().all(|n| earliest(&live[usize::from(n)]).is_some());
         range.min_by_key(|n| (cost(&live[usize::from(*n)]), *n)).unwrap_or(self.long_out())
