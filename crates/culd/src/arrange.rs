@@ -60,6 +60,8 @@ pub struct Shape {
     pub align: u64,
     /// It has bytes in the file.
     pub has_bytes: bool,
+    /// Its bytes come from several input sections.
+    pub is_mixed: bool,
     /// Of the flags those that matter for segments.
     pub flags: u8,
 }
@@ -75,6 +77,7 @@ impl Shape {
             },
             align: s.align,
             has_bytes: !is_nobits(s.sh_type),
+            is_mixed: s.bytes.is_none() && s.pieces.as_slice().len() > 1,
             flags: (s.flags & (SHF_ALLOC | SHF_WRITE)) as u8,
         }
     }

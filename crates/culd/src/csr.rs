@@ -43,11 +43,6 @@ impl<I: Id, T: Copy> Lists<I, T> {
         self.items.len()
     }
 
-    /// Number of owners.
-    pub fn owners(&self) -> usize {
-        self.start.len().saturating_sub(1)
-    }
-
     /// The list of one owner.
     pub fn of(&self, owner: I) -> &[T] {
         let i = owner.index();

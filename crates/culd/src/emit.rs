@@ -3,12 +3,13 @@
 //! 1. Bytes of computed sections (tables, notes, attributes, call graph).
 //! 2. File offsets: each section at the next multiple of its alignment; sections without bytes align the cursor too. Section headers
 //!    follow, then program headers.
-//! 3. Everything in file order ([`fill`]), copied from the inputs and patched, or made on the way (headers, symbols, relocations:
+//! 3. Everything in file order ([`way`], [`fill`]), copied from the inputs and patched, or made on the way (headers, symbols, relocations:
 //!    [`kept`]), to memory or to a [`Sink`].
 
 mod fill;
 mod kept;
 mod sink;
+mod way;
 
 pub use sink::Sink;
 
@@ -25,9 +26,10 @@ use crate::options::Identity;
 use crate::relocate::{Decider, Named, RelocPlan};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
-use fill::{Contents, Source, Target, Unit};
+use fill::{Contents, Target};
 use std::io;
 use std::ops::Range;
+use way::{Source, Unit};
 use zerocopy::IntoBytes;
 
 /// Everything that the image is made of.
@@ -58,6 +60,13 @@ impl<'a, 'd> Parts<'a, 'd> {
 struct Placement {
     size: u64,
     offset: u64,
+}
+
+impl Placement {
+    /// The part of the image that a section with bytes takes.
+    fn span(&self) -> Range<u64> {
+        self.offset..self.offset.saturating_add(self.size)
+    }
 }
 
 /// Places of the emitted sections, in their order.
@@ -117,29 +126,28 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
     let mut frame = vec![bytes(0, header.as_bytes()), bytes(programs, segments.as_bytes())];
     let symbols = parts.arranged.symbols.len() + 1;
     let at = places.start_of(parts, fixed.symbols);
-    frame.extend(fill::table(at, symbols, size_of::<Sym>(), Source::Symbols));
+    frame.extend(way::table(at, symbols, size_of::<Sym>(), Source::Symbols));
     if parts.arranged.extended {
         let at = places.start_of(parts, fixed.extended);
-        frame.extend(fill::table(at, symbols, size_of::<u32>(), Source::Extended));
+        frame.extend(way::table(at, symbols, size_of::<u32>(), Source::Extended));
     }
-    frame.extend(fill::table(headers, places.list.len() + 1, size_of::<Shdr>(), Source::Headers));
+    frame.extend(way::table(headers, places.list.len() + 1, size_of::<Shdr>(), Source::Headers));
     kept::texture_places(parts, &places, &textures, &mut frame);
     let contents = Contents {
         places: &places,
         computed,
         decider: &decider,
-        frame,
     };
     match sink.map(|sink| (sink, sink.begin(total))) {
         Some((sink, Ok(true))) => {
-            let done = fill::fill(parts, contents, Target::Sink(sink));
+            let done = fill::fill(parts, &contents, frame, Target::Sink(sink));
             Ok(Emitted::Written(done.map(|()| total)))
         }
         Some((_, Err(error))) => Ok(Emitted::Written(Err(error))),
         Some((_, Ok(false))) | None => {
             let mut image = vec![0u8; size];
             // Memory takes everything.
-            fill::fill(parts, contents, Target::Memory(&mut image)).unwrap_or_default();
+            fill::fill(parts, &contents, frame, Target::Memory(&mut image)).unwrap_or_default();
             Ok(Emitted::Image(image))
         }
     }

@@ -7,7 +7,7 @@
 //!
 //! Only places are worked out here, as [`Unit`]s; entries are made when their window is filled.
 
-use super::fill::{Source, Unit};
+use super::way::{Source, Unit};
 use super::{Parts, Placements};
 use crate::ids::{SectionId, Table};
 use crate::merge::model::{Class, RelocRef};
