@@ -110,23 +110,28 @@ fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
 
 /// Opens many files; the small ones share a room.
 fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
-    let size = |path: &&Path| match path.metadata() {
-        Ok(meta) if meta.is_file() && meta.len() < MAP_FROM => meta.len() as usize,
-        // Large, no file, or not there at all: opening it will tell.
-        _ => 0,
+    let small = |path: &&Path| {
+        let meta = path.metadata().ok()?;
+        let id = identity(path, &meta).ok()?;
+        (meta.is_file() && meta.len() < MAP_FROM).then_some((meta.len() as usize, id))
     };
-    let sizes: Vec<usize> = if parallel {
-        paths.par_iter().map(size).collect()
+    // Large, no file, or not there at all: opening it will tell.
+    let known: Vec<Option<(usize, FileId)>> = if parallel {
+        paths.par_iter().map(small).collect()
     } else {
-        paths.iter().map(size).collect()
+        paths.iter().map(small).collect()
     };
-    let mut room = Room::new(sizes.iter().sum());
+    // A byte more than there should be: a file that fills it has grown meanwhile.
+    let size = |known: &Option<(usize, FileId)>| known.as_ref().map_or(0, |k| k.0 + 1);
+    let mut room = Room::new(known.iter().map(size).sum());
     let mut rest = &mut *room;
     let mut start = 0;
     let mut slots = Vec::with_capacity(paths.len());
-    for (path, size) in paths.iter().zip(sizes) {
+    for (path, known) in paths.iter().zip(known) {
+        let size = size(&known);
         let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(size).unwrap_or_default();
-        slots.push(Slot { path, start, place });
+        let id = known.map(|k| k.1);
+        slots.push(Slot { path, id, start, place });
         rest = tail;
         start += size;
     }
@@ -149,6 +154,8 @@ fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
 /// A file and its place in the room.
 struct Slot<'a> {
     path: &'a Path,
+    /// Of a small file.
+    id: Option<FileId>,
     start: usize,
     place: &'a mut [u8],
 }
@@ -163,21 +170,23 @@ enum InRoom {
 
 impl Slot<'_> {
     fn read(self) -> io::Result<InRoom> {
-        let (mut file, meta) = open(self.path)?;
-        // Also what changed since its size was asked for.
-        if self.place.is_empty() || !meta.is_file() || meta.len() != self.place.len() as u64 {
-            return whole(self.path, file, &meta).map(InRoom::Alone);
+        if let (Some(id), Some(expected)) = (self.id, self.place.len().checked_sub(1)) {
+            let read = read_enough(&mut File::open(self.path)?, self.place, expected)?;
+            if read == expected {
+                return Ok(InRoom::Shared(self.start..self.start + read, id));
+            }
+            // It changed since its size was asked for.
         }
-        let end = self.start + read_up_to(&mut file, self.place)?;
-        Ok(InRoom::Shared(self.start..end, identity(self.path, &meta)?))
+        let (file, meta) = open(self.path)?;
+        whole(self.path, file, &meta).map(InRoom::Alone)
     }
 }
 
-/// Fills the place, or as much of it as the file still has.
-fn read_up_to(file: &mut File, place: &mut [u8]) -> io::Result<usize> {
+/// Reads until there is `enough`, or the file ends.
+fn read_enough(file: &mut File, place: &mut [u8], enough: usize) -> io::Result<usize> {
     let mut done = 0;
-    while let Some(left) = place.get_mut(done..).filter(|left| !left.is_empty()) {
-        match file.read(left) {
+    while done < enough {
+        match file.read(place.get_mut(done..).unwrap_or_default()) {
             Ok(0) => break,
             Ok(n) => done += n,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -217,5 +226,47 @@ mod tests {
         assert_eq!(opened.bytes.len() as u64, MAP_FROM, "a removed file stays readable");
         assert!(Disk.open(&large).is_err());
         assert!(Disk.open(dir.path()).is_err());
+    }
+
+    #[test]
+    fn many_files_are_what_each_is_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths: Vec<PathBuf> = ["empty", "small", "large", "absent", "."]
+            .iter()
+            .map(|name| dir.path().join(name))
+            .collect();
+        std::fs::write(&paths[0], b"").unwrap();
+        std::fs::write(&paths[1], b"abc").unwrap();
+        std::fs::write(&paths[2], vec![7; MAP_FROM as usize]).unwrap();
+        let list: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        for parallel in [false, true] {
+            for (path, opened) in list.iter().zip(Disk.open_all(&list, parallel)) {
+                match (opened, Disk.open(path)) {
+                    (Ok(one), Ok(other)) => assert_eq!((&*one.bytes, &one.id), (&*other.bytes, &other.id)),
+                    (one, other) => assert!(one.is_err() && other.is_err(), "{}", path.display()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn files_that_change_meanwhile_are_read_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, b"four").unwrap();
+        let id = Disk.open(&path).unwrap().id;
+        for expected in [2, 3, 4, 5, 6] {
+            let mut room = vec![0; expected + 1];
+            let slot = Slot {
+                path: &path,
+                id: Some(id.clone()),
+                start: 10,
+                place: &mut room,
+            };
+            match slot.read().unwrap() {
+                InRoom::Shared(range, _) => assert_eq!((range, expected), (10..14, 4)),
+                InRoom::Alone(opened) => assert_eq!((&*opened.bytes, expected == 4), (&b"four"[..], false)),
+            }
+        }
     }
 }

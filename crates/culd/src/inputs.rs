@@ -64,7 +64,7 @@ impl<'d> Inputs<'d> {
 }
 
 /// Inputs that are parsed together.
-const CHUNK: usize = 64;
+const CHUNK: usize = 128;
 
 /// Reads and checks all inputs. `each` is told of every object that takes part, while later ones are still being parsed.
 pub fn admit<'d>(

@@ -13,6 +13,7 @@ use cubin::raw::{Shdr, Sym};
 use rayon::prelude::*;
 use std::io;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 use zerocopy::IntoBytes;
 
 /// A window spans at most this much of the image, unless one step is larger.
@@ -121,10 +122,17 @@ impl<'a> Filler<'_, 'a, '_, '_> {
                 }
                 Ok(())
             }
-            Target::Sink(sink) if parallel => windows
-                .par_iter()
-                .with_max_len(16)
-                .try_for_each_init(Vec::new, |buffer, w| self.send(w, buffer, sink)),
+            Target::Sink(sink) if parallel => {
+                // Some windows take much longer than others, so that they are handed out one by one; their buffers are used again.
+                let spare = Mutex::new(Vec::new());
+                let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+                windows.par_iter().with_max_len(1).try_for_each(|w| {
+                    let mut buffer = spare().pop().unwrap_or_default();
+                    let sent = self.send(w, &mut buffer, sink);
+                    spare().push(buffer);
+                    sent
+                })
+            }
             Target::Sink(sink) => {
                 let mut buffer = Vec::new();
                 windows.iter().try_for_each(|w| self.send(w, &mut buffer, sink))
