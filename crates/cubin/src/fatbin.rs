@@ -11,7 +11,7 @@
 mod unpack;
 mod write;
 
-pub use unpack::DEFAULT_LIMIT;
+pub use unpack::{Content, DEFAULT_LIMIT, Packed};
 pub use write::{NewEntry, Writer};
 
 use crate::codec::{CodecError, u32_at};
@@ -375,7 +375,14 @@ impl<'d> Entry<'d> {
     }
     /// The data, unpacked. Entries that claim to unpack to more than `limit` bytes are refused.
     pub fn payload(&self, limit: u64) -> Result<Cow<'d, [u8]>, FatbinError> {
-        unpack::unpack(self, limit)
+        match self.content(limit)? {
+            Content::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
+            Content::Packed(packed) => packed.unpack().map(Cow::Owned),
+        }
+    }
+    /// The data, for a caller who unpacks it. Entries that claim to unpack to more than `limit` bytes are refused.
+    pub fn content(&self, limit: u64) -> Result<Content<'d>, FatbinError> {
+        unpack::content(self, limit)
     }
 }
 

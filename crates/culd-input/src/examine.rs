@@ -2,8 +2,9 @@
 //! examined in parallel.
 //!
 //! 1. A device object is checked and taken as it is.
-//! 2. A fatbin is read, an entry chosen, decompressed and checked; PTX becomes a job for later.
-//! 3. A host object is searched for its fatbins: nvlink takes the first, culd all of them.
+//! 2. A host object is searched for its fatbins: nvlink takes the first, culd all of them.
+//! 3. A fatbin is read and an entry chosen. Compressed ones of many units are unpacked together ([`crate::unpack`]).
+//! 4. The entry is checked; PTX becomes a job for later.
 //!
 //! Steps are kept in order, because in nvlink's manner the first fatal message ends everything.
 
@@ -15,12 +16,15 @@ use crate::options::LoadOptions;
 use crate::plan::{Unit, UnitKind};
 use crate::register::ModuleIds;
 use crate::select::{self, Candidate, Choice};
-use cubin::fatbin::{Compression, Entry, EntryKind, FLAG_64BIT, Fatbin, FatbinError, VERSION};
-use std::borrow::Cow;
+use crate::unpack::{Held, Part};
+use cubin::fatbin::{Compression, Content, Entry, EntryKind, FLAG_64BIT, Fatbin, FatbinError, Packed, VERSION};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Largest device object that is unpacked.
 const UNPACK_LIMIT: u64 = 2 << 30;
+/// Entries up to this size are unpacked together with those of other units.
+const UNPACKED_TOGETHER: usize = 1 << 20;
 /// nvlink quirk: a container that claims so many bytes has no entries.
 const UNREADABLE: u64 = 1 << 31;
 /// Numbers of architectures that nvlink has a name for.
@@ -30,11 +34,11 @@ const UNOBTAINABLE: u64 = 1 << 36;
 
 /// One thing that happens when a unit is taken in.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum Step<B = Bytes> {
     Say(Message),
-    Object(Piece),
+    Object(Piece<B>),
     /// PTX text to compile; its place in the order stays.
-    Ptx(Piece, Vec<u8>),
+    Ptx(Piece<B>, Vec<u8>),
 }
 
 impl Step {
@@ -49,9 +53,9 @@ impl Step {
 
 /// A piece of device code.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct Piece<B = Bytes> {
     pub(crate) name: Arc<str>,
-    pub(crate) bytes: Bytes,
+    pub(crate) bytes: B,
 }
 
 /// What a unit says about the kernels that host code uses.
@@ -83,16 +87,6 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    fn say(&mut self, severity: Severity, code: Code) {
-        self.steps.push(Step::Say(Message { severity, code }));
-    }
-
-    fn unusable(&mut self, file: &str, reason: impl Into<String>) {
-        let file = file.to_owned();
-        let reason = reason.into();
-        self.say(Severity::Error, Code::Unusable { file, reason });
-    }
-
     /// True for a host object that announces a fatbin and has none.
     pub(crate) fn lacks_fatbin(&self) -> bool {
         let first = self.steps.first();
@@ -107,38 +101,109 @@ impl Finding {
     }
 }
 
-/// Examines one unit.
-pub(crate) fn examine(unit: &Unit, options: &LoadOptions) -> Finding {
-    let mut examiner = Examiner {
-        unit,
-        options,
-        finding: Finding::default(),
-    };
-    match &unit.kind {
-        UnitKind::Problem(messages) => {
-            let messages = messages.iter().cloned();
-            examiner.finding.steps.extend(messages.map(Step::Say));
-        }
-        UnitKind::Device => examiner.device(),
-        UnitKind::Fatbin => examiner.fatbin(),
-        UnitKind::Ptx => examiner.ptx(),
-        UnitKind::Host => examiner.host(),
-        UnitKind::Passed => examiner.finding.host = HostPart::Unknown,
-    }
-    examiner.finding
-}
-
-struct Examiner<'u> {
+/// A unit that is being examined.
+pub(crate) struct Examiner<'u> {
     unit: &'u Unit,
     options: &'u LoadOptions,
-    finding: Finding,
+    parts: Vec<Part<'u>>,
+    host: HostPart,
+    ids: Option<ModuleIds>,
 }
 
-impl Examiner<'_> {
+/// An entry of a fatbin that was chosen.
+pub(crate) struct Taken<'u> {
+    name: Arc<str>,
+    entry: Entry<'u>,
+    /// What there was to choose from.
+    all: Vec<Candidate>,
+}
+
+impl<'u> Examiner<'u> {
+    /// Examines a unit, but for compressed entries.
+    pub(crate) fn new(unit: &'u Unit, options: &'u LoadOptions) -> Self {
+        let mut examiner = Examiner {
+            unit,
+            options,
+            parts: Vec::new(),
+            host: HostPart::default(),
+            ids: None,
+        };
+        match &unit.kind {
+            UnitKind::Problem(messages) => {
+                let messages = messages.iter().cloned();
+                examiner.parts.extend(messages.map(|m| Part::Step(Step::Say(m))));
+            }
+            UnitKind::Device => examiner.device(),
+            UnitKind::Fatbin => examiner.fatbin(),
+            UnitKind::Ptx => examiner.ptx(),
+            UnitKind::Host => examiner.host(),
+            UnitKind::Passed => examiner.host = HostPart::Unknown,
+        }
+        examiner
+    }
+
+    /// Bytes that its compressed entries unpack to.
+    pub(crate) fn packed_size(&self) -> usize {
+        let sizes = self.parts.iter().map(|part| match part {
+            Part::Packed(_, packed) => packed.size(),
+            Part::Step(_) => 0,
+        });
+        sizes.sum()
+    }
+
+    /// Unpacks compressed entries into `place`, which starts at `start` of the memory that is shared with other units.
+    pub(crate) fn unpack(&mut self, mut start: usize, mut place: &mut [u8]) {
+        if self.parts.iter().all(|part| matches!(part, Part::Step(_))) {
+            return;
+        }
+        for part in std::mem::take(&mut self.parts) {
+            match part {
+                Part::Step(_) => self.parts.push(part),
+                Part::Packed(taken, packed) => {
+                    let (own, rest) = std::mem::take(&mut place).split_at_mut_checked(packed.size()).unwrap_or_default();
+                    self.unpack_one(&taken, &packed, own, start..start + own.len());
+                    start += own.len();
+                    place = rest;
+                }
+            }
+        }
+    }
+
+    fn unpack_one(&mut self, taken: &Taken<'u>, packed: &Packed<'_>, place: &mut [u8], range: Range<usize>) {
+        match packed.unpack_into(place) {
+            Ok(()) => {
+                if self.has_any_magic(taken) {
+                    set_magic(place);
+                }
+                self.judge(taken, place, Held::Shared(range));
+            }
+            Err(error) => self.not_unpacked(taken, &error),
+        }
+    }
+
+    /// What was found; `shared` is the memory that entries were unpacked into.
+    pub(crate) fn finish(self, shared: &Bytes) -> Finding {
+        Finding {
+            steps: self.parts.into_iter().filter_map(|part| part.into_step(shared)).collect(),
+            host: self.host,
+            ids: self.ids,
+        }
+    }
+
+    fn say(&mut self, severity: Severity, code: Code) {
+        self.parts.push(Part::Step(Step::Say(Message { severity, code })));
+    }
+
+    fn unusable(&mut self, file: &str, reason: impl Into<String>) {
+        let file = file.to_owned();
+        let reason = reason.into();
+        self.say(Severity::Error, Code::Unusable { file, reason });
+    }
+
     /// Device code without host code: nobody says which kernels are used.
     fn no_host_info(&mut self) {
         if !self.unit.is_device_runtime {
-            self.finding.host = HostPart::Unknown;
+            self.host = HostPart::Unknown;
         }
     }
 
@@ -155,14 +220,12 @@ impl Examiner<'_> {
         }
         match verdict {
             Verdict::Linked if is_nvlink => return,
-            Verdict::Linked => self
-                .finding
-                .unusable(&self.unit.name, "already linked; give the objects it was made from"),
+            Verdict::Linked => self.unusable(&self.unit.name, "already linked; give the objects it was made from"),
             Verdict::Damaged(_) if is_nvlink => {}
-            Verdict::Damaged(reason) => self.finding.unusable(&self.unit.name, reason),
+            Verdict::Damaged(reason) => self.unusable(&self.unit.name, reason),
             Verdict::Refuse(warnings, code) => self.refuse(warnings, code),
             Verdict::Accept(warnings) => {
-                self.accept(&self.unit.name, warnings, self.unit.bytes.clone());
+                self.accept(&self.unit.name, warnings, Held::Alone(self.unit.bytes.clone()));
                 if self.is_dropped() {
                     return;
                 }
@@ -171,17 +234,17 @@ impl Examiner<'_> {
         self.no_host_info();
     }
 
-    fn accept(&mut self, name: &Arc<str>, warnings: Vec<Code>, bytes: Bytes) {
-        warnings.into_iter().for_each(|code| self.finding.say(Severity::Warning, code));
+    fn accept(&mut self, name: &Arc<str>, warnings: Vec<Code>, bytes: Held) {
+        warnings.into_iter().for_each(|code| self.say(Severity::Warning, code));
         if !self.is_dropped() {
             let name = name.clone();
-            self.finding.steps.push(Step::Object(Piece { name, bytes }));
+            self.parts.push(Part::Step(Step::Object(Piece { name, bytes })));
         }
     }
 
     fn refuse(&mut self, warnings: Vec<Code>, code: Code) {
-        warnings.into_iter().for_each(|code| self.finding.say(Severity::Warning, code));
-        self.finding.say(self.fatal(), code);
+        warnings.into_iter().for_each(|code| self.say(Severity::Warning, code));
+        self.say(self.fatal(), code);
     }
 
     /// culd goes on to the next input after a refusal, to name all problems at once.
@@ -196,23 +259,23 @@ impl Examiner<'_> {
     fn ptx(&mut self) {
         let piece = Piece {
             name: self.unit.name.clone(),
-            bytes: self.unit.bytes.clone(),
+            bytes: Held::Alone(self.unit.bytes.clone()),
         };
-        self.finding.steps.push(Step::Ptx(piece, Vec::new()));
+        self.parts.push(Part::Step(Step::Ptx(piece, Vec::new())));
         if !self.is_dropped() {
             self.no_host_info();
         }
     }
 
     fn fatbin(&mut self) {
-        let bytes = self.unit.bytes.clone();
+        let unit = self.unit;
         self.no_host_info();
-        match Fatbin::parse(&bytes) {
+        match Fatbin::parse(&unit.bytes) {
             Ok(fatbin) => {
-                let is_linked = self.container(&self.unit.name, &fatbin);
-                if self.options.is_nvlink() && (is_linked || self.is_dropped()) {
-                    self.finding.host = HostPart::Silent;
+                if self.is_dropped() {
+                    self.host = HostPart::Silent;
                 }
+                self.container(&unit.name, &fatbin);
             }
             Err(error) => self.bad_container(&self.unit.name, &error),
         }
@@ -220,21 +283,20 @@ impl Examiner<'_> {
 
     fn bad_container(&mut self, name: &str, error: &FatbinError) {
         if !self.options.is_nvlink() {
-            return self.finding.unusable(name, error.to_string());
+            return self.unusable(name, error.to_string());
         }
         // nvlink quirk: with a header that is too short there are no entries.
         if let FatbinError::Version { version: VERSION, .. } = error {
             return self.nothing_usable(&[]);
         }
-        self.finding.say(Severity::Error, Code::BinaryFormat);
-        self.finding.say(Severity::Fatal, Code::FatbinaryError);
+        self.say(Severity::Error, Code::BinaryFormat);
+        self.say(Severity::Fatal, Code::FatbinaryError);
     }
 
-    /// Takes the entry for the target; true when it turned out to be a linked file.
-    fn container(&mut self, name: &Arc<str>, fatbin: &Fatbin<'_>) -> bool {
+    /// Takes the entry for the target.
+    fn container(&mut self, name: &Arc<str>, fatbin: &Fatbin<'u>) {
         if self.options.is_nvlink() && fatbin.header.payload_size.get() >= UNREADABLE {
-            self.nothing_usable(&[]);
-            return false;
+            return self.nothing_usable(&[]);
         }
         let mut entries = Vec::new();
         let mut damage = fatbin.is_truncated().then(|| "its fatbin is cut off".to_owned());
@@ -247,44 +309,44 @@ impl Examiner<'_> {
         // nvlink reads on as long as the entry that it takes is whole.
         if let Some(reason) = damage {
             if !self.options.is_nvlink() {
-                self.finding.unusable(name, reason);
-                return false;
+                return self.unusable(name, reason);
             }
             if entries.is_empty() {
-                self.uncompress_failed();
-                return false;
+                return self.uncompress_failed();
             }
         }
         if self.options.is_nvlink() {
             let is_elf = |e: &&Entry<'_>| e.kind() == EntryKind::Elf;
             if entries.iter().filter(is_elf).any(|e| !NAMED_ARCHS.contains(&e.arch())) {
-                self.finding.say(Severity::Fatal, Code::UnnamedArch);
-                self.finding.say(Severity::Fatal, Code::FatbinaryError);
-                return false;
+                self.say(Severity::Fatal, Code::UnnamedArch);
+                self.say(Severity::Fatal, Code::FatbinaryError);
+                return;
             }
             // nvlink quirk: an entry is not for a target of 64 bits unless its flags say so.
             entries.retain(|e| !is_elf(&e) || e.header.flags.get() & FLAG_64BIT != 0);
         }
         let candidates: Vec<Candidate> = entries.iter().map(Candidate::from).collect();
         match select::choose(&candidates, self.options.target) {
-            Choice::Entry(index) => entries.get(index).is_some_and(|entry| self.entry(name, entry, &candidates)),
-            Choice::OnlyLtoIr => {
-                self.only_lto(name);
-                false
+            Choice::Entry(index) => {
+                if let Some(&entry) = entries.get(index) {
+                    self.take(Taken {
+                        name: name.clone(),
+                        entry,
+                        all: candidates,
+                    });
+                }
             }
-            Choice::Nothing => {
-                self.nothing_usable(&candidates);
-                false
-            }
+            Choice::OnlyLtoIr => self.only_lto(name),
+            Choice::Nothing => self.nothing_usable(&candidates),
         }
     }
 
     fn only_lto(&mut self, name: &str) {
         if self.options.is_nvlink() {
-            self.finding.say(Severity::Fatal, Code::LtoObjects);
+            self.say(Severity::Fatal, Code::LtoObjects);
         } else {
             let reason = "for this target it has only LTO IR, which needs link-time optimisation";
-            self.finding.unusable(name, reason);
+            self.unusable(name, reason);
         }
     }
 
@@ -293,73 +355,82 @@ impl Examiner<'_> {
         let target = self.options.target;
         if !self.options.is_nvlink() {
             let have = entries.iter().map(describe).collect();
-            self.finding.say(Severity::Warning, Code::NoCodeFor { file, target, have });
+            self.say(Severity::Warning, Code::NoCodeFor { file, target, have });
         } else if !self.unit.is_member() && !self.unit.has_runtime_name {
             // nvlink quirk: members of archives and the device runtime are passed over without a word.
-            self.finding.say(Severity::Warning, Code::ArchNotFound { file, target });
+            self.say(Severity::Warning, Code::ArchNotFound { file, target });
         }
     }
 
     fn uncompress_failed(&mut self) {
-        self.finding.say(Severity::Error, Code::UncompressFailed);
-        self.finding.say(Severity::Error, Code::UncompressFailed);
-        self.finding.say(Severity::Fatal, Code::FatbinaryError);
+        self.say(Severity::Error, Code::UncompressFailed);
+        self.say(Severity::Error, Code::UncompressFailed);
+        self.say(Severity::Fatal, Code::FatbinaryError);
     }
 
-    /// nvlink's ways to say that an entry does not unpack.
-    fn not_unpacked(&mut self, entry: &Entry<'_>, error: &FatbinError, all: &[Candidate]) {
-        match (error, entry.compression()) {
+    /// An entry that does not unpack, and nvlink's ways to say so.
+    fn not_unpacked(&mut self, taken: &Taken<'_>, error: &FatbinError) {
+        if !self.options.is_nvlink() {
+            return self.unusable(&taken.name, error.to_string());
+        }
+        match (error, taken.entry.compression()) {
             (FatbinError::TooLarge { claimed, .. }, _) if *claimed >= UNOBTAINABLE => {
-                self.finding.say(Severity::Fatal, Code::OutOfMemory);
-                self.finding.say(Severity::Fatal, Code::FatbinaryError);
+                self.say(Severity::Fatal, Code::OutOfMemory);
+                self.say(Severity::Fatal, Code::FatbinaryError);
             }
             // nvlink quirk: with LZ4 the entry counts as not there.
             (_, Compression::Lz4) => {
-                self.finding.say(Severity::Error, Code::UncompressFailed);
-                self.nothing_usable(all);
+                self.say(Severity::Error, Code::UncompressFailed);
+                self.nothing_usable(&taken.all);
             }
             _ => self.uncompress_failed(),
         }
     }
 
-    /// Unpacks and checks the chosen entry; true when it is a linked file.
-    fn entry(&mut self, name: &Arc<str>, entry: &Entry<'_>, all: &[Candidate]) -> bool {
+    /// Takes an entry; small compressed ones are left for later.
+    fn take(&mut self, taken: Taken<'u>) {
+        let content = match taken.entry.content(UNPACK_LIMIT) {
+            Ok(Content::Packed(packed)) if packed.size() <= UNPACKED_TOGETHER => return self.parts.push(Part::Packed(taken, packed)),
+            Ok(Content::Packed(packed)) => packed.unpack().map(Bytes::from),
+            Ok(Content::Plain(part)) => Ok(self.unit.bytes.part(part)),
+            Err(error) => Err(error),
+        };
+        match content {
+            Ok(bytes) => {
+                let bytes = if self.has_any_magic(&taken) { with_magic(bytes) } else { bytes };
+                self.judge(&taken, &bytes, Held::Alone(bytes.clone()));
+            }
+            Err(error) => self.not_unpacked(&taken, &error),
+        }
+    }
+
+    /// nvlink quirk: in a fatbin the flags of the entry say what it is; magic and byte order of the file inside are not looked at.
+    fn has_any_magic(&self, taken: &Taken<'_>) -> bool {
+        self.options.is_nvlink() && taken.entry.kind() == EntryKind::Elf
+    }
+
+    /// Checks the contents of an entry; `held` is where they are.
+    fn judge(&mut self, taken: &Taken<'_>, content: &[u8], held: Held) {
         let is_nvlink = self.options.is_nvlink();
-        let content = match entry.payload(UNPACK_LIMIT) {
-            Ok(content) => content,
-            Err(error) if is_nvlink => {
-                self.not_unpacked(entry, &error, all);
-                return false;
-            }
-            Err(error) => {
-                self.finding.unusable(name, error.to_string());
-                return false;
-            }
-        };
-        let bytes = match content {
-            Cow::Borrowed(part) => self.unit.bytes.part(part),
-            Cow::Owned(bytes) => bytes.into(),
-        };
-        let bytes = match entry.kind() {
-            EntryKind::Elf if is_nvlink => with_magic(bytes),
-            _ => bytes,
-        };
-        if entry.kind() == EntryKind::Ptx {
-            let name = name.clone();
-            let piece = Piece { name, bytes };
-            let options = entry.options().split(|&b| b == 0).next().unwrap_or_default();
-            self.finding.steps.push(Step::Ptx(piece, options.to_vec()));
-            return false;
+        let name = &taken.name;
+        if taken.entry.kind() == EntryKind::Ptx {
+            let options = taken.entry.options().split(|&b| b == 0).next().unwrap_or_default();
+            let piece = Piece {
+                name: name.clone(),
+                bytes: held,
+            };
+            return self.parts.push(Part::Step(Step::Ptx(piece, options.to_vec())));
         }
-        match check::check(&bytes, name, self.options.target, check::Source::Fatbin) {
-            Verdict::Accept(warnings) => self.accept(name, warnings, bytes),
+        match check::check(content, name, self.options.target, check::Source::Fatbin) {
+            Verdict::Accept(warnings) => self.accept(name, warnings, held),
             Verdict::Refuse(warnings, code) => self.refuse(warnings, code),
-            Verdict::Linked if is_nvlink => return true,
-            Verdict::Linked => self.finding.unusable(name, "its device code is already linked"),
-            Verdict::Damaged(_) if is_nvlink => self.finding.say(Severity::Fatal, Code::FatbinaryError),
-            Verdict::Damaged(reason) => self.finding.unusable(name, reason),
+            // A fatbin of its own with a linked file is passed over.
+            Verdict::Linked if is_nvlink && matches!(self.unit.kind, UnitKind::Fatbin) => self.host = HostPart::Silent,
+            Verdict::Linked if is_nvlink => {}
+            Verdict::Linked => self.unusable(name, "its device code is already linked"),
+            Verdict::Damaged(_) if is_nvlink => self.say(Severity::Fatal, Code::FatbinaryError),
+            Verdict::Damaged(reason) => self.unusable(name, reason),
         }
-        false
     }
 
     fn host(&mut self) {
@@ -368,13 +439,13 @@ impl Examiner<'_> {
         let host = match HostObject::parse(&unit.bytes) {
             Ok(host) => host,
             Err(_) if is_nvlink && unit.is_member() => {
-                self.finding.host = HostPart::Unknown;
+                self.host = HostPart::Unknown;
                 return;
             }
             Err(_) if is_nvlink => return self.fatbin_missing(),
-            Err(error) => return self.finding.unusable(&unit.name, error.to_string()),
+            Err(error) => return self.unusable(&unit.name, error.to_string()),
         };
-        self.finding.host = match host.external_kernels {
+        self.host = match host.external_kernels {
             None => HostPart::Unknown,
             Some(external) => {
                 let list = |section: Option<&[u8]>| unit.bytes.part(section.unwrap_or_default());
@@ -394,9 +465,9 @@ impl Examiner<'_> {
             if is_nvlink {
                 return self.fatbin_missing();
             }
-            return self.finding.unusable(&unit.name, "it announces a fatbin but has none");
+            return self.unusable(&unit.name, "it announces a fatbin but has none");
         };
-        self.finding.ids = host.module_id.map(ModuleIds::of_section);
+        self.ids = host.module_id.map(ModuleIds::of_section);
         if is_nvlink {
             self.first_fatbin(fatbins)
         } else {
@@ -406,22 +477,20 @@ impl Examiner<'_> {
 
     fn fatbin_missing(&mut self) {
         let file = self.unit.name.to_string();
-        self.finding.say(Severity::Fatal, Code::FatbinMissing { file });
-        self.finding.say(Severity::Fatal, Code::InternalError);
+        self.say(Severity::Fatal, Code::FatbinMissing { file });
+        self.say(Severity::Fatal, Code::InternalError);
     }
 
-    fn first_fatbin(&mut self, section: &[u8]) {
+    fn first_fatbin(&mut self, section: &'u [u8]) {
         match Fatbin::parse(section) {
-            Ok(fatbin) => {
-                self.container(&self.unit.name, &fatbin);
-            }
+            Ok(fatbin) => self.container(&self.unit.name, &fatbin),
             Err(FatbinError::Magic { .. } | FatbinError::Codec(_)) => self.fatbin_missing(),
             Err(error) => self.bad_container(&self.unit.name, &error),
         }
     }
 
     /// The linker joins the sections of several objects, each fatbin aligned to 8 with zeros between.
-    fn all_fatbins(&mut self, section: &[u8]) {
+    fn all_fatbins(&mut self, section: &'u [u8]) {
         let mut rest = section;
         let mut fatbins = Vec::new();
         while let Some(start) = rest.iter().position(|&b| b != 0) {
@@ -433,7 +502,7 @@ impl Examiner<'_> {
                     fatbins.push(fatbin);
                 }
                 Err(error) => {
-                    self.finding.unusable(&self.unit.name, error.to_string());
+                    self.unusable(&self.unit.name, error.to_string());
                     break;
                 }
             }
@@ -441,7 +510,7 @@ impl Examiner<'_> {
         let count = fatbins.len();
         if count > 1 {
             let file = self.unit.name.to_string();
-            self.finding.say(Severity::Info, Code::SeveralFatbins { file, count });
+            self.say(Severity::Info, Code::SeveralFatbins { file, count });
         }
         for (i, fatbin) in fatbins.iter().enumerate() {
             let name = match i {
@@ -453,21 +522,26 @@ impl Examiner<'_> {
     }
 }
 
-/// nvlink quirk: in a fatbin the flags of the entry say what it is; magic and byte order of the file inside are not looked at.
+/// The bytes with magic and byte order of a device object.
 fn with_magic(bytes: Bytes) -> Bytes {
-    const LITTLE_ENDIAN: u8 = 1;
-    match bytes.get(..6) {
-        None | Some([0x7f, b'E', b'L', b'F', _, LITTLE_ENDIAN]) => bytes,
-        Some(_) => {
-            let mut copy = bytes.to_vec();
-            let marks = [(0, 0x7f), (1, b'E'), (2, b'L'), (3, b'F'), (5, LITTLE_ENDIAN)];
-            for (at, mark) in marks {
-                if let Some(byte) = copy.get_mut(at) {
-                    *byte = mark;
-                }
-            }
-            copy.into()
-        }
+    if has_magic(&bytes) {
+        return bytes;
+    }
+    let mut copy = bytes.to_vec();
+    set_magic(&mut copy);
+    copy.into()
+}
+
+const LITTLE_ENDIAN: u8 = 1;
+
+/// True also for what is too short to have any.
+fn has_magic(bytes: &[u8]) -> bool {
+    matches!(bytes.get(..6), None | Some([0x7f, b'E', b'L', b'F', _, LITTLE_ENDIAN]))
+}
+
+fn set_magic(bytes: &mut [u8]) {
+    if let Some([a, b, c, d, _, order]) = bytes.first_chunk_mut::<6>() {
+        [*a, *b, *c, *d, *order] = [0x7f, b'E', b'L', b'F', LITTLE_ENDIAN];
     }
 }
 

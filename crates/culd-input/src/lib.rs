@@ -32,6 +32,7 @@ pub mod register;
 mod room;
 pub mod select;
 pub mod target;
+mod unpack;
 
 pub use bytes::Bytes;
 pub use files::{Disk, Files};

@@ -1,7 +1,7 @@
 //! The whole way from a command line to the device objects of a link.
 //!
 //! 1. Plan: search libraries, open files, take archives apart ([`crate::plan`]).
-//! 2. Examine every unit, in parallel when there is much to do ([`crate::examine`]).
+//! 2. Examine every unit, in parallel when there is much to do ([`crate::examine`], [`crate::unpack`]).
 //! 3. Compile the PTX in front of the first fatal message, in parallel.
 //! 4. Fold, in order: messages, objects, host information; archives that were seen before are passed over; the first fatal message
 //!    ends it. From here on everything is decided by order alone, never by which thread was first.
@@ -9,7 +9,7 @@
 
 use crate::bytes::Bytes;
 use crate::devrt::Functions;
-use crate::examine::{self, Finding, HostPart, Piece, Step};
+use crate::examine::{Finding, HostPart, Piece, Step};
 use crate::files::{FileId, Files};
 use crate::host_info::{HostInfo, KernelPatterns};
 use crate::message::{Code, Message, Severity};
@@ -17,6 +17,7 @@ use crate::options::LoadOptions;
 use crate::plan::{Plan, Reader, Source, Unit};
 use crate::ptx::{self, Compiled};
 use crate::register::{ModuleIds, Register};
+use crate::unpack;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
@@ -124,11 +125,7 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
 fn examine_all(units: &[Unit], options: &LoadOptions) -> Vec<Finding> {
     let bytes: usize = units.iter().map(|u| u.bytes.len()).sum();
     let parallel = options.threads != 1 && units.len() >= PARALLEL_UNITS && bytes >= PARALLEL_BYTES;
-    if parallel {
-        units.par_iter().map(|unit| examine::examine(unit, options)).collect()
-    } else {
-        units.iter().map(|unit| examine::examine(unit, options)).collect()
-    }
+    unpack::examine_all(units, options, parallel)
 }
 
 /// A place in the findings: unit and step.
@@ -262,7 +259,7 @@ impl<'o> Fold<'o> {
             // Members of an archive that was spelt another way before: the names in messages have to be those of this place.
             match (unit.respelt(source), slot.take()) {
                 (Some(unit), _) => {
-                    let finding = examine::examine(&unit, self.options);
+                    let finding = unpack::examine(&unit, self.options).unwrap_or_default();
                     self.unit(index, &unit, finding)?;
                 }
                 (None, Some(finding)) => self.unit(index, unit, finding)?,

@@ -8,8 +8,8 @@
 //!    `sequences` reads triples of literal length, match length and offset (`fse`) and carries them out (`copy`).
 //! 4. A checksum behind the last block is compared with the output (`xxh64`).
 //!
-//! Tables and the literal buffer live in a [`Decoder`], so that a frame costs no allocation but its output. [`decompress`] and
-//! [`decompress_exact`] keep one decoder per thread.
+//! Tables and the literal buffer live in a [`Decoder`], so that a frame costs no allocation but its output. [`decompress`],
+//! [`decompress_exact`] and [`decompress_into`] keep one decoder per thread.
 //!
 //! Nothing in a frame can make the decoder panic, run for longer than in proportion to the size of the frame and of the limit, or take
 //! more memory than the limit, [`SLACK`] and the fixed tables.
@@ -37,6 +37,8 @@ use std::cell::RefCell;
 #[derive(Debug, Default)]
 pub struct Decoder {
     blocks: Box<Blocks>,
+    /// Memory of an earlier output.
+    spare: Vec<u8>,
 }
 
 impl Decoder {
@@ -60,6 +62,23 @@ impl Decoder {
             have if have == want => Ok(out.finish()),
             have => Err(Error::Size { have, want }),
         }
+    }
+
+    /// [`Decoder::decompress_exact`] into the caller's memory: anything but exactly as many bytes as it has is an error. The content is
+    /// made elsewhere and copied, because copies write whole chunks; that memory is kept for the next call.
+    pub fn decompress_into(&mut self, src: &[u8], place: &mut [u8]) -> Result<(), Error> {
+        let want = place.len() as u64;
+        let mut out = Output::reusing(std::mem::take(&mut self.spare), place.len());
+        out.expect(want)?;
+        let out = self.frames(src, out)?;
+        let content = out.since(0);
+        if content.len() as u64 != want {
+            let have = content.len() as u64;
+            return Err(Error::Size { have, want });
+        }
+        place.copy_from_slice(content);
+        self.spare = out.into_memory();
+        Ok(())
     }
 
     fn frames(&mut self, src: &[u8], mut out: Output) -> Result<Output, Error> {
@@ -99,4 +118,9 @@ pub fn decompress(src: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
 /// [`Decoder::decompress_exact`] with the decoder of this thread.
 pub fn decompress_exact(src: &[u8], size: usize) -> Result<Vec<u8>, Error> {
     with_decoder(|decoder| decoder.decompress_exact(src, size))
+}
+
+/// [`Decoder::decompress_into`] with the decoder of this thread.
+pub fn decompress_into(src: &[u8], place: &mut [u8]) -> Result<(), Error> {
+    with_decoder(|decoder| decoder.decompress_into(src, place))
 }

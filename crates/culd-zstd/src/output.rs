@@ -22,8 +22,13 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(limit: usize) -> Self {
+        Self::reusing(Vec::new(), limit)
+    }
+
+    /// In memory that was used before; what it holds is not looked at.
+    pub(crate) fn reusing(bytes: Vec<u8>, limit: usize) -> Self {
         Output {
-            bytes: Vec::new(),
+            bytes,
             at: 0,
             limit: limit.min(isize::MAX as usize - SLACK),
         }
@@ -107,6 +112,11 @@ impl Output {
     /// What was written from `start` on.
     pub(crate) fn since(&self, start: usize) -> &[u8] {
         self.bytes.get(start..self.at).unwrap_or_default()
+    }
+
+    /// The vector, longer than what was written, to be used again.
+    pub(crate) fn into_memory(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// The vector, cut to what was written.

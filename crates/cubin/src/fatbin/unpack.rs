@@ -1,14 +1,13 @@
 //! Unpacking of an entry's data with a hard bound.
 //!
 //! 1. Refuse a claimed size above the caller's limit, or above what the stored bytes can hold at the format's best ratio.
-//! 2. Unpack into a buffer of the claimed size; anything but exactly that size is an error.
+//! 2. Unpack into memory of the claimed size, new or the caller's; anything but exactly that size is an error.
 //!
 //! nvlink takes several zstd frames and skippable ones in a row, and refuses data behind them, wrong checksums, and windows of 4 GiB and
 //! more.
 
 use super::{Compression, Entry, FatbinError};
 use crate::codec::CodecError;
-use std::borrow::Cow;
 
 /// A limit for callers without an opinion: 4 GiB.
 pub const DEFAULT_LIMIT: u64 = 1 << 32;
@@ -18,7 +17,25 @@ const LZ4_RATIO: u64 = 255;
 /// A zstd block of four bytes can stand for 128 KiB.
 const ZSTD_RATIO: u64 = 128 * 1024 / 4;
 
-pub(super) fn unpack<'d>(entry: &Entry<'d>, limit: u64) -> Result<Cow<'d, [u8]>, FatbinError> {
+/// Data of an entry.
+#[derive(Debug, Clone, Copy)]
+pub enum Content<'d> {
+    /// As it is stored.
+    Plain(&'d [u8]),
+    /// It has to be unpacked.
+    Packed(Packed<'d>),
+}
+
+/// Compressed data of an entry; the size that it claims to unpack to is within the limit.
+#[derive(Debug, Clone, Copy)]
+pub struct Packed<'d> {
+    offset: usize,
+    compression: Compression,
+    packed: &'d [u8],
+    size: usize,
+}
+
+pub(super) fn content<'d>(entry: &Entry<'d>, limit: u64) -> Result<Content<'d>, FatbinError> {
     let have = entry.stored.len();
     let compression = entry.compression();
     let need = match (compression, entry.header.compressed_size.get()) {
@@ -34,11 +51,12 @@ pub(super) fn unpack<'d>(entry: &Entry<'d>, limit: u64) -> Result<Cow<'d, [u8]>,
             need,
             have,
         })?;
-    let (ratio, claimed) = match compression {
-        Compression::Stored => return Ok(Cow::Borrowed(packed)),
-        Compression::Lz4 => (LZ4_RATIO, entry.header.unpacked_size.get()),
-        Compression::Zstd => (ZSTD_RATIO, entry.header.unpacked_size.get()),
+    let ratio = match compression {
+        Compression::Stored => return Ok(Content::Plain(packed)),
+        Compression::Lz4 => LZ4_RATIO,
+        Compression::Zstd => ZSTD_RATIO,
     };
+    let claimed = entry.header.unpacked_size.get();
     let possible = (packed.len() as u64).saturating_mul(ratio);
     let limit = limit.min(possible).min(isize::MAX as u64);
     if claimed > limit {
@@ -49,29 +67,55 @@ pub(super) fn unpack<'d>(entry: &Entry<'d>, limit: u64) -> Result<Cow<'d, [u8]>,
             limit,
         });
     }
-    let result = match compression {
-        Compression::Lz4 => lz4(packed, claimed as usize),
-        _ => zstd(packed, claimed as usize),
-    };
-    result.map(Cow::Owned).map_err(|reason| FatbinError::Unpack {
+    Ok(Content::Packed(Packed {
         offset: entry.offset,
-        reason,
-    })
+        compression,
+        packed,
+        size: claimed as usize,
+    }))
 }
 
-fn lz4(packed: &[u8], claimed: usize) -> Result<Vec<u8>, String> {
-    let mut out = vec![0; claimed];
-    match lz4_flex::block::decompress_into(packed, &mut out) {
-        Ok(size) if size == claimed => Ok(out),
-        Ok(size) => Err(format!("LZ4 block holds {size} bytes instead of {claimed}")),
-        Err(error) => Err(format!("LZ4: {error}")),
+impl Packed<'_> {
+    /// Bytes that it unpacks to, if it is sound.
+    pub fn size(&self) -> usize {
+        self.size
     }
-}
 
-fn zstd(packed: &[u8], claimed: usize) -> Result<Vec<u8>, String> {
-    culd_zstd::decompress_exact(packed, claimed).map_err(|error| match error {
-        culd_zstd::Error::Size { have, want } => format!("zstd data holds {have} bytes instead of {want}"),
-        culd_zstd::Error::TooLong { limit } => format!("zstd data holds more than {limit} bytes"),
-        error => format!("zstd: {error}"),
-    })
+    /// Unpacks.
+    pub fn unpack(&self) -> Result<Vec<u8>, FatbinError> {
+        match self.compression {
+            Compression::Zstd => culd_zstd::decompress_exact(self.packed, self.size).map_err(|error| self.bad_zstd(error)),
+            _ => {
+                let mut out = vec![0; self.size];
+                self.unpack_into(&mut out).map(|()| out)
+            }
+        }
+    }
+
+    /// Unpacks into memory of the right size.
+    pub fn unpack_into(&self, place: &mut [u8]) -> Result<(), FatbinError> {
+        match self.compression {
+            Compression::Zstd => culd_zstd::decompress_into(self.packed, place).map_err(|error| self.bad_zstd(error)),
+            _ => match lz4_flex::block::decompress_into(self.packed, place) {
+                Ok(size) if size == self.size => Ok(()),
+                Ok(size) => Err(self.bad(format!("LZ4 block holds {size} bytes instead of {}", self.size))),
+                Err(error) => Err(self.bad(format!("LZ4: {error}"))),
+            },
+        }
+    }
+
+    fn bad_zstd(&self, error: culd_zstd::Error) -> FatbinError {
+        self.bad(match error {
+            culd_zstd::Error::Size { have, want } => format!("zstd data holds {have} bytes instead of {want}"),
+            culd_zstd::Error::TooLong { limit } => format!("zstd data holds more than {limit} bytes"),
+            error => format!("zstd: {error}"),
+        })
+    }
+
+    fn bad(&self, reason: String) -> FatbinError {
+        FatbinError::Unpack {
+            offset: self.offset,
+            reason,
+        }
+    }
 }
