@@ -13,6 +13,7 @@ use super::{Context, Layout};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Merged, Place};
+use cubin::consts::STV_INTERNAL;
 use hashbrown::HashMap;
 
 /// Alignment of dynamic shared memory, whatever its declaration says.
@@ -450,6 +451,7 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
     }
     let base = context.mode.shared_base;
     let module = layout.m.module_shared_section();
+    let module_is_empty = module.is_some_and(|id| layout.m.sections[id].no_symbol);
     let mut listed: Table<SharedId, u64> = Table::filled(layout.m.shared.len(), 0);
     for &s in &layout.m.module_shared {
         listed[s] += 1;
@@ -472,6 +474,8 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
             // nvlink quirk: a variable that takes space twice has the reserved part added twice.
             Some(offset) => record.value = (base * listed[s]).saturating_add(offset),
             None if !dynamic => record.withdrawn = true,
+            // The stand-in of an earlier relocatable link goes with the symbol of its section.
+            None if record.other & 3 == STV_INTERNAL && context.mode.debug_symbols && module_is_empty => record.withdrawn = true,
             None if context.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.
             None if slots && base > 0 => record.value = base - 1,

@@ -171,7 +171,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             None => {
                 let mut new = self.new_symbol(object, y, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
-                new.other = if relocatable { y.other } else { 0 };
+                new.other = if relocatable { y.other } else { y.other & STO_CUDA_MANAGED };
                 new.input_other = y.other;
                 new.size = y.size;
                 new.keep = relocatable || self.m.unified.active || !UNIFIED_SYMBOLS.contains(&y.name);
