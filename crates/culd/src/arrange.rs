@@ -249,7 +249,7 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
 fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
     let m = &layout.m;
     out.symbols.reserve(m.locals.len() + m.globals.len());
-    let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn;
+    let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn && !m.symbols[id].hidden;
     for &local in &m.locals {
         match local {
             Local::Section(id) => {

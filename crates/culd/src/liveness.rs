@@ -1,11 +1,14 @@
 //! Which functions stay.
 //!
 //! 1. `-r`, `-g` and `--preserve-relocs` keep everything.
-//! 2. Roots are the selected kernels; stubs of unified functions too, unless there is exactly one kernel.
+//! 2. Roots are the selected kernels; unless there is exactly one, also stubs of unified functions, and definitions of functions that
+//!    the driver provides, which then count as kernels.
 //! 3. Everything reachable over direct calls and calls through matching prototypes stays.
 //! 4. Functions whose address is taken stay, but what they call is not followed.
-//! 5. An undefined function stays if a live function calls it, if a relocation in live code or in data names it, or if its address is taken.
+//! 5. An undefined function stays if a live function calls it, if a relocation in live code or in data (but not in `.nv.constant4`) names it,
+//!    or if its address is taken.
 
+use crate::check::is_driver_function;
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, Table};
 use crate::inputs::Inputs;
@@ -13,6 +16,7 @@ use crate::names::State;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
+use cubin::consts::SHT_CUDA_CONSTANT0;
 use hashbrown::HashSet;
 
 /// The functions that stay.
@@ -24,6 +28,8 @@ pub struct Live {
     pub is_kernel: Table<FunctionId, bool>,
     /// Kernels of the output by number.
     pub kernels: Vec<FunctionId>,
+    /// The kernel of a link with exactly one.
+    pub only: Option<FunctionId>,
 }
 
 /// Does a name match a pattern in which `*` stands for anything?
@@ -100,11 +106,19 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
             .as_ref()
             .is_none_or(|filter| (!filter.explicit && function.taken.is_some()) || filter.selects(function.name, function.local))
     };
-    let kernels: Vec<FunctionId> = resolved
+    let mut kernels: Vec<FunctionId> = resolved
         .functions
         .ids()
         .filter(|&f| resolved.functions[f].entry && resolved.functions[f].winner.is_some() && selected(f))
         .collect();
+    let only = if let &[kernel] = kernels.as_slice() { Some(kernel) } else { None };
+    if only.is_none() {
+        // nvlink quirk: functions that the driver provides count as kernels where an input defines them.
+        let provided = |f: &FunctionId| is_driver_function(resolved.functions[*f].name) && resolved.functions[*f].winner.is_some();
+        kernels.extend(resolved.functions.ids().filter(provided));
+        kernels.sort_unstable();
+        kernels.dedup();
+    }
     let mut is_kernel = Table::filled(resolved.functions.len(), false);
     for &k in &kernels {
         is_kernel[k] = true;
@@ -113,21 +127,26 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     let alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
-        reachable(inputs, resolved, graph, &kernels, &selected)
+        reachable(inputs, resolved, graph, (&kernels, only), &selected)
     };
-    Live { alive, is_kernel, kernels }
+    Live {
+        alive,
+        is_kernel,
+        kernels,
+        only,
+    }
 }
 
 fn reachable(
     inputs: &Inputs<'_>,
     resolved: &Resolved<'_>,
     graph: &CallGraph,
-    kernels: &[FunctionId],
+    (kernels, only): (&[FunctionId], Option<FunctionId>),
     selected: &dyn Fn(FunctionId) -> bool,
 ) -> Table<FunctionId, bool> {
     let functions = &resolved.functions;
     let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub).collect();
-    let roots = kernels.iter().copied().chain(stubs.iter().copied().filter(|_| kernels.len() != 1));
+    let roots = kernels.iter().copied().chain(stubs.iter().copied().filter(|_| only.is_none()));
     let mut alive = graph.mark(resolved, roots);
     for f in stubs {
         alive[f] = true;
@@ -160,6 +179,9 @@ fn reachable(
     alive
 }
 
+/// Type of `.nv.constant4`: addresses for position-independent code.
+const ADDRESSES: u32 = SHT_CUDA_CONSTANT0 + 4;
+
 /// Marks undefined functions that relocations of live code and of data name.
 fn mark_undefined(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<FunctionId, bool>, used: &mut Table<FunctionId, bool>) {
     for relocs in &object.relocs {
@@ -167,9 +189,11 @@ fn mark_undefined(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<Fu
         if specials.is_empty() {
             continue;
         }
-        let counts = match object.section(relocs.target).map(|s| s.role) {
-            Some(Role::Debug) | None => false,
-            Some(Role::Text | Role::Stub) => text_is_live(object, resolved, alive, relocs.target),
+        let counts = match object.section(relocs.target).map(|s| (s.role, s.sh_type)) {
+            Some((Role::Debug, _)) | None => false,
+            Some((Role::Text | Role::Stub, _)) => text_is_live(object, resolved, alive, relocs.target),
+            // Position-independent code has every address of its module there, used or not.
+            Some((Role::Constant, ADDRESSES)) => false,
             Some(_) => true,
         };
         if counts {

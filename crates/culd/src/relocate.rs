@@ -275,19 +275,15 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
             Meaning::Shared(id) => self.shared(site.class, id, kind, e),
             Meaning::Texture(y) if relocatable && !site.object.sass.is_empty() => Decision::Keep(kind, y),
-            Meaning::Texture(y) if relocatable => patch(kind, addend, NO_BANK, named(y)),
+            Meaning::Texture(y) if resolvable(kind).is_none() => Decision::Keep(kind, y),
+            Meaning::Texture(y) if relocatable => patch(kind, addend, self.bank(y), named(y)),
             Meaning::Texture(y) => match self.slot(y) {
                 Some(slot) => patch(kind, slot.wrapping_add(addend), 0, None),
                 None => Decision::Drop,
             },
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
             Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
-            Meaning::Constant(y) => {
-                let bank = m.symbols[y]
-                    .section
-                    .map_or(NO_BANK, |s| m.sections[s].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0));
-                known(kind, y, m.symbols[y].value, bank, e.addend)
-            }
+            Meaning::Constant(y) => known(kind, y, m.symbols[y].value, self.bank(y), e.addend),
             // The address -1 that undefined symbols have.
             Meaning::NoConstant(y) => known(kind, y, u64::MAX, NO_BANK, e.addend),
             Meaning::SharedSymbol(y) => known(kind, y, m.symbols[y].value, 0, e.addend),
@@ -295,6 +291,13 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::Dynamic(y) => self.dynamic(site.reference, kind, y, e.addend),
             Meaning::Kept(y) => Decision::Keep(kind, y),
         }
+    }
+
+    /// Bank that is written for a symbol. nvlink quirk: it follows from the type of the symbol's section, whatever that is.
+    fn bank(&self, symbol: SymbolId) -> u32 {
+        let m = &self.layout.m;
+        let section = m.symbols[symbol].section;
+        section.map_or(NO_BANK, |s| m.sections[s].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0))
     }
 
     /// Slot of a texture, if it has one.

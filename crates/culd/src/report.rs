@@ -155,13 +155,19 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     }
     banks.sort_unstable();
     out.info(Code::MemoryUse { global, banks });
-    let count = |kind: u8| layout.textures.slots.iter().filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32;
+    let count = |k: FunctionId, kind: u8| {
+        let slots = layout.textures.slots_of(m, m.functions[k].text);
+        slots.filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32
+    };
     let functions = &context.resolved.functions;
     let all = functions
         .ids()
         .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f]);
     let keeps_all = context.mode.relocatable || context.mode.preserve || context.options.debug;
-    let kernels: Vec<FunctionId> = if keeps_all { all.collect() } else { context.live.kernels.clone() };
+    let kernels: Vec<FunctionId> = match keeps_all {
+        true => all.collect(),
+        false => context.live.kernels.iter().copied().filter(|&k| functions[k].entry).collect(),
+    };
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
@@ -200,9 +206,9 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             stack,
             shared: function.shared.filter(emitted).map_or(0, size),
             banks,
-            textures: if textured { count(STT_CUDA_TEXTURE) } else { 0 },
-            surfaces: if textured { count(STT_CUDA_SURFACE) } else { 0 },
-            samplers: if textured { count(STT_CUDA_SAMPLER) } else { 0 },
+            textures: if textured { count(k, STT_CUDA_TEXTURE) } else { 0 },
+            surfaces: if textured { count(k, STT_CUDA_SURFACE) } else { 0 },
+            samplers: if textured { count(k, STT_CUDA_SAMPLER) } else { 0 },
         });
     }
 }

@@ -6,6 +6,7 @@
 //! 3. Each definition has a [`Fate`]: winner, rejected on arrival, or replaced later.
 //! 4. Call graph lists of all inputs are joined; entries of rejected definitions are ignored, those of replaced ones stay.
 
+use crate::check::is_driver_function;
 use crate::csr::{Lists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
@@ -449,7 +450,8 @@ impl<'d> Resolver<'d> {
             return;
         }
         let function = &self.out.functions[f];
-        if function.winner.is_none() && !taken {
+        // What the driver provides has a prototype of the driver's.
+        if (function.winner.is_none() && !taken) || is_driver_function(function.name) {
             return;
         }
         let first = function.winner.map_or(function.first, |w| w.object);

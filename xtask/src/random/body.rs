@@ -4,7 +4,7 @@
 //! 2. A drawn number of statements, each of a drawn kind, reads or writes something and folds the result in; some stand behind a branch.
 //! 3. The state is returned or stored, so that ptxas cannot drop what led to it.
 
-use super::module::{Module, signature};
+use super::module::{Module, signature, texture_parameter};
 use super::world::{Func, Kernel, Pass, SIGNATURES, Space, TextureKind};
 use culd_tests::rng::Rng;
 use std::collections::BTreeSet;
@@ -193,6 +193,13 @@ impl<'m, 'w> Body<'m, 'w> {
                     let r = self.word();
                     ptx!(self, "ld.param.u32 {r}, [a{i}];");
                     self.fold_word(&r);
+                }
+                "texref" => {
+                    if let Owner::Kernel(k) = self.owner {
+                        let r = self.word();
+                        ptx!(self, "txq.width.b32 {r}, [{}];", texture_parameter(k, i));
+                        self.fold_word(&r);
+                    }
                 }
                 _ => {}
             }

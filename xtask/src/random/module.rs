@@ -84,7 +84,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
         text.push_str(&line);
         text.push('\n');
     }
-    let flags = draw_flags(rng, world.traits.lines);
+    let flags = draw_flags(rng, world.traits.lines, number(&arch));
     // CUDA 12 does not know sm_88, nor the architectures with two views in this form
     let old = rng.chance(6) && arch != "sm_88" && number(&arch) <= 90;
     if old {
@@ -93,7 +93,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
     Source { text, arch, flags, old }
 }
 
-fn draw_flags(rng: &mut Rng, lines: bool) -> Vec<&'static str> {
+fn draw_flags(rng: &mut Rng, lines: bool, arch: u32) -> Vec<&'static str> {
     match rng.below(100) {
         0..25 if lines => vec!["-lineinfo"],
         25..50 if lines => vec!["-g"],
@@ -101,6 +101,7 @@ fn draw_flags(rng: &mut Rng, lines: bool) -> Vec<&'static str> {
         55..58 => vec!["-O1"],
         58..62 => vec!["-maxrregcount", "32"],
         62..64 => vec!["-preserve-relocs"],
+        64..70 if arch <= 90 => vec!["-pic", "true"],
         _ => Vec::new(),
     }
 }
@@ -162,6 +163,7 @@ impl Module<'_> {
     fn kernel_head(&self, k: &Kernel, rng: &mut Rng) -> String {
         let param = |(i, p): (usize, &&str)| match *p {
             "blob" => format!(".param .align 8 .b8 a{i}[40]"),
+            "texref" => format!(".param .texref {}", texture_parameter(k, i)),
             p => format!(".param .{p} a{i}"),
         };
         let params: Vec<String> = k.params.iter().enumerate().map(param).collect();
@@ -235,7 +237,13 @@ impl Module<'_> {
                     };
                 }
             }
-            _ => {}
+            _ => {
+                if !self.world.textures.is_empty() {
+                    let t = rng.below(self.world.textures.len());
+                    self.used_textures.insert(t);
+                    return self.world.textures[t].name.clone();
+                }
+            }
         }
         (rng.next() >> 24).to_string()
     }
@@ -416,6 +424,11 @@ impl Module<'_> {
             .map(|(i, _)| i)
             .collect()
     }
+}
+
+/// Name of a texture parameter: ptxas takes those of one name for one, even in two kernels.
+pub(crate) fn texture_parameter(k: &Kernel, index: usize) -> String {
+    format!("{}_t{index}", k.name)
 }
 
 /// The number in `sm_90a`.

@@ -388,6 +388,8 @@ impl Names {
         let mut name = match rng.pick(STEMS) {
             // valid mangled names, so that the call-graph dump has something to demangle
             "_Z3fooIiE" => format!("_Z{}{kind}{}IiEiT_", kind.len() + self.next.to_string().len(), self.next),
+            // a name that the driver keeps for itself
+            "__nv_" if kind == "f" && self.next.is_multiple_of(2) => format!("__cuda_syscall_f{}", self.next),
             "_ZN2ns3bar" => format!("_ZN2ns{}{kind}{}Ei", kind.len() + self.next.to_string().len(), self.next),
             stem => format!("{stem}{kind}{}", self.next),
         };
@@ -579,9 +581,12 @@ impl Planner<'_> {
                 _ => self.one_home(Linkage::Visible),
             };
             let count = self.rng.pick([0, 1, 1, 2, 3, 6]);
-            let params = (0..count)
+            let mut params: Vec<&str> = (0..count)
                 .map(|_| self.rng.pick(["u64", "u64", "u32", "u8", "u16", "f64", "blob"]))
                 .collect();
+            if self.traits.textures && self.rng.chance(25) {
+                params.push("texref");
+            }
             kernels.push(Kernel {
                 name: self.names.fresh(self.rng, "k"),
                 params,

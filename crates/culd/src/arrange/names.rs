@@ -189,7 +189,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct)
 impl<'d> SymbolStrings<'_, 'd> {
     fn symbol(&mut self, y: &OutSymbol<'d>, plain: impl Fn(Option<NameId>) -> Option<NameId>) -> u32 {
         match y {
-            _ if y.withdrawn => 0,
+            _ if y.withdrawn || y.hidden => 0,
             _ if y.literal_number != 0 => self.add(None, literal_name(self.m, y).into()),
             _ => self.add(plain(y.name_id), Cow::from(y.name)),
         }

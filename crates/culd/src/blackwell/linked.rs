@@ -233,7 +233,8 @@ pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
         .for_each(|list| list.reverse());
     for &k in &layout.textures.kernels {
         let Some(id) = layout.m.functions[k].parameters else { continue };
-        linked.kept[id].extend(layout.textures.slots.iter().rev().map(|&(y, offset)| Kept {
+        let slots = layout.textures.slots_of(&layout.m, layout.m.functions[k].text);
+        linked.kept[id].extend(slots.rev().map(|(y, offset)| Kept {
             offset,
             kind: match layout.m.symbols[y].kind {
                 STT_CUDA_TEXTURE => 0x1_000b,

@@ -11,9 +11,12 @@ use super::way::{Source, Unit};
 use super::{Parts, Placements};
 use crate::ids::{SectionId, Table};
 use crate::merge::model::{Class, RelocRef};
-use crate::relocate::{Decider, Decision};
+use crate::object::Object;
+use crate::relocate::{Decider, Decision, Entry};
 use cubin::consts::*;
 use cubin::raw::Rela;
+use cubin::read::Relocations;
+use cubin::reloc::{field_content, reloc_info};
 use zerocopy::IntoBytes;
 
 /// Size of an entry with addend.
@@ -68,9 +71,26 @@ pub(super) fn fill_kept(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, r: &Re
         if let Decision::Keep(kind, symbol) = decision
             && let Some(slot) = slots.next()
         {
-            put(slot, e.offset, kind, parts.arranged.symbol_index(symbol), e.addend);
+            let implicit = if with_addends { implicit_addend(object, r, e) } else { None };
+            put(
+                slot,
+                e.offset,
+                kind,
+                parts.arranged.symbol_index(symbol),
+                implicit.unwrap_or(e.addend),
+            );
         }
     });
+}
+
+/// `--force-rela`: the addend of an entry that was read without one is what its field holds.
+fn implicit_addend(object: &Object<'_>, r: &RelocRef, e: Entry) -> Option<i64> {
+    let relocs = object.relocs.get(r.index as usize)?;
+    let Relocations::Rel(list) = relocs.entries else { return None };
+    let offset = usize::try_from(list.get(e.index as usize)?.r_offset.get()).ok()?;
+    let bytes = object.section(relocs.target)?.data.get(offset..)?;
+    let field = reloc_info(e.kind)?.fields.first()?;
+    field_content(field, bytes).map(|content| content as i64)
 }
 
 /// Writes the list of a reference's resolved relocations.
@@ -97,26 +117,46 @@ fn put(slot: &mut [u8], offset: u64, kind: u32, symbol: u32, addend: i64) {
     slot.copy_from_slice(entry.as_bytes().get(..size).unwrap_or_default());
 }
 
-/// Texture slots, as they stand in the relocations of every parameter bank: one entry per slot, offsets descending.
-pub(super) fn textures(parts: &Parts<'_, '_>) -> Vec<u8> {
+/// Entries for texture slots, offsets descending: of kernels without such parameters, and of the code sections of those that have some.
+pub(super) struct TextureEntries {
+    common: Vec<u8>,
+    own: Vec<(SectionId, Vec<u8>)>,
+}
+
+/// Texture slots, as they stand in the relocations of parameter banks.
+pub(super) fn textures(parts: &Parts<'_, '_>) -> TextureEntries {
+    let (m, slots) = (&parts.layout.m, &parts.layout.textures.slots);
+    let mut owners: Vec<SectionId> = slots.iter().filter_map(|&(y, _)| m.symbols[y].section).collect();
+    owners.sort_unstable();
+    owners.dedup();
+    TextureEntries {
+        common: texture_entries(parts, None),
+        own: owners.into_iter().map(|text| (text, texture_entries(parts, Some(text)))).collect(),
+    }
+}
+
+fn texture_entries(parts: &Parts<'_, '_>, text: Option<SectionId>) -> Vec<u8> {
     let m = &parts.layout.m;
     let size = if parts.context.mode.force_rela { RELA } else { REL } as usize;
-    let slots = &parts.layout.textures.slots;
-    let mut bytes = vec![0; slots.len() * size];
-    for (slot, &(y, offset)) in bytes.chunks_exact_mut(size).zip(slots.iter().rev()) {
+    let mut bytes = Vec::new();
+    for (y, offset) in parts.layout.textures.slots_of(m, text).rev() {
         let kind: u32 = match m.symbols[y].kind {
             STT_CUDA_TEXTURE => 6,
             STT_CUDA_SAMPLER => 7,
             _ => 52,
         };
-        put(slot, offset, kind, parts.arranged.symbol_index(y), 0);
+        let at = bytes.len();
+        bytes.resize(at + size, 0);
+        if let Some(slot) = bytes.get_mut(at..) {
+            put(slot, offset, kind, parts.arranged.symbol_index(y), 0);
+        }
     }
     bytes
 }
 
-/// Where texture slots go: `bytes`, or as much as the section has room for, in front of the relocations of every parameter bank.
-pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &Placements, bytes: &'a [u8], units: &mut Vec<Unit<'a>>) {
-    if bytes.is_empty() {
+/// Where texture slots go: all entries, or as many as the section has room for, in front of the relocations of every parameter bank.
+pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Unit<'a>>) {
+    if entries.common.is_empty() && entries.own.is_empty() {
         return;
     }
     let companion = usize::from(parts.context.mode.force_rela);
@@ -125,6 +165,8 @@ pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &Placements, byt
         let (Class::Parameters, Some(list)) = (s.class, s.companions[companion]) else {
             continue;
         };
+        let own = entries.own.iter().find(|(text, _)| s.owner == Some(*text));
+        let bytes = own.map_or(&entries.common, |(_, bytes)| bytes);
         if let Some(place) = places.of(parts, list) {
             let size = bytes.len().min(place.size as usize);
             units.push(Unit {

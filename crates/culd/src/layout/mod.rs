@@ -84,6 +84,18 @@ pub struct Textures {
     pub kernels: Vec<FunctionId>,
 }
 
+impl Textures {
+    /// The slots that a kernel fills, by its code section: those of module scope and those of its own parameters.
+    pub(crate) fn slots_of<'a>(
+        &'a self,
+        m: &'a Merged<'_>,
+        text: Option<SectionId>,
+    ) -> impl DoubleEndedIterator<Item = (SymbolId, u64)> + 'a {
+        let fills = move |&(y, _): &(SymbolId, u64)| m.symbols[y].section.is_none_or(|s| Some(s) == text);
+        self.slots.iter().copied().filter(fills)
+    }
+}
+
 /// Merged records with their memory laid out.
 #[derive(Debug)]
 pub struct Layout<'d> {
@@ -113,7 +125,8 @@ pub struct Layout<'d> {
 
 /// Lays out everything.
 pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
-    let kernels = m.texts.iter().copied().filter(|&f| context.live.is_kernel[f]).collect();
+    let is_kernel = |&f: &FunctionId| context.live.is_kernel[f] && context.resolved.functions[f].entry;
+    let kernels = m.texts.iter().copied().filter(is_kernel).collect();
     let mut layout = Layout {
         kernels,
         shared: SharedLayout {
@@ -137,9 +150,11 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         limits::check(context, &layout, out);
         return Ok(layout);
     }
-    // Kernels that were not selected but stay have shared memory and texture slots all the same.
+    // Kernels that were not selected but stay have shared memory and texture slots all the same, and so have functions that count as kernels.
     let texts = layout.m.texts.iter().copied();
-    let every = texts.filter(|&f| context.resolved.functions[f].entry).collect();
+    let every = texts
+        .filter(|&f| context.resolved.functions[f].entry || context.live.is_kernel[f])
+        .collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
     // Slots have sections of their own on Blackwell, in front of others that are made now.
     let early = context.options.target.is_blackwell();

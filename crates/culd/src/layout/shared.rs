@@ -118,11 +118,15 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
         }
     }
     references.kernels = vec![Vec::new(); references.functions.len()];
-    // A kernel that was not selected only counts for its own code.
+    // A kernel that was not selected only counts for its own code; a function that counts as one only for what it calls.
     let References { functions, kernels, .. } = &mut references;
     context.graph.reach(context.resolved, functions, &layout.kernels, |f, k| {
         let kernel = layout.kernels[k];
-        if context.live.is_kernel[kernel] || kernel == functions[f] {
+        let counts = match kernel == functions[f] {
+            true => context.resolved.functions[kernel].entry,
+            false => context.live.is_kernel[kernel],
+        };
+        if counts {
             kernels[f].push(k as u32);
         }
     });

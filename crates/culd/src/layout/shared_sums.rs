@@ -139,6 +139,7 @@ fn instance(layout: &mut Layout<'_>) -> SymbolId {
         managed: false,
         keep: true,
         withdrawn: false,
+        hidden: false,
         weak_reference: true,
         dynamic: false,
         section: None,

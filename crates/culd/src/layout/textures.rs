@@ -4,10 +4,11 @@
 //!    them if any definition in force uses one. A kernel that was not selected only counts for its own code, and
 //!    on Blackwell not next to a single one that was.
 //! 2. There are limits to their numbers.
-//! 3. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed.
+//! 3. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed,
+//!    each in order of arrival. A kernel leaves out the slots of other kernels' parameters, but has room for them.
 
 use super::sort::list_sort;
-use super::{Context, Layout};
+use super::{Context, Layout, Textures};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SymbolId, Table};
 use crate::merge::model::{Class, Local};
@@ -33,14 +34,12 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
             .filter_map(|l| if let Local::Symbol(y) = l { Some(*y) } else { None })
     };
     let of_kind = |kind: u8| {
-        locals()
-            .chain(m.globals.iter().copied())
-            .filter(move |&y| m.symbols[y].kind == kind)
+        let all = locals().chain(m.globals.iter().copied());
+        let mut list: Vec<SymbolId> = all.filter(|&y| m.symbols[y].kind == kind).collect();
+        list.sort_unstable();
+        list
     };
-    let mut symbols: Vec<SymbolId> = of_kind(STT_CUDA_SURFACE)
-        .chain(of_kind(STT_CUDA_SAMPLER))
-        .chain(of_kind(STT_CUDA_TEXTURE))
-        .collect();
+    let mut symbols = [STT_CUDA_SURFACE, STT_CUDA_SAMPLER, STT_CUDA_TEXTURE].map(of_kind).concat();
     if symbols.is_empty() {
         return Ok(());
     }
@@ -54,33 +53,43 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     let reaches = context
         .graph
         .fold(context.resolved, |f, any: &mut bool| *any |= uses[f], |any, callee| *any |= callee);
-    let alone = context.live.kernels.len() == 1;
+    let alone = context.live.only.is_some();
     let has_slots = |k: &FunctionId| match context.live.is_kernel[*k] {
         true => (alone && m.texture_used) || reaches[context.graph.component(*k)],
         false => uses[*k] && !(context.options.target.is_blackwell() && alone),
     };
     let kernels: Vec<FunctionId> = layout.kernels.iter().copied().filter(has_slots).collect();
-    // The newest is the one that is named.
-    if let Some(&newest) = kernels.last() {
-        for (kind, what, limit) in LIMITS {
-            if symbols.iter().filter(|&&y| m.symbols[y].kind == kind).count() > limit {
-                let entry = context.resolved.function_name(newest);
-                return Err(out.fatal(Code::TooManyImages { entry, what, limit }));
-            }
-        }
-    }
+    let textures = Textures { slots, kernels };
+    check_limits(context, layout, &textures, out)?;
     if context.options.target.is_blackwell() {
-        for &k in &kernels {
+        for &k in &textures.kernels {
             image_headers(context, layout, k);
         }
     }
-    for &k in &kernels {
+    for &k in &textures.kernels {
         if let Some(id) = layout.m.functions[k].parameters {
             layout.m.sections[id].size = end;
         }
     }
-    layout.textures.slots = slots;
-    layout.textures.kernels = kernels;
+    layout.textures = textures;
+    Ok(())
+}
+
+/// Of several kernels with too many, the newest is the one that is named.
+fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, textures: &Textures, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let m = &layout.m;
+    if textures.slots.len() <= LIMITS.iter().map(|l| l.2).min().unwrap_or(0) {
+        return Ok(());
+    }
+    for &k in textures.kernels.iter().rev() {
+        for (kind, what, limit) in LIMITS {
+            let slots = textures.slots_of(m, m.functions[k].text);
+            if slots.filter(|&(y, _)| m.symbols[y].kind == kind).count() > limit {
+                let entry = context.resolved.function_name(k);
+                return Err(out.fatal(Code::TooManyImages { entry, what, limit }));
+            }
+        }
+    }
     Ok(())
 }
 

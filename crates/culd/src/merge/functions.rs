@@ -6,6 +6,7 @@
 
 use super::model::*;
 use super::{Merger, Mode};
+use crate::check::is_driver_function;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, SectionId};
 use crate::names::Name;
@@ -28,6 +29,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 if y.other & STO_CUDA_ENTRY != 0 {
                     self.m.phantom(f, 1);
                     self.unselected_kernel(y.name);
+                } else if is_driver_function(y.name) {
+                    self.kernel_shared_section(y.name);
                 }
             }
             return Ok(());
@@ -78,7 +81,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if let Some(symbol) = self.m.symbol_of[f] {
             self.m.symbols[symbol].section = Some(id);
         }
-        if y.other & STO_CUDA_ENTRY != 0 && self.live.is_kernel[f] {
+        // nvlink quirk: functions that the driver provides have a kernel's sections where an input defines them.
+        if (y.other & STO_CUDA_ENTRY != 0 && self.live.is_kernel[f]) || is_driver_function(y.name) {
             self.kernel_sections(f, y.name, id);
         }
         Ok(())

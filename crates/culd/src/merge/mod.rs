@@ -383,6 +383,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             managed: false,
             keep: true,
             withdrawn: false,
+            hidden: false,
             weak_reference: false,
             dynamic: false,
             section: None,

@@ -199,6 +199,8 @@ pub struct OutSymbol<'d> {
     pub keep: bool,
     /// Withdrawn: no symbol, no name.
     pub withdrawn: bool,
+    /// Relocations are resolved against it, but it has no symbol and no name.
+    pub hidden: bool,
     /// Only weak undefined mentions so far.
     pub weak_reference: bool,
     /// Dynamic shared variable of a relocatable output.

@@ -51,8 +51,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn defined(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32, input: &ObjSection<'d>) -> Result<(), Stop> {
-        let internal = y.other & 3 == 1;
-        if internal && !self.mode.relocatable && !self.mode.preserve {
+        let hidden = y.other & 3 == 1 && !self.mode.relocatable && !self.mode.preserve;
+        if hidden && input.role != Role::Constant {
             // `_param` and `*.const_opt.*`: only their section is taken.
             self.place(object, section)?;
             return Ok(());
@@ -82,6 +82,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         };
         self.define(object, index, y, symbol, id, base);
+        // Position-independent code reads addresses from a constant bank; the names of its entries end here.
+        self.m.symbols[symbol].hidden = hidden;
         if input.role == Role::UnifiedData && !self.mode.relocatable {
             self.m.unified.variables.push(UnifiedVar {
                 symbol: object.symbol_ref(index),

@@ -36,7 +36,7 @@ pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes
             let owner = alias_of(context, f).unwrap_or(f);
             last.list(&attributes.records, owner)
                 .push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
-        } else if context.live.is_kernel[f] && (context.live.kernels.len() == 1 || reaches[context.graph.component(f)]) {
+        } else if context.live.is_kernel[f] && (context.live.only.is_some() || reaches[context.graph.component(f)]) {
             for record in last
                 .list(&attributes.records, f)
                 .iter_mut()

@@ -13,7 +13,7 @@ pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arrang
     if context.mode.relocatable {
         return;
     }
-    let only = context.live.kernels.len() == 1;
+    let only = context.live.only.is_some();
     let functions = &context.resolved.functions;
     let stubs = functions.ids().filter(|&f| !only && functions[f].stub && context.live.alive[f]);
     let mut entries: Vec<(u32, FunctionId)> = context

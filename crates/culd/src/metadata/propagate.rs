@@ -96,10 +96,10 @@ fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Fo
     stacks(context, attributes, folds, last);
     let acting = Acting::new(attributes, context.resolved.functions.len());
     cuda12::sparse_masks(context, attributes, &acting.masked, last);
-    match context.live.kernels.as_slice() {
-        [] => {}
-        &[kernel] => one_kernel(attributes, &acting, kernel, last),
-        _ => many_kernels(context, attributes, &acting, last),
+    match context.live.only {
+        Some(kernel) => one_kernel(attributes, &acting, kernel, last),
+        None if context.live.kernels.is_empty() => {}
+        None => many_kernels(context, attributes, &acting, last),
     }
     if !context.live.kernels.is_empty() {
         drop_fragments(context, attributes, &acting, last);
@@ -521,7 +521,7 @@ fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribut
 
 /// Refuses kernels that use both groups of tensor core instructions.
 pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut Collector<'_>) {
-    if context.mode.relocatable || context.live.kernels.len() < 2 {
+    if context.mode.relocatable || context.live.only.is_some() {
         return;
     }
     for &k in &context.live.kernels {

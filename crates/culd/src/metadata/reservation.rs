@@ -38,16 +38,16 @@ fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId
         }
     }
     let is_device = |f: FunctionId| !context.resolved.functions[f].entry;
-    let mut found: Vec<(usize, FunctionId)> = match kernels {
+    let mut found: Vec<(usize, FunctionId)> = match context.live.only {
         _ if context.mode.relocatable => Vec::new(),
         // one kernel gets what every other function has, reachable or not
-        &[k] => reserved
+        Some(k) => reserved
             .iter()
             .filter(|r| r.1.is_some_and(is_device))
             .take(1)
             .map(|r| (r.0, k))
             .collect(),
-        _ => {
+        None => {
             let first = context.graph.fold(
                 context.resolved,
                 |f, first: &mut Option<usize>| {

@@ -91,7 +91,7 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     for &k in &layout.textures.kernels {
         let companions = layout.m.functions[k].parameters.map(|id| layout.m.sections[id].companions);
         if let Some(id) = companions.and_then(|c| c[usize::from(context.mode.force_rela)].or(c[1])) {
-            plan.counts[id] = layout.textures.slots.len() as u32;
+            plan.counts[id] = layout.textures.slots_of(&layout.m, layout.m.functions[k].text).count() as u32;
         }
     }
     plan
