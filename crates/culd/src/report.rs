@@ -155,9 +155,14 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     }
     banks.sort_unstable();
     out.info(Code::MemoryUse { global, banks });
+    // No counts for the Mercury view.
+    let textured = |k: FunctionId| {
+        let mut kernels = layout.textures.kernels.iter();
+        kernels.find(|t| t.0 == k && !context.options.target.is_blackwell())
+    };
     let count = |k: FunctionId, kind: u8| {
-        let slots = layout.textures.slots_of(m, m.functions[k].text);
-        slots.filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32
+        let slots = textured(k).map(|t| layout.textures.slots_of(m, (m.functions[k].text, t.1)));
+        slots.map_or(0, |slots| slots.filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32)
     };
     let functions = &context.resolved.functions;
     let all = functions
@@ -180,8 +185,6 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             .map(|id| (bank(id), size(id)))
             .collect();
         banks.sort_unstable();
-        // No counts for the Mercury view.
-        let textured = layout.textures.kernels.contains(&k) && !context.options.target.is_blackwell();
         let relocatable = context.mode.relocatable;
         let own = attributes.facts[k];
         // A relocatable output keeps the barriers of CUDA 12 objects in section flags.
@@ -206,9 +209,9 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             stack,
             shared: function.shared.filter(emitted).map_or(0, size),
             banks,
-            textures: if textured { count(k, STT_CUDA_TEXTURE) } else { 0 },
-            surfaces: if textured { count(k, STT_CUDA_SURFACE) } else { 0 },
-            samplers: if textured { count(k, STT_CUDA_SAMPLER) } else { 0 },
+            textures: count(k, STT_CUDA_TEXTURE),
+            surfaces: count(k, STT_CUDA_SURFACE),
+            samplers: count(k, STT_CUDA_SAMPLER),
         });
     }
 }

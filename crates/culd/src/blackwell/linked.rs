@@ -231,9 +231,9 @@ pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
         .iter_mut()
         .chain(linked.listed.iter_mut())
         .for_each(|list| list.reverse());
-    for &k in &layout.textures.kernels {
+    for &(k, left_out) in &layout.textures.kernels {
         let Some(id) = layout.m.functions[k].parameters else { continue };
-        let slots = layout.textures.slots_of(&layout.m, layout.m.functions[k].text);
+        let slots = layout.textures.slots_of(&layout.m, (layout.m.functions[k].text, left_out));
         linked.kept[id].extend(slots.rev().map(|(y, offset)| Kept {
             offset,
             kind: match layout.m.symbols[y].kind {

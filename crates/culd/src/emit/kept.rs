@@ -9,8 +9,8 @@
 
 use super::way::{Source, Unit};
 use super::{Parts, Placements};
-use crate::ids::{SectionId, Table};
-use crate::merge::model::{Class, RelocRef};
+use crate::ids::{FunctionId, SectionId, Table};
+use crate::merge::model::RelocRef;
 use crate::object::Object;
 use crate::relocate::{Decider, Decision, Entry};
 use cubin::consts::*;
@@ -117,29 +117,39 @@ fn put(slot: &mut [u8], offset: u64, kind: u32, symbol: u32, addend: i64) {
     slot.copy_from_slice(entry.as_bytes().get(..size).unwrap_or_default());
 }
 
-/// Entries for texture slots, offsets descending: of kernels without such parameters, and of the code sections of those that have some.
-pub(super) struct TextureEntries {
-    common: Vec<u8>,
-    own: Vec<(SectionId, Vec<u8>)>,
-}
+/// Entries for texture slots, offsets descending: for each kind of kernel, told apart by what it leaves out and by its code section if it
+/// has such parameters.
+pub(super) struct TextureEntries(Vec<(TextureKey, Vec<u8>)>);
+
+/// What the entries of a kernel depend on.
+type TextureKey = (Option<u8>, Option<SectionId>);
 
 /// Texture slots, as they stand in the relocations of parameter banks.
 pub(super) fn textures(parts: &Parts<'_, '_>) -> TextureEntries {
-    let (m, slots) = (&parts.layout.m, &parts.layout.textures.slots);
-    let mut owners: Vec<SectionId> = slots.iter().filter_map(|&(y, _)| m.symbols[y].section).collect();
-    owners.sort_unstable();
-    owners.dedup();
-    TextureEntries {
-        common: texture_entries(parts, None),
-        own: owners.into_iter().map(|text| (text, texture_entries(parts, Some(text)))).collect(),
-    }
+    let mut keys: Vec<TextureKey> = parts.layout.textures.kernels.iter().map(|&t| texture_key(parts, t)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    TextureEntries(keys.into_iter().map(|key| (key, texture_entries(parts, key))).collect())
 }
 
-fn texture_entries(parts: &Parts<'_, '_>, text: Option<SectionId>) -> Vec<u8> {
+fn texture_key(parts: &Parts<'_, '_>, (kernel, left_out): (FunctionId, Option<u8>)) -> TextureKey {
+    let m = &parts.layout.m;
+    let owns = |text: &SectionId| {
+        parts
+            .layout
+            .textures
+            .slots
+            .iter()
+            .any(|&(y, _)| m.symbols[y].section == Some(*text))
+    };
+    (left_out, m.functions[kernel].text.filter(owns))
+}
+
+fn texture_entries(parts: &Parts<'_, '_>, (left_out, text): TextureKey) -> Vec<u8> {
     let m = &parts.layout.m;
     let size = if parts.context.mode.force_rela { RELA } else { REL } as usize;
     let mut bytes = Vec::new();
-    for (y, offset) in parts.layout.textures.slots_of(m, text).rev() {
+    for (y, offset) in parts.layout.textures.slots_of(m, (text, left_out)).rev() {
         let kind: u32 = match m.symbols[y].kind {
             STT_CUDA_TEXTURE => 6,
             STT_CUDA_SAMPLER => 7,
@@ -156,18 +166,12 @@ fn texture_entries(parts: &Parts<'_, '_>, text: Option<SectionId>) -> Vec<u8> {
 
 /// Where texture slots go: all entries, or as many as the section has room for, in front of the relocations of every parameter bank.
 pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Unit<'a>>) {
-    if entries.common.is_empty() && entries.own.is_empty() {
-        return;
-    }
     let companion = usize::from(parts.context.mode.force_rela);
-    for &id in &parts.arranged.sections {
-        let s = &parts.layout.m.sections[id];
-        let (Class::Parameters, Some(list)) = (s.class, s.companions[companion]) else {
-            continue;
-        };
-        let own = entries.own.iter().find(|(text, _)| s.owner == Some(*text));
-        let bytes = own.map_or(&entries.common, |(_, bytes)| bytes);
-        if let Some(place) = places.of(parts, list) {
+    for &kernel in &parts.layout.textures.kernels {
+        let bank = parts.layout.m.functions[kernel.0].parameters.map(|id| &parts.layout.m.sections[id]);
+        let list = bank.and_then(|s| s.companions[companion]).and_then(|list| places.of(parts, list));
+        let key = texture_key(parts, kernel);
+        if let (Some(place), Some((_, bytes))) = (list, entries.0.iter().find(|e| e.0 == key)) {
             let size = bytes.len().min(place.size as usize);
             units.push(Unit {
                 offset: place.offset,

@@ -26,7 +26,11 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let functions: Vec<FunctionId> = pieces.iter().map(|p| p.function).collect();
     let mut reaching: Vec<Vec<FunctionId>> = vec![Vec::new(); pieces.len()];
     context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
-        reaching[f].push(layout.kernels[k])
+        let kernel = layout.kernels[k];
+        // A function that only counts as a kernel has a bank for what it calls, not for itself.
+        if kernel != functions[f] || context.resolved.functions[kernel].entry {
+            reaching[f].push(kernel);
+        }
     });
     let mut known = known_banks(context, layout);
     for (piece, mut kernels) in pieces.iter().zip(reaching).rev() {

@@ -80,18 +80,21 @@ impl SharedLayout {
 pub struct Textures {
     /// Slot of each reference, ascending.
     pub slots: Vec<(SymbolId, u64)>,
-    /// Kernels that have the slots.
-    pub kernels: Vec<FunctionId>,
+    /// Kernels that have the slots, each with the kind of symbols whose slots it leaves empty.
+    pub kernels: Vec<(FunctionId, Option<u8>)>,
 }
 
 impl Textures {
-    /// The slots that a kernel fills, by its code section: those of module scope and those of its own parameters.
+    /// The slots that a kernel fills, by its code section and the kind that it leaves out: those of module scope and of its own parameters.
     pub(crate) fn slots_of<'a>(
         &'a self,
         m: &'a Merged<'_>,
-        text: Option<SectionId>,
+        (text, left_out): (Option<SectionId>, Option<u8>),
     ) -> impl DoubleEndedIterator<Item = (SymbolId, u64)> + 'a {
-        let fills = move |&(y, _): &(SymbolId, u64)| m.symbols[y].section.is_none_or(|s| Some(s) == text);
+        let fills = move |&(y, _): &(SymbolId, u64)| {
+            let y = &m.symbols[y];
+            y.section.is_none_or(|s| Some(s) == text) && Some(y.kind) != left_out
+        };
         self.slots.iter().copied().filter(fills)
     }
 }
@@ -125,8 +128,7 @@ pub struct Layout<'d> {
 
 /// Lays out everything.
 pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
-    let is_kernel = |&f: &FunctionId| context.live.is_kernel[f] && context.resolved.functions[f].entry;
-    let kernels = m.texts.iter().copied().filter(is_kernel).collect();
+    let kernels = m.texts.iter().copied().filter(|&f| context.live.is_kernel[f]).collect();
     let mut layout = Layout {
         kernels,
         shared: SharedLayout {

@@ -5,13 +5,14 @@
 //!    on Blackwell not next to a single one that was.
 //! 2. There are limits to their numbers.
 //! 3. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed,
-//!    each in order of arrival. A kernel leaves out the slots of other kernels' parameters, but has room for them.
+//!    each in order of arrival. A kernel leaves the slots of other kernels' parameters empty, and those of samplers if it uses textures
+//!    alone, those of textures if it uses samplers alone.
 
 use super::sort::list_sort;
 use super::{Context, Layout, Textures};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SymbolId, Table};
-use crate::merge::model::{Class, Local};
+use crate::merge::model::{Class, ImageKinds, Local};
 use crate::merge::{IMAGE_HEADERS, align_up};
 use crate::names::Name;
 use cubin::consts::*;
@@ -50,23 +51,31 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     let slots: Vec<(SymbolId, u64)> = symbols.iter().enumerate().map(|(i, &y)| (y, base + 4 * i as u64)).collect();
     let end = base + 4 * slots.len() as u64;
     let uses = users(context, layout);
-    let reaches = context
-        .graph
-        .fold(context.resolved, |f, any: &mut bool| *any |= uses[f], |any, callee| *any |= callee);
+    let reaches = context.graph.fold(
+        context.resolved,
+        |f, all: &mut ImageKinds| all.add(uses[f]),
+        |all, callee| all.add(*callee),
+    );
     let alone = context.live.only.is_some();
-    let has_slots = |k: &FunctionId| match context.live.is_kernel[*k] {
-        true => (alone && m.texture_used) || reaches[context.graph.component(*k)],
-        false => uses[*k] && !(context.options.target.is_blackwell() && alone),
+    let used = |k: FunctionId| match context.live.is_kernel[k] {
+        true if alone => m.images_used,
+        true => reaches[context.graph.component(k)],
+        false if context.options.target.is_blackwell() && alone => ImageKinds::default(),
+        false => uses[k],
     };
-    let kernels: Vec<FunctionId> = layout.kernels.iter().copied().filter(has_slots).collect();
+    let used = layout.kernels.iter().map(|&k| (k, used(k)));
+    let kernels = used
+        .filter(|(_, used)| !used.is_empty())
+        .map(|(k, used)| (k, used.left_out()))
+        .collect();
     let textures = Textures { slots, kernels };
     check_limits(context, layout, &textures, out)?;
     if context.options.target.is_blackwell() {
-        for &k in &textures.kernels {
+        for &(k, _) in &textures.kernels {
             image_headers(context, layout, k);
         }
     }
-    for &k in &textures.kernels {
+    for &(k, _) in &textures.kernels {
         if let Some(id) = layout.m.functions[k].parameters {
             layout.m.sections[id].size = end;
         }
@@ -81,9 +90,9 @@ fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, textures: &Textur
     if textures.slots.len() <= LIMITS.iter().map(|l| l.2).min().unwrap_or(0) {
         return Ok(());
     }
-    for &k in textures.kernels.iter().rev() {
+    for &(k, left_out) in textures.kernels.iter().rev() {
         for (kind, what, limit) in LIMITS {
-            let slots = textures.slots_of(m, m.functions[k].text);
+            let slots = textures.slots_of(m, (m.functions[k].text, left_out));
             if slots.filter(|&(y, _)| m.symbols[y].kind == kind).count() > limit {
                 let entry = context.resolved.function_name(k);
                 return Err(out.fatal(Code::TooManyImages { entry, what, limit }));
@@ -109,22 +118,19 @@ fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: Funct
     layout.m.functions[k].parameters = Some(id);
 }
 
-/// Functions with texture relocations.
-fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, bool> {
+/// What the relocations of each function refer to.
+fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, ImageKinds> {
     let m = &layout.m;
-    let mut uses = Table::filled(m.functions.len(), false);
+    let mut uses = Table::filled(m.functions.len(), ImageKinds::default());
     for r in &m.relocs {
         let object = &context.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
         let Class::Text(f) = m.sections[r.target].class else { continue };
-        let textures = object
-            .specials(relocs)
-            .iter()
-            .any(|&i| matches!(object.symbol_kind(i), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE));
-        if textures && m.is_current(r, relocs.target) {
-            uses[f] = true;
+        let images = ImageKinds::of(object.specials(relocs).iter().map(|&i| object.symbol_kind(i)));
+        if !images.is_empty() && m.is_current(r, relocs.target) {
+            uses[f].add(images);
         }
     }
     uses

@@ -5,7 +5,7 @@
 
 use crate::ids::{FunctionId, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::names::{Name, State};
-use cubin::consts::SHT_CUDA_SHARED;
+use cubin::consts::*;
 use hashbrown::HashMap;
 
 /// What a section of the output is.
@@ -230,6 +230,39 @@ pub struct Cuts {
     pub constants: bool,
 }
 
+/// Which of textures, samplers and surfaces something refers to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ImageKinds(u8);
+
+impl ImageKinds {
+    /// All three.
+    pub const ALL: Self = Self(7);
+
+    /// Those among the symbols of some relocations.
+    pub fn of(kinds: impl IntoIterator<Item = u8>) -> Self {
+        let bit = |kind: u8| match kind {
+            STT_CUDA_TEXTURE..=STT_CUDA_SURFACE => 1 << (kind - STT_CUDA_TEXTURE),
+            _ => 0,
+        };
+        Self(kinds.into_iter().fold(0, |all, kind| all | bit(kind)))
+    }
+    /// Takes over those of `other`.
+    pub fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+    /// None of them.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// The kind of which a kernel that uses these has no slots: samplers next to textures alone, textures next to samplers alone.
+    pub fn left_out(self) -> Option<u8> {
+        [(STT_CUDA_TEXTURE, STT_CUDA_SAMPLER), (STT_CUDA_SAMPLER, STT_CUDA_TEXTURE)]
+            .into_iter()
+            .find(|(alone, _)| self == Self::of([*alone]))
+            .map(|(_, left_out)| left_out)
+    }
+}
+
 /// Memory space of symbols that are not variables.
 pub const NO_SPACE: u8 = 0xff;
 
@@ -451,8 +484,8 @@ pub struct Merged<'d> {
     pub kernel_shared: Vec<(FunctionId, SharedId)>,
     /// A dynamic shared variable was declared.
     pub dynamic_declared: bool,
-    /// Some definition in force, dead or not, refers to a texture.
-    pub texture_used: bool,
+    /// The textures, samplers and surfaces that definitions in force refer to, dead or not.
+    pub images_used: ImageKinds,
     /// Weak variables that lost: symbols of inputs, sorted.
     pub lost: Vec<SymbolRef>,
     /// ... against a weak one.

@@ -67,15 +67,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Any winning definition that refers to a texture counts, dead or alive.
     fn note_textures(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
-        if self.m.texture_used {
+        if self.m.images_used == ImageKinds::ALL {
             return;
         }
-        let textures = object
-            .specials(relocs)
-            .iter()
-            .any(|&i| matches!(object.symbol_kind(i), STT_CUDA_TEXTURE..=STT_CUDA_SURFACE));
-        if textures && self.target_fate(object, relocs) == Fate::Winner {
-            self.m.texture_used = true;
+        let images = ImageKinds::of(object.specials(relocs).iter().map(|&i| object.symbol_kind(i)));
+        if !images.is_empty() && self.target_fate(object, relocs) == Fate::Winner {
+            self.m.images_used.add(images);
         }
     }
 

@@ -276,14 +276,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
-    /// A kernel parameter: a local symbol on the kernel's text.
+
+    /// A kernel parameter: a local symbol on the kernel's text. A copy that replaces another finds that one's.
     fn texture_parameter(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         let Some((text, _)) = y.defined_in().and_then(|s| self.m.placed[object.section_ref(s)]) else {
             return;
         };
-        let mut new = self.new_symbol(object, y, STB_LOCAL, y.kind);
-        (new.other, new.size, new.section) = (y.other, y.size, Some(text));
-        let symbol = self.symbol(y, new);
+        let symbol = match self.texture_parameters.get(&(text, y.name)) {
+            Some(&known) => known,
+            None => {
+                let mut new = self.new_symbol(object, y, STB_LOCAL, y.kind);
+                (new.other, new.size, new.section) = (y.other, y.size, Some(text));
+                let symbol = self.symbol(y, new);
+                self.texture_parameters.insert((text, y.name), symbol);
+                symbol
+            }
+        };
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 }

@@ -88,10 +88,10 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
             plan.failure = plan.failure.or(Some(PAST_END));
         }
     }
-    for &k in &layout.textures.kernels {
+    for &(k, left_out) in &layout.textures.kernels {
         let companions = layout.m.functions[k].parameters.map(|id| layout.m.sections[id].companions);
         if let Some(id) = companions.and_then(|c| c[usize::from(context.mode.force_rela)].or(c[1])) {
-            plan.counts[id] = layout.textures.slots_of(&layout.m, layout.m.functions[k].text).count() as u32;
+            plan.counts[id] = layout.textures.slots_of(&layout.m, (layout.m.functions[k].text, left_out)).count() as u32;
         }
     }
     plan
