@@ -323,9 +323,15 @@ impl<'a, 'd> Decider<'a, 'd> {
             return Decision::Drop;
         };
         let reference = object.symbol_ref(symbol);
-        let symbols = self.layout.m.literal_symbols.get(&f).map_or(&[][..], Vec::as_slice);
+        let m = &self.layout.m;
+        let symbols = m.literal_symbols.get(&f).map_or(&[][..], Vec::as_slice);
         let at = symbols.partition_point(|s| s.0 < reference);
-        let named = symbols.get(at).filter(|s| s.0 == reference).map(|s| (Named::Symbol(s.1), addend));
+        // A function that counts as a kernel may have no bank, and then no symbols in it.
+        let is_gone = |y: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[y].withdrawn;
+        let named = symbols
+            .get(at)
+            .filter(|s| s.0 == reference && !is_gone(s.1))
+            .map(|s| (Named::Symbol(s.1), addend));
         let value = object.symbol(symbol).value.wrapping_add(addend as u64);
         patch(kind, offset.wrapping_add(value), LITERAL_BANK, named)
     }

@@ -6,7 +6,6 @@
 //! 3. Each definition has a [`Fate`]: winner, rejected on arrival, or replaced later.
 //! 4. Call graph lists of all inputs are joined; entries of rejected definitions are ignored, those of replaced ones stay.
 
-use crate::check::is_driver_function;
 use crate::csr::{Lists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
@@ -68,8 +67,8 @@ pub struct Function<'d> {
 struct Mentions {
     /// Prototype from `.nv.prototype`.
     prototype: Option<ProtoId>,
-    /// Last mention, and whether it took the address.
-    latest_prototype: Option<(ProtoId, bool)>,
+    /// Last mention.
+    latest_prototype: Option<ProtoId>,
     declared_entry: Option<bool>,
 }
 
@@ -371,7 +370,7 @@ impl<'d> Resolver<'d> {
                 let id = self.intern(object, p, &mut known);
                 self.mention(id);
                 self.out.functions[a].taken = Some(id);
-                self.out.mentions[a].latest_prototype = Some((id, true));
+                self.out.mentions[a].latest_prototype = Some(id);
             }
         }
         for &(a, p) in &graph.sites {
@@ -385,11 +384,14 @@ impl<'d> Resolver<'d> {
         for &(index, p) in &object.prototypes {
             let Some(f) = self.function(object, index) else { continue };
             let id = self.intern(object, p, &mut known);
-            if self.out.fate(object.symbol_ref(index)) != Fate::Rejected {
+            self.check_prototype(objects, object, f, id);
+            // A rejected copy says nothing new, unless a call of the driver's function is behind it.
+            let known = self.out.mentions[f].prototype.replace(id);
+            if known != Some(id) || self.out.fate(object.symbol_ref(index)) != Fate::Rejected {
                 self.mention(id);
             }
-            self.out.mentions[f].prototype = Some(id);
-            self.check_prototype(objects, object, f, id);
+            let taken = &mut self.out.functions[f].taken;
+            *taken = taken.map(|_| id);
         }
     }
 
@@ -441,19 +443,16 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// A prototype that disagrees with the mention before is an error if the function is defined or its address was taken there.
+    /// A prototype that disagrees with the mention before is an error. Calls of functions that the driver provides say more, behind a `|`.
     fn check_prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, id: ProtoId) {
-        let Some((known, taken)) = self.out.mentions[f].latest_prototype.replace((id, false)) else {
+        let Some(known) = self.out.mentions[f].latest_prototype.replace(id).filter(|&known| known != id) else {
             return;
         };
-        if known == id {
+        let types = |id: ProtoId| self.out.prototypes.strings()[id].split(|&b| b == b'|').next();
+        if types(known) == types(id) {
             return;
         }
         let function = &self.out.functions[f];
-        // What the driver provides has a prototype of the driver's.
-        if (function.winner.is_none() && !taken) || is_driver_function(function.name) {
-            return;
-        }
         let first = function.winner.map_or(function.first, |w| w.object);
         let first = objects[first].name.to_string();
         let symbol = text(function.name);

@@ -22,7 +22,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
             layout.literals[f] = Some(0);
         }
     }
-    let pieces = std::mem::take(&mut layout.m.literals);
+    let mut pieces = std::mem::take(&mut layout.m.literals);
     let functions: Vec<FunctionId> = pieces.iter().map(|p| p.function).collect();
     let mut reaching: Vec<Vec<FunctionId>> = vec![Vec::new(); pieces.len()];
     context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
@@ -33,35 +33,104 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         }
     });
     let mut known = known_banks(context, layout);
-    for (piece, mut kernels) in pieces.iter().zip(reaching).rev() {
-        if kernels.is_empty() {
-            // No kernel reaches it: no space, but its relocations are resolved with offset 0.
-            layout.literals[piece.function] = Some(0);
-            continue;
-        }
+    let mut inside: HashMap<usize, Vec<(FunctionId, u64)>, State> = HashMap::default();
+    for (i, mut kernels) in reaching.into_iter().enumerate().rev() {
+        let piece = std::mem::replace(&mut pieces[i], FunctionLiterals::none(functions[i]));
         kernels.reverse();
-        let banks: Vec<_> = kernels.iter().map(|&k| bank(context, layout, &mut known, k, piece)).collect();
-        let align = banks.iter().map(|&id| layout.m.sections[id].align).fold(piece.align, u64::max);
-        let longest = banks.iter().map(|&id| layout.m.sections[id].size).max().unwrap_or(0);
+        let banks: Vec<_> = kernels.iter().map(|&k| bank(context, layout, (&mut known, i), k, &piece)).collect();
+        let align = banks.iter().map(|b| b.align(layout, &pieces)).fold(piece.align, u64::max);
+        let longest = banks.iter().map(|b| b.size(layout, &pieces)).max().unwrap_or(0);
+        // Where no kernel reaches it: no space, but its relocations are resolved with offset 0.
         let offset = align_up(longest, align);
-        layout.literals[piece.function] = Some(offset);
-        if let Some(lost) = piece.lost {
+        if let (Some(lost), false) = (piece.lost, banks.is_empty()) {
             layout.null_value = offset + lost;
         }
-        for id in banks {
-            let record = &mut layout.m.sections[id];
-            record.align = align;
-            let bytes = record.bytes.get_or_insert_default();
-            bytes.resize(offset as usize, 0);
-            bytes.extend_from_slice(&piece.bytes);
-            bytes.resize(align_up(bytes.len() as u64, align) as usize, 0);
-            record.size = bytes.len() as u64;
-            if !piece.bytes.is_empty() {
-                copy_relocations(context, layout, piece, id, offset);
+        layout.literals[piece.function] = Some(offset);
+        // What came to the piece before goes with it; the last move counts.
+        let mut moved = inside.remove(&i).unwrap_or_default();
+        for (f, within) in &mut moved {
+            *within += offset;
+            layout.literals[*f] = Some(*within);
+        }
+        moved.push((piece.function, offset));
+        for bank in banks {
+            match bank {
+                Bank::Own(id) => {
+                    let record = &mut layout.m.sections[id];
+                    record.align = align;
+                    let bytes = record.bytes.get_or_insert_default();
+                    append(bytes, &piece, offset, align);
+                    record.size = bytes.len() as u64;
+                    if !piece.bytes.is_empty() {
+                        copy_relocations(context, layout, &piece, id, offset);
+                    }
+                }
+                Bank::Piece(n) => {
+                    let (inside, other) = (inside.entry(n).or_default(), &mut pieces[n]);
+                    // Functions that all call each other would double them at every step.
+                    if other.bytes.len().max(inside.len()) > GROWN_MAX {
+                        layout.failure = Some("literals too large");
+                        continue;
+                    }
+                    inside.extend_from_slice(&moved);
+                    other.align = align;
+                    append(&mut other.bytes, &piece, offset, align);
+                    other.tables.extend(piece.tables.iter().map(|t| (t.0, t.1, t.2 + offset)));
+                    other.regions.extend(piece.regions.iter().map(|r| (r.0 + offset, r.1 + offset)));
+                }
             }
         }
+        pieces[i] = piece;
     }
     layout.m.literals = pieces;
+    move_symbols(layout);
+}
+
+/// `--preserve-relocs`: symbols in the literals of functions that may count as kernels stay in their banks, with the offset elsewhere.
+fn move_symbols(layout: &mut Layout<'_>) {
+    let m = &mut layout.m;
+    for (&f, symbols) in &m.literal_symbols {
+        if m.functions[f].literal_record.is_none() {
+            continue;
+        }
+        for &(_, y) in symbols {
+            m.symbols[y].value += layout.literals[f].unwrap_or(0);
+        }
+    }
+}
+
+/// Bound on literals that grow: far more than a bank can hold.
+const GROWN_MAX: usize = 1 << 20;
+
+/// Where the literals of a function go.
+#[derive(Clone, Copy)]
+enum Bank {
+    /// The bank of a kernel.
+    Own(SectionId),
+    /// nvlink quirk: the literals of a function that counts as a kernel, found by their name. They grow until their own turn comes; then
+    /// their record is empty and is that function's bank.
+    Piece(usize),
+}
+
+impl Bank {
+    fn align(self, layout: &Layout<'_>, pieces: &[FunctionLiterals]) -> u64 {
+        match self {
+            Bank::Own(id) => layout.m.sections[id].align,
+            Bank::Piece(n) => pieces[n].align,
+        }
+    }
+    fn size(self, layout: &Layout<'_>, pieces: &[FunctionLiterals]) -> u64 {
+        match self {
+            Bank::Own(id) => layout.m.sections[id].size,
+            Bank::Piece(n) => pieces[n].bytes.len() as u64,
+        }
+    }
+}
+
+fn append(bytes: &mut Vec<u8>, piece: &FunctionLiterals, offset: u64, align: u64) {
+    bytes.resize(offset as usize, 0);
+    bytes.extend_from_slice(&piece.bytes);
+    bytes.resize(align_up(bytes.len() as u64, align) as usize, 0);
 }
 
 /// The relocations of a function's jump tables go with its piece: regions by descending start, newest object first, each copy reversed.
@@ -128,18 +197,22 @@ fn known_banks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Option<Know
 fn bank<'d>(
     context: Context<'_, 'd>,
     layout: &mut Layout<'d>,
-    known: &mut Option<KnownBanks<'d>>,
+    (known, waiting): (&mut Option<KnownBanks<'d>>, usize),
     kernel: FunctionId,
     piece: &FunctionLiterals,
-) -> SectionId {
+) -> Bank {
     let (number, align) = (piece.bank, piece.align);
     let function = &layout.m.functions[kernel];
+    if let Some(index) = function.literal_index.map(|n| n as usize) {
+        let record = function.literal_record.filter(|_| index > waiting);
+        return record.map_or(Bank::Piece(index), Bank::Own);
+    }
     let bank = match known {
         Some(known) => known.get(context.resolved.functions[kernel].name).copied(),
         None => function.ghost.or(function.literals),
     };
     if let Some(id) = bank {
-        return id;
+        return Bank::Own(id);
     }
     let (text, name) = (function.text, context.resolved.functions[kernel].name);
     let id = layout.m.add_section(
@@ -156,7 +229,7 @@ fn bank<'d>(
     if let Some(known) = known {
         known.insert(name, id);
     }
-    id
+    Bank::Own(id)
 }
 
 /// `.nv.constantB.` by bank.

@@ -152,10 +152,11 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         limits::check(context, &layout, out);
         return Ok(layout);
     }
-    // Kernels that were not selected but stay have shared memory and texture slots all the same, and so have functions that count as kernels.
+    // Kernels that were not selected but stay have shared memory and texture slots all the same, and so have functions with the sections
+    // of a kernel, whether they count as one or not.
     let texts = layout.m.texts.iter().copied();
     let every = texts
-        .filter(|&f| context.resolved.functions[f].entry || context.live.is_kernel[f])
+        .filter(|&f| context.resolved.functions[f].entry || layout.m.functions[f].shared.is_some())
         .collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
     // Slots have sections of their own on Blackwell, in front of others that are made now.

@@ -57,13 +57,16 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
         |all, callee| all.add(*callee),
     );
     let alone = context.live.only.is_some();
+    let blackwell = context.options.target.is_blackwell();
     let used = |k: FunctionId| match context.live.is_kernel[k] {
         true if alone => m.images_used,
         true => reaches[context.graph.component(k)],
-        false if context.options.target.is_blackwell() && alone => ImageKinds::default(),
+        false if blackwell && alone => ImageKinds::default(),
         false => uses[k],
     };
-    let used = layout.kernels.iter().map(|&k| (k, used(k)));
+    // Functions that count as kernels have slots where these are in no section of their own.
+    let fills = |k: &FunctionId| context.resolved.functions[*k].entry || (context.live.is_kernel[*k] && !blackwell);
+    let used = layout.kernels.iter().copied().filter(fills).map(|k| (k, used(k)));
     let kernels = used
         .filter(|(_, used)| !used.is_empty())
         .map(|(k, used)| (k, used.left_out()))

@@ -6,6 +6,7 @@
 
 use super::model::*;
 use super::{Merger, align_up};
+use crate::check::is_driver_function;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::Name;
@@ -31,8 +32,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         self.m.places[reference] = Place::Literal(f);
         self.place_literals(object, section, true)?;
-        if let Some((id, _)) = self.m.placed[object.section_ref(section)].filter(|_| self.mode.preserve && self.resolved.functions[f].entry)
-        {
+        let placed = self.m.placed[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
+        let record = placed.map(|p| p.0).or(self.m.functions[f].literal_record);
+        if let Some(id) = record.filter(|_| self.mode.preserve) {
             let mut new = self.new_symbol(object, y, y.bind, STT_OBJECT);
             (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
             (new.input_other, new.literal_number) = (y.other, self.counted.number(object, index));
@@ -161,14 +163,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Some(index) => index as usize,
             None => {
                 let bank = input.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
+                let align = input.align.get();
+                self.m.functions[f].literal_record = is_driver_function(self.resolved.functions[f].name).then(|| {
+                    let id = self.section(Name::plain(input.name), Class::Literals, input.sh_type, 0x42, align, 0);
+                    self.m.sections[id].owner = self.m.functions[f].text;
+                    id
+                });
                 self.m.literals.push(FunctionLiterals {
-                    function: f,
-                    bytes: Vec::new(),
-                    align: input.align.get(),
-                    lost: None,
+                    align,
                     bank,
-                    tables: Vec::new(),
-                    regions: Vec::new(),
+                    ..FunctionLiterals::none(f)
                 });
                 let index = self.m.literals.len() - 1;
                 self.m.functions[f].literal_index = Some(index as u32);

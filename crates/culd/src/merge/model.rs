@@ -316,6 +316,8 @@ pub struct OutFunction {
     pub registers: u8,
     /// Its entry in [`Merged::literals`].
     pub literal_index: Option<u32>,
+    /// ... and an empty record next to it, if it may count as a kernel.
+    pub literal_record: Option<SectionId>,
     /// Its literal bank record.
     pub literals: Option<SectionId>,
     /// That record was made by a losing copy.
@@ -343,6 +345,21 @@ pub struct FunctionLiterals {
     pub tables: Vec<(ObjectId, u32, u64)>,
     /// Places that jump table entries may lie in: tables of the copy in force, one region per losing copy.
     pub regions: Vec<(u64, u64)>,
+}
+
+impl FunctionLiterals {
+    /// Without literals.
+    pub fn none(function: FunctionId) -> Self {
+        FunctionLiterals {
+            function,
+            bytes: Vec::new(),
+            align: 1,
+            lost: None,
+            bank: 0,
+            tables: Vec::new(),
+            regions: Vec::new(),
+        }
+    }
 }
 
 /// A variable in shared memory.
