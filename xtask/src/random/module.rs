@@ -93,6 +93,26 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
     Source { text, arch, flags, old }
 }
 
+/// Options of ptxas that change what an object holds, beside those that [`draw_flags`] names.
+const RARE_FLAGS: [&[&str]; 16] = [
+    &["-sanitize", "memcheck"],
+    &["-sanitize", "threadsteer"],
+    &["-device-stack-protector", "true"],
+    &["-disable-optimizer-consts"],
+    &["-func-maxrregcount", "40"],
+    &["-maxntid", "128"],
+    &["-minnctapersm", "2"],
+    &["-no-bb-merge"],
+    &["-ret-end"],
+    &["-sp-bounds-check"],
+    &["-Ofc", "max"],
+    &["-Ofc", "mid"],
+    &["-make-errors-visible-at-exit"],
+    &["-g", "-suppress-debug-info"],
+    &["-g", "-lineinfo"],
+    &["-regUsageLevel", "2"],
+];
+
 fn draw_flags(rng: &mut Rng, lines: bool, arch: u32) -> Vec<&'static str> {
     match rng.below(100) {
         0..25 if lines => vec!["-lineinfo"],
@@ -102,7 +122,7 @@ fn draw_flags(rng: &mut Rng, lines: bool, arch: u32) -> Vec<&'static str> {
         58..62 => vec!["-maxrregcount", "32"],
         62..64 => vec!["-preserve-relocs"],
         64..70 if arch <= 90 => vec!["-pic", "true"],
-        _ => Vec::new(),
+        n => RARE_FLAGS.get(n.wrapping_sub(70)).map_or(Vec::new(), |flags| flags.to_vec()),
     }
 }
 

@@ -144,7 +144,7 @@ pub(super) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mu
         parts,
         linked,
         sources: &sources,
-        debug_link: has_debug_code(parts),
+        fences: parts.context.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
     };
     let made = parts.context.crew.map(&parts.arranged.sections, |&id| maker.make(id));
     let mut functions = Functions {
@@ -171,13 +171,14 @@ struct Maker<'a, 'd> {
     parts: &'a Parts<'a, 'd>,
     linked: &'a Linked,
     sources: &'a Sources<'a, 'd>,
-    debug_link: bool,
+    /// `EXIT`s have fences.
+    fences: bool,
 }
 
-/// True if some input has code with full debug information, dead or not, or the link is for a debugger.
+/// True if some input has code with full debug information, dead or not.
 fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
     let filled = |name: &&[u8]| super::find(parts, name).is_some_and(|id| parts.layout.m.sections[id].size > 0);
-    parts.context.mode.debug_symbols || DEBUG_CODE.iter().any(filled)
+    DEBUG_CODE.iter().any(filled)
 }
 
 pub(super) fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8] {
@@ -246,7 +247,7 @@ impl Maker<'_, '_> {
             Rewrite::Unsure(reason) => return Err(reason.to_string()),
         };
         let membar = self
-            .debug_link
+            .fences
             .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);
         match exits::fence(&code, input.data, membar, &context.indirect) {
             Ok(None) => Ok((code, Changes { map, moves: None })),

@@ -1,7 +1,8 @@
 //! Fences in front of `EXIT`, and everything that moves with them.
 //!
-//! 1. In links with debug information every `EXIT` waits for memory errors: `[MEMBAR] ERRBAR CGAERRBAR EXIT`, all under the guard of the
-//!    `EXIT`. Code compiled with full debug information has them; other code gets them, and the compiler's schedule stays.
+//! 1. In links for a debugger, with debug code or with a function that asks for its errors to be seen, every `EXIT` waits for memory errors:
+//!    `[MEMBAR] ERRBAR CGAERRBAR EXIT`, all under the guard of the `EXIT`. Code that was compiled so has them; other code gets them, and the
+//!    compiler's schedule stays.
 //! 2. The capsule tells how many instructions stand for an `EXIT`; so the old fences are known without guessing.
 //! 3. Branches are re-encoded; labels in front of an `EXIT` are in front of its fences. The code is padded like the compiler's.
 //! 4. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it behind a fence, and all scoreboards

@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, HashSet};
 pub(super) const DEBUG_CODE: [&[u8]; 2] = [b".nv_debug_info_reg_sass", b".debug_info"];
 /// Attribute that lists the targets of indirect branches.
 const BRANCH_TARGETS: u8 = 0x34;
+/// Attribute of functions whose errors are to be seen when a kernel ends.
+const ERRORS_AT_EXIT: u8 = 0x53;
 /// Size of a parameter bank without parameters.
 const EMPTY_PARAMETERS: u64 = 0x380;
 
@@ -34,6 +36,8 @@ pub(super) struct Source<'a, 'd> {
     companions: Vec<Companions>,
     /// Symbols of functions that call.
     callers: HashSet<u32, State>,
+    /// Some function has the attribute.
+    errors_at_exit: bool,
     debug: DebugCode<'d>,
 }
 
@@ -74,6 +78,11 @@ impl<'a, 'd> Sources<'a, 'd> {
         sources
     }
 
+    /// Does some function, dead or not, show its errors at `EXIT`?
+    pub(super) fn errors_at_exit(&self) -> bool {
+        self.objects.iter().any(|s| s.errors_at_exit)
+    }
+
     /// One object.
     pub(super) fn of(&self, object: ObjectId) -> &Source<'a, 'd> {
         &self.objects[object]
@@ -102,6 +111,11 @@ impl<'a, 'd> Source<'a, 'd> {
             object,
             companions,
             callers: graph.direct.iter().map(|e| e.0).chain(graph.sites.iter().map(|e| e.0)).collect(),
+            errors_at_exit: object
+                .sections
+                .iter()
+                .filter(|s| s.role == Role::Info)
+                .any(|s| cubin::nvinfo::records(s.data).flatten().any(|r| r.attribute == ERRORS_AT_EXIT)),
             debug: match (named(DEBUG_CODE[0]), named(DEBUG_CODE[1])) {
                 (Some(list), _) => DebugCode::Listed(registers::functions(list.data).collect()),
                 (None, Some(_)) => DebugCode::All,
