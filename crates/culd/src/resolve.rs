@@ -98,6 +98,8 @@ pub struct Resolved<'d> {
     dotted: Table<NameId, bool>,
     prototype_names: Table<ProtoId, NameId>,
     name_of: Table<SymbolRef, Option<NameId>>,
+    /// Per name: number of the function that is no static one, or the largest number.
+    function_named: Table<NameId, u32>,
     function_of: Table<SymbolRef, u32>,
     fates: Table<SymbolRef, Fate>,
     /// Per object: some definition of its was rejected.
@@ -105,6 +107,11 @@ pub struct Resolved<'d> {
 }
 
 impl Resolved<'_> {
+    /// The function of a name, unless it is static.
+    pub fn function_named(&self, name: NameId) -> Option<FunctionId> {
+        let number = self.function_named.get(name).copied().filter(|&n| n != u32::MAX)?;
+        Some(FunctionId::new(number))
+    }
     /// The name of a symbol of an input, unless it stands for a section.
     pub fn name(&self, symbol: SymbolRef) -> Option<NameId> {
         self.name_of[symbol]
@@ -149,7 +156,6 @@ impl Resolved<'_> {
 pub struct Resolver<'d> {
     out: Resolved<'d>,
     names: Interner<'d, NameId>,
-    by_name: Table<NameId, u32>,
     is_mentioned: Table<ProtoId, bool>,
     direct: Vec<(FunctionId, FunctionId)>,
     sites: Vec<(FunctionId, ProtoId)>,
@@ -174,6 +180,7 @@ impl<'d> Resolver<'d> {
             takes: Lists::newest_first(0, &[]),
             function_errors: Vec::new(),
             prototype_errors: Vec::new(),
+            function_named: Table::new(),
             name_of: Table::new(),
             function_of: Table::new(),
             fates: Table::new(),
@@ -182,7 +189,6 @@ impl<'d> Resolver<'d> {
         Resolver {
             out,
             names: Interner::new(),
-            by_name: Table::new(),
             is_mentioned: Table::new(),
             direct: Vec::new(),
             sites: Vec::new(),
@@ -239,7 +245,7 @@ impl<'d> Resolver<'d> {
             self.out.name_of[symbol] = Some(id);
             note_dot(&mut self.out.dotted, id, name);
         }
-        self.by_name.grow(self.names.len(), u32::MAX);
+        self.out.function_named.grow(self.names.len(), u32::MAX);
     }
 
     /// Every function symbol of one object, in order.
@@ -287,8 +293,8 @@ impl<'d> Resolver<'d> {
 
     fn function_for(&mut self, object: &Object<'d>, id: NameId, bind: u8) -> FunctionId {
         let local = bind == STB_LOCAL;
-        if !local && self.by_name[id] != u32::MAX {
-            return FunctionId::new(self.by_name[id]);
+        if !local && self.out.function_named[id] != u32::MAX {
+            return FunctionId::new(self.out.function_named[id]);
         }
         let f = self.out.functions.push(Function {
             name: self.names.string(id),
@@ -305,7 +311,7 @@ impl<'d> Resolver<'d> {
         });
         self.out.mentions.push(Mentions::default());
         if !local {
-            self.by_name[id] = f.number();
+            self.out.function_named[id] = f.number();
         }
         f
     }

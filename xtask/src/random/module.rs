@@ -121,7 +121,7 @@ fn draw_flags(rng: &mut Rng, lines: bool, arch: u32) -> Vec<&'static str> {
         55..58 => vec!["-O1"],
         58..62 => vec!["-maxrregcount", "32"],
         62..64 => vec!["-preserve-relocs"],
-        64..70 if arch <= 90 => vec!["-pic", "true"],
+        64..70 => vec!["-pic", "true"],
         n => RARE_FLAGS.get(n.wrapping_sub(70)).map_or(Vec::new(), |flags| flags.to_vec()),
     }
 }

@@ -7,10 +7,10 @@
 use super::model::*;
 use super::{Merger, Mode};
 use crate::check::is_driver_function;
-use crate::diagnostics::{Code, Stop};
+use crate::diagnostics::Stop;
 use crate::ids::{FunctionId, SectionId};
 use crate::names::Name;
-use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role, text};
+use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role};
 use cubin::consts::*;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
@@ -18,6 +18,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = object.symbol_ref(index);
         let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
         let y = object.symbol(index);
+        self.check_function_name(object, &y)?;
         let section = y.defined_in().and_then(|s| object.section(s));
         let took = self.resolved.took(symbol);
         if let (Some(section), true) = (section, took) {
@@ -37,7 +38,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
             if self.m.symbol_of[f].is_none() {
-                self.check_not_a_variable(object, &y);
                 let mut new = self.new_symbol(object, &y, STB_GLOBAL, STT_FUNC);
                 new.other = if self.mode.relocatable { y.other } else { 0 };
                 new.weak_reference = y.bind == STB_WEAK;
@@ -53,7 +53,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let first_seen_undefined = self.m.symbol_of[f].is_some() && self.m.functions[f].text.is_none();
         if self.m.symbol_of[f].is_none() {
-            self.check_not_a_variable(object, &y);
             let new = self.new_symbol(object, &y, y.bind, STT_FUNC);
             self.function_symbol(f, &y, new);
         }
@@ -109,21 +108,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         new.function = Some(f);
         let id = self.symbol(y, new);
         self.m.symbol_of[f] = Some(id);
-    }
-
-    /// nvlink reports a function that has a variable's name as a mismatch of memory spaces.
-    fn check_not_a_variable(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) {
-        if y.bind == STB_LOCAL {
-            return;
-        }
-        if let Some(known) = self.known(y) {
-            let first = self.file(self.m.symbols[known].first);
-            self.out.error(Code::SpaceMismatch {
-                symbol: text(y.name),
-                file: object.name.into(),
-                first,
-            });
-        }
     }
 
     fn take_over(&mut self, f: FunctionId, y: &ObjSymbol<'d>, first_seen_undefined: bool) {

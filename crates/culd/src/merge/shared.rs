@@ -103,9 +103,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let strong_before = var.defined && var.bind == STB_GLOBAL;
         let dynamic_before = var.is_dynamic() && y.size == 0 && var.listed;
         let (first, twice) = (var.first, defined && y.bind == STB_GLOBAL && (strong_before || dynamic_before));
-        if twice {
-            self.multiple_definition(object, y.name, first);
-        }
         if y.bind != STB_LOCAL && size != 0 && y.size != 0 && size != y.size {
             let first = self.file(first);
             self.out.error(Code::SizeMismatch {
@@ -113,6 +110,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 file: object.name.into(),
                 first,
             });
+        }
+        if twice {
+            self.multiple_definition(object, y.name, first);
         }
     }
 
