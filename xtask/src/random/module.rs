@@ -84,7 +84,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
         text.push_str(&line);
         text.push('\n');
     }
-    let flags = draw_flags(rng, world.traits.lines, number(&arch));
+    let flags = draw_flags(rng, world.traits.lines);
     // CUDA 12 does not know sm_88, nor the architectures with two views in this form
     let old = rng.chance(6) && arch != "sm_88" && number(&arch) <= 90;
     if old {
@@ -113,7 +113,7 @@ const RARE_FLAGS: [&[&str]; 16] = [
     &["-regUsageLevel", "2"],
 ];
 
-fn draw_flags(rng: &mut Rng, lines: bool, arch: u32) -> Vec<&'static str> {
+fn draw_flags(rng: &mut Rng, lines: bool) -> Vec<&'static str> {
     match rng.below(100) {
         0..25 if lines => vec!["-lineinfo"],
         25..50 if lines => vec!["-g"],
