@@ -18,7 +18,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = object.symbol_ref(index);
         let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
         let y = object.symbol(index);
-        self.check_function_name(object, &y)?;
+        if self.not_a_function(object, &y)? {
+            return Ok(());
+        }
         let section = y.defined_in().and_then(|s| object.section(s));
         let took = self.resolved.took(symbol);
         if let (Some(section), true) = (section, took) {

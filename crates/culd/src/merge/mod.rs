@@ -11,6 +11,7 @@
 mod functions;
 mod literals;
 pub mod model;
+mod namesakes;
 mod relocs;
 mod sections;
 mod shared;

@@ -8,7 +8,7 @@
 use super::model::*;
 use super::{Merger, UNIFIED_SYMBOLS};
 use crate::diagnostics::{Code, Stop};
-use crate::ids::{ObjectId, SectionId, SymbolId};
+use crate::ids::{SectionId, SymbolId};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use cubin::consts::*;
 use cubin::read::SymbolSection;
@@ -239,86 +239,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
-    /// A function of a variable's name: first file, size, strong.
-    fn function_of_name(&self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Option<(ObjectId, u64, bool)> {
-        let f = self.resolved.function_named(self.resolved.name(y.reference)?)?;
-        let function = &self.resolved.functions[f];
-        let winner = function.winner.filter(|w| w.object <= object.id);
-        let definition = winner.map(|w| self.inputs.objects[w.object].symbol(w.symbol));
-        let (size, strong) = definition.map_or((0, false), |d| (d.size, d.bind == STB_GLOBAL));
-        (function.first <= object.id).then_some((function.first, size, strong))
-    }
-
-    /// A variable of this name, where one is shared and the other is not, in a final link: first file, size, strong.
-    fn variable_of_name(&self, y: &ObjSymbol<'d>) -> Option<(ObjectId, u64, bool)> {
-        if self.mode.relocatable {
-            return None;
-        }
-        if !y.is_shared() {
-            return self.shared_of_name(y);
-        }
-        let known = &self.m.symbols[self.known(y)?];
-        let other = known.shared.is_none() && known.space != NO_SPACE;
-        other.then_some((known.first, known.size, known.section.is_some() && known.bind == STB_GLOBAL))
-    }
-
-    /// A shared variable of this name in a final link.
-    fn shared_of_name(&self, y: &ObjSymbol<'d>) -> Option<(ObjectId, u64, bool)> {
-        let var = &self.m.shared[*self.shared_by_name.get(y.name)?];
-        let size = if var.size != 0 { var.size } else { var.mentioned };
-        Some((var.first, size, var.defined && var.bind == STB_GLOBAL))
-    }
-
-    /// nvlink reports a function that has a variable's name as a mismatch of memory spaces, and then has no place for it.
-    pub(super) fn check_function_name(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Result<(), Stop> {
-        if y.bind == STB_LOCAL {
-            return Ok(());
-        }
-        let known = self.known(y).map(|id| &self.m.symbols[id]).filter(|k| k.function.is_none());
-        let known = known.map(|k| (k.first, k.section.is_some() && k.bind == STB_GLOBAL));
-        let Some((first, strong)) = known.or_else(|| self.shared_of_name(y).map(|(first, _, strong)| (first, strong))) else {
-            return Ok(());
-        };
-        let first_file = self.file(first);
-        self.out.error(Code::SpaceMismatch {
-            symbol: text(y.name),
-            file: object.name.into(),
-            first: first_file,
-        });
-        if strong && y.bind == STB_GLOBAL && y.defined_in().is_some() {
-            self.multiple_definition(object, y.name, first);
-        }
-        Err(self.out.fatal(Code::Internal { what: "no callgraph node" }))
-    }
-
-    /// Reports a name that is a function elsewhere, or shared memory here and not elsewhere or the other way: final links know these apart.
-    fn in_other_space(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> bool {
-        if y.bind == STB_LOCAL {
-            return false;
-        }
-        let Some((first, size, strong)) = self.function_of_name(object, y).or_else(|| self.variable_of_name(y)) else {
-            return false;
-        };
-        let (symbol, file) = (text(y.name), object.name.to_string());
-        let first_file = self.file(first);
-        self.out.error(Code::SpaceMismatch {
-            symbol: symbol.clone(),
-            file: file.clone(),
-            first: first_file.clone(),
-        });
-        if size != 0 && y.size != 0 && size != y.size {
-            self.out.error(Code::SizeMismatch {
-                symbol,
-                file,
-                first: first_file,
-            });
-        }
-        if strong && y.bind == STB_GLOBAL && (y.defined_in().is_some() || y.section == SymbolSection::Common) {
-            self.multiple_definition(object, y.name, first);
-        }
-        true
-    }
-
     /// Every incoming variable is checked against what is known of its name.
     fn check(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) {
         let known = &self.m.symbols[symbol];
@@ -333,13 +253,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let (symbol, file, first) = context(self.file(first));
             self.out.error(Code::SpaceMismatch { symbol, file, first });
         }
+        if other_kind {
+            let (symbol, file, first) = context(self.file(first));
+            self.out.error(Code::ManagedMismatch { symbol, file, first });
+        }
         if other_size {
             let (symbol, file, first) = context(self.file(first));
             self.out.error(Code::SizeMismatch { symbol, file, first });
-        }
-        if other_kind && !other_space && !other_size {
-            let (symbol, file, first) = context(self.file(first));
-            self.out.error(Code::ManagedMismatch { symbol, file, first });
         }
         let known = &mut self.m.symbols[symbol];
         if known.size == 0 {
@@ -351,6 +271,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn texture(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         if y.bind == STB_LOCAL {
             self.texture_parameter(object, index, y);
+            return;
+        }
+        if self.not_an_image(object, y) {
             return;
         }
         let symbol = match self.known(y) {

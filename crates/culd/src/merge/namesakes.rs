@@ -1,0 +1,180 @@
+//! One name for things of different kinds: functions, variables, shared variables, textures.
+//!
+//! A final link keeps these apart, and functions that nothing calls have no record at all, so every arrival is compared with the other kinds
+//! here; variables of one kind are compared in [`super::variables`] and [`super::shared`].
+//!
+//! 1. A variable: another memory space; then perhaps another managed attribute, another size, a second definition.
+//! 2. A function: another memory space, perhaps a second definition; nvlink then has no place for it in the call graph. A kernel is said not to be
+//!    declared everywhere first, and the link goes on to the end of the file.
+//! 3. A texture, sampler or surface: a second definition.
+
+use super::Merger;
+use super::model::*;
+use crate::diagnostics::{Code, Stop};
+use crate::ids::ObjectId;
+use crate::object::{ObjSymbol, Object, text};
+use crate::options::Identity;
+use cubin::consts::*;
+use cubin::read::SymbolSection;
+
+/// What else has the name.
+#[derive(Clone, Copy)]
+struct Namesake {
+    first: ObjectId,
+    size: u64,
+    /// A strong definition.
+    strong: bool,
+    managed: bool,
+    /// Texture, sampler or surface.
+    image: bool,
+}
+
+impl<'d> Merger<'_, 'd, '_, '_> {
+    /// Reports a variable whose name is something else elsewhere.
+    pub(super) fn in_other_space(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> bool {
+        let namesake = match y.bind {
+            STB_LOCAL => None,
+            _ => self.function_namesake(object, y).or_else(|| self.variable_namesake(y)),
+        };
+        let Some(known) = namesake else { return false };
+        self.space_mismatch(object, y, known);
+        let (symbol, file, first) = (text(y.name), object.name.to_string(), self.namesake_file(known));
+        if known.managed != (y.other & STO_CUDA_MANAGED != 0) {
+            let (symbol, file, first) = (symbol.clone(), file.clone(), first.clone());
+            self.out.error(Code::ManagedMismatch { symbol, file, first });
+        }
+        if known.size != 0 && y.size != 0 && known.size != y.size {
+            self.out.error(Code::SizeMismatch { symbol, file, first });
+        }
+        if y.section == SymbolSection::Common || y.defined_in().is_some() {
+            self.second_definition(object, y, known);
+        }
+        true
+    }
+
+    /// Reports a function whose name is a variable or a texture.
+    pub(super) fn not_a_function(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Result<bool, Stop> {
+        let known = match y.bind {
+            STB_LOCAL => None,
+            _ => self.known(y).filter(|&id| self.m.symbols[id].function.is_none()),
+        };
+        let known = known.map(|id| self.namesake(&self.m.symbols[id]));
+        let known = match known {
+            None if y.bind != STB_LOCAL => self.shared_namesake(y),
+            known => known,
+        };
+        let Some(known) = known else { return Ok(false) };
+        let kernel = y.other & STO_CUDA_ENTRY != 0;
+        if kernel {
+            let symbol = text(&culd_demangle::display(y.name));
+            self.out.error(Code::EntryMismatch { symbol });
+        }
+        self.space_mismatch(object, y, known);
+        if y.defined_in().is_some() {
+            self.second_definition(object, y, known);
+        }
+        match kernel {
+            true => Ok(true),
+            false => Err(self.out.fatal(Code::Internal { what: "no callgraph node" })),
+        }
+    }
+
+    /// Reports a texture, sampler or surface whose name is something else.
+    pub(super) fn not_an_image(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> bool {
+        let known = self.known(y).map(|id| &self.m.symbols[id]);
+        let known = known.filter(|k| k.kind != y.kind).map(|k| self.namesake(k));
+        let known = known
+            .or_else(|| self.function_namesake(object, y))
+            .or_else(|| self.shared_namesake(y));
+        let Some(known) = known else { return false };
+        let first = self.namesake_file(known);
+        self.out.error(Code::MultipleDefinition {
+            symbol: text(y.name),
+            file: object.name.into(),
+            first,
+        });
+        true
+    }
+
+    /// A function, dead or not, that this or an earlier file mentions.
+    fn function_namesake(&self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Option<Namesake> {
+        let f = self.resolved.function_named(self.resolved.name(y.reference)?)?;
+        let function = &self.resolved.functions[f];
+        let winner = function.winner.filter(|w| w.object <= object.id);
+        let definition = winner.map(|w| self.inputs.objects[w.object].symbol(w.symbol));
+        (function.first <= object.id).then_some(Namesake {
+            first: function.first,
+            size: definition.map_or(0, |d| d.size),
+            strong: definition.is_some_and(|d| d.bind == STB_GLOBAL),
+            managed: false,
+            image: false,
+        })
+    }
+
+    /// A texture; in a final link also a variable, where one is shared and the other is not.
+    fn variable_namesake(&self, y: &ObjSymbol<'d>) -> Option<Namesake> {
+        let known = self.known(y).map(|id| &self.m.symbols[id]);
+        if let Some(image) = known.filter(|k| is_image(k)) {
+            return Some(self.namesake(image));
+        }
+        if self.mode.relocatable {
+            return None;
+        }
+        match y.is_shared() {
+            true => known
+                .filter(|k| k.shared.is_none() && k.space != NO_SPACE)
+                .map(|k| self.namesake(k)),
+            false => self.shared_namesake(y),
+        }
+    }
+
+    /// A shared variable of a final link.
+    fn shared_namesake(&self, y: &ObjSymbol<'d>) -> Option<Namesake> {
+        let var = &self.m.shared[*self.shared_by_name.get(y.name)?];
+        Some(Namesake {
+            first: var.first,
+            size: if var.size != 0 { var.size } else { var.mentioned },
+            strong: var.defined && var.bind == STB_GLOBAL,
+            managed: false,
+            image: false,
+        })
+    }
+
+    fn namesake(&self, known: &OutSymbol<'d>) -> Namesake {
+        let image = is_image(known);
+        Namesake {
+            first: known.first,
+            size: if image { 0 } else { known.size },
+            strong: !image && known.section.is_some() && known.bind == STB_GLOBAL,
+            managed: known.managed,
+            image,
+        }
+    }
+
+    /// nvlink does not know where a texture came from.
+    fn namesake_file(&self, known: Namesake) -> String {
+        match (known.image, self.options.identity) {
+            (true, Identity::Nvlink) => "<input>".into(),
+            _ => self.file(known.first),
+        }
+    }
+
+    fn space_mismatch(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, known: Namesake) {
+        let first = self.namesake_file(known);
+        self.out.error(Code::SpaceMismatch {
+            symbol: text(y.name),
+            file: object.name.into(),
+            first,
+        });
+    }
+
+    fn second_definition(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, known: Namesake) {
+        if known.strong && y.bind == STB_GLOBAL {
+            self.multiple_definition(object, y.name, known.first);
+        }
+    }
+}
+
+fn is_image(known: &OutSymbol<'_>) -> bool {
+    (STT_CUDA_TEXTURE..=STT_CUDA_SURFACE).contains(&known.kind)
+}
