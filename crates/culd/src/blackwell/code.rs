@@ -249,7 +249,8 @@ impl Maker<'_, '_> {
         let membar = self
             .fences
             .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);
-        match exits::fence(&code, input.data, membar, &context.indirect) {
+        let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
+        match exits::fence(&code, input.data, membar, &context.indirect, &place) {
             Ok(None) => Ok((code, Changes { map, moves: None })),
             Ok(Some(fenced)) => Ok((
                 fenced.code,

@@ -58,32 +58,37 @@ pub(super) struct Fenced {
 /// The answer is not known.
 pub(super) struct Unsure;
 
-/// Fences per `EXIT`: instruction number and count of instructions in front of it, from the capsule.
-fn fences(capsule: &[u8], insns: &[Insn]) -> BTreeMap<usize, usize> {
+/// Fences per `EXIT`: instruction number and count of instructions in front of it, from the capsule, which speaks of the compiler's code.
+fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMap<usize, usize> {
     let mut found = BTreeMap::new();
     let mut first = 0;
     let Ok(capsule) = Capsule::read(capsule) else { return found };
+    let number = |old: u32| place(old.saturating_mul(INSN_BYTES as u32)) as usize / INSN_BYTES;
     for (_, instruction) in capsule.instructions().flatten() {
-        let count = instruction.sass_count() as usize;
-        let last = (first + count).saturating_sub(1);
-        let exit = count > 0 && !matches!(instruction, Instruction::Expanded { .. });
-        if exit && insns.get(last).is_some_and(|i| i.op == opcode::EXIT) {
-            found.insert(last, count - 1);
+        let next = first + instruction.sass_count();
+        let (start, end) = (number(first), number(next));
+        let exit = start < end && !matches!(instruction, Instruction::Expanded { .. });
+        if exit && insns.get(end - 1).is_some_and(|i| i.op == opcode::EXIT) {
+            found.insert(end - 1, end - 1 - start);
         }
-        first += count;
+        first = next;
     }
     found
 }
 
-/// Gives every `EXIT` its fences: none, or with or without `MEMBAR`. `None` if nothing changes.
+/// Gives every `EXIT` its fences: none, or with or without `MEMBAR`. `None` if nothing changes. Capsule and indirect branches are those of the
+/// compiler's code; `place` tells where its instructions are now.
 pub(super) fn fence(
     code: &[u8],
     capsule: &[u8],
     membar: Option<bool>,
     indirect: &BTreeMap<u32, Vec<u32>>,
+    place: &dyn Fn(u32) -> u32,
 ) -> Result<Option<Fenced>, Unsure> {
     let insns = decode_all(code).ok_or(Unsure)?;
-    let old = fences(capsule, &insns);
+    let old = fences(capsule, &insns, place);
+    let placed = |(&at, targets): (&u32, &Vec<u32>)| (place(at), targets.iter().map(|&t| place(t)).collect());
+    let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
     let wanted: &[u128] = match membar {
         None => &[],
         Some(false) => &[ERRBAR, CGAERRBAR],
@@ -93,7 +98,7 @@ pub(super) fn fence(
         return Ok(None);
     }
     let fresh = |i: usize| old.get(&i) == Some(&0);
-    if insns.iter().enumerate().any(|(i, x)| fresh(i) && !plain_exit(x)) || waits_change(&insns, indirect, fresh) {
+    if insns.iter().enumerate().any(|(i, x)| fresh(i) && !plain_exit(x)) || waits_change(&insns, &indirect, fresh) {
         return Err(Unsure);
     }
     let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);
@@ -241,7 +246,7 @@ mod tests {
     #[test]
     fn fences_take_the_guard_and_move_what_follows() {
         let input = code(&[BRA, GUARDED_EXIT, NOP, EXIT, NOP]);
-        let Ok(Some(fenced)) = fence(&input, &capsule(5), Some(true), &BTreeMap::new()) else {
+        let Ok(Some(fenced)) = fence(&input, &capsule(5), Some(true), &BTreeMap::new(), &|o| o) else {
             panic!("not fenced");
         };
         let out = words(&fenced.code);
@@ -258,7 +263,7 @@ mod tests {
     #[test]
     fn nothing_to_do_is_nothing_done() {
         let input = code(&[EXIT, NOP]);
-        assert!(matches!(fence(&input, &capsule(2), None, &BTreeMap::new()), Ok(None)));
+        assert!(matches!(fence(&input, &capsule(2), None, &BTreeMap::new(), &|o| o), Ok(None)));
     }
 
     #[test]
@@ -266,7 +271,7 @@ mod tests {
         // A store with a read scoreboard.
         let store = NOP & !(7 << 113) | 1 << 113;
         let input = code(&[store, GUARDED_EXIT, EXIT]);
-        assert!(fence(&input, &capsule(3), Some(true), &BTreeMap::new()).is_err());
+        assert!(fence(&input, &capsule(3), Some(true), &BTreeMap::new(), &|o| o).is_err());
     }
 
     #[test]
