@@ -5,11 +5,13 @@
 //!    compiler's schedule stays.
 //! 2. The capsule tells how many instructions stand for an `EXIT`; so the old fences are known without guessing.
 //! 3. Branches are re-encoded; labels in front of an `EXIT` are in front of its fences. The code is padded like the compiler's.
-//! 4. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it behind a fence, and all scoreboards
+//! 4. A wait for the guard goes to the new `ERRBAR`; an instruction that stalled for the `EXIT` behind it no longer does.
+//! 5. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it behind a fence, and all scoreboards
 //!    change: not modelled.
 
 use cubin::capmerc::{Capsule, Instruction};
-use culd_sass::decode::{INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use culd_sass::decode::{Control, Guard, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use culd_sass::reg::Reg;
 use std::collections::BTreeMap;
 
 /// The fences, unguarded.
@@ -20,6 +22,7 @@ const GUARD: u128 = 0xf << 12;
 /// All scheduling bits, and the wait mask.
 const CONTROL: u128 = 0x1f_ffff << 105;
 const WAIT: u128 = 0x3f << 116;
+const STALL: u128 = 0xf << 105;
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 const CODE_ALIGN: usize = 128;
 
@@ -118,11 +121,22 @@ pub(super) fn fence(
         };
         let label = offset(&order);
         moves.labels.extend(std::iter::repeat_n(label, exit - i));
-        order.extend(wanted.iter().map(|&w| (None, scheduled(w, exit_insn))));
+        let late = match fresh(exit) && !unscheduled(exit_insn) {
+            true => late_guard(&insns, exit),
+            false => 0,
+        };
+        if fresh(exit)
+            && let (Some(before), Some(last)) = (exit.checked_sub(1).and_then(|b| insns.get(b)), order.last_mut())
+            && stalls_for(before, exit_insn)
+        {
+            *last = (None, before.raw & !STALL | 1 << 105);
+        }
+        let fences = wanted.iter().map(|&w| scheduled(w, exit_insn) | if w == ERRBAR { late } else { 0 });
+        order.extend(fences.map(|w| (None, w)));
         let staying = (exit - i).min(wanted.len());
         let backwards = (0..=staying as u32).rev().map(|k| k * INSN_BYTES as u32);
         moves.exits.extend(backwards.map(|k| (exit_insn.offset - k, offset(&order) - k)));
-        order.push((Some(exit), exit_insn.raw));
+        order.push((None, exit_insn.raw & !late));
         i = exit + 1;
     }
     let end = offset(&order);
@@ -136,6 +150,22 @@ pub(super) fn fence(
     let words = words.chain(std::iter::repeat(padding)).take(size / INSN_BYTES);
     let code = words.flat_map(u128::to_le_bytes).collect();
     Ok(Some(Fenced { code, moves }))
+}
+
+/// The wait of an `EXIT` for its guard, which goes to a new `ERRBAR` in front of it.
+fn late_guard(insns: &[Insn], exit: usize) -> u128 {
+    let found = insns.get(exit).and_then(|insn| {
+        let Guard { file, index, .. } = insn.guard?;
+        let setter = insns.get(..exit)?.iter().rev().find(|i| i.defs.contains(Reg { file, index }))?;
+        (setter.control.write != NO_SCOREBOARD).then(|| insn.raw & 1 << (116 + u32::from(setter.control.write)))
+    });
+    found.unwrap_or(0)
+}
+
+/// Does an instruction take one more cycle because the `EXIT` behind it waits for its operands?
+fn stalls_for(before: &Insn, exit: &Insn) -> bool {
+    let Control { stall, read, .. } = before.control;
+    before.target.is_none() && stall == 2 && read != NO_SCOREBOARD && exit.control.wait >> read & 1 == 1
 }
 
 /// A fence under the guard of its `EXIT`. In code that was not scheduled every instruction waits for everything.
