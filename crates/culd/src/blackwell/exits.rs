@@ -10,8 +10,8 @@
 //!    change: not modelled.
 
 use cubin::capmerc::{Capsule, Instruction};
-use culd_sass::decode::{Control, Guard, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
-use culd_sass::reg::Reg;
+use culd_sass::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use culd_sass::reg::RegFile;
 use std::collections::BTreeMap;
 
 /// The fences, unguarded.
@@ -106,6 +106,7 @@ pub(super) fn fence(
     }
     let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);
     let padding = insns.get(used).map_or(NOP, |i| i.raw);
+    let late = late_guards(&insns, fresh);
     // Lay out: per old instruction the words that replace it.
     let mut order: Vec<(Option<usize>, u128)> = Vec::with_capacity(insns.len());
     let mut moves = Moves::default();
@@ -121,10 +122,7 @@ pub(super) fn fence(
         };
         let label = offset(&order);
         moves.labels.extend(std::iter::repeat_n(label, exit - i));
-        let late = match fresh(exit) && !unscheduled(exit_insn) {
-            true => late_guard(&insns, exit),
-            false => 0,
-        };
+        let late = late.get(&exit).copied().unwrap_or(0);
         if fresh(exit)
             && let (Some(before), Some(last)) = (exit.checked_sub(1).and_then(|b| insns.get(b)), order.last_mut())
             && stalls_for(before, exit_insn)
@@ -152,14 +150,21 @@ pub(super) fn fence(
     Ok(Some(Fenced { code, moves }))
 }
 
-/// The wait of an `EXIT` for its guard, which goes to a new `ERRBAR` in front of it.
-fn late_guard(insns: &[Insn], exit: usize) -> u128 {
-    let found = insns.get(exit).and_then(|insn| {
-        let Guard { file, index, .. } = insn.guard?;
-        let setter = insns.get(..exit)?.iter().rev().find(|i| i.defs.contains(Reg { file, index }))?;
-        (setter.control.write != NO_SCOREBOARD).then(|| insn.raw & 1 << (116 + u32::from(setter.control.write)))
-    });
-    found.unwrap_or(0)
+/// The waits of guarded `EXIT`s for their guards, by instruction number; each goes to a new `ERRBAR` in front of its `EXIT`.
+fn late_guards(insns: &[Insn], fresh: impl Fn(usize) -> bool) -> BTreeMap<usize, u128> {
+    let mut found = BTreeMap::new();
+    let mut scoreboards: BTreeMap<(RegFile, u8), u8> = BTreeMap::new();
+    for (i, insn) in insns.iter().enumerate() {
+        let guard = insn.guard.filter(|_| fresh(i) && !unscheduled(insn));
+        let scoreboard = guard.and_then(|g| scoreboards.get(&(g.file, g.index))).copied();
+        if let Some(s) = scoreboard.filter(|&s| s != NO_SCOREBOARD) {
+            found.insert(i, insn.raw & 1 << (116 + u32::from(s)));
+        }
+        for reg in insn.defs.minus(&insn.defs.without_predicates()).iter() {
+            scoreboards.insert((reg.file, reg.index), insn.control.write);
+        }
+    }
+    found
 }
 
 /// Does an instruction take one more cycle because the `EXIT` behind it waits for its operands?

@@ -34,6 +34,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     });
     let mut known = known_banks(context, layout);
     let mut inside: HashMap<usize, Vec<(FunctionId, u64)>, State> = HashMap::default();
+    let mut grown = 0;
     for (i, mut kernels) in reaching.into_iter().enumerate().rev() {
         let piece = std::mem::replace(&mut pieces[i], FunctionLiterals::none(functions[i]));
         kernels.reverse();
@@ -67,16 +68,18 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
                 }
                 Bank::Piece(n) => {
                     let (inside, other) = (inside.entry(n).or_default(), &mut pieces[n]);
-                    // Functions that all call each other would double them at every step.
-                    if other.bytes.len().max(inside.len()) > GROWN_MAX {
-                        layout.failure = Some("literals too large");
-                        continue;
-                    }
                     inside.extend_from_slice(&moved);
+                    let before = other.bytes.len();
                     other.align = align;
                     append(&mut other.bytes, &piece, offset, align);
                     other.tables.extend(piece.tables.iter().map(|t| (t.0, t.1, t.2 + offset)));
                     other.regions.extend(piece.regions.iter().map(|r| (r.0 + offset, r.1 + offset)));
+                    // Functions that all call each other would double them at every step.
+                    grown += other.bytes.len() - before + moved.len();
+                    if other.bytes.len() > PIECE_MAX || grown > GROWN_MAX {
+                        layout.failure = Some("literals too large");
+                        return;
+                    }
                 }
             }
         }
@@ -99,8 +102,10 @@ fn move_symbols(layout: &mut Layout<'_>) {
     }
 }
 
-/// Bound on literals that grow: far more than a bank can hold.
-const GROWN_MAX: usize = 1 << 20;
+/// Bound on the literals of one function that grow: twice what a bank can hold.
+const PIECE_MAX: usize = 1 << 17;
+/// ... and on what all of them grow by.
+const GROWN_MAX: usize = 1 << 24;
 
 /// Where the literals of a function go.
 #[derive(Clone, Copy)]
