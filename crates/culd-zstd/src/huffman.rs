@@ -239,6 +239,12 @@ impl Huffman {
 
     /// Decodes four streams, each of which has a quarter of the output, rounded up but for the last.
     pub(crate) fn four(&self, src: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        let this = self;
+        twice!(Huffman::four_streams as (this: &Huffman, src: &[u8], out: &mut [u8]) -> Result<(), Error>)
+    }
+
+    #[inline(always)]
+    fn four_streams(&self, src: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let [mut a, mut b, mut c, mut d] = split_streams(src)?;
         let quarter = out.len().div_ceil(4);
         let mut rest = out;

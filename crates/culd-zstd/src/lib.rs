@@ -13,7 +13,10 @@
 //!
 //! Nothing in a frame can make the decoder panic, run for longer than in proportion to the size of the frame and of the limit, or take
 //! more memory than the limit, [`SLACK`] and the fixed tables.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+#[macro_use]
+mod twice;
 
 mod bits;
 mod copy;

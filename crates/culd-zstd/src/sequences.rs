@@ -265,8 +265,13 @@ impl Sequences {
     }
 
     /// Reads sequences, none of which is the last.
-    #[inline(never)]
     fn read(&self, states: &mut States<'_>, steps: &mut [Step]) {
+        let this = self;
+        twice!(Sequences::read_steps as (this: &Sequences, states: &mut States<'_>, steps: &mut [Step]))
+    }
+
+    #[inline(always)]
+    fn read_steps(&self, states: &mut States<'_>, steps: &mut [Step]) {
         let (literals, offsets, matches) = (&self.literals.table, &self.offsets.table, &self.matches.table);
         let mut now = *states;
         for step in steps {
