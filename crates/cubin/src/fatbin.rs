@@ -373,6 +373,16 @@ impl<'d> Entry<'d> {
         };
         if block == 0 { &[] } else { find().unwrap_or_default() }
     }
+    /// A container with this entry alone, as it is stored.
+    pub fn alone(&self) -> Vec<u8> {
+        let header = FatbinHeader {
+            magic: MAGIC.into(),
+            version: VERSION.into(),
+            header_size: (size_of::<FatbinHeader>() as u16).into(),
+            payload_size: ((self.bytes.len() + self.stored.len()) as u64).into(),
+        };
+        [header.as_bytes(), self.bytes, self.stored].concat()
+    }
     /// The data, unpacked. Entries that claim to unpack to more than `limit` bytes are refused.
     pub fn payload(&self, limit: u64) -> Result<Cow<'d, [u8]>, FatbinError> {
         match self.content(limit)? {

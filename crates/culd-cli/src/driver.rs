@@ -14,7 +14,7 @@ use crate::messages::{Console, Said};
 use crate::parse::LowArgs;
 use crate::report::Watch;
 use crate::sources::{self, Sources};
-use crate::{explain, help, inspect, install, map, os, output, parse, report, repro, script, side, why};
+use crate::{explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
 use culd::explain::dot;
 use culd::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::Loaded;
@@ -32,6 +32,9 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         let command = os::lossy(command);
         if inspect::COMMANDS.contains(&command.as_str()) {
             return inspect::run(&command, rest, &mut console);
+        }
+        if command == lto::COMMAND {
+            return lto::serve(rest);
         }
         if command == install::COMMAND {
             return install::run(rest, &mut console);
@@ -136,6 +139,20 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch
     // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
     if console.errors() > sources.harmless_errors() {
         return Ok(Status::Errors);
+    }
+    if let Some(finished) = &loaded.finished {
+        let outcome = Outcome {
+            image: Some(finished.bytes.clone()),
+            ..nothing_linked()
+        };
+        let done = finish(plan, &outcome, None, loaded, sources)?;
+        return Ok(match &finished.regret {
+            Some(regret) => {
+                sources::say(std::slice::from_ref(regret), plan, console);
+                Status::Fatal
+            }
+            None => done,
+        });
     }
     if plan.is_virtual {
         return finish(plan, &nothing_linked(), None, loaded, sources);

@@ -7,7 +7,7 @@
 
 use crate::high::LinkPlan;
 use crate::messages::Said;
-use crate::{os, side};
+use crate::{lto, os, side};
 
 /// What was read.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ impl Extra {
         if let Some(file) = &plan.side.time {
             side::start_time_table(file)?;
         }
-        if let Some(folder) = &plan.lto {
-            lto_library(folder)?;
+        if let Some(lto) = &plan.lto {
+            lto::library(lto, plan.options.identity)?;
         }
         let unified_index = plan.side.unified_index.as_deref().map(read).transpose()?;
         if let Some(index) = &unified_index {
@@ -69,14 +69,6 @@ fn check_index(bytes: &[u8]) -> Result<(), Said> {
     match shape() {
         Some(size) if size == bytes.len() as u64 => Ok(()),
         _ => Err(Said::MalformedIndex),
-    }
-}
-
-/// libnvvm must be where `-nvvmpath` says.
-fn lto_library(folder: &[u8]) -> Result<(), Said> {
-    match os::path(folder).join("lib64/libnvvm.so").exists() {
-        true => Err(Said::Own("link-time optimization is not supported yet; link without -lto".into())),
-        false => Err(Said::LibraryLoad),
     }
 }
 

@@ -11,6 +11,7 @@
 //! 7. Warnings about flags, then the interface version.
 
 use crate::flags::Id;
+use crate::lto::{self, LtoPlan};
 use crate::messages::{Quiet, Said};
 use crate::note;
 use crate::os;
@@ -75,8 +76,8 @@ pub struct LinkPlan {
     pub host_info: bool,
     /// `--suppress-arch-warning`.
     pub suppress_arch_warning: bool,
-    /// Link-time optimization: the folder of libnvvm.
-    pub lto: Option<Vec<u8>>,
+    /// Link-time optimization.
+    pub lto: Option<LtoPlan>,
     /// How to compile PTX.
     pub ptx: PtxPlan,
     /// Side files.
@@ -163,7 +164,7 @@ pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Res
     if explicit && low.has(Id::UseHostInfo) {
         remarks.push(Remark::Said(Severity::Info, Said::UseHostInfoIgnored));
     }
-    let lto = lto_flags(low, &arch)?;
+    let lto = lto::plan(low, identity, &arch)?;
     if identity == Identity::Culd {
         own_checks(low, &arch, lto.is_some())?;
     }
@@ -220,31 +221,6 @@ fn exclusions(low: &LowArgs) -> Result<(), Said> {
     Ok(())
 }
 
-/// Link-time optimization: checks its flags and returns the folder of libnvvm.
-fn lto_flags(low: &LowArgs, arch: &str) -> Result<Option<Vec<u8>>, Said> {
-    if arch.starts_with("lto_") {
-        return Err(Said::LtoTarget(arch.into()));
-    }
-    if !low.has(Id::Lto) && !low.has(Id::Dlto) {
-        const NEED_LTO: [(Id, &str); 4] = [
-            (Id::ForcePartialLto, "-force-partial-lto"),
-            (Id::ForceWholeLto, "-force-whole-lto"),
-            (Id::EmitPtx, "-emit-ptx"),
-            (Id::FastCompile, "--Ofast-compile"),
-        ];
-        let alone = NEED_LTO.iter().find(|(id, _)| low.has(*id));
-        return alone.map_or(Ok(None), |(_, name)| Err(Said::Conflict(name, "no -dlto")));
-    }
-    let folder = low.text(Id::NvvmPath).ok_or(Said::NoNvvmPath)?;
-    if low.has(Id::ForcePartialLto) && low.has(Id::ForceWholeLto) {
-        return Err(Said::Conflict("-force-partial-lto", "-force-whole-lto"));
-    }
-    match low.text(Id::FastCompile) {
-        None | Some(b"0" | b"min" | b"mid" | b"max") => Ok(Some(folder.to_vec())),
-        Some(_) => Err(Said::FastCompileLevel),
-    }
-}
-
 /// Checks `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13.
 fn api_version(low: &LowArgs) -> Result<(), Said> {
     let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(()) };
@@ -265,7 +241,7 @@ fn scan_unsigned(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, text.get(digits..)?))
 }
 
-fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, target: Target, lto: Option<Vec<u8>>) -> LinkPlan {
+fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, target: Target, lto: Option<LtoPlan>) -> LinkPlan {
     let text = |id| low.text(id).map(<[u8]>::to_vec);
     let kernels = explicit_kernels(low);
     LinkPlan {

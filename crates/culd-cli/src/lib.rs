@@ -17,6 +17,7 @@ pub mod help;
 pub mod high;
 pub mod inspect;
 pub mod install;
+pub mod lto;
 pub mod map;
 pub mod messages;
 pub mod note;

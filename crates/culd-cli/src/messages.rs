@@ -63,6 +63,9 @@ pub enum Said {
     TimeFile(Vec<u8>),
     #[error("elfLink linker library load error")]
     LibraryLoad,
+    /// Link-time optimization without its library.
+    #[error("link-time optimization needs libnvJitLink.so.13, which was not found (tried {})", .0.join(", "))]
+    NoNvJitLink(Vec<String>),
     /// nvlink dies of it or links what it finds.
     #[error("'{}' changed while it was linked", os::lossy(.0))]
     Changed(Vec<u8>),

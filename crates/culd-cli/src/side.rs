@@ -4,7 +4,7 @@ use crate::high::LinkPlan;
 use crate::messages::Said;
 use crate::{os, output};
 use culd::Identity;
-use culd_input::{Compilation, Register};
+use culd_input::{Compilation, Compiles, Register};
 use std::fs::OpenOptions;
 use std::io::Write;
 
@@ -44,16 +44,17 @@ pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan) -> 
         Identity::Culd => "culd",
     };
     let mut rows = String::new();
-    for Compilation { name, time } in compilations {
+    for Compilation { what, name, time } in compilations {
         let milliseconds = time.as_secs_f64() * 1000.0;
-        // PTX from inside another file has no name of its own.
-        let (source, output) = if name.ends_with(".ptx") {
-            (name.as_str(), "")
-        } else {
-            ("ptx", "cubin")
+        let (source, phase, input, output) = match what {
+            Compiles::Modules => ("lto.nvvm", "cicc", "", "lto.ptx"),
+            Compiles::Optimized => ("lto.ptx", "ptxas", "", "lto.cubin"),
+            Compiles::Ptx if name.ends_with(".ptx") => (name.as_str(), "ptxas", name.as_str(), ""),
+            // PTX from inside another file has no name of its own.
+            Compiles::Ptx => ("ptx", "ptxas", name.as_str(), "cubin"),
         };
         rows += &format!(
-            "{source} , ptxas , {name} , {output} , {} , {tool} , {milliseconds:.4} , ms\n",
+            "{source} , {phase} , {input} , {output} , {} , {tool} , {milliseconds:.4} , ms\n",
             plan.arch
         );
     }

@@ -5,7 +5,7 @@
 
 use crate::high::LinkPlan;
 use crate::messages::Console;
-use crate::os;
+use crate::{lto, os};
 use culd::{Identity, KernelFilter, Severity};
 use culd_input::files::Opened;
 use culd_input::ptx::{PtxOptions, PtxasSearch};
@@ -147,7 +147,7 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
                 toolkit % 10
             )
         }
-        (Identity::Culd, Code::LtoObjects) => "the inputs hold code for link-time optimization only; compile them without -dlto".into(),
+        (Identity::Culd, Code::LtoObjects) => "the inputs hold code for link-time optimization only; link with -lto".into(),
         (_, other) => other.to_string(),
     }
 }
@@ -179,6 +179,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         library_path: std::env::var_os("LIBRARY_PATH"),
         keep_system_libraries: plan.keep_system_libraries,
         host_info: plan.host_info,
+        lto: plan.lto.as_ref().map(|lto| lto::options(lto, plan)),
         disable_infos: options.disable_infos,
         suppress_arch_warning: plan.suppress_arch_warning,
         warnings_as_errors: options.warnings_as_errors,

@@ -144,6 +144,8 @@ pub enum Route {
     Fatbin,
     /// Compile the PTX text.
     Ptx,
+    /// Optimize the LTO IR.
+    LtoIr,
     /// Look for a fatbin in the host object.
     Host,
     /// Go through the members.
@@ -182,7 +184,7 @@ fn extension(path: &[u8]) -> Option<&[u8]> {
 }
 
 /// nvlink's rules for a positional input.
-pub fn route(path: &[u8], bytes: &[u8]) -> Route {
+pub fn route(path: &[u8], bytes: &[u8], lto: bool) -> Route {
     if bytes.is_empty() {
         return Route::Ignore;
     }
@@ -210,6 +212,7 @@ pub fn route(path: &[u8], bytes: &[u8]) -> Route {
             Content::Ptx => Route::Ptx,
             _ => Route::Refuse(Refusal::PtxFormat),
         },
+        b"ltoir" | b"nvvm" if lto => Route::LtoIr,
         b"ltoir" | b"nvvm" => Route::Refuse(Refusal::NvvmWithoutLto),
         b"bc" => Route::Refuse(Refusal::Bitcode),
         _ => by_content(extension, content),
@@ -227,7 +230,7 @@ fn by_content(extension: &[u8], content: Content) -> Route {
 }
 
 /// What culd does with an input of its own command line: the content alone decides.
-pub fn route_by_content(content: Content) -> Option<Route> {
+pub fn route_by_content(content: Content, lto: bool) -> Option<Route> {
     match content {
         Content::Archive { thin } => Some(Route::Archive { thin }),
         Content::DeviceElf { .. } => Some(Route::Device),
@@ -236,6 +239,7 @@ pub fn route_by_content(content: Content) -> Option<Route> {
         Content::HostElf { .. } => Some(Route::Host),
         Content::Fatbin => Some(Route::Fatbin),
         Content::Ptx => Some(Route::Ptx),
+        Content::LtoIr if lto => Some(Route::LtoIr),
         Content::Empty | Content::LtoIr | Content::Bitcode | Content::Unknown => None,
     }
 }
@@ -294,7 +298,7 @@ mod tests {
             ("a.txt", b"short", Route::Refuse(Refusal::TooShort)),
         ];
         for (name, bytes, expected) in cases {
-            assert_eq!(route(name.as_bytes(), bytes), *expected, "{name}");
+            assert_eq!(route(name.as_bytes(), bytes, false), *expected, "{name}");
         }
     }
 

@@ -59,7 +59,7 @@ pub fn is_device_runtime(path: &str) -> bool {
     path.contains("cudadevrt")
 }
 
-fn is_provided(name: &[u8]) -> bool {
+pub(crate) fn is_provided(name: &[u8]) -> bool {
     name.starts_with(PROVIDED_PREFIX) || PROVIDED.binary_search_by(|p| p.as_bytes().cmp(name)).is_ok()
 }
 

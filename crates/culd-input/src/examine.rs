@@ -39,6 +39,8 @@ pub(crate) enum Step<B = Bytes> {
     Object(Piece<B>),
     /// PTX text to compile; its place in the order stays.
     Ptx(Piece<B>, Vec<u8>),
+    /// A module for link-time optimization, with the options it was compiled with.
+    Lto(Piece<B>, culd_lto::Kind, Vec<u8>),
 }
 
 impl Step {
@@ -75,6 +77,7 @@ pub(crate) enum HostPart {
 pub(crate) struct Lists {
     pub(crate) kernels: [Bytes; 2],
     pub(crate) constants: [Bytes; 2],
+    pub(crate) variables: [Bytes; 2],
 }
 
 /// Everything a unit contributes.
@@ -136,6 +139,7 @@ impl<'u> Examiner<'u> {
             UnitKind::Device => examiner.device(),
             UnitKind::Fatbin => examiner.fatbin(),
             UnitKind::Ptx => examiner.ptx(),
+            UnitKind::LtoIr => examiner.lto_ir(),
             UnitKind::Host => examiner.host(),
             UnitKind::Passed => examiner.host = HostPart::Unknown,
         }
@@ -267,6 +271,12 @@ impl<'u> Examiner<'u> {
         }
     }
 
+    fn lto_ir(&mut self) {
+        let (name, bytes) = (self.unit.name.clone(), Held::Alone(self.unit.bytes.clone()));
+        let step = Step::Lto(Piece { name, bytes }, culd_lto::Kind::LtoIr, Vec::new());
+        self.parts.push(Part::Step(step));
+    }
+
     fn fatbin(&mut self) {
         let unit = self.unit;
         self.no_host_info();
@@ -326,7 +336,7 @@ impl<'u> Examiner<'u> {
             entries.retain(|e| !is_elf(&e) || e.header.flags.get() & FLAG_64BIT != 0);
         }
         let candidates: Vec<Candidate> = entries.iter().map(Candidate::from).collect();
-        match select::choose(&candidates, self.options.target) {
+        match select::choose(&candidates, self.options.target, self.options.lto.is_some()) {
             Choice::Entry(index) => {
                 if let Some(&entry) = entries.get(index) {
                     self.take(Taken {
@@ -345,7 +355,7 @@ impl<'u> Examiner<'u> {
         if self.options.is_nvlink() {
             self.say(Severity::Fatal, Code::LtoObjects);
         } else {
-            let reason = "for this target it has only LTO IR, which needs link-time optimisation";
+            let reason = "for this target it has only LTO IR, which needs link-time optimization (-lto)";
             self.unusable(name, reason);
         }
     }
@@ -389,6 +399,18 @@ impl<'u> Examiner<'u> {
 
     /// Takes an entry; small compressed ones are left for later.
     fn take(&mut self, taken: Taken<'u>) {
+        if taken.entry.kind() == EntryKind::Lto {
+            // Only the optimizer can read what is inside.
+            let options = taken.entry.options().split(|&b| b == 0).next().unwrap_or_default().to_vec();
+            let (name, bytes) = (taken.name, Held::Alone(taken.entry.alone().into()));
+            let step = Step::Lto(Piece { name, bytes }, culd_lto::Kind::Fatbin, options);
+            self.parts.push(Part::Step(step));
+            if matches!(self.unit.kind, UnitKind::Fatbin) {
+                // Modules have no kernels that somebody might miss: the optimizer knows what must stay.
+                self.host = HostPart::Silent;
+            }
+            return;
+        }
         let content = match taken.entry.content(UNPACK_LIMIT) {
             Ok(Content::Packed(packed)) if packed.size() <= UNPACKED_TOGETHER => return self.parts.push(Part::Packed(taken, packed)),
             Ok(Content::Packed(packed)) => packed.unpack().map(Bytes::from),
@@ -452,6 +474,7 @@ impl<'u> Examiner<'u> {
                 HostPart::Lists(Box::new(Lists {
                     kernels: [unit.bytes.part(external), list(host.internal_kernels)],
                     constants: [list(host.external_constants), list(host.internal_constants)],
+                    variables: [list(host.external_variables), list(host.internal_variables)],
                 }))
             }
         };

@@ -3,7 +3,8 @@
 //! 1. Read the section headers and their names; every range is checked against the file.
 //! 2. `.nvFatBinSegment` says that there is device code; `__nv_relfatbin` holds it when it is meant for device linking.
 //! 3. `__nv_module_id` names the module for the host's registration code.
-//! 4. `.nvHRKE` and `.nvHRKI` list the kernels that host code refers to, `.nvHRCE` and `.nvHRCI` the constants.
+//! 4. `.nvHRKE` and `.nvHRKI` list the kernels that host code refers to, `.nvHRCE` and `.nvHRCI` the constants, `.nvHRDE` and
+//!    `.nvHRDI` the other variables.
 //!
 //! The host's machine does not matter: x86-64 and AArch64 objects are the same to a device linker. Relocations are not needed.
 
@@ -49,6 +50,10 @@ pub struct HostObject<'d> {
     pub external_constants: Option<&'d [u8]>,
     /// `.nvHRCI`: constants with internal linkage.
     pub internal_constants: Option<&'d [u8]>,
+    /// `.nvHRDE`: other variables with external linkage.
+    pub external_variables: Option<&'d [u8]>,
+    /// `.nvHRDI`: other variables with internal linkage.
+    pub internal_variables: Option<&'d [u8]>,
 }
 
 impl<'d> HostObject<'d> {
@@ -101,6 +106,8 @@ impl<'d> HostObject<'d> {
             b".nvHRKI" => (&mut self.internal_kernels, ".nvHRKI"),
             b".nvHRCE" => (&mut self.external_constants, ".nvHRCE"),
             b".nvHRCI" => (&mut self.internal_constants, ".nvHRCI"),
+            b".nvHRDE" => (&mut self.external_variables, ".nvHRDE"),
+            b".nvHRDI" => (&mut self.internal_variables, ".nvHRDI"),
             _ => return Ok(()),
         };
         if slot.is_none() {

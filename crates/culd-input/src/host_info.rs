@@ -18,6 +18,10 @@ pub struct KernelPatterns {
     pub external_constants: Vec<Vec<u8>>,
     /// For static constants that host code uses.
     pub internal_constants: Vec<Vec<u8>>,
+    /// For other variables with external linkage that host code uses.
+    pub external_variables: Vec<Vec<u8>>,
+    /// For other static variables that host code uses.
+    pub internal_variables: Vec<Vec<u8>>,
 }
 
 /// What was learnt so far.
@@ -44,14 +48,22 @@ impl HostInfo {
         let [external, internal] = &lists.constants;
         self.patterns.external_constants.extend(patterns(external));
         self.patterns.internal_constants.extend(patterns(internal));
+        let [external, internal] = &lists.variables;
+        self.patterns.external_variables.extend(patterns(external));
+        self.patterns.internal_variables.extend(patterns(internal));
         if !is_device_runtime {
             self.counted += self.patterns.external.len() + self.patterns.internal.len() - before;
         }
     }
 
+    /// The patterns so far; `None` keeps all kernels.
+    pub(crate) fn patterns(&self) -> Option<&KernelPatterns> {
+        (!self.unknown && self.counted > 0).then_some(&self.patterns)
+    }
+
     /// The patterns; `None` keeps all kernels.
     pub fn finish(self) -> Option<KernelPatterns> {
-        (!self.unknown && self.counted > 0).then_some(self.patterns)
+        self.patterns().is_some().then_some(self.patterns)
     }
 }
 
@@ -88,6 +100,7 @@ mod tests {
         Lists {
             kernels: kernels.map(bytes),
             constants: constants.map(bytes),
+            variables: [b"".as_slice(), b""].map(bytes),
         }
     }
 

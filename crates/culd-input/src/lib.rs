@@ -7,7 +7,7 @@
 //! * [`archive`], [`library`]: members and `-l`.
 //! * [`host`], and [`cubin::fatbin`]: the containers around device code.
 //! * [`select`], [`check`]: which code fits the target.
-//! * [`ptx`]: compiling PTX with ptxas.
+//! * [`ptx`]: compiling PTX with ptxas; [`lto`]: link-time optimization.
 //! * [`devrt`], [`host_info`], [`register`]: the device runtime library, kernels in use, side files.
 //! * [`files`], [`bytes`]: files mapped, not copied.
 #![deny(unsafe_code)]
@@ -23,6 +23,7 @@ pub mod host;
 pub mod host_info;
 pub mod library;
 mod load;
+pub mod lto;
 mod mapped;
 pub mod message;
 mod options;
@@ -37,7 +38,7 @@ mod unpack;
 pub use bytes::Bytes;
 pub use files::{Disk, Files};
 pub use host_info::KernelPatterns;
-pub use load::{Compilation, Loaded, LoadedObject, Origin, Outcome, WarningFlags, load};
+pub use load::{Compilation, Compiles, Finished, Loaded, LoadedObject, Origin, Outcome, WarningFlags, load};
 pub use mapped::{pages_were_lost, survive_truncation};
 pub use message::{Code, Message, Severity};
 pub use options::{LoadOptions, Style};

@@ -5,7 +5,12 @@
 //! 3. Compile the PTX in front of the first fatal message, in parallel.
 //! 4. Fold, in order: messages, objects, host information; archives that were seen before are passed over; the first fatal message
 //!    ends it. From here on everything is decided by order alone, never by which thread was first.
-//! 5. Settle: decide about the device runtime library and write down the ids to register.
+//! 5. Optimize the modules for link-time optimization, if that is on.
+//! 6. Settle: decide about the device runtime library and write down the ids to register.
+
+mod optimize;
+
+pub use optimize::Finished;
 
 use crate::bytes::Bytes;
 use crate::devrt::Functions;
@@ -14,12 +19,13 @@ use crate::files::{FileId, Files};
 use crate::host_info::{HostInfo, KernelPatterns};
 use crate::message::{Code, Message, Severity};
 use crate::options::LoadOptions;
-use crate::plan::{Plan, Reader, Source, Unit};
-use crate::ptx::{self, Compiled};
+use crate::plan::{Plan, Reader, Source, Unit, UnitKind};
+use crate::ptx::{self, Compiled, Makes};
 use crate::register::{ModuleIds, Register};
 use crate::unpack;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
+use optimize::LtoModule;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,9 +56,22 @@ pub enum Origin {
     Ptx,
 }
 
-/// A PTX compilation that took place.
+/// What was compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compiles {
+    /// PTX of an input.
+    Ptx,
+    /// Modules for link-time optimization, to PTX.
+    Modules,
+    /// What they became.
+    Optimized,
+}
+
+/// A compilation that took place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compilation {
+    /// What was compiled.
+    pub what: Compiles,
     /// Name of the input.
     pub name: String,
     /// How long it took.
@@ -71,6 +90,8 @@ pub struct Loaded {
     /// A fatal message that comes up after the first `n` objects were merged without error. When it is there, exactly those objects
     /// are in `objects`: link them for their errors, and when there are none, say this.
     pub late: Option<(usize, Message)>,
+    /// The output of link-time optimization that needs no link.
+    pub finished: Option<Finished>,
     /// PTX compilations in order.
     pub compilations: Vec<Compilation>,
     /// How warnings are treated from here on: as asked for, unless (nvlink quirk) a PTX compilation changed it.
@@ -109,7 +130,14 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
     let findings = examine_all(&plan.units, options);
     let compiled = compile_all(&findings, options);
     let mut fold = Fold::new(options, compiled);
-    let ended = fold.run(plan, findings).is_err();
+    let mut finished = None;
+    let mut ended = fold.run(plan, findings).is_err();
+    if let (Some(lto), false, false) = (&options.lto, ended, fold.has_errors) {
+        match fold.optimize(lto) {
+            Ok(done) => finished = done,
+            Err(Ended) => ended = true,
+        }
+    }
     let has_errors = fold.has_errors;
     let mut outcome = Outcome {
         messages: std::mem::take(&mut fold.messages),
@@ -117,7 +145,10 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
     };
     if !ended && !has_errors {
         let current_dir = files.current_dir().unwrap_or_default();
-        outcome.loaded = Some(settle(fold, options, current_dir));
+        outcome.loaded = Some(Loaded {
+            finished,
+            ..settle(fold, options, current_dir)
+        });
     }
     outcome
 }
@@ -156,9 +187,11 @@ fn compile_all(findings: &[Finding], options: &LoadOptions) -> Results {
                 file: file(),
                 tried: tried.clone(),
             }),
-            Ok(ptxas) => ptx::compile(ptxas, &piece.bytes, entry_options, options.target, &options.ptx).map_err(|error| Code::Unusable {
-                file: file(),
-                reason: format!("cannot run '{}': {error}", ptxas.display()),
+            Ok(ptxas) => ptx::compile(ptxas, &piece.bytes, entry_options, options.target, &options.ptx, Makes::Object).map_err(|error| {
+                Code::Unusable {
+                    file: file(),
+                    reason: format!("cannot run '{}': {error}", ptxas.display()),
+                }
             }),
         };
         (place, result)
@@ -173,9 +206,26 @@ fn compile_all(findings: &[Finding], options: &LoadOptions) -> Results {
 /// Something that takes part in the link or in its registration.
 struct Item {
     name: Arc<str>,
-    object: Option<LoadedObject>,
+    content: Content,
     ids: Ids,
     is_device_runtime: bool,
+}
+
+impl Item {
+    fn object(&self) -> Option<&LoadedObject> {
+        match &self.content {
+            Content::Object(object) => Some(object),
+            Content::Module(_) | Content::Nothing => None,
+        }
+    }
+}
+
+/// The code of an item.
+enum Content {
+    Object(LoadedObject),
+    /// For link-time optimization.
+    Module(LtoModule),
+    Nothing,
 }
 
 /// How an item is registered.
@@ -186,6 +236,16 @@ enum Ids {
     Path,
     /// Together with the first piece of the same host object.
     Shared,
+}
+
+/// The ids of the next item of a unit.
+fn ids_of(own: &mut Option<ModuleIds>, is_first: &mut bool) -> Ids {
+    let is_first = std::mem::replace(is_first, false);
+    match own.take() {
+        Some(ids) => Ids::Own(ids),
+        None if is_first => Ids::Path,
+        None => Ids::Shared,
+    }
 }
 
 /// A fatal message was said.
@@ -296,34 +356,39 @@ impl<'o> Fold<'o> {
                     Some(piece) => (piece, Origin::Ptx),
                     None => continue,
                 },
+                Step::Lto(piece, kind, options) => {
+                    let module = LtoModule::new(&piece, kind, &options, matches!(unit.kind, UnitKind::Host));
+                    self.add(unit, piece.name, Content::Module(module), ids_of(&mut own_ids, &mut is_first));
+                    continue;
+                }
             };
+            if self.options.lto.is_some() && !unit.is_device_runtime {
+                let file = piece.name.to_string();
+                self.say(Message {
+                    severity: Severity::Info,
+                    code: Code::NotBuiltForLto { file },
+                })?;
+            }
             let object = LoadedObject {
                 name: piece.name.clone(),
                 bytes: piece.bytes,
                 origin,
             };
-            let ids = match own_ids.take() {
-                Some(ids) => Ids::Own(ids),
-                None if is_first => Ids::Path,
-                None => Ids::Shared,
-            };
-            is_first = false;
-            self.items.push(Item {
-                name: piece.name,
-                object: Some(object),
-                ids,
-                is_device_runtime: unit.is_device_runtime,
-            });
+            self.add(unit, piece.name, Content::Object(object), ids_of(&mut own_ids, &mut is_first));
         }
         if let Some(ids) = own_ids {
-            self.items.push(Item {
-                name: unit.name.clone(),
-                object: None,
-                ids: Ids::Own(ids),
-                is_device_runtime: unit.is_device_runtime,
-            });
+            self.add(unit, unit.name.clone(), Content::Nothing, Ids::Own(ids));
         }
         Ok(())
+    }
+
+    fn add(&mut self, unit: &Unit, name: Arc<str>, content: Content, ids: Ids) {
+        self.items.push(Item {
+            name,
+            content,
+            ids,
+            is_device_runtime: unit.is_device_runtime,
+        });
     }
 
     /// The object that ptxas made of a piece of PTX.
@@ -355,6 +420,7 @@ impl<'o> Fold<'o> {
             code: Code::Ptxas { line },
         }));
         self.compilations.push(Compilation {
+            what: Compiles::Ptx,
             name: piece.name.to_string(),
             time: compiled.time,
         });
@@ -452,7 +518,9 @@ fn take(loaded: &mut Loaded, item: Item) {
         Ids::Path => loaded.register.add_path(item.name),
         Ids::Shared => {}
     }
-    loaded.objects.extend(item.object);
+    if let Content::Object(object) = item.content {
+        loaded.objects.push(object);
+    }
 }
 
 /// What happens to an item.
@@ -475,7 +543,7 @@ fn decide(items: &[Item], options: &LoadOptions) -> Vec<Decision> {
     let mut skipped = Vec::new();
     let mut decisions = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        let is_behind = !skipped.is_empty() && item.object.is_some();
+        let is_behind = !skipped.is_empty() && item.object().is_some();
         let decision = match item.is_device_runtime {
             true if !functions.is_pending() => {
                 skipped.push(index);
@@ -484,7 +552,7 @@ fn decide(items: &[Item], options: &LoadOptions) -> Vec<Decision> {
             false if is_behind && options.is_nvlink() => Decision::Refuse,
             _ => Decision::Link,
         };
-        if let (Decision::Link, Some(object)) = (decision, &item.object) {
+        if let (Decision::Link, Some(object)) = (decision, item.object()) {
             functions.add(&object.bytes);
         }
         decisions.push(decision);

@@ -99,6 +99,30 @@ pub enum Code {
         library: String,
     },
     AfterCudadevrt,
+    /// With link-time optimization, an object that takes no part in it.
+    NotBuiltForLto {
+        file: String,
+    },
+    NoLtoObjects,
+    LtoOptionsDiffer {
+        option: &'static str,
+    },
+    LtoOptionMissing {
+        option: &'static str,
+        value: String,
+    },
+    NvvmError,
+    /// What the compiler of modules said.
+    Nvvm {
+        text: String,
+    },
+    JitFailed,
+    SplitTwice,
+    /// Link-time optimization came to nothing.
+    LtoFailed {
+        reason: String,
+    },
+    ExpectedRuntime,
     /// A line of ptxas, printed as it is, without prefix.
     Ptxas {
         line: String,
@@ -189,6 +213,22 @@ impl fmt::Display for Code {
             ArchiveFormat => write!(f, "unexpected archive format"),
             OutOfMemory => write!(f, "Memory allocation failure"),
             SkippingLibrary { path, library } => write!(f, "Skipping incompatible '{path}' when searching for -l{library}"),
+            NotBuiltForLto { file } => write!(f, "requested LTO but '{file}' not built for LTO so doing partial LTO"),
+            NoLtoObjects => write!(f, "Ignoring -dlto option because no LTO objects found"),
+            LtoOptionsDiffer { option } => write!(f, "Cicc option values for '{option}' do not match"),
+            LtoOptionMissing { option, value } => write!(
+                f,
+                "Some objects do not have '{option}' specified but others do; will build everything with '{option}{value}'"
+            ),
+            LtoFailed { reason } => write!(f, "link-time optimization failed: {reason}"),
+            Nvvm { text } => write!(f, "{text}"),
+            JitFailed => write!(f, "elfLink JIT compile failed"),
+            SplitTwice => write!(
+                f,
+                "Incompatible options '-split-compile' and '-split-compile-extended', using '-split-compile-extended'"
+            ),
+            NvvmError => write!(f, "elfLink nvvm error"),
+            ExpectedRuntime => write!(f, "expected libcudadevrt object"),
             AfterCudadevrt => write!(f, "unexpected object after cudadevrt"),
             Ptxas { line } => write!(f, "{line}"),
 

@@ -1,5 +1,6 @@
 //! What to load and how: the part of a command line that concerns inputs.
 
+use crate::lto::LtoOptions;
 use crate::ptx::{PtxOptions, PtxasSearch};
 use crate::target::Target;
 use std::ffi::OsString;
@@ -38,6 +39,8 @@ pub struct LoadOptions {
     pub suppress_arch_warning: bool,
     /// `--warning-as-error`.
     pub warnings_as_errors: bool,
+    /// Link-time optimization.
+    pub lto: Option<LtoOptions>,
     /// Options for PTX inputs.
     pub ptx: PtxOptions,
     /// Where ptxas may be.
@@ -60,6 +63,7 @@ impl LoadOptions {
             disable_infos: false,
             suppress_arch_warning: false,
             warnings_as_errors: false,
+            lto: None,
             ptx: PtxOptions::default(),
             ptxas: PtxasSearch::default(),
             threads: 0,

@@ -30,6 +30,7 @@ pub(crate) enum UnitKind {
     Device,
     Fatbin,
     Ptx,
+    LtoIr,
     Host,
     /// An ELF object that is looked at and not linked; it still counts for host information.
     Passed,
@@ -176,10 +177,10 @@ impl Plan {
     fn route(&mut self, path: &Path, source: &mut Source, file: Opened, options: &LoadOptions, files: &dyn Files) {
         let path_bytes = path.as_os_str().as_encoded_bytes();
         let route = if options.is_nvlink() {
-            detect::route(path_bytes, &file.bytes)
+            detect::route(path_bytes, &file.bytes, options.lto.is_some())
         } else {
             let content = Content::of(&file.bytes);
-            let Some(route) = detect::route_by_content(content) else {
+            let Some(route) = detect::route_by_content(content, options.lto.is_some()) else {
                 let reason = unusable_content(content);
                 return self.problem(source, vec![unusable(&source.name, reason)]);
             };
@@ -214,6 +215,7 @@ impl Plan {
             Route::Device => (Reader::None, UnitKind::Device),
             Route::Fatbin => (Reader::Fatbinary, UnitKind::Fatbin),
             Route::Ptx => (Reader::Fatbinary, UnitKind::Ptx),
+            Route::LtoIr => (Reader::None, UnitKind::LtoIr),
             Route::Host => (Reader::Elf, UnitKind::Host),
             Route::IgnoreObject if is_relocatable(&file.bytes) => (Reader::Elf, UnitKind::Passed),
             Route::IgnoreObject => return,
@@ -267,7 +269,7 @@ impl Plan {
                     }
                 },
             };
-            match member_kind(&bytes, &name, lenient) {
+            match member_kind(&bytes, &name, options) {
                 Some(kind) => self.units.push(Unit {
                     archive_name: Some(source.name.len()),
                     ..unit(source, name, kind, bytes)
@@ -309,9 +311,9 @@ fn unit(source: &Source, name: Arc<str>, kind: UnitKind, bytes: Bytes) -> Unit {
 }
 
 /// What to do with a member; `None` ends nvlink's walk.
-fn member_kind(bytes: &[u8], name: &str, is_nvlink: bool) -> Option<UnitKind> {
+fn member_kind(bytes: &[u8], name: &str, options: &LoadOptions) -> Option<UnitKind> {
     let content = Content::of(bytes);
-    if is_nvlink {
+    if options.is_nvlink() {
         return match content {
             Content::HostElf { e_type: 1 } => Some(UnitKind::Host),
             Content::HostElf { .. } | Content::DeviceElf { .. } if !is_relocatable(bytes) => Some(UnitKind::Problem(Vec::new())),
@@ -324,6 +326,7 @@ fn member_kind(bytes: &[u8], name: &str, is_nvlink: bool) -> Option<UnitKind> {
         Content::DeviceElf { .. } => UnitKind::Device,
         Content::Fatbin => UnitKind::Fatbin,
         Content::Ptx => UnitKind::Ptx,
+        Content::LtoIr if options.lto.is_some() => UnitKind::LtoIr,
         Content::Archive { .. } => UnitKind::Problem(vec![unusable(name, "an archive inside an archive is not taken apart")]),
         other => UnitKind::Problem(vec![Message {
             severity: Severity::Warning,
@@ -367,7 +370,7 @@ fn unusable(file: &str, reason: impl Into<String>) -> Message {
 fn unusable_content(content: Content) -> &'static str {
     match content {
         Content::Empty => "the file is empty",
-        Content::LtoIr => "LTO IR needs link-time optimisation",
+        Content::LtoIr => "LTO IR needs link-time optimization (-lto)",
         Content::Bitcode => "LLVM bitcode cannot be linked",
         _ => "neither a device object, fatbin, PTX text, host object nor archive",
     }

@@ -94,8 +94,24 @@ pub struct Compiled {
     pub time: Duration,
 }
 
+/// What a compilation makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Makes {
+    /// An object to link.
+    Object,
+    /// A file to load, without a link.
+    Program,
+}
+
 /// Compiles `text` for `target`. `entry_options` are those stored with the fatbin entry.
-pub fn compile(ptxas: &Path, text: &[u8], entry_options: &[u8], target: Target, options: &PtxOptions) -> io::Result<Compiled> {
+pub fn compile(
+    ptxas: &Path,
+    text: &[u8],
+    entry_options: &[u8],
+    target: Target,
+    options: &PtxOptions,
+    makes: Makes,
+) -> io::Result<Compiled> {
     let folder = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
     // it runs in another folder, and nvcc may have put a relative one on PATH
     let mut command = Command::new(std::path::absolute(ptxas)?);
@@ -107,7 +123,8 @@ pub fn compile(ptxas: &Path, text: &[u8], entry_options: &[u8], target: Target, 
     command
         .current_dir(folder.path())
         .arg(format!("-arch={target}"))
-        .args(["-m64", "--compile-only"]);
+        .arg("-m64")
+        .args((makes == Makes::Object).then_some("--compile-only"));
     command.args(split(&String::from_utf8_lossy(entry_options)));
     command.args(options.extra.iter().flat_map(|item| split(item)));
     if let Some(count) = options.max_registers {

@@ -3,7 +3,8 @@
 //! 1. Keep the entries that can run on the target: ELF by the binary-compatibility table, PTX and LTO IR by the rules of virtual architectures.
 //! 2. Of those, take the greatest by (architecture number, ELF over PTX, suffix a > f > none).
 //! 3. Between equals the first wins, except between PTX without suffix of exactly the target's number, where the last wins.
-//! 4. LTO IR is no candidate unless link-time optimisation is on; but when nothing else fits, that there is some is worth saying.
+//! 4. With link-time optimization LTO IR comes before all others. Without, it is no candidate; but when nothing else fits, that there is some is
+//!    worth saying.
 
 use crate::target::{Suffix, Target};
 use cubin::admission::runs_on;
@@ -58,33 +59,35 @@ pub fn virtual_fits(code: Target, target: Target) -> bool {
     }
 }
 
-/// Chooses the entry for `target`.
-pub fn choose(entries: &[Candidate], target: Target) -> Choice {
-    let mut best: Option<(u32, bool, Suffix, usize)> = None;
+/// What is better the greater it is: LTO IR where it is wanted, the architecture, device code, the suffix.
+type Rank = (bool, u32, bool, Suffix);
+
+/// Chooses the entry for `target`; `lto`: with link-time optimization.
+pub fn choose(entries: &[Candidate], target: Target, lto: bool) -> Choice {
+    let mut best: Option<(Rank, usize)> = None;
     let mut lto_fits = false;
     for (index, entry) in entries.iter().enumerate() {
         let code = entry.arch;
         let is_elf = match entry.kind {
             EntryKind::Elf if elf_fits(code, target) => true,
             EntryKind::Ptx if virtual_fits(code, target) => false,
-            EntryKind::Lto => {
-                lto_fits |= virtual_fits(code, target);
-                continue;
+            EntryKind::Lto if virtual_fits(code, target) => {
+                lto_fits = true;
+                if !lto {
+                    continue;
+                }
+                false
             }
             _ => continue,
         };
-        let last_wins = !is_elf && code.suffix == Suffix::None && code.number == target.number;
-        let rank = (code.number, is_elf, code.suffix);
-        let better = best.is_none_or(|(number, elf, suffix, _)| {
-            let held = (number, elf, suffix);
-            rank > held || (rank == held && last_wins)
-        });
-        if better {
-            best = Some((code.number, is_elf, code.suffix, index));
+        let last_wins = entry.kind == EntryKind::Ptx && code.suffix == Suffix::None && code.number == target.number;
+        let rank = (entry.kind == EntryKind::Lto, code.number, is_elf, code.suffix);
+        if best.is_none_or(|(held, _)| rank > held || (rank == held && last_wins)) {
+            best = Some((rank, index));
         }
     }
     match best {
-        Some((.., index)) => Choice::Entry(index),
+        Some((_, index)) => Choice::Entry(index),
         None if lto_fits => Choice::OnlyLtoIr,
         None => Choice::Nothing,
     }
@@ -148,6 +151,10 @@ mod tests {
 
     /// Chooses among entries written as `e90a` (ELF), `p80` (PTX), `l90` (LTO IR).
     fn chosen(entries: &[&str], on: &str) -> Choice {
+        chosen_with(entries, on, false)
+    }
+
+    fn chosen_with(entries: &[&str], on: &str, lto: bool) -> Choice {
         let entries: Vec<Candidate> = entries
             .iter()
             .map(|text| Candidate {
@@ -159,7 +166,7 @@ mod tests {
                 arch: target(&text[1..]),
             })
             .collect();
-        choose(&entries, target(on))
+        choose(&entries, target(on), lto)
     }
 
     #[test]
@@ -185,5 +192,13 @@ mod tests {
         assert_eq!(chosen(&["e80", "l80"], "90"), Choice::OnlyLtoIr);
         assert_eq!(chosen(&["l100"], "90"), Choice::Nothing);
         assert_eq!(chosen(&[], "90"), Choice::Nothing);
+    }
+
+    #[test]
+    fn with_optimization_lto_ir_comes_first() {
+        let chosen = |entries: &[&str], on| chosen_with(entries, on, true);
+        assert_eq!(chosen(&["e90", "l80", "p90"], "90"), Choice::Entry(1));
+        assert_eq!(chosen(&["l80", "l90"], "90"), Choice::Entry(1));
+        assert_eq!(chosen(&["e90", "l100"], "90"), Choice::Entry(0));
     }
 }

@@ -45,6 +45,7 @@ impl Part<'_> {
             Part::Step(Step::Say(message)) => Some(Step::Say(message)),
             Part::Step(Step::Object(object)) => Some(Step::Object(piece(object))),
             Part::Step(Step::Ptx(text, options)) => Some(Step::Ptx(piece(text), options)),
+            Part::Step(Step::Lto(module, kind, options)) => Some(Step::Lto(piece(module), kind, options)),
             Part::Packed(..) => None,
         }
     }

@@ -81,6 +81,7 @@ pub enum Id {
     JsonReport,
     KeepSass,
     Map,
+    NvJitLink,
     Ptxas,
     SaveRepro,
     Threads,

@@ -57,6 +57,15 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::NvJitLink,
+        long: "nvjitlink",
+        kind: Kind::Text,
+        argument: "<library>",
+        about: "Optimize at link time with this libnvJitLink; without it CULD_NVJITLINK, the toolkit of -nvvmpath, that of culd, CUDA_HOME and \
+                LD_LIBRARY_PATH are tried.",
+        ..OURS
+    },
+    Flag {
         id: Id::Ptxas,
         long: "ptxas",
         kind: Kind::Text,

@@ -1,0 +1,209 @@
+//! Link-time optimization of what was folded.
+//!
+//! 1. Without modules there is nothing to optimize, which is worth a warning.
+//! 2. All modules become one PTX text ([`crate::lto`]). It may be the output itself.
+//! 3. A whole program is compiled and is the output; nothing is linked, and the device runtime library is left out.
+//! 4. Anything else is compiled as one object that takes the place of the last module.
+
+use super::{Compilation, Compiles, Content, Ended, Fold, Item, LoadedObject, Origin};
+use crate::examine::Piece;
+use crate::host_info::KernelPatterns;
+use crate::lto::{self, LtoOptions, Others, Settled};
+use crate::message::{Code, Message, Severity};
+use crate::ptx::{self, Compiled, Makes, PtxOptions};
+use culd_lto::{Failure, Job, Kind, Module};
+use std::time::Instant;
+
+/// A module of an item.
+#[derive(Debug)]
+pub(super) struct LtoModule {
+    pub(super) module: Module,
+    /// Options it was compiled with, as text; none for LTO IR in a file of its own.
+    pub(super) options: Option<String>,
+    /// It came from a host object.
+    pub(super) from_host: bool,
+}
+
+impl LtoModule {
+    pub(super) fn new(piece: &Piece, kind: Kind, options: &[u8], from_host: bool) -> Self {
+        LtoModule {
+            module: Module {
+                name: piece.name.to_string(),
+                kind,
+                bytes: piece.bytes.to_vec(),
+            },
+            options: (kind == Kind::Fatbin).then(|| String::from_utf8_lossy(options).into_owned()),
+            from_host,
+        }
+    }
+}
+
+/// An output that needs no link.
+#[derive(Debug)]
+pub struct Finished {
+    /// The output.
+    pub bytes: Vec<u8>,
+    /// A fatal message that follows although the output is good.
+    pub regret: Option<Message>,
+}
+
+/// Names of the result in messages and time tables.
+const OBJECT_NAME: &str = "lto.cubin";
+const PTX_NAME: &str = "lto.ptx";
+
+impl Fold<'_> {
+    /// Optimizes the modules.
+    pub(super) fn optimize(&mut self, lto: &LtoOptions) -> Result<Option<Finished>, Ended> {
+        let is_module = |item: &Item| matches!(item.content, Content::Module(_));
+        let Some(last) = self.items.iter().rposition(is_module) else {
+            self.say(Message {
+                severity: Severity::Warning,
+                code: Code::NoLtoObjects,
+            })?;
+            return Ok(None);
+        };
+        let mut modules = Vec::new();
+        for item in self.items.iter_mut().filter(|item| is_module(item)) {
+            if let Content::Module(module) = std::mem::replace(&mut item.content, Content::Nothing) {
+                modules.push(module);
+            }
+        }
+        let own = self.items.iter().filter(|item| item.object().is_some());
+        let others = Others {
+            runtime: own.clone().any(|item| item.is_device_runtime),
+            objects: own.clone().any(|item| !item.is_device_runtime),
+        };
+        let settled = self.settle(&modules)?;
+        if lto.split_twice {
+            self.say(Message {
+                severity: Severity::Info,
+                code: Code::SplitTwice,
+            })?;
+        }
+        let hosts = modules.iter().any(|m| m.from_host);
+        let ptx = self.compile_modules(lto, modules, &settled, others)?;
+        if lto.emit_ptx {
+            return Ok(Some(Finished { bytes: ptx, regret: None }));
+        }
+        // nvlink quirk: it links with the library only what came from host objects.
+        let may_call = others.runtime && (hosts || !self.options.is_nvlink());
+        let is_whole = !lto.is_partial(others) && !(may_call && lto::calls_out(&ptx));
+        let makes = if is_whole { Makes::Program } else { Makes::Object };
+        let Some(bytes) = self.assemble(&ptx, lto, &settled, makes)? else {
+            return Ok(None);
+        };
+        if is_whole {
+            // nvlink quirk: it makes the output and then misses the library.
+            let misses = self.options.is_nvlink() && hosts && !others.runtime;
+            let regret = misses.then(|| Message::fatal(Code::ExpectedRuntime));
+            return Ok(Some(Finished { bytes, regret }));
+        }
+        if let Some(item) = self.items.get_mut(last) {
+            item.content = Content::Object(LoadedObject {
+                name: OBJECT_NAME.into(),
+                bytes: bytes.into(),
+                origin: Origin::Ptx,
+            });
+        }
+        Ok(None)
+    }
+
+    fn settle(&mut self, modules: &[LtoModule]) -> Result<Settled, Ended> {
+        let options: Vec<String> = modules.iter().filter_map(|m| m.options.clone()).collect();
+        match lto::settle(&options, self.options.ptx.max_registers) {
+            Ok((settled, said)) => {
+                for code in said {
+                    self.say(Message {
+                        severity: Severity::Info,
+                        code,
+                    })?;
+                }
+                Ok(settled)
+            }
+            Err(code) => Err(self.end(code)),
+        }
+    }
+
+    /// Ends the load.
+    fn end(&mut self, code: Code) -> Ended {
+        self.messages.push(Message::fatal(code));
+        self.has_errors = true;
+        Ended
+    }
+
+    fn compile_modules(&mut self, lto: &LtoOptions, modules: Vec<LtoModule>, settled: &Settled, others: Others) -> Result<Vec<u8>, Ended> {
+        let known: Option<&KernelPatterns> = self.host_info.patterns();
+        let job = Job {
+            arch: self.options.target.to_string(),
+            options: lto::compiler_options(lto, settled, others, known),
+            modules: modules.into_iter().map(|m| m.module).collect(),
+        };
+        let start = Instant::now();
+        let made = lto.compiler.compile(&job);
+        self.compilations.push(Compilation {
+            what: Compiles::Modules,
+            name: "lto.nvvm".to_owned(),
+            time: start.elapsed(),
+        });
+        made.map_err(|failure| {
+            let reason = match failure {
+                Failure::Refused(log) if self.options.is_nvlink() => {
+                    let Some((text, error)) = lto::compiler_log(&log) else {
+                        return self.end(Code::NvvmError);
+                    };
+                    let text = format!("{text}{error}");
+                    self.messages.push(Message {
+                        severity: Severity::Info,
+                        code: Code::Nvvm { text },
+                    });
+                    return self.end(Code::JitFailed);
+                }
+                Failure::Refused(reason) | Failure::Library(reason) | Failure::Died(reason) => reason,
+            };
+            let reason = reason.trim().to_owned();
+            self.end(Code::LtoFailed { reason })
+        })
+    }
+
+    /// Runs ptxas; nothing when it refused and the load goes on.
+    fn assemble(&mut self, ptx: &[u8], lto: &LtoOptions, settled: &Settled, makes: Makes) -> Result<Option<Vec<u8>>, Ended> {
+        let fast = lto.fast_compile.iter().map(|level| format!("-Ofc={level}"));
+        let options = PtxOptions {
+            extra: fast.chain(self.options.ptx.extra.iter().cloned()).collect(),
+            max_registers: settled.max_registers,
+            debug: self.options.ptx.debug,
+        };
+        let ptxas = match self.options.ptxas.find() {
+            Ok(ptxas) => ptxas,
+            Err(tried) => {
+                let file = PTX_NAME.to_owned();
+                return Err(self.end(Code::NoPtxas { file, tried }));
+            }
+        };
+        let made = ptx::compile(&ptxas, ptx, b"", self.options.target, &options, makes);
+        let Compiled { object, messages, time } = match made {
+            Ok(compiled) => compiled,
+            Err(error) => {
+                let reason = format!("cannot run '{}': {error}", ptxas.display());
+                return Err(self.end(Code::LtoFailed { reason }));
+            }
+        };
+        self.messages.extend(messages.into_iter().map(|line| Message {
+            severity: Severity::Info,
+            code: Code::Ptxas { line },
+        }));
+        self.compilations.push(Compilation {
+            what: Compiles::Optimized,
+            name: PTX_NAME.to_owned(),
+            time,
+        });
+        match object {
+            Some(object) => Ok(Some(object)),
+            None if self.options.is_nvlink() => Err(self.end(Code::FatbinaryError)),
+            None => {
+                let reason = "ptxas refused the optimized PTX".to_owned();
+                Err(self.end(Code::LtoFailed { reason }))
+            }
+        }
+    }
+}

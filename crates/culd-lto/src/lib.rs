@@ -1,0 +1,75 @@
+//! Link-time optimization: LTO modules in, PTX out.
+//!
+//! What nvcc writes with `-dlto` can only be read by NVIDIA's own compiler. It comes with every toolkit as a library with a public interface,
+//! nvJitLink, and that is what this crate talks to:
+//!
+//! 1. `find`: where the library is.
+//! 2. A [`Job`] names the options and the modules: LTO IR, or a fat binary with one entry of it.
+//! 3. `jitlink` hands the job to the library and takes the PTX.
+//! 4. `child` does so in a process of its own ([`Child`], [`serve`]), with the job as bytes on a pipe (`wire`): whatever foreign code does with
+//!    damaged input, the linker lives on and says so.
+//!
+//! What becomes of the PTX is not decided here.
+#![deny(unsafe_code)]
+
+mod child;
+mod find;
+mod jitlink;
+mod wire;
+
+pub use child::{Child, serve};
+pub use find::Search;
+pub use jitlink::compile;
+
+use std::fmt::Debug;
+
+/// What a module is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// LTO IR as in a file of its own.
+    LtoIr,
+    /// A fat binary with LTO IR inside.
+    Fatbin,
+}
+
+/// One module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Module {
+    /// Its name in messages.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+}
+
+/// Modules to be compiled together.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// The target as `sm_90`.
+    pub arch: String,
+    /// Options of the compiler behind the library (libnvvm), in order.
+    pub options: Vec<String>,
+    /// The modules, in link order.
+    pub modules: Vec<Module>,
+}
+
+/// Why there is no PTX.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The library cannot be used.
+    #[error("{0}")]
+    Library(String),
+    /// The library refused the modules; holds what it said, as it said it.
+    #[error("{0}")]
+    Refused(String),
+    /// The process of the library ended early.
+    #[error("{0}")]
+    Died(String),
+}
+
+/// Something that compiles jobs.
+pub trait Compiler: Debug + Send + Sync {
+    /// The PTX of all modules together.
+    fn compile(&self, job: &Job) -> Result<Vec<u8>, Failure>;
+}
