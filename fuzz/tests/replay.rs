@@ -48,6 +48,7 @@ fn kernels(names: &str) -> KernelFilter {
         external: patterns.clone(),
         internal: patterns,
         explicit: true,
+        early: false,
         ..KernelFilter::default()
     }
 }

@@ -17,7 +17,7 @@ use crate::sources::{self, Sources};
 use crate::{explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
 use culd::explain::dot;
 use culd::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
-use culd_input::Loaded;
+use culd_input::{Finished, Loaded};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -141,18 +141,20 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch
         return Ok(Status::Errors);
     }
     if let Some(finished) = &loaded.finished {
+        let asks = plan.side.map.is_some() || plan.side.json_report.is_some() || !plan.options.why_live.is_empty();
+        if asks {
+            let text = "the whole program was optimized and nothing was linked: --map, --json-report and --why-live have nothing to show";
+            console.say(Severity::Warning, &Said::Own(text.into()));
+        }
         let outcome = Outcome {
             image: Some(finished.bytes.clone()),
             ..nothing_linked()
         };
         let done = finish(plan, &outcome, None, loaded, sources)?;
-        return Ok(match &finished.regret {
-            Some(regret) => {
-                sources::say(std::slice::from_ref(regret), plan, console);
-                Status::Fatal
-            }
-            None => done,
-        });
+        if let Some(regret) = &finished.regret {
+            sources::say(std::slice::from_ref(regret), plan, console);
+        }
+        return Ok(done);
     }
     if plan.is_virtual {
         return finish(plan, &nothing_linked(), None, loaded, sources);
@@ -267,6 +269,12 @@ fn finish(
             output::WriteError::Open(_) => Said::OutputFile(file.clone()),
             output::WriteError::Write(_) => Said::Writing,
         })?;
+    }
+    match &loaded.finished {
+        Some(Finished { regret: Some(_), .. }) => return Ok(Status::Fatal),
+        // PTX is no program that could be registered.
+        Some(_) if plan.lto.as_ref().is_some_and(|lto| lto.emit_ptx) => return Ok(outcome.status),
+        _ => {}
     }
     if let Some(file) = &plan.side.register {
         side::write_register_file(file, &loaded.register)?;

@@ -109,9 +109,15 @@ impl LinkPlan {
                 external_constants: patterns.external_constants,
                 internal_constants: patterns.internal_constants,
                 explicit: false,
+                early: false,
             })
         };
-        self.options.kernels.clone().or_else(by_host)
+        let mut kernels = self.options.kernels.clone().or_else(by_host);
+        if let (Some(filter), true) = (&mut kernels, loaded.is_optimized) {
+            // nvlink has all lists, also those of its command line, before it merges anything, and treats them alike.
+            (filter.explicit, filter.early) = (false, true);
+        }
+        kernels
     }
 }
 

@@ -92,6 +92,8 @@ pub struct Loaded {
     pub late: Option<(usize, Message)>,
     /// The output of link-time optimization that needs no link.
     pub finished: Option<Finished>,
+    /// All modules were optimized together; the device runtime library is linked to the result.
+    pub is_optimized: bool,
     /// PTX compilations in order.
     pub compilations: Vec<Compilation>,
     /// How warnings are treated from here on: as asked for, unless (nvlink quirk) a PTX compilation changed it.
@@ -145,10 +147,12 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
     };
     if !ended && !has_errors {
         let current_dir = files.current_dir().unwrap_or_default();
-        outcome.loaded = Some(Loaded {
-            finished,
-            ..settle(fold, options, current_dir)
-        });
+        let mut loaded = settle(fold, options, current_dir);
+        if finished.is_some() {
+            loaded.register.reverse();
+        }
+        loaded.finished = finished;
+        outcome.loaded = Some(loaded);
     }
     outcome
 }
@@ -209,6 +213,7 @@ struct Item {
     content: Content,
     ids: Ids,
     is_device_runtime: bool,
+    has_runtime_name: bool,
 }
 
 impl Item {
@@ -261,6 +266,7 @@ struct Fold<'o> {
     items: Vec<Item>,
     seen: HashSet<FileId, FixedState>,
     host_info: HostInfo,
+    is_optimized: bool,
     compilations: Vec<Compilation>,
 }
 
@@ -278,6 +284,7 @@ impl<'o> Fold<'o> {
             items: Vec::new(),
             seen: HashSet::default(),
             host_info: HostInfo::default(),
+            is_optimized: false,
             compilations: Vec::new(),
         }
     }
@@ -357,12 +364,18 @@ impl<'o> Fold<'o> {
                     None => continue,
                 },
                 Step::Lto(piece, kind, options) => {
-                    let module = LtoModule::new(&piece, kind, &options, matches!(unit.kind, UnitKind::Host));
-                    self.add(unit, piece.name, Content::Module(module), ids_of(&mut own_ids, &mut is_first));
+                    let from_host = matches!(unit.kind, UnitKind::Host);
+                    let module = Content::Module(LtoModule::new(&piece, kind, &options, from_host));
+                    // Without host code there is nothing to register.
+                    let ids = match from_host {
+                        true => ids_of(&mut own_ids, &mut is_first),
+                        false => Ids::Shared,
+                    };
+                    self.add(unit, piece.name, module, ids);
                     continue;
                 }
             };
-            if self.options.lto.is_some() && !unit.is_device_runtime {
+            if self.options.lto.is_some() && !unit.has_runtime_name {
                 let file = piece.name.to_string();
                 self.say(Message {
                     severity: Severity::Info,
@@ -388,6 +401,7 @@ impl<'o> Fold<'o> {
             content,
             ids,
             is_device_runtime: unit.is_device_runtime,
+            has_runtime_name: unit.has_runtime_name,
         });
     }
 
@@ -485,6 +499,7 @@ fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: PathBuf) -> Loaded
     let decisions = decide(&fold.items, options);
     let mut loaded = Loaded {
         kernels: options.host_info.then(|| fold.host_info.finish()).flatten(),
+        is_optimized: fold.is_optimized,
         compilations: fold.compilations,
         warnings: fold.warnings,
         register: Register::new(current_dir),

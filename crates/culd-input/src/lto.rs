@@ -4,7 +4,8 @@
 //!    a limit for registers or line information in some of them goes for all ([`settle`]).
 //! 2. Options of the compiler, in nvlink's order ([`compiler_options`]): whether the result is a whole program or will be linked with other
 //!    code, and what the host refers to; everything else may be removed.
-//! 3. The PTX is a whole program unless other code takes part or it calls what only the device runtime library has ([`calls_out`]).
+//! 3. The PTX is a whole program unless other code takes part or it is incomplete without the device runtime library
+//!    ([`is_incomplete`]).
 
 use crate::devrt::is_provided;
 use crate::host_info::KernelPatterns;
@@ -212,8 +213,14 @@ pub(crate) fn compiler_log(log: &str) -> Option<(&str, &str)> {
     Some((rest, first.strip_prefix("ERROR in nvvmCompileProgram: ")?))
 }
 
+/// True when PTX is no program by itself: it has no kernel, or calls what is elsewhere.
+pub(crate) fn is_incomplete(ptx: &[u8]) -> bool {
+    let mut words = ptx.split(|b| b.is_ascii_whitespace());
+    !words.any(|word| word == b".entry") || calls_out(ptx)
+}
+
 /// True when PTX declares a function that neither it nor the driver has.
-pub(crate) fn calls_out(ptx: &[u8]) -> bool {
+fn calls_out(ptx: &[u8]) -> bool {
     let declarations = ptx
         .split(|&b| b == b'\n')
         .filter_map(|line| line.trim_ascii_start().strip_prefix(b".extern .func"));
@@ -317,5 +324,6 @@ mod tests {
         assert!(!calls_out(b".extern .global .align 4 .u32 ev;\n"));
         assert!(calls_out(b".extern .func  (.param .b32 func_retval0) _Z1fi\n"));
         assert!(calls_out(b".extern .func f(.param .b32 p);"));
+        assert!(is_incomplete(b".visible .func f()\n") && !is_incomplete(b".visible .entry k(\n"));
     }
 }

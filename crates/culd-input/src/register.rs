@@ -2,7 +2,8 @@
 //!
 //! 1. One id per object, in link order. A host object has its own (`__nv_module_id`, up to the NUL), also when it has no code for the target.
 //! 2. Everything else that is linked is named by its absolute path with every character outside `[A-Za-z0-9]` replaced by `_`.
-//! 3. An object made by `ld -r` has several ids: the first stands in its place, the others of all objects follow at the end, last first.
+//! 3. After link-time optimization of a whole program the last object comes first; modules in files of their own have no id.
+//! 4. An object made by `ld -r` has several ids: the first stands in its place, the others of all objects follow at the end, last first.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -45,6 +46,11 @@ impl Register {
     /// Adds an object that is known by its name (`archive:member` for members).
     pub(crate) fn add_path(&mut self, name: Arc<str>) {
         self.ids.push(Id::Path(name));
+    }
+
+    /// Turns the order around.
+    pub(crate) fn reverse(&mut self) {
+        self.ids.reverse();
     }
 
     /// All ids in the order of the file.

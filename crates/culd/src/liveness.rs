@@ -28,6 +28,8 @@ pub struct Live {
     pub is_kernel: Table<FunctionId, bool>,
     /// Kernels of the output by number.
     pub kernels: Vec<FunctionId>,
+    /// Those of them, in order, that are merged as functions ([`KernelFilter::early`]).
+    pub late: Vec<FunctionId>,
     /// The kernel of a link with exactly one.
     pub only: Option<FunctionId>,
 }
@@ -76,6 +78,7 @@ struct Selection<'f> {
     external: Patterns<'f>,
     internal: Patterns<'f>,
     explicit: bool,
+    early: bool,
 }
 
 impl<'f> Selection<'f> {
@@ -84,6 +87,7 @@ impl<'f> Selection<'f> {
             external: Patterns::new(&filter.external),
             internal: Patterns::new(&filter.internal),
             explicit: filter.explicit,
+            early: filter.early,
         }
     }
     fn selects(&self, name: &[u8], local: bool) -> bool {
@@ -119,6 +123,12 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         kernels.sort_unstable();
         kernels.dedup();
     }
+    let early = filter.as_ref().filter(|f| f.early);
+    let named_late = |f: FunctionId| {
+        let function = &resolved.functions[f];
+        early.is_some_and(|filter| !filter.selects(function.name, function.local))
+    };
+    let late: Vec<FunctionId> = kernels.iter().copied().filter(|&f| named_late(f)).collect();
     let mut is_kernel = Table::filled(resolved.functions.len(), false);
     for &k in &kernels {
         is_kernel[k] = true;
@@ -133,6 +143,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         alive,
         is_kernel,
         kernels,
+        late,
         only,
     }
 }

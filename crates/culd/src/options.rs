@@ -113,6 +113,8 @@ pub struct KernelFilter {
     pub internal_constants: Vec<Vec<u8>>,
     /// Given by `--kernels-used`/`--variables-used` (not by host objects).
     pub explicit: bool,
+    /// Known before objects are merged (link-time optimization): a kernel that stays only because its address is taken is merged as a function.
+    pub early: bool,
 }
 
 /// The linker's own entry in `.note.nv.tkinfo`.

@@ -17,6 +17,12 @@ pub(super) enum Variant {
     Ptx,
     /// A bare cubin instead of a host object.
     Cubin,
+    /// For link-time optimization, for sm_80 and sm_90.
+    Lto,
+    /// The same with line numbers and few registers.
+    LtoLines,
+    /// LTO IR in a file of its own.
+    LtoIr,
 }
 
 impl Variant {
@@ -28,6 +34,9 @@ impl Variant {
             Self::Registers => "registers",
             Self::Ptx => "ptx",
             Self::Cubin => "cubin",
+            Self::Lto => "lto",
+            Self::LtoLines => "lto-lines",
+            Self::LtoIr => "lto-ir",
         }
     }
 
@@ -39,12 +48,16 @@ impl Variant {
             Self::Registers => &["-c", "-arch=sm_90", "-maxrregcount=24"],
             Self::Ptx => &["-c", "-gencode=arch=compute_80,code=compute_80"],
             Self::Cubin => &["-cubin", "-arch=sm_90"],
+            Self::Lto => &["-c", "-gencode=arch=compute_80,code=lto_80", "-gencode=arch=compute_90,code=lto_90"],
+            Self::LtoLines => &["-c", "-arch=lto_90", "-lineinfo", "-maxrregcount=24"],
+            Self::LtoIr => &["-ltoir", "-gencode=arch=compute_90,code=lto_90"],
         }
     }
 
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Self::Cubin => "cubin",
+            Self::LtoIr => "ltoir",
             _ => "o",
         }
     }
@@ -71,7 +84,7 @@ impl Expect {
             Self::Said(part) => outcome.exit == 0 && text.contains(part),
             Self::Refused(part) => outcome.exit != 0 && text.contains(part),
         };
-        let linked = outcome.exit != 0 || outcome.files.keys().any(|f| f.ends_with(".cubin"));
+        let linked = outcome.exit != 0 || outcome.files.keys().any(|f| f.ends_with(".cubin") || f.ends_with(".ptx"));
         (!met || !linked).then(|| format!("exit {}, files {:?}, said: {text}", outcome.exit, outcome.files.keys()))
     }
 }
@@ -131,6 +144,10 @@ const SM_80: &str = "-arch=sm_80 -dlink {objects} -o app.o";
 const SM_90: &str = "-arch=sm_90 -dlink {objects} -o app.o";
 /// One call of the linker for each architecture, one register file.
 const BOTH: &str = "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -dlink {objects} -o app.o";
+
+/// Link-time optimization.
+const LTO_80: &str = "-arch=sm_80 -dlto -dlink {objects} -o app.o";
+const LTO_90: &str = "-arch=sm_90 -dlto -dlink {objects} -o app.o";
 
 const STACK: &str = "Stack size for entry function '_Z6parityPi' cannot be statically determined";
 
@@ -251,6 +268,69 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("newer-minor-86", &["main", "scale"], "-arch=sm_86 -dlink {objects} -o app.o"),
     program("missing-arch-75", &["main", "scale"], "-arch=sm_75 -dlink {objects} -o app.o")
         .expect(Expect::Said("SM Arch ('sm_75') not found in 'main.o'")),
+    program("lto-80", &["main", "scale"], LTO_80).compiled(&[Variant::Lto]),
+    program("lto-90", &["main", "scale"], LTO_90).compiled(&[Variant::Lto]),
+    program(
+        "lto-both",
+        &["blend1", "blend2", "scale", "unused"],
+        "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 -dlto -dlink {objects} -o app.o",
+    )
+    .compiled(&[Variant::Lto]),
+    program(
+        "lto-many",
+        &[
+            "main", "scale", "shared", "square", "shape", "print", "managed", "table", "indirect",
+        ],
+        LTO_90,
+    )
+    .compiled(&[Variant::Lto]),
+    program("lto-recursion", &["recursion", "main", "scale"], LTO_90).compiled(&[Variant::Lto]),
+    program("lto-partial", &["main", "unused", "scale", "shared"], LTO_90)
+        .compiled(&[Variant::Lto, Variant::Lto, Variant::Fat, Variant::Lto])
+        .expect(Expect::Said("requested LTO but 'scale.o' not built for LTO so doing partial LTO")),
+    program("lto-partial-first", &["main", "indirect", "table", "scale"], LTO_90)
+        .compiled(&[Variant::Fat, Variant::Lto])
+        .expect(Expect::Said("requested LTO but 'main.o'")),
+    program("lto-without-modules", &["main", "scale"], LTO_90).expect(Expect::Said("Ignoring -dlto option because no LTO objects found")),
+    program("lto-ptx", &["main", "scale"], LTO_90)
+        .compiled(&[Variant::Lto, Variant::Ptx])
+        .expect(Expect::Said("requested LTO but 'scale.o'")),
+    program("lto-lines", &["main", "scale"], LTO_90)
+        .compiled(&[Variant::Lto, Variant::LtoLines])
+        .expect(Expect::Said("will build everything with '-maxrregcount=24'")),
+    program(
+        "lto-options",
+        &["main", "scale", "shared"],
+        "-arch=sm_90 -dlto -maxrregcount=32 -Xptxas -O1 -split-compile 2 -dlink {objects} -o app.o",
+    )
+    .compiled(&[Variant::Lto]),
+    program("lto-ir", &["main", "scale"], LTO_90).compiled(&[Variant::Lto, Variant::LtoIr]),
+    program(
+        "lto-relocatable",
+        &["main", "scale", "table"],
+        "-arch=sm_90 -dlto -r -dlink {objects} -o app.o",
+    )
+    .compiled(&[Variant::Lto]),
+    program(
+        "lto-library",
+        &["main", "indirect", "scale", "table"],
+        "-arch=sm_90 -dlto -dlink main.o indirect.o -L. -lparts -o app.o",
+    )
+    .compiled(&[Variant::Lto])
+    .after("ar rcs libparts.a scale.o table.o && rm scale.o table.o"),
+    program(
+        "lto-to-ptx",
+        &["main", "scale"],
+        "-arch=sm_90 -dlto -dlink -ptx {objects} -o app.ptx",
+    )
+    .compiled(&[Variant::Lto]),
+    program("lto-missing", &["main", "indirect"], LTO_80)
+        .compiled(&[Variant::Lto])
+        .expect(Expect::Refused("Undefined reference to")),
+    program("lto-defined-twice", &["main", "scale", "again"], LTO_90)
+        .compiled(&[Variant::Lto])
+        .expect(Expect::Refused("symbol multiply defined")),
+    program("lto-dynamic", &["parent", "child", "scale"], LTO_90).compiled(&[Variant::Lto]),
     program("undefined-80", &["main", "indirect"], SM_80).expect(Expect::Refused("Undefined reference to '_Z5scalei' in 'main.o'")),
     program("defined-twice-90", &["main", "scale", "again"], SM_90).expect(Expect::Refused("Multiple definition of '_Z5scalei'")),
 ];

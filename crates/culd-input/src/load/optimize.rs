@@ -11,6 +11,7 @@ use crate::host_info::KernelPatterns;
 use crate::lto::{self, LtoOptions, Others, Settled};
 use crate::message::{Code, Message, Severity};
 use crate::ptx::{self, Compiled, Makes, PtxOptions};
+use crate::target::Suffix;
 use culd_lto::{Failure, Job, Kind, Module};
 use std::time::Instant;
 
@@ -70,8 +71,8 @@ impl Fold<'_> {
         }
         let own = self.items.iter().filter(|item| item.object().is_some());
         let others = Others {
-            runtime: own.clone().any(|item| item.is_device_runtime),
-            objects: own.clone().any(|item| !item.is_device_runtime),
+            runtime: own.clone().any(|item| item.has_runtime_name),
+            objects: own.clone().any(|item| !item.has_runtime_name),
         };
         let settled = self.settle(&modules)?;
         if lto.split_twice {
@@ -87,17 +88,18 @@ impl Fold<'_> {
         }
         // nvlink quirk: it links with the library only what came from host objects.
         let may_call = others.runtime && (hosts || !self.options.is_nvlink());
-        let is_whole = !lto.is_partial(others) && !(may_call && lto::calls_out(&ptx));
-        let makes = if is_whole { Makes::Program } else { Makes::Object };
+        let is_linked = lto.is_partial(others) || (may_call && lto::is_incomplete(&ptx));
+        let makes = if is_linked { Makes::Object } else { Makes::Program };
         let Some(bytes) = self.assemble(&ptx, lto, &settled, makes)? else {
             return Ok(None);
         };
-        if is_whole {
+        if !is_linked {
             // nvlink quirk: it makes the output and then misses the library.
             let misses = self.options.is_nvlink() && hosts && !others.runtime;
             let regret = misses.then(|| Message::fatal(Code::ExpectedRuntime));
             return Ok(Some(Finished { bytes, regret }));
         }
+        self.is_optimized = !lto.is_partial(others);
         if let Some(item) = self.items.get_mut(last) {
             item.content = Content::Object(LoadedObject {
                 name: OBJECT_NAME.into(),
@@ -133,13 +135,19 @@ impl Fold<'_> {
 
     fn compile_modules(&mut self, lto: &LtoOptions, modules: Vec<LtoModule>, settled: &Settled, others: Others) -> Result<Vec<u8>, Ended> {
         let known: Option<&KernelPatterns> = self.host_info.patterns();
-        let job = Job {
-            arch: self.options.target.to_string(),
+        let target = self.options.target;
+        let mut job = Job {
+            arch: format!("sm_{}", target.number),
             options: lto::compiler_options(lto, settled, others, known),
             modules: modules.into_iter().map(|m| m.module).collect(),
         };
         let start = Instant::now();
-        let made = lto.compiler.compile(&job);
+        let mut made = lto.compiler.compile(&job);
+        if matches!(made, Err(Failure::Refused(_))) && target.suffix != Suffix::None {
+            // The result is that of the number alone, as nvlink asks for; but modules for one architecture want to hear it by its name.
+            job.arch = target.to_string();
+            made = lto.compiler.compile(&job);
+        }
         self.compilations.push(Compilation {
             what: Compiles::Modules,
             name: "lto.nvvm".to_owned(),
