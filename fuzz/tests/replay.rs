@@ -48,7 +48,7 @@ fn kernels(names: &str) -> KernelFilter {
         external: patterns.clone(),
         internal: patterns,
         explicit: true,
-        early: false,
+        early: true,
         ..KernelFilter::default()
     }
 }

@@ -304,7 +304,7 @@ fn explicit_kernels(low: &LowArgs) -> Option<KernelFilter> {
         external_constants: variables.clone(),
         internal_constants: variables,
         explicit: true,
-        early: false,
+        early: true,
     })
 }
 

@@ -114,8 +114,8 @@ impl LinkPlan {
         };
         let mut kernels = self.options.kernels.clone().or_else(by_host);
         if let (Some(filter), true) = (&mut kernels, loaded.is_optimized) {
-            // nvlink has all lists, also those of its command line, before it merges anything, and treats them alike.
-            (filter.explicit, filter.early) = (false, true);
+            // nvlink has the lists before it merges anything.
+            filter.early = true;
         }
         kernels
     }

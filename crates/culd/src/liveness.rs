@@ -28,7 +28,7 @@ pub struct Live {
     pub is_kernel: Table<FunctionId, bool>,
     /// Kernels of the output by number.
     pub kernels: Vec<FunctionId>,
-    /// Those of them, in order, that are merged as functions ([`KernelFilter::early`]).
+    /// Functions that are kernels in their objects and are merged as functions ([`KernelFilter::early`]), in order.
     pub late: Vec<FunctionId>,
     /// The kernel of a link with exactly one.
     pub only: Option<FunctionId>,
@@ -103,19 +103,25 @@ impl<'f> Selection<'f> {
 pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, options: &LinkOptions<'_>) -> Live {
     let filter = options.kernels.as_ref().filter(|_| !options.debug || options.suppress_debug_info);
     let filter = filter.map(Selection::new);
-    let selected = |f: FunctionId| {
-        let function = &resolved.functions[f];
-        // Host objects name the kernels that the host launches; device code launches those whose address it takes.
-        filter
-            .as_ref()
-            .is_none_or(|filter| (!filter.explicit && function.taken.is_some()) || filter.selects(function.name, function.local))
+    let defined = |f: &FunctionId| resolved.functions[*f].entry && resolved.functions[*f].winner.is_some();
+    let named = |f: &FunctionId| {
+        let function = &resolved.functions[*f];
+        filter.as_ref().is_none_or(|filter| filter.selects(function.name, function.local))
     };
-    let mut kernels: Vec<FunctionId> = resolved
-        .functions
-        .ids()
-        .filter(|&f| resolved.functions[f].entry && resolved.functions[f].winner.is_some() && selected(f))
-        .collect();
-    let only = if let &[kernel] = kernels.as_slice() { Some(kernel) } else { None };
+    let late = match &filter {
+        Some(filter) if filter.early => resolved.functions.ids().filter(|f| defined(f) && !named(f)).collect(),
+        _ => Vec::new(),
+    };
+    let mut kernels: Vec<FunctionId> = resolved.functions.ids().filter(|f| defined(f) && named(f)).collect();
+    let mut only = if let &[kernel] = kernels.as_slice() { Some(kernel) } else { None };
+    let explicit = filter.as_ref().is_some_and(|filter| filter.explicit);
+    if filter.is_some() && !(explicit && only.is_some()) {
+        // The lists name the kernels that the host launches; device code launches those whose address it takes.
+        // nvlink quirk: next to one kernel of the command line these stay, but as functions.
+        let taken = |f: &FunctionId| resolved.functions[*f].taken.is_some();
+        kernels = resolved.functions.ids().filter(|f| defined(f) && (named(f) || taken(f))).collect();
+        only = if let (&[kernel], false) = (kernels.as_slice(), explicit) { Some(kernel) } else { None };
+    }
     if only.is_none() {
         // nvlink quirk: functions that the driver provides count as kernels where an input defines them.
         let provided = |f: &FunctionId| is_driver_function(resolved.functions[*f].name) && resolved.functions[*f].winner.is_some();
@@ -123,12 +129,6 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         kernels.sort_unstable();
         kernels.dedup();
     }
-    let early = filter.as_ref().filter(|f| f.early);
-    let named_late = |f: FunctionId| {
-        let function = &resolved.functions[f];
-        early.is_some_and(|filter| !filter.selects(function.name, function.local))
-    };
-    let late: Vec<FunctionId> = kernels.iter().copied().filter(|&f| named_late(f)).collect();
     let mut is_kernel = Table::filled(resolved.functions.len(), false);
     for &k in &kernels {
         is_kernel[k] = true;
@@ -137,7 +137,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     let alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
-        reachable(inputs, resolved, graph, (&kernels, only), &selected)
+        reachable(inputs, resolved, graph, (&kernels, only))
     };
     Live {
         alive,
@@ -153,7 +153,6 @@ fn reachable(
     resolved: &Resolved<'_>,
     graph: &CallGraph,
     (kernels, only): (&[FunctionId], Option<FunctionId>),
-    selected: &dyn Fn(FunctionId) -> bool,
 ) -> Table<FunctionId, bool> {
     let functions = &resolved.functions;
     let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub).collect();
@@ -163,7 +162,7 @@ fn reachable(
         alive[f] = true;
     }
     for f in functions.ids() {
-        if functions[f].taken.is_some() && (!functions[f].entry || selected(f)) {
+        if functions[f].taken.is_some() {
             alive[f] = true;
         }
     }

@@ -111,9 +111,10 @@ pub struct KernelFilter {
     pub external_constants: Vec<Vec<u8>>,
     /// Patterns for static ones.
     pub internal_constants: Vec<Vec<u8>>,
-    /// Given by `--kernels-used`/`--variables-used` (not by host objects).
+    /// Given by `--kernels-used`/`--variables-used` (not by host objects): a kernel that stays only because its address is taken counts as a
+    /// function.
     pub explicit: bool,
-    /// Known before objects are merged (link-time optimization): a kernel that stays only because its address is taken is merged as a function.
+    /// Known before objects are merged: such a kernel is merged as a function.
     pub early: bool,
 }
 

@@ -11,6 +11,7 @@ mod plan;
 pub use plan::{RelocPlan, plan};
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
+use crate::layout::constants::USER_BANK;
 use crate::layout::{Context, Layout, Moves};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
@@ -38,8 +39,8 @@ pub(crate) enum Meaning {
     Live(SymbolId),
     /// Any other function.
     Function(FunctionId),
-    /// The size of a parameter bank that only the driver knows; resolved to -1.
-    ParameterSize,
+    /// The size of the bank of user constants.
+    ConstantSize,
     /// A literal: offset in the kernels' banks.
     Literal(FunctionId),
     /// A shared variable.
@@ -121,13 +122,26 @@ pub(crate) struct Decider<'a, 'd> {
     context: Context<'a, 'd>,
     layout: &'a Layout<'d>,
     slots: Vec<(SymbolId, u64)>,
+    /// Size of the bank of user constants, -1 without one.
+    constant_size: u64,
 }
 
 impl<'a, 'd> Decider<'a, 'd> {
     pub(crate) fn new(context: Context<'a, 'd>, layout: &'a Layout<'d>) -> Self {
         let mut slots = layout.textures.slots.clone();
         slots.sort_unstable();
-        Decider { context, layout, slots }
+        let constants = layout
+            .m
+            .memory
+            .iter()
+            .copied()
+            .find(|&s| layout.m.sections[s].class == Class::Constant(USER_BANK));
+        Decider {
+            context,
+            layout,
+            slots,
+            constant_size: constants.map_or(u64::MAX, |s| layout.m.sections[s].size),
+        }
     }
 
     /// Meaning of every symbol of an object.
@@ -158,7 +172,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             _ => {}
         }
         let symbol = match m.places[reference] {
-            Place::Nothing if !relocatable && object.symbol(index).name == b".nv.ptx.const0.size" => return Meaning::ParameterSize,
+            Place::Nothing if !relocatable && object.symbol(index).name == b".nv.ptx.const0.size" => return Meaning::ConstantSize,
             Place::Nothing => return Meaning::Nothing,
             Place::Literal(f) => return Meaning::Literal(f),
             Place::Shared(id) => return Meaning::Shared(id),
@@ -271,7 +285,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             }
             _ if CLEAR.contains(&kind) => Decision::Drop,
             Meaning::Nothing | Meaning::Live(_) => Decision::Drop,
-            Meaning::ParameterSize => patch(kind, u64::MAX, 0, None),
+            Meaning::ConstantSize => patch(kind, self.constant_size, 0, None),
             Meaning::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
             Meaning::Shared(id) => self.shared(site.class, id, kind, e),
             Meaning::Texture(y) if relocatable && !site.object.sass.is_empty() => Decision::Keep(kind, y),

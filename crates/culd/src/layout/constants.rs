@@ -12,7 +12,7 @@ use crate::options::Identity;
 use hashbrown::HashMap;
 
 /// Bank of user constants.
-pub(super) const USER_BANK: u32 = 3;
+pub(crate) const USER_BANK: u32 = 3;
 /// Its size.
 pub(super) const CONSTANT_LIMIT: u64 = 0x10000;
 

@@ -7,7 +7,7 @@
 //! 4. Slots for textures, samplers and surfaces ([`textures`]).
 //! 5. The last record of a final link, `.nv.rel.action`.
 
-mod constants;
+pub(crate) mod constants;
 mod limits;
 mod literals;
 mod overflow;

@@ -83,8 +83,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.m.symbols[symbol].section = Some(id);
         }
         // nvlink quirk: functions that the driver provides have a kernel's sections where an input defines them.
-        let is_kernel = self.live.is_kernel[f] && self.live.late.binary_search(&f).is_err();
-        if (y.other & STO_CUDA_ENTRY != 0 && is_kernel) || is_driver_function(y.name) {
+        let is_late = self.live.late.binary_search(&f).is_ok();
+        if (y.other & STO_CUDA_ENTRY != 0 && !is_late) || is_driver_function(y.name) {
             self.kernel_sections(f, y.name, id);
         }
         Ok(())
@@ -92,7 +92,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// nvlink quirk: a kernel that host objects do not ask for leaves the name of its shared section.
     fn unselected_kernel(&mut self, name: &'d [u8]) {
-        if self.options.kernels.as_ref().is_some_and(|k| !k.explicit && !k.early) {
+        if self.options.kernels.as_ref().is_some_and(|k| !k.early) {
             self.kernel_shared_section(name);
         }
     }

@@ -38,7 +38,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         (var.align, var.size, var.defined, var.kernel) = (y.value, y.size, true, kernel);
         let id = self.m.shared.push(var);
         let Some(kernel) = kernel else { return id };
-        if !self.live.is_kernel[kernel] {
+        if self.m.functions[kernel].shared.is_none() {
             // A kernel that was not selected still makes the record; it is emitted only if the kernel stays.
             let section = self.kernel_shared_section(name);
             let text = self.m.functions[kernel].text;
