@@ -120,7 +120,11 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         // nvlink quirk: next to one kernel of the command line these stay, but as functions.
         let taken = |f: &FunctionId| resolved.functions[*f].taken.is_some();
         kernels = resolved.functions.ids().filter(|f| defined(f) && (named(f) || taken(f))).collect();
-        only = if let (&[kernel], false) = (kernels.as_slice(), explicit) { Some(kernel) } else { None };
+        only = if let (&[kernel], false) = (kernels.as_slice(), explicit) {
+            Some(kernel)
+        } else {
+            None
+        };
     }
     if only.is_none() {
         // nvlink quirk: functions that the driver provides count as kernels where an input defines them.

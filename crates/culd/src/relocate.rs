@@ -11,7 +11,7 @@ mod plan;
 pub use plan::{RelocPlan, plan};
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
-use crate::layout::constants::USER_BANK;
+use crate::layout::constants::{CONSTANT_SIZE, user_size};
 use crate::layout::{Context, Layout, Moves};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
@@ -130,17 +130,11 @@ impl<'a, 'd> Decider<'a, 'd> {
     pub(crate) fn new(context: Context<'a, 'd>, layout: &'a Layout<'d>) -> Self {
         let mut slots = layout.textures.slots.clone();
         slots.sort_unstable();
-        let constants = layout
-            .m
-            .memory
-            .iter()
-            .copied()
-            .find(|&s| layout.m.sections[s].class == Class::Constant(USER_BANK));
         Decider {
             context,
             layout,
             slots,
-            constant_size: constants.map_or(u64::MAX, |s| layout.m.sections[s].size),
+            constant_size: user_size(&layout.m),
         }
     }
 
@@ -172,7 +166,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             _ => {}
         }
         let symbol = match m.places[reference] {
-            Place::Nothing if !relocatable && object.symbol(index).name == b".nv.ptx.const0.size" => return Meaning::ConstantSize,
+            Place::Nothing if !relocatable && object.symbol(index).name == CONSTANT_SIZE => return Meaning::ConstantSize,
             Place::Nothing => return Meaning::Nothing,
             Place::Literal(f) => return Meaning::Literal(f),
             Place::Shared(id) => return Meaning::Shared(id),
@@ -185,6 +179,9 @@ impl<'a, 'd> Decider<'a, 'd> {
         if relocatable && self.context.options.identity == Identity::Culd {
             // nvlink resolves shared and constant addresses here that a later link moves; culd leaves them to that link.
             return Meaning::Kept(symbol);
+        }
+        if m.constant_sizes.contains(&symbol) {
+            return Meaning::ConstantSize;
         }
         if matches!(record.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE) {
             return Meaning::Texture(symbol);

@@ -268,6 +268,35 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("newer-minor-86", &["main", "scale"], "-arch=sm_86 -dlink {objects} -o app.o"),
     program("missing-arch-75", &["main", "scale"], "-arch=sm_75 -dlink {objects} -o app.o")
         .expect(Expect::Said("SM Arch ('sm_75') not found in 'main.o'")),
+    program("fill-80", &["fill", "scale"], SM_80),
+    program("fill-both", &["scale", "main", "fill"], BOTH),
+    program(
+        "fill-relocatable",
+        &["fill", "scale"],
+        "-arch=sm_90 -r -dlink {objects} -o app.o -Ltk/lib -lcudadevrt",
+    ),
+    program(
+        "fill-debug",
+        &["fill", "scale"],
+        "-arch=sm_90 -Xnvlink -g -dlink {objects} -o app.o",
+    ),
+    program(
+        "fill-kept-relocations",
+        &["main", "fill", "unused", "scale"],
+        "-arch=sm_90 -Xnvlink -preserve-relocs -dlink {objects} -o app.o",
+    )
+    .expect(Expect::Said("'--preserve-relocs' is not fully implemented")),
+    program(
+        "fill-one-kernel",
+        &["main", "fill", "scale"],
+        "-arch=sm_90 -Xnvlink -kernels-used=fill -dlink {objects} -o app.o",
+    ),
+    program(
+        "fill-two-kernels",
+        &["main", "fill", "scale"],
+        "-arch=sm_80 -Xnvlink -kernels-used=idle -Xnvlink -kernels-used=run -dlink {objects} -o app.o",
+    ),
+    program("lto-fill", &["main", "fill", "scale"], LTO_90).compiled(&[Variant::Lto]),
     program("lto-80", &["main", "scale"], LTO_80).compiled(&[Variant::Lto]),
     program("lto-90", &["main", "scale"], LTO_90).compiled(&[Variant::Lto]),
     program(

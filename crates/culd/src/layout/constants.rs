@@ -6,15 +6,24 @@
 
 use super::{Context, Layout};
 use crate::merge::align_up;
-use crate::merge::model::{Class, Piece};
+use crate::merge::model::{Class, Merged, Piece};
 use crate::names::State;
 use crate::options::Identity;
 use hashbrown::HashMap;
 
 /// Bank of user constants.
-pub(crate) const USER_BANK: u32 = 3;
+pub(super) const USER_BANK: u32 = 3;
 /// Its size.
 pub(super) const CONSTANT_LIMIT: u64 = 0x10000;
+
+/// Name of the symbol that the device runtime library has for the size of user constants.
+pub(crate) const CONSTANT_SIZE: &[u8] = b".nv.ptx.const0.size";
+
+/// Size of the bank of user constants, -1 without one.
+pub(crate) fn user_size(m: &Merged<'_>) -> u64 {
+    let mut memory = m.memory.iter().map(|&id| &m.sections[id]);
+    memory.find(|s| s.class == Class::Constant(USER_BANK)).map_or(u64::MAX, |s| s.size)
+}
 
 pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     if context.options.identity == Identity::Culd || context.options.kernels.is_none() || context.mode.debug_symbols {

@@ -149,6 +149,10 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
     if context.mode.relocatable {
         shared_sums::sum(context, &mut layout);
         withdraw_empty_literals(context, &mut layout);
+        let size = constants::user_size(&layout.m);
+        for &symbol in &layout.m.constant_sizes {
+            layout.m.symbols[symbol].value = size;
+        }
         limits::check(context, &layout, out);
         return Ok(layout);
     }

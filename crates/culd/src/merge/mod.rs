@@ -199,6 +199,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         sections: Table::new(),
         texts: Vec::new(),
         memory: Vec::new(),
+        constant_sizes: Vec::new(),
         symbols: Table::new(),
         locals: Vec::new(),
         globals: Vec::new(),

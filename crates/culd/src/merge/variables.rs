@@ -9,6 +9,7 @@ use super::model::*;
 use super::{Merger, UNIFIED_SYMBOLS};
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{SectionId, SymbolId};
+use crate::layout::constants::CONSTANT_SIZE;
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use cubin::consts::*;
 use cubin::read::SymbolSection;
@@ -164,10 +165,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn undefined(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+        let relocatable = self.mode.relocatable;
         if y.bind == STB_LOCAL {
+            if relocatable && y.name == CONSTANT_SIZE {
+                let mut new = self.new_symbol(object, y, STB_LOCAL, STT_CUDA_OBJECT);
+                (new.other, new.input_other, new.size) = (y.other, y.other, y.size);
+                let symbol = self.symbol(y, new);
+                self.m.constant_sizes.push(symbol);
+                self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+            }
             return;
         }
-        let relocatable = self.mode.relocatable;
         let symbol = match self.known(y) {
             Some(symbol) => {
                 self.check(object, y, symbol);

@@ -1,0 +1,6 @@
+#pragma once
+
+extern __constant__ int pattern[10];
+
+__global__ void child(int* out);
+__device__ void start(int* out);
