@@ -3,4 +3,4 @@
 extern __constant__ int pattern[10];
 
 __global__ void child(int* out);
-__device__ void start(int* out);
+__device__ void step(int which, int* out);
