@@ -1,18 +1,15 @@
 #include "../check.h"
 #include "parts.h"
 
-__global__ void run(int which, int* out) { step(which, out); }
+__global__ void run(int* out) { start(out); }
 
 int main() {
-    Buffer<int> out(20);
-    for (int which = 0; which < 3; ++which) {
-        run<<<1, 1>>>(which, out.data);
-        finish_kernels();
-    }
+    Buffer<int> out(10);
+    run<<<1, 1>>>(out.data);
     auto got = out.read();
-    int want[10] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3}, wrong = 0;
-    for (int i = 0; i < 20; ++i) wrong += got[i] != 0x01010101 + want[i % 10];
+    int want[10] = {3, 5, 6, 2, 9, 5, 1, 4, 1, 3}, wrong = 0;
+    for (int i = 0; i < 10; ++i) wrong += got[i] != want[i];
     expect("values wrong", wrong, 0);
-    expect("last", got[19], 0x01010104);
+    expect("first", got[0], 3);
     return verdict();
 }
