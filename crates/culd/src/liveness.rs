@@ -109,7 +109,10 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         filter.as_ref().is_none_or(|filter| filter.selects(function.name, function.local))
     };
     let late = match &filter {
-        Some(filter) if filter.early => resolved.functions.ids().filter(|f| defined(f) && !named(f)).collect(),
+        Some(filter) if filter.early => {
+            let is_late = |f: &FunctionId| defined(f) && !named(f) && !resolved.functions[*f].taken_before;
+            resolved.functions.ids().filter(is_late).collect()
+        }
         _ => Vec::new(),
     };
     let mut kernels: Vec<FunctionId> = resolved.functions.ids().filter(|f| defined(f) && named(f)).collect();

@@ -56,6 +56,8 @@ pub struct Function<'d> {
     pub stub: bool,
     /// Address taken, with this prototype.
     pub taken: Option<ProtoId>,
+    /// An object before that of its definition took the address.
+    pub taken_before: bool,
     bind: u8,
     registers: u32,
     first_definition: ObjectId,
@@ -304,6 +306,7 @@ impl<'d> Resolver<'d> {
             first: object.id,
             stub: false,
             taken: None,
+            taken_before: false,
             bind: 0,
             registers: 0,
             first_definition: object.id,
@@ -355,6 +358,7 @@ impl<'d> Resolver<'d> {
         if function.first_virtual_sm == 0 {
             function.first_virtual_sm = virtual_sm;
         }
+        function.taken_before = function.taken.is_some();
         function.winner = Some(new);
         function.bind = bind;
         function.registers = registers;
