@@ -89,7 +89,9 @@ pub fn warn(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Sto
     if options.extra_warnings && !options.debug && !options.preserve_relocs {
         let reached = graph.mark(resolved, live.kernels.iter().copied());
         for f in resolved.functions.ids() {
-            if resolved.functions[f].taken.is_some() && live.alive[f] && !reached[f] {
+            // A kernel that nobody defines counts as one.
+            let is_entry = resolved.functions[f].winner.is_none() && resolved.is_declared_entry(f);
+            if resolved.functions[f].taken.is_some() && live.alive[f] && !reached[f] && !is_entry {
                 out.warning(Code::AddressTakenUncalled {
                     function: resolved.function_name(f),
                 })?;

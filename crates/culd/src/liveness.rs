@@ -129,6 +129,11 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
             None
         };
     }
+    // A kernel that nobody defines counts as well, until that is an error.
+    let undefined = |f: FunctionId| resolved.functions[f].winner.is_none() && resolved.is_declared_entry(f);
+    if only.is_some() && resolved.functions.ids().any(undefined) {
+        only = None;
+    }
     if only.is_none() {
         // nvlink quirk: functions that the driver provides count as kernels where an input defines them.
         let provided = |f: &FunctionId| is_driver_function(resolved.functions[*f].name) && resolved.functions[*f].winner.is_some();

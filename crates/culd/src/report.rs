@@ -46,7 +46,8 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
             continue;
         }
         let function = &context.resolved.functions[f];
-        let entry = if context.live.is_kernel[f] { "^" } else { "" };
+        let is_entry = context.live.is_kernel[f] || (function.winner.is_none() && context.resolved.is_declared_entry(f));
+        let entry = if is_entry { "^" } else { "" };
         let taken = if function.taken.is_some() { "&" } else { "" };
         let registers = attributes.facts[f]
             .registers
@@ -165,14 +166,12 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         slots.map_or(0, |slots| slots.filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32)
     };
     let functions = &context.resolved.functions;
-    let all = functions
+    // Also those that count as functions; in the order of their definitions: another object may have mentioned one before.
+    let mut kernels: Vec<FunctionId> = functions
         .ids()
-        .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f]);
-    let keeps_all = context.mode.relocatable || context.mode.preserve || context.options.debug;
-    let kernels: Vec<FunctionId> = match keeps_all {
-        true => all.collect(),
-        false => context.live.kernels.iter().copied().filter(|&k| functions[k].entry).collect(),
-    };
+        .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f])
+        .collect();
+    kernels.sort_by_key(|&k| functions[k].defined_by);
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);

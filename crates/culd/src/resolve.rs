@@ -56,8 +56,12 @@ pub struct Function<'d> {
     pub stub: bool,
     /// Address taken, with this prototype.
     pub taken: Option<ProtoId>,
+    /// Only a copy that was rejected says that the address is taken, without a prototype: a kernel's.
+    pub taken_unnamed: bool,
     /// An object before that of its definition took the address.
     pub taken_before: bool,
+    /// The symbol that defined it first, if any does.
+    pub defined_by: Option<SymbolRef>,
     bind: u8,
     registers: u32,
     first_definition: ObjectId,
@@ -146,6 +150,10 @@ impl Resolved<'_> {
     /// The prototype of a function from `.nv.prototype`.
     pub fn prototype(&self, f: FunctionId) -> Option<ProtoId> {
         self.mentions[f].prototype
+    }
+    /// True when the first mention of a function calls it a kernel.
+    pub fn is_declared_entry(&self, f: FunctionId) -> bool {
+        self.mentions[f].declared_entry == Some(true)
     }
     /// Name of a function as text.
     pub fn function_name(&self, f: FunctionId) -> String {
@@ -306,7 +314,9 @@ impl<'d> Resolver<'d> {
             first: object.id,
             stub: false,
             taken: None,
+            taken_unnamed: false,
             taken_before: false,
+            defined_by: None,
             bind: 0,
             registers: 0,
             first_definition: object.id,
@@ -354,6 +364,7 @@ impl<'d> Resolver<'d> {
         }
         if function.winner.is_none() {
             function.first_definition = new.object;
+            function.defined_by = Some(symbol);
         }
         if function.first_virtual_sm == 0 {
             function.first_virtual_sm = virtual_sm;
@@ -380,6 +391,7 @@ impl<'d> Resolver<'d> {
                 let id = self.intern(object, p, &mut known);
                 self.mention(id);
                 self.out.functions[a].taken = Some(id);
+                self.out.functions[a].taken_unnamed = false;
                 self.out.mentions[a].latest_prototype = Some(id);
             }
         }
@@ -450,6 +462,7 @@ impl<'d> Resolver<'d> {
     fn take(&mut self, f: FunctionId, prototype: &'d [u8]) {
         if self.out.functions[f].taken.is_none() {
             self.out.functions[f].taken = Some(self.out.prototypes.intern(prototype));
+            self.out.functions[f].taken_unnamed = prototype.is_empty();
         }
     }
 

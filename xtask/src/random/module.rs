@@ -41,6 +41,8 @@ pub(crate) struct Module<'w> {
     pub(crate) used_vars: BTreeSet<usize>,
     pub(crate) used_funcs: BTreeSet<usize>,
     pub(crate) used_textures: BTreeSet<usize>,
+    /// Kernels whose address is taken.
+    pub(crate) used_kernels: BTreeSet<usize>,
     pub(crate) used_system: BTreeSet<&'static str>,
 }
 
@@ -52,6 +54,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
         used_vars: BTreeSet::new(),
         used_funcs: BTreeSet::new(),
         used_textures: BTreeSet::new(),
+        used_kernels: BTreeSet::new(),
         used_system: BTreeSet::new(),
     };
     let bodies = module.bodies(rng);
@@ -180,19 +183,20 @@ impl Module<'_> {
         )
     }
 
-    fn kernel_head(&self, k: &Kernel, rng: &mut Rng) -> String {
+    /// `.visible .entry name (..)`; of a kernel of another module `.extern`.
+    fn kernel_signature(&self, k: &Kernel) -> String {
         let param = |(i, p): (usize, &&str)| match *p {
             "blob" => format!(".param .align 8 .b8 a{i}[40]"),
             "texref" => format!(".param .texref {}", texture_parameter(k, i)),
             p => format!(".param .{p} a{i}"),
         };
         let params: Vec<String> = k.params.iter().enumerate().map(param).collect();
-        let mut head = format!(
-            "{}.entry {} ({})",
-            k.place.directive(self.index).unwrap_or(""),
-            k.name,
-            params.join(", ")
-        );
+        let directive = k.place.directive(self.index).unwrap_or(".extern ");
+        format!("{directive}.entry {} ({})", k.name, params.join(", "))
+    }
+
+    fn kernel_head(&self, k: &Kernel, rng: &mut Rng) -> String {
+        let mut head = self.kernel_signature(k);
         if self.world.traits.bounds {
             let threads = rng.pick([32, 128, 256]);
             head.push_str(&match rng.below(12) {
@@ -396,6 +400,8 @@ impl Module<'_> {
                 out.push(format!(".extern .func {};", signature(f.signature, &f.name)));
             }
         }
+        let used = self.used_kernels.iter().filter_map(|&k| self.world.kernels.get(k));
+        out.extend(used.map(|k| format!("{};", self.kernel_signature(k))));
         // one that nothing calls, so that the module itself stays correct
         if self.world.fault == Some(Fault::ExternSignature)
             && let Some((i, f)) = self

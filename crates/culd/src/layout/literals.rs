@@ -37,7 +37,8 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let mut grown = 0;
     for (i, mut kernels) in reaching.into_iter().enumerate().rev() {
         let piece = std::mem::replace(&mut pieces[i], FunctionLiterals::none(functions[i]));
-        kernels.reverse();
+        // The one mentioned last comes first.
+        kernels.sort_unstable_by_key(|&k| Reverse(k));
         let banks: Vec<_> = kernels.iter().map(|&k| bank(context, layout, (&mut known, i), k, &piece)).collect();
         let align = banks.iter().map(|b| b.align(layout, &pieces)).fold(piece.align, u64::max);
         let longest = banks.iter().map(|b| b.size(layout, &pieces)).max().unwrap_or(0);

@@ -133,7 +133,7 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
     references
 }
 
-/// Kernels that use shared memory but have no section, because they were not selected, in order of arrival of their references.
+/// Kernels that use shared memory but have no section, because they were not selected by name, in order of arrival of the references.
 #[derive(Default)]
 struct Late {
     kernels: Vec<u32>,
@@ -152,14 +152,15 @@ impl Late {
 
 fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
     let mut late = Late::default();
-    let is_late = |k: &u32| layout.m.shared_section(layout.kernels[*k as usize]).is_none();
-    let number: HashMap<FunctionId, u32, crate::names::State> = (0..layout.kernels.len() as u32)
-        .filter(is_late)
-        .map(|k| (layout.kernels[k as usize], k))
-        .collect();
-    for k in references.functions.iter().filter_map(|f| number.get(f).copied()) {
-        late.position.insert(k, late.kernels.len());
-        late.kernels.push(k);
+    let is_late: Vec<bool> = layout.kernels.iter().map(|&k| layout.m.shared_section(k).is_none()).collect();
+    if !is_late.contains(&true) {
+        return late;
+    }
+    for &k in references.kernels.iter().flatten() {
+        if is_late.get(k as usize) == Some(&true) && !late.position.contains_key(&k) {
+            late.position.insert(k, late.kernels.len());
+            late.kernels.push(k);
+        }
     }
     late
 }

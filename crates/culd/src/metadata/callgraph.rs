@@ -32,7 +32,9 @@ pub fn callgraph(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arran
     for f in resolved.functions.ids() {
         let Some(i) = index(f) else { continue };
         direct.extend(resolved.direct.of(f).iter().filter_map(|&c| Some(pair(i, index(c)?))));
-        taken.extend(resolved.functions[f].taken.map(|p| pair(i, string(p))));
+        let function = &resolved.functions[f];
+        let prototype = |p| if function.taken_unnamed { 0 } else { string(p) };
+        taken.extend(function.taken.map(|p| pair(i, prototype(p))));
         sites.extend(resolved.sites.of(f).iter().map(|&p| pair(i, string(p))));
         takers.extend(resolved.takes.of(f).iter().filter_map(|&c| Some(pair(i, index(c)?))));
     }
