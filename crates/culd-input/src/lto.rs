@@ -1,11 +1,11 @@
 //! Link-time optimization: what the compiler is told, and what its PTX means for the link.
 //!
 //! 1. Every module of a host object or fatbin brings the options it was compiled with. Those that change results must be the same in all;
-//!    a limit for registers or line information in some of them goes for all ([`settle`]).
-//! 2. Options of the compiler, in nvlink's order ([`compiler_options`]): whether the result is a whole program or will be linked with other
+//!    a limit for registers or line information in some of them goes for all (`settle`).
+//! 2. Options of the compiler, in nvlink's order (`compiler_options`): whether the result is a whole program or will be linked with other
 //!    code, and what the host refers to; everything else may be removed.
 //! 3. The PTX is a whole program unless other code takes part or it is incomplete without the device runtime library
-//!    ([`is_incomplete`]).
+//!    (`is_incomplete`).
 
 use crate::devrt::is_provided;
 use crate::host_info::KernelPatterns;
