@@ -1,7 +1,7 @@
 //! Functions that are compiled twice.
 //!
 //! Shifts by a number that is not known are most of what reading bits costs. x86 has had better instructions for them (BMI) for long, but not
-//! from the start, so a program for all of these processors may only use them after a look. [`twice!`] calls a function in one of two copies:
+//! from the start, so a program for all of these processors may only use them after a look. `twice!` calls a function in one of two copies:
 //!
 //! 1. The function is always inlined, so that each copy is compiled with the instructions of the function around it.
 //! 2. One copy may use BMI and is called when the processor has it; what it has is asked once and remembered by the standard library.
