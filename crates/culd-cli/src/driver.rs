@@ -270,13 +270,12 @@ fn finish(
             output::WriteError::Write(_) => Said::Writing,
         })?;
     }
-    match &loaded.finished {
-        Some(Finished { regret: Some(_), .. }) => return Ok(Status::Fatal),
-        // PTX is no program that could be registered.
-        Some(_) if plan.lto.as_ref().is_some_and(|lto| lto.emit_ptx) => return Ok(outcome.status),
-        _ => {}
+    if let Some(Finished { regret: Some(_), .. }) = &loaded.finished {
+        return Ok(Status::Fatal);
     }
-    if let Some(file) = &plan.side.register {
+    // PTX is no program that could be registered.
+    let is_ptx = loaded.finished.is_some() && plan.lto.as_ref().is_some_and(|lto| lto.emit_ptx);
+    if let (Some(file), false) = (&plan.side.register, is_ptx) {
         side::write_register_file(file, &loaded.register)?;
     }
     if let (Some(file), Some(graph)) = (&plan.side.dot, &outcome.explained.dot) {

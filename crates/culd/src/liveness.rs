@@ -103,31 +103,24 @@ impl<'f> Selection<'f> {
 pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, options: &LinkOptions<'_>) -> Live {
     let filter = options.kernels.as_ref().filter(|_| !options.debug || options.suppress_debug_info);
     let filter = filter.map(Selection::new);
-    let defined = |f: &FunctionId| resolved.functions[*f].entry && resolved.functions[*f].winner.is_some();
+    let functions = &resolved.functions;
     let named = |f: &FunctionId| {
-        let function = &resolved.functions[*f];
+        let function = &functions[*f];
         filter.as_ref().is_none_or(|filter| filter.selects(function.name, function.local))
     };
-    let late = match &filter {
-        Some(filter) if filter.early => {
-            let is_late = |f: &FunctionId| defined(f) && !named(f) && !resolved.functions[*f].taken_before;
-            resolved.functions.ids().filter(is_late).collect()
-        }
-        _ => Vec::new(),
-    };
-    let mut kernels: Vec<FunctionId> = resolved.functions.ids().filter(|f| defined(f) && named(f)).collect();
-    let mut only = if let &[kernel] = kernels.as_slice() { Some(kernel) } else { None };
+    let defined = functions.ids().filter(|&f| functions[f].entry && functions[f].winner.is_some());
+    let (mut kernels, others): (Vec<FunctionId>, Vec<FunctionId>) = defined.partition(named);
+    let is_late = |f: &FunctionId| filter.as_ref().is_some_and(|filter| filter.early) && !functions[*f].taken_before;
+    let late = others.iter().copied().filter(is_late).collect();
+    let lone = |kernels: &[FunctionId]| if let &[kernel] = kernels { Some(kernel) } else { None };
+    let mut only = lone(&kernels);
     let explicit = filter.as_ref().is_some_and(|filter| filter.explicit);
     if filter.is_some() && !(explicit && only.is_some()) {
         // The lists name the kernels that the host launches; device code launches those whose address it takes.
         // nvlink quirk: next to one kernel of the command line these stay, but as functions.
-        let taken = |f: &FunctionId| resolved.functions[*f].taken.is_some();
-        kernels = resolved.functions.ids().filter(|f| defined(f) && (named(f) || taken(f))).collect();
-        only = if let (&[kernel], false) = (kernels.as_slice(), explicit) {
-            Some(kernel)
-        } else {
-            None
-        };
+        kernels.extend(others.iter().filter(|f| functions[**f].taken.is_some()));
+        kernels.sort_unstable();
+        only = if explicit { None } else { lone(&kernels) };
     }
     // A kernel that nobody defines counts as well, until that is an error.
     let undefined = |f: FunctionId| resolved.functions[f].winner.is_none() && resolved.is_declared_entry(f);

@@ -180,7 +180,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             // nvlink resolves shared and constant addresses here that a later link moves; culd leaves them to that link.
             return Meaning::Kept(symbol);
         }
-        if m.constant_sizes.contains(&symbol) {
+        if m.constant_sizes.binary_search(&symbol).is_ok() {
             return Meaning::ConstantSize;
         }
         if matches!(record.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE) {

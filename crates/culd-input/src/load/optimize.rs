@@ -90,9 +90,7 @@ impl Fold<'_> {
         let may_call = others.runtime && (hosts || !self.options.is_nvlink());
         let is_linked = lto.is_partial(others) || (may_call && lto::is_incomplete(&ptx));
         let makes = if is_linked { Makes::Object } else { Makes::Program };
-        let Some(bytes) = self.assemble(&ptx, lto, &settled, makes)? else {
-            return Ok(None);
-        };
+        let bytes = self.assemble(&ptx, lto, &settled, makes)?;
         if !is_linked {
             // nvlink quirk: it makes the output and then misses the library.
             let misses = self.options.is_nvlink() && hosts && !others.runtime;
@@ -173,8 +171,8 @@ impl Fold<'_> {
         })
     }
 
-    /// Runs ptxas; nothing when it refused and the load goes on.
-    fn assemble(&mut self, ptx: &[u8], lto: &LtoOptions, settled: &Settled, makes: Makes) -> Result<Option<Vec<u8>>, Ended> {
+    /// Runs ptxas.
+    fn assemble(&mut self, ptx: &[u8], lto: &LtoOptions, settled: &Settled, makes: Makes) -> Result<Vec<u8>, Ended> {
         let fast = lto.fast_compile.iter().map(|level| format!("-Ofc={level}"));
         let options = PtxOptions {
             extra: fast.chain(self.options.ptx.extra.iter().cloned()).collect(),
@@ -206,7 +204,7 @@ impl Fold<'_> {
             time,
         });
         match object {
-            Some(object) => Ok(Some(object)),
+            Some(object) => Ok(object),
             None if self.options.is_nvlink() => Err(self.end(Code::FatbinaryError)),
             None => {
                 let reason = "ptxas refused the optimized PTX".to_owned();

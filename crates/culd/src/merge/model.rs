@@ -471,7 +471,7 @@ pub struct Merged<'d> {
     pub texts: Vec<FunctionId>,
     /// Records of shared and constant memory, in order. They are few among all records, and layout is about them.
     pub memory: Vec<SectionId>,
-    /// `-r`: symbols that stand for the size of user constants.
+    /// `-r`: symbols that stand for the size of user constants, ascending.
     pub constant_sizes: Vec<SymbolId>,
     /// Symbol records.
     pub symbols: Table<SymbolId, OutSymbol<'d>>,
