@@ -361,9 +361,14 @@ impl Walk<'_> {
             if id % 2 == 0 {
                 // Results of one queue arrive in order, so a later one may overwrite an earlier one.
                 let in_order = first.timing.queue.results_in_order() && first.timing.queue == step.timing.queue;
-                let set = first.insn.defs.intersection(if in_order { &insn.uses } else { &touched });
+                let results = first.insn.defs.minus(&first.insn.early_results());
+                let set = results.intersection(if in_order { &insn.uses } else { &touched });
                 alarm(read_or_write(&set), set, first.insn.offset)?;
-            } else if !first.timing.queue.operands_before(step.timing.queue) {
+                continue;
+            }
+            let early = first.insn.early_results().intersection(&touched);
+            alarm(read_or_write(&early), early, first.insn.offset)?;
+            if !first.timing.queue.operands_before(step.timing.queue) {
                 alarm(
                     HazardKind::WriteAfterRead,
                     late_operands(first).intersection(&insn.defs),
@@ -404,13 +409,11 @@ impl Walk<'_> {
             if read | write == 0 && insn.guard.is_none() && !step.timing.queue.results_in_order() {
                 state.endless_results = state.endless_results.union(&insn.defs);
             } else {
-                // An atomic that returns only a predicate delivers it when its operands have been read.
-                let early = insn.defs.general().is_empty() && write == 0;
-                put(state, id, if early { read } else { write });
+                put(state, id, write);
             }
         }
         let operands = late_operands(step);
-        if !operands.is_empty() {
+        if !operands.is_empty() || !insn.early_results().is_empty() {
             if read | write == 0 && insn.guard.is_none() && step.timing.queue == Queue::Unordered {
                 state.endless_operands = state.endless_operands.union(&operands);
             } else {

@@ -10,7 +10,7 @@ mod operand;
 mod table;
 
 use crate::reg::{Reg, RegFile, RegSet};
-use operand::{Access, OpRow};
+use operand::{Access, Form, OpRow};
 
 /// Size of an instruction in bytes.
 pub const INSN_BYTES: usize = 16;
@@ -41,6 +41,8 @@ pub mod opcode {
     pub const EXIT: u16 = 0x94d;
     /// `RET`.
     pub const RET: u16 = 0x950;
+    /// `WARPSYNC` of all threads, or of a mask that is a constant.
+    pub const WARPSYNC: u16 = 0x948;
     /// `WARPSYNC.COLLECTIVE` and `.EXCLUSIVE`.
     pub const WARPSYNC_COLLECTIVE: u16 = 0x348;
     /// The forms of `CALL`.
@@ -72,11 +74,11 @@ impl Control {
         }
     }
 
-    /// The instruction word with the three scoreboard fields replaced; stall, yield and reuse bits stay.
+    /// The instruction word with these fields; yield and reuse bits stay.
     #[must_use]
     pub fn put(self, raw: u128) -> u128 {
         let field = u128::from(self.write & 7) | u128::from(self.read & 7) << 3 | u128::from(self.wait & 63) << 6;
-        raw & !(0xfff << 110) | field << 110
+        raw & !(0xfff << 110 | 15 << 105) | field << 110 | u128::from(self.stall & 15) << 105
     }
 }
 
@@ -152,6 +154,17 @@ impl Insn {
         self.defs.union(&self.uses)
     }
 
+    /// Predicates that arrive when the operands have been read: those of a generic atomic, and of one that returns nothing else.
+    #[must_use]
+    pub fn early_results(&self) -> RegSet {
+        let alone = self.control.write == NO_SCOREBOARD && self.defs.general().is_empty();
+        if self.control.read != NO_SCOREBOARD && (alone || self.name == "ATOM") {
+            self.defs.minus(&self.defs.without_predicates())
+        } else {
+            RegSet::EMPTY
+        }
+    }
+
     /// Neither guarded nor conditional in any way the fields show.
     #[must_use]
     pub fn unguarded(&self) -> bool {
@@ -164,9 +177,22 @@ fn bits8(raw: u128, low: u32, width: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
 }
 
-fn row(op: u16) -> Option<&'static OpRow> {
-    let at = table::OPS.binary_search_by_key(&op, |row| row.code).ok()?;
-    table::OPS.get(at)
+/// The rows of an opcode, one for each instruction that it stands for.
+fn rows(op: u16) -> &'static [OpRow] {
+    let from = table::OPS.partition_point(|row| row.code < op);
+    let rest = table::OPS.get(from..).unwrap_or_default();
+    rest.get(..rest.partition_point(|row| row.code == op)).unwrap_or_default()
+}
+
+/// The row and the form that apply to an instruction word.
+fn find(op: u16, raw: u128) -> Result<(&'static OpRow, &'static Form), Unknown> {
+    let modifiers = (raw >> 40) as u64;
+    let forms = rows(op).iter().flat_map(|row| row.forms.iter().map(move |form| (row, form)));
+    let unknown = if rows(op).is_empty() { Unknown::Opcode } else { Unknown::Form };
+    forms
+        .into_iter()
+        .find(|(_, form)| modifiers & form.mask == form.value)
+        .ok_or(unknown)
 }
 
 /// Decodes one instruction at `offset`.
@@ -186,19 +212,15 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
         unknown: None,
     };
     let mut guard_file = RegFile::P;
-    match row(op) {
-        None => insn.unknown = Some(Unknown::Opcode),
-        Some(row) => {
+    match find(op, raw) {
+        Err(unknown) => insn.unknown = Some(unknown),
+        Ok((row, form)) => {
             insn.name = row.name;
-            let modifiers = (raw >> 40) as u64;
-            match row.forms.iter().find(|form| modifiers & form.mask == form.value) {
-                None => insn.unknown = Some(Unknown::Form),
-                Some(form) => form.operands.iter().for_each(|operand| {
-                    if operand.bit == 12 {
-                        guard_file = operand.file;
-                    }
-                    collect(&mut insn, operand);
-                }),
+            for operand in form.operands {
+                if operand.bit == 12 {
+                    guard_file = operand.file;
+                }
+                collect(&mut insn, operand);
             }
         }
     }
@@ -217,11 +239,9 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
 }
 
 fn collect(insn: &mut Insn, operand: &operand::Operand) {
-    let wide = matches!(operand.file, RegFile::R | RegFile::Ur);
-    let first = bits8(insn.raw, u32::from(operand.bit), if wide { 8 } else { 3 });
-    if first == if wide { 255 } else { 7 } {
+    let Some(first) = operand.field(insn.raw) else {
         return;
-    }
+    };
     for i in 0..operand.registers(insn.raw) {
         // A range that runs past the last register is not something the compiler emits; the excess is dropped.
         let Some(index) = first.checked_add(i).filter(|index| *index != 255) else {
@@ -298,14 +318,13 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_its_forms_are_consistent() {
-        assert!(table::OPS.is_sorted_by(|a, b| a.code < b.code));
+        assert!(table::OPS.is_sorted_by(|a, b| (a.code, a.name) < (b.code, b.name)));
         for row in table::OPS {
             assert!(!row.forms.is_empty(), "{}", row.name);
-            for form in row.forms {
-                assert_eq!(form.value & !form.mask, 0, "{} {:03x}", row.name, row.code);
-            }
-            for (i, a) in row.forms.iter().enumerate() {
-                for b in row.forms.iter().skip(i + 1) {
+            let all: Vec<&Form> = rows(row.code).iter().flat_map(|row| row.forms).collect();
+            for (i, a) in all.iter().enumerate() {
+                assert_eq!(a.value & !a.mask, 0, "{} {:03x}", row.name, row.code);
+                for b in all.iter().skip(i + 1) {
                     let both = a.mask & b.mask;
                     assert_ne!(a.value & both, b.value & both, "{} {:03x}: two forms overlap", row.name, row.code);
                 }

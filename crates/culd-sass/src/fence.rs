@@ -1,8 +1,11 @@
 //! Deletion of the fence work-around prefixes, and the offsets that move with it.
 //!
-//! 1. `MEMBAR.ALL.CTA` directly followed by another `MEMBAR` goes, whatever its guard.
-//! 2. The run of up to four `@!PT LDS RZ,[RZ]` directly before any `MEMBAR` goes (the `MEMBAR` itself may stay). The same instructions
-//!    before `LDGSTS` stay.
+//! The compiler puts both prefixes before every fence; the linker knows the whole function and removes what it does not need.
+//!
+//! 1. `MEMBAR.ALL.CTA` directly followed by another `MEMBAR` goes, whatever its guard, if the function uses no barrier objects
+//!    (`SYNCS`).
+//! 2. The run of up to four `@!PT LDS RZ,[RZ]` directly before any `MEMBAR` goes (the `MEMBAR` itself may stay), if the function has
+//!    no asynchronous copies (`LDGSTS`).
 //! 3. Every offset after a deleted instruction moves down by 16 per deletion; an offset inside a prefix means the next kept instruction.
 
 use crate::decode::{INSN_BYTES, Insn, opcode};
@@ -69,13 +72,18 @@ fn is_cta_fence(insn: &Insn) -> bool {
 
 /// Marks the instructions to delete.
 pub(crate) fn doomed(insns: &[Insn]) -> Vec<bool> {
+    let has = |names: &[&str]| insns.iter().any(|insn| names.contains(&insn.name));
+    let (barriers, copies) = (has(&["SYNCS"]), has(&["LDGSTS"]));
     let mut doomed = vec![false; insns.len()];
     for (k, insn) in insns.iter().enumerate() {
         if insn.op != opcode::MEMBAR {
             continue;
         }
         let next_is_fence = insns.get(k + 1).is_some_and(|next| next.op == opcode::MEMBAR);
-        doomed[k] |= next_is_fence && is_cta_fence(insn);
+        doomed[k] |= next_is_fence && is_cta_fence(insn) && !barriers;
+        if copies {
+            continue;
+        }
         for j in (k.saturating_sub(RUN)..k).rev().take_while(|j| is_dummy_load(&insns[*j])) {
             doomed[j] = true;
         }
@@ -90,6 +98,9 @@ mod tests {
 
     const FENCE_CTA: u128 = 0x000f_c000_0000_8000_0000_0000_0000_7992;
     const FENCE_GPU: u128 = 0x000f_c000_0000_a000_0000_0000_0000_7992;
+    /// A wait for a barrier object, and an asynchronous copy.
+    const ARRIVE: u128 = 0x004e_2600_0800_10ff_0000_0000_0500_75a7;
+    const COPY: u128 = 0x004f_e800_0b9a_1004_0000_0000_0205_7fae;
     const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 
     fn marks(code: &[u128]) -> Vec<bool> {
@@ -107,6 +118,9 @@ mod tests {
             [false, true, true, true, true, false]
         );
         assert_eq!(marks(&[dummy, NOP, FENCE_GPU]), [false, false, false]);
+        // a function with a barrier object, and one with an asynchronous copy
+        assert_eq!(marks(&[dummy, FENCE_CTA, FENCE_GPU, ARRIVE]), [true, false, false, false]);
+        assert_eq!(marks(&[COPY, dummy, FENCE_CTA, FENCE_GPU]), [false, false, true, false]);
     }
 
     #[test]

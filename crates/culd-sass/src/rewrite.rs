@@ -14,10 +14,10 @@ use std::fmt;
 
 use crate::alloc::{Function, allocate, reserves_zero};
 use crate::cfg::{Cfg, IndirectTargets};
-use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
 use crate::fence::{OffsetMap, doomed};
 use crate::order::visit_order;
-use crate::policy::Policy;
+use crate::policy::{Policy, counted_wait};
 use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
 
 /// Code is padded to this and then by eight more instructions.
@@ -95,6 +95,8 @@ pub enum Reason {
     Overflow,
     /// The input does not show whether a value is waited for at the end of its block.
     HiddenWait,
+    /// A counted wait names a scoreboard that its instructions no longer use.
+    CountedWait,
     /// The hazard checker found a conflict in the result.
     Hazard,
 }
@@ -109,6 +111,7 @@ impl fmt::Display for Reason {
             Self::SelfCheck => "scoreboards of the input not reproduced",
             Self::Overflow => "several scoreboards to share",
             Self::HiddenWait => "wait hidden by a shared scoreboard",
+            Self::CountedWait => "counted wait for a scoreboard that changes",
             Self::Hazard => "hazard check failed",
         })
     }
@@ -245,11 +248,39 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
     if new.ambiguous {
         return Err(unsure(Reason::Overflow, stack_pointer));
     }
-    Ok(new.fields)
+    if let Some(offset) = moved_count(&function, &new.fields) {
+        return Err(unsure(Reason::CountedWait, offset));
+    }
+    let mut fields = new.fields;
+    hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
+    Ok(fields)
+}
+
+/// A counted wait names its scoreboard in the instruction; the youngest setter of that number before it in its block must keep it.
+fn moved_count(f: &Function<'_>, fields: &[Control]) -> Option<u32> {
+    let moved = |k: usize| {
+        let (number, _) = counted_wait(&f.insns[k])?;
+        let names = |control: &Control| [control.read, control.write].map(usize::from).contains(&number);
+        let start = f.cfg.blocks[f.cfg.block_of[k].index()].start;
+        let setter = (start..k).rev().find(|j| names(&f.insns[*j].control))?;
+        (!names(&fields[setter])).then_some(f.insns[k].offset)
+    };
+    (0..f.insns.len()).find_map(moved)
+}
+
+/// An instruction waits at least two cycles for the next one when that needs its scoreboard. The load of a dead stack pointer has none.
+fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
+    let Some(k) = dead else { return };
+    let number = insns[k].control.write;
+    let needed = |next: &Insn| next.control.wait >> number & 1 == 1;
+    if fields[k].stall == 2 && number < SCOREBOARDS && insns.get(k + 1).is_some_and(needed) {
+        fields[k].stall = 1;
+    }
 }
 
 /// A value that leaves its block may be waited for at the end of the block; whether it is, only the input tells. The input does not
-/// tell when the value shared its number with one that was needed earlier. If it no longer shares, the answer is not known.
+/// tell when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the
+/// answer is not known.
 fn hidden_policy(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Option<u32> {
     let over_in_block = |id: SetterId, fields: &dyn Fn(usize) -> Control| {
         let setter = f.setters.get(id);
@@ -258,9 +289,21 @@ fn hidden_policy(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -
         let end = f.cfg.blocks[f.cfg.block_of[setter.insn].index()].end;
         (setter.insn + 1..end).any(|k| fields(k).wait >> number & 1 == 1)
     };
+    let with_dead = |id: SetterId| {
+        let (k, number) = (f.setters.get(id).insn, f.setters.number_in_input(id));
+        dead.is_some_and(|dead| {
+            let first = f.setters.get(dead).insn;
+            let waited = |k: usize| f.insns[k].control.wait >> number & 1 == 1;
+            number == f.setters.number_in_input(dead)
+                && first < k
+                && f.cfg.block_of[first] == f.cfg.block_of[k]
+                && !(first + 1..=k).any(waited)
+        })
+    };
     let hidden = |id: &SetterId| {
         let leaves = Some(*id) != dead && f.policy.first_need(*id).is_none();
-        leaves && over_in_block(*id, &|k| f.insns[k].control) && !over_in_block(*id, &|k| fields[k])
+        let (before, now) = (over_in_block(*id, &|k| f.insns[k].control), over_in_block(*id, &|k| fields[k]));
+        leaves && if before { !now } else { with_dead(*id) }
     };
     f.setters.ids().find(hidden).map(|id| f.insns[f.setters.get(id).insn].offset)
 }

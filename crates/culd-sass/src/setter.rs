@@ -4,9 +4,9 @@
 //!    scoreboard is the compiler's decision and is kept.
 //! 2. An instruction conflicts with a write setter when it reads or writes a register the setter writes, and with a read setter when it
 //!    writes a general register the setter reads and does not write itself (textures and descriptor instructions: uniform registers
-//!    too). An atomic that returns only a predicate delivers it with its read setter.
-//! 3. No conflict between opposite guards of the same predicate that nothing changes in between, between the operands of an `LDG`/`ATOMG` and the result of a later
-//!    `LDG`/`ATOMG` of the same block, nor between the results of two `LDS` of the same block: each goes through one queue in order.
+//!    too). Predicates of atomics may arrive with the read setter ([`Insn::early_results`]).
+//! 3. No conflict between opposite guards of the same predicate that nothing changes in between, nor in one block between the results of
+//!    two `LDS`, nor between operands and the result of a later instruction that comes behind them in a queue (`READ_BEFORE`).
 //! 4. A setter without registers (a fence, an atomic without result) only signals: who needs it is read off the compiler's waits.
 
 use std::cell::Cell;
@@ -67,7 +67,25 @@ const CLASSES: &[(&str, Class)] = &[
 ];
 
 /// Instructions other than textures that read uniform registers late.
-const LATE_UNIFORM: [&str; 7] = ["UBLKCP", "UTCATOMSWS", "UTCBAR", "UTCCP", "UTCHMMA", "UTMALDG", "UTMASTG"];
+const LATE_UNIFORM: [&str; 17] = [
+    "UBLKCP",
+    "UBLKPF",
+    "UBLKRED",
+    "UMEMSETS",
+    "USTGR",
+    "UTCATOMSWS",
+    "UTCBAR",
+    "UTCCP",
+    "UTCHMMA",
+    "UTCIMMA",
+    "UTCOMMA",
+    "UTCQMMA",
+    "UTMACCTL",
+    "UTMALDG",
+    "UTMAPF",
+    "UTMAREDG",
+    "UTMASTG",
+];
 
 /// The class of an instruction.
 pub(crate) fn class(insn: &Insn) -> Class {
@@ -111,17 +129,10 @@ pub(crate) struct Setter {
     pub(crate) class: Class,
     /// Registers a later instruction must not touch (write setters) or write (read setters).
     hazard: RegSet,
-    /// Predicates an atomic without other result delivers together with its operand scoreboard.
+    /// Results that come with the operand scoreboard.
     early: RegSet,
-    /// `LDG` or `ATOMG`: see rule 3.
-    queued: bool,
-}
-
-/// What one instruction does to registers, precomputed for the conflict test.
-#[derive(Debug)]
-struct Access {
-    touched: RegSet,
-    queued: bool,
+    /// Later kinds of its block that do not wait for its operands.
+    before: &'static [&'static str],
 }
 
 /// All setters of a function in program order, and the conflict test.
@@ -129,7 +140,8 @@ struct Access {
 pub(crate) struct Setters<'a> {
     insns: &'a [Insn],
     cfg: &'a Cfg,
-    access: Vec<Access>,
+    /// What every instruction reads or writes.
+    touched: Vec<RegSet>,
     list: Vec<Setter>,
     /// Conflict tests left: bounds the time for functions of any size.
     budget: Cell<u64>,
@@ -137,23 +149,28 @@ pub(crate) struct Setters<'a> {
     of: Vec<[Option<SetterId>; 2]>,
 }
 
-fn queued(insn: &Insn) -> bool {
-    matches!(insn.name, "LDG" | "ATOMG")
+/// Instructions whose operands have been read before those of a later kind of the same block deliver their results.
+const READ_BEFORE: [(&str, &[&str]); 6] = [
+    ("ATOMG", &["ATOMG", "LDG"]),
+    ("DMUL", &["DMUL"]),
+    ("F2I", &["F2I"]),
+    ("LDG", &["ATOMG", "LDG"]),
+    ("STG", &["LDS"]),
+    ("STS", &["LDS", "SHFL"]),
+];
+
+/// The later kinds of [`READ_BEFORE`] for an instruction.
+fn read_before(insn: &Insn) -> &'static [&'static str] {
+    READ_BEFORE.iter().find(|row| row.0 == insn.name).map_or(&[], |row| row.1)
 }
 
 impl<'a> Setters<'a> {
     pub(crate) fn new(insns: &'a [Insn], cfg: &'a Cfg) -> Self {
-        let access = insns
-            .iter()
-            .map(|insn| Access {
-                touched: insn.touched(),
-                queued: queued(insn),
-            })
-            .collect();
+        let touched = insns.iter().map(Insn::touched).collect();
         let mut out = Self {
             insns,
             cfg,
-            access,
+            touched,
             list: Vec::new(),
             budget: Cell::new(CONFLICT_TESTS),
             of: vec![[None; 2]; insns.len()],
@@ -172,6 +189,10 @@ impl<'a> Setters<'a> {
 
     pub(crate) fn get(&self, id: SetterId) -> &Setter {
         &self.list[id.index()]
+    }
+
+    pub(crate) fn insn(&self, k: usize) -> &Insn {
+        &self.insns[k]
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -204,17 +225,16 @@ impl<'a> Setters<'a> {
             None => return false,
         }
         let setter = self.get(id);
-        let (y, access) = (&self.insns[later], &self.access[later]);
+        let (y, touched) = (&self.insns[later], &self.touched[later]);
+        let same_block = setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
         let hit = match setter.kind {
             Kind::Write => {
-                let same_queue = self.insns[setter.insn].name == "LDS" && y.name == "LDS";
-                let in_order = same_queue && setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
-                setter.hazard.intersects(if in_order { &y.uses } else { &access.touched })
+                let in_order = same_block && self.insns[setter.insn].name == "LDS" && y.name == "LDS";
+                setter.hazard.intersects(if in_order { &y.uses } else { touched })
             }
             Kind::Read => {
-                let same_queue = setter.queued && access.queued;
-                let in_order = same_queue && setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
-                !in_order && setter.hazard.intersects(&y.defs) || setter.early.intersects(&access.touched)
+                let in_order = same_block && setter.before.contains(&y.name);
+                !in_order && setter.hazard.intersects(&y.defs) || setter.early.intersects(touched)
             }
         };
         hit && !self.exclusive(setter.insn, later)
@@ -249,7 +269,7 @@ impl Setter {
     fn new(insn: &Insn, k: usize, kind: Kind) -> Self {
         let class = class(insn);
         let hazard = match kind {
-            Kind::Write => insn.defs,
+            Kind::Write => insn.defs.minus(&insn.early_results()),
             Kind::Read => {
                 let late = insn.uses.minus(&insn.defs);
                 if class == Class::Texture || LATE_UNIFORM.contains(&insn.name) {
@@ -259,15 +279,14 @@ impl Setter {
                 }
             }
         };
-        let predicate_only = kind == Kind::Read && insn.control.write == NO_SCOREBOARD && insn.defs.general().is_empty();
-        let early = if predicate_only { insn.defs } else { RegSet::EMPTY };
+        let early = if kind == Kind::Read { insn.early_results() } else { RegSet::EMPTY };
         Self {
             insn: k,
             kind,
             class,
             hazard,
             early,
-            queued: queued(insn),
+            before: read_before(insn),
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) enum Access {
 pub(crate) struct Operand {
     pub(crate) access: Access,
     pub(crate) file: RegFile,
-    /// Lowest bit of the field in the 128-bit instruction.
+    /// Lowest bit of the field in the 128-bit instruction, or [`SPLIT`].
     pub(crate) bit: u8,
     /// Number of consecutive registers, or one of the numbers that a texture instruction says itself.
     pub(crate) count: u8,
@@ -31,7 +31,21 @@ pub(crate) const LOW_RESULTS: u8 = 0x82;
 /// The other components that a texture is asked for.
 pub(crate) const HIGH_RESULTS: u8 = 0x83;
 
+/// The third uniform operand of matrix products with scales: its low three bits are 60 to 62, the others 73 to 77.
+pub(crate) const SPLIT: u8 = 60;
+
 impl Operand {
+    /// The register that the field names; `None` for the constant register.
+    pub(crate) fn field(&self, raw: u128) -> Option<u8> {
+        let wide = matches!(self.file, RegFile::R | RegFile::Ur);
+        let (value, none) = match (self.bit, wide) {
+            (SPLIT, true) => (raw >> SPLIT & 7 | (raw >> 73 & 31) << 3, 255),
+            (bit, true) => (raw >> bit & 255, 255),
+            (bit, false) => (raw >> bit & 7, 7),
+        };
+        (value != none).then_some(value as u8)
+    }
+
     /// Number of consecutive registers in an instruction.
     pub(crate) fn registers(&self, raw: u128) -> u8 {
         // Bits 61 and 62: 1D, 2D, 3D, cube; bit 63: in layers.
