@@ -343,6 +343,40 @@ mod tests {
     }
 
     #[test]
+    fn forms_of_one_opcode_differ() {
+        for (raw, name, defs, uses) in [
+            // REDG.E.ADD.64.STRONG.SM desc[UR4][R4.64], R6
+            (0x000f_e200_0c12_a504_0000_0006_0400_798e_u128, "REDG", "{}", "{R4, R5, R6, R7, UR4, UR5}"),
+            // ATOMS.CAS.64 R4, [R11], R4, R6
+            (
+                0x000f_e200_0000_0406_0000_0004_0b04_738d,
+                "ATOMS",
+                "{R4, R5}",
+                "{R4, R5, R6, R7, R11}",
+            ),
+            // FMUL2 R4, R4.F32x2.HI_LO, R6.F32x2.HI_LO: the opcode of UVIMNMX too
+            (0x000f_e200_0000_0000_0000_0006_0404_724a, "FMUL2", "{R4, R5}", "{R4, R5, R6, R7}"),
+            // ISETP.GE.OR P0, PT, R14, UR6, P0
+            (0x000f_e200_0870_6670_0000_0006_0e00_7c0c, "ISETP", "{P0}", "{R14, UR6, P0}"),
+            // QMMA.SF.16832.F32.E2M3.E5M2.E8 R4, R4, R2, R8, R0, R13, UR4: one field lies in two places
+            (
+                0x000f_e200_0008_8008_40d0_0002_0404_747a,
+                "QMMA",
+                "{R4, R5, R6, R7}",
+                "{R0, R2, R3, R4, R5, R6, R7, R8, R9, R10, R11, R13, UR4}",
+            ),
+        ] {
+            let insn = decode(raw, 0);
+            assert_eq!((insn.name, insn.unknown), (name, None), "{raw:x}");
+            assert_eq!(
+                (format!("{:?}", insn.defs), format!("{:?}", insn.uses)),
+                (defs.to_owned(), uses.to_owned()),
+                "{raw:x}"
+            );
+        }
+    }
+
+    #[test]
     fn textures_say_what_they_read_and_write() {
         for (raw, defs, uses) in [
             // TEX RZ, R3, R2, UR4, 1D, 0x2
