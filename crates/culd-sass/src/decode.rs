@@ -346,7 +346,12 @@ mod tests {
     fn forms_of_one_opcode_differ() {
         for (raw, name, defs, uses) in [
             // REDG.E.ADD.64.STRONG.SM desc[UR4][R4.64], R6
-            (0x000f_e200_0c12_a504_0000_0006_0400_798e_u128, "REDG", "{}", "{R4, R5, R6, R7, UR4, UR5}"),
+            (
+                0x000f_e200_0c12_a504_0000_0006_0400_798e_u128,
+                "REDG",
+                "{}",
+                "{R4, R5, R6, R7, UR4, UR5}",
+            ),
             // ATOMS.CAS.64 R4, [R11], R4, R6
             (
                 0x000f_e200_0000_0406_0000_0004_0b04_738d,
