@@ -7,7 +7,7 @@
 //!    the allocator finds by itself. Nor when the instruction waits for every scoreboard, in use or not.
 //! 3. Policy waits belong to their setters, not to the number: they follow the setter when it gets another number.
 //! 4. The first conflict inside the block is a property of the setter alone; for a setter without registers it is its first policy wait,
-//!    and a policy wait of a cache invalidation counts for all.
+//!    and a policy wait of a cache invalidation or of a `NOP` counts for all.
 //! 5. `DEPBAR.LE SBn, count` ends all but the `count` youngest pending setters of n.
 
 use crate::cfg::{BlockId, Cfg, collective};
@@ -108,7 +108,7 @@ impl Policy {
         let setter = setters.get(id);
         let end = cfg.blocks[cfg.block_of[setter.insn].index()].end;
         let signals_only = setter.signals_only();
-        let by_policy = |k: usize| signals_only || setters.insn(k).name == "CCTL";
+        let by_policy = |k: usize| signals_only || matches!(setters.insn(k).name, "CCTL" | "NOP");
         (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (by_policy(*k) && self.waits_for(*k, id)))
     }
 }
