@@ -405,9 +405,10 @@ impl Walk<'_> {
             }
         }
         let Ok(id) = OpId::try_from(2 * k) else { return };
-        if step.timing.result && !insn.defs.is_empty() {
+        let results = insn.defs.minus(&insn.early_results());
+        if step.timing.result && !results.is_empty() {
             if read | write == 0 && insn.guard.is_none() && !step.timing.queue.results_in_order() {
-                state.endless_results = state.endless_results.union(&insn.defs);
+                state.endless_results = state.endless_results.union(&results);
             } else {
                 put(state, id, write);
             }

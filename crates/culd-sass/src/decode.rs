@@ -125,7 +125,7 @@ pub struct Insn {
     pub raw: u128,
     /// Bits 0..12.
     pub op: u16,
-    /// Mnemonic without modifiers, `"?"` when unknown.
+    /// Mnemonic without modifiers, `"?"` when the opcode is unknown.
     pub name: &'static str,
     /// The guard, if it is not the constant "true".
     pub guard: Option<Guard>,
@@ -213,7 +213,10 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
     };
     let mut guard_file = RegFile::P;
     match find(op, raw) {
-        Err(unknown) => insn.unknown = Some(unknown),
+        Err(unknown) => {
+            insn.unknown = Some(unknown);
+            insn.name = rows(op).first().map_or("?", |row| row.name);
+        }
         Ok((row, form)) => {
             insn.name = row.name;
             for operand in form.operands {

@@ -72,8 +72,8 @@ fn is_cta_fence(insn: &Insn) -> bool {
 
 /// Marks the instructions to delete.
 pub(crate) fn doomed(insns: &[Insn]) -> Vec<bool> {
-    let has = |names: &[&str]| insns.iter().any(|insn| names.contains(&insn.name));
-    let (barriers, copies) = (has(&["SYNCS"]), has(&["LDGSTS"]));
+    let has = |name| insns.iter().any(|insn| insn.name == name);
+    let (barriers, copies) = (has("SYNCS"), has("LDGSTS"));
     let mut doomed = vec![false; insns.len()];
     for (k, insn) in insns.iter().enumerate() {
         if insn.op != opcode::MEMBAR {

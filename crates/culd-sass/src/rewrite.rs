@@ -256,14 +256,19 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
     Ok(fields)
 }
 
-/// A counted wait names its scoreboard in the instruction; the youngest setter of that number before it in its block must keep it.
+/// A counted wait names its scoreboard in the instruction: the youngest setter of that number before it in its block must keep it, and
+/// without one there, every setter of that number.
 fn moved_count(f: &Function<'_>, fields: &[Control]) -> Option<u32> {
     let moved = |k: usize| {
         let (number, _) = counted_wait(&f.insns[k])?;
         let names = |control: &Control| [control.read, control.write].map(usize::from).contains(&number);
         let start = f.cfg.blocks[f.cfg.block_of[k].index()].start;
-        let setter = (start..k).rev().find(|j| names(&f.insns[*j].control))?;
-        (!names(&fields[setter])).then_some(f.insns[k].offset)
+        let moves = |j: &usize| names(&f.insns[*j].control) && !names(&fields[*j]);
+        let moved = match (start..k).rev().find(|j| names(&f.insns[*j].control)) {
+            Some(youngest) => moves(&youngest),
+            None => (0..f.insns.len()).any(|j| moves(&j)),
+        };
+        moved.then_some(f.insns[k].offset)
     };
     (0..f.insns.len()).find_map(moved)
 }

@@ -9,8 +9,8 @@
 //!    lies in two places: [`super::operand::Operand::field`].
 //! 4. The guard predicate (bit 12) is listed like any other operand, because some instructions are guarded by uniform predicates.
 //!
-//! How the facts were found: kernels were compiled for every instruction of the PTX language, in all its types and modifiers, with
-//! operands of every kind; each instruction form in them was disassembled again and again with one field changed at a time. The
+//! How the facts were found: kernels were compiled for the instructions of PTX in their types and modifiers, with operands of every
+//! kind; each instruction form in them was disassembled again and again with one field changed at a time. The
 //! registers that move with a field in the disassembler's life-range columns are the operand; a form is only taken when its operands
 //! explain all registers in these columns. Bits whose change alters the operands or the mnemonic, or leaves no instruction, and that
 //! never varied in compiler output are part of the masks.
