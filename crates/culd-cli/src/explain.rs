@@ -157,6 +157,18 @@ pub fn words(code: &Code) -> String {
             size.saturating_sub(*limit),
             contributors(list)
         ),
+        Code::TooMuchLiteral {
+            entry,
+            size,
+            limit,
+            contributors: list,
+        } => format!(
+            "kernel {} and the functions that it calls use {size} bytes of compiler-generated constants, {} more than the {limit} allowed; \
+             compile them with -Xptxas --disable-optimizer-constants{}",
+            name(entry),
+            size.saturating_sub(*limit),
+            contributors(list)
+        ),
         Code::TooMuchConstant {
             size,
             limit,

@@ -109,6 +109,13 @@ pub enum Code {
         what: &'static str,
         limit: usize,
     },
+    /// `contributors`: called functions and the sizes of their literals, largest first.
+    TooMuchLiteral {
+        entry: String,
+        size: u64,
+        limit: u64,
+        contributors: Vec<(String, u64)>,
+    },
     TooMuchConstant {
         size: u64,
         limit: u64,
@@ -237,6 +244,10 @@ impl fmt::Display for Code {
             TooMuchShared { entry, size, limit, .. } => write!(
                 f,
                 "Entry function '{entry}' uses too much shared data ({size:#x} bytes, {limit:#x} max)"
+            ),
+            TooMuchLiteral { entry, .. } => write!(
+                f,
+                "Entry function '{entry}' uses too much data for compiler-generated constants; please recompile with -Xptxas --disable-optimizer-constants"
             ),
             TooManyImages { entry, what, limit } => write!(f, "More than {limit} {what} used in entry function '{entry}'"),
             TooMuchConstant { size, limit, .. } => write!(f, "File uses too much global constant data ({size:#x} bytes, {limit:#x} max)"),

@@ -1,4 +1,4 @@
-//! Limits of shared and constant memory, checked section by section in order of creation.
+//! Limits of shared and constant memory, checked section by section in order of creation. Relocatable links check user constants only.
 
 use super::constants::{CONSTANT_LIMIT, USER_BANK};
 use super::{ABSENT, Context, Layout};
@@ -54,6 +54,15 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
                     contributors: Vec::new(),
                 });
             }
+            Class::Literals if s.size > CONSTANT_LIMIT && !context.mode.relocatable => {
+                let (entry, contributors) = literal_user(context, layout, id);
+                out.error(Code::TooMuchLiteral {
+                    entry,
+                    size: s.size,
+                    limit: CONSTANT_LIMIT,
+                    contributors,
+                });
+            }
             Class::Constant(USER_BANK) if s.size > CONSTANT_LIMIT => {
                 let contributors = constant_contributors(context, layout, id);
                 out.error(Code::TooMuchConstant {
@@ -65,6 +74,24 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
             _ => {}
         }
     }
+}
+
+/// The kernel whose bank of literals this is, and the functions that add to it, largest first.
+fn literal_user(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) -> (String, Vec<(String, u64)>) {
+    let owner = layout.m.sections[id].owner.map(|code| layout.m.sections[code].class);
+    let Some(Class::Text(kernel)) = owner else {
+        return (String::new(), Vec::new());
+    };
+    let entry = context.resolved.function_name(kernel);
+    if context.options.identity == Identity::Nvlink {
+        // nvlink quirk: it takes what follows the first dot after ".nv.constant" for the name; sm_100 has ".nv.constant.optimizer.K".
+        let optimizer = context.options.target.is_blackwell();
+        return (if optimizer { format!("optimizer.{entry}") } else { entry }, Vec::new());
+    }
+    let reached = context.graph.mark(context.resolved, [kernel]);
+    let pieces = layout.m.literals.iter().filter(|p| reached[p.function] && !p.bytes.is_empty());
+    let list = pieces.map(|p| (context.resolved.function_name(p.function), p.bytes.len() as u64)).collect();
+    (entry, largest_first(list))
 }
 
 fn constant_contributors(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) -> Vec<(String, u64)> {
