@@ -163,11 +163,16 @@ pub fn words(code: &Code) -> String {
             limit,
             contributors: list,
         } => format!(
-            "kernel {} and the functions that it calls use {size} bytes of compiler-generated constants, {} more than the {limit} allowed; \
+            "{} and the functions that it calls use {size} bytes of compiler-generated constants, {} more than the {limit} allowed; \
              compile them with -Xptxas --disable-optimizer-constants{}",
             name(entry),
             size.saturating_sub(*limit),
             contributors(list)
+        ),
+        Code::TooMuchParameter { entry, size, limit } => format!(
+            "the parameter bank of kernel {} has {size} bytes, {} more than the {limit} allowed; the banks of all its definitions add up",
+            name(entry),
+            size.saturating_sub(*limit)
         ),
         Code::TooMuchConstant {
             size,

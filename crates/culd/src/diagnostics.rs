@@ -116,6 +116,11 @@ pub enum Code {
         limit: u64,
         contributors: Vec<(String, u64)>,
     },
+    TooMuchParameter {
+        entry: String,
+        size: u64,
+        limit: u64,
+    },
     TooMuchConstant {
         size: u64,
         limit: u64,
@@ -248,6 +253,10 @@ impl fmt::Display for Code {
             TooMuchLiteral { entry, .. } => write!(
                 f,
                 "Entry function '{entry}' uses too much data for compiler-generated constants; please recompile with -Xptxas --disable-optimizer-constants"
+            ),
+            TooMuchParameter { entry, size, limit } => write!(
+                f,
+                "Entry function '{entry}' uses too much constant data ({size:#x} bytes, {limit:#x} max)"
             ),
             TooManyImages { entry, what, limit } => write!(f, "More than {limit} {what} used in entry function '{entry}'"),
             TooMuchConstant { size, limit, .. } => write!(f, "File uses too much global constant data ({size:#x} bytes, {limit:#x} max)"),

@@ -1,4 +1,4 @@
-//! Limits of shared and constant memory, checked section by section in order of creation. Relocatable links check user constants only.
+//! Limits of shared and constant memory, checked section by section in order of creation. Relocatable links check constant memory only.
 
 use super::constants::{CONSTANT_LIMIT, USER_BANK};
 use super::{ABSENT, Context, Layout};
@@ -54,7 +54,14 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
                     contributors: Vec::new(),
                 });
             }
-            Class::Literals if s.size > CONSTANT_LIMIT && !context.mode.relocatable => {
+            Class::Parameters if s.size > CONSTANT_LIMIT => {
+                out.error(Code::TooMuchParameter {
+                    entry: owner_of(layout, id).map_or_else(String::new, |f| context.resolved.function_name(f)),
+                    size: s.size,
+                    limit: CONSTANT_LIMIT,
+                });
+            }
+            Class::Literals if s.size > CONSTANT_LIMIT => {
                 let (entry, contributors) = literal_user(context, layout, id);
                 out.error(Code::TooMuchLiteral {
                     entry,
@@ -76,10 +83,17 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
     }
 }
 
-/// The kernel whose bank of literals this is, and the functions that add to it, largest first.
+/// The function that a section belongs to.
+fn owner_of(layout: &Layout<'_>, id: SectionId) -> Option<FunctionId> {
+    match layout.m.sections[id].owner.map(|code| layout.m.sections[code].class)? {
+        Class::Text(f) => Some(f),
+        _ => None,
+    }
+}
+
+/// The function whose bank of literals this is, a kernel in a final link, and the functions that add to it, largest first.
 fn literal_user(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) -> (String, Vec<(String, u64)>) {
-    let owner = layout.m.sections[id].owner.map(|code| layout.m.sections[code].class);
-    let Some(Class::Text(kernel)) = owner else {
+    let Some(kernel) = owner_of(layout, id) else {
         return (String::new(), Vec::new());
     };
     let entry = context.resolved.function_name(kernel);

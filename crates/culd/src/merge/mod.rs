@@ -465,7 +465,7 @@ impl<'d> Merged<'d> {
         });
         match class {
             Class::Text(f) => self.texts.push(f),
-            Class::KernelShared | Class::ModuleShared | Class::Constant(_) | Class::Literals => self.memory.push(id),
+            Class::KernelShared | Class::ModuleShared | Class::Constant(_) | Class::Literals | Class::Parameters => self.memory.push(id),
             _ => {}
         }
         if class == Class::Parameters && !mode.relocatable {
