@@ -132,6 +132,10 @@ pub fn words(code: &Code) -> String {
     match code {
         Code::MultipleDefinition { symbol, file, first } => format!("{} is defined twice: in {first} and in {file}", name(symbol)),
         Code::SizeMismatch { symbol, file, first } => format!("{} has one size in {first} and another in {file}", name(symbol)),
+        Code::CommonLarger { symbol, file } => format!(
+            "the common variable {} is larger in {file} than where it is initialized",
+            name(symbol)
+        ),
         Code::SpaceMismatch { symbol, file, first } => {
             format!("{} lies in one kind of memory in {first} and in another in {file}", name(symbol))
         }

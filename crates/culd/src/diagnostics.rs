@@ -62,6 +62,11 @@ pub enum Code {
         file: String,
         first: String,
     },
+    /// `file`: the one with the common variable.
+    CommonLarger {
+        symbol: String,
+        file: String,
+    },
     SpaceMismatch {
         symbol: String,
         file: String,
@@ -229,6 +234,7 @@ impl fmt::Display for Code {
             SizeMismatch { symbol, file, first } => {
                 write!(f, "Size doesn't match for '{symbol}' in '{file}', first specified in '{first}'")
             }
+            CommonLarger { symbol, file } => write!(f, "Common symbol '{symbol}' in file '{file}' has larger size than initialization"),
             SpaceMismatch { symbol, file, first } => write!(
                 f,
                 "Memory space doesn't match for '{symbol}' in '{file}', first specified in '{first}'"

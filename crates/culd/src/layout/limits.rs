@@ -104,7 +104,9 @@ fn literal_user(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) ->
     }
     let reached = context.graph.mark(context.resolved, [kernel]);
     let pieces = layout.m.literals.iter().filter(|p| reached[p.function] && !p.bytes.is_empty());
-    let list = pieces.map(|p| (context.resolved.function_name(p.function), p.bytes.len() as u64)).collect();
+    let list = pieces
+        .map(|p| (context.resolved.function_name(p.function), p.bytes.len() as u64))
+        .collect();
     (entry, largest_first(list))
 }
 
