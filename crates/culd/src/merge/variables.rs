@@ -113,10 +113,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if self.m.symbols[symbol].bind == STB_WEAK {
             self.m.lost_to_weak.push(reference);
         }
-        if object
-            .section(section)
-            .is_some_and(|s| !matches!(s.role, Role::Global | Role::ReservedShared))
-        {
+        // After a definition without initial value the section comes with those that no symbol asked for.
+        let later = self.m.symbols[symbol].section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+        let is_taken = |s: &ObjSection<'d>| !matches!(s.role, Role::Global | Role::ReservedShared);
+        if !later && object.section(section).is_some_and(is_taken) {
             self.place(object, section)?;
         }
         Ok(())
@@ -160,8 +160,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.size = y.size;
         record.space = y.other & STO_CUDA_SPACE;
         record.managed = y.other & STO_CUDA_MANAGED != 0;
-        // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own.
-        if self.m.sections[section].class != Class::Global && self.commons.known.remove(&symbol).is_some() {
+        // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own, unless a
+        // weak one with initial values came between them.
+        let replaced = self.m.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
+        if replaced && self.commons.known.remove(&symbol).is_some() {
             record.first = object.id;
         }
         record.weak_reference = false;
