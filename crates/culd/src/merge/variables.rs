@@ -153,8 +153,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         // Shared symbols of relocatable files keep their alignment as value.
         record.value = match self.m.sections[section].class {
             _ if shared => y.value,
-            // Reserved shared memory: the value in the input is an alignment.
-            Class::ReservedShared if !relocatable => base,
+            // Reserved shared memory: the value in the input is an alignment, until the layout.
+            Class::ReservedShared if !relocatable => y.value,
             _ => y.value.wrapping_add(base),
         };
         record.size = y.size;
