@@ -150,6 +150,21 @@ pub fn words(code: &Code) -> String {
                 name(function)
             )
         }
+        Code::RemovedFunction {
+            function,
+            user,
+            is_code: true,
+            file,
+        } => format!(
+            "{} in {file} calls or takes the address of {}, which the call graph of {file} does not list: the function was removed, \
+             and its registers and stack are unknown",
+            name(user),
+            name(function)
+        ),
+        Code::RemovedFunction { function, user, file, .. } => format!(
+            "section {user} of {file} has the address of {}, which the call graph of {file} does not list: the function was removed",
+            name(function)
+        ),
         Code::TooMuchShared {
             entry,
             size,

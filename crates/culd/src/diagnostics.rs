@@ -95,6 +95,14 @@ pub enum Code {
         file: String,
         files: Vec<String>,
     },
+    /// A call or an address of a function that was removed, because the call graph of the file does not list it; culd only.
+    RemovedFunction {
+        function: String,
+        /// The function or the section that uses it.
+        user: String,
+        is_code: bool,
+        file: String,
+    },
     StackUnknown {
         entry: String,
     },
@@ -250,6 +258,15 @@ impl fmt::Display for Code {
             ParameterBankMismatch { symbol } => write!(f, "Duplicate weak parameter bank for '{symbol}' is not the same size"),
             MergeFailed => write!(f, "merge_elf failed"),
             UndefinedReference { symbol, file, .. } => write!(f, "Undefined reference to '{symbol}' in '{file}'"),
+            RemovedFunction {
+                function,
+                user,
+                is_code,
+                file,
+            } => {
+                let kind = if *is_code { "function" } else { "section" };
+                write!(f, "'{function}' is used by {kind} '{user}' in '{file}', but not listed in its call graph")
+            }
             StackUnknown { entry } => write!(f, "Stack size for entry function '{entry}' cannot be statically determined"),
             AddressTakenUncalled { function } => write!(f, "Function '{function}' has address taken but no calls to it found"),
             TooMuchShared { entry, size, limit, .. } => write!(
