@@ -265,7 +265,10 @@ impl fmt::Display for Code {
                 file,
             } => {
                 let kind = if *is_code { "function" } else { "section" };
-                write!(f, "'{function}' is used by {kind} '{user}' in '{file}', but not listed in its call graph")
+                write!(
+                    f,
+                    "'{function}' is used by {kind} '{user}' in '{file}', but not listed in its call graph"
+                )
             }
             StackUnknown { entry } => write!(f, "Stack size for entry function '{entry}' cannot be statically determined"),
             AddressTakenUncalled { function } => write!(f, "Function '{function}' has address taken but no calls to it found"),

@@ -310,7 +310,8 @@ impl<'a, 'd> Decider<'a, 'd> {
     /// A use of a function that was removed. nvlink quirk: it leaves the field at 0, so that **the code calls address 0**.
     fn removed(&self, class: Class, f: FunctionId) -> Decision {
         // Position-independent code has every address of its module in bank 4, used or not.
-        let is_used = matches!(class, Class::Text(_) | Class::GlobalInit | Class::Udt) || matches!(class, Class::Constant(bank) if bank != 4);
+        let is_used =
+            matches!(class, Class::Text(_) | Class::GlobalInit | Class::Udt) || matches!(class, Class::Constant(bank) if bank != 4);
         let is_defined = self.context.resolved.functions[f].winner.is_some();
         match self.context.options.identity {
             Identity::Culd if is_used && is_defined => Decision::Removed(f),
@@ -420,7 +421,14 @@ impl<'a, 'd> Decider<'a, 'd> {
             return;
         }
         let class = self.layout.m.sections[r.target].class;
-        let skips = Skips::new(class, object, relocs, &self.layout.m, self.context.resolved);
+        let skips = Skips::new(
+            class,
+            object,
+            relocs,
+            &self.layout.m,
+            self.context.resolved,
+            self.context.options.identity,
+        );
         let skips = (!skips.idle()).then_some(skips);
         let site = Site {
             object,
@@ -429,7 +437,8 @@ impl<'a, 'd> Decider<'a, 'd> {
             is_rela: relocs.is_rela(),
             cuts: match class {
                 Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug,
-                Class::Constant(_) => self.layout.m.cuts.constants,
+                // nvlink quirk: constant tables lose pointers.
+                Class::Constant(_) => self.layout.m.cuts.constants && self.context.options.identity == Identity::Nvlink,
                 _ => false,
             },
             replaces: !self.context.mode.relocatable && !self.layout.m.unified.active,

@@ -114,7 +114,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.m.lost_to_weak.push(reference);
         }
         // After a definition without initial value the section comes with those that no symbol asked for.
-        let later = self.m.symbols[symbol].section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+        let later = self.m.symbols[symbol]
+            .section
+            .is_some_and(|id| self.m.sections[id].class == Class::Global);
         let is_taken = |s: &ObjSection<'d>| !matches!(s.role, Role::Global | Role::ReservedShared);
         if !later && object.section(section).is_some_and(is_taken) {
             self.place(object, section)?;

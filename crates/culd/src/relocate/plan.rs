@@ -55,7 +55,10 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         let object = &context.inputs.objects[first.object];
         let meanings = decider.meanings(object);
         let mut problems = Problems::default();
-        let refs: Vec<RefPlan> = run.iter().map(|r| plan_one(&decider, object, r, &meanings, &mut problems)).collect();
+        let refs: Vec<RefPlan> = run
+            .iter()
+            .map(|r| plan_one(&decider, object, r, &meanings, &mut problems))
+            .collect();
         (refs, problems, meanings)
     });
     let mut plan = RelocPlan {
@@ -108,13 +111,7 @@ struct Problems {
     removed: Vec<(ObjectId, SectionId, FunctionId)>,
 }
 
-fn plan_one<'d>(
-    decider: &Decider<'_, 'd>,
-    object: &Object<'d>,
-    r: &RelocRef,
-    meanings: &[Meaning],
-    problems: &mut Problems,
-) -> RefPlan {
+fn plan_one<'d>(decider: &Decider<'_, 'd>, object: &Object<'d>, r: &RelocRef, meanings: &[Meaning], problems: &mut Problems) -> RefPlan {
     let layout = decider.layout;
     let record = &layout.m.sections[r.target];
     let is_rela = object.relocs.get(r.index as usize).is_some_and(RelocSection::is_rela);
