@@ -253,6 +253,18 @@ mod tests {
     }
 
     #[test]
+    fn literals_above_the_limit_name_kernel_size_and_functions() {
+        let text = words(&Code::TooMuchLiteral {
+            entry: "_Z1kv".into(),
+            size: 65540,
+            limit: 65536,
+            contributors: vec![("f0".into(), 65412)],
+        });
+        assert!(text.starts_with("k() [_Z1kv] and the functions that it calls use 65540 bytes of compiler-generated constants, 4 more"));
+        assert!(text.ends_with("   65412 bytes  f0"));
+    }
+
+    #[test]
     fn names_are_demangled_beside_the_original() {
         assert_eq!(name("_Z1fi"), "f(int) [_Z1fi]");
         assert_eq!(name("plain"), "plain");
