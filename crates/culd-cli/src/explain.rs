@@ -132,6 +132,10 @@ pub fn words(code: &Code) -> String {
     match code {
         Code::MultipleDefinition { symbol, file, first } => format!("{} is defined twice: in {first} and in {file}", name(symbol)),
         Code::SizeMismatch { symbol, file, first } => format!("{} has one size in {first} and another in {file}", name(symbol)),
+        Code::CommonLarger { symbol, file } => format!(
+            "the common variable {} is larger in {file} than where it is initialized",
+            name(symbol)
+        ),
         Code::SpaceMismatch { symbol, file, first } => {
             format!("{} lies in one kind of memory in {first} and in another in {file}", name(symbol))
         }
@@ -146,6 +150,21 @@ pub fn words(code: &Code) -> String {
                 name(function)
             )
         }
+        Code::RemovedFunction {
+            function,
+            user,
+            is_code: true,
+            file,
+        } => format!(
+            "{} in {file} calls or takes the address of {}, which the call graph of {file} does not list: the function was removed, \
+             and its registers and stack are unknown",
+            name(user),
+            name(function)
+        ),
+        Code::RemovedFunction { function, user, file, .. } => format!(
+            "section {user} of {file} has the address of {}, which the call graph of {file} does not list: the function was removed",
+            name(function)
+        ),
         Code::TooMuchShared {
             entry,
             size,
@@ -156,6 +175,23 @@ pub fn words(code: &Code) -> String {
             name(entry),
             size.saturating_sub(*limit),
             contributors(list)
+        ),
+        Code::TooMuchLiteral {
+            entry,
+            size,
+            limit,
+            contributors: list,
+        } => format!(
+            "{} and the functions that it calls use {size} bytes of compiler-generated constants, {} more than the {limit} allowed; \
+             compile them with -Xptxas --disable-optimizer-constants{}",
+            name(entry),
+            size.saturating_sub(*limit),
+            contributors(list)
+        ),
+        Code::TooMuchParameter { entry, size, limit } => format!(
+            "the parameter bank of kernel {} has {size} bytes, {} more than the {limit} allowed; the banks of all its definitions add up",
+            name(entry),
+            size.saturating_sub(*limit)
         ),
         Code::TooMuchConstant {
             size,
@@ -214,6 +250,18 @@ mod tests {
         let text = contributors(&list);
         assert!(text.contains("     100 bytes  v0"));
         assert!(text.ends_with("179 bytes  in 2 more"));
+    }
+
+    #[test]
+    fn literals_above_the_limit_name_kernel_size_and_functions() {
+        let text = words(&Code::TooMuchLiteral {
+            entry: "_Z1kv".into(),
+            size: 65540,
+            limit: 65536,
+            contributors: vec![("f0".into(), 65412)],
+        });
+        assert!(text.starts_with("k() [_Z1kv] and the functions that it calls use 65540 bytes of compiler-generated constants, 4 more"));
+        assert!(text.ends_with("   65412 bytes  f0"));
     }
 
     #[test]

@@ -417,3 +417,24 @@ fn a_file_can_ride_along() {
         (&b"hello host"[..], 0x7000_0087, 8)
     );
 }
+
+/// A table has the address of a weak function whose copy beside it lost, and of a function that nothing calls: nvlink leaves the first
+/// entry at 0, and removes what the second one's function calls.
+#[test]
+fn culd_keeps_what_tables_point_to() {
+    let bench = Bench::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    for name in ["weak1.cubin", "weak2.cubin"] {
+        fs::copy(data.join(name), bench.path(name)).unwrap();
+    }
+    let functions = |name: &str| {
+        bench.links(&format!("{name} -arch=sm_90 weak1.cubin weak2.cubin -o {name}.out"));
+        let dump = bench.run(&format!("culd dump {name}.out")).stdout;
+        let dump = String::from_utf8(dump).unwrap();
+        let table = dump.split("patching .nv.constant3").nth(1).unwrap().split("\n\n").next().unwrap();
+        let points_to = |f: &str| table.lines().any(|line| line.split_whitespace().any(|word| word == f));
+        [points_to("f"), points_to("g"), dump.contains(".text.h")]
+    };
+    assert_eq!(functions("nvlink"), [false, true, false]);
+    assert_eq!(functions("culd"), [true, true, true]);
+}

@@ -1,9 +1,9 @@
-//! Problems of the whole link: unknown stacks, uncalled functions, undefined references.
+//! Problems of the whole link: unknown stacks, uncalled functions, undefined references, uses of removed functions.
 
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{FunctionId, ObjectId, SymbolId};
+use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 use crate::layout::Context;
-use crate::merge::model::{Local, Merged, NO_SPACE, OutSymbol, Place, SharedVar};
+use crate::merge::model::{Class, Local, Merged, NO_SPACE, OutSymbol, Place, SharedVar};
 use crate::object::text;
 use cubin::consts::*;
 
@@ -123,6 +123,25 @@ pub fn undefined(context: Context<'_, '_>, m: &Merged<'_>, out: &mut Collector<'
         report_missing(context, m, id, out);
     }
     shared.for_each(|var| missing_shared(context, var, out));
+}
+
+/// Functions that were removed because no call graph lists the calls to them, one error for each user.
+pub fn removed(context: Context<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, SectionId, FunctionId)], out: &mut Collector<'_>) {
+    let mut uses = uses.to_vec();
+    uses.sort_unstable();
+    uses.dedup();
+    for (object, section, f) in uses {
+        let (user, is_code) = match m.sections[section].class {
+            Class::Text(caller) => (context.resolved.function_name(caller), true),
+            _ => (text(&m.sections[section].name.to_vec()), false),
+        };
+        out.error(Code::RemovedFunction {
+            function: context.resolved.function_name(f),
+            user,
+            is_code,
+            file: context.inputs.objects[object].name.to_string(),
+        });
+    }
 }
 
 fn report_missing(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {

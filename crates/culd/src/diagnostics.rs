@@ -62,6 +62,11 @@ pub enum Code {
         file: String,
         first: String,
     },
+    /// `file`: the one with the common variable.
+    CommonLarger {
+        symbol: String,
+        file: String,
+    },
     SpaceMismatch {
         symbol: String,
         file: String,
@@ -90,6 +95,14 @@ pub enum Code {
         file: String,
         files: Vec<String>,
     },
+    /// A call or an address of a function that was removed, because the call graph of the file does not list it; culd only.
+    RemovedFunction {
+        function: String,
+        /// The function or the section that uses it.
+        user: String,
+        is_code: bool,
+        file: String,
+    },
     StackUnknown {
         entry: String,
     },
@@ -108,6 +121,18 @@ pub enum Code {
         entry: String,
         what: &'static str,
         limit: usize,
+    },
+    /// `contributors`: called functions and the sizes of their literals, largest first.
+    TooMuchLiteral {
+        entry: String,
+        size: u64,
+        limit: u64,
+        contributors: Vec<(String, u64)>,
+    },
+    TooMuchParameter {
+        entry: String,
+        size: u64,
+        limit: u64,
     },
     TooMuchConstant {
         size: u64,
@@ -217,6 +242,7 @@ impl fmt::Display for Code {
             SizeMismatch { symbol, file, first } => {
                 write!(f, "Size doesn't match for '{symbol}' in '{file}', first specified in '{first}'")
             }
+            CommonLarger { symbol, file } => write!(f, "Common symbol '{symbol}' in file '{file}' has larger size than initialization"),
             SpaceMismatch { symbol, file, first } => write!(
                 f,
                 "Memory space doesn't match for '{symbol}' in '{file}', first specified in '{first}'"
@@ -232,11 +258,31 @@ impl fmt::Display for Code {
             ParameterBankMismatch { symbol } => write!(f, "Duplicate weak parameter bank for '{symbol}' is not the same size"),
             MergeFailed => write!(f, "merge_elf failed"),
             UndefinedReference { symbol, file, .. } => write!(f, "Undefined reference to '{symbol}' in '{file}'"),
+            RemovedFunction {
+                function,
+                user,
+                is_code,
+                file,
+            } => {
+                let kind = if *is_code { "function" } else { "section" };
+                write!(
+                    f,
+                    "'{function}' is used by {kind} '{user}' in '{file}', but not listed in its call graph"
+                )
+            }
             StackUnknown { entry } => write!(f, "Stack size for entry function '{entry}' cannot be statically determined"),
             AddressTakenUncalled { function } => write!(f, "Function '{function}' has address taken but no calls to it found"),
             TooMuchShared { entry, size, limit, .. } => write!(
                 f,
                 "Entry function '{entry}' uses too much shared data ({size:#x} bytes, {limit:#x} max)"
+            ),
+            TooMuchLiteral { entry, .. } => write!(
+                f,
+                "Entry function '{entry}' uses too much data for compiler-generated constants; please recompile with -Xptxas --disable-optimizer-constants"
+            ),
+            TooMuchParameter { entry, size, limit } => write!(
+                f,
+                "Entry function '{entry}' uses too much constant data ({size:#x} bytes, {limit:#x} max)"
             ),
             TooManyImages { entry, what, limit } => write!(f, "More than {limit} {what} used in entry function '{entry}'"),
             TooMuchConstant { size, limit, .. } => write!(f, "File uses too much global constant data ({size:#x} bytes, {limit:#x} max)"),

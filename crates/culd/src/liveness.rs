@@ -4,7 +4,7 @@
 //! 2. Roots are the selected kernels; unless there is exactly one, also stubs of unified functions, and definitions of functions that
 //!    the driver provides, which then count as kernels.
 //! 3. Everything reachable over direct calls and calls through matching prototypes stays.
-//! 4. Functions whose address is taken stay, but what they call is not followed.
+//! 4. Functions whose address is taken stay. nvlink quirk: what they call is not followed; culd follows it.
 //! 5. An undefined function stays if a live function calls it, if a relocation in live code or in data (but not in `.nv.constant4`) names it,
 //!    or if its address is taken.
 
@@ -14,7 +14,7 @@ use crate::ids::{FunctionId, Table};
 use crate::inputs::Inputs;
 use crate::names::State;
 use crate::object::{NO_OWNER, Object, Role};
-use crate::options::{KernelFilter, LinkOptions};
+use crate::options::{Identity, KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::SHT_CUDA_CONSTANT0;
 use hashbrown::HashSet;
@@ -142,7 +142,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     let alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
-        reachable(inputs, resolved, graph, (&kernels, only))
+        reachable(inputs, resolved, graph, (&kernels, only), options.identity)
     };
     Live {
         alive,
@@ -158,11 +158,13 @@ fn reachable(
     resolved: &Resolved<'_>,
     graph: &CallGraph,
     (kernels, only): (&[FunctionId], Option<FunctionId>),
+    identity: Identity,
 ) -> Table<FunctionId, bool> {
     let functions = &resolved.functions;
     let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub).collect();
     let roots = kernels.iter().copied().chain(stubs.iter().copied().filter(|_| only.is_none()));
-    let mut alive = graph.mark(resolved, roots);
+    let is_followed = |f: &FunctionId| identity == Identity::Culd && functions[*f].taken.is_some();
+    let mut alive = graph.mark(resolved, roots.chain(functions.ids().filter(is_followed)));
     for f in stubs {
         alive[f] = true;
     }

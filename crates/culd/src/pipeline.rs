@@ -73,7 +73,7 @@ fn link(
             return Ok(None);
         }
     }
-    let mut resolver = Resolver::new();
+    let mut resolver = Resolver::new(options.identity);
     let inputs = inputs::admit(files, options, crew, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
     let (resolved, places) = crew.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
@@ -117,6 +117,7 @@ fn link(
         },
         || arrange::names(context, &layout),
     );
+    check::removed(context, &layout.m, &plan.removed, out);
     propagate::check_tensor_groups(context, &attributes, out);
     watch.lap("plan");
     let arranged = arrange::arrange(order, names);

@@ -92,6 +92,8 @@ pub(crate) enum Named {
 pub(crate) enum Decision {
     /// It vanishes.
     Drop,
+    /// It would vanish with a function that was removed, although code or data that stays uses it.
+    Removed(FunctionId),
     /// So many bytes are cleared.
     Clear(u8),
     /// It stays, with this type, against this symbol.
@@ -292,7 +294,8 @@ impl<'a, 'd> Decider<'a, 'd> {
                 Some(slot) => patch(kind, slot.wrapping_add(addend), 0, None),
                 None => Decision::Drop,
             },
-            Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
+            Meaning::Function(f) if !self.context.live.alive[f] && kind != 0 => self.removed(site.class, f),
+            Meaning::Function(_) if kind == 0 => Decision::Drop,
             Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
             Meaning::Constant(y) => known(kind, y, m.symbols[y].value, self.bank(y), e.addend),
             // The address -1 that undefined symbols have.
@@ -301,6 +304,18 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::NoShared(y) => known(kind, y, u64::MAX, 0, e.addend),
             Meaning::Dynamic(y) => self.dynamic(site.reference, kind, y, e.addend),
             Meaning::Kept(y) => Decision::Keep(kind, y),
+        }
+    }
+
+    /// A use of a function that was removed. nvlink quirk: it leaves the field at 0, so that **the code calls address 0**.
+    fn removed(&self, class: Class, f: FunctionId) -> Decision {
+        // Position-independent code has every address of its module in bank 4, used or not.
+        let is_used =
+            matches!(class, Class::Text(_) | Class::GlobalInit | Class::Udt) || matches!(class, Class::Constant(bank) if bank != 4);
+        let is_defined = self.context.resolved.functions[f].winner.is_some();
+        match self.context.options.identity {
+            Identity::Culd if is_used && is_defined => Decision::Removed(f),
+            _ => Decision::Drop,
         }
     }
 
@@ -406,7 +421,14 @@ impl<'a, 'd> Decider<'a, 'd> {
             return;
         }
         let class = self.layout.m.sections[r.target].class;
-        let skips = Skips::new(class, object, relocs, &self.layout.m, self.context.resolved);
+        let skips = Skips::new(
+            class,
+            object,
+            relocs,
+            &self.layout.m,
+            self.context.resolved,
+            self.context.options.identity,
+        );
         let skips = (!skips.idle()).then_some(skips);
         let site = Site {
             object,
@@ -415,7 +437,8 @@ impl<'a, 'd> Decider<'a, 'd> {
             is_rela: relocs.is_rela(),
             cuts: match class {
                 Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug,
-                Class::Constant(_) => self.layout.m.cuts.constants,
+                // nvlink quirk: constant tables lose pointers.
+                Class::Constant(_) => self.layout.m.cuts.constants && self.context.options.identity == Identity::Nvlink,
                 _ => false,
             },
             replaces: !self.context.mode.relocatable && !self.layout.m.unified.active,

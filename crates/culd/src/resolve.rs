@@ -12,6 +12,7 @@ use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::metadata::attr;
 use crate::names::Interner;
 use crate::object::{Object, Role, StringRef, text};
+use crate::options::Identity;
 use cubin::consts::*;
 
 /// What became of one definition.
@@ -164,6 +165,7 @@ impl Resolved<'_> {
 /// Resolution, object by object in link order.
 #[derive(Debug)]
 pub struct Resolver<'d> {
+    identity: Identity,
     out: Resolved<'d>,
     names: Interner<'d, NameId>,
     is_mentioned: Table<ProtoId, bool>,
@@ -176,7 +178,7 @@ type Objects<'d> = Table<ObjectId, Object<'d>>;
 
 impl<'d> Resolver<'d> {
     /// Nothing is known yet.
-    pub fn new() -> Self {
+    pub fn new(identity: Identity) -> Self {
         let out = Resolved {
             name_count: 0,
             prototypes: Interner::new(),
@@ -197,6 +199,7 @@ impl<'d> Resolver<'d> {
             rejected: Table::new(),
         };
         Resolver {
+            identity,
             out,
             names: Interner::new(),
             is_mentioned: Table::new(),
@@ -393,6 +396,9 @@ impl<'d> Resolver<'d> {
                 self.out.functions[a].taken = Some(id);
                 self.out.functions[a].taken_unnamed = false;
                 self.out.mentions[a].latest_prototype = Some(id);
+            } else if let (Identity::Culd, Some(a)) = (self.identity, self.function(object, a)) {
+                // nvlink quirk: a copy that was rejected takes no address, so that tables of its object lose the function.
+                self.take(a, object.string(p));
             }
         }
         for &(a, p) in &graph.sites {
@@ -508,12 +514,6 @@ impl<'d> Resolver<'d> {
 fn note_dot(dotted: &mut Table<NameId, bool>, id: NameId, name: &[u8]) {
     if id.index() == dotted.len() {
         dotted.push(name.first() == Some(&b'.'));
-    }
-}
-
-impl Default for Resolver<'_> {
-    fn default() -> Self {
-        Resolver::new()
     }
 }
 

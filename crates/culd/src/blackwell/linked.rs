@@ -205,7 +205,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
                 });
             }
             match decision {
-                Decision::Drop | Decision::Fail(_) => {}
+                Decision::Drop | Decision::Removed(_) | Decision::Fail(_) => {}
                 Decision::Keep(kind, symbol) => keep(kind, Named::Symbol(symbol), e.addend),
                 Decision::KeepSection(kind, section, addend) => keep(kind, Named::Section(section), addend),
                 Decision::Clear(size) => field(&|f| {

@@ -240,7 +240,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
                 }
                 // A field that does not fit was refused when the object was read.
                 Decision::Patch(info, value, bank, _) => cubin::reloc::apply(info, field, value, bank, !is_rela).unwrap_or_default(),
-                Decision::Drop | Decision::Fail(_) | Decision::Keep(..) | Decision::KeepSection(..) => {}
+                Decision::Drop | Decision::Removed(_) | Decision::Fail(_) | Decision::Keep(..) | Decision::KeepSection(..) => {}
             }
         });
     }

@@ -1,4 +1,4 @@
-//! Limits of shared and constant memory, checked section by section in order of creation.
+//! Limits of shared and constant memory, checked section by section in order of creation. Relocatable links check constant memory only.
 
 use super::constants::{CONSTANT_LIMIT, USER_BANK};
 use super::{ABSENT, Context, Layout};
@@ -54,6 +54,22 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
                     contributors: Vec::new(),
                 });
             }
+            Class::Parameters if s.size > CONSTANT_LIMIT => {
+                out.error(Code::TooMuchParameter {
+                    entry: owner_of(layout, id).map_or_else(String::new, |f| context.resolved.function_name(f)),
+                    size: s.size,
+                    limit: CONSTANT_LIMIT,
+                });
+            }
+            Class::Literals if s.size > CONSTANT_LIMIT => {
+                let (entry, contributors) = literal_user(context, layout, id);
+                out.error(Code::TooMuchLiteral {
+                    entry,
+                    size: s.size,
+                    limit: CONSTANT_LIMIT,
+                    contributors,
+                });
+            }
             Class::Constant(USER_BANK) if s.size > CONSTANT_LIMIT => {
                 let contributors = constant_contributors(context, layout, id);
                 out.error(Code::TooMuchConstant {
@@ -65,6 +81,33 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
             _ => {}
         }
     }
+}
+
+/// The function that a section belongs to.
+fn owner_of(layout: &Layout<'_>, id: SectionId) -> Option<FunctionId> {
+    match layout.m.sections[id].owner.map(|code| layout.m.sections[code].class)? {
+        Class::Text(f) => Some(f),
+        _ => None,
+    }
+}
+
+/// The function whose bank of literals this is, a kernel in a final link, and the functions that add to it, largest first.
+fn literal_user(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) -> (String, Vec<(String, u64)>) {
+    let Some(kernel) = owner_of(layout, id) else {
+        return (String::new(), Vec::new());
+    };
+    let entry = context.resolved.function_name(kernel);
+    if context.options.identity == Identity::Nvlink {
+        // nvlink quirk: it takes what follows the first dot after ".nv.constant" for the name; sm_100 has ".nv.constant.optimizer.K".
+        let optimizer = context.options.target.is_blackwell();
+        return (if optimizer { format!("optimizer.{entry}") } else { entry }, Vec::new());
+    }
+    let reached = context.graph.mark(context.resolved, [kernel]);
+    let pieces = layout.m.literals.iter().filter(|p| reached[p.function] && !p.bytes.is_empty());
+    let list = pieces
+        .map(|p| (context.resolved.function_name(p.function), p.bytes.len() as u64))
+        .collect();
+    (entry, largest_first(list))
 }
 
 fn constant_contributors(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) -> Vec<(String, u64)> {

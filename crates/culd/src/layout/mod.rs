@@ -1,6 +1,6 @@
 //! Layout: memory that can only be laid out when all inputs are known.
 //!
-//! 1. Shared memory ([`shared`]; relocatable outputs sum it: [`shared_sums`]).
+//! 1. Shared memory ([`shared`]; relocatable outputs sum it: [`shared_sums`]), and what of it is reserved ([`reserved`]).
 //! 2. Literal banks of device functions, copied into the kernels that reach them ([`literals`]).
 //! 3. Constants above the limit ([`overflow`]), equal constants, where kernels were selected by hand ([`constants`]), and the limits of
 //!    memory ([`limits`]).
@@ -11,6 +11,7 @@ pub(crate) mod constants;
 mod limits;
 mod literals;
 mod overflow;
+mod reserved;
 mod shared;
 mod shared_sums;
 pub mod sort;
@@ -169,6 +170,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         textures::lay_out(context, &mut layout, out)?;
     }
     shared::lay_out(context, &mut layout);
+    reserved::lay_out(&mut layout);
     let every = std::mem::replace(&mut layout.kernels, selected);
     literals::lay_out(context, &mut layout);
     if !overflow::lay_out(context, &mut layout) {

@@ -120,14 +120,18 @@ struct Commons {
     order: Vec<SymbolId>,
     /// Alignment of the first mention, largest size.
     known: HashMap<SymbolId, (u64, u64), State>,
+    /// Size of the largest weak definition with initial values that came after one.
+    losers: HashMap<SymbolId, u64, State>,
 }
 
 impl Commons {
-    fn newest_first(mut self) -> impl Iterator<Item = (SymbolId, u64, u64)> {
+    /// Each with its alignment, its size, and the room that it needs where nothing defines it.
+    fn newest_first(mut self) -> impl Iterator<Item = (SymbolId, u64, u64, u64)> {
         let order = std::mem::take(&mut self.order);
         order.into_iter().rev().filter_map(move |y| {
             let (align, size) = self.known.remove(&y)?;
-            Some((y, align, size))
+            let needed = self.losers.get(&y).copied().unwrap_or(0).max(size);
+            Some((y, align, size, needed))
         })
     }
 }
@@ -321,7 +325,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Storage of common symbols, and the records that come after all inputs.
     fn finish(&mut self) {
-        for (symbol, align, size) in std::mem::take(&mut self.commons).newest_first() {
+        for (symbol, align, size, needed) in std::mem::take(&mut self.commons).newest_first() {
+            let size = if self.m.symbols[symbol].section.is_none() { needed } else { size };
             let section = self.named_section(b".nv.global", Class::Global, SHT_CUDA_GLOBAL, 3, align);
             let record = &mut self.m.sections[section];
             let value = align_up(record.size, align);
@@ -465,7 +470,7 @@ impl<'d> Merged<'d> {
         });
         match class {
             Class::Text(f) => self.texts.push(f),
-            Class::KernelShared | Class::ModuleShared | Class::Constant(_) | Class::Literals => self.memory.push(id),
+            Class::KernelShared | Class::ModuleShared | Class::Constant(_) | Class::Literals | Class::Parameters => self.memory.push(id),
             _ => {}
         }
         if class == Class::Parameters && !mode.relocatable {

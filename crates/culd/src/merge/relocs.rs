@@ -10,6 +10,7 @@ use super::model::*;
 use crate::ids::{SectionId, SymbolRef};
 use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
+use crate::options::Identity;
 use crate::relocate::CLEAR;
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
@@ -116,7 +117,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Makes the records that the entries ask for, in the order they do; false if every entry is skipped when read.
     fn companion_records(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>, target: SectionId) -> bool {
         let is_rela = relocs.is_rela();
-        let skips = Skips::new(self.m.sections[target].class, object, relocs, &self.m, self.resolved);
+        let skips = Skips::new(
+            self.m.sections[target].class,
+            object,
+            relocs,
+            &self.m,
+            self.resolved,
+            self.options.identity,
+        );
         let wanted: &[bool] = if skips.idle() {
             match is_rela {
                 _ if relocs.entries.is_empty() => &[],
@@ -270,7 +278,7 @@ fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &Skips<'_, '_>,
 /// Relocations that nvlink skips when it reads them.
 ///
 /// * In constant banks and in the three debug sections about code: those against a function or variable whose copy in the same input was
-///   rejected. (A nvlink bug for constant tables: they lose pointers.)
+///   rejected. nvlink quirk: constant tables lose pointers; culd keeps them.
 /// * In `.nv.global.init`: those inside a weak variable that lost against a weak one.
 pub(crate) struct Skips<'m, 'd> {
     object: &'m Object<'d>,
@@ -287,8 +295,10 @@ impl<'m, 'd> Skips<'m, 'd> {
         relocs: &RelocSection<'d>,
         m: &'m Merged<'d>,
         resolved: &'m Resolved<'d>,
+        identity: Identity,
     ) -> Self {
         let of_kind = match class {
+            Class::Constant(_) if identity == Identity::Culd => false,
             // Jump tables of the Mercury view keep theirs.
             Class::Literals => object.sass.is_empty(),
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,

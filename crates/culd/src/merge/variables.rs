@@ -8,9 +8,10 @@
 use super::model::*;
 use super::{Merger, UNIFIED_SYMBOLS};
 use crate::diagnostics::{Code, Stop};
-use crate::ids::{SectionId, SymbolId};
+use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::layout::constants::CONSTANT_SIZE;
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
+use crate::options::Identity;
 use cubin::consts::*;
 use cubin::read::SymbolSection;
 
@@ -99,16 +100,25 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn weak_loses(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32, symbol: SymbolId) -> Result<(), Stop> {
         self.check(object, y, symbol);
+        let is_initialized = object.section(section).is_some_and(|s| s.role == Role::GlobalInit);
+        if is_initialized && self.commons.known.contains_key(&symbol) && self.m.symbols[symbol].section.is_none() {
+            // The common variable stays, with room for both; messages name the file of the definition.
+            let size = self.commons.losers.entry(symbol).or_default();
+            *size = y.size.max(*size);
+            self.m.symbols[symbol].first = object.id;
+        }
         let reference = object.symbol_ref(index);
         self.m.places[reference] = Place::Symbol(symbol);
         self.m.lost.push(reference);
         if self.m.symbols[symbol].bind == STB_WEAK {
             self.m.lost_to_weak.push(reference);
         }
-        if object
-            .section(section)
-            .is_some_and(|s| !matches!(s.role, Role::Global | Role::ReservedShared))
-        {
+        // After a definition without initial value the section comes with those that no symbol asked for.
+        let later = self.m.symbols[symbol]
+            .section
+            .is_some_and(|id| self.m.sections[id].class == Class::Global);
+        let is_taken = |s: &ObjSection<'d>| !matches!(s.role, Role::Global | Role::ReservedShared);
+        if !later && object.section(section).is_some_and(is_taken) {
             self.place(object, section)?;
         }
         Ok(())
@@ -145,15 +155,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         // Shared symbols of relocatable files keep their alignment as value.
         record.value = match self.m.sections[section].class {
             _ if shared => y.value,
-            // Reserved shared memory: the value in the input is an alignment.
-            Class::ReservedShared if !relocatable => base,
+            // Reserved shared memory: the value in the input is an alignment, until the layout.
+            Class::ReservedShared if !relocatable => y.value,
             _ => y.value.wrapping_add(base),
         };
         record.size = y.size;
         record.space = y.other & STO_CUDA_SPACE;
         record.managed = y.other & STO_CUDA_MANAGED != 0;
-        // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own.
-        if self.m.sections[section].class != Class::Global && self.commons.known.remove(&symbol).is_some() {
+        // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own, unless a
+        // weak one with initial values came between them.
+        let replaced = self.m.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
+        if replaced && self.commons.known.remove(&symbol).is_some() {
             record.first = object.id;
         }
         record.weak_reference = false;
@@ -207,12 +219,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = match self.known(y) {
             Some(symbol) => {
                 let known = &self.m.symbols[symbol];
-                let (size, first) = (known.size, known.first);
-                // nvlink quirk: a common symbol collides with a definition without initial value, or of another size.
+                let first = known.first;
+                // nvlink quirk: a common symbol collides with a definition without initial value.
                 let in_global = known.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
-                let other_size = size != 0 && y.size != 0 && size != y.size;
                 let other_space = known.space != y.other & STO_CUDA_SPACE;
-                let collides = known.section.is_some() && known.bind == STB_GLOBAL && (in_global || other_size || other_space);
+                let collides = known.section.is_some() && known.bind == STB_GLOBAL && (in_global || other_space);
                 self.check(object, y, symbol);
                 if collides {
                     self.multiple_definition(object, y.name, first);
@@ -251,10 +262,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn check(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) {
         let known = &self.m.symbols[symbol];
         let context = |first: String| (text(y.name), object.name.to_string(), first);
-        let both_common = y.section == SymbolSection::Common && self.commons.known.contains_key(&symbol);
+        let initialized = self.common_and_initialized(object, y, symbol);
+        let is_common = (known.section.is_none() || known.bind == STB_WEAK) && self.commons.known.contains_key(&symbol);
+        let both_common = y.section == SymbolSection::Common && is_common;
         let is_variable = known.space != NO_SPACE;
         let other_space = is_variable && known.space != y.other & STO_CUDA_SPACE;
-        let other_size = known.size != 0 && y.size != 0 && known.size != y.size && !both_common;
+        let other_size = known.size != 0 && y.size != 0 && known.size != y.size && !both_common && initialized.is_none();
         let other_kind = is_variable && known.managed != (y.other & STO_CUDA_MANAGED != 0);
         let first = known.first;
         if other_space {
@@ -269,9 +282,39 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let (symbol, file, first) = context(self.file(first));
             self.out.error(Code::SizeMismatch { symbol, file, first });
         }
+        if let Some((common, file, size)) = initialized
+            && common > size
+        {
+            let file = self.file(file);
+            self.out.error(Code::CommonLarger {
+                symbol: text(y.name),
+                file,
+            });
+        }
+        // nvlink quirk: an array without a size takes none from a later declaration.
+        let takes_size = self.options.identity == Identity::Culd || y.section != SymbolSection::Undefined;
         let known = &mut self.m.symbols[symbol];
-        if known.size == 0 {
+        if known.size == 0 && takes_size {
             known.size = y.size;
+        }
+    }
+
+    /// A common variable and a definition with initial values, in any order: the size of the common one and the file that asks for it,
+    /// and the size of the definition. The common one may be smaller.
+    fn common_and_initialized(&self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) -> Option<(u64, ObjectId, u64)> {
+        let known = &self.m.symbols[symbol];
+        match y.section {
+            SymbolSection::Common => {
+                let class = self.m.sections[known.section?].class;
+                (class == Class::GlobalInit).then_some((y.size, object.id, known.size))
+            }
+            // A weak definition without initial values leaves the name to the common variable, a strong one does not.
+            SymbolSection::Index(section) if known.section.is_none() || known.bind == STB_WEAK => {
+                let (_, size) = self.commons.known.get(&symbol).copied()?;
+                let role = object.section(section)?.role;
+                (role == Role::GlobalInit).then_some((size, known.first, y.size))
+            }
+            _ => None,
         }
     }
 

@@ -18,6 +18,7 @@ use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
 use crate::layout::Context;
 use crate::names::State;
+use crate::options::Identity;
 use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
 use hashbrown::HashMap;
 
@@ -40,6 +41,8 @@ pub struct Final<'d> {
     pub flagged: Vec<FunctionId>,
     /// Functions that use reserved shared memory.
     pub reserved: Vec<Reserved>,
+    /// Groups of tensor core instructions in the code of the only kernel itself.
+    only_groups: [bool; 2],
 }
 
 impl<'d> Final<'d> {
@@ -69,6 +72,7 @@ pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, f
         stack: Table::filled(count, None),
         flagged: Vec::new(),
         reserved: std::mem::take(&mut attributes.reserved),
+        only_groups: [false; 2],
     };
     share(&attributes, &mut last);
     if let Some(folds) = folds {
@@ -454,6 +458,7 @@ fn one_kernel<'d>(attributes: &Attributes<'d>, acting: &Acting, kernel: Function
             .filter(|(owner, _, _)| *owner != Owner::Function(kernel))
             .map(|(_, _, record)| record)
     };
+    last.only_groups = GROUPS.map(|code| last.functions[kernel].iter(&attributes.records).any(|r| r.code == code));
     for code in CODES {
         let mut of_code = others().filter(|r| r.code == code).peekable();
         if of_code.peek().is_none() {
@@ -465,22 +470,14 @@ fn one_kernel<'d>(attributes: &Attributes<'d>, acting: &Acting, kernel: Function
             attr::VRC_CTA_INIT_COUNT if !has => list.push(byte(code, of_code.map(Attribute::half).max().unwrap_or(0))),
             attr::VRC_CTA_INIT_COUNT | attr::SPARSE_MMA_MASK => {}
             attr::NUM_BARRIERS => raise(list, code, of_code.map(Attribute::half).max().unwrap_or(0)),
-            attr::NUM_MBARRIERS => add(list, code, of_code.map(Attribute::half).fold(0, sum)),
-            attr::EXTERNS => one_kernel_externs(&attributes.records, list, of_code.flat_map(|r| functions_of(r))),
-            attr::AT_ENTRY_FRAGMENTS => {
-                let mut union = Vec::new();
-                for r in attributes.records.iter().filter(|r| r.code == code) {
-                    if let Payload::Words(words) = &r.payload {
-                        append_new(&mut union, words);
-                    }
+            attr::NUM_MBARRIERS => {
+                let total = of_code.map(Attribute::half).fold(0, sum);
+                if has || total != 0 {
+                    add(list, code, total);
                 }
-                list.retain(|r| r.code != code);
-                list.push(Attribute {
-                    format: FORMAT_SIZED,
-                    code,
-                    payload: Payload::Words(union.into()),
-                });
             }
+            attr::EXTERNS => one_kernel_externs(&attributes.records, list, of_code.flat_map(|r| functions_of(r))),
+            attr::AT_ENTRY_FRAGMENTS => one_kernel_fragments(&attributes.records, list, of_code.flat_map(words_of)),
             _ if !has => list.push(flag(code, 0)),
             _ => {}
         }
@@ -492,6 +489,32 @@ fn functions_of<'r>(record: &'r Attribute<'_>) -> &'r [FunctionId] {
         Payload::Functions(list) => list,
         _ => &[],
     }
+}
+
+fn words_of<'r>(record: &'r Attribute<'_>) -> &'r [u32] {
+    match &record.payload {
+        Payload::Words(list) => list,
+        _ => &[],
+    }
+}
+
+/// The only kernel's fragments are made anew if a function has one that it lacks: all records in merge order.
+fn one_kernel_fragments<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, mut theirs: impl Iterator<Item = &'r u32>) {
+    let code = attr::AT_ENTRY_FRAGMENTS;
+    let own: Vec<u32> = list.iter().filter(|r| r.code == code).flat_map(words_of).copied().collect();
+    if list.iter().any(|r| r.code == code) && theirs.all(|f| own.contains(f)) {
+        return;
+    }
+    let mut union = Vec::new();
+    for r in records.iter().filter(|r| r.code == code) {
+        append_new(&mut union, words_of(r));
+    }
+    list.retain(|r| r.code != code);
+    list.push(Attribute {
+        format: FORMAT_SIZED,
+        code,
+        payload: Payload::Words(union.into()),
+    });
 }
 
 /// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol in front.
@@ -519,17 +542,25 @@ fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribut
     });
 }
 
+/// Attributes of code that uses single CTAs and pairs of them.
+const GROUPS: [u8; 2] = [attr::TCGEN05_1CTA_USED, attr::TCGEN05_2CTA_USED];
+
 /// Refuses kernels that use both groups of tensor core instructions.
 pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut Collector<'_>) {
-    if context.mode.relocatable || context.live.only.is_some() {
+    if context.mode.relocatable {
         return;
     }
     for &k in &context.live.kernels {
-        let has = |wanted: u8| last.of(k).any(|r| r.code == wanted);
-        if has(attr::TCGEN05_1CTA_USED) && has(attr::TCGEN05_2CTA_USED) {
+        let [one, two] = GROUPS.map(|code| last.of(k).any(|r| r.code == code));
+        if one && two && !is_overlooked(context, last, k) {
             out.error(Code::TcgenConflict {
                 entry: context.resolved.function_name(k),
             });
         }
     }
+}
+
+/// nvlink quirk: groups that the only kernel has from functions are compared with its own, not with each other.
+fn is_overlooked(context: Context<'_, '_>, last: &Final<'_>, kernel: FunctionId) -> bool {
+    context.live.only == Some(kernel) && context.options.identity == Identity::Nvlink && last.only_groups == [false; 2]
 }

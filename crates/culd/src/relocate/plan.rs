@@ -1,7 +1,7 @@
 //! How many relocations are kept and listed, so that sections get their sizes before any byte is written.
 
 use super::{Decider, Decision, Meaning};
-use crate::ids::{ObjectId, SectionId, Table};
+use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, RelocRef};
 use crate::object::{Object, RelocSection};
@@ -32,6 +32,8 @@ pub struct RelocPlan {
     pub(crate) counts: Table<SectionId, u32>,
     /// Why nvlink gives up when it writes the file.
     pub(crate) failure: Option<&'static str>,
+    /// Uses of functions that were removed: the object, the section of the output, and the function.
+    pub(crate) removed: Vec<(ObjectId, SectionId, FunctionId)>,
     meanings: Table<ObjectId, Vec<Meaning>>,
 }
 
@@ -48,23 +50,28 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     let runs: Vec<&[RelocRef]> = layout.m.relocs.chunk_by(|a, b| a.object == b.object).collect();
     let planned = context.crew.map(&runs, |run| {
         let Some(first) = run.first() else {
-            return (Vec::new(), None, Vec::new());
+            return (Vec::new(), Problems::default(), Vec::new());
         };
         let object = &context.inputs.objects[first.object];
         let meanings = decider.meanings(object);
-        let mut failure = None;
-        let refs: Vec<RefPlan> = run.iter().map(|r| plan_one(&decider, object, r, &meanings, &mut failure)).collect();
-        (refs, failure, meanings)
+        let mut problems = Problems::default();
+        let refs: Vec<RefPlan> = run
+            .iter()
+            .map(|r| plan_one(&decider, object, r, &meanings, &mut problems))
+            .collect();
+        (refs, problems, meanings)
     });
     let mut plan = RelocPlan {
         refs: Vec::with_capacity(layout.m.relocs.len()),
         counts: Table::filled(layout.m.sections.len(), 0),
         failure: None,
+        removed: Vec::new(),
         meanings: Table::filled(context.inputs.objects.len(), Vec::new()),
     };
     for (run, part) in runs.iter().zip(planned) {
-        let (refs, failure, meanings) = part;
-        plan.failure = plan.failure.or(failure);
+        let (refs, problems, meanings) = part;
+        plan.failure = plan.failure.or(problems.failure);
+        plan.removed.extend(problems.removed);
         plan.refs.extend(refs);
         if let Some(first) = run.first() {
             plan.meanings[first.object] = meanings;
@@ -97,13 +104,14 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     plan
 }
 
-fn plan_one<'d>(
-    decider: &Decider<'_, 'd>,
-    object: &Object<'d>,
-    r: &RelocRef,
-    meanings: &[Meaning],
-    failure: &mut Option<&'static str>,
-) -> RefPlan {
+/// What stops the link.
+#[derive(Debug, Default)]
+struct Problems {
+    failure: Option<&'static str>,
+    removed: Vec<(ObjectId, SectionId, FunctionId)>,
+}
+
+fn plan_one<'d>(decider: &Decider<'_, 'd>, object: &Object<'d>, r: &RelocRef, meanings: &[Meaning], problems: &mut Problems) -> RefPlan {
     let layout = decider.layout;
     let record = &layout.m.sections[r.target];
     let is_rela = object.relocs.get(r.index as usize).is_some_and(RelocSection::is_rela);
@@ -120,26 +128,32 @@ fn plan_one<'d>(
     let code_end = matches!(record.class, Class::Text(_)).then_some(record.size);
     decider.for_each(object, r, meanings, |e, decision| match decision {
         Decision::Drop => {}
+        Decision::Removed(f) => {
+            let removed = (object.id, r.target, f);
+            if problems.removed.last() != Some(&removed) {
+                problems.removed.push(removed);
+            }
+        }
         _ if code_end.is_some_and(|end| e.offset >= end) => {
-            failure.get_or_insert(PAST_END);
+            problems.failure.get_or_insert(PAST_END);
         }
         Decision::Clear(_) => plan.patches = true,
         Decision::Keep(..) => {
             if units.is_some() && e.offset >= record.size {
-                failure.get_or_insert(PAST_END);
+                problems.failure.get_or_insert(PAST_END);
             }
             plan.kept += 1;
         }
         Decision::KeepSection(..) => plan.kept += 1,
         Decision::Patch(_, _, _, named) => {
             if units.is_some_and(|u| !lies_in(u, e.offset)) {
-                failure.get_or_insert("reloc address not found");
+                problems.failure.get_or_insert("reloc address not found");
             }
             plan.patches = true;
             plan.listed += u32::from(named.is_some());
         }
         Decision::Fail(what) => {
-            failure.get_or_insert(what);
+            problems.failure.get_or_insert(what);
         }
     });
     plan

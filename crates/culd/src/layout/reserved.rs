@@ -1,0 +1,34 @@
+//! Reserved shared memory of a final link (`.nv.shared.reserved.*`): variables that compiled code shares with the driver.
+//!
+//! 1. Each variable has one place, however many inputs bring it; the value in an input is its alignment.
+//! 2. Variables of a section by descending alignment, then ascending size, as a kernel's own shared variables.
+//! 3. The section ends with the last one and has the largest of their alignments.
+
+use super::Layout;
+use super::sort::list_sort;
+use crate::ids::{SectionId, SymbolId};
+use crate::merge::align_up;
+use crate::merge::model::Class;
+
+pub(super) fn lay_out(layout: &mut Layout<'_>) {
+    let m = &mut layout.m;
+    let section = |y: SymbolId| {
+        let id = m.symbols[y].section?;
+        (m.sections[id].class == Class::ReservedShared).then_some((id, y))
+    };
+    let mut variables: Vec<(SectionId, SymbolId)> = m.symbols.ids().filter_map(section).collect();
+    variables.sort_unstable();
+    for group in variables.chunk_by(|a, b| a.0 == b.0) {
+        let Some(&(id, _)) = group.first() else { continue };
+        let key = |y: &SymbolId| (u64::MAX - m.symbols[*y].value, m.symbols[*y].size);
+        let sorted = list_sort(group.iter().map(|v| v.1).collect(), &|a, b| key(a) <= key(b));
+        let (mut end, mut align) = (0u64, 1);
+        for y in sorted {
+            let symbol = &mut m.symbols[y];
+            align = symbol.value.max(align);
+            symbol.value = align_up(end, symbol.value);
+            end = symbol.value.saturating_add(symbol.size);
+        }
+        (m.sections[id].size, m.sections[id].align) = (end, align);
+    }
+}
