@@ -93,6 +93,15 @@ pub fn sass_name(plain: &[u8]) -> Cow<'_, [u8]> {
     plain.into()
 }
 
+/// Name of a constant bank in the Mercury view, if it is another one. Parameter banks are not covered: the finalizer makes them itself.
+pub fn mercury_bank_name(sass: &[u8]) -> Option<Vec<u8>> {
+    let mut found = RENAMED.iter().filter(|(_, to)| *to != b".nv.constant0");
+    found.find_map(|(from, to)| {
+        let rest = sass.strip_prefix(*to)?;
+        (rest.is_empty() || rest.first() == Some(&b'.')).then(|| [from, rest].concat())
+    })
+}
+
 /// What decides whether a Mercury section owns its bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct TwinFacts<'a> {
