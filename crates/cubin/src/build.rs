@@ -9,7 +9,7 @@
 //!    initialized data, the rest; sections of one rank keep the order of creation.
 //! 4. Symbols: section symbols, local and weak symbols in the order of creation, then global symbols; `sh_info` of the symbol table follows.
 //! 5. `.shstrtab` has the names of sections in the order of creation; `.strtab` has prototypes, names in the order of step 4 with those of
-//!    sections that have no symbol between them.
+//!    sections that have no symbol between them. Before CUDA 12.4 all names are in the order of creation.
 //! 6. Contents are encoded with the final numbers (`encode`), `.symtab_shndx` is added when 16 bits do not suffice, and
 //!    [`crate::write::Image`] computes offsets. Relocatable objects have no program headers.
 //!
@@ -149,13 +149,21 @@ pub struct ObjectBuilder {
     by_name: HashMap<Vec<u8>, SectionId>,
     symbols: Vec<SymbolEntry>,
     functions: Vec<Function>,
-    prototypes: Vec<Vec<u8>>,
+    prototypes: Vec<Prototype>,
     graph: Graph,
     tables: Tables,
     attributes: Vec<Attribute>,
     tool_notes: Vec<u8>,
     cuda_note: CudaInfo,
     compat: Vec<u8>,
+}
+
+/// A string of the call graph.
+#[derive(Debug, Clone)]
+struct Prototype {
+    string: Vec<u8>,
+    /// Number of symbols created before it.
+    created: usize,
 }
 
 /// Sections that exist from the start.
@@ -375,6 +383,11 @@ impl ObjectBuilder {
     pub fn module_attribute(&mut self, attribute: Attribute) -> Result<(), BuildError> {
         self.attributes.push(attribute);
         Ok(())
+    }
+
+    /// CUDA 12.0 to 12.3: all names in the order of creation, no `SHF_INFO_LINK`.
+    fn is_early(&self) -> bool {
+        self.form == Form::Cuda12 && self.toolkit < 124
     }
 
     /// `e_ident`.

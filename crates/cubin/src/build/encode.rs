@@ -86,7 +86,7 @@ impl ObjectBuilder {
             sections.push(ImageSection {
                 name: names.sections.get(id.0 as usize).copied().unwrap_or_default(),
                 sh_type: s.spec.sh_type,
-                flags: s.spec.flags,
+                flags: s.spec.flags & if self.is_early() { !SHF_INFO_LINK } else { u64::MAX },
                 link: self.header_field(n, s, s.spec.link)?,
                 info: self.info_field(n, s)?,
                 align: s.spec.align,
@@ -112,12 +112,12 @@ impl ObjectBuilder {
 
     /// Bytes that the finalizer keeps free after the section names.
     fn reserve(&self, n: &Numbering, body: &Body) -> u64 {
-        // Observed: CUDA 12.0 does not, 12.4 does.
-        let old = self.form == Form::Cuda12 && self.toolkit < 124;
-        if self.style != Style::Finalizer || *body != Body::Names || old {
+        if self.style != Style::Finalizer || *body != Body::Names {
             return 0;
         }
-        let live = n.sections.iter().filter_map(|s| self.sections.get(s.0 as usize));
+        // Observed: 12.0 to 12.2 make room for the table of extended indices alone.
+        let with_code = self.form != Form::Cuda12 || self.toolkit >= 123;
+        let live = n.sections.iter().filter_map(|s| self.sections.get(s.0 as usize)).filter(|_| with_code);
         layout::names_reserve(live.map(|s| (s.spec.name.as_slice(), s.spec.flags)))
     }
 

@@ -24,6 +24,8 @@ const DEVICE: [u8; 44] = [
 const NO_FRAME: [u8; 12] = [0x0c, 0x81, 0x80, 0x80, 0x28, 0, 0, 0, 0, 0, 0, 0];
 /// `R_CUDA_64`.
 const ADDRESS: u32 = 2;
+/// `R_CUDA_UNUSED_CLEAR64`: the size is cleared when the function is not linked.
+const UNUSED_CLEAR64: u32 = 0x49;
 
 impl ObjectBuilder {
     /// Creates `.debug_frame` for all functions that have code now and do not use a stack frame.
@@ -49,9 +51,10 @@ impl ObjectBuilder {
             // Length (12 bytes), reference to the common information, start of the function, its size.
             let start = bytes.len() as u64 + 12;
             entry(bytes, &[&[0; 16], size.to_le_bytes().as_slice(), &NO_FRAME].concat());
-            let addend = i64::try_from(common).unwrap_or_default();
+            let addend = i64::try_from(common).ok().filter(|&a| a != 0);
             self.relocate(section, start, ADDRESS, own, addend)?;
-            self.relocate(section, start + 8, ADDRESS, symbol, 0)?;
+            self.relocate(section, start + 8, ADDRESS, symbol, None)?;
+            self.relocate(section, start + 16, UNUSED_CLEAR64, symbol, Some(0))?;
         }
         Ok(section)
     }

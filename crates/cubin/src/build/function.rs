@@ -261,10 +261,13 @@ impl ObjectBuilder {
     /// ```
     pub fn prototype(&mut self, string: &[u8]) -> Result<PrototypeId, BuildError> {
         Self::check_name(string)?;
-        let known = self.prototypes.iter().position(|p| p == string);
+        let known = self.prototypes.iter().position(|p| p.string == string);
         let index = known.unwrap_or(self.prototypes.len());
         if known.is_none() {
-            self.prototypes.push(string.to_vec());
+            self.prototypes.push(super::Prototype {
+                string: string.to_vec(),
+                created: self.symbols.len(),
+            });
         }
         Ok(PrototypeId(number(index, "number of prototypes")?))
     }

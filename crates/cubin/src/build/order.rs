@@ -45,6 +45,8 @@ pub(super) struct Names {
     pub(super) prototypes: Vec<u32>,
 }
 
+/// Parts of the string table, see `name_part`.
+const PARTS: usize = 3;
 /// Rank of sections of the Mercury view.
 const MERCURY: usize = 9;
 
@@ -154,7 +156,7 @@ impl ObjectBuilder {
     }
 
     fn is_global(&self, symbol: &SymbolEntry) -> bool {
-        match symbol.spec.binding {
+        match symbol.ordered_as {
             Binding::Local => false,
             Binding::Global => true,
             Binding::Weak => self.weak_order == WeakOrder::WithGlobal,
@@ -196,16 +198,20 @@ impl ObjectBuilder {
                 *slot = self.put_section_name(&mut table, s);
             }
         }
-        let mut strings = StringTable::new();
-        let prototypes = self.prototypes.iter().map(|p| strings.intern(p)).collect();
+        let (mut strings, mut prototypes) = (StringTable::new(), Vec::with_capacity(self.prototypes.len()));
+        let mut pending = self.prototypes.iter().peekable();
         let mut symbols = vec![0; self.symbols.len()];
-        for part in 0..3 {
-            for (slot, s) in symbols.iter_mut().zip(&self.symbols) {
+        for part in 0..PARTS {
+            for ((created, slot), s) in (0..).zip(symbols.iter_mut()).zip(&self.symbols) {
+                while let Some(p) = pending.next_if(|p| !self.is_early() || p.created <= created) {
+                    prototypes.push(strings.intern(&p.string));
+                }
                 if self.name_part(s) == part {
                     *slot = self.put_symbol_name(&mut strings, s);
                 }
             }
         }
+        prototypes.extend(pending.map(|p| strings.intern(&p.string)));
         Ok(Names {
             section_table: table.into_bytes(),
             sections,
@@ -220,7 +226,7 @@ impl ObjectBuilder {
         match s.section.and_then(|id| self.sections.get(id.0 as usize)) {
             Some(section) if self.is_late(section) => 2,
             Some(_) => 0,
-            None if self.is_global(s) => 1,
+            None if self.is_global(s) && !self.is_early() => 1,
             None => 0,
         }
     }
@@ -258,7 +264,7 @@ impl ObjectBuilder {
         // No name is stored with more than this many bytes of padding.
         const PADDING: u64 = 64;
         let symbols = self.symbols.iter().map(|s| self.symbol_name(s).len() as u64 + PADDING);
-        let prototypes = self.prototypes.iter().map(|p| p.len() as u64 + 1);
+        let prototypes = self.prototypes.iter().map(|p| p.string.len() as u64 + 1);
         let total = symbols.chain(prototypes).try_fold(0u64, u64::checked_add).unwrap_or(u64::MAX);
         if total > u32::MAX.into() {
             return Err(BuildError::TooLarge {

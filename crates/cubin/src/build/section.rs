@@ -227,7 +227,8 @@ impl ObjectBuilder {
     /// Adds a relocation of a section; the relocation section is created when it is needed.
     ///
     /// The linker's writer puts relocations without an addend into `.rel<section>` and others into `.rela<section>`, the finalizer's writer all
-    /// into `.rela<section>`. Entries are written last one first, as ptxas does.
+    /// into `.rela<section>`. ptxas gives an addend where it is not 0, and to relocations of `.debug_frame` that clear a field. Entries are
+    /// written last one first, as ptxas does.
     ///
     /// ```
     /// # use cubin::build::{Binding, Code, Form, ObjectBuilder, Target};
@@ -236,17 +237,17 @@ impl ObjectBuilder {
     /// # let text = object.define(kernel, Code::new(vec![0; 64], 8))?;
     /// let counter = object.add_global(b"counter", Binding::Global, 4, 4)?;
     /// // R_CUDA_ABS32_LO_32 of the instruction at 0x10
-    /// object.relocate(text, 0x10, 0x38, counter, 0)?;
+    /// object.relocate(text, 0x10, 0x38, counter, None)?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
-    pub fn relocate(&mut self, section: SectionId, offset: u64, code: u32, symbol: SymbolId, addend: i64) -> Result<(), BuildError> {
+    pub fn relocate(&mut self, section: SectionId, offset: u64, code: u32, symbol: SymbolId, addend: Option<i64>) -> Result<(), BuildError> {
         self.symbol_entry(symbol)?;
-        let companion = self.relocation_section(section, addend != 0)?;
+        let companion = self.relocation_section(section, addend.is_some())?;
         let reloc = Reloc {
             offset,
             code,
             symbol,
-            addend,
+            addend: addend.unwrap_or_default(),
         };
         match &mut self.entry_mut(companion)?.body {
             Body::Rel(list) | Body::Rela(list) => list.push(reloc),

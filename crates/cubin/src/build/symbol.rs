@@ -99,6 +99,8 @@ pub(super) enum State {
 pub(super) struct SymbolEntry {
     pub(super) spec: SymbolSpec,
     pub(super) state: State,
+    /// Binding at creation, which decides the part of the table.
+    pub(super) ordered_as: Binding,
     /// The section whose symbol it is. Its name is that of the section.
     pub(super) section: Option<SectionId>,
 }
@@ -107,6 +109,7 @@ impl ObjectBuilder {
     fn push_symbol(&mut self, spec: SymbolSpec, section: Option<SectionId>) -> Result<SymbolId, BuildError> {
         let id = SymbolId(number(self.symbols.len(), "number of symbols")?);
         self.symbols.push(SymbolEntry {
+            ordered_as: spec.binding,
             spec,
             state: State::Live,
             section,
@@ -186,7 +189,7 @@ impl ObjectBuilder {
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let section = object.add_section(SectionSpec::new(b".x"), SectionContents::Bytes(vec![0; 8]))?;
     /// let symbol = object.section_symbol(section)?;
-    /// object.relocate(section, 0, 2, symbol, 4)?;
+    /// object.relocate(section, 0, 2, symbol, Some(4))?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
     pub fn section_symbol(&self, section: SectionId) -> Result<SymbolId, BuildError> {

@@ -19,7 +19,7 @@ use cubin::nvinfo::records;
 use cubin::read::{Section, SymbolSection, is_nobits_section, string_at};
 use cubin::write::Style;
 use cubin::{Cubin, layout};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A symbol that the finalizer clears.
 const CAP: &[u8] = b".nv.reservedSmem.cap";
@@ -40,6 +40,8 @@ enum Created<'d> {
     Section(&'d [u8]),
     /// A symbol by its number.
     Symbol(u32),
+    /// A prototype.
+    Prototype(&'d [u8]),
 }
 
 struct Rebuild<'d> {
@@ -121,11 +123,21 @@ impl<'d> Rebuild<'d> {
         let table = &self.sections[self.by_name[&b".symtab"[..]] as usize];
         (table.data.len() / 24) as u32
     }
+    /// CUDA 12.0 to 12.3, which put all names in the order of creation.
+    fn is_early(&self) -> bool {
+        self.object.form() == Form::Cuda12 && self.file.header().e_version.get() < 124
+    }
+    fn first_global(&self) -> u32 {
+        (1..self.symbol_count()).find(|&n| self.bind(n) == STB_GLOBAL).unwrap_or(u32::MAX)
+    }
     fn has_weak_among_globals(&self) -> bool {
-        let first = (1..self.symbol_count()).find(|&n| self.bind(n) == STB_GLOBAL).unwrap_or(u32::MAX);
+        let first = self.first_global();
         (1..self.symbol_count()).any(|n| n > first && self.bind(n) == STB_WEAK)
     }
     fn is_global(&self, n: u32) -> bool {
+        if self.symbol(n).name.is_empty() {
+            return n > self.first_global();
+        }
         self.bind(n) == STB_GLOBAL || self.weak_with_globals && self.bind(n) == STB_WEAK
     }
 
@@ -155,13 +167,19 @@ impl<'d> Rebuild<'d> {
             at += string.len() + 1;
         }
         let mut cleared = cleared.into_iter();
-        let mut last = 0;
+        if self.is_early() {
+            keyed.extend(self.prototype_offsets().into_iter().map(|p| (p, Created::Prototype(string_at(self.strings, p as u32).unwrap()))));
+        }
+        // Local symbols and global ones each have an order of their own.
+        let mut lasts = [0, 0];
         for n in 1..self.symbol_count() {
+            let global = self.is_global(n);
+            let last = &mut lasts[usize::from(global)];
             let name = self.symbol(n).entry.st_name.get() as usize;
             // A name that an earlier symbol has says nothing.
-            last = last.max(if name == 0 { cleared.next().unwrap() } else { name });
-            if self.kind(n) != STT_SECTION && !self.is_global(n) {
-                keyed.push((last, Created::Symbol(n)));
+            *last = (*last).max(if name == 0 { cleared.next().unwrap() } else { name });
+            if self.kind(n) != STT_SECTION && (self.is_early() || !global) {
+                keyed.push((*last, Created::Symbol(n)));
             }
         }
         keyed.sort_by_key(|(at, _)| *at);
@@ -174,6 +192,7 @@ impl<'d> Rebuild<'d> {
             match created {
                 Created::Symbol(n) => self.declare(n)?,
                 Created::Section(name) => self.section(name)?,
+                Created::Prototype(string) => drop(self.object.prototype(string)?),
             }
         }
         // What the finalizer adds last.
@@ -335,7 +354,8 @@ impl<'d> Rebuild<'d> {
             let list = self.file.relocations(&s).unwrap();
             for r in (0..list.len()).rev().map(|i| list.get(i).unwrap()) {
                 let symbol = self.symbols[&r.r_sym.get()];
-                self.object.relocate(target, r.r_offset.get(), r.r_type.get(), symbol, r.r_addend.get())?;
+                let addend = (s.header.sh_type.get() == SHT_RELA).then(|| r.r_addend.get());
+                self.object.relocate(target, r.r_offset.get(), r.r_type.get(), symbol, addend)?;
             }
         }
         Ok(())
@@ -362,6 +382,9 @@ impl<'d> Rebuild<'d> {
 
     /// Prototypes are the strings before the name of the first section.
     fn prototypes(&mut self) -> Result<(), BuildError> {
+        if self.is_early() {
+            return Ok(());
+        }
         let strings = self.strings.split(|&b| b == 0).skip(1);
         for string in strings.take_while(|s| *s != b".shstrtab") {
             self.object.prototype(string)?;
@@ -369,10 +392,21 @@ impl<'d> Rebuild<'d> {
         Ok(())
     }
 
+    /// Where prototypes are in the string table.
+    fn prototype_offsets(&self) -> BTreeSet<usize> {
+        let graph = CallGraph::read(self.data(b".nv.callgraph")).unwrap();
+        let table = cubin::tables::prototypes(self.data(b".nv.prototype")).unwrap();
+        let all = graph.address_taken.iter().chain(graph.indirect_calls).chain(table);
+        all.map(|p| p.second.get() as usize).collect()
+    }
+
+    fn data(&self, name: &[u8]) -> &'d [u8] {
+        self.by_name.get(name).map_or(&[], |&i| self.sections[i as usize].data)
+    }
+
     fn graph(&mut self) -> Result<(), BuildError> {
-        let data = |name: &[u8]| self.by_name.get(name).map_or(&[][..], |&i| self.sections[i as usize].data);
-        let graph = CallGraph::read(data(b".nv.callgraph")).unwrap();
-        let prototypes = cubin::tables::prototypes(data(b".nv.prototype")).unwrap();
+        let graph = CallGraph::read(self.data(b".nv.callgraph")).unwrap();
+        let prototypes = cubin::tables::prototypes(self.data(b".nv.prototype")).unwrap();
         let f = |n: u32| self.functions[&n];
         for p in graph.calls {
             self.object.add_call(f(p.first.get()), f(p.second.get()))?;
