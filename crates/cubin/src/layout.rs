@@ -93,12 +93,16 @@ pub fn sass_name(plain: &[u8]) -> Cow<'_, [u8]> {
     plain.into()
 }
 
-/// Name of a constant bank in the Mercury view, if it is another one. Parameter banks are not covered: the finalizer makes them itself.
+/// Name of a constant bank or of its relocations in the Mercury view, if it is another one. Parameter banks are not covered: the finalizer makes
+/// them itself.
 pub fn mercury_bank_name(sass: &[u8]) -> Option<Vec<u8>> {
+    let prefix = [&b".rela"[..], b".rel"].into_iter().find(|p| sass.strip_prefix(*p).is_some_and(|r| r.starts_with(b".")));
+    let prefix = prefix.unwrap_or_default();
+    let bank = sass.strip_prefix(prefix)?;
     let mut found = RENAMED.iter().filter(|(_, to)| *to != b".nv.constant0");
     found.find_map(|(from, to)| {
-        let rest = sass.strip_prefix(*to)?;
-        (rest.is_empty() || rest.first() == Some(&b'.')).then(|| [from, rest].concat())
+        let rest = bank.strip_prefix(*to)?;
+        (rest.is_empty() || rest.first() == Some(&b'.')).then(|| [prefix, from, rest].concat())
     })
 }
 

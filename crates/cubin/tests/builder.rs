@@ -11,7 +11,12 @@ use rebuild::rebuild;
 fn files() {
     for path in std::env::var("REBUILD").unwrap().split_whitespace() {
         let bytes = std::fs::read(path).unwrap();
-        match rebuild(&bytes) {
+        let result = std::panic::catch_unwind(|| rebuild(&bytes));
+        let Ok(result) = result else {
+            println!("PANIC {path}");
+            continue;
+        };
+        match result {
             Ok(again) if again == bytes => println!("same {path}"),
             Ok(again) => {
                 println!("DIFFERS {path}");

@@ -123,8 +123,8 @@ impl ObjectBuilder {
 
     fn info_field(&self, n: &Numbering, s: &SectionEntry) -> Result<u32, BuildError> {
         match s.body {
-            // The finalizer of CUDA 13 states the number of all symbols.
-            Body::Symbols if self.style == Style::Finalizer && self.form == Form::Cuda13 => number(n.symbols.len() + 1, "number of symbols"),
+            // The finalizer of CUDA 13 counts the symbols that it adds after the global ones.
+            Body::Symbols if n.has_late && self.form == Form::Cuda13 => number(n.symbols.len() + 1, "number of symbols"),
             Body::Symbols => Ok(n.first_global),
             _ => self.header_field(n, s, s.spec.info),
         }

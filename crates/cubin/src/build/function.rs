@@ -413,8 +413,12 @@ impl ObjectBuilder {
         if self.section_by_name(b".nv.callgraph").is_none() {
             self.create(pairs(b".nv.callgraph", SHT_CUDA_CALLGRAPH, symbols), Body::CallGraph)?;
         }
-        if !self.graph.prototypes.is_empty() && self.section_by_name(b".nv.prototype").is_none() {
-            self.create(pairs(b".nv.prototype", SHT_CUDA_PROTOTYPE, symbols), Body::Prototypes)?;
+        if self.section_by_name(b".nv.prototype").is_none() {
+            let table = self.create(pairs(b".nv.prototype", SHT_CUDA_PROTOTYPE, symbols), Body::Prototypes)?;
+            // An empty table leaves its name.
+            if self.graph.prototypes.is_empty() {
+                self.delete_section(table)?;
+            }
         }
         Ok(())
     }

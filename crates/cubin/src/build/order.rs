@@ -18,6 +18,8 @@ pub struct Numbering {
     pub(super) symbols: Vec<SymbolId>,
     /// First symbol of the second part of the table.
     pub(super) first_global: u32,
+    /// There are local symbols after the global ones.
+    pub(super) has_late: bool,
     section_number: Vec<Option<u32>>,
     symbol_number: Vec<Option<u32>>,
 }
@@ -76,7 +78,9 @@ impl ObjectBuilder {
     /// Sections without a symbol in the file.
     fn lacks_symbol(s: &SectionEntry) -> bool {
         let tables = [SHT_SYMTAB, SHT_STRTAB, SHT_SYMTAB_SHNDX, SHT_REL, SHT_RELA, SHT_CUDA_INFO, SHT_CUDA_COMPAT];
-        tables.contains(&s.spec.sh_type) || s.spec.flags & SHF_CUDA_MERCURY != 0
+        let empty = matches!(&s.body, Body::Bytes(bytes) if bytes.is_empty());
+        let debug = s.spec.name.starts_with(b".debug_");
+        tables.contains(&s.spec.sh_type) || s.spec.flags & SHF_CUDA_MERCURY != 0 || debug && empty
     }
 
     /// Sections that the file has.
@@ -101,6 +105,7 @@ impl ObjectBuilder {
         }
         let (first, globals, late) = self.ordered_symbols(&section_number);
         let first_global = number(first.len() + 1, "number of symbols")?;
+        let has_late = !late.is_empty();
         let symbols: Vec<SymbolId> = [first, globals, late].concat();
         let mut symbol_number = vec![None; self.symbols.len()];
         for (n, id) in (1u32..).zip(&symbols) {
@@ -112,6 +117,7 @@ impl ObjectBuilder {
             sections,
             symbols,
             first_global,
+            has_late,
             section_number,
             symbol_number,
         })
@@ -246,6 +252,19 @@ impl ObjectBuilder {
         offset
     }
 
+    /// The name of a section's symbol. Where there is no symbol, the longer name of a bank's relocations stays.
+    fn put_section_symbol_name(&self, strings: &mut StringTable, s: &SectionEntry) -> u32 {
+        let longer = if self.style == Style::Finalizer && matches!(s.body, Body::Rel(_) | Body::Rela(_)) {
+            layout::mercury_bank_name(&s.spec.name)
+        } else {
+            None
+        };
+        match longer {
+            Some(longer) => strings.intern(&longer),
+            None => self.put_section_name(strings, s),
+        }
+    }
+
     fn put_symbol_name(&self, strings: &mut StringTable, s: &SymbolEntry) -> u32 {
         if s.state == State::Erased {
             (0..=s.spec.name.len()).for_each(|_| {
@@ -254,7 +273,7 @@ impl ObjectBuilder {
             return 0;
         }
         match s.section.and_then(|id| self.sections.get(id.0 as usize)) {
-            Some(section) => self.put_section_name(strings, section),
+            Some(section) => self.put_section_symbol_name(strings, section),
             None => strings.intern(&s.spec.name),
         }
     }

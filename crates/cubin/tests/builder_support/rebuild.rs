@@ -161,8 +161,9 @@ impl<'d> Rebuild<'d> {
             if zeros == CAP.len() + 1 {
                 cleared.push(at);
             }
-            if string.starts_with(b".") && names.contains(string) {
-                keyed.push((at, Created::Section(string)));
+            // Names of the Mercury view are left where a section has no symbol.
+            if let Some(name) = names.get(layout::sass_name(string).as_ref()).filter(|n| n.starts_with(b".")) {
+                keyed.push((at, Created::Section(name)));
             }
             at += string.len() + 1;
         }
