@@ -249,7 +249,7 @@ impl ObjectBuilder {
         Ok(info)
     }
 
-    /// Makes a prototype for the call graph. Equal strings give equal handles.
+    /// Makes a prototype for the call graph. Equal strings give equal handles; that of kernels is empty.
     ///
     /// ```
     /// # use cubin::build::{Form, ObjectBuilder, Target};
@@ -260,7 +260,9 @@ impl ObjectBuilder {
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
     pub fn prototype(&mut self, string: &[u8]) -> Result<PrototypeId, BuildError> {
-        Self::check_name(string)?;
+        if string.contains(&0) {
+            return Err(BuildError::Name { name: shown(string) });
+        }
         let known = self.prototypes.iter().position(|p| p.string == string);
         let index = known.unwrap_or(self.prototypes.len());
         if known.is_none() {
@@ -374,9 +376,11 @@ impl ObjectBuilder {
     /// ```
     pub fn text_of(&self, function: FunctionId) -> Result<SectionId, BuildError> {
         let f = self.function(function)?;
-        f.text.ok_or_else(|| BuildError::NoCode {
-            name: self.symbol_entry(f.symbol).map(|s| shown(&s.spec.name)).unwrap_or_default(),
-        })
+        let spec = &self.symbol_entry(f.symbol)?.spec;
+        match (f.text, spec.place) {
+            (Some(section), _) | (None, Place::Section(section)) => Ok(section),
+            _ => Err(BuildError::NoCode { name: shown(&spec.name) }),
+        }
     }
 
     pub(super) fn function(&self, function: FunctionId) -> Result<&Function, BuildError> {

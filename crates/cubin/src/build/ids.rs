@@ -30,6 +30,11 @@ handle! {
     PrototypeId
 }
 
+impl SymbolId {
+    /// Symbol 0, which every table has. ptxas refers to it in relocations that need no symbol.
+    pub const NULL: SymbolId = SymbolId(u32::MAX);
+}
+
 /// Why a part is refused or an object cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -180,6 +180,9 @@ impl ObjectBuilder {
 
     /// Number of a symbol that `from` refers to.
     pub(super) fn symbol_number(&self, n: &Numbering, symbol: SymbolId, from: &[u8]) -> Result<u32, BuildError> {
+        if symbol == SymbolId::NULL {
+            return Ok(0);
+        }
         let entry = self.symbol_entry(symbol)?;
         let number = n.symbol(symbol).filter(|_| entry.state == State::Live);
         number.ok_or_else(|| {

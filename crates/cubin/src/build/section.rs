@@ -241,7 +241,9 @@ impl ObjectBuilder {
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
     pub fn relocate(&mut self, section: SectionId, offset: u64, code: u32, symbol: SymbolId, addend: Option<i64>) -> Result<(), BuildError> {
-        self.symbol_entry(symbol)?;
+        if symbol != SymbolId::NULL {
+            self.symbol_entry(symbol)?;
+        }
         let companion = self.relocation_section(section, addend.is_some())?;
         let reloc = Reloc {
             offset,

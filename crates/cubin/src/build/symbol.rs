@@ -159,23 +159,24 @@ impl ObjectBuilder {
         })
     }
 
-    /// Says where a symbol is that was created before its section.
+    /// Says where a symbol is that was created before its section, and its size. A function that is placed so has its code in that section.
     ///
     /// ```
     /// # use cubin::build::{Form, ObjectBuilder, Place, SectionContents, SectionSpec, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// let symbol = object.declare_variable(b"v", 4)?;
     /// let section = object.add_section(SectionSpec::new(b".x"), SectionContents::Bytes(vec![0; 8]))?;
-    /// object.set_place(symbol, Place::Section(section), 4)?;
+    /// object.set_place(symbol, Place::Section(section), 4, 4)?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
-    pub fn set_place(&mut self, symbol: SymbolId, place: Place, value: u64) -> Result<(), BuildError> {
+    pub fn set_place(&mut self, symbol: SymbolId, place: Place, value: u64, size: u64) -> Result<(), BuildError> {
         if let Place::Section(section) = place {
             self.entry(section)?;
         }
         let spec = &mut self.symbol_entry_mut(symbol)?.spec;
         spec.place = place;
         spec.value = value;
+        spec.size = size;
         Ok(())
     }
 

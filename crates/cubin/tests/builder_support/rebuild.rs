@@ -7,7 +7,7 @@
 //! What has to be named by number in a file (symbols, sections, strings) is looked up by handle.
 
 use cubin::build::{
-    Attribute, Binding, BuildError, Code, Form, FunctionId, ObjectBuilder, Place, SectionContents, SectionId, SectionSpec,
+    Attribute, Binding, BuildError, Code, Form, FunctionId, ObjectBuilder, Place, Reference, SectionContents, SectionId, SectionSpec,
     SymbolId, SymbolSpec, Target, WeakOrder,
 };
 use cubin::callgraph::CallGraph;
@@ -310,11 +310,20 @@ impl<'d> Rebuild<'d> {
         if let Some(&link) = self.made.get(&h.sh_link.get()) {
             spec = spec.link(link);
         }
+        // A stub of a unified function.
+        let stub = h.sh_flags.get() & SHF_EXECINSTR != 0;
+        if stub {
+            spec.info = Reference::Symbol(self.symbols[&h.sh_info.get()]);
+        }
         let contents = match is_nobits_section(h) {
             true => SectionContents::NoBits(h.sh_size.get()),
             false => SectionContents::Bytes(s.data.to_vec()),
         };
-        self.object.add_section(spec, contents)
+        let id = self.object.add_section(spec, contents)?;
+        if stub {
+            self.place(h.sh_info.get(), id)?;
+        }
+        Ok(id)
     }
 
     /// The function of a symbol. Global ones get their symbols in the order of the table, all at the first need of one.
@@ -339,12 +348,17 @@ impl<'d> Rebuild<'d> {
         self.functions[&symbol]
     }
 
+    fn place(&mut self, n: u32, section: SectionId) -> Result<(), BuildError> {
+        let entry = self.symbol(n).entry;
+        let place = Place::Section(section);
+        self.object.set_place(self.symbols[&n], place, entry.st_value.get(), entry.st_size.get())
+    }
+
     fn relocations(&mut self) -> Result<(), BuildError> {
         self.globals()?;
         for n in 1..self.symbol_count() {
             if let Some(section) = self.section_of(n).filter(|_| self.kind(n) != STT_SECTION && !self.symbol(n).name.is_empty()) {
-                let value = self.symbol(n).entry.st_value.get();
-                self.object.set_place(self.symbols[&n], Place::Section(self.made[&section]), value)?;
+                self.place(n, self.made[&section])?;
             }
         }
         for s in self.sections.clone() {
@@ -354,7 +368,10 @@ impl<'d> Rebuild<'d> {
             let target = self.made[&s.header.sh_info.get()];
             let list = self.file.relocations(&s).unwrap();
             for r in (0..list.len()).rev().map(|i| list.get(i).unwrap()) {
-                let symbol = self.symbols[&r.r_sym.get()];
+                let symbol = match r.r_sym.get() {
+                    0 => SymbolId::NULL,
+                    n => self.symbols[&n],
+                };
                 let addend = (s.header.sh_type.get() == SHT_RELA).then(|| r.r_addend.get());
                 self.object.relocate(target, r.r_offset.get(), r.r_type.get(), symbol, addend)?;
             }
