@@ -150,6 +150,8 @@ pub struct ObjectBuilder {
     symbols: Vec<SymbolEntry>,
     functions: Vec<Function>,
     prototypes: Vec<Prototype>,
+    // Only looked up.
+    prototype_ids: HashMap<Vec<u8>, PrototypeId>,
     graph: Graph,
     tables: Tables,
     attributes: Vec<Attribute>,
@@ -218,6 +220,7 @@ impl ObjectBuilder {
             symbols: Vec::new(),
             functions: Vec::new(),
             prototypes: Vec::new(),
+            prototype_ids: HashMap::new(),
             graph: Graph::default(),
             tables: Tables {
                 names: none,

@@ -35,6 +35,15 @@ impl ObjectBuilder {
         companions.into_iter().flatten().try_for_each(|c| self.delete_section(c))
     }
 
+    /// Deletes a section that was created just now: nothing but its own symbol is in it.
+    pub(super) fn abandon(&mut self, section: SectionId) -> Result<(), BuildError> {
+        let entry = self.entry_mut(section)?;
+        entry.deleted = true;
+        let (name, symbol) = (entry.spec.name.clone(), entry.symbol);
+        self.by_name.remove(&name);
+        self.delete_symbol(symbol)
+    }
+
     /// Deletes a symbol: it is left out of the table, its name stays.
     ///
     /// ```
@@ -71,7 +80,7 @@ impl ObjectBuilder {
     }
 
     /// Deletes a function: its symbol, code, attributes, parameter bank and shared memory, the attributes of the module that name it, and its
-    /// edges of the call graph.
+    /// edges of the call graph. Takes time linear in the size of the object.
     ///
     /// ```
     /// # use cubin::build::{Code, Form, ObjectBuilder, Target};

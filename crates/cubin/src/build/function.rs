@@ -263,15 +263,16 @@ impl ObjectBuilder {
         if string.contains(&0) {
             return Err(BuildError::Name { name: shown(string) });
         }
-        let known = self.prototypes.iter().position(|p| p.string == string);
-        let index = known.unwrap_or(self.prototypes.len());
-        if known.is_none() {
-            self.prototypes.push(super::Prototype {
-                string: string.to_vec(),
-                created: self.symbols.len(),
-            });
+        if let Some(&known) = self.prototype_ids.get(string) {
+            return Ok(known);
         }
-        Ok(PrototypeId(number(index, "number of prototypes")?))
+        let id = PrototypeId(number(self.prototypes.len(), "number of prototypes")?);
+        self.prototypes.push(super::Prototype {
+            string: string.to_vec(),
+            created: self.symbols.len(),
+        });
+        self.prototype_ids.insert(string.to_vec(), id);
+        Ok(id)
     }
 
     /// Adds a call to the call graph.
@@ -338,7 +339,7 @@ impl ObjectBuilder {
         Ok(())
     }
 
-    /// Adds a function to `.nv.prototype`; ptxas lists undefined and weak functions there.
+    /// Adds a function to `.nv.prototype`; ptxas lists device functions there that other objects can see.
     ///
     /// ```
     /// # use cubin::build::{Binding, Form, ObjectBuilder, Target};
@@ -421,7 +422,7 @@ impl ObjectBuilder {
             let table = self.create(pairs(b".nv.prototype", SHT_CUDA_PROTOTYPE, symbols), Body::Prototypes)?;
             // An empty table leaves its name.
             if self.graph.prototypes.is_empty() {
-                self.delete_section(table)?;
+                self.abandon(table)?;
             }
         }
         Ok(())

@@ -280,7 +280,7 @@ impl ObjectBuilder {
         // The finalizer's writer turns relocations without an addend into others: the first leaves the name of its section.
         if !addend && rel.is_none() {
             let rel = self.create_companion(section, false)?;
-            self.delete_section(rel)?;
+            self.abandon(rel)?;
         }
         rela.map_or_else(|| self.create_companion(section, true), Ok)
     }
