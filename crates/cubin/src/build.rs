@@ -112,15 +112,23 @@ impl Target {
 }
 
 /// Where ptxas puts weak symbols.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WeakOrder {
-    /// Among the local ones, before `sh_info`: CUDA 12, and CUDA 13.0.
-    #[default]
+    /// Among the local ones, before `sh_info`: CUDA 12, and CUDA 13.0 to 13.3.
     WithLocal,
-    /// Among the global ones, as the ELF specification has it: CUDA 13.4.
+    /// Among the global ones, as the ELF specification has it: from CUDA 13.4 on.
     WithGlobal,
 }
+
+/// First toolkit with [`WeakOrder::WithGlobal`].
+const WEAK_WITH_GLOBAL: u32 = 134;
+/// Bits of a CUDA 12 file that state its texture mode.
+const TEXTURE_MODES: u32 = 0x300;
+/// The bit for independent textures and samplers.
+const TEXTURES_INDEPENDENT: u32 = 0x200;
+/// `EIATTR_TEXMODE_INDEPENDENT`.
+const ATTRIBUTE_INDEPENDENT: u8 = 0x4d;
 
 /// A relocatable device object in the making.
 ///
@@ -142,7 +150,8 @@ pub struct ObjectBuilder {
     target: Target,
     form: Form,
     style: Style,
-    weak_order: WeakOrder,
+    weak_order: Option<WeakOrder>,
+    independent_textures: bool,
     toolkit: u32,
     sections: Vec<SectionEntry>,
     // Only looked up: live sections by name.
@@ -213,7 +222,8 @@ impl ObjectBuilder {
             target,
             form,
             style,
-            weak_order: WeakOrder::default(),
+            weak_order: None,
+            independent_textures: false,
             toolkit: if form == Form::Cuda13 { 130 } else { 129 },
             sections: Vec::new(),
             by_name: HashMap::new(),
@@ -362,7 +372,7 @@ impl ObjectBuilder {
         records.iter().for_each(|r| r.write(&mut self.compat));
     }
 
-    /// Sets where weak symbols are put.
+    /// Sets where weak symbols are put; otherwise the toolkit's version decides.
     ///
     /// ```
     /// # use cubin::build::{Form, ObjectBuilder, Target, WeakOrder};
@@ -371,7 +381,23 @@ impl ObjectBuilder {
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
     pub fn set_weak_order(&mut self, order: WeakOrder) {
-        self.weak_order = order;
+        self.weak_order = Some(order);
+    }
+
+    /// States that textures and samplers are independent (`.texmode_independent` of PTX): a bit of the header in CUDA 12, an attribute of the
+    /// module in CUDA 13.
+    ///
+    /// ```
+    /// # use cubin::build::{Form, ObjectBuilder, Target};
+    /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda12)?;
+    /// object.set_independent_textures();
+    /// # Ok::<(), cubin::build::BuildError>(())
+    /// ```
+    pub fn set_independent_textures(&mut self) {
+        if self.form == Form::Cuda13 && !self.independent_textures {
+            self.attributes.push(Attribute::flag(ATTRIBUTE_INDEPENDENT));
+        }
+        self.independent_textures = true;
     }
 
     /// Adds an attribute to `.nv.info`.
@@ -386,6 +412,12 @@ impl ObjectBuilder {
     pub fn module_attribute(&mut self, attribute: Attribute) -> Result<(), BuildError> {
         self.attributes.push(attribute);
         Ok(())
+    }
+
+    /// True when weak symbols are in the second part of the table.
+    fn has_weak_with_global(&self) -> bool {
+        let new = self.form == Form::Cuda13 && self.cuda_note.toolkit >= WEAK_WITH_GLOBAL;
+        self.weak_order.map_or(new, |order| order == WeakOrder::WithGlobal)
     }
 
     /// CUDA 12.0 to 12.3: all names in the order of creation, no `SHF_INFO_LINK`.
@@ -407,7 +439,14 @@ impl ObjectBuilder {
         let t = self.target;
         match self.form {
             Form::Cuda13 => names::make_file_flags(t.sm, note),
-            Form::Cuda12 => names::make_file_flags_v7(t.sm, t.virtual_sm, t.accelerated),
+            Form::Cuda12 => {
+                let flags = names::make_file_flags_v7(t.sm, t.virtual_sm, t.accelerated);
+                if self.independent_textures {
+                    flags & !TEXTURE_MODES | TEXTURES_INDEPENDENT
+                } else {
+                    flags
+                }
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::ids::shown;
 use super::section::{Body, SectionEntry, number};
 use super::symbol::{State, SymbolEntry};
-use super::{Binding, BuildError, ObjectBuilder, SectionId, SymbolId, WeakOrder};
+use super::{Binding, BuildError, ObjectBuilder, SectionId, SymbolId};
 use crate::consts::*;
 use crate::layout;
 use crate::write::Style;
@@ -165,7 +165,7 @@ impl ObjectBuilder {
         match symbol.ordered_as {
             Binding::Local => false,
             Binding::Global => true,
-            Binding::Weak => self.weak_order == WeakOrder::WithGlobal,
+            Binding::Weak => self.has_weak_with_global(),
         }
     }
 

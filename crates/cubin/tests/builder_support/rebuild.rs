@@ -8,7 +8,7 @@
 
 use cubin::build::{
     Attribute, Binding, BuildError, Code, Form, FunctionId, ObjectBuilder, Place, Reference, SectionContents, SectionId, SectionSpec,
-    SymbolId, SymbolSpec, Target, WeakOrder,
+    SymbolId, SymbolSpec, Target,
 };
 use cubin::callgraph::CallGraph;
 use cubin::consts::*;
@@ -77,6 +77,9 @@ impl<'d> Rebuild<'d> {
         let style = if header.e_phentsize.get() == 0 { Style::Finalizer } else { style };
         let mut object = ObjectBuilder::with_style(target, form, style)?;
         object.set_toolkit(header.e_version.get());
+        if form == Form::Cuda12 && flags.bits & 0x200 != 0 {
+            object.set_independent_textures();
+        }
         if let Some(cuda) = cuda {
             object.set_cuda_note(cuda);
         }
@@ -100,12 +103,8 @@ impl<'d> Rebuild<'d> {
             symbols: BTreeMap::new(),
             functions: BTreeMap::new(),
             made: BTreeMap::new(),
-            weak_with_globals: false,
+            weak_with_globals: cuda.is_some_and(|c| c.toolkit >= 134),
         };
-        state.weak_with_globals = state.has_weak_among_globals();
-        if state.weak_with_globals {
-            state.object.set_weak_order(WeakOrder::WithGlobal);
-        }
         state.standard();
         Ok(state)
     }
@@ -127,16 +126,10 @@ impl<'d> Rebuild<'d> {
     fn is_early(&self) -> bool {
         self.object.form() == Form::Cuda12 && self.file.header().e_version.get() < 124
     }
-    fn first_global(&self) -> u32 {
-        (1..self.symbol_count()).find(|&n| self.bind(n) == STB_GLOBAL).unwrap_or(u32::MAX)
-    }
-    fn has_weak_among_globals(&self) -> bool {
-        let first = self.first_global();
-        (1..self.symbol_count()).any(|n| n > first && self.bind(n) == STB_WEAK)
-    }
     fn is_global(&self, n: u32) -> bool {
+        // A cleared symbol was a weak one.
         if self.symbol(n).name.is_empty() {
-            return n > self.first_global();
+            return self.weak_with_globals;
         }
         self.bind(n) == STB_GLOBAL || self.weak_with_globals && self.bind(n) == STB_WEAK
     }
