@@ -123,7 +123,13 @@ pub fn build() -> Result<Vec<u8>, BuildError> {
     kernel_attributes(&mut object, scale, 0x90)?;
 
     for (function, registers) in [(count, 12), (triple, 24), (scale, 24)] {
-        object.set_resources(function, Resources { registers, ..Resources::default() })?;
+        object.set_resources(
+            function,
+            Resources {
+                registers,
+                ..Resources::default()
+            },
+        )?;
     }
     object.add_debug_frame()?;
     object.finish()

@@ -458,4 +458,3 @@ impl ObjectBuilder {
         Ok(())
     }
 }
-

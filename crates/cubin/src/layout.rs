@@ -96,7 +96,9 @@ pub fn sass_name(plain: &[u8]) -> Cow<'_, [u8]> {
 /// Name of a constant bank or of its relocations in the Mercury view, if it is another one. Parameter banks are not covered: the finalizer makes
 /// them itself.
 pub fn mercury_bank_name(sass: &[u8]) -> Option<Vec<u8>> {
-    let prefix = [&b".rela"[..], b".rel"].into_iter().find(|p| sass.strip_prefix(*p).is_some_and(|r| r.starts_with(b".")));
+    let prefix = [&b".rela"[..], b".rel"]
+        .into_iter()
+        .find(|p| sass.strip_prefix(*p).is_some_and(|r| r.starts_with(b".")));
     let prefix = prefix.unwrap_or_default();
     let bank = sass.strip_prefix(prefix)?;
     let mut found = RENAMED.iter().filter(|(_, to)| *to != b".nv.constant0");

@@ -68,6 +68,8 @@ fn the_example_is_sound() {
     let file = Cubin::parse(&bytes).unwrap();
     validate(&file).unwrap();
     assert!(cubin::roundtrip(&bytes).unwrap() == bytes);
-    let kernels = file.symbols().filter(|s| s.as_ref().is_ok_and(|s| s.entry.st_other == cubin::consts::STO_CUDA_ENTRY));
+    let kernels = file
+        .symbols()
+        .filter(|s| s.as_ref().is_ok_and(|s| s.entry.st_other == cubin::consts::STO_CUDA_ENTRY));
     assert_eq!(kernels.count(), 2);
 }

@@ -16,7 +16,10 @@ fn link(linker: &Path, directory: &Path, arguments: &[&str]) -> (Option<i32>, Ve
     let out = directory.join("linked.cubin");
     let _ = fs::remove_file(&out);
     let mut command = Command::new(linker);
-    command.current_dir(directory).args(arguments).args(["built.cubin", "-o", "linked.cubin"]);
+    command
+        .current_dir(directory)
+        .args(arguments)
+        .args(["built.cubin", "-o", "linked.cubin"]);
     let output = command.output().unwrap();
     let printed = [output.stdout, output.stderr].concat();
     (output.status.code(), printed, fs::read(out).unwrap_or_default())

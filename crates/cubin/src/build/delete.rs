@@ -98,9 +98,7 @@ impl ObjectBuilder {
             let owned = |s: &&SectionId| {
                 let entry = self.sections.get(s.0 as usize);
                 // Relocations of the code are deleted with the code itself.
-                entry.is_some_and(|e| {
-                    e.spec.info == super::Reference::Section(text) && !matches!(e.body, Body::Rel(_) | Body::Rela(_))
-                })
+                entry.is_some_and(|e| e.spec.info == super::Reference::Section(text) && !matches!(e.body, Body::Rel(_) | Body::Rela(_)))
             };
             let all: Vec<SectionId> = (0u32..).map(SectionId).take(self.sections.len()).collect();
             let sections: Vec<SectionId> = all.iter().filter(owned).copied().collect();

@@ -117,7 +117,11 @@ impl ObjectBuilder {
         }
         // Observed: 12.0 to 12.2 make room for the table of extended indices alone.
         let with_code = self.form != Form::Cuda12 || self.toolkit >= 123;
-        let live = n.sections.iter().filter_map(|s| self.sections.get(s.0 as usize)).filter(|_| with_code);
+        let live = n
+            .sections
+            .iter()
+            .filter_map(|s| self.sections.get(s.0 as usize))
+            .filter(|_| with_code);
         layout::names_reserve(live.map(|s| (s.spec.name.as_slice(), s.spec.flags)))
     }
 

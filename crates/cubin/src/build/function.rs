@@ -2,7 +2,10 @@
 
 use super::ids::shown;
 use super::section::{Body, number};
-use super::{Attribute, Binding, BuildError, Form, FunctionId, ObjectBuilder, Place, PrototypeId, Reference, SectionId, SectionSpec, SymbolId, SymbolSpec};
+use super::{
+    Attribute, Binding, BuildError, Form, FunctionId, ObjectBuilder, Place, PrototypeId, Reference, SectionId, SectionSpec, SymbolId,
+    SymbolSpec,
+};
 use crate::consts::*;
 
 /// `EIATTR_NUM_BARRIERS`.
@@ -199,7 +202,13 @@ impl ObjectBuilder {
         let attributes = |f: &Function| {
             let r = f.resources?;
             let values = [r.registers, r.max_stack, r.frame];
-            Some(RESOURCES.into_iter().zip(values).map(|(code, v)| Attribute::symbol_value(code, f.symbol, v)).collect::<Vec<_>>())
+            Some(
+                RESOURCES
+                    .into_iter()
+                    .zip(values)
+                    .map(|(code, v)| Attribute::symbol_value(code, f.symbol, v))
+                    .collect::<Vec<_>>(),
+            )
         };
         live.filter_map(attributes).flatten().collect()
     }

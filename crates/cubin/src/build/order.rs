@@ -77,7 +77,15 @@ impl ObjectBuilder {
 
     /// Sections without a symbol in the file.
     fn lacks_symbol(s: &SectionEntry) -> bool {
-        let tables = [SHT_SYMTAB, SHT_STRTAB, SHT_SYMTAB_SHNDX, SHT_REL, SHT_RELA, SHT_CUDA_INFO, SHT_CUDA_COMPAT];
+        let tables = [
+            SHT_SYMTAB,
+            SHT_STRTAB,
+            SHT_SYMTAB_SHNDX,
+            SHT_REL,
+            SHT_RELA,
+            SHT_CUDA_INFO,
+            SHT_CUDA_COMPAT,
+        ];
         let empty = matches!(&s.body, Body::Bytes(bytes) if bytes.is_empty());
         let debug = s.spec.name.starts_with(b".debug_");
         tables.contains(&s.spec.sh_type) || s.spec.flags & SHF_CUDA_MERCURY != 0 || debug && empty

@@ -240,7 +240,14 @@ impl ObjectBuilder {
     /// object.relocate(text, 0x10, 0x38, counter, None)?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
-    pub fn relocate(&mut self, section: SectionId, offset: u64, code: u32, symbol: SymbolId, addend: Option<i64>) -> Result<(), BuildError> {
+    pub fn relocate(
+        &mut self,
+        section: SectionId,
+        offset: u64,
+        code: u32,
+        symbol: SymbolId,
+        addend: Option<i64>,
+    ) -> Result<(), BuildError> {
         if symbol != SymbolId::NULL {
             self.symbol_entry(symbol)?;
         }

@@ -12,16 +12,30 @@ fn function(object: &mut ObjectBuilder, name: &[u8], binding: Binding) -> Functi
     let f = object.declare_function(name, binding).unwrap();
     object.define(f, Code::new(vec![0; 128], 16)).unwrap();
     object.function_attribute(f, Attribute::half(0x1b, 255)).unwrap();
-    object.set_resources(f, Resources { registers: 16, ..Resources::default() }).unwrap();
+    object
+        .set_resources(
+            f,
+            Resources {
+                registers: 16,
+                ..Resources::default()
+            },
+        )
+        .unwrap();
     f
 }
 
 fn names(file: &Cubin<'_>) -> Vec<String> {
-    file.sections().skip(1).map(|s| String::from_utf8_lossy(s.unwrap().name).into_owned()).collect()
+    file.sections()
+        .skip(1)
+        .map(|s| String::from_utf8_lossy(s.unwrap().name).into_owned())
+        .collect()
 }
 
 fn symbol_names(file: &Cubin<'_>) -> Vec<String> {
-    file.symbols().skip(1).map(|s| String::from_utf8_lossy(s.unwrap().name).into_owned()).collect()
+    file.symbols()
+        .skip(1)
+        .map(|s| String::from_utf8_lossy(s.unwrap().name).into_owned())
+        .collect()
 }
 
 #[test]
@@ -100,7 +114,11 @@ fn deleted_parts_are_gone_and_the_rest_is_renumbered() {
     let symbols = symbol_names(&file);
     assert!(!symbols.contains(&"b".into()));
     let graph = CallGraph::read(file.section_by_name(b".nv.callgraph").unwrap().data).unwrap();
-    let calls: Vec<_> = graph.calls.iter().map(|p| [p.first.get(), p.second.get()].map(|n| symbols[n as usize - 1].as_str())).collect();
+    let calls: Vec<_> = graph
+        .calls
+        .iter()
+        .map(|p| [p.first.get(), p.second.get()].map(|n| symbols[n as usize - 1].as_str()))
+        .collect();
     assert_eq!(calls, [["a", "c"]]);
     assert_eq!(file.section_by_name(b".nv.info").unwrap().data.len(), 2 * 3 * 12);
     assert_eq!(symbols.len() as u32, numbers.symbols.len() as u32);
@@ -134,7 +152,10 @@ fn mistakes_are_errors() {
     assert!(matches!(object.declare_kernel(b""), Err(BuildError::Name { .. })));
     assert!(matches!(object.declare_variable(b"a\0b", 4), Err(BuildError::Name { .. })));
     assert!(matches!(object.prototype(b"a\0b"), Err(BuildError::Name { .. })));
-    assert!(matches!(object.function_attribute(f, Attribute::flag(1)), Err(BuildError::NoCode { .. })));
+    assert!(matches!(
+        object.function_attribute(f, Attribute::flag(1)),
+        Err(BuildError::NoCode { .. })
+    ));
     assert!(matches!(object.add_parameters(f, 8), Err(BuildError::NoCode { .. })));
     let mut bad = Code::new(vec![0; 16], 8);
     bad.align = 3;
@@ -146,15 +167,30 @@ fn mistakes_are_errors() {
         object.add_section(again, SectionContents::NoBits(0)),
         Err(BuildError::DuplicateSection { .. })
     ));
-    assert!(matches!(object.add_constant(18, b"c", Binding::Local, &[], 4), Err(BuildError::Bank { bank: 18 })));
-    assert!(matches!(object.add_global(b"g", Binding::Local, 4, 1 << 40), Err(BuildError::Align { .. })));
-    assert!(matches!(object.add_global(b"g", Binding::Local, u64::MAX, 4), Err(BuildError::TooLarge { .. })));
+    assert!(matches!(
+        object.add_constant(18, b"c", Binding::Local, &[], 4),
+        Err(BuildError::Bank { bank: 18 })
+    ));
+    assert!(matches!(
+        object.add_global(b"g", Binding::Local, 4, 1 << 40),
+        Err(BuildError::Align { .. })
+    ));
+    assert!(matches!(
+        object.add_global(b"g", Binding::Local, u64::MAX, 4),
+        Err(BuildError::TooLarge { .. })
+    ));
     let foreign = SymbolId(1000);
     let text = object.text_of(f).unwrap();
-    assert!(matches!(object.relocate(text, 0, 2, foreign, None), Err(BuildError::UnknownId { .. })));
+    assert!(matches!(
+        object.relocate(text, 0, 2, foreign, None),
+        Err(BuildError::UnknownId { .. })
+    ));
     assert!(matches!(object.delete_section(SectionId(1000)), Err(BuildError::UnknownId { .. })));
     assert!(matches!(object.add_call(f, FunctionId(9)), Err(BuildError::UnknownId { .. })));
-    assert!(matches!(object.add_indirect_call(f, PrototypeId(9)), Err(BuildError::UnknownId { .. })));
+    assert!(matches!(
+        object.add_indirect_call(f, PrototypeId(9)),
+        Err(BuildError::UnknownId { .. })
+    ));
     let names = object.section_by_name(b".shstrtab").unwrap();
     assert!(matches!(object.bytes_mut(names), Err(BuildError::NotBytes { .. })));
     object.module_attribute(Attribute::symbol_value(0x2f, foreign, 1)).unwrap();
@@ -191,11 +227,16 @@ fn more_sections_than_16_bits_can_count() {
 #[test]
 fn an_erased_symbol_keeps_its_number() {
     let mut object = ObjectBuilder::new(Target::sm(90), Form::Cuda13).unwrap();
-    let cap = object.add_symbol(SymbolSpec::new(b".nv.reservedSmem.cap", Binding::Weak, STT_OBJECT)).unwrap();
+    let cap = object
+        .add_symbol(SymbolSpec::new(b".nv.reservedSmem.cap", Binding::Weak, STT_OBJECT))
+        .unwrap();
     object.erase_symbol(cap).unwrap();
     let (bytes, numbers) = object.finish_numbered().unwrap();
     let file = Cubin::parse(&bytes).unwrap();
     let symbol = file.symbol(numbers.symbol(cap).unwrap()).unwrap();
-    assert_eq!((symbol.name, symbol.entry.st_info, symbol.entry.st_other), (&b""[..], 0, STV_INTERNAL));
+    assert_eq!(
+        (symbol.name, symbol.entry.st_info, symbol.entry.st_other),
+        (&b""[..], 0, STV_INTERNAL)
+    );
     assert!(!bytes.windows(6).any(|w| w == b"Smem.c"));
 }

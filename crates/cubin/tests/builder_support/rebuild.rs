@@ -60,7 +60,11 @@ impl<'d> Rebuild<'d> {
     fn new(file: &'d Cubin<'d>) -> Result<Self, BuildError> {
         let header = file.header();
         let flags = file_flags(header);
-        let form = if header.ident[7] == ELFOSABI_CUDA { Form::Cuda13 } else { Form::Cuda12 };
+        let form = if header.ident[7] == ELFOSABI_CUDA {
+            Form::Cuda13
+        } else {
+            Form::Cuda12
+        };
         let sections: Vec<_> = file.sections().map(|s| s.unwrap()).collect();
         let by_name: HashMap<&[u8], u32> = sections.iter().skip(1).map(|s| (s.name, s.index)).collect();
         let cuda = by_name.get(&b".note.nv.cuinfo"[..]).map(|&n| &sections[n as usize]);
@@ -162,7 +166,11 @@ impl<'d> Rebuild<'d> {
         }
         let mut cleared = cleared.into_iter();
         if self.is_early() {
-            keyed.extend(self.prototype_offsets().into_iter().map(|p| (p, Created::Prototype(string_at(self.strings, p as u32).unwrap()))));
+            keyed.extend(
+                self.prototype_offsets()
+                    .into_iter()
+                    .map(|p| (p, Created::Prototype(string_at(self.strings, p as u32).unwrap()))),
+            );
         }
         // Local symbols and global ones each have an order of their own.
         let mut lasts = [0, 0];
@@ -257,7 +265,9 @@ impl<'d> Rebuild<'d> {
         }
         let index = self.by_name.get(name).copied();
         for (prefix, addend) in [(&b".rela."[..], true), (b".rel.", false)] {
-            let target = name.strip_prefix(prefix).and_then(|_| self.object.section_by_name(&name[prefix.len() - 1..]));
+            let target = name
+                .strip_prefix(prefix)
+                .and_then(|_| self.object.section_by_name(&name[prefix.len() - 1..]));
             if let Some(target) = target {
                 let id = self.object.relocation_section(target, addend)?;
                 index.map(|i| self.made.insert(i, id));
@@ -344,13 +354,17 @@ impl<'d> Rebuild<'d> {
     fn place(&mut self, n: u32, section: SectionId) -> Result<(), BuildError> {
         let entry = self.symbol(n).entry;
         let place = Place::Section(section);
-        self.object.set_place(self.symbols[&n], place, entry.st_value.get(), entry.st_size.get())
+        self.object
+            .set_place(self.symbols[&n], place, entry.st_value.get(), entry.st_size.get())
     }
 
     fn relocations(&mut self) -> Result<(), BuildError> {
         self.globals()?;
         for n in 1..self.symbol_count() {
-            if let Some(section) = self.section_of(n).filter(|_| self.kind(n) != STT_SECTION && !self.symbol(n).name.is_empty()) {
+            if let Some(section) = self
+                .section_of(n)
+                .filter(|_| self.kind(n) != STT_SECTION && !self.symbol(n).name.is_empty())
+            {
                 self.place(n, self.made[&section])?;
             }
         }
