@@ -18,6 +18,15 @@ use std::borrow::Cow;
 
 /// The writer that made a file.
 pub fn style_of(cubin: &Cubin<'_>) -> Style {
+    let header = cubin.header();
+    // Without program headers the linker's writer states the size of their entries, the finalizer's writer does not.
+    if header.e_type.get() == ET_REL && header.e_phnum.get() == 0 {
+        return if header.e_phentsize.get() == 0 {
+            Style::Finalizer
+        } else {
+            Style::Linker
+        };
+    }
     style_for(cubin.header(), first_tool(cubin).unwrap_or_default())
 }
 
@@ -56,6 +65,12 @@ pub fn names_reserve<'a>(sections: impl Iterator<Item = (&'a [u8], u64)> + Clone
     let code = sections.filter(|(_, flags)| flags & SHF_EXECINSTR != 0);
     let capsules = code.map(|(name, _)| CAPSULE_PREFIX.len() + name.len() + 1);
     (INDICES + capsules.sum::<usize>()) as u64
+}
+
+/// Whether the toolkit of an object makes room for names of code in [`names_reserve`]. CUDA 12.0 to 12.2 do not.
+pub fn reserves_code_names(ident: &[u8; 16], e_version: u32) -> bool {
+    let [_, _, _, _, _, _, _, abi, ..] = *ident;
+    abi != ELFOSABI_CUDA_V7 || e_version >= 123
 }
 
 /// Bytes that the finalizer keeps free behind the symbol names of a file with a Mercury view.

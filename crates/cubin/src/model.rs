@@ -318,7 +318,9 @@ impl<'d> Model<'d> {
             }
         };
         let flags = self.sections.iter().map(|s| s.flags);
-        put(self.header.section_names, layout::names_reserve(names.clone().zip(flags)));
+        let with_code = layout::reserves_code_names(&self.header.ident, self.header.e_version);
+        let named = names.clone().zip(flags).filter(|_| with_code);
+        put(self.header.section_names, layout::names_reserve(named));
         let table = |sh_type| self.sections.iter().find(|s| s.sh_type == sh_type);
         let (Some(sass), Some(mercury)) = (table(SHT_SYMTAB), table(SHT_CUDA_MERC_SYMTAB)) else {
             return;

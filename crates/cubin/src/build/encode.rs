@@ -115,8 +115,7 @@ impl ObjectBuilder {
         if self.style != Style::Finalizer || *body != Body::Names {
             return 0;
         }
-        // Observed: 12.0 to 12.2 make room for the table of extended indices alone.
-        let with_code = self.form != Form::Cuda12 || self.toolkit >= 123;
+        let with_code = layout::reserves_code_names(&self.ident(), self.toolkit);
         let live = n
             .sections
             .iter()

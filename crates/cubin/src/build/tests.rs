@@ -58,6 +58,7 @@ fn every_form_and_style_is_valid() {
                 let file = Cubin::parse(&bytes).unwrap();
                 validate(&file).unwrap_or_else(|e| panic!("sm_{sm} {form:?} {style:?}: {e}"));
                 assert_eq!(names::file_flags(file.header()).sm, sm);
+                assert!(crate::roundtrip(&bytes).unwrap() == bytes, "sm_{sm} {form:?} {style:?}");
                 let last = names(&file).pop().unwrap();
                 assert_eq!(last == ".nv.constant0.k", style == Style::Finalizer);
             }

@@ -17,7 +17,6 @@ use cubin::names::file_flags;
 use cubin::notes::{CudaInfo, TYPE_TKINFO, ToolInfo, notes};
 use cubin::nvinfo::records;
 use cubin::read::{Section, SymbolSection, is_nobits_section, string_at};
-use cubin::write::Style;
 use cubin::{Cubin, layout};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -78,7 +77,6 @@ impl<'d> Rebuild<'d> {
             target = target.accelerated();
         }
         let style = layout::style_of(file);
-        let style = if header.e_phentsize.get() == 0 { Style::Finalizer } else { style };
         let mut object = ObjectBuilder::with_style(target, form, style)?;
         object.set_toolkit(header.e_version.get());
         if form == Form::Cuda12 && flags.bits & 0x200 != 0 {
