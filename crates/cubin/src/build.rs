@@ -18,7 +18,7 @@
 //!
 //! Limits: objects are 64-bit; the 32-bit class of old toolkits can be read ([`crate::elf32`]) and not written. The Mercury view of objects
 //! from sm_100 on is not made: its sections can be given ready ([`ObjectBuilder::add_section`] with
-//! [`SHF_CUDA_MERCURY`](crate::consts::SHF_CUDA_MERCURY)), and numbers inside their bytes are the caller's.
+//! [`SHF_CUDA_MERCURY`]), and numbers inside their bytes are the caller's.
 
 mod attribute;
 mod data;
