@@ -18,6 +18,15 @@ use std::borrow::Cow;
 
 /// The writer that made a file.
 pub fn style_of(cubin: &Cubin<'_>) -> Style {
+    let header = cubin.header();
+    // Without program headers the linker's writer states the size of their entries, the finalizer's writer does not.
+    if header.e_type.get() == ET_REL && header.e_phnum.get() == 0 {
+        return if header.e_phentsize.get() == 0 {
+            Style::Finalizer
+        } else {
+            Style::Linker
+        };
+    }
     style_for(cubin.header(), first_tool(cubin).unwrap_or_default())
 }
 
@@ -58,6 +67,12 @@ pub fn names_reserve<'a>(sections: impl Iterator<Item = (&'a [u8], u64)> + Clone
     (INDICES + capsules.sum::<usize>()) as u64
 }
 
+/// Whether the toolkit of an object makes room for names of code in [`names_reserve`]. CUDA 12.0 to 12.2 do not.
+pub fn reserves_code_names(ident: &[u8; 16], e_version: u32) -> bool {
+    let [_, _, _, _, _, _, _, abi, ..] = *ident;
+    abi != ELFOSABI_CUDA_V7 || e_version >= 123
+}
+
 /// Bytes that the finalizer keeps free behind the symbol names of a file with a Mercury view.
 ///
 /// Some sections have another name in the Mercury view. Room is reserved for the Mercury name of each (without a NUL); what is used of it is the SASS
@@ -91,6 +106,21 @@ pub fn sass_name(plain: &[u8]) -> Cow<'_, [u8]> {
         }
     }
     plain.into()
+}
+
+/// Name of a constant bank or of its relocations in the Mercury view, if it is another one. Parameter banks are not covered: the finalizer makes
+/// them itself.
+pub fn mercury_bank_name(sass: &[u8]) -> Option<Vec<u8>> {
+    let prefix = [&b".rela"[..], b".rel"]
+        .into_iter()
+        .find(|p| sass.strip_prefix(*p).is_some_and(|r| r.starts_with(b".")));
+    let prefix = prefix.unwrap_or_default();
+    let bank = sass.strip_prefix(prefix)?;
+    let mut found = RENAMED.iter().filter(|(_, to)| *to != b".nv.constant0");
+    found.find_map(|(from, to)| {
+        let rest = bank.strip_prefix(*to)?;
+        (rest.is_empty() || rest.first() == Some(&b'.')).then(|| [prefix, from, rest].concat())
+    })
 }
 
 /// What decides whether a Mercury section owns its bytes.

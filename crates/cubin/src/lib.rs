@@ -9,6 +9,7 @@
 //! * [`admission`]: which files the vendor's linker accepts for an architecture.
 //! * [`mod@validate`]: whether an object holds together.
 //! * [`fatbin`]: the container of device code for several architectures.
+//! * [`build`]: relocatable objects from nothing.
 //! * [`mod@write`]: the emitter; [`layout`]: how the vendor's tools place things; [`model`]: a whole file as values, and back.
 //! * [`consts`]: the numbers of the format and their names.
 //!
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod build;
 pub mod callgraph;
 pub mod capmerc;
 pub mod codec;

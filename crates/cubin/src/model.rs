@@ -56,7 +56,7 @@ pub enum ModelError {
     Write(#[from] WriteError),
 }
 
-/// Position in the list of strings of a string table.
+/// Position in the list of strings of a string table. [`Strings::push`] and [`Strings::find`] give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(u32);
 
@@ -68,6 +68,47 @@ pub struct Strings<'d> {
 }
 
 impl<'d> Strings<'d> {
+    /// A table that holds the empty string.
+    ///
+    /// ```
+    /// let mut strings = cubin::model::Strings::new();
+    /// let name = strings.push(b"kernel").unwrap();
+    /// assert_eq!((strings.get(name), strings.offset(name)), (Some(&b"kernel"[..]), Some(1)));
+    /// ```
+    pub fn new() -> Self {
+        Strings {
+            list: vec![&[]],
+            starts: vec![0],
+        }
+    }
+    /// Adds a string at the end, for a section or a symbol that is added to a model. `None` when it contains a NUL, or when the table is full.
+    pub fn push(&mut self, string: &'d [u8]) -> Option<NameId> {
+        if string.contains(&0) {
+            return None;
+        }
+        let end = match (self.list.last(), self.starts.last()) {
+            (Some(last), Some(&start)) => start.checked_add(u32::try_from(last.len()).ok()?)?.checked_add(1)?,
+            _ => 0,
+        };
+        // The NUL of the new string has an offset too.
+        end.checked_add(u32::try_from(string.len()).ok()?)?;
+        let id = NameId(u32::try_from(self.list.len()).ok()?);
+        self.list.push(string);
+        self.starts.push(end);
+        Some(id)
+    }
+    /// All strings with their positions, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (NameId, &'d [u8])> + '_ {
+        (0u32..).map(NameId).zip(self.list.iter().copied())
+    }
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+    /// True when there is no string, not even the empty one.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
     /// Splits a table at its NULs. `None` when it does not end with one.
     pub fn read(data: &'d [u8]) -> Option<Self> {
         let mut strings = Strings::default();
@@ -277,7 +318,9 @@ impl<'d> Model<'d> {
             }
         };
         let flags = self.sections.iter().map(|s| s.flags);
-        put(self.header.section_names, layout::names_reserve(names.clone().zip(flags)));
+        let with_code = layout::reserves_code_names(&self.header.ident, self.header.e_version);
+        let named = names.clone().zip(flags).filter(|_| with_code);
+        put(self.header.section_names, layout::names_reserve(named));
         let table = |sh_type| self.sections.iter().find(|s| s.sh_type == sh_type);
         let (Some(sass), Some(mercury)) = (table(SHT_SYMTAB), table(SHT_CUDA_MERC_SYMTAB)) else {
             return;

@@ -258,6 +258,12 @@ pub fn make_file_flags(sm: u8, note: u32) -> u32 {
     note.min(255) << 24 | u32::from(sm) << 8 | low
 }
 
+/// `e_flags` of a CUDA 12 file with 64-bit addresses for architecture `sm`, compiled from PTX for `virtual_sm`. Mercury views are not covered.
+pub fn make_file_flags_v7(sm: u8, virtual_sm: u8, accelerated: bool) -> u32 {
+    let suffix = if accelerated { 0x800 } else { 0 };
+    u32::from(virtual_sm) << 16 | 0x500 | suffix | u32::from(sm)
+}
+
 impl FileFlags {
     /// The architecture's name, `sm_90` or `sm_90a`.
     pub fn arch_name(&self) -> String {
@@ -307,6 +313,8 @@ mod tests {
         assert_eq!(old(0x004b_014b), "sm_75, compute_75, 32-bit addresses");
         assert_eq!(make_file_flags(90, 6), 0x0600_5a04);
         assert_eq!(make_file_flags(121, 300), 0xff00_7902);
+        assert_eq!(make_file_flags_v7(80, 75, false), 0x004b_0550);
+        assert_eq!(make_file_flags_v7(90, 90, true), 0x005a_0d5a);
     }
 
     #[test]

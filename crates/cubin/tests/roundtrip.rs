@@ -73,3 +73,24 @@ fn a_change_in_the_model_reaches_the_file() {
         assert!(!x.name.starts_with(b".text.") || x.data == y.data);
     }
 }
+
+#[test]
+fn a_name_can_be_added_to_a_model() {
+    let (_, bytes) = files().into_iter().find(|(n, _)| n == "L.ab.plain.86.cubin").unwrap();
+    let cubin = Cubin::parse(&bytes).unwrap();
+    let mut model = Model::read(&cubin).unwrap();
+    let names = (model.header.section_names - 1) as usize;
+    let Body::Strings(strings) = &mut model.sections[names].body else {
+        panic!("no section names")
+    };
+    assert_eq!(strings.push(b"a\0b"), None);
+    let count = strings.len();
+    let name = strings.push(b".mine").unwrap();
+    assert_eq!(strings.iter().last(), Some((name, &b".mine"[..])));
+    assert_eq!(strings.len(), count + 1);
+    let last = model.sections.len() - 1;
+    model.sections[last].name = name;
+    let out = model.image().unwrap().emit().unwrap();
+    let again = Cubin::parse(&out).unwrap();
+    assert_eq!(again.section(last as u32 + 1).unwrap().name, b".mine");
+}
