@@ -10,7 +10,8 @@
 #![forbid(unsafe_code)]
 
 pub mod driver;
-pub mod explain;
+pub mod called;
+mod explain;
 pub mod extra;
 pub mod flags;
 pub mod help;

@@ -3,6 +3,7 @@
 use crate::lto::LtoOptions;
 use crate::ptx::{PtxOptions, PtxasSearch};
 use crate::target::Target;
+use cubin::release::Release;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -23,6 +24,8 @@ pub struct LoadOptions {
     pub target: Target,
     /// nvlink's manners or culd's.
     pub style: Style,
+    /// The release whose linker to be; `None` takes objects of every release.
+    pub release: Option<&'static Release>,
     /// `-l` in order.
     pub libraries: Vec<String>,
     /// `-L` in order.
@@ -55,6 +58,7 @@ impl LoadOptions {
         LoadOptions {
             target,
             style: Style::Culd,
+            release: None,
             libraries: Vec::new(),
             library_folders: Vec::new(),
             library_path: None,

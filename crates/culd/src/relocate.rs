@@ -189,13 +189,14 @@ impl<'a, 'd> Decider<'a, 'd> {
         if record.dynamic {
             return Meaning::Dynamic(symbol);
         }
+        let keeps_shared = self.context.mode.rules.partial_keeps_shared_relocs;
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
             let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.contains(&record.name);
             return match record.space {
                 _ if vanishes => Meaning::Nothing,
                 // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.
-                STO_CUDA_SHARED if relocatable => Meaning::NoShared(symbol),
+                STO_CUDA_SHARED if relocatable && !keeps_shared => Meaning::NoShared(symbol),
                 STO_CUDA_CONSTANT if relocatable => Meaning::NoConstant(symbol),
                 _ => Meaning::Kept(symbol),
             };
@@ -203,7 +204,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         let weak = relocatable && record.bind == STB_WEAK;
         match m.sections[section].class {
             Class::Constant(_) | Class::Parameters | Class::Literals if !weak => Meaning::Constant(symbol),
-            Class::KernelShared | Class::ModuleShared if relocatable && !weak => Meaning::SharedSymbol(symbol),
+            Class::KernelShared | Class::ModuleShared if relocatable && !weak && !keeps_shared => Meaning::SharedSymbol(symbol),
             _ => Meaning::Kept(symbol),
         }
     }
@@ -385,6 +386,9 @@ impl<'a, 'd> Decider<'a, 'd> {
             .and_then(|i| instances.get(i))
         {
             return Decision::Keep(kind, instance);
+        }
+        if self.context.mode.rules.partial_keeps_shared_relocs {
+            return Decision::Keep(kind, y);
         }
         if self.context.mode.debug_symbols && self.layout.m.symbols[y].other & 3 == 1 {
             // The stand-in of an earlier relocatable link stays.

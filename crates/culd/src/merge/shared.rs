@@ -9,6 +9,7 @@ use super::model::*;
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, SectionId, SharedId};
 use crate::object::{ObjSymbol, Object, Role, text};
+use crate::options::Identity;
 use cubin::consts::*;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
@@ -71,6 +72,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             id
         });
         let defined = y.defined_in().is_some();
+        if !defined && y.size == 0 && self.options.identity == Identity::Culd {
+            // nvlink takes the alignment of the first declaration, which may be too small for another.
+            let var = &mut self.m.shared[id];
+            var.align = var.align.max(y.value);
+        }
         self.check_shared(object, y, id, defined);
         let var = &mut self.m.shared[id];
         if var.mentioned == 0 {
