@@ -50,6 +50,8 @@ pub struct Rules {
     pub accelerated_only_for_itself: bool,
     /// `-r` keeps relocations against shared variables.
     pub partial_keeps_shared_relocs: bool,
+    /// EIATTR_EXTERNS of the only kernel of a link lists new names last, not first.
+    pub externs_in_order: bool,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
     pub adds_software_wait: bool,
     /// A common symbol that is larger than its definition has an error message of its own.
@@ -78,6 +80,7 @@ const RULES_13_0: Rules = Rules {
     dynamic_alignment: false,
     accelerated_only_for_itself: false,
     partial_keeps_shared_relocs: false,
+    externs_in_order: false,
     adds_software_wait: false,
     names_larger_common: false,
     reports_missing_host_code: false,
@@ -98,6 +101,7 @@ const RULES_13_1: Rules = Rules {
 const RULES_13_2: Rules = Rules {
     compat_joins_finalizer_mask: true,
     partial_keeps_shared_relocs: true,
+    externs_in_order: true,
     adds_software_wait: true,
     ..RULES_13_1
 };
@@ -127,41 +131,96 @@ pub static RELEASES: [Release; 5] = [
         toolkit: 130,
         rules: RULES_13_0,
         builds: &[
-            build("13.0.48", "cuda_13.0.r13.0/compiler.36260728_0", "Wed_Jul_16_07:30:01_PM_PDT_2025", "2005-2025"),
-            build("13.0.88", "cuda_13.0.r13.0/compiler.36424714_0", "Wed_Aug_20_01:58:59_PM_PDT_2025", "2005-2025"),
+            build(
+                "13.0.48",
+                "cuda_13.0.r13.0/compiler.36260728_0",
+                "Wed_Jul_16_07:30:01_PM_PDT_2025",
+                "2005-2025",
+            ),
+            build(
+                "13.0.88",
+                "cuda_13.0.r13.0/compiler.36424714_0",
+                "Wed_Aug_20_01:58:59_PM_PDT_2025",
+                "2005-2025",
+            ),
         ],
     },
     Release {
         toolkit: 131,
         rules: RULES_13_1,
         builds: &[
-            build("13.1.80", "cuda_13.1.r13.1/compiler.36836380_0", "Fri_Nov__7_07:23:37_PM_PST_2025", "2005-2025"),
-            build("13.1.115", "cuda_13.1.r13.1/compiler.37061995_0", "Tue_Dec_16_07:23:41_PM_PST_2025", "2005-2025"),
+            build(
+                "13.1.80",
+                "cuda_13.1.r13.1/compiler.36836380_0",
+                "Fri_Nov__7_07:23:37_PM_PST_2025",
+                "2005-2025",
+            ),
+            build(
+                "13.1.115",
+                "cuda_13.1.r13.1/compiler.37061995_0",
+                "Tue_Dec_16_07:23:41_PM_PST_2025",
+                "2005-2025",
+            ),
         ],
     },
     Release {
         toolkit: 132,
         rules: RULES_13_2,
         builds: &[
-            build("13.2.51", "cuda_13.2.r13.2/compiler.37434383_0", "Mon_Mar_02_09:52:23_PM_PST_2026", "2005-2026"),
-            build("13.2.78", "cuda_13.2.r13.2/compiler.37668154_0", "Thu_Mar_19_11:12:51_PM_PDT_2026", "2005-2026"),
-            build("13.2.86", "cuda_13.2.r13.2/compiler.37953736_0", "Fri_May_08_10:53:34_AM_PDT_2026", "2005-2026"),
+            build(
+                "13.2.51",
+                "cuda_13.2.r13.2/compiler.37434383_0",
+                "Mon_Mar_02_09:52:23_PM_PST_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.2.78",
+                "cuda_13.2.r13.2/compiler.37668154_0",
+                "Thu_Mar_19_11:12:51_PM_PDT_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.2.86",
+                "cuda_13.2.r13.2/compiler.37953736_0",
+                "Fri_May_08_10:53:34_AM_PDT_2026",
+                "2005-2026",
+            ),
         ],
     },
     Release {
         toolkit: 133,
         rules: RULES_13_3,
         builds: &[
-            build("13.3.33", "cuda_13.3.r13.3/compiler.37862127_0", "Fri_Apr_24_07:22:02_PM_PDT_2026", "2005-2026"),
-            build("13.3.73", "cuda_13.3.r13.3/compiler.38244171_0", "Tue_Jun_09_02:43:40_PM_PDT_2026", "2005-2026"),
+            build(
+                "13.3.33",
+                "cuda_13.3.r13.3/compiler.37862127_0",
+                "Fri_Apr_24_07:22:02_PM_PDT_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.3.73",
+                "cuda_13.3.r13.3/compiler.38244171_0",
+                "Tue_Jun_09_02:43:40_PM_PDT_2026",
+                "2005-2026",
+            ),
         ],
     },
     Release {
         toolkit: 134,
         rules: RULES_13_4,
         builds: &[
-            build("13.4.59", "cuda_13.4.r13.4/compiler.38657139_0", "Mon_Aug_03_13:24:11_PDT_2026", "2005-2026"),
-            build("13.4.92", "cuda_13.4.r13.4/compiler.38855100_0", "Tue_Sep_01_08:45:21_PDT_2026", "2005-2026"),
+            build(
+                "13.4.59",
+                "cuda_13.4.r13.4/compiler.38657139_0",
+                "Mon_Aug_03_13:24:11_PDT_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.4.92",
+                "cuda_13.4.r13.4/compiler.38855100_0",
+                "Tue_Sep_01_08:45:21_PDT_2026",
+                "2005-2026",
+            ),
         ],
     },
 ];
@@ -190,7 +249,10 @@ impl Version {
 
     /// Finds the version of a build that may be unknown: the same release, in its last known build.
     pub fn nearest(text: &str) -> Option<Version> {
-        let minor = text.match_indices('.').nth(1).map_or(text, |(at, _)| text.get(..at).unwrap_or(text));
+        let minor = text
+            .match_indices('.')
+            .nth(1)
+            .map_or(text, |(at, _)| text.get(..at).unwrap_or(text));
         Version::parse(text).or_else(|| Version::parse(minor))
     }
 
@@ -211,7 +273,12 @@ impl Default for Version {
         let build = first.builds.iter().find(|b| b.version == DEFAULT_VERSION).or(first.builds.last());
         Version {
             release: first,
-            build: build.copied().unwrap_or(Build { version: "", id: "", date: "", years: "" }),
+            build: build.copied().unwrap_or(Build {
+                version: "",
+                id: "",
+                date: "",
+                years: "",
+            }),
         }
     }
 }

@@ -64,8 +64,12 @@ fn find(program: &OsStr) -> Result<Version, String> {
         let text = text.to_string_lossy();
         return Version::parse(&text).ok_or_else(|| unknown(&text, VARIABLE));
     }
-    let Some(bin) = directory(program) else { return Ok(Version::default()) };
-    let Some((text, file)) = stated(&bin) else { return Ok(Version::default()) };
+    let Some(bin) = directory(program) else {
+        return Ok(Version::default());
+    };
+    let Some((text, file)) = stated(&bin) else {
+        return Ok(Version::default());
+    };
     Version::nearest(&text).ok_or_else(|| unknown(&text, &file.display().to_string()))
 }
 

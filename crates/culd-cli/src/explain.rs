@@ -186,7 +186,9 @@ pub fn words(code: &Code) -> String {
         }
         Code::ArchMismatch { file, target } => format!("{file} was compiled for another architecture than {target}"),
         Code::AbiMismatch { file } => format!("{file} has an ABI this linker does not know"),
-        Code::Accelerated { file } => format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix"),
+        Code::Accelerated { file } => {
+            format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix")
+        }
         Code::NewerThanToolkit { file, toolkit, own } => format!(
             "{file} was made by CUDA {}.{}, newer than the selected toolkit {}.{}",
             toolkit / 10,

@@ -3,8 +3,8 @@
 //! nvlink's layout: one row per flag; the name in 50 columns, the short name from column 52 padded to 28, the text below with 8 blanks in
 //! front. Text wraps at the first blank at or behind column 80, and behind commas of value lists; words are never split.
 
-use crate::flags::{self, Flag, Known};
 use crate::called::Called;
+use crate::flags::{self, Flag, Known};
 use cubin::release::Version;
 use std::fmt::Write;
 

@@ -9,8 +9,8 @@
 //! * [`inspect`], [`install`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]
 
-pub mod driver;
 pub mod called;
+pub mod driver;
 mod explain;
 pub mod extra;
 pub mod flags;

@@ -9,10 +9,10 @@
 //! 6. Option files are read where they are named, and their arguments treated as if they stood there; a flag at the end of a file
 //!    does not take its value from behind it.
 
+use crate::called::Called;
 use crate::flags::{self, Flag, Id, Kind};
 use crate::os;
 use crate::tokens::{self, OptionFile, Stray};
-use crate::called::Called;
 use std::collections::BTreeMap;
 
 /// Option files may be nested this deep.

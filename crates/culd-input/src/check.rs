@@ -72,7 +72,11 @@ pub fn check(data: &[u8], name: &str, target: Target, release: Option<&'static R
         Refusal::UnknownArch(number) => Code::UnknownArch { file: file(), number },
         Refusal::Arch => Code::ArchMismatch { file: file(), target },
         Refusal::Accelerated => Code::Accelerated { file: file() },
-        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit { file: file(), toolkit, own },
+        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit {
+            file: file(),
+            toolkit,
+            own,
+        },
         Refusal::TooOld => Code::TooOld { file: file() },
         Refusal::NoToolkit => Code::NoToolkit { file: file() },
     });

@@ -209,7 +209,11 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
             target: target.to_string(),
         },
         Refusal::Accelerated => Code::Accelerated { file: file() },
-        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit { file: file(), toolkit, own },
+        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit {
+            file: file(),
+            toolkit,
+            own,
+        },
         Refusal::TooOld | Refusal::NoToolkit => Code::TooOld { file: file() },
     }))
 }

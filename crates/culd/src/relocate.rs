@@ -12,6 +12,7 @@ pub use plan::{RelocPlan, plan};
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
 use crate::layout::constants::{CONSTANT_SIZE, user_size};
+use crate::layout::shared::DYNAMIC_ALIGN;
 use crate::layout::{Context, Layout, Moves};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
@@ -396,6 +397,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         }
         let value = match self.context.mode.debug_symbols {
             true => self.layout.m.symbols[y].value,
+            false if self.context.mode.rules.dynamic_alignment => self.layout.m.symbols[y].value.max(DYNAMIC_ALIGN),
             false => 0,
         };
         patch(kind, value.wrapping_add(addend as u64), 0, Some((Named::Symbol(y), addend)))

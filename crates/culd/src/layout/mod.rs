@@ -11,7 +11,7 @@ pub(crate) mod constants;
 mod limits;
 mod literals;
 mod overflow;
-mod shared;
+pub(crate) mod shared;
 mod shared_sums;
 pub mod sort;
 mod textures;

@@ -17,7 +17,7 @@ use cubin::consts::{STB_LOCAL, STV_INTERNAL};
 use hashbrown::HashMap;
 
 /// Smallest alignment of dynamic shared memory.
-pub(super) const DYNAMIC_ALIGN: u64 = 16;
+pub(crate) const DYNAMIC_ALIGN: u64 = 16;
 
 /// References of functions to shared variables.
 struct References {

@@ -172,7 +172,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.m.module_shared_align = self.m.module_shared_align.max(y.value);
                 let mut new = self.new_symbol(object, y, y.bind, STT_CUDA_OBJECT);
                 // nvlink quirk: the value that an earlier relocatable link gave to a definition only counts as an alignment.
-                (new.other, new.value) = (y.other, if y.defined_in().is_some() { 0 } else { y.value });
+                let keeps = self.mode.rules.dynamic_alignment || y.defined_in().is_none();
+                (new.other, new.value) = (y.other, if keeps { y.value } else { 0 });
                 self.symbol(y, new)
             }
         };

@@ -195,10 +195,12 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             }
         }
     }
-    joined.records.retain(|(code, value)| match (RULES.iter().position(|r| r.code == *code), value) {
-        (Some(i), Value::Half(_, half)) => (RULES[i].silent)(rules) != Some(*half) && !(RULES[i].of_all && lacking[i]),
-        _ => true,
-    });
+    joined
+        .records
+        .retain(|(code, value)| match (RULES.iter().position(|r| r.code == *code), value) {
+            (Some(i), Value::Half(_, half)) => (RULES[i].silent)(rules) != Some(*half) && !(RULES[i].of_all && lacking[i]),
+            _ => true,
+        });
     if let Some(mask) = finalizer_mask(context, layout) {
         match joined.records.iter_mut().find(|r| r.0 == FINALIZER) {
             Some(known) => known.1 = Value::Mask(mask),

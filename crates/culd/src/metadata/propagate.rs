@@ -19,6 +19,7 @@ use crate::ids::{FunctionId, Table};
 use crate::layout::Context;
 use crate::names::State;
 use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
+use cubin::release::Rules;
 use hashbrown::HashMap;
 
 /// Attributes of the output.
@@ -97,7 +98,7 @@ fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Fo
     let acting = Acting::new(attributes, context.resolved.functions.len());
     cuda12::sparse_masks(context, attributes, &acting.masked, last);
     match context.live.only {
-        Some(kernel) => one_kernel(attributes, &acting, kernel, last),
+        Some(kernel) => one_kernel(&context.mode.rules, attributes, &acting, kernel, last),
         None if context.live.kernels.is_empty() => {}
         None => many_kernels(context, attributes, &acting, last),
     }
@@ -447,7 +448,7 @@ fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
     }
 }
 
-fn one_kernel<'d>(attributes: &Attributes<'d>, acting: &Acting, kernel: FunctionId, last: &mut Final<'d>) {
+fn one_kernel<'d>(rules: &Rules, attributes: &Attributes<'d>, acting: &Acting, kernel: FunctionId, last: &mut Final<'d>) {
     let others = || {
         acting
             .records(attributes)
@@ -466,7 +467,7 @@ fn one_kernel<'d>(attributes: &Attributes<'d>, acting: &Acting, kernel: Function
             attr::VRC_CTA_INIT_COUNT | attr::SPARSE_MMA_MASK => {}
             attr::NUM_BARRIERS => raise(list, code, of_code.map(Attribute::half).max().unwrap_or(0)),
             attr::NUM_MBARRIERS => add(list, code, of_code.map(Attribute::half).fold(0, sum)),
-            attr::EXTERNS => one_kernel_externs(&attributes.records, list, of_code.flat_map(|r| functions_of(r))),
+            attr::EXTERNS => one_kernel_externs(rules, &attributes.records, list, of_code.flat_map(|r| functions_of(r))),
             attr::AT_ENTRY_FRAGMENTS => {
                 let mut union = Vec::new();
                 for r in attributes.records.iter().filter(|r| r.code == code) {
@@ -494,8 +495,14 @@ fn functions_of<'r>(record: &'r Attribute<'_>) -> &'r [FunctionId] {
     }
 }
 
-/// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol in front.
-fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, theirs: impl Iterator<Item = &'r FunctionId>) {
+/// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol
+/// in front, or last in later releases.
+fn one_kernel_externs<'r, 'd>(
+    rules: &Rules,
+    records: &[Attribute<'d>],
+    list: &mut Vec<Attribute<'d>>,
+    theirs: impl Iterator<Item = &'r FunctionId>,
+) {
     let own: Vec<FunctionId> = list
         .iter()
         .filter(|r| r.code == attr::EXTERNS)
@@ -510,7 +517,9 @@ fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribut
     for r in records.iter().filter(|r| r.code == attr::EXTERNS) {
         append_new(&mut all, functions_of(r));
     }
-    all.reverse();
+    if !rules.externs_in_order {
+        all.reverse();
+    }
     list.retain(|r| r.code != attr::EXTERNS);
     list.push(Attribute {
         format: FORMAT_SIZED,
