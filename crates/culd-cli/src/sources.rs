@@ -190,6 +190,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         library_folders: plan.library_paths.iter().map(|l| os::path(l)).collect(),
         library_path: std::env::var_os("LIBRARY_PATH"),
         keep_system_libraries: plan.keep_system_libraries,
+        registers: plan.side.register.is_some(),
         host_info: plan.host_info,
         lto: plan.lto.as_ref().map(|lto| lto::options(lto, plan)),
         disable_infos: options.disable_infos,

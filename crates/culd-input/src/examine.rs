@@ -131,6 +131,11 @@ impl<'u> Examiner<'u> {
             host: HostPart::default(),
             ids: None,
         };
+        let is_device = matches!(unit.kind, UnitKind::Device | UnitKind::Fatbin | UnitKind::Ptx) && unit.archive_name.is_none();
+        if is_device && options.registers && options.release.is_some_and(|r| r.rules.reports_missing_host_code) {
+            let file = unit.name.to_string();
+            examiner.say(Severity::Info, Code::NoHostCode { file });
+        }
         match &unit.kind {
             UnitKind::Problem(messages) => {
                 let messages = messages.iter().cloned();

@@ -147,6 +147,10 @@ pub enum Code {
         library: String,
         path: String,
     },
+    /// A device file without host code beside `--register-link-binaries`.
+    NoHostCode {
+        file: String,
+    },
     /// Several fatbins in one object; all are linked.
     SeveralFatbins {
         file: String,
@@ -243,6 +247,10 @@ impl fmt::Display for Code {
             }
             LibraryMissing { library, searched } => write!(f, "library -l{library} not found in {}", searched.join(", ")),
             SharedLibrary { library, path } => write!(f, "-l{library} is the shared library '{path}', which has no device code to link"),
+            NoHostCode { file } => write!(
+                f,
+                "Input '{file}' has no host code, which could cause later host link error if there is a reference to it"
+            ),
             SeveralFatbins { file, count } => write!(f, "'{file}' holds {count} fatbins; all of them are linked"),
             NoCodeFor { file, target, have } if have.is_empty() => write!(f, "'{file}' has no code for {target}: it is empty"),
             NoCodeFor { file, target, have } => write!(f, "'{file}' has no code for {target}, only for {}", have.join(", ")),

@@ -34,6 +34,8 @@ pub struct LoadOptions {
     pub library_path: Option<OsString>,
     /// `--keep-system-libraries`: the device runtime is an archive like any other.
     pub keep_system_libraries: bool,
+    /// `--register-link-binaries` was given.
+    pub registers: bool,
     /// Collect the kernels that host code refers to (not with `--ignore-host-info`, `--kernels-used` or `--variables-used`).
     pub host_info: bool,
     /// `--disable-infos`: nvlink drops warnings.
@@ -63,6 +65,7 @@ impl LoadOptions {
             library_folders: Vec::new(),
             library_path: None,
             keep_system_libraries: false,
+            registers: false,
             host_info: true,
             disable_infos: false,
             suppress_arch_warning: false,
