@@ -245,7 +245,7 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Option<u64> 
         })
     };
     Some(match context.options.target.number {
-        _ if texts.peek().is_none() => 0,
+        _ if texts.peek().is_none() && !context.mode.rules.mask_without_code => 0,
         100 => {
             if texts.any(slow) {
                 1
