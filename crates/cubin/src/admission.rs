@@ -4,21 +4,21 @@
 //! 2. The ABI version belongs to the form: 8 for the new one, 7 for the older one.
 //! 3. From sm_100 on an object needs its Mercury form to run on anything but its own architecture.
 //! 4. The architecture must run on the target; 0 is none.
-//! 5. The toolkit that made it must be between 12.0 and 13.0: from `.note.nv.cuinfo`, or from `e_version` of the older form.
+//! 5. The toolkit that made it must be at least 12.0 and not newer than the linker's release, if it stands for one: from `.note.nv.cuinfo`,
+//!    or from `e_version` of the older form.
 
 use crate::compat;
 use crate::consts::ELFOSABI_CUDA;
 use crate::read::Cubin;
+use crate::release::Release;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U16;
 
-/// Toolkit version of the vendor's linker: 13.0.
-pub const TOOLKIT: u32 = 130;
 /// Oldest toolkit whose objects are accepted.
 pub const OLDEST_TOOLKIT: u32 = 120;
 
 /// Code for the first number also runs on the second.
-const RUNS_ON: [(u32, u32); 5] = [(80, 86), (80, 89), (86, 89), (100, 103), (120, 121)];
+const RUNS_ON: [(u32, u32); 7] = [(80, 86), (80, 89), (86, 89), (100, 103), (100, 107), (103, 107), (120, 121)];
 /// First architecture whose code has a Mercury form.
 const MERCURY: u32 = 100;
 /// `e_flags` of the older form: 64-bit addresses.
@@ -39,6 +39,19 @@ pub struct Admission {
     pub refusal: Option<Refusal>,
     /// Virtual architecture that the code was compiled from, 0 if the file does not say.
     pub virtual_arch: u32,
+    /// Toolkit that made the file, version times ten; 0 if the file does not say.
+    pub toolkit: u32,
+}
+
+/// What an object is judged for.
+#[derive(Debug, Clone, Copy)]
+pub struct Request {
+    /// Number of the target architecture.
+    pub target: u32,
+    /// The target has suffix `a`.
+    pub accelerated: bool,
+    /// The release whose linker judges; `None` accepts objects of every later release.
+    pub release: Option<&'static Release>,
 }
 
 /// Something to warn about.
@@ -59,8 +72,10 @@ pub enum Refusal {
     UnknownArch(u32),
     /// Made for an architecture whose code does not run on the target.
     Arch,
-    /// Made by a newer toolkit: this one.
-    Newer(u32),
+    /// Made for one architecture only (suffix `a`), the target is the plain one.
+    Accelerated,
+    /// Made by a newer toolkit: this one, and the linker's own.
+    Newer(u32, u32),
     /// Made by a toolkit before 12.0.
     TooOld,
     /// Without a readable note that says which toolkit made it; the vendor's linker calls it too old.
@@ -73,7 +88,8 @@ pub fn runs_on(code: u32, specific: bool, target: u32) -> bool {
 }
 
 /// Judges an object for a target architecture.
-pub fn admit(cubin: &Cubin<'_>, target: u32) -> Admission {
+pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
+    let target = request.target;
     let header = cubin.header();
     let flags = header.e_flags.get();
     let [.., os_abi, abi_version, _, _, _, _, _, _, _] = header.ident;
@@ -94,11 +110,14 @@ pub fn admit(cubin: &Cubin<'_>, target: u32) -> Admission {
     }
     let number = if is_new { flags >> 8 & 0xffff } else { flags & 0xff };
     let fits = || number == target || ((number < MERCURY || has_mercury) && runs_on(number, is_specific(cubin), target));
+    let newest = request.release.map_or(u32::MAX, |r| r.toolkit);
+    let accelerated_only = request.release.is_some_and(|r| r.rules.accelerated_only_for_itself);
     let refusal = match toolkit {
         _ if !abi_fits => Some(Refusal::Abi),
+        _ if accelerated_only && !request.accelerated && is_specific(cubin) => Some(Refusal::Accelerated),
         _ if number == 0 => Some(Refusal::UnknownArch(number)),
         _ if !fits() => Some(Refusal::Arch),
-        Some(toolkit) if toolkit > TOOLKIT => Some(Refusal::Newer(toolkit)),
+        Some(toolkit) if toolkit > newest => Some(Refusal::Newer(toolkit, newest)),
         Some(OLDEST_TOOLKIT..) => None,
         Some(_) => Some(Refusal::TooOld),
         None => Some(Refusal::NoToolkit),
@@ -107,6 +126,7 @@ pub fn admit(cubin: &Cubin<'_>, target: u32) -> Admission {
         warnings,
         refusal,
         virtual_arch,
+        toolkit: toolkit.unwrap_or(0),
     }
 }
 
@@ -181,7 +201,12 @@ mod tests {
     }
 
     fn judged(file: &[u8], target: u32) -> (Vec<Warning>, Option<Refusal>) {
-        let admission = admit(&Cubin::parse(file).unwrap(), target);
+        let request = Request {
+            target,
+            accelerated: false,
+            release: Some(Release::of_toolkit(130)),
+        };
+        let admission = admit(&Cubin::parse(file).unwrap(), request);
         (admission.warnings, admission.refusal)
     }
 
@@ -197,7 +222,7 @@ mod tests {
         assert_eq!(old(8, 129, 0x5a_055a), (vec![], Some(Refusal::Abi)));
         assert_eq!(old(7, 129, 0x5a_0500), (vec![], Some(Refusal::UnknownArch(0))));
         assert_eq!(old(7, 129, 0x5a_0550), (vec![], Some(Refusal::Arch)));
-        assert_eq!(old(7, 131, 0x5a_055a), (vec![], Some(Refusal::Newer(131))));
+        assert_eq!(old(7, 131, 0x5a_055a), (vec![], Some(Refusal::Newer(131, 130))));
         assert_eq!(old(7, 119, 0x5a_055a), (vec![], Some(Refusal::TooOld)));
         // Observed: any other OS ABI is read as the older form.
         assert_eq!(judged(&header(0x40, 7, 129, 0x5a_055a), 90), (vec![], None));

@@ -78,6 +78,10 @@ pub const SHT_CUDA_CONSTANT_USER: u32 = 0x7000_007c;
 pub const SHT_CUDA_CONSTANT_PIC: u32 = 0x7000_007d;
 /// `.nv.merc.rela.*`.
 pub const SHT_CUDA_MERC_RELA: u32 = 0x7000_0082;
+/// `.nv.merc.nv.callgraph`, from CUDA 13.4 on.
+pub const SHT_CUDA_MERC_CALLGRAPH: u32 = 0x7000_008a;
+/// `.nv.merc.nv.prototype`, from CUDA 13.4 on.
+pub const SHT_CUDA_MERC_PROTOTYPE: u32 = 0x7000_008b;
 /// `.nv.merc.nv.info`, `.nv.merc.nv.info.*`.
 pub const SHT_CUDA_MERC_INFO: u32 = 0x7000_0083;
 /// `.nv.merc.nv.constant.optimizer.*`.

@@ -33,6 +33,7 @@ pub mod notes;
 pub mod nvinfo;
 pub mod raw;
 pub mod read;
+pub mod release;
 pub mod reloc;
 pub mod tables;
 pub mod unified;

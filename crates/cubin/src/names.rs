@@ -11,7 +11,7 @@ fn lookup(table: &[(u32, &'static str)], number: u32) -> Option<&'static str> {
     table.iter().find(|(n, _)| *n == number).map(|(_, name)| *name)
 }
 
-static SECTION_TYPES: [(u32, &str); 39] = [
+static SECTION_TYPES: [(u32, &str); 41] = [
     (SHT_NULL, "NULL"),
     (SHT_PROGBITS, "PROGBITS"),
     (SHT_SYMTAB, "SYMTAB"),
@@ -46,6 +46,8 @@ static SECTION_TYPES: [(u32, &str); 39] = [
     (SHT_CUDA_CONSTANT_PIC, "CUDA_CONSTANT_PIC"),
     (SHT_CUDA_MERC_RELA, "CUDA_MERC_RELA"),
     (SHT_CUDA_MERC_INFO, "CUDA_MERC_INFO"),
+    (SHT_CUDA_MERC_CALLGRAPH, "CUDA_MERC_CALLGRAPH"),
+    (SHT_CUDA_MERC_PROTOTYPE, "CUDA_MERC_PROTOTYPE"),
     (SHT_CUDA_CONSTANT_OPTIMIZER, "CUDA_CONSTANT_OPTIMIZER"),
     (SHT_CUDA_MERC_SYMTAB, "CUDA_MERC_SYMTAB"),
     (SHT_CUDA_COMPAT, "CUDA_COMPAT"),

@@ -7,6 +7,7 @@
 //! 5. Say what the engine said.
 //! 6. Write the output, then the side files; these are also written when the link had errors, but not after a fatal one.
 
+use crate::called::Called;
 use crate::extra::Extra;
 use crate::flags::Id;
 use crate::high::{self, LinkPlan, Plan, Remark};
@@ -24,8 +25,12 @@ use std::process::ExitCode;
 
 /// Runs the program.
 pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
-    let called = args.next().unwrap_or_default();
-    let identity = identity(&called);
+    let program = args.next().unwrap_or_default();
+    let called = match Called::new(&program) {
+        Ok(called) => called,
+        Err(reason) => return fatal(&Said::Own(reason), &mut Console::new(Identity::Nvlink)),
+    };
+    let identity = called.identity;
     let args: Vec<Vec<u8>> = args.map(os::into_bytes).collect();
     let mut console = Console::new(identity);
     if let (Identity::Culd, Some((command, rest))) = (identity, args.split_first()) {
@@ -41,18 +46,9 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
     }
     culd_input::survive_truncation();
-    match understand(&args, &mut console) {
-        Ok((plan, low)) => carry_out(plan, &low, &mut console),
+    match understand(&args, called, &mut console) {
+        Ok((plan, low)) => carry_out(plan, called, &low, &mut console),
         Err(said) => fatal(&said, &mut console),
-    }
-}
-
-/// Called as `nvlink`, the program is nvlink.
-fn identity(called: &OsString) -> Identity {
-    let stem = std::path::Path::new(called).file_stem();
-    match stem.is_some_and(|s| s == "nvlink") {
-        true => Identity::Nvlink,
-        false => Identity::Culd,
     }
 }
 
@@ -62,9 +58,9 @@ fn fatal(said: &Said, console: &mut Console) -> ExitCode {
 }
 
 /// From arguments to a plan; prints remarks on the way.
-fn understand(args: &[Vec<u8>], console: &mut Console) -> Result<(Plan, LowArgs), Said> {
+fn understand(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<(Plan, LowArgs), Said> {
     let mut redefined = Vec::new();
-    let low = parse::parse(args, console.identity(), &mut redefined);
+    let low = parse::parse(args, called, &mut redefined);
     for flag in redefined {
         console.say(Severity::Warning, &Said::Redefined(flag));
     }
@@ -82,7 +78,7 @@ fn understand(args: &[Vec<u8>], console: &mut Console) -> Result<(Plan, LowArgs)
     }
     console.set_quiet(high::quiet(&low, console.identity()));
     let mut remarks = Vec::new();
-    let plan = high::plan(&low, console.identity(), &mut remarks);
+    let plan = high::plan(&low, called, &mut remarks);
     for remark in remarks {
         match remark {
             Remark::Said(severity, said) => console.say(severity, &said),
@@ -92,10 +88,10 @@ fn understand(args: &[Vec<u8>], console: &mut Console) -> Result<(Plan, LowArgs)
     Ok((plan?, low))
 }
 
-fn carry_out(plan: Plan, low: &LowArgs, console: &mut Console) -> ExitCode {
+fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -> ExitCode {
     let text = match plan {
-        Plan::Help => help::help(console.identity(), console.tool()),
-        Plan::Version => help::version(console.identity(), console.tool()),
+        Plan::Help => help::help(called, console.tool()),
+        Plan::Version => help::version(called, console.tool()),
         Plan::Docs => help::reference(),
         Plan::Script(plan) => return script::run(&plan, console),
         Plan::Link(plan) => return link(&plan, low, console),

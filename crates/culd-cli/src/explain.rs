@@ -222,10 +222,15 @@ pub fn words(code: &Code) -> String {
         }
         Code::ArchMismatch { file, target } => format!("{file} was compiled for another architecture than {target}"),
         Code::AbiMismatch { file } => format!("{file} has an ABI this linker does not know"),
-        Code::NewerThanToolkit { file, toolkit } => format!(
-            "{file} was made by CUDA {}.{}, newer than the 13.0 this linker stands for",
+        Code::Accelerated { file } => {
+            format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix")
+        }
+        Code::NewerThanToolkit { file, toolkit, own } => format!(
+            "{file} was made by CUDA {}.{}, newer than the selected toolkit {}.{}",
             toolkit / 10,
-            toolkit % 10
+            toolkit % 10,
+            own / 10,
+            own % 10
         ),
         Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
         Code::BadImage { reason } => format!("the linked file does not hold together, which is a defect of culd: {reason}"),

@@ -3,14 +3,15 @@
 //! nvlink's layout: one row per flag; the name in 50 columns, the short name from column 52 padded to 28, the text below with 8 blanks in
 //! front. Text wraps at the first blank at or behind column 80, and behind commas of value lists; words are never split.
 
+use crate::called::Called;
 use crate::flags::{self, Flag, Known};
-use culd::Identity;
+use cubin::release::Version;
 use std::fmt::Write;
 
 /// nvlink's `--help`, under the name `tool`.
-pub fn nvlink_help(tool: &str) -> String {
+pub fn nvlink_help(tool: &str, called: Called) -> String {
     let mut out = format!("\nUsage  : {tool} [options] <objects>\n\nOptions\n=======\n\n");
-    for flag in flags::all().filter(|f| f.known == Known::Both && !f.hidden) {
+    for flag in flags::known_to(called).filter(|f| f.known == Known::Both && !f.hidden) {
         let left = left_column(flag);
         let second = match flag.short {
             Some(short) => format!("(-{short})"),
@@ -20,7 +21,7 @@ pub fn nvlink_help(tool: &str) -> String {
         out += &format!("{left:<50}  ");
         wrap(&mut out, &format!("{second:<28}"), 52);
         out += "\n        ";
-        wrap(&mut out, &nvlink_text(flag), 8);
+        wrap(&mut out, &nvlink_text(flag, called), 8);
         out += "\n\n";
     }
     out + "\n"
@@ -35,11 +36,11 @@ fn left_column(flag: &Flag) -> String {
 }
 
 /// The help text with allowed values and default.
-fn nvlink_text(flag: &Flag) -> String {
+fn nvlink_text(flag: &Flag, called: Called) -> String {
     let mut text = flag.nvlink_help.to_string();
     if !flag.allowed.is_empty() {
         let quote = if flag.kind == flags::Kind::Number { "" } else { "'" };
-        let values: Vec<String> = flag.allowed.iter().map(|v| format!("{quote}{v}{quote}")).collect();
+        let values: Vec<String> = flag.values(called).iter().map(|v| format!("{quote}{v}{quote}")).collect();
         text += &format!("\nAllowed values for this option:  {}.", values.join(","));
     }
     if let Some(default) = flag.default {
@@ -68,11 +69,13 @@ fn wrap(out: &mut String, text: &str, start: usize) {
 }
 
 /// nvlink's `--version`, under the name `tool`.
-pub fn nvlink_version(tool: &str) -> String {
+pub fn nvlink_version(tool: &str, version: Version) -> String {
     format!(
-        "{tool}: NVIDIA (R) Cuda linker\nCopyright (c) 2005-2025 NVIDIA Corporation\nBuilt on Wed_Aug_20_01:58:59_PM_PDT_2025\n{}\n{}\n",
-        culd::options::NVLINK_VERSION,
-        culd::options::NVLINK_BUILD
+        "{tool}: NVIDIA (R) Cuda linker\nCopyright (c) {} NVIDIA Corporation\nBuilt on {}\n{}\n{}\n",
+        version.build.years,
+        version.build.date,
+        version.line(),
+        version.build_line()
     )
 }
 
@@ -81,7 +84,7 @@ pub fn culd_version() -> String {
     format!(
         "culd {}, a device linker for CUDA\nlinks objects of {}\n",
         env!("CARGO_PKG_VERSION"),
-        culd::options::NVLINK_VERSION
+        Version::default().line()
     )
 }
 
@@ -212,19 +215,19 @@ fn reference_row(out: &mut String, flag: &Flag) {
     );
 }
 
-/// The help that fits an identity.
-pub fn help(identity: Identity, tool: &str) -> String {
-    match identity {
-        Identity::Nvlink => nvlink_help(tool),
-        Identity::Culd => culd_help(),
+/// The help that fits the name.
+pub fn help(called: Called, tool: &str) -> String {
+    match called.is_nvlink() {
+        true => nvlink_help(tool, called),
+        false => culd_help(),
     }
 }
 
-/// The version text that fits an identity.
-pub fn version(identity: Identity, tool: &str) -> String {
-    match identity {
-        Identity::Nvlink => nvlink_version(tool),
-        Identity::Culd => culd_version(),
+/// The version text that fits the name.
+pub fn version(called: Called, tool: &str) -> String {
+    match called.is_nvlink() {
+        true => nvlink_version(tool, called.version),
+        false => culd_version(),
     }
 }
 
@@ -234,7 +237,7 @@ mod tests {
 
     #[test]
     fn nvlink_help_has_the_size_of_the_real_one() {
-        let help = nvlink_help("nvlink");
+        let help = nvlink_help("nvlink", culd::Identity::Nvlink.into());
         assert_eq!(help.len(), 8755);
         // A value list breaks behind a comma, a text behind the word that reaches column 80.
         assert!(help.contains("'compute_100f',\n        'compute_103'"));

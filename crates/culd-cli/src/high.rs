@@ -10,13 +10,13 @@
 //! 6. culd only: virtual targets and numbers that make no sense.
 //! 7. Warnings about flags, then the interface version.
 
+use crate::called::Called;
 use crate::flags::Id;
 use crate::lto::{self, LtoPlan};
 use crate::messages::{Quiet, Said};
 use crate::note;
 use crate::os;
 use crate::parse::{LowArgs, ParseError};
-use culd::options::{NVLINK_BUILD, NVLINK_VERSION};
 use culd::{Code, Identity, KernelFilter, LinkOptions, Severity, Target, ToolNote};
 
 /// What to do.
@@ -134,7 +134,8 @@ pub enum Remark {
 }
 
 /// Finds out what a command line means. `remarks` receives messages in order; the error is fatal.
-pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Result<Plan, Said> {
+pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<Plan, Said> {
+    let identity = called.identity;
     if low.has(Id::Help) {
         return Ok(Plan::Help);
     }
@@ -178,7 +179,7 @@ pub fn plan(low: &LowArgs, identity: Identity, remarks: &mut Vec<Remark>) -> Res
         return Err(Said::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
     api_version(low)?;
-    Ok(Plan::Link(Box::new(link_plan(low, identity, arch, is_virtual, target, lto))))
+    Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, target, lto))))
 }
 
 /// What nvlink lets pass and culd does not.
@@ -241,7 +242,7 @@ fn scan_unsigned(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, text.get(digits..)?))
 }
 
-fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, target: Target, lto: Option<LtoPlan>) -> LinkPlan {
+fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, target: Target, lto: Option<LtoPlan>) -> LinkPlan {
     let text = |id| low.text(id).map(<[u8]>::to_vec);
     let kernels = explicit_kernels(low);
     LinkPlan {
@@ -273,7 +274,7 @@ fn link_plan(low: &LowArgs, identity: Identity, arch: String, is_virtual: bool, 
         saves_repro: low.text(Id::SaveRepro).is_some(),
         files_read: low.files_read.clone(),
         trace: low.has(Id::Trace),
-        options: engine_options(low, identity, target, kernels),
+        options: engine_options(low, called, target, kernels),
         arch,
     }
 }
@@ -326,10 +327,11 @@ pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
     }
 }
 
-fn engine_options(low: &LowArgs, identity: Identity, target: Target, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
+fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
     let mut options = LinkOptions::new(target);
-    options.identity = identity;
-    options.note = tool_note(low, identity, options.note);
+    options.identity = called.identity;
+    options.release = called.is_nvlink().then_some(called.version.release);
+    options.note = tool_note(low, called, options.note);
     options.relocatable = low.has(Id::Relocatable);
     options.debug = low.has(Id::Debug);
     options.suppress_debug_info = low.has(Id::SuppressDebugInfo);
@@ -344,7 +346,7 @@ fn engine_options(low: &LowArgs, identity: Identity, target: Target, kernels: Op
     options.why_live = low.list(Id::WhyLive).iter().map(|s| os::lossy(s)).collect();
     options.extra_warnings = low.has(Id::ExtraWarnings);
     options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);
-    options.disable_infos = quiet(low, identity).warnings;
+    options.disable_infos = quiet(low, called.identity).warnings;
     options.warnings_as_errors = low.has(Id::WarningAsError);
     options.force_rela = low.has(Id::ForceRela);
     options.reserve_null_pointer = low.has(Id::ReserveNullPointer) && !low.has(Id::DontReserveNullPointer);
@@ -357,14 +359,14 @@ fn engine_options(low: &LowArgs, identity: Identity, target: Target, kernels: Op
     options
 }
 
-fn tool_note(low: &LowArgs, identity: Identity, own: ToolNote) -> ToolNote {
+fn tool_note(low: &LowArgs, called: Called, own: ToolNote) -> ToolNote {
     let long_form = low.boolean(Id::VerboseNote).unwrap_or(low.has(Id::Debug));
-    let mut note = match identity {
+    let mut note = match called.identity {
         Identity::Nvlink => ToolNote {
             object_name: Vec::new(),
             tool_name: b"nvlink".to_vec(),
-            version: NVLINK_VERSION.into(),
-            build: NVLINK_BUILD.into(),
+            version: called.version.line().into_bytes(),
+            build: called.version.build_line().into_bytes(),
             command_line: Vec::new(),
         },
         Identity::Culd => own,

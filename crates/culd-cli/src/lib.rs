@@ -9,8 +9,9 @@
 //! * [`inspect`], [`install`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]
 
+pub mod called;
 pub mod driver;
-pub mod explain;
+mod explain;
 pub mod extra;
 pub mod flags;
 pub mod help;

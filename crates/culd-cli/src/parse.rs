@@ -9,10 +9,10 @@
 //! 6. Option files are read where they are named, and their arguments treated as if they stood there; a flag at the end of a file
 //!    does not take its value from behind it.
 
+use crate::called::Called;
 use crate::flags::{self, Flag, Id, Kind};
 use crate::os;
 use crate::tokens::{self, OptionFile, Stray};
-use culd::Identity;
 use std::collections::BTreeMap;
 
 /// Option files may be nested this deep.
@@ -129,9 +129,9 @@ pub enum ParseError {
 
 /// Parses a command line. `redefined` receives the long name of each flag whose value was replaced by another, in order, also when
 /// parsing fails later.
-pub fn parse(args: &[Vec<u8>], identity: Identity, redefined: &mut Vec<&'static str>) -> Result<LowArgs, ParseError> {
+pub fn parse(args: &[Vec<u8>], called: impl Into<Called>, redefined: &mut Vec<&'static str>) -> Result<LowArgs, ParseError> {
     let mut parser = Parser {
-        identity,
+        called: called.into(),
         low: LowArgs::default(),
         redefined,
         depth: 0,
@@ -141,7 +141,7 @@ pub fn parse(args: &[Vec<u8>], identity: Identity, redefined: &mut Vec<&'static 
 }
 
 struct Parser<'a> {
-    identity: Identity,
+    called: Called,
     low: LowArgs,
     redefined: &'a mut Vec<&'static str>,
     depth: usize,
@@ -166,7 +166,7 @@ impl Parser<'_> {
         while let Some(arg) = args.next() {
             let arg = arg?;
             match arg.strip_prefix(b"@") {
-                Some(file) if self.identity == Identity::Culd => {
+                Some(file) if !self.called.is_nvlink() => {
                     self.response_file(file)?;
                     continue;
                 }
@@ -205,13 +205,13 @@ impl Parser<'_> {
         };
         let bare = name.get(1..).unwrap_or_default();
         let found = match bare.strip_prefix(b"-") {
-            Some(long) => flags::by_long(long, self.identity),
-            None => flags::by_short(bare, self.identity),
+            Some(long) => flags::by_long(long, self.called),
+            None => flags::by_short(bare, self.called),
         };
         if let Some(flag) = found {
             return Ok(Spelled { flag, attached, name });
         }
-        match flags::by_glued_letter(bare, self.identity) {
+        match flags::by_glued_letter(bare, self.called) {
             Some(flag) => Ok(Spelled {
                 flag,
                 attached: arg.get(2..),
@@ -223,7 +223,7 @@ impl Parser<'_> {
 
     /// Enters a value.
     fn give(&mut self, flag: &'static Flag, text: &[u8]) -> Result<(), ParseError> {
-        let value = read_value(flag, text)?;
+        let value = read_value(flag, text, self.called)?;
         let items = match value {
             Value::List(items) => items,
             value => {
@@ -255,7 +255,7 @@ impl Parser<'_> {
         // nvlink quirk: a folder opens and reads as an empty file.
         let text = match std::fs::read(&path) {
             Ok(text) => text,
-            Err(_) if self.identity == Identity::Nvlink && path.is_dir() => Vec::new(),
+            Err(_) if self.called.is_nvlink() && path.is_dir() => Vec::new(),
             Err(_) => return Err(ParseError::OptionsFile(file.to_vec())),
         };
         self.low.files_read.push(file.to_vec());
@@ -281,7 +281,7 @@ impl Parser<'_> {
 }
 
 /// Reads the text of a value as the flag's kind asks.
-fn read_value(flag: &'static Flag, text: &[u8]) -> Result<Value, ParseError> {
+fn read_value(flag: &'static Flag, text: &[u8], called: Called) -> Result<Value, ParseError> {
     let not_allowed = || ParseError::NotAllowed {
         value: text.to_vec(),
         flag: flag.long,
@@ -297,11 +297,11 @@ fn read_value(flag: &'static Flag, text: &[u8]) -> Result<Value, ParseError> {
         Kind::Number => {
             let number = read_number(text)?;
             let allowed = |n: &&str| n.parse() == Ok(number);
-            (flag.allowed.is_empty() || flag.allowed.iter().any(allowed))
+            (flag.allowed.is_empty() || flag.values(called).iter().any(allowed))
                 .then_some(Value::Number(number))
                 .ok_or_else(not_allowed)
         }
-        Kind::Text | Kind::OptionalText => (flag.allowed.is_empty() || flag.allowed.iter().any(|a| a.as_bytes() == text))
+        Kind::Text | Kind::OptionalText => (flag.allowed.is_empty() || flag.values(called).iter().any(|a| a.as_bytes() == text))
             .then(|| Value::Text(text.to_vec()))
             .ok_or_else(not_allowed),
     }
@@ -347,7 +347,7 @@ mod tests {
 
     fn low(line: &str) -> Result<LowArgs, ParseError> {
         let args: Vec<Vec<u8>> = line.split(' ').map(|a| a.as_bytes().to_vec()).collect();
-        parse(&args, Identity::Nvlink, &mut Vec::new())
+        parse(&args, culd::Identity::Nvlink, &mut Vec::new())
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
     fn another_value_warns_and_wins() {
         let args = ["-m=0x40", "-m64", "-o", "a", "-o", "b", "-o", "b", "-v", "-v"].map(|a| a.as_bytes().to_vec());
         let mut redefined = Vec::new();
-        let low = parse(&args, Identity::Nvlink, &mut redefined).unwrap();
+        let low = parse(&args, culd::Identity::Nvlink, &mut redefined).unwrap();
         assert_eq!((low.text(Id::Output), redefined), (Some(&b"b"[..]), vec!["output-file"]));
     }
 

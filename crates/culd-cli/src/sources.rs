@@ -146,11 +146,16 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
         }
         (Identity::Culd, Code::UnknownArch { file, number }) => format!("{file} is for architecture sm_{number}, which does not exist"),
         (Identity::Culd, Code::TooOld { file }) => format!("{file} was made before CUDA 12.0; compile it again"),
-        (Identity::Culd, Code::NewerThanToolkit { file, toolkit }) => {
+        (Identity::Culd, Code::Accelerated { file }) => {
+            format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix")
+        }
+        (Identity::Culd, Code::NewerThanToolkit { file, toolkit, own }) => {
             format!(
-                "{file} was made by CUDA {}.{}, newer than the 13.0 this linker stands for",
+                "{file} was made by CUDA {}.{}, newer than the selected toolkit {}.{}",
                 toolkit / 10,
-                toolkit % 10
+                toolkit % 10,
+                own / 10,
+                own % 10
             )
         }
         (Identity::Culd, Code::LtoObjects) => "the inputs hold code for link-time optimization only; link with -lto".into(),
@@ -176,6 +181,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         culd::options::Suffix::Arch => culd_input::Suffix::Arch,
     };
     LoadOptions {
+        release: options.release,
         style: match options.identity {
             Identity::Nvlink => Style::Nvlink,
             Identity::Culd => Style::Culd,
@@ -184,6 +190,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         library_folders: plan.library_paths.iter().map(|l| os::path(l)).collect(),
         library_path: std::env::var_os("LIBRARY_PATH"),
         keep_system_libraries: plan.keep_system_libraries,
+        registers: plan.side.register.is_some(),
         host_info: plan.host_info,
         lto: plan.lto.as_ref().map(|lto| lto::options(lto, plan)),
         disable_infos: options.disable_infos,

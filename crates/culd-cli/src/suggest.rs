@@ -9,12 +9,12 @@ pub fn unknown_flag(name: &[u8]) -> String {
     let typed = format!("-{}", os::lossy(name));
     let bare = typed.trim_start_matches('-').to_string();
     // The right name with the wrong number of dashes is the most common slip.
-    let dashes = flags::known_to(Identity::Culd).find_map(|f| match f.short {
+    let dashes = flags::known_to(Identity::Culd.into()).find_map(|f| match f.short {
         Some(short) if short == bare => Some(format!("-{short}")),
         _ if f.long == bare => Some(format!("--{}", f.long)),
         _ => None,
     });
-    let spellings = flags::known_to(Identity::Culd).map(|f| (f.long, format!("--{}", f.long)));
+    let spellings = flags::known_to(Identity::Culd.into()).map(|f| (f.long, format!("--{}", f.long)));
     let guess = dashes.or_else(|| nearest(&bare, spellings));
     match guess {
         Some(guess) => format!("unknown flag {typed}; did you mean {guess}?"),
@@ -25,7 +25,7 @@ pub fn unknown_flag(name: &[u8]) -> String {
 /// Words for a value that a flag does not take.
 pub fn not_allowed(value: &[u8], flag: &str) -> String {
     let typed = os::lossy(value);
-    let allowed = flags::by_long(flag.as_bytes(), Identity::Culd).map_or(&[][..], |f| f.allowed);
+    let allowed = flags::by_long(flag.as_bytes(), Identity::Culd.into()).map_or(&[][..], |f| f.allowed);
     match nearest(&typed, allowed.iter().map(|a| (*a, (*a).to_string()))) {
         Some(guess) => format!("--{flag} does not know '{typed}'; did you mean '{guess}'?"),
         None if allowed.len() <= 8 => format!("--{flag} does not know '{typed}'; it takes {}", allowed.join(", ")),

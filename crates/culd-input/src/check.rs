@@ -6,10 +6,11 @@
 //! 3. ABI, architecture and toolkit must fit: [`cubin::admission`].
 
 use crate::message::Code;
-use crate::target::Target;
+use crate::target::{Suffix, Target};
 use cubin::Cubin;
-use cubin::admission::{self, Refusal, Warning};
+use cubin::admission::{self, Refusal, Request, Warning};
 use cubin::raw::Ehdr;
+use cubin::release::Release;
 use zerocopy::FromBytes;
 
 const ET_EXEC: u16 = 2;
@@ -37,7 +38,7 @@ pub enum Source {
 }
 
 /// Checks one device object.
-pub fn check(data: &[u8], name: &str, target: Target, source: Source) -> Verdict {
+pub fn check(data: &[u8], name: &str, target: Target, release: Option<&'static Release>, source: Source) -> Verdict {
     let Ok((header, _)) = Ehdr::ref_from_prefix(data) else {
         return Verdict::Damaged(format!("{} bytes are too few for a device object", data.len()));
     };
@@ -53,7 +54,12 @@ pub fn check(data: &[u8], name: &str, target: Target, source: Source) -> Verdict
         Ok(cubin) => cubin,
         Err(error) => return Verdict::Damaged(error.to_string()),
     };
-    let admission = admission::admit(&cubin, target.number);
+    let request = Request {
+        target: target.number,
+        accelerated: target.suffix == Suffix::Arch,
+        release,
+    };
+    let admission = admission::admit(&cubin, request);
     let warnings = admission.warnings.iter().map(|w| match w {
         Warning::Expected64Bit => Code::Expected64Bit { file: file() },
         Warning::NoMercury => Code::LimitedByOlderInput {
@@ -65,7 +71,12 @@ pub fn check(data: &[u8], name: &str, target: Target, source: Source) -> Verdict
         Refusal::Abi => Code::AbiMismatch { file: file() },
         Refusal::UnknownArch(number) => Code::UnknownArch { file: file(), number },
         Refusal::Arch => Code::ArchMismatch { file: file(), target },
-        Refusal::Newer(toolkit) => Code::NewerThanToolkit { file: file(), toolkit },
+        Refusal::Accelerated => Code::Accelerated { file: file() },
+        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit {
+            file: file(),
+            toolkit,
+            own,
+        },
         Refusal::TooOld => Code::TooOld { file: file() },
         Refusal::NoToolkit => Code::NoToolkit { file: file() },
     });

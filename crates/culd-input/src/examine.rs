@@ -131,6 +131,11 @@ impl<'u> Examiner<'u> {
             host: HostPart::default(),
             ids: None,
         };
+        let is_device = matches!(unit.kind, UnitKind::Device | UnitKind::Fatbin | UnitKind::Ptx) && unit.archive_name.is_none();
+        if is_device && options.registers && options.release.is_some_and(|r| r.rules.reports_missing_host_code) {
+            let file = unit.name.to_string();
+            examiner.say(Severity::Info, Code::NoHostCode { file });
+        }
         match &unit.kind {
             UnitKind::Problem(messages) => {
                 let messages = messages.iter().cloned();
@@ -217,7 +222,13 @@ impl<'u> Examiner<'u> {
     }
 
     fn device(&mut self) {
-        let verdict = check::check(&self.unit.bytes, &self.unit.name, self.options.target, check::Source::File);
+        let verdict = check::check(
+            &self.unit.bytes,
+            &self.unit.name,
+            self.options.target,
+            self.options.release,
+            check::Source::File,
+        );
         let is_nvlink = self.options.is_nvlink();
         if is_nvlink && self.unit.ptx_name && !matches!(verdict, Verdict::Accept(_) | Verdict::Linked) {
             return self.nothing_usable(&[]);
@@ -336,7 +347,8 @@ impl<'u> Examiner<'u> {
             entries.retain(|e| !is_elf(&e) || e.header.flags.get() & FLAG_64BIT != 0);
         }
         let candidates: Vec<Candidate> = entries.iter().map(Candidate::from).collect();
-        match select::choose(&candidates, self.options.target, self.options.lto.is_some()) {
+        let strict = self.options.release.is_some_and(|r| r.rules.accelerated_only_for_itself);
+        match select::choose(&candidates, self.options.target, self.options.lto.is_some(), strict) {
             Choice::Entry(index) => {
                 if let Some(&entry) = entries.get(index) {
                     self.take(Taken {
@@ -443,7 +455,7 @@ impl<'u> Examiner<'u> {
             };
             return self.parts.push(Part::Step(Step::Ptx(piece, options.to_vec())));
         }
-        match check::check(content, name, self.options.target, check::Source::Fatbin) {
+        match check::check(content, name, self.options.target, self.options.release, check::Source::Fatbin) {
             Verdict::Accept(warnings) => self.accept(name, warnings, held),
             Verdict::Refuse(warnings, code) => self.refuse(warnings, code),
             // A fatbin of its own with a linked file is passed over.

@@ -78,9 +78,13 @@ pub enum Code {
     Expected64Bit {
         file: String,
     },
+    Accelerated {
+        file: String,
+    },
     NewerThanToolkit {
         file: String,
         toolkit: u32,
+        own: u32,
     },
     TooOld {
         file: String,
@@ -143,6 +147,10 @@ pub enum Code {
         library: String,
         path: String,
     },
+    /// A device file without host code beside `--register-link-binaries`.
+    NoHostCode {
+        file: String,
+    },
     /// Several fatbins in one object; all are linked.
     SeveralFatbins {
         file: String,
@@ -204,7 +212,8 @@ impl fmt::Display for Code {
             SizeMismatch { file } => write!(f, "Input file '{file}' size does not match target '-m64'"),
             AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
             Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
-            NewerThanToolkit { file, toolkit } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs 130)"),
+            Accelerated { .. } => write!(f, "cannot link accelerated arch to non-accelerated"),
+            NewerThanToolkit { file, toolkit, own } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
             TooOld { file } | NoToolkit { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
             LimitedByOlderInput { file, number } => {
                 let limited = format_args!("Output is limited to run on SM Arch '{number}' only");
@@ -238,6 +247,10 @@ impl fmt::Display for Code {
             }
             LibraryMissing { library, searched } => write!(f, "library -l{library} not found in {}", searched.join(", ")),
             SharedLibrary { library, path } => write!(f, "-l{library} is the shared library '{path}', which has no device code to link"),
+            NoHostCode { file } => write!(
+                f,
+                "Input '{file}' has no host code, which could cause later host link error if there is a reference to it"
+            ),
             SeveralFatbins { file, count } => write!(f, "'{file}' holds {count} fatbins; all of them are linked"),
             NoCodeFor { file, target, have } if have.is_empty() => write!(f, "'{file}' has no code for {target}: it is empty"),
             NoCodeFor { file, target, have } => write!(f, "'{file}' has no code for {target}, only for {}", have.join(", ")),

@@ -3,6 +3,7 @@
 use crate::lto::LtoOptions;
 use crate::ptx::{PtxOptions, PtxasSearch};
 use crate::target::Target;
+use cubin::release::Release;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -23,6 +24,8 @@ pub struct LoadOptions {
     pub target: Target,
     /// nvlink's manners or culd's.
     pub style: Style,
+    /// The release whose linker to be; `None` takes objects of every release.
+    pub release: Option<&'static Release>,
     /// `-l` in order.
     pub libraries: Vec<String>,
     /// `-L` in order.
@@ -31,6 +34,8 @@ pub struct LoadOptions {
     pub library_path: Option<OsString>,
     /// `--keep-system-libraries`: the device runtime is an archive like any other.
     pub keep_system_libraries: bool,
+    /// `--register-link-binaries` was given.
+    pub registers: bool,
     /// Collect the kernels that host code refers to (not with `--ignore-host-info`, `--kernels-used` or `--variables-used`).
     pub host_info: bool,
     /// `--disable-infos`: nvlink drops warnings.
@@ -55,10 +60,12 @@ impl LoadOptions {
         LoadOptions {
             target,
             style: Style::Culd,
+            release: None,
             libraries: Vec::new(),
             library_folders: Vec::new(),
             library_path: None,
             keep_system_libraries: false,
+            registers: false,
             host_info: true,
             disable_infos: false,
             suppress_arch_warning: false,

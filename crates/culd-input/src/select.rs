@@ -44,8 +44,11 @@ pub enum Choice {
     Nothing,
 }
 
-/// True when a device ELF for `code` can be linked for `target`.
-pub fn elf_fits(code: Target, target: Target) -> bool {
+/// True when a device ELF for `code` can be linked for `target`; `strict`: code with suffix `a` only for a target with it.
+pub fn elf_fits(code: Target, target: Target, strict: bool) -> bool {
+    if strict && code.suffix == Suffix::Arch && target.suffix != Suffix::Arch {
+        return false;
+    }
     // Below sm_100 there is no family code, so the suffix rule is one for all pairs.
     runs_on(code.number, code.suffix == Suffix::Arch, target.number)
 }
@@ -62,14 +65,14 @@ pub fn virtual_fits(code: Target, target: Target) -> bool {
 /// What is better the greater it is: LTO IR where it is wanted, the architecture, device code, the suffix.
 type Rank = (bool, u32, bool, Suffix);
 
-/// Chooses the entry for `target`; `lto`: with link-time optimization.
-pub fn choose(entries: &[Candidate], target: Target, lto: bool) -> Choice {
+/// Chooses the entry for `target`; `lto`: with link-time optimization; `strict`: as in [`elf_fits`].
+pub fn choose(entries: &[Candidate], target: Target, lto: bool, strict: bool) -> Choice {
     let mut best: Option<(Rank, usize)> = None;
     let mut lto_fits = false;
     for (index, entry) in entries.iter().enumerate() {
         let code = entry.arch;
         let is_elf = match entry.kind {
-            EntryKind::Elf if elf_fits(code, target) => true,
+            EntryKind::Elf if elf_fits(code, target, strict) => true,
             EntryKind::Ptx if virtual_fits(code, target) => false,
             EntryKind::Lto if virtual_fits(code, target) => {
                 lto_fits = true;
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn device_code_runs_on_its_number_and_few_others() {
-        let fits = |code, on| elf_fits(target(code), target(on));
+        let fits = |code, on| elf_fits(target(code), target(on), false);
         for (code, on) in [
             ("90", "90a"),
             ("90a", "90"),
@@ -166,7 +169,7 @@ mod tests {
                 arch: target(&text[1..]),
             })
             .collect();
-        choose(&entries, target(on), lto)
+        choose(&entries, target(on), lto, false)
     }
 
     #[test]

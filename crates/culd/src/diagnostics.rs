@@ -170,9 +170,13 @@ pub enum Code {
     Expected64Bit {
         file: String,
     },
+    Accelerated {
+        file: String,
+    },
     NewerThanToolkit {
         file: String,
         toolkit: u32,
+        own: u32,
     },
     TooOld {
         file: String,
@@ -311,7 +315,8 @@ impl fmt::Display for Code {
             UnknownArch { name } => write!(f, "Unknown arch name '{name}'"),
             AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
             Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
-            NewerThanToolkit { file, toolkit } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs 130)"),
+            Accelerated { .. } => write!(f, "cannot link accelerated arch to non-accelerated"),
+            NewerThanToolkit { file, toolkit, own } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
             TooOld { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
             MissingIsaClass { file, number } => write!(
                 f,

@@ -11,9 +11,9 @@ use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
 use crate::object::{Object, ObjectError};
-use crate::options::{Identity, LinkOptions};
+use crate::options::{Identity, LinkOptions, Suffix};
 use crate::par::Crew;
-use cubin::admission::{self, Refusal, Warning};
+use cubin::admission::{self, Refusal, Request, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
 use cubin::validate::validate;
@@ -153,9 +153,9 @@ fn admit_one<'d>(
         Err(ReadError::Class { .. } | ReadError::OutOfFile { .. } | ReadError::Field { .. }) if nvlink => return Ok(None),
         Err(e) => return Err(damaged(input, e.to_string(), out)),
     };
-    let virtual_sm = check(input, &cubin, options, out)?;
+    let (virtual_sm, toolkit) = check(input, &cubin, options, out)?;
     let mut object = object.map_err(|e| refuse(input, &e, out))?;
-    object.virtual_sm = Some(virtual_sm);
+    (object.virtual_sm, object.toolkit) = (Some(virtual_sm), toolkit);
     Ok(Some(object))
 }
 
@@ -177,10 +177,15 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
     }
 }
 
-/// Checks ABI, architecture and toolkit; returns the virtual architecture.
-fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<u32, Stop> {
+/// Checks ABI, architecture and toolkit; returns the virtual architecture and the toolkit.
+fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<(u32, u32), Stop> {
     let target = options.target;
-    let admission = admission::admit(cubin, target.number);
+    let request = Request {
+        target: target.number,
+        accelerated: target.suffix == Suffix::Arch,
+        release: options.release,
+    };
+    let admission = admission::admit(cubin, request);
     let file = || input.name.to_string();
     for warning in admission.warnings.iter().filter(|_| !options.inputs_checked) {
         out.warning(match warning {
@@ -192,7 +197,7 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
         })?;
     }
     let Some(refusal) = admission.refusal else {
-        return Ok(admission.virtual_arch);
+        return Ok((admission.virtual_arch, admission.toolkit));
     };
     Err(out.fatal(match refusal {
         Refusal::Abi => Code::AbiMismatch { file: file() },
@@ -203,7 +208,12 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
             file: file(),
             target: target.to_string(),
         },
-        Refusal::Newer(toolkit) => Code::NewerThanToolkit { file: file(), toolkit },
+        Refusal::Accelerated => Code::Accelerated { file: file() },
+        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit {
+            file: file(),
+            toolkit,
+            own,
+        },
         Refusal::TooOld | Refusal::NoToolkit => Code::TooOld { file: file() },
     }))
 }

@@ -202,6 +202,8 @@ pub struct Object<'d> {
     pub prototypes: Vec<(u32, StringRef)>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
     pub virtual_sm: Option<u32>,
+    /// Toolkit that made it, version times ten; 0 if it does not say.
+    pub toolkit: u32,
     /// The architecture that the code is for.
     pub sm: u32,
     /// `.note.nv.tkinfo`.
@@ -342,6 +344,7 @@ impl<'d> Object<'d> {
             callgraph: ObjCallgraph::default(),
             prototypes: Vec::new(),
             virtual_sm: None,
+            toolkit: 0,
             sm: cubin::names::file_flags(cubin.header()).sm.into(),
             tkinfo: None,
             compat: None,

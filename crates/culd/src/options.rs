@@ -1,5 +1,6 @@
 //! What to link for and how: the meaning of a command line, independent of its spelling.
 
+use cubin::release::Release;
 use std::fmt;
 
 /// Whose manners the linker has.
@@ -34,7 +35,7 @@ pub struct Target {
 }
 
 /// Architectures that a link can target.
-const TARGETS: [(u32, &str); 12] = [
+const TARGETS: [(u32, &str); 13] = [
     (75, ""),
     (80, ""),
     (86, ""),
@@ -44,6 +45,7 @@ const TARGETS: [(u32, &str); 12] = [
     (90, "a"),
     (100, "af"),
     (103, "af"),
+    (107, "af"),
     (110, "af"),
     (120, "af"),
     (121, "af"),
@@ -133,11 +135,6 @@ pub struct ToolNote {
     pub command_line: Vec<u8>,
 }
 
-/// Version line of nvlink 13.0.88.
-pub const NVLINK_VERSION: &str = "Cuda compilation tools, release 13.0, V13.0.88";
-/// Build line of nvlink 13.0.88.
-pub const NVLINK_BUILD: &str = "Build cuda_13.0.r13.0/compiler.36424714_0";
-
 /// Everything a link needs to know besides its inputs.
 #[derive(Debug, Clone)]
 pub struct LinkOptions<'d> {
@@ -145,6 +142,8 @@ pub struct LinkOptions<'d> {
     pub target: Target,
     /// nvlink's manners or culd's.
     pub identity: Identity,
+    /// The release whose linker to be; `None` is that of the newest input.
+    pub release: Option<&'static Release>,
     /// `-r`: make a relocatable file.
     pub relocatable: bool,
     /// `-g`: keep everything a debugger can use.
@@ -216,6 +215,7 @@ impl LinkOptions<'_> {
         LinkOptions {
             target,
             identity: Identity::Culd,
+            release: None,
             relocatable: false,
             debug: false,
             suppress_debug_info: false,

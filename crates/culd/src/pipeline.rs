@@ -64,8 +64,7 @@ fn link(
     explained: &mut Explained,
     watch: &mut Watch,
 ) -> Result<Option<Emitted>, Stop> {
-    let mode = Mode::new(options);
-    if mode.preserve && mode.hopper {
+    if options.preserve_relocs && options.target.is_hopper_or_later() {
         out.warning(Code::PreserveRelocsIncomplete {
             target: options.target.to_string(),
         })?;
@@ -76,6 +75,7 @@ fn link(
     let mut resolver = Resolver::new(options.identity);
     let inputs = inputs::admit(files, options, crew, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
+    let mode = Mode::new(options, &inputs);
     let (resolved, places) = crew.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
     watch.lap("resolve");
     let graph = CallGraph::new(&resolved);
@@ -92,7 +92,7 @@ fn link(
     };
     // Attributes are read and inherited meanwhile: that needs no more than to know who lives.
     let (merged, mut attributes) = crew.join(
-        || merge::merge(&inputs, &resolved, &live, places, options, out),
+        || merge::merge(&inputs, &resolved, &live, places, options, mode, out),
         || {
             let attributes = attributes::collect(context);
             let folds = (!options.relocatable).then(|| Folds::new(context, &attributes.facts));

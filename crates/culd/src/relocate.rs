@@ -12,6 +12,7 @@ pub use plan::{RelocPlan, plan};
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
 use crate::layout::constants::{CONSTANT_SIZE, user_size};
+use crate::layout::shared::DYNAMIC_ALIGN;
 use crate::layout::{Context, Layout, Moves};
 use crate::merge::model::{Class, DebugKind, Place, RelocRef};
 use crate::merge::{Skips, UNIFIED_SYMBOLS};
@@ -191,13 +192,14 @@ impl<'a, 'd> Decider<'a, 'd> {
         if record.dynamic {
             return Meaning::Dynamic(symbol);
         }
+        let keeps_shared = self.context.mode.rules.partial_keeps_shared_relocs;
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
             let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.contains(&record.name);
             return match record.space {
                 _ if vanishes => Meaning::Nothing,
                 // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.
-                STO_CUDA_SHARED if relocatable => Meaning::NoShared(symbol),
+                STO_CUDA_SHARED if relocatable && !keeps_shared => Meaning::NoShared(symbol),
                 STO_CUDA_CONSTANT if relocatable => Meaning::NoConstant(symbol),
                 _ => Meaning::Kept(symbol),
             };
@@ -205,7 +207,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         let weak = relocatable && record.bind == STB_WEAK;
         match m.sections[section].class {
             Class::Constant(_) | Class::Parameters | Class::Literals if !weak => Meaning::Constant(symbol),
-            Class::KernelShared | Class::ModuleShared if relocatable && !weak => Meaning::SharedSymbol(symbol),
+            Class::KernelShared | Class::ModuleShared if relocatable && !weak && !keeps_shared => Meaning::SharedSymbol(symbol),
             _ => Meaning::Kept(symbol),
         }
     }
@@ -401,12 +403,16 @@ impl<'a, 'd> Decider<'a, 'd> {
         {
             return Decision::Keep(kind, instance);
         }
+        if self.context.mode.rules.partial_keeps_shared_relocs {
+            return Decision::Keep(kind, y);
+        }
         if self.context.mode.debug_symbols && self.layout.m.symbols[y].other & 3 == 1 {
             // The stand-in of an earlier relocatable link stays.
             return Decision::Keep(kind, y);
         }
         let value = match self.context.mode.debug_symbols {
             true => self.layout.m.symbols[y].value,
+            false if self.context.mode.rules.dynamic_alignment => self.layout.m.symbols[y].value.max(DYNAMIC_ALIGN),
             false => 0,
         };
         patch(kind, value.wrapping_add(addend as u64), 0, Some((Named::Symbol(y), addend)))

@@ -61,7 +61,17 @@ static RULES: [Rule; 10] = [
     rule(&[SHT_SYMTAB_SHNDX], 4, Names::Symbols, Names::Anything),
     rule(&[SHT_REL], 16, Names::Symbols, Names::Bytes),
     rule(&[SHT_RELA, SHT_CUDA_MERC_RELA], 24, Names::Symbols, Names::Bytes),
-    rule(&[SHT_CUDA_CALLGRAPH, SHT_CUDA_PROTOTYPE], 8, Names::Symbols, Names::Anything),
+    rule(
+        &[
+            SHT_CUDA_CALLGRAPH,
+            SHT_CUDA_PROTOTYPE,
+            SHT_CUDA_MERC_CALLGRAPH,
+            SHT_CUDA_MERC_PROTOTYPE,
+        ],
+        8,
+        Names::Symbols,
+        Names::Anything,
+    ),
     rule(&[SHT_CUDA_INFO, SHT_CUDA_MERC_INFO], 0, Names::Symbols, Names::Text),
     rule(&[SHT_CUDA_CONSTANT0, SHT_CUDA_SHARED], 0, Names::Anything, Names::Text),
     rule(&[SHT_CUDA_UFT_ENTRY, SHT_CUDA_UDT_ENTRY], 32, Names::Anything, Names::Anything),

@@ -6,7 +6,7 @@
 mod own;
 mod shared;
 
-use culd::Identity;
+use crate::called::Called;
 
 /// Name of a flag inside the program. The order is the order of [`all`] and has no other meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +33,7 @@ pub enum Id {
     KernelsUsed,
     Library,
     LibraryPath,
+    ToolsPatch,
     Lto,
     Machine,
     MaxRegisters,
@@ -53,6 +54,7 @@ pub enum Id {
     UseHostInfo,
     VariablesUsed,
     Verbose,
+    Verbose2,
     Version,
     WarningAsError,
     AllowUndefinedGlobals,
@@ -147,6 +149,10 @@ pub struct Flag {
     pub about: &'static str,
     /// The only values allowed; empty when any will do. In the order of the help.
     pub allowed: &'static [&'static str],
+    /// Values that exist only from a release on.
+    pub allowed_since: &'static [(&'static str, u32)],
+    /// The release of nvlink that introduced the flag; 0 for all.
+    pub since: u32,
     /// Stands in for an optional value that was left out.
     pub omitted: &'static str,
     /// The default as shown in nvlink's help, quotes included.
@@ -161,6 +167,16 @@ pub struct Flag {
     pub hidden: bool,
 }
 
+impl Flag {
+    /// The values that a caller's name allows; empty when any will do.
+    pub fn values(&self, called: Called) -> Vec<&'static str> {
+        let toolkit = called.version.release.toolkit;
+        let later = |v: &str| self.allowed_since.iter().any(|&(name, since)| name == v && since > toolkit);
+        let allowed = self.allowed.iter().copied();
+        allowed.filter(|v| !called.is_nvlink() || !later(v)).collect()
+    }
+}
+
 /// A switch without a description; table entries start from it.
 const BASE: Flag = Flag {
     id: Id::Help,
@@ -171,6 +187,8 @@ const BASE: Flag = Flag {
     nvlink_help: "",
     about: "",
     allowed: &[],
+    allowed_since: &[],
+    since: 0,
     omitted: "",
     default: None,
     glued: false,
@@ -184,25 +202,25 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
     shared::PUBLIC.iter().chain(shared::HIDDEN).chain(own::OWN)
 }
 
-/// The flags an identity knows.
-pub fn known_to(identity: Identity) -> impl Iterator<Item = &'static Flag> {
-    all().filter(move |f| f.known == Known::Both || identity == Identity::Culd)
+/// The flags that a caller's name knows.
+pub fn known_to(called: Called) -> impl Iterator<Item = &'static Flag> {
+    all().filter(move |f| !called.is_nvlink() || (f.known == Known::Both && f.since <= called.version.release.toolkit))
 }
 
 /// Finds a flag by its long name.
-pub fn by_long(name: &[u8], identity: Identity) -> Option<&'static Flag> {
-    known_to(identity).find(|f| f.long.as_bytes() == name)
+pub fn by_long(name: &[u8], called: Called) -> Option<&'static Flag> {
+    known_to(called).find(|f| f.long.as_bytes() == name)
 }
 
 /// Finds a flag by its short name.
-pub fn by_short(name: &[u8], identity: Identity) -> Option<&'static Flag> {
-    known_to(identity).find(|f| f.short.is_some_and(|s| s.as_bytes() == name))
+pub fn by_short(name: &[u8], called: Called) -> Option<&'static Flag> {
+    known_to(called).find(|f| f.short.is_some_and(|s| s.as_bytes() == name))
 }
 
 /// Finds the single-letter flag that a glued value may follow: `-lfoo`, `-m64`.
-pub fn by_glued_letter(name: &[u8], identity: Identity) -> Option<&'static Flag> {
+pub fn by_glued_letter(name: &[u8], called: Called) -> Option<&'static Flag> {
     let letter = name.get(..1)?;
-    known_to(identity).find(|f| f.glued && f.short.is_some_and(|s| s.as_bytes() == letter))
+    known_to(called).find(|f| f.glued && f.short.is_some_and(|s| s.as_bytes() == letter))
 }
 
 /// The table entry of a flag.

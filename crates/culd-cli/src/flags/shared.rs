@@ -10,6 +10,9 @@ const ARCHES: &[&str] = &[
     "compute_103",
     "compute_103a",
     "compute_103f",
+    "compute_107",
+    "compute_107a",
+    "compute_107f",
     "compute_110",
     "compute_110a",
     "compute_110f",
@@ -33,6 +36,9 @@ const ARCHES: &[&str] = &[
     "lto_103",
     "lto_103a",
     "lto_103f",
+    "lto_107",
+    "lto_107a",
+    "lto_107f",
     "lto_110",
     "lto_110a",
     "lto_110f",
@@ -56,6 +62,9 @@ const ARCHES: &[&str] = &[
     "sm_103",
     "sm_103a",
     "sm_103f",
+    "sm_107",
+    "sm_107a",
+    "sm_107f",
     "sm_110",
     "sm_110a",
     "sm_110f",
@@ -75,6 +84,19 @@ const ARCHES: &[&str] = &[
     "sm_90a",
 ];
 
+/// Architectures that a later release introduced.
+const NEW_ARCHES: &[(&str, u32)] = &[
+    ("compute_107", 134),
+    ("compute_107a", 134),
+    ("compute_107f", 134),
+    ("lto_107", 134),
+    ("lto_107a", 134),
+    ("lto_107f", 134),
+    ("sm_107", 134),
+    ("sm_107a", 134),
+    ("sm_107f", 134),
+];
+
 /// The flags of `nvlink --help`.
 pub(super) const PUBLIC: &[Flag] = &[
     Flag {
@@ -86,7 +108,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<0|min|mid|max>",
         nvlink_help: "Specify fast-compile level for device code, which controls the tradeoff between compilation speed and runtime performance by disabling certain optimizations at varying levels. \nLevels: \n        'max': Focus only on the fastest compilation speed, disabling many optimizations.\n        'mid': Balance compile time and runtime, disabling expensive optimizations.\n        'min': More minimal impact on both compile time and runtime, minimizing some expensive optimizations.\n        '0': Disables fast-compile. \nThe option is disabled by default.",
         about: "Trade run time for compile time in link-time optimization: 0 (off), min, mid or max.",
-        recorded: Recorded::At(27),
+        recorded: Recorded::At(54),
         ..BASE
     },
     Flag {
@@ -97,7 +119,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<options>,...",
         nvlink_help: "Nvvm options (only used with LTO).",
         about: "Pass options to libnvvm (link-time optimization).",
-        recorded: Recorded::At(30),
+        recorded: Recorded::At(60),
         ..BASE
     },
     Flag {
@@ -108,7 +130,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<options>,...",
         nvlink_help: "Ptxas options (only used with LTO).",
         about: "Pass options to ptxas when PTX has to be compiled.",
-        recorded: Recorded::At(29),
+        recorded: Recorded::At(58),
         ..BASE
     },
     Flag {
@@ -120,7 +142,8 @@ pub(super) const PUBLIC: &[Flag] = &[
         nvlink_help: "Specify the 'sm_' name of the target architecture.",
         about: "Link for this architecture, for example sm_90. Required.",
         allowed: ARCHES,
-        recorded: Recorded::At(5),
+        allowed_since: NEW_ARCHES,
+        recorded: Recorded::At(10),
         ..BASE
     },
     Flag {
@@ -131,9 +154,10 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<cpu architecture name>",
         nvlink_help: "Specify the name of the cpu target architecture.",
         about: "Name the CPU of the host objects; accepted and recorded, changes nothing.",
-        allowed: &["AARCH64", "ARMv7", "PPC64LE", "X86", "X86_64", "unknown"],
+        allowed: &["AARCH64", "ARMv7", "PPC64LE", "RISCV64", "X86", "X86_64", "unknown"],
+        allowed_since: &[("RISCV64", 133)],
         default: Some("'unknown'"),
-        recorded: Recorded::At(18),
+        recorded: Recorded::At(36),
         ..BASE
     },
     Flag {
@@ -142,7 +166,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("g"),
         nvlink_help: "Specify that this was a debug compile.",
         about: "Make a debug link: nothing is removed, shared variables get symbols, the note takes its long form.",
-        recorded: Recorded::At(4),
+        recorded: Recorded::At(8),
         ..BASE
     },
     Flag {
@@ -152,7 +176,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         kind: Kind::Boolean,
         nvlink_help: "Enable stack protectors.",
         about: "Tell ptxas to protect device stacks when PTX has to be compiled.",
-        recorded: Recorded::At(38),
+        recorded: Recorded::At(76),
         ..BASE
     },
     Flag {
@@ -161,7 +185,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("disable-infos"),
         nvlink_help: "Disable all info messages.",
         about: "Print only warnings and errors; under the name nvlink it drops warnings instead.",
-        recorded: Recorded::At(14),
+        recorded: Recorded::At(28),
         ..BASE
     },
     Flag {
@@ -170,7 +194,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("w"),
         nvlink_help: "Inhibit all warning messages.",
         about: "Print no warnings; under the name nvlink it changes nothing.",
-        recorded: Recorded::At(12),
+        recorded: Recorded::At(24),
         ..BASE
     },
     Flag {
@@ -179,7 +203,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("dlto"),
         nvlink_help: "Do link-time optimization, alias for -lto.",
         about: "Same as --link-time-opt.",
-        recorded: Recorded::At(23),
+        recorded: Recorded::At(46),
         ..BASE
     },
     Flag {
@@ -188,7 +212,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("dump-callgraph"),
         nvlink_help: "Dump callgraph information.",
         about: "Print the call graph with demangled names.",
-        recorded: Recorded::At(32),
+        recorded: Recorded::At(64),
         ..BASE
     },
     Flag {
@@ -197,7 +221,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("dump-callgraph-no-demangle"),
         nvlink_help: "Dump callgraph information without demangling.",
         about: "Print the call graph; names are demangled all the same, as nvlink does.",
-        recorded: Recorded::At(33),
+        recorded: Recorded::At(66),
         ..BASE
     },
     Flag {
@@ -214,7 +238,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("extrawarn"),
         nvlink_help: "Emit extra warnings about possible problems.",
         about: "Warn about functions whose address is taken but which are never called through a pointer.",
-        recorded: Recorded::At(21),
+        recorded: Recorded::At(42),
         ..BASE
     },
     Flag {
@@ -243,7 +267,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("ignore-host-info"),
         nvlink_help: "Ignore information about host references, so don't remove device code that could potentially be referenced by host.",
         about: "Keep kernels even when host objects say that nothing launches them.",
-        recorded: Recorded::At(34),
+        recorded: Recorded::At(68),
         ..BASE
     },
     Flag {
@@ -252,7 +276,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("keep-system-libraries"),
         nvlink_help: "Don't optimize away system library (e.g. cudadevrt) code.",
         about: "Treat libcudadevrt like any other library.",
-        recorded: Recorded::At(15),
+        recorded: Recorded::At(30),
         ..BASE
     },
     Flag {
@@ -263,7 +287,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<kernel>,...",
         nvlink_help: "Specify kernels that are used. Can be part of a kernel name so any kernels with that string in name are matched. If this option is used, then any other kernels are considered dead-code and removed.",
         about: "Keep only kernels whose names contain one of these texts (* matches anything).",
-        recorded: Recorded::At(16),
+        recorded: Recorded::At(32),
         ..BASE
     },
     Flag {
@@ -275,7 +299,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         nvlink_help: "Specify libraries to be used in the linking stage. The libraries are searched for on the library search paths that have been specified using option '-L'.",
         about: "Link lib<name>.a, searched for in the -L folders and then in LIBRARY_PATH.",
         glued: true,
-        recorded: Recorded::At(7),
+        recorded: Recorded::At(14),
         ..BASE
     },
     Flag {
@@ -287,7 +311,17 @@ pub(super) const PUBLIC: &[Flag] = &[
         nvlink_help: "Specify library search paths.",
         about: "Search these folders for -l libraries.",
         glued: true,
-        recorded: Recorded::At(8),
+        recorded: Recorded::At(16),
+        ..BASE
+    },
+    Flag {
+        id: Id::ToolsPatch,
+        long: "link-as-tools-patch",
+        short: Some("astoolspatch"),
+        nvlink_help: "Link code compiled with astoolspatch option.",
+        about: "Link functions compiled with ptxas --compile-as-tools-patch: nothing is removed.",
+        recorded: Recorded::At(57),
+        since: 133,
         ..BASE
     },
     Flag {
@@ -296,7 +330,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("lto"),
         nvlink_help: "Do link-time optimization.",
         about: "Optimize LTO objects at link time.",
-        recorded: Recorded::At(22),
+        recorded: Recorded::At(44),
         ..BASE
     },
     Flag {
@@ -310,7 +344,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         allowed: &["64"],
         default: Some("64"),
         glued: true,
-        recorded: Recorded::At(6),
+        recorded: Recorded::At(12),
         ..BASE
     },
     Flag {
@@ -321,7 +355,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<amount>",
         nvlink_help: "Max regcount (only used with LTO).",
         about: "Limit registers when PTX has to be compiled.",
-        recorded: Recorded::At(31),
+        recorded: Recorded::At(62),
         ..BASE
     },
     Flag {
@@ -331,7 +365,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         kind: Kind::Text,
         nvlink_help: "Path to libnvvm library.",
         about: "Folder of the NVVM library (link-time optimization).",
-        recorded: Recorded::At(24),
+        recorded: Recorded::At(48),
         ..BASE
     },
     Flag {
@@ -342,7 +376,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<file>,...",
         nvlink_help: "Include command line options from specified file.",
         about: "Read further options from these files.",
-        recorded: Recorded::LongFormAt(39),
+        recorded: Recorded::LongFormAt(78),
         ..BASE
     },
     Flag {
@@ -353,7 +387,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<file name>",
         nvlink_help: "Specify name and location of the output file.",
         about: "Write the linked file here. Required.",
-        recorded: Recorded::LongFormAt(3),
+        recorded: Recorded::LongFormAt(6),
         ..BASE
     },
     Flag {
@@ -362,7 +396,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("preserve-relocs"),
         nvlink_help: "Preserve resolved relocations in linked executable.",
         about: "Keep the relocations that were resolved, in .nv.resolvedrela sections.",
-        recorded: Recorded::At(11),
+        recorded: Recorded::At(22),
         ..BASE
     },
     Flag {
@@ -372,7 +406,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<file name>",
         nvlink_help: "Specify name and location of output file that will contain names of cudaRegister routines for each linked file.",
         about: "Write a C file that lists the registration routine of each linked object.",
-        recorded: Recorded::LongFormAt(9),
+        recorded: Recorded::LongFormAt(18),
         ..BASE
     },
     Flag {
@@ -381,7 +415,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("r"),
         nvlink_help: "Do relocatable / incremental link.",
         about: "Make a relocatable object that can be linked again.",
-        recorded: Recorded::At(36),
+        recorded: Recorded::At(72),
         ..BASE
     },
     Flag {
@@ -390,7 +424,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("report-arch"),
         nvlink_help: "Report SM target arch in error messages.",
         about: "End every message with the target architecture.",
-        recorded: Recorded::At(19),
+        recorded: Recorded::At(38),
         ..BASE
     },
     Flag {
@@ -402,7 +436,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         nvlink_help: "Max threads nvvm can use for split compilation (only used with LTO).",
         about: "Threads for libnvvm (link-time optimization).",
         default: Some("1"),
-        recorded: Recorded::At(25),
+        recorded: Recorded::At(50),
         ..BASE
     },
     Flag {
@@ -414,7 +448,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         nvlink_help: "Max threads linker can use for extended split compilation (only used with LTO).",
         about: "Threads for the whole link-time optimization.",
         default: Some("1"),
-        recorded: Recorded::At(26),
+        recorded: Recorded::At(52),
         ..BASE
     },
     Flag {
@@ -423,7 +457,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("suppress-arch-warning"),
         nvlink_help: "Suppress the warning that otherwise is printed when object does not contain code for target arch.",
         about: "Do not say that an input has no code for the target.",
-        recorded: Recorded::At(2),
+        recorded: Recorded::At(4),
         ..BASE
     },
     Flag {
@@ -432,7 +466,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("suppress-debug-info"),
         nvlink_help: "Do not preserve debug symbols in output.\nNote: This option is ignored if used without --debug option.",
         about: "With --debug: leave the symbols of shared variables out.",
-        recorded: Recorded::At(28),
+        recorded: Recorded::At(56),
         ..BASE
     },
     Flag {
@@ -441,7 +475,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("suppress-stack-size-warning"),
         nvlink_help: "Suppress the warning that otherwise is printed when stack size cannot be determined.",
         about: "Do not say that the stack size of a kernel is unknown.",
-        recorded: Recorded::At(1),
+        recorded: Recorded::At(2),
         ..BASE
     },
     Flag {
@@ -452,7 +486,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<file name>",
         nvlink_help: "Generate a comma separated value table with the time taken by this program and sub-component invocations, and append it at the end of the file given as the option argument. If the file is empty, the column headings are generated in the first row of the table. If the file name is '-', the timing data is generated in stdout.",
         about: "Append a table of compile times to this file (- is standard output).",
-        recorded: Recorded::LongFormAt(20),
+        recorded: Recorded::LongFormAt(40),
         ..BASE
     },
     Flag {
@@ -462,7 +496,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         kind: Kind::Text,
         nvlink_help: "Path to uidx file.",
         about: "Index file of unified functions and variables.",
-        recorded: Recorded::At(37),
+        recorded: Recorded::At(74),
         ..BASE
     },
     Flag {
@@ -471,7 +505,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("use-host-info"),
         nvlink_help: "Use information about host references to remove unused device code.",
         about: "Remove kernels that the host objects do not launch; this is the default when every input says what it launches.",
-        recorded: Recorded::At(35),
+        recorded: Recorded::At(70),
         ..BASE
     },
     Flag {
@@ -482,7 +516,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         argument: "<variable>,...",
         nvlink_help: "Specify variables that are used. Can be part of a variable name so any variable with that string in name are matched. If this option is used, then any other variables are considered dead-code and potentially removed unless have other accesses from device code.",
         about: "Variables that the host uses; without --kernels-used all kernels are removed.",
-        recorded: Recorded::At(17),
+        recorded: Recorded::At(34),
         ..BASE
     },
     Flag {
@@ -491,7 +525,17 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("v"),
         nvlink_help: "Enable verbose mode which prints code generation statistics.",
         about: "Print memory use of the link and resource use of each kernel.",
-        recorded: Recorded::At(10),
+        recorded: Recorded::At(20),
+        ..BASE
+    },
+    Flag {
+        id: Id::Verbose2,
+        long: "verbose2",
+        short: Some("v2"),
+        nvlink_help: "Enable extended verbose mode. Extends basic verbose mode with progress indicators, names of processed modules, etc.",
+        about: "Pass -v2 to ptxas when PTX has to be compiled.",
+        recorded: Recorded::At(21),
+        since: 132,
         ..BASE
     },
     Flag {
@@ -508,7 +552,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("Werror"),
         nvlink_help: "Make all warnings into errors.",
         about: "Treat warnings as errors.",
-        recorded: Recorded::At(13),
+        recorded: Recorded::At(26),
         ..BASE
     },
 ];

@@ -29,6 +29,11 @@ const MEMORY_BARRIERS: u8 = 0x39;
 /// Branches with their targets.
 const BRANCH_TARGETS: u8 = 0x34;
 
+/// EIATTR_NVSAL_SW_WAR of 1, which newer releases add where it is missing.
+const SOFTWARE_WAIT: [u8; 4] = [3, 0x6b, 1, 0];
+/// EIATTR_PREEXIT_USED of 0, which newer releases add where it is missing.
+const NO_PREEXIT: [u8; 4] = [2, 0x6d, 0, 0];
+
 /// Writes the attribute sections.
 pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Functions<'_, 'd>, sass: &mut Sass) {
     let parameters = parameter_symbols(parts, code);
@@ -54,6 +59,14 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
         let bank = parameters[text];
         for record in tail(code.sources.of(function.object), function.section) {
             append(&record, bank, &mut bytes);
+        }
+        let rules = &parts.context.mode.rules;
+        let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
+        present.sort_unstable();
+        for (wanted, record) in [(rules.adds_software_wait, SOFTWARE_WAIT), (rules.adds_preexit, NO_PREEXIT)] {
+            if wanted && present.binary_search(&record[1]).is_err() {
+                bytes.extend_from_slice(&record);
+            }
         }
         if parts.layout.m.functions[f].parameters.is_some() {
             // A kernel with texture slots.

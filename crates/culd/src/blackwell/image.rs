@@ -24,6 +24,7 @@ use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
 use cubin::raw::{Rela, Shdr};
 use cubin::read::is_nobits;
+use cubin::release::Rules;
 use cubin::write::strings::encode_symbols;
 use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
 use zerocopy::IntoBytes;
@@ -105,22 +106,24 @@ fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parame
 }
 
 /// True for sections that have a twin besides code.
-fn has_twin(s: &OutSection<'_>) -> bool {
-    matches!(
-        s.class,
-        Class::Debug(_)
-            | Class::Info
-            | Class::FunctionInfo(_)
-            | Class::Rel(_)
-            | Class::Rela(_)
-            | Class::ResolvedRela(_)
-            | Class::Literals
-            | Class::Parameters
-            | Class::Constant(_)
-            | Class::GlobalInit
-            | Class::ReservedShared
-            | Class::HostData
-    )
+fn has_twin(s: &OutSection<'_>, rules: &Rules) -> bool {
+    let calls = matches!(s.class, Class::Callgraph | Class::Prototype) && rules.mercury_callgraph;
+    calls
+        || matches!(
+            s.class,
+            Class::Debug(_)
+                | Class::Info
+                | Class::FunctionInfo(_)
+                | Class::Rel(_)
+                | Class::Rela(_)
+                | Class::ResolvedRela(_)
+                | Class::Literals
+                | Class::Parameters
+                | Class::Constant(_)
+                | Class::GlobalInit
+                | Class::ReservedShared
+                | Class::HostData
+        )
 }
 
 struct Writer<'a, 'd> {
@@ -146,7 +149,12 @@ pub(super) fn emit<'d>(
 ) -> Result<Vec<u8>, Stop> {
     let sections = &parts.layout.m.sections;
     let banks = parameters(parts, code);
-    let twins = parts.arranged.sections.iter().copied().filter(|&id| has_twin(&sections[id]));
+    let twins = parts
+        .arranged
+        .sections
+        .iter()
+        .copied()
+        .filter(|&id| has_twin(&sections[id], &parts.context.mode.rules));
     let mercury: Vec<SectionId> = code.order.iter().copied().chain(twins).collect();
     let names: Vec<Vec<u8>> = mercury
         .iter()
@@ -411,6 +419,8 @@ impl Writer<'_, '_> {
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),
             Class::HostData => (SHT_CUDA_HOST, own_flags, 0, 0, 0),
+            Class::Callgraph => (SHT_CUDA_MERC_CALLGRAPH, SHF_CUDA_MERCURY, symbols, 0, 8),
+            Class::Prototype => (SHT_CUDA_MERC_PROTOTYPE, SHF_CUDA_MERCURY, symbols, 0, 8),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);

@@ -229,6 +229,8 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
         SHT_CUDA_CONSTANT_OPTIMIZER => (SHT_CUDA_CONSTANT0 + 2, Role::Literals, back(twin.info)),
         SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
+        SHT_CUDA_MERC_CALLGRAPH => (SHT_CUDA_CALLGRAPH, sass.role, 0),
+        SHT_CUDA_MERC_PROTOTYPE => (SHT_CUDA_PROTOTYPE, sass.role, 0),
         other => (other, role(name, other, flags), twin.info),
     };
     ObjSection {

@@ -12,7 +12,7 @@ mod limits;
 mod literals;
 mod overflow;
 mod reserved;
-mod shared;
+pub(crate) mod shared;
 mod shared_sums;
 pub mod sort;
 mod textures;

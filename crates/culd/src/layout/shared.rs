@@ -13,11 +13,11 @@ use super::{Context, Layout};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Merged, Place};
-use cubin::consts::STV_INTERNAL;
+use cubin::consts::{STB_LOCAL, STV_INTERNAL};
 use hashbrown::HashMap;
 
-/// Alignment of dynamic shared memory, whatever its declaration says.
-const DYNAMIC_ALIGN: u64 = 16;
+/// Smallest alignment of dynamic shared memory.
+pub(crate) const DYNAMIC_ALIGN: u64 = 16;
 
 /// References of functions to shared variables.
 struct References {
@@ -330,8 +330,9 @@ fn dynamic(
     for s in m.module_shared.iter().copied().filter(|&s| is_dynamic(s)) {
         for &k in users_of(s) {
             let kernel = &mut kernels[k as usize];
-            kernel.dynamic = Some(align_up(kernel.end, DYNAMIC_ALIGN));
-            kernel.align = kernel.align.max(DYNAMIC_ALIGN);
+            let align = dynamic_align(context, m.shared[s].align);
+            kernel.dynamic = kernel.dynamic.max(Some(align_up(kernel.end, align)));
+            kernel.align = kernel.align.max(align);
         }
         if context.mode.debug_symbols {
             groups.join(users_of(s));
@@ -376,6 +377,14 @@ fn dynamic(
     layout.shared.dynamic_in = dynamic_in;
 }
 
+/// Alignment of a dynamic variable that is declared with this one.
+pub(super) fn dynamic_align(context: Context<'_, '_>, declared: u64) -> u64 {
+    match context.mode.rules.dynamic_alignment && declared.is_power_of_two() {
+        true => declared.max(DYNAMIC_ALIGN),
+        false => DYNAMIC_ALIGN,
+    }
+}
+
 /// A kernel has a shared section if it uses a variable that got space or a dynamic one, or has a list.
 fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) {
     for (s, used_by) in users.enumerate() {
@@ -393,6 +402,7 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
             continue;
         }
         let size = match kernel.dynamic {
+            Some(start) if context.mode.rules.dynamic_alignment => Some(align_up(base.saturating_add(start), kernel.align)),
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
@@ -475,6 +485,9 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
         let slots = layout.shared.has_slots;
         let record = &mut layout.m.symbols[symbol];
         record.section = section;
+        if placed_in[s].is_some() && context.mode.rules.kernel_shared_local {
+            record.bind = STB_LOCAL;
+        }
         match offset {
             // nvlink quirk: a variable that takes space twice has the reserved part added twice.
             Some(offset) => record.value = (base * listed[s]).saturating_add(offset),

@@ -4,6 +4,7 @@
 //!    start of its dynamic memory; with a debugger the variables get values instead, one per variable.
 //! 2. A section's size is the sum of its variables plus one alignment if the sum does not exceed it (compilers do the same).
 
+use super::shared::dynamic_align;
 use super::{Context, Layout};
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::merge::align_up;
@@ -20,13 +21,18 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let any_dynamic = layout.m.globals.iter().any(|&y| layout.m.symbols[y].dynamic);
     let module_align = layout.m.module_shared_align;
     let known = layout.m.sections.len();
-    for (text, _) in &uses {
+    for (text, variables) in &uses {
+        let declared = variables.iter().map(|&y| layout.m.symbols[y].value).max().unwrap_or(0);
+        let align = dynamic_align(context, declared);
         // The instance comes before a section that has to be made for it.
-        let instance = (!context.mode.debug_symbols).then(|| instance(layout));
+        let instance = (!context.mode.debug_symbols).then(|| instance(layout, context.mode.rules.weak_symbols_global));
         let Some(id) = section_of(context, layout, *text) else { continue };
         let record = &mut layout.m.sections[id];
-        record.align = record.align.max(16);
-        record.size = align_up(record.size.max(context.mode.shared_start), 16);
+        record.align = record.align.max(align);
+        record.size = align_up(record.size.max(context.mode.shared_start), align);
+        if context.mode.rules.dynamic_alignment {
+            record.size = record.size.max(declared);
+        }
         if let Some(symbol) = instance {
             layout.m.symbols[symbol].value = record.size;
             layout.dynamic_instances.push((*text, symbol));
@@ -126,7 +132,7 @@ fn equalise<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) 
     }
 }
 
-fn instance(layout: &mut Layout<'_>) -> SymbolId {
+fn instance(layout: &mut Layout<'_>, weak_is_global: bool) -> SymbolId {
     let id = layout.m.symbols.push(OutSymbol {
         name: b"externsharedinstance",
         name_id: None,
@@ -150,6 +156,10 @@ fn instance(layout: &mut Layout<'_>) -> SymbolId {
         shared: None,
         constant_cut: ObjectId::new(0),
     });
-    layout.m.locals.push(Local::Symbol(id));
+    if weak_is_global {
+        layout.m.globals.push(id);
+    } else {
+        layout.m.locals.push(Local::Symbol(id));
+    }
     id
 }

@@ -28,6 +28,7 @@ use crate::object::{ObjSymbol, Object, Role, text};
 use crate::options::LinkOptions;
 use crate::resolve::Resolved;
 use cubin::consts::*;
+use cubin::release::{Release, Rules};
 use hashbrown::{HashMap, HashSet};
 use model::*;
 pub(crate) use relocs::{IMAGE_HEADERS, Skips};
@@ -50,11 +51,17 @@ pub struct Mode {
     pub shared_base: u64,
     /// First shared offset handed out: 1 with `--reserve-null-pointer`.
     pub shared_start: u64,
+    /// Toolkit that the output states, version times ten.
+    pub toolkit: u32,
+    /// What the linker of that release does.
+    pub rules: Rules,
 }
 
 impl Mode {
-    /// From the options.
-    pub fn new(options: &LinkOptions<'_>) -> Self {
+    /// From the options and, where they leave the release open, the newest of the inputs.
+    pub fn new(options: &LinkOptions<'_>, inputs: &Inputs<'_>) -> Self {
+        let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
+        let release = options.release.unwrap_or_else(|| Release::of_toolkit(newest()));
         let hopper = options.target.is_hopper_or_later();
         Mode {
             relocatable: options.relocatable,
@@ -68,6 +75,8 @@ impl Mode {
                 0
             },
             shared_start: u64::from(options.reserve_null_pointer),
+            toolkit: release.toolkit,
+            rules: release.rules,
         }
     }
     /// Shared variables get symbols.
@@ -143,9 +152,9 @@ pub fn merge<'d>(
     live: &Live,
     places: Places,
     options: &LinkOptions<'d>,
+    mode: Mode,
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
-    let mode = Mode::new(options);
     let index = unified::read_index(inputs, options, out)?;
     let m = start(inputs, resolved, places, options, mode);
     let mut merger = Merger {
@@ -361,7 +370,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn symbol(&mut self, y: &ObjSymbol<'d>, symbol: OutSymbol<'d>) -> SymbolId {
         let bind = symbol.bind;
         let id = self.m.symbols.push(symbol);
-        if bind == STB_GLOBAL {
+        if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
             self.m.globals.push(id);
         } else {
             self.m.locals.push(Local::Symbol(id));

@@ -9,6 +9,7 @@ use super::model::*;
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, SectionId, SharedId};
 use crate::object::{ObjSymbol, Object, Role, text};
+use crate::options::Identity;
 use cubin::consts::*;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
@@ -71,6 +72,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             id
         });
         let defined = y.defined_in().is_some();
+        if !defined && y.size == 0 && self.options.identity == Identity::Culd {
+            // nvlink takes the alignment of the first declaration, which may be too small for another.
+            let var = &mut self.m.shared[id];
+            var.align = var.align.max(y.value);
+        }
         self.check_shared(object, y, id, defined);
         let var = &mut self.m.shared[id];
         if var.mentioned == 0 {
@@ -166,7 +172,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.m.module_shared_align = self.m.module_shared_align.max(y.value);
                 let mut new = self.new_symbol(object, y, y.bind, STT_CUDA_OBJECT);
                 // nvlink quirk: the value that an earlier relocatable link gave to a definition only counts as an alignment.
-                (new.other, new.value) = (y.other, if y.defined_in().is_some() { 0 } else { y.value });
+                let keeps = self.mode.rules.dynamic_alignment || y.defined_in().is_none();
+                (new.other, new.value) = (y.other, if keeps { y.value } else { 0 });
                 self.symbol(y, new)
             }
         };

@@ -5,17 +5,29 @@ use crate::merge::model::{Class, OutSection};
 use crate::object::Object;
 use crate::options::Suffix;
 use cubin::nvinfo::FORMAT_SIZED;
+use cubin::release::Rules;
 
 const ISA_CLASS: u8 = 2;
 const FINALIZER: u8 = 0x0b;
 const ACCELERATOR: u8 = 9;
+const SCHEDULER: u8 = 0x0e;
+/// Value of the scheduler's record from sm_100 on.
+const SCHEDULER_DEFAULT: u16 = 0x400;
 
-/// How an attribute of two inputs is joined, and the value of an input that lacks it.
+/// How an attribute of several inputs is joined. Which releases know an attribute, add it for inputs that lack it and leave it out when it
+/// says nothing is a question to [`cubin::release::Rules`].
 struct Rule {
     code: u8,
     format: u8,
     join: fn(u16, u16) -> u16,
-    missing: Option<u16>,
+    /// Value of an input that lacks it, in releases that add it.
+    missing: fn(&Rules) -> Option<u16>,
+    /// The value that is not written.
+    silent: fn(&Rules) -> Option<u16>,
+    /// False: such records of inputs are passed over.
+    known: fn(&Rules) -> bool,
+    /// Left out when an input lacks it.
+    of_all: bool,
 }
 
 /// 0 if either is 0, else the larger.
@@ -28,79 +40,177 @@ fn both_fields(a: u16, b: u16) -> u16 {
     (a & 0xf0) | both(a >> 2 & 3, b >> 2 & 3) << 2 | both(a & 3, b & 3)
 }
 
-/// Rules in the order in which missing attributes are applied.
-const RULES: [Rule; 6] = [
+/// A byte that every release knows and adds; entries start from it.
+const BASE: Rule = Rule {
+    code: 0,
+    format: 2,
+    join: u16::max,
+    missing: |_| None,
+    silent: |_| None,
+    known: |_| true,
+    of_all: false,
+};
+
+/// Rules in the order in which missing attributes are added.
+const RULES: [Rule; 10] = [
     Rule {
         code: ISA_CLASS,
-        format: 2,
         join: both,
-        missing: Some(0),
+        missing: |_| Some(0),
+        ..BASE
     },
     Rule {
         code: 3,
-        format: 2,
         join: |a, b| a | b,
-        missing: Some(3),
+        missing: |_| Some(3),
+        ..BASE
     },
     Rule {
         code: 5,
-        format: 2,
         join: both_fields,
-        missing: Some(0),
+        missing: |r| (!r.compat_without_defaults).then_some(0),
+        silent: |r| r.compat_without_defaults.then_some(0),
+        ..BASE
     },
     Rule {
         code: 6,
-        format: 2,
         join: |a, b| if a == b { a } else { 1 },
-        missing: Some(1),
+        missing: |r| (!r.compat_without_defaults).then_some(1),
+        silent: |r| r.compat_without_defaults.then_some(1),
+        ..BASE
     },
     Rule {
         code: 7,
         format: 3,
-        join: u16::max,
-        missing: Some(0x100),
+        missing: |r| (!r.compat_instruction_set).then_some(0x100),
+        ..BASE
     },
     Rule {
         code: 8,
         format: 3,
-        join: u16::max,
-        missing: None,
+        ..BASE
+    },
+    Rule {
+        code: 0x0c,
+        missing: |_| Some(2),
+        known: |r| r.compat_scheduling,
+        ..BASE
+    },
+    Rule {
+        code: 0x0d,
+        format: 3,
+        missing: |_| Some(0x100),
+        known: |r| r.compat_instruction_set,
+        ..BASE
+    },
+    Rule {
+        code: SCHEDULER,
+        format: 3,
+        known: |r| r.compat_scheduling,
+        of_all: true,
+        ..BASE
+    },
+    Rule {
+        code: 0x0f,
+        format: 3,
+        known: |r| r.compat_scheduling,
+        of_all: true,
+        ..BASE
     },
 ];
+
+/// Records of the output, in order.
+struct Joined {
+    records: Vec<(u8, Value)>,
+}
+
+/// Value of a record.
+enum Value {
+    /// In the record itself, with its format.
+    Half(u8, u16),
+    /// After the record: what the finalizer may change.
+    Mask(u64),
+}
+
+impl Joined {
+    fn half(&mut self, rule: &Rule, value: u16) {
+        match self.records.iter_mut().find(|r| r.0 == rule.code) {
+            Some((_, Value::Half(_, known))) => *known = (rule.join)(*known, value),
+            Some(_) => {}
+            None => self.records.push((rule.code, Value::Half(rule.format, value))),
+        }
+    }
+
+    fn mask(&mut self, value: u64) {
+        match self.records.iter_mut().find(|r| r.0 == FINALIZER) {
+            Some((_, Value::Mask(known))) => *known &= value,
+            Some(_) => {}
+            None => self.records.push((FINALIZER, Value::Mask(value))),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(4 * self.records.len() + 8);
+        for (code, value) in &self.records {
+            match value {
+                Value::Half(format, half) => {
+                    bytes.extend_from_slice(&[*format, *code]);
+                    bytes.extend_from_slice(&half.to_le_bytes());
+                }
+                Value::Mask(mask) => {
+                    bytes.extend_from_slice(&[FORMAT_SIZED, *code, 8, 0]);
+                    bytes.extend_from_slice(&mask.to_le_bytes());
+                }
+            }
+        }
+        bytes
+    }
+}
 
 /// Bytes of `.nv.compat`.
 pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     let target = context.options.target;
+    let rules = &context.mode.rules;
     let accelerator = u16::from(target.suffix == Suffix::Arch);
-    let mut merged: Vec<(u8, u8, u16)> = vec![(2, ACCELERATOR, accelerator)];
-    let mut apply = |rule: &Rule, value: u16| match merged.iter_mut().find(|r| r.1 == rule.code) {
-        Some(known) => known.2 = (rule.join)(known.2, value),
-        None => merged.push((rule.format, rule.code, value)),
+    let mut joined = Joined {
+        records: vec![(ACCELERATOR, Value::Half(2, accelerator))],
     };
+    let mut lacking = [false; RULES.len()];
     for object in context.inputs.objects.iter() {
         let Some(bytes) = object.compat else { continue };
         let mut seen = [false; RULES.len()];
         for record in cubin::nvinfo::records(bytes).flatten() {
-            let Some(i) = RULES.iter().position(|r| r.code == record.attribute) else {
-                continue;
-            };
-            let (rule, value) = (&RULES[i], if RULES[i].format == 2 { record.half & 0xff } else { record.half });
-            apply(rule, value);
+            if record.attribute == FINALIZER && rules.compat_joins_finalizer_mask {
+                joined.mask(record.payload.first_chunk().map_or(0, |&b| u64::from_le_bytes(b)));
+            }
+            let known = |r: &Rule| r.code == record.attribute && (r.known)(rules);
+            let Some(i) = RULES.iter().position(known) else { continue };
+            joined.half(&RULES[i], if RULES[i].format == 2 { record.half & 0xff } else { record.half });
             seen[i] = true;
         }
-        for (rule, _) in RULES.iter().zip(seen).filter(|(_, seen)| !seen) {
-            if let Some(value) = rule.missing {
-                apply(rule, value);
+        for (i, rule) in RULES.iter().enumerate().filter(|(i, r)| !seen[*i] && (r.known)(rules)) {
+            lacking[i] = true;
+            if let Some(value) = (rule.missing)(rules) {
+                joined.half(rule, value);
             }
         }
     }
-    let mut bytes = Vec::with_capacity(4 * merged.len());
-    for (format, code, value) in merged {
-        bytes.extend_from_slice(&[format, code]);
-        bytes.extend_from_slice(&value.to_le_bytes());
+    joined
+        .records
+        .retain(|(code, value)| match (RULES.iter().position(|r| r.code == *code), value) {
+            (Some(i), Value::Half(_, half)) => (RULES[i].silent)(rules) != Some(*half) && !(RULES[i].of_all && lacking[i]),
+            _ => true,
+        });
+    if let Some(mask) = finalizer_mask(context, layout) {
+        match joined.records.iter_mut().find(|r| r.0 == FINALIZER) {
+            Some(known) => known.1 = Value::Mask(mask),
+            None => joined.records.push((FINALIZER, Value::Mask(mask))),
+        }
+        if rules.compat_scheduling && !joined.records.iter().any(|r| r.0 == SCHEDULER) {
+            joined.records.push((SCHEDULER, Value::Half(3, SCHEDULER_DEFAULT)));
+        }
     }
-    bytes.extend_from_slice(&finalizer_mask(context, layout));
-    bytes
+    joined.bytes()
 }
 
 /// Is an object silent about the class of instructions that it needs? Then its code runs on its own architecture only.
@@ -115,11 +225,11 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
 /// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.
-fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
+fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Option<u64> {
     let objects = &context.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
     if !context.options.target.is_blackwell() || !wanted {
-        return Vec::new();
+        return None;
     }
     let mut texts = layout.m.sections.iter().filter(|s| matches!(s.class, Class::Text(_))).peekable();
     let slow = |s: &OutSection<'_>| {
@@ -134,8 +244,8 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             })
         })
     };
-    let mask: u32 = match context.options.target.number {
-        _ if texts.peek().is_none() => 0,
+    Some(match context.options.target.number {
+        _ if texts.peek().is_none() && !context.mode.rules.mask_without_code => 0,
         100 => {
             if texts.any(slow) {
                 1
@@ -145,9 +255,5 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
         }
         120 => 0x50,
         _ => 0,
-    };
-    let mut bytes = vec![FORMAT_SIZED, FINALIZER, 8, 0];
-    bytes.extend_from_slice(&mask.to_le_bytes());
-    bytes.extend_from_slice(&[0; 4]);
-    bytes
+    })
 }

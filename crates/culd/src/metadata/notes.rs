@@ -1,7 +1,6 @@
 //! `.note.nv.tkinfo` and `.note.nv.cuinfo`.
 
 use crate::layout::Context;
-use cubin::admission::TOOLKIT;
 use cubin::notes::{CudaInfo, ToolInfo};
 
 /// The linker's own entry, then every input's entries as they are (not in relocatable outputs).
@@ -34,7 +33,7 @@ pub fn cuda_note(context: Context<'_, '_>) -> Vec<u8> {
     CudaInfo {
         version: 2,
         virtual_sm: virtual_sm as u16,
-        toolkit: TOOLKIT,
+        toolkit: context.mode.toolkit,
     }
     .write(&mut out)
     .unwrap_or_default();

@@ -20,6 +20,7 @@ use crate::layout::Context;
 use crate::names::State;
 use crate::options::Identity;
 use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
+use cubin::release::Rules;
 use hashbrown::HashMap;
 
 /// Attributes of the output.
@@ -101,7 +102,7 @@ fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Fo
     let acting = Acting::new(attributes, context.resolved.functions.len());
     cuda12::sparse_masks(context, attributes, &acting.masked, last);
     match context.live.only {
-        Some(kernel) => one_kernel(attributes, &acting, kernel, last),
+        Some(kernel) => one_kernel(&context.mode.rules, attributes, &acting, kernel, last),
         None if context.live.kernels.is_empty() => {}
         None => many_kernels(context, attributes, &acting, last),
     }
@@ -451,7 +452,7 @@ fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
     }
 }
 
-fn one_kernel<'d>(attributes: &Attributes<'d>, acting: &Acting, kernel: FunctionId, last: &mut Final<'d>) {
+fn one_kernel<'d>(rules: &Rules, attributes: &Attributes<'d>, acting: &Acting, kernel: FunctionId, last: &mut Final<'d>) {
     let others = || {
         acting
             .records(attributes)
@@ -476,7 +477,7 @@ fn one_kernel<'d>(attributes: &Attributes<'d>, acting: &Acting, kernel: Function
                     add(list, code, total);
                 }
             }
-            attr::EXTERNS => one_kernel_externs(&attributes.records, list, of_code.flat_map(|r| functions_of(r))),
+            attr::EXTERNS => one_kernel_externs(rules, &attributes.records, list, of_code.flat_map(|r| functions_of(r))),
             attr::AT_ENTRY_FRAGMENTS => one_kernel_fragments(&attributes.records, list, of_code.flat_map(words_of)),
             _ if !has => list.push(flag(code, 0)),
             _ => {}
@@ -517,8 +518,14 @@ fn one_kernel_fragments<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attrib
     });
 }
 
-/// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol in front.
-fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, theirs: impl Iterator<Item = &'r FunctionId>) {
+/// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol
+/// in front, or last in later releases.
+fn one_kernel_externs<'r, 'd>(
+    rules: &Rules,
+    records: &[Attribute<'d>],
+    list: &mut Vec<Attribute<'d>>,
+    theirs: impl Iterator<Item = &'r FunctionId>,
+) {
     let own: Vec<FunctionId> = list
         .iter()
         .filter(|r| r.code == attr::EXTERNS)
@@ -533,7 +540,9 @@ fn one_kernel_externs<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribut
     for r in records.iter().filter(|r| r.code == attr::EXTERNS) {
         append_new(&mut all, functions_of(r));
     }
-    all.reverse();
+    if !rules.externs_in_order {
+        all.reverse();
+    }
     list.retain(|r| r.code != attr::EXTERNS);
     list.push(Attribute {
         format: FORMAT_SIZED,

@@ -1,0 +1,336 @@
+//! Releases of the CUDA toolkit, and what the linker of each does differently.
+//!
+//! A release is a row of [`RELEASES`]: its number, its builds and its [`Rules`]. Rules are named capabilities, so that code asks "are weak
+//! symbols in the global part of the table?" and never "is this 13.4?". A new release is a new row, with `..` taking over the rules of the
+//! release before it.
+
+use std::fmt;
+
+/// A release of the toolkit, such as 13.0.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Release {
+    /// Version times ten, as notes and headers state it: 130 for 13.0.
+    pub toolkit: u32,
+    /// What its linker does.
+    pub rules: Rules,
+    /// Builds that were compared, oldest first. The last one represents the release.
+    pub builds: &'static [Build],
+}
+
+/// One build of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Build {
+    /// Full version: `13.0.88`.
+    pub version: &'static str,
+    /// Build identifier: `cuda_13.0.r13.0/compiler.36424714_0`.
+    pub id: &'static str,
+    /// When it was built, as `--version` prints it.
+    pub date: &'static str,
+    /// Years of its copyright line.
+    pub years: &'static str,
+}
+
+/// What differs between the linkers of two releases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rules {
+    /// `.nv.compat` leaves out records 5 and 6 when they say nothing, and does not add them for inputs that lack them.
+    pub compat_without_defaults: bool,
+    /// `.nv.compat` record b (what the finalizer may change) of the inputs is joined below sm_100 too.
+    pub compat_joins_finalizer_mask: bool,
+    /// `.nv.compat` record d replaces record 7 as the one that is added for inputs that lack it.
+    pub compat_instruction_set: bool,
+    /// The finalizer's mask of a Blackwell file without code is that of code without slow instructions.
+    pub mask_without_code: bool,
+    /// `.nv.compat` has records c, e and f.
+    pub compat_scheduling: bool,
+    /// Dynamic shared memory keeps the alignment of its declaration.
+    pub dynamic_alignment: bool,
+    /// Objects for one architecture only (suffix `a`) are refused for a target without the suffix.
+    pub accelerated_only_for_itself: bool,
+    /// `-r` keeps relocations against shared variables.
+    pub partial_keeps_shared_relocs: bool,
+    /// EIATTR_EXTERNS of the only kernel of a link lists new names last, not first.
+    pub externs_in_order: bool,
+    /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
+    pub adds_software_wait: bool,
+    /// A common symbol that is larger than its definition has an error message of its own.
+    pub names_larger_common: bool,
+    /// `--register-link-binaries` reports inputs without host code.
+    pub reports_missing_host_code: bool,
+    /// Weak symbols are in the global part of the symbol table.
+    pub weak_symbols_global: bool,
+    /// With symbols for shared memory, a variable that one kernel uses alone has a local symbol.
+    pub kernel_shared_local: bool,
+    /// The Mercury view has a call graph and prototypes of its own.
+    pub mercury_callgraph: bool,
+    /// Blackwell functions have EIATTR_PREEXIT_USED, inherited by the kernels that reach them.
+    pub adds_preexit: bool,
+    /// sm_107 is a target.
+    pub has_sm_107: bool,
+    /// Damaged fat binaries are reported in other words, and their inputs are passed over.
+    pub passes_over_damaged_fatbins: bool,
+}
+
+const RULES_13_0: Rules = Rules {
+    compat_without_defaults: false,
+    compat_joins_finalizer_mask: false,
+    compat_instruction_set: false,
+    mask_without_code: false,
+    compat_scheduling: false,
+    dynamic_alignment: false,
+    accelerated_only_for_itself: false,
+    partial_keeps_shared_relocs: false,
+    externs_in_order: false,
+    adds_software_wait: false,
+    names_larger_common: false,
+    reports_missing_host_code: false,
+    weak_symbols_global: false,
+    kernel_shared_local: false,
+    mercury_callgraph: false,
+    adds_preexit: false,
+    has_sm_107: false,
+    passes_over_damaged_fatbins: false,
+};
+const RULES_13_1: Rules = Rules {
+    compat_without_defaults: true,
+    dynamic_alignment: true,
+    accelerated_only_for_itself: true,
+    passes_over_damaged_fatbins: true,
+    ..RULES_13_0
+};
+const RULES_13_2: Rules = Rules {
+    compat_joins_finalizer_mask: true,
+    partial_keeps_shared_relocs: true,
+    externs_in_order: true,
+    adds_software_wait: true,
+    ..RULES_13_1
+};
+const RULES_13_3: Rules = Rules {
+    compat_instruction_set: true,
+    mask_without_code: true,
+    names_larger_common: true,
+    reports_missing_host_code: true,
+    ..RULES_13_2
+};
+const RULES_13_4: Rules = Rules {
+    compat_scheduling: true,
+    weak_symbols_global: true,
+    kernel_shared_local: true,
+    mercury_callgraph: true,
+    adds_preexit: true,
+    has_sm_107: true,
+    ..RULES_13_3
+};
+
+const fn build(version: &'static str, id: &'static str, date: &'static str, years: &'static str) -> Build {
+    Build { version, id, date, years }
+}
+
+/// All releases, oldest first.
+pub static RELEASES: [Release; 5] = [
+    Release {
+        toolkit: 130,
+        rules: RULES_13_0,
+        builds: &[
+            build(
+                "13.0.48",
+                "cuda_13.0.r13.0/compiler.36260728_0",
+                "Wed_Jul_16_07:30:01_PM_PDT_2025",
+                "2005-2025",
+            ),
+            build(
+                "13.0.88",
+                "cuda_13.0.r13.0/compiler.36424714_0",
+                "Wed_Aug_20_01:58:59_PM_PDT_2025",
+                "2005-2025",
+            ),
+        ],
+    },
+    Release {
+        toolkit: 131,
+        rules: RULES_13_1,
+        builds: &[
+            build(
+                "13.1.80",
+                "cuda_13.1.r13.1/compiler.36836380_0",
+                "Fri_Nov__7_07:23:37_PM_PST_2025",
+                "2005-2025",
+            ),
+            build(
+                "13.1.115",
+                "cuda_13.1.r13.1/compiler.37061995_0",
+                "Tue_Dec_16_07:23:41_PM_PST_2025",
+                "2005-2025",
+            ),
+        ],
+    },
+    Release {
+        toolkit: 132,
+        rules: RULES_13_2,
+        builds: &[
+            build(
+                "13.2.51",
+                "cuda_13.2.r13.2/compiler.37434383_0",
+                "Mon_Mar_02_09:52:23_PM_PST_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.2.78",
+                "cuda_13.2.r13.2/compiler.37668154_0",
+                "Thu_Mar_19_11:12:51_PM_PDT_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.2.86",
+                "cuda_13.2.r13.2/compiler.37953736_0",
+                "Fri_May_08_10:53:34_AM_PDT_2026",
+                "2005-2026",
+            ),
+        ],
+    },
+    Release {
+        toolkit: 133,
+        rules: RULES_13_3,
+        builds: &[
+            build(
+                "13.3.33",
+                "cuda_13.3.r13.3/compiler.37862127_0",
+                "Fri_Apr_24_07:22:02_PM_PDT_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.3.73",
+                "cuda_13.3.r13.3/compiler.38244171_0",
+                "Tue_Jun_09_02:43:40_PM_PDT_2026",
+                "2005-2026",
+            ),
+        ],
+    },
+    Release {
+        toolkit: 134,
+        rules: RULES_13_4,
+        builds: &[
+            build(
+                "13.4.59",
+                "cuda_13.4.r13.4/compiler.38657139_0",
+                "Mon_Aug_03_13:24:11_PDT_2026",
+                "2005-2026",
+            ),
+            build(
+                "13.4.92",
+                "cuda_13.4.r13.4/compiler.38855100_0",
+                "Tue_Sep_01_08:45:21_PDT_2026",
+                "2005-2026",
+            ),
+        ],
+    },
+];
+
+/// A build of a release: what a linker presents itself as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// The release.
+    pub release: &'static Release,
+    /// The build of it.
+    pub build: Build,
+}
+
+/// The build that is the default: 13.0.88.
+pub const DEFAULT_VERSION: &str = "13.0.88";
+
+impl Version {
+    /// Finds a version: `13.4.92`, or `13.4` for the last known build of that release.
+    pub fn parse(text: &str) -> Option<Version> {
+        RELEASES.iter().find_map(|release| {
+            let exact = release.builds.iter().find(|b| b.version == text);
+            let last = release.builds.last().filter(|_| release.name() == text);
+            exact.or(last).map(|&build| Version { release, build })
+        })
+    }
+
+    /// Finds the version of a build that may be unknown: the same release, in its last known build.
+    pub fn nearest(text: &str) -> Option<Version> {
+        let minor = text
+            .match_indices('.')
+            .nth(1)
+            .map_or(text, |(at, _)| text.get(..at).unwrap_or(text));
+        Version::parse(text).or_else(|| Version::parse(minor))
+    }
+
+    /// The line that names the version in notes.
+    pub fn line(&self) -> String {
+        format!("Cuda compilation tools, release {}, V{}", self.release.name(), self.build.version)
+    }
+
+    /// The line that names the build in notes.
+    pub fn build_line(&self) -> String {
+        format!("Build {}", self.build.id)
+    }
+}
+
+impl Default for Version {
+    fn default() -> Self {
+        let [first, ..] = &RELEASES;
+        let build = first.builds.iter().find(|b| b.version == DEFAULT_VERSION).or(first.builds.last());
+        Version {
+            release: first,
+            build: build.copied().unwrap_or(Build {
+                version: "",
+                id: "",
+                date: "",
+                years: "",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.build.version)
+    }
+}
+
+impl Release {
+    /// The name of the release: `13.0`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.toolkit / 10, self.toolkit % 10)
+    }
+
+    /// The newest release that is not newer than `toolkit`; the first one for older toolkits.
+    pub fn of_toolkit(toolkit: u32) -> &'static Release {
+        let [first, ..] = &RELEASES;
+        RELEASES.iter().rev().find(|r| r.toolkit <= toolkit).unwrap_or(first)
+    }
+
+    /// The newest release.
+    pub fn newest() -> &'static Release {
+        let [.., last] = &RELEASES;
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_by_build_and_by_release() {
+        let toolkit = |text| Version::parse(text).map(|v| (v.release.toolkit, v.build.version));
+        assert_eq!(toolkit("13.1.80"), Some((131, "13.1.80")));
+        assert_eq!(toolkit("13.4"), Some((134, "13.4.92")));
+        assert_eq!(toolkit("13.9"), None);
+        assert_eq!(Version::nearest("13.2.99").map(|v| v.build.version), Some("13.2.86"));
+        assert_eq!(Version::default().build.version, DEFAULT_VERSION);
+    }
+
+    #[test]
+    fn releases_ascend_and_have_builds() {
+        assert!(RELEASES.windows(2).all(|r| r[0].toolkit < r[1].toolkit));
+        assert!(RELEASES.iter().all(|r| !r.builds.is_empty()));
+        assert_eq!(Release::of_toolkit(129).toolkit, 130);
+        assert_eq!(Release::of_toolkit(135).toolkit, 134);
+    }
+}
