@@ -173,6 +173,9 @@ impl Steps<'_> {
             jobs,
             show: 10,
             keep: false,
+            toolkits: random::Selection::Default,
+            focus: random::Focus::Shares,
+            typed: String::new(),
         };
         self.compared("random links", || {
             random::run(context, linker, &plan(RANDOM_LINKS, "classic"), report)
@@ -194,7 +197,7 @@ impl Steps<'_> {
             sass::run(context, linker, &archs, jobs, report)
         });
         self.compared("C++ programs", || {
-            random::run_cxx(context, linker, &plan(CXX_LINKS, "classic"), report)
+            random::run_cxx(context, linker, &plan(CXX_LINKS, random::CXX_ARCHS), report)
         });
         self.compared("nvcc programs", || {
             nvcc::run(context, linker, &nvcc::Plan { names: Vec::new(), jobs }, report)
