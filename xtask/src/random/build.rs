@@ -141,8 +141,8 @@ impl Compilers {
                 tags.insert(file, one("unified functions and variables"));
             }
         }
-        for (index, (number, flavour, module)) in variety.cxx.iter().enumerate() {
-            let name = self.sources.name(*number);
+        for (index, (flavour, module)) in variety.cxx.iter().enumerate() {
+            let name = self.sources.name(variety.first_source, index);
             match self.program(name, *flavour, arch, module, &cxx_file(index), dir)? {
                 Ok(found) => tags.insert(cxx_file(index), found),
                 Err(complaint) => return Ok(Some(complaint)),
@@ -274,7 +274,8 @@ impl Compilers {
         }
         let out = Command::new(ptxas)
             .arg(format!("-arch={}", unit.arch))
-            .arg("--compile-only")
+            // ptxas ignores -ewp beside this
+            .args((!unit.flags.contains(&"-ewp")).then_some("--compile-only"))
             .args(&unit.flags)
             .args([&ptx, "-o", &cubin])
             .current_dir(dir)

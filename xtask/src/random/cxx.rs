@@ -29,6 +29,9 @@ pub(crate) enum Flavour {
 /// Architectures of the C++ programs unless others are named.
 pub(crate) const ARCHS: &str = "sm_80,sm_90,sm_100,sm_120";
 
+/// The source that the others refer to.
+const CORE: &str = "core";
+
 /// All flavours.
 pub(crate) const FLAVOURS: [Flavour; 3] = [Flavour::Plain, Flavour::Lines, Flavour::Debug];
 
@@ -83,10 +86,11 @@ impl Sources {
         Ok(Self { dir, texts, names })
     }
 
-    /// A source, by any number.
-    pub(crate) fn name(&self, number: usize) -> &str {
-        let at = number.checked_rem(self.names.len()).unwrap_or(0);
-        self.names.get(at).map_or("core", String::as_str)
+    /// Source `index` of a program: the first is the one that the others refer to, the next follow each other in the list from any number on.
+    pub(crate) fn name(&self, first: usize, index: usize) -> &str {
+        let others: Vec<&String> = self.names.iter().filter(|n| *n != CORE).collect();
+        let at = index.checked_sub(1).and_then(|i| (first + i).checked_rem(others.len()));
+        at.and_then(|at| others.get(at)).map_or(CORE, |n| n)
     }
 
     /// The PTX of a source. It is compiled unless a text newer than it and its header is there.
@@ -169,8 +173,8 @@ fn one(session: &Session<'_>, seed: u64) -> Result<()> {
     let k = rng.between(1, names.len());
     let mut chosen: Vec<&String> = rng.sample(names.len(), k).into_iter().map(|i| &names[i]).collect();
     if rng.chance(90) {
-        chosen.retain(|n| *n != "core");
-        chosen.extend(names.iter().filter(|n| *n == "core"));
+        chosen.retain(|n| *n != CORE);
+        chosen.extend(names.iter().filter(|n| *n == CORE));
     }
     rng.shuffle(&mut chosen);
     let dir: PathBuf = session.folder(arch, seed);

@@ -106,8 +106,10 @@ pub(crate) struct ModuleVariety {
 pub(crate) struct Variety {
     pub(crate) modules: Vec<ModuleVariety>,
     pub(crate) unified: Option<Tables>,
-    /// C++ sources, by number, and how they are compiled.
-    pub(crate) cxx: Vec<(usize, Flavour, ModuleVariety)>,
+    /// C++ sources: how each is compiled.
+    pub(crate) cxx: Vec<(Flavour, ModuleVariety)>,
+    /// Number of the first one, see [`super::cxx::Sources::name`].
+    pub(crate) first_source: usize,
     /// Functions of the module with many sections.
     pub(crate) many: Option<usize>,
     pub(crate) runtime: bool,
@@ -137,13 +139,12 @@ impl Variety {
         let modules = (0..world.modules).map(|_| module(rng, 55)).collect();
         let unified = (has(Dimension::Unified) && number >= 90).then(|| Tables::draw(rng));
         let count = if has(Dimension::Cxx) { rng.between(1, 4) } else { 0 };
-        let cxx = (0..count)
-            .map(|_| (rng.below(1 << 16), rng.pick(FLAVOURS), module(rng, 40)))
-            .collect();
+        let cxx = (0..count).map(|_| (rng.pick(FLAVOURS), module(rng, 40))).collect();
         Self {
             modules,
             unified,
             cxx,
+            first_source: rng.below(1 << 16),
             many: has(Dimension::Many).then(|| rng.between(700, 1500)),
             runtime: has(Dimension::Runtime) && RUNTIME_ARCHS.contains(&world.arch.as_str()),
         }
