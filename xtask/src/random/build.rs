@@ -222,14 +222,14 @@ impl Compilers {
             }
         }
         if !made {
-            let mut flags = unit.flags.clone();
-            if variety.whole_program {
-                flags.push("-ewp");
-                tags.insert("ptxas -ewp".into());
-            }
-            let unit = Unit { flags, ..*unit };
             let ptxas = old.map_or_else(|| self.tools.join("ptxas"), Path::to_owned);
-            if let Err(complaint) = self.compile(&unit, &ptxas, dir)? {
+            if variety.whole_program && old.is_none() {
+                // refused where the address of a function is taken
+                let flags = unit.flags.iter().copied().chain(["-ewp"]).collect();
+                made = self.compile(&Unit { flags, ..*unit }, &ptxas, dir)?.is_ok();
+                tags.extend(made.then(|| "ptxas -ewp".to_owned()));
+            }
+            if !made && let Err(complaint) = self.compile(unit, &ptxas, dir)? {
                 return Ok(Err(format!("{}: {complaint}", unit.stem)));
             }
             tags.extend(old.map(|_| "ptxas 12.9.86".to_owned()));

@@ -95,15 +95,16 @@ impl Tables {
             };
             let _ = writeln!(text, "{line}");
         }
-        for (i, f) in self.functions.iter().enumerate().filter(|(_, f)| f.home != module) {
-            let _ = writeln!(text, ".extern .func {};", head(i, f));
+        for (i, f) in self.functions.iter().enumerate() {
+            let linkage = if f.home == module { definition(f) } else { ".extern .func".to_owned() };
+            let _ = writeln!(text, "{linkage} {};", head(i, f));
         }
         if rng.chance(50) {
             let entries: Vec<String> = (0..rng.between(1, 4)).filter_map(|_| self.any_name(rng)).collect();
             let _ = writeln!(text, ".visible .global .align 8 .u64 utab{module}[5] = {{ {} }};", entries.join(", "));
         }
         for (i, f) in self.functions.iter().enumerate().filter(|(_, f)| f.home == module) {
-            let _ = writeln!(text, ".visible .func .attribute(.unified({}, {})) {}", f.id.0, f.id.1, head(i, f));
+            let _ = writeln!(text, "{} {}", definition(f), head(i, f));
             self.body(&mut text, Some(i), rng);
         }
         for k in 0..self.kernels {
@@ -173,6 +174,11 @@ impl Tables {
         }
         Ok(())
     }
+}
+
+/// The directives of a function's definition.
+fn definition(f: &Symbol) -> String {
+    format!(".visible .func .attribute(.unified({}, {}))", f.id.0, f.id.1)
 }
 
 /// `(.param .b32 rv) uf0 (.param .b32 a)`.
