@@ -150,7 +150,10 @@ fn task() -> Result<bool> {
         }
         task @ ("random" | "cxx") => {
             let linker = context.linker(typed.linker.as_deref())?;
-            let archs = typed.arch.as_deref().unwrap_or(if task == "cxx" { random::CXX_ARCHS } else { "classic" });
+            let archs = typed
+                .arch
+                .as_deref()
+                .unwrap_or(if task == "cxx" { random::CXX_ARCHS } else { "classic" });
             let dims = typed.dims.as_deref().map(random::Focus::parse).transpose();
             let focus = dims
                 .map_err(|word| Error::Other(format!("no dimension '{word}': there are {}", random::Focus::names())))?

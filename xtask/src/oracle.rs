@@ -144,9 +144,17 @@ pub(crate) fn ptxas(context: &Context, tools: &Path, toolkit: Toolkit) -> Result
     eprintln!("installing ptxas {version} into {} (once)", bin.display());
     let partial = root.join(format!("{version}.{}", std::process::id()));
     let mut pip = Command::new(python()?);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"])
-        .arg(&partial)
-        .arg(format!("{package}=={version}"));
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--target",
+    ])
+    .arg(&partial)
+    .arg(format!("{package}=={version}"));
     let out = run(&mut pip)?;
     if !out.status.success() {
         return Err(Error::Other(format!(

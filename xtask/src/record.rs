@@ -166,7 +166,11 @@ impl Recorder<'_> {
 
     /// Records a random world, or says why not.
     fn world(&self, worlds: &random::Worlds, world: &World) -> Result<Option<String>> {
-        let focus = if world.is_varied { random::Focus::Recordable } else { random::Focus::plain() };
+        let focus = if world.is_varied {
+            random::Focus::Recordable
+        } else {
+            random::Focus::plain()
+        };
         let name = &world.name;
         let Some((dir, mut links)) = worlds.build(&world.arch, world.seed, &focus)? else {
             return Ok(Some("ptxas refuses it".into()));

@@ -256,7 +256,11 @@ impl Compilers {
         let able: Vec<_> = self.toolkits.iter().filter(|(t, _)| supports(t.version, arch)).collect();
         // nvlink refuses sm_90 objects of CUDA 11: seldom enough
         let newer: Vec<_> = able.iter().filter(|(t, _)| !t.version.starts_with("11.")).copied().collect();
-        let list = if module::number(arch) >= 90 && number % 16 != 0 { newer } else { able };
+        let list = if module::number(arch) >= 90 && !number.is_multiple_of(16) {
+            newer
+        } else {
+            able
+        };
         list.get(number.checked_rem(list.len())?).copied()
     }
 
@@ -266,7 +270,9 @@ impl Compilers {
         let (source, object) = (dir.join(&ptx), dir.join(&cubin));
         std::fs::write(&source, unit.text).map_err(Error::file(&source))?;
         let flags = unit.flags.join(" ");
-        let cached = self.cache.join(hash(&[unit.text, unit.arch, &flags, unit.stem, &ptxas.to_string_lossy()]));
+        let cached = self
+            .cache
+            .join(hash(&[unit.text, unit.arch, &flags, unit.stem, &ptxas.to_string_lossy()]));
         match std::fs::copy(&cached, &object) {
             Ok(0) => return Ok(Err("refused in an earlier run".to_owned())),
             Ok(_) => return Ok(Ok(())),
@@ -305,7 +311,11 @@ impl Compilers {
             if !object.exists() {
                 let temporary = self.host_objects.join(format!("{source}-{arch}.{}.o", std::process::id()));
                 let mut nvcc = Command::new(self.tools.join("nvcc"));
-                nvcc.arg("-dc").arg(format!("-arch={arch}")).arg(format!("{source}.cu")).arg("-o").arg(&temporary);
+                nvcc.arg("-dc")
+                    .arg(format!("-arch={arch}"))
+                    .arg(format!("{source}.cu"))
+                    .arg("-o")
+                    .arg(&temporary);
                 good(nvcc.current_dir(&self.host_sources))?;
                 std::fs::rename(&temporary, &object).map_err(Error::file(&object))?;
             }

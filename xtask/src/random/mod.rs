@@ -22,12 +22,12 @@ use crate::conformance::explain;
 use crate::context::{Context, Linker};
 use crate::kept;
 use crate::report::{Report, parallel};
+use build::{Compilers, Tags};
 use culd_tests::case::fresh_copy;
 use culd_tests::rng::Rng;
 use culd_tests::run::{self, Outcome};
 use culd_tests::verdict::{Difference, judge};
 use culd_tests::{Error, Result};
-use build::{Compilers, Tags};
 use links::Link;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -257,14 +257,7 @@ impl<'a> Session<'a> {
         Ok(verdict != Verdict::Different)
     }
 
-    fn verdict(
-        &self,
-        name: &str,
-        difference: &Option<Difference>,
-        both: (&Outcome, &Outcome),
-        args: &str,
-        dir: &Path,
-    ) -> Result<Verdict> {
+    fn verdict(&self, name: &str, difference: &Option<Difference>, both: (&Outcome, &Outcome), args: &str, dir: &Path) -> Result<Verdict> {
         if let Some(Ok(functions)) = self.kept(difference, both, args, dir)? {
             if self.plan.keep {
                 println!("kept    {name}: {}", functions.join(", "));

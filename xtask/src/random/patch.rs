@@ -5,8 +5,8 @@
 //! 3. The emitter writes the file again.
 
 use cubin::consts::{
-    SHF_ALLOC, SHF_INFO_LINK, SHF_WRITE, SHT_CUDA_CONSTANT_USER, SHT_CUDA_CONSTANT0, SHT_CUDA_CONSTANT17, SHT_CUDA_GLOBAL,
-    SHT_CUDA_GLOBAL_INIT, SHT_CUDA_METADATA, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
+    SHF_ALLOC, SHF_CUDA_MERCURY, SHF_INFO_LINK, SHF_WRITE, SHT_CUDA_CONSTANT_USER, SHT_CUDA_CONSTANT0, SHT_CUDA_CONSTANT17,
+    SHT_CUDA_GLOBAL, SHT_CUDA_GLOBAL_INIT, SHT_CUDA_METADATA, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS,
 };
 use cubin::model::Model;
 use cubin::read::Cubin;
@@ -59,7 +59,12 @@ fn standard_type(section: &ImageSection<'_>) -> Option<u32> {
 
 /// Changes one kind of section, or each section with a chance of one half.
 fn standard_types(image: &mut Image<'_>, rng: &mut Rng) -> bool {
-    let types: Vec<u32> = image.sections.iter().filter(|s| standard_type(s).is_some()).map(|s| s.sh_type).collect();
+    let types: Vec<u32> = image
+        .sections
+        .iter()
+        .filter(|s| standard_type(s).is_some())
+        .map(|s| s.sh_type)
+        .collect();
     let Some(&one) = rng.choose(&types) else { return false };
     let only_one = rng.chance(60);
     let mut changed = false;
@@ -113,7 +118,13 @@ fn unknown_section(image: &mut Image<'_>, rng: &mut Rng) -> bool {
         SHT_CUDA_METADATA => vec![0; size],
         _ => (0..size).map(|_| rng.below(256) as u8).collect(),
     };
-    let Some(name) = add_name(image, name) else { return false };
+    // Beside a second view nvlink takes a section of that view; others nearly always crash it.
+    let two_views = image.sections.iter().any(|s| s.flags & SHF_CUDA_MERCURY != 0);
+    let (name, flags) = match two_views && rng.chance(90) {
+        true => (format!(".nv.merc{name}"), flags | SHF_CUDA_MERCURY),
+        false => (name.to_owned(), flags),
+    };
+    let Some(name) = add_name(image, &name) else { return false };
     image.sections.push(ImageSection {
         name,
         sh_type,
@@ -124,7 +135,11 @@ fn unknown_section(image: &mut Image<'_>, rng: &mut Rng) -> bool {
         entsize: 0,
         size: size as u64,
         reserve: 0,
-        content: if sh_type == SHT_NOBITS { Content::NoBits } else { Content::Bytes(Cow::Owned(bytes)) },
+        content: if sh_type == SHT_NOBITS {
+            Content::NoBits
+        } else {
+            Content::Bytes(Cow::Owned(bytes))
+        },
     });
     true
 }
@@ -162,7 +177,10 @@ mod tests {
                 assert_eq!(types, patch == Patch::StandardTypes, "seed {seed}");
                 let flags = a.iter().zip(b).any(|(a, b)| a.sh_flags != b.sh_flags);
                 assert_eq!(flags, patch == Patch::NoInfoLink, "seed {seed}");
-                let same = before.sections().zip(after.sections()).filter(|(a, _)| a.as_ref().unwrap().name != b".shstrtab");
+                let same = before
+                    .sections()
+                    .zip(after.sections())
+                    .filter(|(a, _)| a.as_ref().unwrap().name != b".shstrtab");
                 assert!(same.into_iter().all(|(a, b)| a.unwrap().data == b.unwrap().data));
             }
         }

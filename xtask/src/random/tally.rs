@@ -75,8 +75,6 @@ impl Tally {
             Difference::Text { .. } => "text",
             Difference::FileSet { .. } => "set of files",
             Difference::Bytes { .. } => "bytes",
-            #[allow(unreachable_patterns, reason = "kinds may be added")]
-            _ => "other",
         };
         if let Ok(mut counts) = self.0.lock() {
             *counts.kinds.entry(kind).or_default() += 1;
@@ -94,7 +92,11 @@ impl Tally {
             0 => "linked".to_owned(),
             exit => format!("exit {exit}, {}", last(got)),
         };
-        let note = format!("{name}\n    nvlink: exit {}, {}\n    culd:   {ours}\n    repeat: {repeat}", want.exit, last(want));
+        let note = format!(
+            "{name}\n    nvlink: exit {}, {}\n    culd:   {ours}\n    repeat: {repeat}",
+            want.exit,
+            last(want)
+        );
         if let Ok(mut counts) = self.0.lock() {
             counts.crashes.push((ours, note));
         }
@@ -105,7 +107,12 @@ impl Tally {
         let Ok(counts) = self.0.lock() else { return };
         let total = counts.total;
         println!("{what}");
-        println!("nvlink: {} linked, {} refused, {} crashed", counts.linked, counts.refused, total.get(Verdict::Crashed));
+        println!(
+            "nvlink: {} linked, {} refused, {} crashed",
+            counts.linked,
+            counts.refused,
+            total.get(Verdict::Crashed)
+        );
         let (same, kept) = (total.get(Verdict::Same), total.get(Verdict::Kept));
         if kept > 0 {
             let all = same + kept + total.get(Verdict::Different);

@@ -84,7 +84,11 @@ impl Tables {
         let mut text = format!(".version 9.0\n.target {arch}\n.address_size 64\n");
         for (i, v) in self.variables.iter().enumerate() {
             let attribute = format!(".attribute(.unified({}, {})) ", v.id.0, v.id.1);
-            let (scalar, array) = if v.size == 4 { ("u32", String::new()) } else { ("u64", format!("[{}]", v.size / 8)) };
+            let (scalar, array) = if v.size == 4 {
+                ("u32", String::new())
+            } else {
+                ("u64", format!("[{}]", v.size / 8))
+            };
             let line = if v.home == module {
                 let value = if v.size == 4 { "7" } else { "{ 1 }" };
                 let init = if v.init { format!(" = {value}") } else { String::new() };
@@ -96,12 +100,20 @@ impl Tables {
             let _ = writeln!(text, "{line}");
         }
         for (i, f) in self.functions.iter().enumerate() {
-            let linkage = if f.home == module { definition(f) } else { ".extern .func".to_owned() };
+            let linkage = if f.home == module {
+                definition(f)
+            } else {
+                ".extern .func".to_owned()
+            };
             let _ = writeln!(text, "{linkage} {};", head(i, f));
         }
         if rng.chance(50) {
             let entries: Vec<String> = (0..rng.between(1, 4)).filter_map(|_| self.any_name(rng)).collect();
-            let _ = writeln!(text, ".visible .global .align 8 .u64 utab{module}[5] = {{ {} }};", entries.join(", "));
+            let _ = writeln!(
+                text,
+                ".visible .global .align 8 .u64 utab{module}[5] = {{ {} }};",
+                entries.join(", ")
+            );
         }
         for (i, f) in self.functions.iter().enumerate().filter(|(_, f)| f.home == module) {
             let _ = writeln!(text, "{} {}", definition(f), head(i, f));
@@ -164,7 +176,12 @@ impl Tables {
                 }
                 "long.uidx" => {
                     let list = if rng.chance(50) { &mut functions } else { &mut variables };
-                    list.push(Symbol { id: (7, 8), home: 0, size: 8, init: false });
+                    list.push(Symbol {
+                        id: (7, 8),
+                        home: 0,
+                        size: 8,
+                        init: false,
+                    });
                 }
                 _ => {}
             }
@@ -183,7 +200,11 @@ fn definition(f: &Symbol) -> String {
 
 /// `(.param .b32 rv) uf0 (.param .b32 a)`.
 fn head(i: usize, f: &Symbol) -> String {
-    if f.size == 1 { format!("(.param .b32 rv) uf{i} (.param .b32 a)") } else { format!("uf{i} ()") }
+    if f.size == 1 {
+        format!("(.param .b32 rv) uf{i} (.param .b32 a)")
+    } else {
+        format!("uf{i} ()")
+    }
 }
 
 /// An index file: header, then an entry (id, offset) for each function and variable.
@@ -202,7 +223,12 @@ fn index(version: u32, functions: &[Symbol], variables: &[Symbol], wider: u64) -
     out.extend(version.to_le_bytes());
     out.extend(0u32.to_le_bytes());
     let counts = [functions.len() as u64, variables.len() as u64];
-    for word in [STUB * counts[0] + wider, counts[0], data + if functions.is_empty() { wider } else { 0 }, counts[1]] {
+    for word in [
+        STUB * counts[0] + wider,
+        counts[0],
+        data + if functions.is_empty() { wider } else { 0 },
+        counts[1],
+    ] {
         out.extend(word.to_le_bytes());
     }
     if version > 1 {

@@ -179,7 +179,11 @@ impl Variety {
         let unified = self.unified.as_ref().map_or(Vec::new(), |_| Tables::files());
         let cxx: Vec<String> = (0..self.cxx.len()).map(cxx_file).collect();
         let many = if self.many.is_some() { "many.cubin" } else { "" };
-        let runtime = if self.runtime { "parent.o child.o scale.o -L. -lcudadevrt" } else { "" };
+        let runtime = if self.runtime {
+            "parent.o child.o scale.o -L. -lcudadevrt"
+        } else {
+            ""
+        };
         [unified.join(" "), cxx.join(" "), many.to_owned(), runtime.to_owned()]
     }
 }
