@@ -57,7 +57,7 @@ fn standard_type(section: &ImageSection<'_>) -> Option<u32> {
     }
 }
 
-/// Changes one kind of section, or each section with a chance of one half.
+/// Changes one kind of section, perhaps each of the others with a chance of one half.
 fn standard_types(image: &mut Image<'_>, rng: &mut Rng) -> bool {
     let types: Vec<u32> = image
         .sections
@@ -65,25 +65,23 @@ fn standard_types(image: &mut Image<'_>, rng: &mut Rng) -> bool {
         .filter(|s| standard_type(s).is_some())
         .map(|s| s.sh_type)
         .collect();
-    let Some(&one) = rng.choose(&types) else { return false };
-    let only_one = rng.chance(60);
-    let mut changed = false;
+    let Some(&kind) = rng.choose(&types) else { return false };
+    let others = if rng.chance(60) { 0 } else { 50 };
     for section in &mut image.sections {
-        let wanted = if only_one { section.sh_type == one } else { rng.chance(50) };
+        let wanted = section.sh_type == kind || rng.chance(others);
         if let Some(standard) = standard_type(section).filter(|_| wanted) {
             section.sh_type = standard;
-            changed = true;
         }
     }
-    changed
+    true
 }
 
-/// Clears the flag everywhere, or of each section with a chance of one half.
+/// Clears the flag everywhere, or of the first section and of each other with a chance of one half.
 fn no_info_link(image: &mut Image<'_>, rng: &mut Rng) -> bool {
-    let everywhere = rng.chance(70);
+    let others = if rng.chance(70) { 100 } else { 50 };
     let mut changed = false;
-    for section in &mut image.sections {
-        if section.flags & SHF_INFO_LINK != 0 && (everywhere || rng.chance(50)) {
+    for section in image.sections.iter_mut().filter(|s| s.flags & SHF_INFO_LINK != 0) {
+        if !changed || rng.chance(others) {
             section.flags &= !SHF_INFO_LINK;
             changed = true;
         }

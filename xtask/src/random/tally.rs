@@ -71,10 +71,10 @@ impl Tally {
     pub(crate) fn difference(&self, difference: &Difference) {
         let kind = match difference {
             Difference::Died { .. } | Difference::NoCleanRefusal { .. } => "died",
-            Difference::Exit { .. } => "exit code",
             Difference::Text { .. } => "text",
             Difference::FileSet { .. } => "set of files",
             Difference::Bytes { .. } => "bytes",
+            _ => "exit code",
         };
         if let Ok(mut counts) = self.0.lock() {
             *counts.kinds.entry(kind).or_default() += 1;
