@@ -17,9 +17,9 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Links of the random test.
-const RANDOM_LINKS: usize = 2000;
+const RANDOM_LINKS: usize = 1700;
 /// Links of the random test on architectures with two views per file.
-const BLACKWELL_LINKS: usize = 700;
+const BLACKWELL_LINKS: usize = 650;
 /// On how many of these architectures each case runs.
 const BLACKWELL_PER_CASE: usize = 1;
 /// Fat binaries.
