@@ -85,7 +85,13 @@ impl Compilers {
             std::fs::create_dir_all(dir).map_err(Error::file(dir))?;
         }
         let tools = oracle::bin_dir(context)?;
-        let wanted = oracle::toolkits().into_iter().filter(|t| selection.has(*t));
+        let known = oracle::toolkits();
+        if let Selection::Named(list) = selection
+            && let Some(unknown) = list.iter().find(|v| !known.iter().any(|t| t.version == **v))
+        {
+            return Err(Error::Other(format!("xtask/toolkits.txt has no version {unknown}")));
+        }
+        let wanted = known.into_iter().filter(|t| selection.has(*t));
         let toolkits = wanted.map(|t| Ok((t, oracle::ptxas(context, &tools, t)?))).collect::<Result<_>>()?;
         Ok(Self {
             sources: Sources::new(context)?,
