@@ -35,7 +35,10 @@ cargo xtask random                      link generated modules with both; a fail
     --count N       links (default 500)          --seed S    first world (default 1)
     --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
     --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
+    --dims LIST     none, or dimensions that every world gets: toolkits, ewp, types, unknown, flags, unified, cxx, many, runtime
+    --toolkits T    other compilers: those marked in xtask/toolkits.txt (default), all, or versions with commas
 cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in drawn subsets with both
+    --arch A        architectures (default sm_80,sm_90,sm_100,sm_120)
 cargo xtask mutate                      link inputs that were damaged on purpose; a crash, a hang or a blow-up is a failure
     --count N       mutants (default 100000)     --seed S    of the generator (default 1)
     --nvlink N      ask the real nvlink about the first N too
@@ -81,6 +84,8 @@ struct Typed {
     nvlink: Option<u64>,
     arch: Option<String>,
     show: Option<usize>,
+    dims: Option<String>,
+    toolkits: Option<String>,
     keep: bool,
     seconds: Option<u64>,
     coverage: bool,
@@ -105,6 +110,8 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("nvlink") => out.nvlink = Some(parser.value()?.parse()?),
             Long("arch") => out.arch = Some(parser.value()?.string()?),
             Long("show") => out.show = Some(parser.value()?.parse()?),
+            Long("dims") => out.dims = Some(parser.value()?.string()?),
+            Long("toolkits") => out.toolkits = Some(parser.value()?.string()?),
             Long("keep") => out.keep = true,
             Long("seconds") => out.seconds = Some(parser.value()?.parse()?),
             Long("coverage") => out.coverage = true,
@@ -143,14 +150,26 @@ fn task() -> Result<bool> {
         }
         task @ ("random" | "cxx") => {
             let linker = context.linker(typed.linker.as_deref())?;
+            let archs = typed
+                .arch
+                .as_deref()
+                .unwrap_or(if task == "cxx" { random::CXX_ARCHS } else { "classic" });
+            let dims = typed.dims.as_deref().map(random::Focus::parse).transpose();
+            let focus = dims
+                .map_err(|word| Error::Other(format!("no dimension '{word}': there are {}", random::Focus::names())))?
+                .unwrap_or(random::Focus::Shares);
+            let option = |name: &str, value: &Option<String>| value.as_ref().map_or(String::new(), |v| format!(" --{name} {v}"));
             let plan = random::Plan {
                 count: typed.count.unwrap_or(if task == "cxx" { 100 } else { 500 }),
                 seed: typed.seed.unwrap_or(1),
                 worlds: typed.worlds,
-                archs: random::archs(typed.arch.as_deref().unwrap_or("classic")),
+                archs: random::archs(archs),
                 jobs,
                 show: typed.show.unwrap_or(10),
                 keep: typed.keep,
+                toolkits: random::Selection::parse(typed.toolkits.as_deref().unwrap_or("default")),
+                focus,
+                typed: option("dims", &typed.dims) + &option("toolkits", &typed.toolkits),
             };
             let run = if task == "cxx" { random::run_cxx } else { random::run };
             run(&context, &linker, &plan, &report)?;

@@ -4,6 +4,8 @@
 //! 2. `target/oracle/stamp` equal to `xtask/oracle.txt`: they are there.
 //! 3. Otherwise a fresh virtual environment is made (or, where Python has no `venv`, a plain folder) and pip installs the list into it.
 //! 4. The folder that holds `nvlink` is looked up and checked, then the stamp is written.
+//!
+//! ptxas of other toolkits (`xtask/toolkits.txt`), see [`ptxas`]: from `CULD_TOOLKITS`, from the packages above, or installed one by one.
 
 use crate::context::Context;
 use culd_tests::{Error, Result};
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const PINNED: &str = include_str!("../oracle.txt");
+const TOOLKITS: &str = include_str!("../toolkits.txt");
 const TOOLS: [&str; 6] = ["nvlink", "ptxas", "nvcc", "fatbinary", "cuobjdump", "nvdisasm"];
 
 /// The folder with the real tools, installed if need be.
@@ -84,6 +87,88 @@ pub(crate) fn old_ptxas(bin: &Path) -> Option<PathBuf> {
     old.is_file().then_some(old)
 }
 
+/// A line of `xtask/toolkits.txt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Toolkit {
+    /// Version of the package.
+    pub(crate) version: &'static str,
+    /// Name of the package.
+    package: &'static str,
+    /// Highest PTX version that its ptxas supports.
+    pub(crate) ptx: &'static str,
+    /// Whether it is used unless others are selected.
+    pub(crate) is_default: bool,
+}
+
+/// The toolkits of the list, oldest first.
+pub(crate) fn toolkits() -> Vec<Toolkit> {
+    let lines = TOOLKITS.lines().filter(|l| !l.starts_with('#'));
+    lines
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            Some(Toolkit {
+                version: words.next()?,
+                package: words.next()?,
+                ptx: words.next()?,
+                is_default: words.next() == Some("default"),
+            })
+        })
+        .collect()
+}
+
+/// ptxas of a toolkit, installed if need be:
+///
+/// 1. `CULD_TOOLKITS`, if set, names a directory; `VERSION/bin/ptxas` in it is used if it is there.
+/// 2. The packages of the oracle include one older ptxas.
+/// 3. Otherwise pip installs the package beside `target/oracle/toolkits/VERSION`, and the program alone is moved there. The move is the last step:
+///    a program that is there is complete.
+pub(crate) fn ptxas(context: &Context, tools: &Path, toolkit: Toolkit) -> Result<PathBuf> {
+    let Toolkit { version, package, .. } = toolkit;
+    if let Some(dir) = std::env::var_os("CULD_TOOLKITS") {
+        let given = PathBuf::from(dir).join(version).join("bin/ptxas");
+        if given.is_file() {
+            return Ok(given);
+        }
+    }
+    if PINNED.lines().any(|l| l == format!("{package}=={version}"))
+        && let Some(pinned) = old_ptxas(tools)
+    {
+        return Ok(pinned);
+    }
+    let root = context.root.join("target/oracle/toolkits");
+    let bin = root.join(version).join("bin");
+    let program = bin.join("ptxas");
+    if program.is_file() {
+        return Ok(program);
+    }
+    eprintln!("installing ptxas {version} into {} (once)", bin.display());
+    let partial = root.join(format!("{version}.{}", std::process::id()));
+    let mut pip = Command::new(python()?);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--target",
+    ])
+    .arg(&partial)
+    .arg(format!("{package}=={version}"));
+    let out = run(&mut pip)?;
+    if !out.status.success() {
+        return Err(Error::Other(format!(
+            "pip could not install {package}=={version}\n{}",
+            String::from_utf8_lossy(&out.stderr)
+        )));
+    }
+    std::fs::create_dir_all(&bin).map_err(Error::file(&bin))?;
+    let installed = partial.join("nvidia/cuda_nvcc/bin/ptxas");
+    std::fs::rename(&installed, &program).map_err(Error::file(installed))?;
+    std::fs::remove_dir_all(&partial).map_err(Error::file(partial))?;
+    Ok(program)
+}
+
 /// The folder below `root` that holds nvlink: its path names the Python version.
 fn find(root: &Path) -> Result<PathBuf> {
     let mut candidates = vec![root.join("site/nvidia/cu13/bin")];
@@ -104,4 +189,18 @@ fn check(bin: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::Other(format!("{} lacks {}", bin.display(), missing.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::toolkits;
+
+    #[test]
+    fn every_line_of_the_list_is_a_toolkit() {
+        let lines = super::TOOLKITS.lines().filter(|l| !l.starts_with('#')).count();
+        let list = toolkits();
+        assert_eq!(list.len(), lines);
+        assert!(list.iter().any(|t| t.is_default) && list.iter().any(|t| !t.is_default));
+        assert!(list.iter().all(|t| t.ptx.split_once('.').is_some()));
+    }
 }

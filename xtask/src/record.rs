@@ -1,7 +1,7 @@
 //! `cargo xtask record`: nvlink's results, kept in `tests/fixtures` for machines without it.
 //!
 //! 1. The conformance cases, but for those in [`LIVE_ONLY`].
-//! 2. Random worlds: a few seeds for every architecture.
+//! 2. Random worlds: a few seeds for every architecture, and as many again with other compilers, changed objects and further files.
 //!
 //! Both are linked by nvlink in order, and inputs and results become one fixture each.
 
@@ -36,6 +36,71 @@ const MAX_FIXTURE: usize = 80_000;
 /// Seeds that the live random test does not use by default.
 const FIRST_SEED: u64 = 900_000;
 const FIRST_BLACKWELL_SEED: u64 = 910_000;
+/// Worlds with further dimensions, per architecture.
+const VARIED_WORLDS: u64 = 4;
+const FIRST_VARIED_SEED: u64 = 920_000;
+
+/// A group of random worlds.
+struct Group {
+    /// Its name on the command line.
+    name: &'static str,
+    archs: &'static str,
+    first: u64,
+    /// Worlds per architecture.
+    count: u64,
+    is_varied: bool,
+}
+
+const GROUPS: [Group; 3] = [
+    Group {
+        name: "random-classic",
+        archs: "classic",
+        first: FIRST_SEED,
+        count: WORLDS,
+        is_varied: false,
+    },
+    Group {
+        name: "random-blackwell",
+        archs: "blackwell",
+        first: FIRST_BLACKWELL_SEED,
+        count: BLACKWELL_WORLDS,
+        is_varied: false,
+    },
+    Group {
+        name: "random-varied",
+        archs: "all",
+        first: FIRST_VARIED_SEED,
+        count: VARIED_WORLDS,
+        is_varied: true,
+    },
+];
+
+/// A random world to record.
+struct World {
+    name: String,
+    arch: String,
+    seed: u64,
+    is_varied: bool,
+}
+
+impl Group {
+    fn worlds(&self) -> impl Iterator<Item = World> {
+        let (first, count, is_varied) = (self.first, self.count, self.is_varied);
+        let prefix = if is_varied { "random-varied" } else { "random" };
+        let numbered = random::archs(self.archs).into_iter().zip(0..);
+        numbered.flat_map(move |(arch, i)| {
+            (0..count).map(move |w| {
+                let seed = first + i * count + w;
+                World {
+                    name: format!("{prefix}-{arch}-{seed}"),
+                    arch: arch.clone(),
+                    seed,
+                    is_varied,
+                }
+            })
+        })
+    }
+}
 
 /// Sources and notes of a case; everything else is an input.
 fn is_input(name: &str) -> bool {
@@ -45,17 +110,15 @@ fn is_input(name: &str) -> bool {
 
 /// What every recording needs.
 struct Recorder<'a> {
-    context: &'a Context,
     linker: &'a Linker,
     tools: PathBuf,
     fixtures: PathBuf,
     work: PathBuf,
 }
 
-/// Records all, or the named cases only; `random-blackwell` names the worlds with two views per file.
+/// Records all, or the named cases and groups of random worlds only.
 pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: usize, report: &Report) -> Result<()> {
     let recorder = Recorder {
-        context,
         linker,
         tools: oracle::bin_dir(context)?,
         fixtures: context.root.join("tests/fixtures"),
@@ -67,30 +130,16 @@ pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: us
         Ok(Some(why)) => println!("left out {name}: {why}"),
         Err(e) => report.named(name, Some(&e.to_string())),
     };
-    let only_blackwell = names.iter().any(|n| n == "random-blackwell");
-    if !only_blackwell {
-        let cases = Case::load_all(&cases_dir(), names)?;
+    let (groups, cases): (Vec<String>, Vec<String>) = names.iter().cloned().partition(|n| GROUPS.iter().any(|g| g.name == *n));
+    if groups.is_empty() || !cases.is_empty() {
+        let cases = Case::load_all(&cases_dir(), &cases)?;
         parallel(&cases, jobs, |case| note(&case.name, recorder.case(case)));
     }
-    if names.is_empty() || only_blackwell {
-        let worlds: Vec<(String, u64)> = [
-            ("classic", FIRST_SEED, WORLDS),
-            ("blackwell", FIRST_BLACKWELL_SEED, BLACKWELL_WORLDS),
-        ]
-        .into_iter()
-        .flat_map(|(group, first, count)| {
-            let numbered = random::archs(group).into_iter().zip(0..);
-            numbered.flat_map(move |(a, i)| (0..count).map(move |w| (a.clone(), first + i * count + w)))
-        })
-        .collect();
-        let worlds: Vec<_> = worlds
-            .into_iter()
-            .filter(|w| !only_blackwell || w.1 >= FIRST_BLACKWELL_SEED)
-            .collect();
-        parallel(&worlds, jobs, |(arch, seed)| {
-            let name = format!("random-{arch}-{seed}");
-            note(&name, recorder.world(&name, arch, *seed));
-        });
+    let wanted = GROUPS.iter().filter(|g| names.is_empty() || groups.iter().any(|n| n == g.name));
+    let worlds: Vec<World> = wanted.flat_map(Group::worlds).collect();
+    if !worlds.is_empty() {
+        let made = random::Worlds::new(context)?;
+        parallel(&worlds, jobs, |world| note(&world.name, recorder.world(&made, world)));
     }
     let files = std::fs::read_dir(&recorder.fixtures).map_err(Error::file(&recorder.fixtures))?;
     let total: u64 = files.filter_map(|e| e.ok()?.metadata().ok()).map(|m| m.len()).sum();
@@ -116,8 +165,14 @@ impl Recorder<'_> {
     }
 
     /// Records a random world, or says why not.
-    fn world(&self, name: &str, arch: &str, seed: u64) -> Result<Option<String>> {
-        let Some((dir, mut links)) = random::build_world(self.context, &self.tools, arch, seed)? else {
+    fn world(&self, worlds: &random::Worlds, world: &World) -> Result<Option<String>> {
+        let focus = if world.is_varied {
+            random::Focus::Recordable
+        } else {
+            random::Focus::plain()
+        };
+        let name = &world.name;
+        let Some((dir, mut links)) = worlds.build(&world.arch, world.seed, &focus)? else {
             return Ok(Some("ptxas refuses it".into()));
         };
         // its identifiers depend on the folder in which the link runs

@@ -17,9 +17,9 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// Links of the random test.
-const RANDOM_LINKS: usize = 2000;
+const RANDOM_LINKS: usize = 1700;
 /// Links of the random test on architectures with two views per file.
-const BLACKWELL_LINKS: usize = 700;
+const BLACKWELL_LINKS: usize = 650;
 /// On how many of these architectures each case runs.
 const BLACKWELL_PER_CASE: usize = 1;
 /// Fat binaries.
@@ -173,6 +173,9 @@ impl Steps<'_> {
             jobs,
             show: 10,
             keep: false,
+            toolkits: random::Selection::Default,
+            focus: random::Focus::Shares,
+            typed: String::new(),
         };
         self.compared("random links", || {
             random::run(context, linker, &plan(RANDOM_LINKS, "classic"), report)
@@ -194,7 +197,7 @@ impl Steps<'_> {
             sass::run(context, linker, &archs, jobs, report)
         });
         self.compared("C++ programs", || {
-            random::run_cxx(context, linker, &plan(CXX_LINKS, "classic"), report)
+            random::run_cxx(context, linker, &plan(CXX_LINKS, random::CXX_ARCHS), report)
         });
         self.compared("nvcc programs", || {
             nvcc::run(context, linker, &nvcc::Plan { names: Vec::new(), jobs }, report)

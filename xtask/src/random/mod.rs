@@ -2,34 +2,41 @@
 //!
 //! 1. Worlds are drawn from consecutive seeds until their links reach the wanted number.
 //! 2. Each world is written as PTX and compiled once ([`world`], [`module`], [`body`]), then linked in several ways ([`links`]).
-//! 3. Both linkers run in the same folder; exit code, text and every written byte are compared.
-//! 4. A failure keeps its inputs, both outputs and the command, and prints the command that repeats its world.
-//!
-//! Compiled modules are kept in `target/random/cubins` under a hash of what they were made from, so that a repeated run is quick.
+//! 3. Further dimensions are drawn last ([`variety`]): other compilers, changed objects, more input files. [`build`] makes them all.
+//! 4. Both linkers run in the same folder; exit code, text and every written byte are compared.
+//! 5. A failure keeps its inputs, both outputs and the command, and prints the command that repeats its world. The summary counts by dimension
+//!    ([`tally`]).
 
 mod body;
+mod build;
 mod cxx;
 mod links;
 mod module;
+mod patch;
+mod tally;
+mod unified;
+mod variety;
 mod world;
 
 use crate::conformance::explain;
 use crate::context::{Context, Linker};
 use crate::kept;
-use crate::oracle;
 use crate::report::{Report, parallel};
+use build::{Compilers, Tags};
 use culd_tests::case::fresh_copy;
 use culd_tests::rng::Rng;
 use culd_tests::run::{self, Outcome};
 use culd_tests::verdict::{Difference, judge};
 use culd_tests::{Error, Result};
 use links::Link;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tally::{Tally, Verdict, tags_of};
+use variety::Variety;
 use world::World;
+
+pub(crate) use build::Selection;
+pub(crate) use variety::Focus;
 
 /// What to run.
 pub(crate) struct Plan {
@@ -47,6 +54,19 @@ pub(crate) struct Plan {
     pub(crate) show: usize,
     /// Keep the folders of worlds that passed, too.
     pub(crate) keep: bool,
+    /// Other compilers.
+    pub(crate) toolkits: Selection,
+    /// Dimensions that worlds have beside their modules.
+    pub(crate) focus: Focus,
+    /// `--toolkits` and `--dims` as typed, for commands that repeat a world.
+    pub(crate) typed: String,
+}
+
+impl Plan {
+    /// What a command that repeats a link needs beside seed and architecture.
+    fn suffix(&self) -> &str {
+        &self.typed
+    }
 }
 
 /// Names of architectures: `sm_90`, lists with commas, or the groups `classic`, `blackwell` and `all`.
@@ -62,24 +82,14 @@ pub(crate) fn archs(text: &str) -> Vec<String> {
 
 /// Everything that the threads share.
 struct Session<'a> {
-    tools: PathBuf,
+    compilers: &'a Compilers,
     linker: &'a Linker,
     plan: &'a Plan,
     report: &'a Report,
     dir: PathBuf,
     shown: AtomicUsize,
     skipped: AtomicUsize,
-    tally: Mutex<BTreeMap<&'static str, usize>>,
-    /// What nvlink did: a test in which it refuses everything would show nothing.
-    linked: AtomicUsize,
-    refused: AtomicUsize,
-    crashed: AtomicUsize,
-    /// Links in which nvlink's own bytes differ from run to run: they count neither way.
-    unstable: AtomicUsize,
-    /// Links that differ only in functions whose schedule culd kept and reported.
-    kept: AtomicUsize,
-    /// Links with nvlink's bytes.
-    identical: AtomicUsize,
+    tally: Tally,
 }
 
 /// A world that is to be linked.
@@ -88,34 +98,38 @@ struct Job {
     world: World,
     links: Vec<Link>,
     sources: Rng,
+    variety: Variety,
 }
 
 impl Job {
-    fn draw(seed: u64, archs: &[String]) -> Self {
+    fn draw(seed: u64, archs: &[String], focus: &Focus) -> Self {
         let mut rng = Rng::new(seed);
         // drawn first and apart, so that naming one architecture on the command line repeats the same world
         let arch = rng.fork().below(archs.len());
         let world = World::draw(&mut rng.fork(), &archs[arch]);
-        let links = links::draw(&world, &mut rng.fork());
+        let mut links = links::draw(&world, &mut rng.fork());
+        let sources = rng.fork();
+        let mut more = rng.fork();
+        let variety = Variety::draw(&mut more, &world, focus);
+        variety.extend(&mut links, &mut more);
         Self {
             seed,
             world,
             links,
-            sources: rng.fork(),
+            sources,
+            variety,
         }
     }
 }
 
 /// Runs the random test into `report`.
 pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
-    let dir = context.root.join("target/random");
-    std::fs::create_dir_all(dir.join("cubins")).map_err(Error::file(&dir))?;
-    let tools = oracle::bin_dir(context)?;
-    let session = Session::new(tools, linker, plan, report, dir);
+    let compilers = Compilers::new(context, &plan.toolkits)?;
+    let session = Session::new(&compilers, linker, plan, report, context.root.join("target/random"));
     let mut jobs = Vec::new();
     let mut planned = 0;
     while planned < plan.count && jobs.len() < plan.worlds.unwrap_or(usize::MAX) {
-        let mut job = Job::draw(plan.seed + jobs.len() as u64, &plan.archs);
+        let mut job = Job::draw(plan.seed + jobs.len() as u64, &plan.archs, &plan.focus);
         job.links.truncate(plan.count - planned);
         planned += job.links.len();
         jobs.push(job);
@@ -133,92 +147,43 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     Ok(())
 }
 
-/// Compiles one world; gives its folder and the arguments of its links, or nothing if ptxas refuses it.
-pub(crate) fn build_world(context: &Context, tools: &Path, arch: &str, seed: u64) -> Result<Option<(PathBuf, Vec<String>)>> {
-    let dir = context.root.join("target/random");
-    std::fs::create_dir_all(dir.join("cubins")).map_err(Error::file(&dir))?;
-    let job = Job::draw(seed, &[arch.to_owned()]);
-    let folder = dir.join(format!("{}-{arch}-{seed}", std::process::id()));
-    let complaint = compile_all(tools, &dir.join("cubins"), &job, &folder)?;
-    Ok(complaint
-        .is_none()
-        .then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
+/// A world for the recorder: compiled, with its folder and the arguments of its links, or nothing if ptxas refuses it.
+pub(crate) struct Worlds {
+    compilers: Compilers,
+    dir: PathBuf,
 }
 
-/// Writes and compiles the modules of a world into `folder`. Gives ptxas's complaint if it has one.
-fn compile_all(tools: &Path, cache: &Path, job: &Job, folder: &Path) -> Result<Option<String>> {
-    std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
-    let mut rng = job.sources.clone();
-    for index in 0..job.world.modules {
-        let source = module::write(&job.world, index, &mut rng.fork());
-        if let Some(complaint) = compile(tools, cache, &source, folder, index)? {
-            return Ok(Some(format!("module {index}: {complaint}")));
-        }
+impl Worlds {
+    pub(crate) fn new(context: &Context) -> Result<Self> {
+        Ok(Self {
+            compilers: Compilers::new(context, &Selection::Default)?,
+            dir: context.root.join("target/random"),
+        })
     }
-    Ok(None)
-}
 
-/// Compiles one module, or takes it from an earlier run. Gives ptxas's complaint if it has one.
-fn compile(tools: &Path, cache: &Path, source: &module::Source, dir: &Path, index: usize) -> Result<Option<String>> {
-    let ptx = dir.join(format!("m{index}.ptx"));
-    let cubin = dir.join(format!("m{index}.cubin"));
-    std::fs::write(&ptx, &source.text).map_err(Error::file(&ptx))?;
-    // a folder given by hand may lack the old ptxas: the module is then one more of the new form
-    let old = source.old.then(|| oracle::old_ptxas(tools)).flatten();
-    let ptxas = old.unwrap_or_else(|| tools.join("ptxas"));
-    let key = hash(&[
-        &source.text,
-        &source.arch,
-        &source.flags.join(" "),
-        &format!("m{index}"),
-        &ptxas.to_string_lossy(),
-    ]);
-    let cached = cache.join(key);
-    if std::fs::copy(&cached, &cubin).is_ok() {
-        return Ok(None);
+    /// Compiles one world; gives its folder and the arguments of its links, or nothing if ptxas refuses it.
+    pub(crate) fn build(&self, arch: &str, seed: u64, focus: &Focus) -> Result<Option<(PathBuf, Vec<String>)>> {
+        let job = Job::draw(seed, &[arch.to_owned()], focus);
+        let folder = self.dir.join(format!("{}-{arch}-{seed}", std::process::id()));
+        let made = self.compilers.world(&job, &folder)?;
+        Ok(made.is_ok().then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
     }
-    let out = Command::new(ptxas)
-        .arg(format!("-arch={}", source.arch))
-        .arg("--compile-only")
-        .args(&source.flags)
-        .args([format!("m{index}.ptx"), "-o".into(), format!("m{index}.cubin")])
-        .current_dir(dir)
-        .output()
-        .map_err(|source| Error::Start {
-            tool: "ptxas".into(),
-            source,
-        })?;
-    if !out.status.success() {
-        return Ok(Some(String::from_utf8_lossy(&out.stderr).into_owned()));
-    }
-    // rename is atomic: another thread or run may look at the same time
-    let temporary = cached.with_extension(std::process::id().to_string());
-    std::fs::copy(&cubin, &temporary).map_err(Error::file(&temporary))?;
-    std::fs::rename(&temporary, &cached).map_err(Error::file(&cached))?;
-    Ok(None)
 }
 
 /// `cargo xtask cxx`.
-pub(crate) use cxx::run as run_cxx;
+pub(crate) use cxx::{ARCHS as CXX_ARCHS, run as run_cxx};
 
 impl<'a> Session<'a> {
-    fn new(tools: PathBuf, linker: &'a Linker, plan: &'a Plan, report: &'a Report, dir: PathBuf) -> Self {
-        let zero = AtomicUsize::default;
+    fn new(compilers: &'a Compilers, linker: &'a Linker, plan: &'a Plan, report: &'a Report, dir: PathBuf) -> Self {
         Self {
-            tools,
+            compilers,
             linker,
             plan,
             report,
             dir,
-            shown: zero(),
-            skipped: zero(),
-            tally: Mutex::default(),
-            linked: zero(),
-            refused: zero(),
-            crashed: zero(),
-            unstable: zero(),
-            kept: zero(),
-            identical: zero(),
+            shown: AtomicUsize::default(),
+            skipped: AtomicUsize::default(),
+            tally: Tally::default(),
         }
     }
 
@@ -237,65 +202,76 @@ impl<'a> Session<'a> {
 
     fn world(&self, job: &Job) -> Result<()> {
         let dir = self.folder(&job.world.arch, job.seed);
-        if let Some(complaint) = compile_all(&self.tools, &self.dir.join("cubins"), job, &dir)? {
-            // a world that ptxas refuses says nothing about linkers; too many of them would be a fault of the generator
-            self.skipped.fetch_add(1, Ordering::Relaxed);
-            if self.plan.keep {
-                println!("skipped world {} (ptxas): {complaint}", job.seed);
+        let mut tags = match self.compilers.world(job, &dir)? {
+            Ok(tags) => tags,
+            Err(complaint) => {
+                // a world that ptxas refuses says nothing about linkers; too many of them would be a fault of the generator
+                self.skipped.fetch_add(1, Ordering::Relaxed);
+                if self.plan.keep {
+                    println!("skipped world {} (ptxas): {complaint}", job.seed);
+                }
+                return self.leave(&dir, true);
             }
-            return self.leave(&dir, true);
-        }
+        };
         let mut clean = true;
         for (i, link) in job.links.iter().enumerate() {
             let (arch, seed) = (&job.world.arch, job.seed);
             let name = format!("world {seed} {arch} link {}", i + 1);
-            let repeat = format!("cargo xtask random --seed {seed} --worlds 1 --arch {arch}");
-            clean &= self.link(&name, &repeat, &format!("{arch}-{seed}-{}", i + 1), link, &dir)?;
+            let repeat = format!("cargo xtask random --seed {seed} --worlds 1 --arch {arch}{}", self.plan.suffix());
+            clean &= self.link(&name, &repeat, &format!("{arch}-{seed}-{}", i + 1), link, &dir, &mut tags)?;
         }
         self.leave(&dir, clean)
     }
 
     /// One link by both; true if they agree. `repeat` is the command that repeats it, `label` names its folder if it fails.
-    fn link(&self, name: &str, repeat: &str, label: &str, link: &Link, dir: &Path) -> Result<bool> {
-        let nvlink = self.tools.join("nvlink");
+    fn link(&self, name: &str, repeat: &str, label: &str, link: &Link, dir: &Path, files: &mut Tags) -> Result<bool> {
+        let nvlink = self.compilers.tools.join("nvlink");
         let want = run_clean(&nvlink, &link.args, dir, &[])?;
         let got = run_clean(&self.linker.as_nvlink, &link.args, dir, &[])?;
-        let counter = match want.exit {
-            0 => &self.linked,
-            _ if want.crashed() => &self.crashed,
-            _ => &self.refused,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-        let mut difference = judge(&got, &want);
-        let kept = self.kept(&difference, (&got, &want), &link.args, dir)?;
-        if let Some(Ok(functions)) = kept {
-            if self.plan.keep {
-                println!("kept    {name}: {}", functions.join(", "));
+        let tags = tags_of(&link.args, files);
+        let difference = judge(&got, &want);
+        let verdict = self.verdict(name, &difference, (&got, &want), &link.args, dir)?;
+        match (&difference, verdict) {
+            (Some(d), Verdict::Different) => {
+                let folder = self.dir.join("failed").join(label);
+                let why = self.failure(d, (&got, &want), link, dir, &folder)?;
+                let dimensions: Vec<&str> = tags.iter().map(String::as_str).collect();
+                self.fail(
+                    name,
+                    d,
+                    &format!("{}\ndimensions: {}\n{why}\nrepeat: {repeat}", link.args, dimensions.join(", ")),
+                );
             }
-            self.kept.fetch_add(1, Ordering::Relaxed);
-            self.report.quiet(name, None);
-            difference = None;
-        } else if self.is_left_over(&difference, (&got, &want), &link.args, dir)? {
-            self.unstable.fetch_add(1, Ordering::Relaxed);
-            difference = None;
-        } else {
-            match &difference {
-                None => {
-                    self.identical.fetch_add(1, Ordering::Relaxed);
-                    self.report.quiet(name, None);
-                }
-                Some(d) => {
-                    let folder = self.dir.join("failed").join(label);
-                    let why = self.failure(d, (&got, &want), link, dir, &folder)?;
-                    self.fail(name, d, &format!("{}\n{why}\nrepeat: {repeat}", link.args));
-                }
-            }
+            (_, Verdict::Unstable) => {}
+            _ => self.report.quiet(name, None),
         }
+        if want.crashed() {
+            self.tally.crash(name, repeat, (&got, &want));
+        }
+        self.tally.count(&tags, verdict, &want);
         if let Some((keep, bytes)) = link.keeps.as_ref().and_then(|k| Some((k, want.files.get(k)?))) {
             let path = dir.join(keep);
             std::fs::write(&path, bytes).map_err(Error::file(&path))?;
+            files.insert(keep.clone(), tags);
         }
-        Ok(difference.is_none())
+        Ok(verdict != Verdict::Different)
+    }
+
+    fn verdict(&self, name: &str, difference: &Option<Difference>, both: (&Outcome, &Outcome), args: &str, dir: &Path) -> Result<Verdict> {
+        if let Some(Ok(functions)) = self.kept(difference, both, args, dir)? {
+            if self.plan.keep {
+                println!("kept    {name}: {}", functions.join(", "));
+            }
+            return Ok(Verdict::Kept);
+        }
+        if self.is_left_over(difference, both, args, dir)? {
+            return Ok(Verdict::Unstable);
+        }
+        Ok(match difference {
+            Some(_) => Verdict::Different,
+            None if both.1.crashed() => Verdict::Crashed,
+            None => Verdict::Same,
+        })
     }
 
     /// For files that differ: whether that is only in functions whose schedule was kept.
@@ -327,7 +303,7 @@ impl<'a> Session<'a> {
     /// Whether nvlink writes the same bytes each time, whatever its memory held before. It does not always: some outputs hold bytes that it never set.
     fn is_stable(&self, first: &Outcome, args: &str, dir: &Path) -> Result<bool> {
         for variables in run::OTHER_MEMORY {
-            if run_clean(&self.tools.join("nvlink"), args, dir, variables)?.files != first.files {
+            if run_clean(&self.compilers.tools.join("nvlink"), args, dir, variables)?.files != first.files {
                 return Ok(false);
             }
         }
@@ -362,51 +338,18 @@ impl<'a> Session<'a> {
     }
 
     fn fail(&self, name: &str, difference: &Difference, why: &str) {
-        let kind = match difference {
-            Difference::Died { .. } | Difference::NoCleanRefusal { .. } => "died",
-            Difference::Exit { .. } => "exit code",
-            Difference::Text { .. } => "text",
-            Difference::FileSet { .. } => "set of files",
-            Difference::Bytes { .. } => "bytes",
-        };
-        if let Ok(mut tally) = self.tally.lock() {
-            *tally.entry(kind).or_default() += 1;
-        }
+        self.tally.difference(difference);
         let full = self.shown.fetch_add(1, Ordering::Relaxed) < self.plan.show;
-        let short = format!("{difference}\n{}", why.lines().next_back().unwrap_or_default());
+        let short: Vec<&str> = why
+            .lines()
+            .filter(|l| l.starts_with("dimensions: ") || l.starts_with("repeat: "))
+            .collect();
+        let short = format!("{difference}\n{}", short.join("\n"));
         self.report.quiet(name, Some(if full { why } else { &short }));
     }
 
     fn summary(&self, what: &str) {
-        let load = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        println!("{what}");
-        println!(
-            "nvlink: {} linked, {} refused, {} fell over",
-            load(&self.linked),
-            load(&self.refused),
-            load(&self.crashed)
-        );
-        let (identical, kept) = (load(&self.identical), load(&self.kept));
-        if kept > 0 {
-            let different: usize = self.tally.lock().map_or(0, |t| t.values().sum());
-            let all = identical + kept + different;
-            println!(
-                "{identical} of {all} identical ({:.1} %), {kept} different only in functions that culd reports as kept",
-                identical as f64 * 100.0 / all.max(1) as f64
-            );
-        }
-        if load(&self.unstable) > 0 {
-            println!(
-                "{} links not counted: nvlink's bytes depend on what its memory held before",
-                load(&self.unstable)
-            );
-        }
-        if let Ok(tally) = self.tally.lock()
-            && !tally.is_empty()
-        {
-            let parts: Vec<String> = tally.iter().map(|(k, n)| format!("{k} {n}")).collect();
-            println!("differences by kind: {}", parts.join(", "));
-        }
+        self.tally.summary(what, self.plan.show);
     }
 }
 
@@ -418,13 +361,4 @@ fn run_clean(tool: &Path, args: &str, dir: &Path, variables: &[(&str, &str)]) ->
         std::fs::remove_file(&path).map_err(Error::file(&path))?;
     }
     Ok(outcome)
-}
-
-/// A name for what some texts make together: FNV-1a in 128 bits. It names cache entries and nothing else.
-fn hash(parts: &[&str]) -> String {
-    let mut h: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    for byte in parts.iter().flat_map(|p| p.bytes().chain([0])) {
-        h = (h ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-    }
-    format!("{h:032x}")
 }

@@ -458,7 +458,7 @@ pub(crate) fn texture_parameter(k: &Kernel, index: usize) -> String {
 }
 
 /// The number in `sm_90a`.
-fn number(arch: &str) -> u32 {
+pub(crate) fn number(arch: &str) -> u32 {
     arch.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
 }
 
