@@ -223,13 +223,13 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
     let name = without_mercury(twin.name);
     let flags = twin.flags & !SHF_CUDA_MERCURY;
     let (sh_type, role, info) = match twin.sh_type {
-        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, flags), back(twin.info)),
+        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, twin.info), back(twin.info)),
         SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
         SHT_CUDA_CONSTANT_USER => (SHT_CUDA_CONSTANT0 + 3, Role::Constant, 0),
         SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
         SHT_CUDA_CONSTANT_OPTIMIZER => (SHT_CUDA_CONSTANT0 + 2, Role::Literals, back(twin.info)),
         SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
-        other => (other, role(name, other, flags), twin.info),
+        other => (other, role(name, other, twin.info), twin.info),
     };
     ObjSection {
         name,

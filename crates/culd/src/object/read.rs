@@ -265,8 +265,8 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
     let mut sections = Vec::with_capacity(cubin.section_headers().len());
     for (i, header) in cubin.section_headers().iter().enumerate() {
         let section = cubin.section(i as u32)?;
-        let (sh_type, flags) = (header.sh_type.get(), header.sh_flags.get());
-        let role = if i == 0 { Role::Other } else { role(section.name, sh_type, flags) };
+        let (sh_type, flags, info) = (header.sh_type.get(), header.sh_flags.get(), header.sh_info.get());
+        let role = if i == 0 { Role::Other } else { role(section.name, sh_type, info) };
         let align = header.sh_addralign.get();
         if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
             return Err(ObjectError::Section {
@@ -281,7 +281,7 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
             flags,
             align: Align::new(align),
             sh_type,
-            info: header.sh_info.get(),
+            info,
             role,
             relocated: false,
             owner: NO_OWNER,
@@ -309,17 +309,13 @@ fn pairs<'d>(s: &ObjSection<'d>) -> Result<&'d [Pair], ObjectError> {
     })
 }
 
-/// Role of a section by its type, then by its name.
-pub(crate) fn role(name: &[u8], sh_type: u32, flags: u64) -> Role {
+/// Role of a section by its type and `sh_info`, then by its name.
+pub(crate) fn role(name: &[u8], sh_type: u32, info: u32) -> Role {
     match sh_type {
         SHT_REL | SHT_RELA => return Role::Relocations,
-        SHT_CUDA_INFO => {
-            return if flags & SHF_INFO_LINK != 0 {
-                Role::FunctionInfo
-            } else {
-                Role::Info
-            };
-        }
+        // Observed: neither the name nor SHF_INFO_LINK matters; ptxas 12.0 to 12.3 does not set that flag.
+        SHT_CUDA_INFO if info == 0 => return Role::Info,
+        SHT_CUDA_INFO => return Role::FunctionInfo,
         SHT_CUDA_GLOBAL => return Role::Global,
         SHT_CUDA_GLOBAL_INIT => return Role::GlobalInit,
         SHT_CUDA_UFT => return Role::Stub,
