@@ -198,6 +198,8 @@ pub struct Object<'d> {
     pub relocs: Vec<RelocSection<'d>>,
     /// Call graph.
     pub callgraph: ObjCallgraph,
+    /// Relocations that ask for a function's descriptor: patched section, function.
+    pub descriptors: Vec<(u32, u32)>,
     /// `.nv.prototype`: function, prototype.
     pub prototypes: Vec<(u32, StringRef)>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
@@ -340,6 +342,7 @@ impl<'d> Object<'d> {
             sass: view.sass,
             relocs: Vec::new(),
             callgraph: ObjCallgraph::default(),
+            descriptors: Vec::new(),
             prototypes: Vec::new(),
             virtual_sm: None,
             sm: cubin::names::file_flags(cubin.header()).sm.into(),

@@ -5,6 +5,7 @@ use crate::names::Hashing;
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
+use cubin::reloc::takes_descriptor;
 use zerocopy::FromBytes;
 
 impl<'d> Object<'d> {
@@ -187,12 +188,14 @@ impl<'d> Object<'d> {
                 Relocations::Rel(list) => {
                     for (j, r) in list.iter().enumerate() {
                         self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                        self.note_descriptor(target, r.r_type.get(), r.r_sym.get());
                     }
                 }
                 Relocations::Rela(list) => {
                     for (j, r) in list.iter().enumerate() {
                         plain_later |= j > 0 && r.r_addend.get() == 0;
                         self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                        self.note_descriptor(target, r.r_type.get(), r.r_sym.get());
                     }
                 }
             }
@@ -210,6 +213,12 @@ impl<'d> Object<'d> {
             });
         }
         Ok(())
+    }
+
+    fn note_descriptor(&mut self, target: u32, r_type: u32, sym: u32) {
+        if takes_descriptor(r_type) && self.symbol_kind(sym) == STT_FUNC && self.descriptors.last() != Some(&(target, sym)) {
+            self.descriptors.push((target, sym));
+        }
     }
 
     fn check_relocation(
