@@ -13,7 +13,7 @@ use crate::ids::{Id, ObjectId, SymbolRef, Table};
 use crate::object::{Object, ObjectError};
 use crate::options::{Identity, LinkOptions};
 use crate::par::Crew;
-use cubin::admission::{self, Refusal, Warning};
+use cubin::admission::{self, Admission, Refusal, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
 use cubin::validate::validate;
@@ -153,9 +153,10 @@ fn admit_one<'d>(
         Err(ReadError::Class { .. } | ReadError::OutOfFile { .. } | ReadError::Field { .. }) if nvlink => return Ok(None),
         Err(e) => return Err(damaged(input, e.to_string(), out)),
     };
-    let virtual_sm = check(input, &cubin, options, out)?;
+    let admission = check(input, &cubin, options, out)?;
     let mut object = object.map_err(|e| refuse(input, &e, out))?;
-    object.virtual_sm = Some(virtual_sm);
+    object.virtual_sm = Some(admission.virtual_arch);
+    object.is_before_10 = admission.is_before_10;
     Ok(Some(object))
 }
 
@@ -177,8 +178,8 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
     }
 }
 
-/// Checks ABI, architecture and toolkit; returns the virtual architecture.
-fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<u32, Stop> {
+/// Checks ABI, architecture and toolkit.
+fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Admission, Stop> {
     let target = options.target;
     let admission = admission::admit(cubin, target.number);
     let file = || input.name.to_string();
@@ -192,7 +193,7 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
         })?;
     }
     let Some(refusal) = admission.refusal else {
-        return Ok(admission.virtual_arch);
+        return Ok(admission);
     };
     Err(out.fatal(match refusal {
         Refusal::Abi => Code::AbiMismatch { file: file() },

@@ -41,6 +41,8 @@ pub mod attr {
     pub const MAX_STACK_SIZE: u8 = 0x23;
     /// Only in inputs.
     pub const LOAD_CACHE_REQUEST: u8 = 0x26;
+    /// An input is of a toolkit before 10.0.
+    pub const HAS_PRE_V10_OBJECT: u8 = 0x2c;
     /// Registers of a function.
     pub const REGCOUNT: u8 = 0x2f;
     /// Number of mbarriers.

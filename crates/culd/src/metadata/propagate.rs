@@ -166,7 +166,7 @@ pub(super) fn byte(code: u8, value: u16) -> Attribute<'static> {
         payload: Payload::Half(value),
     }
 }
-fn flag(code: u8, value: u16) -> Attribute<'static> {
+pub(super) fn flag(code: u8, value: u16) -> Attribute<'static> {
     Attribute {
         format: FORMAT_NONE,
         code,
