@@ -42,8 +42,8 @@ pub struct Admission {
     pub refusal: Option<Refusal>,
     /// Virtual architecture that the code was compiled from, 0 if the file does not say.
     pub virtual_arch: u32,
-    /// Made by a toolkit before 10.0, or it does not say by which: so all files of CUDA 12.8 and 12.9 for sm_100 and later.
-    pub is_before_10: bool,
+    /// The toolkit that made it, times ten; 0 if the file does not say.
+    pub toolkit: u32,
 }
 
 /// Something to warn about.
@@ -84,7 +84,7 @@ pub fn admit(cubin: &Cubin<'_>, target: u32) -> Admission {
     let [.., os_abi, abi_version, _, _, _, _, _, _, _] = header.ident;
     let is_new = os_abi == ELFOSABI_CUDA;
     let (toolkit, virtual_arch) = if is_new {
-        cuda_note(cubin).map_or((None, 0), |note| (note.toolkit(), note.virtual_arch))
+        cuda_note(cubin).map_or((None, 0), |note| (note.toolkit, note.virtual_arch))
     } else {
         (Some(header.e_version.get()), flags >> 16 & 0xff)
     };
@@ -113,21 +113,14 @@ pub fn admit(cubin: &Cubin<'_>, target: u32) -> Admission {
         warnings,
         refusal,
         virtual_arch,
-        is_before_10: toolkit.is_none_or(|t| t < 100),
+        toolkit: toolkit.unwrap_or(0),
     }
 }
 
 /// What the note of the new form says: `.note.nv.cuinfo`, or `.note.nv.cuver` in files of CUDA 12.8 and 12.9.
 struct CudaNote {
-    format: u32,
     virtual_arch: u32,
-    toolkit: u32,
-}
-
-impl CudaNote {
-    fn toolkit(&self) -> Option<u32> {
-        (self.format >= NOTE_FORMAT).then_some(self.toolkit)
-    }
+    toolkit: Option<u32>,
 }
 
 /// The section of the new form's note. Observed: its type matters, its name only where the number does not fit.
@@ -147,11 +140,22 @@ fn cuda_note(cubin: &Cubin<'_>) -> Option<CudaNote> {
     let [format, virtual_arch, toolkit] = <[U16]>::ref_from_bytes(words).ok()? else {
         return None;
     };
+    let toolkit = if u32::from(format.get()) >= NOTE_FORMAT {
+        Some(toolkit.get().into())
+    } else {
+        tool_version(cubin, &note, DESCRIPTION)
+    };
     Some(CudaNote {
-        format: format.get().into(),
         virtual_arch: virtual_arch.get().into(),
-        toolkit: toolkit.get().into(),
+        toolkit,
     })
+}
+
+/// The toolkit where the note does not state it: CUDA 12.8 and 12.9 have it in the note about the tools, to which `sh_link` points.
+fn tool_version(cubin: &Cubin<'_>, note: &Section<'_>, description: usize) -> Option<u32> {
+    let tools = cubin.section(note.header.sh_link.get()).ok()?;
+    let version = tools.data.get(description..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*version))
 }
 
 /// True for code with suffix a.

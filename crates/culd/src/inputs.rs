@@ -156,7 +156,7 @@ fn admit_one<'d>(
     let admission = check(input, &cubin, options, out)?;
     let mut object = object.map_err(|e| refuse(input, &e, out))?;
     object.virtual_sm = Some(admission.virtual_arch);
-    object.is_before_10 = admission.is_before_10;
+    object.toolkit = admission.toolkit;
     Ok(Some(object))
 }
 

@@ -204,8 +204,8 @@ pub struct Object<'d> {
     pub prototypes: Vec<(u32, StringRef)>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
     pub virtual_sm: Option<u32>,
-    /// Made by a toolkit before 10.0, or it does not say by which.
-    pub is_before_10: bool,
+    /// The toolkit that made it, times ten; 0 if the file does not say.
+    pub toolkit: u32,
     /// The architecture that the code is for.
     pub sm: u32,
     /// `.note.nv.tkinfo`.
@@ -347,7 +347,7 @@ impl<'d> Object<'d> {
             descriptors: Vec::new(),
             prototypes: Vec::new(),
             virtual_sm: None,
-            is_before_10: false,
+            toolkit: 0,
             sm: cubin::names::file_flags(cubin.header()).sm.into(),
             tkinfo: None,
             compat: None,

@@ -16,6 +16,7 @@ use crate::merge::model::Class;
 use crate::object::{ObjSection, Object, text};
 use crate::options::Identity;
 use crate::relocate::Named;
+use cubin::admission::TOOLKIT;
 use cubin::capmerc::{Capsule, Instruction};
 use cubin::consts::{STT_CUDA_SURFACE, STT_CUDA_TEXTURE};
 use cubin::raw::Rela;
@@ -240,6 +241,9 @@ impl Maker<'_, '_> {
         };
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
             return Err("double precision compiled for sm_100".into());
+        }
+        if object.toolkit < TOOLKIT {
+            return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
         }
         let (code, map) = match culd_sass::rewrite(code, &context) {
             Rewrite::Unchanged => (code.to_vec(), None),

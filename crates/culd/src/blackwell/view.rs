@@ -45,6 +45,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
             reason: "a file for this architecture needs one".into(),
         });
     };
+    check_capsules(&plain)?;
     let twins = twins(&plain)?;
     let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
         section: text(symtab.name),
@@ -106,6 +107,23 @@ pub(crate) fn has_mercury(cubin: &Cubin<'_>) -> bool {
 
 fn is_mercury(s: &ObjSection<'_>) -> bool {
     s.flags & SHF_CUDA_MERCURY != 0
+}
+
+/// Second word of a capsule of ptxas 12.8: this and the number of instructions.
+const OLD_CAPSULE: u32 = 0x4000_0000;
+const OLD_CAPSULE_MASK: u32 = 0xc000_0000;
+
+/// ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
+fn check_capsules(plain: &[ObjSection<'_>]) -> Result<(), ObjectError> {
+    let tag = |s: &ObjSection<'_>| s.data.get(4..)?.first_chunk().map(|b| u32::from_le_bytes(*b));
+    let mut capsules = plain.iter().filter(|s| s.sh_type == SHT_CUDA_CAPMERC);
+    match capsules.find(|s| tag(s).is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE)) {
+        None => Ok(()),
+        Some(s) => Err(ObjectError::Section {
+            section: text(s.name),
+            reason: "Mercury code in the form of CUDA 12.8, which is not supported; compile it with CUDA 12.9 or later".into(),
+        }),
+    }
 }
 
 fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {

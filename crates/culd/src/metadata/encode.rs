@@ -8,12 +8,15 @@ use crate::ids::FunctionId;
 use crate::layout::{Context, Layout};
 use cubin::nvinfo::FORMAT_SIZED;
 
+/// Objects of older toolkits than 10.0 leave a mark.
+const VERSION_10: u32 = 100;
+
 /// Adds the mark of old inputs, then the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
 pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, last: &mut Final<'_>) {
     if context.mode.relocatable {
         return;
     }
-    if context.inputs.objects.iter().any(|o| o.is_before_10) {
+    if context.inputs.objects.iter().any(|o| o.toolkit < VERSION_10) {
         last.module.push(flag(attr::HAS_PRE_V10_OBJECT, 0));
     }
     let only = context.live.only.is_some();

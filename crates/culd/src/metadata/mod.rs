@@ -65,6 +65,8 @@ pub mod attr {
     pub const TCGEN05_2CTA_USED: u8 = 0x52;
     /// Options of the finalizer: only in the Mercury view.
     pub const FINALIZER_OPTIONS: u8 = 0x5a;
+    /// Version of the Mercury instructions.
+    pub const MERCURY_ISA_VERSION: u8 = 0x5f;
     /// Registers are reconfigured.
     pub const REG_RECONFIG: u8 = 0x54;
 }

@@ -29,7 +29,7 @@ pub struct Final<'d> {
     /// Records of the stub table.
     pub stubs: Vec<Attribute<'d>>,
     records: Vec<Attribute<'d>>,
-    functions: Table<FunctionId, List<'d>>,
+    pub(super) functions: Table<FunctionId, List<'d>>,
     /// What the inputs say about functions.
     pub facts: Table<FunctionId, Facts>,
     /// Registers of each kernel with everything it calls.
@@ -71,6 +71,7 @@ pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, f
         reserved: std::mem::take(&mut attributes.reserved),
     };
     share(&attributes, &mut last);
+    cuda12::mercury_versions(context, &attributes, &mut last);
     if let Some(folds) = folds {
         inherit(context, &attributes, folds, &mut last);
     }
