@@ -174,6 +174,11 @@ pub enum Code {
         file: String,
         reason: String,
     },
+    /// An input that is sound, but in a form that is not supported.
+    Unsupported {
+        file: String,
+        reason: String,
+    },
     /// The output would be out of all proportion to the inputs.
     OutOfProportion {
         size: u64,
@@ -280,6 +285,7 @@ impl fmt::Display for Code {
             UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
             Internal { what } => write!(f, "Internal error: {what}"),
             BadImage { reason } => write!(f, "Internal error: the linked file does not hold together: {reason}"),
+            Unsupported { file, reason } => write!(f, "Input file '{file}' is not supported: {reason}"),
             Damaged { file, reason } => write!(f, "Input file '{file}' is damaged: {reason}"),
             OutOfProportion { size, limit, section } => write!(
                 f,

@@ -10,7 +10,7 @@ use crate::Input;
 use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
-use crate::object::{Object, ObjectError};
+use crate::object::{Object, ObjectError, text};
 use crate::options::{Identity, LinkOptions};
 use crate::par::Crew;
 use cubin::admission::{self, Admission, Refusal, Warning};
@@ -114,6 +114,11 @@ type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError
 
 fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
+    if view::has_mercury(&cubin)
+        && let Err(e) = view::check_forms(&cubin)
+    {
+        return Ok((cubin, Err(e)));
+    }
     // nvlink looks at little of this; under its name an object that it would take is taken.
     if !trusting
         && cubin.header().e_type.get() != ET_EXEC
@@ -157,7 +162,20 @@ fn admit_one<'d>(
     let mut object = object.map_err(|e| refuse(input, &e, out))?;
     object.virtual_sm = Some(admission.virtual_arch);
     object.toolkit = admission.toolkit;
+    check_reserved(&object).map_err(|e| refuse(input, &e, out))?;
     Ok(Some(object))
+}
+
+/// CUDA 12 places what tensor memory needs of shared memory in another way; nvlink does not link both forms together either.
+fn check_reserved(object: &Object<'_>) -> Result<(), ObjectError> {
+    let is_old = object.toolkit < admission::TOOLKIT && !object.sass.is_empty();
+    match object.sass.iter().find(|s| is_old && s.sh_type == SHT_CUDA_SHARED_RESERVED) {
+        None => Ok(()),
+        Some(s) => Err(ObjectError::Unsupported {
+            section: text(s.name),
+            reason: "reserved shared memory in the form of CUDA 12; compile it with CUDA 13.0",
+        }),
+    }
 }
 
 fn damaged(input: &Input<'_>, reason: String, out: &mut Collector<'_>) -> Stop {
@@ -174,6 +192,10 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
             format!("section {section}: entry {entry} lies past the end of its section"),
             out,
         ),
+        ObjectError::Unsupported { .. } => out.fatal(Code::Unsupported {
+            file: input.name.into(),
+            reason: error.to_string(),
+        }),
         other => damaged(input, other.to_string(), out),
     }
 }

@@ -281,6 +281,14 @@ pub enum ObjectError {
         /// Index.
         index: u32,
     },
+    /// A section in a form that is not supported.
+    #[error("section {section}: {reason}")]
+    Unsupported {
+        /// Section name.
+        section: String,
+        /// Reason.
+        reason: &'static str,
+    },
     /// A section header or table that makes no sense.
     #[error("section {section}: {reason}")]
     Section {

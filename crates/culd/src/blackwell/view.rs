@@ -45,7 +45,6 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
             reason: "a file for this architecture needs one".into(),
         });
     };
-    check_capsules(&plain)?;
     let twins = twins(&plain)?;
     let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
         section: text(symtab.name),
@@ -113,17 +112,40 @@ fn is_mercury(s: &ObjSection<'_>) -> bool {
 const OLD_CAPSULE: u32 = 0x4000_0000;
 const OLD_CAPSULE_MASK: u32 = 0xc000_0000;
 
-/// ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
-fn check_capsules(plain: &[ObjSection<'_>]) -> Result<(), ObjectError> {
-    let tag = |s: &ObjSection<'_>| s.data.get(4..)?.first_chunk().map(|b| u32::from_le_bytes(*b));
-    let mut capsules = plain.iter().filter(|s| s.sh_type == SHT_CUDA_CAPMERC);
-    match capsules.find(|s| tag(s).is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE)) {
-        None => Ok(()),
-        Some(s) => Err(ObjectError::Section {
-            section: text(s.name),
-            reason: "Mercury code in the form of CUDA 12.8, which is not supported; compile it with CUDA 12.9 or later".into(),
-        }),
+/// Newest version of Mercury instructions that the vendor's linker finalizes: 1.1.
+const NEWEST_MERCURY: u16 = 0x101;
+
+/// Refuses Mercury code that is not supported.
+///
+/// 1. ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
+/// 2. Instructions of a newer version: nvlink ends with an internal error.
+pub(crate) fn check_forms(cubin: &Cubin<'_>) -> Result<(), ObjectError> {
+    for section in cubin.sections() {
+        let section = section?;
+        let tag = section.data.get(4..).and_then(|d| d.first_chunk()).map(|b| u32::from_le_bytes(*b));
+        let reason = match section.header.sh_type.get() {
+            SHT_CUDA_CAPMERC if tag.is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE) => {
+                "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
+            }
+            SHT_CUDA_COMPAT if mercury_version(section.data) > NEWEST_MERCURY => {
+                "Mercury instructions of a newer version than 1.1; compile it with CUDA 13.0"
+            }
+            _ => continue,
+        };
+        return Err(ObjectError::Unsupported {
+            section: text(section.name),
+            reason,
+        });
     }
+    Ok(())
+}
+
+/// The version of Mercury instructions that `.nv.compat` states, 0 if none.
+fn mercury_version(compat: &[u8]) -> u16 {
+    let found = cubin::nvinfo::records(compat)
+        .flatten()
+        .find(|r| r.attribute == cubin::compat::MERCURY_ISA_VERSION);
+    found.map_or(0, |r| r.half)
 }
 
 fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
