@@ -105,7 +105,20 @@ pub fn admit<'d>(
         done?;
         (now, parsed) = (next, following);
     }
+    warn_beside_ewp(&admitted, out)?;
     Ok(admitted)
+}
+
+/// Extensible whole programs should be linked with the device runtime alone.
+fn warn_beside_ewp(inputs: &Inputs<'_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    if !inputs.objects.iter().any(|o| o.is_ewp) {
+        return Ok(());
+    }
+    let others = inputs.objects.iter().filter(|o| !o.is_ewp && !o.name.contains("libcudadevrt"));
+    for object in others {
+        out.warning(Code::BesideEwp { file: object.name.into() })?;
+    }
+    Ok(())
 }
 
 const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
@@ -192,6 +205,10 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
             format!("section {section}: entry {entry} lies past the end of its section"),
             out,
         ),
+        ObjectError::NewerMercury { .. } => out.fatal(Code::NewerMercury {
+            file: input.name.into(),
+            reason: error.to_string(),
+        }),
         ObjectError::Unsupported { .. } => out.fatal(Code::Unsupported {
             file: input.name.into(),
             reason: error.to_string(),

@@ -204,6 +204,8 @@ pub struct Object<'d> {
     pub prototypes: Vec<(u32, StringRef)>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
     pub virtual_sm: Option<u32>,
+    /// Compiled with `-ewp`: an extensible whole program.
+    pub is_ewp: bool,
     /// The toolkit that made it, times ten; 0 if the file does not say.
     pub toolkit: u32,
     /// The architecture that the code is for.
@@ -281,6 +283,12 @@ pub enum ObjectError {
         /// Index.
         index: u32,
     },
+    /// Mercury instructions of a newer version.
+    #[error("section {section}: Mercury instructions of a newer version than 1.1; compile it with CUDA 13.0")]
+    NewerMercury {
+        /// Section name.
+        section: String,
+    },
     /// A section in a form that is not supported.
     #[error("section {section}: {reason}")]
     Unsupported {
@@ -355,6 +363,7 @@ impl<'d> Object<'d> {
             descriptors: Vec::new(),
             prototypes: Vec::new(),
             virtual_sm: None,
+            is_ewp: cubin.header().e_type.get() == ET_CUDA_EWP,
             toolkit: 0,
             sm: cubin::names::file_flags(cubin.header()).sm.into(),
             tkinfo: None,

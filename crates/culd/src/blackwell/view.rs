@@ -128,7 +128,8 @@ pub(crate) fn check_forms(cubin: &Cubin<'_>) -> Result<(), ObjectError> {
                 "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
             }
             SHT_CUDA_COMPAT if mercury_version(section.data) > NEWEST_MERCURY => {
-                "Mercury instructions of a newer version than 1.1; compile it with CUDA 13.0"
+                let section = text(section.name);
+                return Err(ObjectError::NewerMercury { section });
             }
             _ => continue,
         };

@@ -4,6 +4,7 @@ use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, OutSection};
 use crate::object::Object;
 use crate::options::Suffix;
+use cubin::compat::TCGEN05_MMA;
 use cubin::nvinfo::FORMAT_SIZED;
 
 const ISA_CLASS: u8 = 2;
@@ -94,12 +95,14 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             }
         }
     }
+    // Observed: then the code is not finalized for a relative of its architecture.
+    let is_bound = merged.iter().any(|&(_, code, value)| code == TCGEN05_MMA && value & 3 == 2);
     let mut bytes = Vec::with_capacity(4 * merged.len());
     for (format, code, value) in merged {
         bytes.extend_from_slice(&[format, code]);
         bytes.extend_from_slice(&value.to_le_bytes());
     }
-    bytes.extend_from_slice(&finalizer_mask(context, layout));
+    bytes.extend_from_slice(&finalizer_mask(context, layout, is_bound));
     bytes
 }
 
@@ -115,7 +118,7 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
 /// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.
-fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
+fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Vec<u8> {
     let objects = &context.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
     if !context.options.target.is_blackwell() || !wanted {
@@ -137,12 +140,13 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     let mask: u32 = match context.options.target.number {
         _ if texts.peek().is_none() => 0,
         100 => {
-            if texts.any(slow) {
+            if is_bound || texts.any(slow) {
                 1
             } else {
                 9
             }
         }
+        120 if is_bound => 0x10,
         120 => 0x50,
         _ => 0,
     };
