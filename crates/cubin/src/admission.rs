@@ -4,21 +4,32 @@
 //! 2. The ABI version belongs to the form: 8 for the new one, 7 for the older one.
 //! 3. From sm_100 on an object needs its Mercury form to run on anything but its own architecture.
 //! 4. The architecture must run on the target; 0 is none.
-//! 5. The toolkit that made it must be at least 12.0 and not newer than the linker's release, if it stands for one: from `.note.nv.cuinfo`,
-//!    or from `e_version` of the older form.
+//! 5. The toolkit that made it must not be newer than the linker's release, if it stands for one, and for sm_90 not older than 12.0: from the
+//!    note that `e_flags` names, or from `e_version` of the older form. Code for other architectures may be of any older toolkit.
 
 use crate::compat;
-use crate::consts::ELFOSABI_CUDA;
-use crate::read::Cubin;
+use crate::consts::{ELFOSABI_CUDA, SHT_NOTE};
+use crate::read::{Cubin, Section};
 use crate::release::Release;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U16;
 
-/// Oldest toolkit whose objects are accepted.
+/// Oldest toolkit whose objects for sm_90 are accepted.
 pub const OLDEST_TOOLKIT: u32 = 120;
+/// The architecture whose code of older toolkits is refused.
+const CHANGED_IN_12: u32 = 90;
 
-/// Code for the first number also runs on the second.
-const RUNS_ON: [(u32, u32); 7] = [(80, 86), (80, 89), (86, 89), (100, 103), (100, 107), (103, 107), (120, 121)];
+/// Code for the first number also runs on the second. sm_110 is CUDA 13's name of sm_101.
+const RUNS_ON: [(u32, u32); 8] = [
+    (80, 86),
+    (80, 89),
+    (86, 89),
+    (100, 103),
+    (100, 107),
+    (101, 110),
+    (103, 107),
+    (120, 121),
+];
 /// First architecture whose code has a Mercury form.
 const MERCURY: u32 = 100;
 /// `e_flags` of the older form: 64-bit addresses.
@@ -27,7 +38,7 @@ const OLD_64BIT: u32 = 0x400;
 const HAS_MERCURY: u32 = 3;
 /// `e_flags` of the new form: the top byte is the index of the cuinfo note, this if it does not fit.
 const NOTE_BY_NAME: u32 = 255;
-/// Oldest format of the cuinfo note.
+/// First format of the note that states the toolkit.
 const NOTE_FORMAT: u32 = 2;
 
 /// The outcome for one object.
@@ -76,9 +87,9 @@ pub enum Refusal {
     Accelerated,
     /// Made by a newer toolkit: this one, and the linker's own.
     Newer(u32, u32),
-    /// Made by a toolkit before 12.0.
+    /// Made for sm_90 by a toolkit before 12.0.
     TooOld,
-    /// Without a readable note that says which toolkit made it; the vendor's linker calls it too old.
+    /// Made for sm_90, without a readable note that says by which toolkit; the vendor's linker calls it too old.
     NoToolkit,
 }
 
@@ -95,17 +106,17 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     let [.., os_abi, abi_version, _, _, _, _, _, _, _] = header.ident;
     let is_new = os_abi == ELFOSABI_CUDA;
     let (toolkit, virtual_arch) = if is_new {
-        cuda_note(cubin, flags).map_or((None, 0), |note| (note.toolkit(), note.virtual_arch))
+        cuda_note(cubin).map_or((None, 0), |note| (note.toolkit, note.virtual_arch))
     } else {
         (Some(header.e_version.get()), flags >> 16 & 0xff)
     };
     let mut warnings = Vec::new();
-    let has_mercury = flags & HAS_MERCURY != 0;
+    let has_mercury = is_new && flags & HAS_MERCURY != 0;
     if !is_new && flags & OLD_64BIT == 0 {
         warnings.push(Warning::Expected64Bit);
     }
     let abi_fits = abi_version == if is_new { 8 } else { 7 };
-    if abi_fits && is_new && target >= MERCURY && !has_mercury {
+    if abi_fits && target >= MERCURY && !has_mercury {
         warnings.push(Warning::NoMercury);
     }
     let number = if is_new { flags >> 8 & 0xffff } else { flags & 0xff };
@@ -118,6 +129,7 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
         _ if number == 0 => Some(Refusal::UnknownArch(number)),
         _ if !fits() => Some(Refusal::Arch),
         Some(toolkit) if toolkit > newest => Some(Refusal::Newer(toolkit, newest)),
+        _ if number != CHANGED_IN_12 => None,
         Some(OLDEST_TOOLKIT..) => None,
         Some(_) => Some(Refusal::TooOld),
         None => Some(Refusal::NoToolkit),
@@ -130,36 +142,45 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     }
 }
 
-/// What `.note.nv.cuinfo` says.
+/// What the note of the new form says: `.note.nv.cuinfo`, or `.note.nv.cuver` in files of CUDA 12.8 and 12.9.
 struct CudaNote {
-    format: u32,
     virtual_arch: u32,
-    toolkit: u32,
+    toolkit: Option<u32>,
 }
 
-impl CudaNote {
-    fn toolkit(&self) -> Option<u32> {
-        (self.format >= NOTE_FORMAT).then_some(self.toolkit)
-    }
+/// The section of the new form's note. Observed: its type matters, its name only where the number does not fit.
+pub(crate) fn note_section<'d>(cubin: &Cubin<'d>) -> Option<Section<'d>> {
+    let note = match cubin.header().e_flags.get() >> 24 {
+        NOTE_BY_NAME => cubin.section_by_name(b".note.nv.cuinfo")?,
+        index => cubin.section(index).ok()?,
+    };
+    (note.header.sh_type.get() == SHT_NOTE).then_some(note)
 }
 
-fn cuda_note(cubin: &Cubin<'_>, flags: u32) -> Option<CudaNote> {
+fn cuda_note(cubin: &Cubin<'_>) -> Option<CudaNote> {
     /// Offset of the note's description: three words and the owner's name.
     const DESCRIPTION: usize = 24;
-    const NAME: &[u8] = b".note.nv.cuinfo";
-    let note = match flags >> 24 {
-        NOTE_BY_NAME => cubin.section_by_name(NAME)?,
-        index => cubin.section(index).ok().filter(|s| s.name == NAME)?,
-    };
+    let note = note_section(cubin)?;
     let words = note.data.get(DESCRIPTION..DESCRIPTION + 6)?;
     let [format, virtual_arch, toolkit] = <[U16]>::ref_from_bytes(words).ok()? else {
         return None;
     };
+    let toolkit = if u32::from(format.get()) >= NOTE_FORMAT {
+        Some(toolkit.get().into())
+    } else {
+        tool_version(cubin, &note, DESCRIPTION)
+    };
     Some(CudaNote {
-        format: format.get().into(),
         virtual_arch: virtual_arch.get().into(),
-        toolkit: toolkit.get().into(),
+        toolkit,
     })
+}
+
+/// The toolkit where the note does not state it: CUDA 12.8 and 12.9 have it in the note about the tools, to which `sh_link` points.
+fn tool_version(cubin: &Cubin<'_>, note: &Section<'_>, description: usize) -> Option<u32> {
+    let tools = cubin.section(note.header.sh_link.get()).ok()?;
+    let version = tools.data.get(description..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*version))
 }
 
 /// True for code with suffix a.
@@ -224,6 +245,15 @@ mod tests {
         assert_eq!(old(7, 129, 0x5a_0550), (vec![], Some(Refusal::Arch)));
         assert_eq!(old(7, 131, 0x5a_055a), (vec![], Some(Refusal::Newer(131, 130))));
         assert_eq!(old(7, 119, 0x5a_055a), (vec![], Some(Refusal::TooOld)));
+        assert_eq!(
+            judged(&header(0x33, 7, 118, 0x50_0550), 80),
+            (vec![], None),
+            "only sm_90 needs CUDA 12"
+        );
+        assert_eq!(
+            judged(&header(0x33, 7, 129, 0x5a_055a), 100),
+            (vec![Warning::NoMercury], Some(Refusal::Arch))
+        );
         // Observed: any other OS ABI is read as the older form.
         assert_eq!(judged(&header(0x40, 7, 129, 0x5a_055a), 90), (vec![], None));
         assert_eq!(
@@ -235,11 +265,12 @@ mod tests {
     #[test]
     fn without_mercury_code_stays_on_its_architecture() {
         let new = |flags, target| judged(&header(0x41, 8, 1, flags), target);
-        assert_eq!(new(0x6402, 103), (vec![], Some(Refusal::NoToolkit)), "only the note is missing");
+        assert_eq!(new(0x6402, 103), (vec![], None));
         assert_eq!(new(0x6404, 103), (vec![Warning::NoMercury], Some(Refusal::Arch)));
-        assert_eq!(new(0x6404, 100), (vec![Warning::NoMercury], Some(Refusal::NoToolkit)));
+        assert_eq!(new(0x6404, 100), (vec![Warning::NoMercury], None));
         assert_eq!(new(0x5a04, 100), (vec![Warning::NoMercury], Some(Refusal::Arch)));
-        assert_eq!(new(0x5004, 86), (vec![], Some(Refusal::NoToolkit)));
+        assert_eq!(new(0x5004, 86), (vec![], None));
+        assert_eq!(new(0x5a04, 90), (vec![], Some(Refusal::NoToolkit)), "the note is missing");
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub const ELFOSABI_CUDA_V7: u8 = 0x33;
 
 /// Relocatable file.
 pub const ET_REL: u16 = 1;
+/// File type of an extensible whole program (`nvcc -ewp`).
+pub const ET_CUDA_EWP: u16 = 0xff00;
 /// Executable file.
 pub const ET_EXEC: u16 = 2;
 

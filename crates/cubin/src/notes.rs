@@ -91,7 +91,7 @@ impl Note<'_> {
 /// Content of a `tkinfo` note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolInfo<'d> {
-    /// Format version, 2.
+    /// Format version: 2, or 1 in files of CUDA 12.8 and 12.9.
     pub version: u32,
     /// Name of the object, often empty.
     pub object: &'d [u8],
@@ -165,14 +165,17 @@ impl<'d> ToolInfo<'d> {
     }
 }
 
+/// Bytes of a note of CUDA 12.8 or 12.9 (`.note.nv.cuver`): one word more, and no toolkit version.
+const FIRST_FORM: usize = 12;
+
 /// Content of a `cuinfo` note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CudaInfo {
-    /// Format version, 2.
+    /// Format version: 2, or 1 in files of CUDA 12.8 and 12.9.
     pub version: u16,
     /// Virtual architecture, 90 for compute_90.
     pub virtual_sm: u16,
-    /// Toolkit version times ten, 130 for 13.0.
+    /// Toolkit version times ten, 130 for 13.0; 1 in format version 1.
     pub toolkit: u32,
 }
 
@@ -180,7 +183,8 @@ impl CudaInfo {
     /// Reads the description of a `cuinfo` note.
     pub fn read(description: &[u8]) -> Result<Self, CodecError> {
         const WHAT: &str = "cuinfo note";
-        if description.len() != 8 {
+        let is_first_form = u16_at(description, 0) == Some(1) && description.len() == FIRST_FORM;
+        if description.len() != 8 && !is_first_form {
             return Err(CodecError::Value {
                 what: WHAT,
                 offset: 0,

@@ -60,6 +60,8 @@ pub struct Rules {
     pub names_larger_common: bool,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,
+    /// Oldest toolkit whose Blackwell code this release does not schedule again.
+    pub finalizer: u32,
     /// Weak symbols are in the global part of the symbol table.
     pub weak_symbols_global: bool,
     /// With symbols for shared memory, a variable that one kernel uses alone has a local symbol.
@@ -87,6 +89,7 @@ const RULES_13_0: Rules = Rules {
     adds_software_wait: false,
     names_larger_common: false,
     reports_missing_host_code: false,
+    finalizer: 130,
     weak_symbols_global: false,
     kernel_shared_local: false,
     mercury_callgraph: false,
@@ -95,6 +98,7 @@ const RULES_13_0: Rules = Rules {
     passes_over_damaged_fatbins: false,
 };
 const RULES_13_1: Rules = Rules {
+    finalizer: 131,
     compat_without_defaults: true,
     dynamic_alignment: true,
     accelerated_only_for_itself: true,
@@ -102,6 +106,7 @@ const RULES_13_1: Rules = Rules {
     ..RULES_13_0
 };
 const RULES_13_2: Rules = Rules {
+    finalizer: 132,
     compat_joins_finalizer_mask: true,
     partial_keeps_shared_relocs: true,
     externs_in_order: true,

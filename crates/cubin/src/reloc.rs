@@ -128,6 +128,13 @@ pub fn mercury_reloc_info(code: u32) -> Option<&'static RelocInfo> {
     table::MERCURY.get(code.checked_sub(MERCURY_BASE)? as usize)
 }
 
+/// A type that asks for a function's whole descriptor: the function's address is then taken, whatever the call graph says.
+///
+/// Observed: not so for the types of single bytes.
+pub fn takes_descriptor(code: u32) -> bool {
+    matches!(code, 31..=35 | 47..=49 | 61..=63 | 0x1_000f)
+}
+
 /// The plain type that stands in for a unified one when its symbol has no entry in a unified table.
 pub fn unified_replacement(code: u32) -> Option<u32> {
     const M: u32 = MERCURY_BASE;

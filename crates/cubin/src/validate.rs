@@ -15,6 +15,7 @@ mod relocations;
 mod sections;
 mod symbols;
 
+use crate::admission::note_section;
 use crate::consts::*;
 use crate::raw::Phdr;
 use crate::read::{Cubin, ReadError};
@@ -136,5 +137,18 @@ fn header(cubin: &Cubin<'_>) -> Checked {
     if cubin.section_headers().is_empty() {
         return Err(defect(Place::Header, "there are no sections"));
     }
-    Ok(())
+    toolkit_note(cubin)
+}
+
+/// Files of the new form state in `e_flags` where the note about architecture and toolkit is.
+fn toolkit_note(cubin: &Cubin<'_>) -> Checked {
+    let [.., os_abi, _, _, _, _, _, _, _, _] = cubin.header().ident;
+    if os_abi != ELFOSABI_CUDA || note_section(cubin).is_some() {
+        return Ok(());
+    }
+    let index = cubin.header().e_flags.get() >> 24;
+    Err(defect(
+        Place::Header,
+        format!("e_flags states that section {index} is the note with the toolkit, but it is not a note"),
+    ))
 }

@@ -234,7 +234,9 @@ pub fn words(code: &Code) -> String {
         ),
         Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
         Code::BadImage { reason } => format!("the linked file does not hold together, which is a defect of culd: {reason}"),
-        Code::Damaged { file, reason } => format!("{file} cannot be linked: {reason}"),
+        Code::Damaged { file, reason } | Code::Unsupported { file, reason } | Code::NewerMercury { file, reason } => {
+            format!("{file} cannot be linked: {reason}")
+        }
         Code::OutOfProportion { size, limit, section } => format!(
             "the linked file would have {size} bytes, more than the {limit} allowed for inputs of this size; section '{section}' adds most to it"
         ),

@@ -203,6 +203,20 @@ pub enum Code {
         file: String,
         reason: String,
     },
+    /// Mercury instructions of a newer version.
+    NewerMercury {
+        file: String,
+        reason: String,
+    },
+    /// An object beside others that were compiled with `-ewp`.
+    BesideEwp {
+        file: String,
+    },
+    /// An input that is sound, but in a form that is not supported.
+    Unsupported {
+        file: String,
+        reason: String,
+    },
     /// The output would be out of all proportion to the inputs.
     OutOfProportion {
         size: u64,
@@ -331,6 +345,9 @@ impl fmt::Display for Code {
             UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
             Internal { what } => write!(f, "Internal error: {what}"),
             BadImage { reason } => write!(f, "Internal error: the linked file does not hold together: {reason}"),
+            NewerMercury { file, .. } => write!(f, "Internal FNLZR error '{file}'"),
+            BesideEwp { file } => write!(f, "'{file}': -ewp compiled objects should only link with libcudadevrt"),
+            Unsupported { file, reason } => write!(f, "Input file '{file}' is not supported: {reason}"),
             Damaged { file, reason } => write!(f, "Input file '{file}' is damaged: {reason}"),
             OutOfProportion { size, limit, section } => write!(
                 f,

@@ -10,10 +10,10 @@ use crate::Input;
 use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
-use crate::object::{Object, ObjectError};
+use crate::object::{Object, ObjectError, text};
 use crate::options::{Identity, LinkOptions, Suffix};
 use crate::par::Crew;
-use cubin::admission::{self, Refusal, Request, Warning};
+use cubin::admission::{self, Admission, Refusal, Request, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
 use cubin::validate::validate;
@@ -105,7 +105,20 @@ pub fn admit<'d>(
         done?;
         (now, parsed) = (next, following);
     }
+    warn_beside_ewp(&admitted, out)?;
     Ok(admitted)
+}
+
+/// Extensible whole programs should be linked with the device runtime alone.
+fn warn_beside_ewp(inputs: &Inputs<'_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    if !inputs.objects.iter().any(|o| o.is_ewp) {
+        return Ok(());
+    }
+    let others = inputs.objects.iter().filter(|o| !o.is_ewp && !o.name.contains("libcudadevrt"));
+    for object in others {
+        out.warning(Code::BesideEwp { file: object.name.into() })?;
+    }
+    Ok(())
 }
 
 const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
@@ -114,6 +127,11 @@ type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError
 
 fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
+    if view::has_mercury(&cubin)
+        && let Err(e) = view::check_forms(&cubin)
+    {
+        return Ok((cubin, Err(e)));
+    }
     // nvlink looks at little of this; under its name an object that it would take is taken.
     if !trusting
         && cubin.header().e_type.get() != ET_EXEC
@@ -153,10 +171,27 @@ fn admit_one<'d>(
         Err(ReadError::Class { .. } | ReadError::OutOfFile { .. } | ReadError::Field { .. }) if nvlink => return Ok(None),
         Err(e) => return Err(damaged(input, e.to_string(), out)),
     };
-    let (virtual_sm, toolkit) = check(input, &cubin, options, out)?;
+    let admission = check(input, &cubin, options, out)?;
     let mut object = object.map_err(|e| refuse(input, &e, out))?;
-    (object.virtual_sm, object.toolkit) = (Some(virtual_sm), toolkit);
+    object.virtual_sm = Some(admission.virtual_arch);
+    object.toolkit = admission.toolkit;
+    check_reserved(&object).map_err(|e| refuse(input, &e, out))?;
     Ok(Some(object))
+}
+
+/// First toolkit that names the reserved shared memory as it is linked.
+const RESERVED_BY_NAME: u32 = 130;
+
+/// CUDA 12 places what tensor memory needs of shared memory in another way; nvlink does not link both forms together either.
+fn check_reserved(object: &Object<'_>) -> Result<(), ObjectError> {
+    let is_old = object.toolkit < RESERVED_BY_NAME && !object.sass.is_empty();
+    match object.sass.iter().find(|s| is_old && s.sh_type == SHT_CUDA_SHARED_RESERVED) {
+        None => Ok(()),
+        Some(s) => Err(ObjectError::Unsupported {
+            section: text(s.name),
+            reason: "reserved shared memory in the form of CUDA 12; compile it with CUDA 13.0",
+        }),
+    }
 }
 
 fn damaged(input: &Input<'_>, reason: String, out: &mut Collector<'_>) -> Stop {
@@ -173,12 +208,20 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
             format!("section {section}: entry {entry} lies past the end of its section"),
             out,
         ),
+        ObjectError::NewerMercury { .. } => out.fatal(Code::NewerMercury {
+            file: input.name.into(),
+            reason: error.to_string(),
+        }),
+        ObjectError::Unsupported { .. } => out.fatal(Code::Unsupported {
+            file: input.name.into(),
+            reason: error.to_string(),
+        }),
         other => damaged(input, other.to_string(), out),
     }
 }
 
-/// Checks ABI, architecture and toolkit; returns the virtual architecture and the toolkit.
-fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<(u32, u32), Stop> {
+/// Checks ABI, architecture and toolkit.
+fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Admission, Stop> {
     let target = options.target;
     let request = Request {
         target: target.number,
@@ -197,7 +240,7 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
         })?;
     }
     let Some(refusal) = admission.refusal else {
-        return Ok((admission.virtual_arch, admission.toolkit));
+        return Ok(admission);
     };
     Err(out.fatal(match refusal {
         Refusal::Abi => Code::AbiMismatch { file: file() },

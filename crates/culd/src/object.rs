@@ -198,11 +198,15 @@ pub struct Object<'d> {
     pub relocs: Vec<RelocSection<'d>>,
     /// Call graph.
     pub callgraph: ObjCallgraph,
+    /// Relocations that ask for a function's descriptor: patched section, function.
+    pub descriptors: Vec<(u32, u32)>,
     /// `.nv.prototype`: function, prototype.
     pub prototypes: Vec<(u32, StringRef)>,
     /// Virtual architecture: from the cuinfo note, or from the flags of a CUDA 12 file.
     pub virtual_sm: Option<u32>,
-    /// Toolkit that made it, version times ten; 0 if it does not say.
+    /// Compiled with `-ewp`: an extensible whole program.
+    pub is_ewp: bool,
+    /// The toolkit that made it, times ten; 0 if the file does not say.
     pub toolkit: u32,
     /// The architecture that the code is for.
     pub sm: u32,
@@ -279,6 +283,20 @@ pub enum ObjectError {
         /// Index.
         index: u32,
     },
+    /// Mercury instructions of a newer version.
+    #[error("section {section}: Mercury instructions of a newer version than 1.1; compile it with CUDA 13.0")]
+    NewerMercury {
+        /// Section name.
+        section: String,
+    },
+    /// A section in a form that is not supported.
+    #[error("section {section}: {reason}")]
+    Unsupported {
+        /// Section name.
+        section: String,
+        /// Reason.
+        reason: &'static str,
+    },
     /// A section header or table that makes no sense.
     #[error("section {section}: {reason}")]
     Section {
@@ -342,8 +360,10 @@ impl<'d> Object<'d> {
             sass: view.sass,
             relocs: Vec::new(),
             callgraph: ObjCallgraph::default(),
+            descriptors: Vec::new(),
             prototypes: Vec::new(),
             virtual_sm: None,
+            is_ewp: cubin.header().e_type.get() == ET_CUDA_EWP,
             toolkit: 0,
             sm: cubin::names::file_flags(cubin.header()).sm.into(),
             tkinfo: None,

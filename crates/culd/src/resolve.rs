@@ -11,7 +11,7 @@ use crate::diagnostics::Code;
 use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::metadata::attr;
 use crate::names::Interner;
-use crate::object::{Object, Role, StringRef, text};
+use crate::object::{NO_OWNER, Object, Role, StringRef, text};
 use crate::options::Identity;
 use cubin::consts::*;
 
@@ -409,6 +409,7 @@ impl<'d> Resolver<'d> {
             }
         }
         self.takers(object);
+        self.descriptors(object);
         for &(index, p) in &object.prototypes {
             let Some(f) = self.function(object, index) else { continue };
             let id = self.intern(object, p, &mut known);
@@ -461,6 +462,18 @@ impl<'d> Resolver<'d> {
                 && index == b
             {
                 self.take(target, object.string(p));
+            }
+        }
+    }
+
+    /// Functions whose descriptor a relocation asks for, unless it belongs to a body that was rejected. ptxas 12.0 and 12.1 does not list all
+    /// of them in the call graph.
+    fn descriptors(&mut self, object: &Object<'d>) {
+        for &(section, index) in &object.descriptors {
+            let owner = object.section(section).map_or(NO_OWNER, |s| s.owner);
+            let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
+            if !rejected && let Some(f) = self.function(object, index) {
+                self.take(f, b"");
             }
         }
     }

@@ -122,7 +122,7 @@ fn capsule(data: &[u8]) -> Result<Body<'_>, CodecError> {
 fn note(note: Note<'_>) -> Result<ModelNote<'_>, CodecError> {
     Ok(match note.kind {
         TYPE_TKINFO if note.name == OWNER => ModelNote::Tool(ToolInfo::read(note.description)?),
-        TYPE_CUINFO if note.name == OWNER => ModelNote::Cuda(CudaInfo::read(note.description)?),
+        TYPE_CUINFO if note.name == OWNER && note.description.len() == 8 => ModelNote::Cuda(CudaInfo::read(note.description)?),
         _ => ModelNote::Other(note),
     })
 }

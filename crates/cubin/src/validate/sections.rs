@@ -6,6 +6,7 @@
 
 use super::{Checked, MAX_ALIGN, MAX_MEMORY, Place, defect, text};
 use crate::consts::*;
+use crate::kind::function_name;
 use crate::raw::Shdr;
 use crate::read::{Cubin, Section, is_nobits_section};
 
@@ -47,7 +48,7 @@ impl Names {
     }
 }
 
-/// Rules of a section type: entry size in bytes, `sh_link`, `sh_info` (where `sh_flags` says that it names a section).
+/// Rules of a section type: entry size in bytes, `sh_link`, `sh_info` (where it names a section).
 struct Rule {
     types: &'static [u32],
     entry: u64,
@@ -205,7 +206,13 @@ fn entries(section: &Section<'_>, rule: &Rule) -> Checked {
 }
 
 fn links(cubin: &Cubin<'_>, section: &Section<'_>, rule: &Rule, count: usize) -> Checked {
-    let names_section = section.header.sh_flags.get() & SHF_INFO_LINK != 0 || is_relocation(section.header.sh_type.get());
+    let header = section.header;
+    let sh_type = header.sh_type.get();
+    // ptxas 12.0 to 12.3 does not set the flag.
+    let names_section = header.sh_flags.get() & SHF_INFO_LINK != 0
+        || is_relocation(sh_type)
+        || function_name(section.name, sh_type).is_some()
+        || matches!(sh_type, SHT_CUDA_INFO | SHT_CUDA_MERC_INFO) && header.sh_info.get() != 0;
     let fields = [
         ("sh_link", section.header.sh_link.get(), rule.link, true),
         ("sh_info", section.header.sh_info.get(), rule.info, names_section),

@@ -241,6 +241,9 @@ impl Maker<'_, '_> {
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
             return Err("double precision compiled for sm_100".into());
         }
+        if object.toolkit < parts.context.mode.rules.finalizer {
+            return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
+        }
         let (code, map) = match culd_sass::rewrite(code, &context) {
             Rewrite::Unchanged => (code.to_vec(), None),
             Rewrite::Rewritten { code, map } => (code, Some(map)),

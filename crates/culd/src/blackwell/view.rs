@@ -108,6 +108,47 @@ fn is_mercury(s: &ObjSection<'_>) -> bool {
     s.flags & SHF_CUDA_MERCURY != 0
 }
 
+/// Second word of a capsule of ptxas 12.8: this and the number of instructions.
+const OLD_CAPSULE: u32 = 0x4000_0000;
+const OLD_CAPSULE_MASK: u32 = 0xc000_0000;
+
+/// Newest version of Mercury instructions that the vendor's linker finalizes: 1.1.
+const NEWEST_MERCURY: u16 = 0x101;
+
+/// Refuses Mercury code that is not supported.
+///
+/// 1. ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
+/// 2. Instructions of a newer version: nvlink ends with an internal error.
+pub(crate) fn check_forms(cubin: &Cubin<'_>) -> Result<(), ObjectError> {
+    for section in cubin.sections() {
+        let section = section?;
+        let tag = section.data.get(4..).and_then(|d| d.first_chunk()).map(|b| u32::from_le_bytes(*b));
+        let reason = match section.header.sh_type.get() {
+            SHT_CUDA_CAPMERC if tag.is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE) => {
+                "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
+            }
+            SHT_CUDA_COMPAT if mercury_version(section.data) > NEWEST_MERCURY => {
+                let section = text(section.name);
+                return Err(ObjectError::NewerMercury { section });
+            }
+            _ => continue,
+        };
+        return Err(ObjectError::Unsupported {
+            section: text(section.name),
+            reason,
+        });
+    }
+    Ok(())
+}
+
+/// The version of Mercury instructions that `.nv.compat` states, 0 if none.
+fn mercury_version(compat: &[u8]) -> u16 {
+    let found = cubin::nvinfo::records(compat)
+        .flatten()
+        .find(|r| r.attribute == cubin::compat::MERCURY_ISA_VERSION);
+    found.map_or(0, |r| r.half)
+}
+
 fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
     let mut twins = Twins {
         sass: vec![0; plain.len()],
@@ -223,7 +264,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
     let name = without_mercury(twin.name);
     let flags = twin.flags & !SHF_CUDA_MERCURY;
     let (sh_type, role, info) = match twin.sh_type {
-        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, flags), back(twin.info)),
+        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, twin.info), back(twin.info)),
         SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
         SHT_CUDA_CONSTANT_USER => (SHT_CUDA_CONSTANT0 + 3, Role::Constant, 0),
         SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
@@ -231,7 +272,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
         SHT_CUDA_MERC_CALLGRAPH => (SHT_CUDA_CALLGRAPH, sass.role, 0),
         SHT_CUDA_MERC_PROTOTYPE => (SHT_CUDA_PROTOTYPE, sass.role, 0),
-        other => (other, role(name, other, flags), twin.info),
+        other => (other, role(name, other, twin.info), twin.info),
     };
     ObjSection {
         name,

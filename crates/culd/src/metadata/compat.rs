@@ -4,6 +4,7 @@ use crate::layout::{Context, Layout};
 use crate::merge::model::{Class, OutSection};
 use crate::object::Object;
 use crate::options::Suffix;
+use cubin::compat::TCGEN05_MMA;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::release::Rules;
 
@@ -201,7 +202,10 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             (Some(i), Value::Half(_, half)) => (RULES[i].silent)(rules) != Some(*half) && !(RULES[i].of_all && lacking[i]),
             _ => true,
         });
-    if let Some(mask) = finalizer_mask(context, layout) {
+    // Observed: then the code is not finalized for a relative of its architecture.
+    let is_bound = |r: &(u8, Value)| matches!(r, (TCGEN05_MMA, Value::Half(_, value)) if value & 3 == 2);
+    let is_bound = joined.records.iter().any(is_bound);
+    if let Some(mask) = finalizer_mask(context, layout, is_bound) {
         match joined.records.iter_mut().find(|r| r.0 == FINALIZER) {
             Some(known) => known.1 = Value::Mask(mask),
             None => joined.records.push((FINALIZER, Value::Mask(mask))),
@@ -225,7 +229,7 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
 /// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.
-fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Option<u64> {
+fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
     let objects = &context.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
     if !context.options.target.is_blackwell() || !wanted {
@@ -247,12 +251,13 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>) -> Option<u64> 
     Some(match context.options.target.number {
         _ if texts.peek().is_none() && !context.mode.rules.mask_without_code => 0,
         100 => {
-            if texts.any(slow) {
+            if is_bound || texts.any(slow) {
                 1
             } else {
                 9
             }
         }
+        120 if is_bound => 0x10,
         120 => 0x50,
         _ => 0,
     })

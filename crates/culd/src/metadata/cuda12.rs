@@ -10,6 +10,25 @@ use crate::object::{NO_OWNER, ObjSection, Object, Role};
 /// Marks functions without a sparse mask where others have one.
 const NO_SPARSE_MASK: u16 = 0x8000;
 
+/// Version of the Mercury instructions of objects that do not state it: those of CUDA 12.8 and 12.9.
+const FIRST_MERCURY: u16 = 0x100;
+
+/// Functions with Mercury code that do not state its version get the first one, before their other records.
+pub(super) fn mercury_versions<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+    if !context.options.target.is_blackwell() {
+        return;
+    }
+    for f in context.resolved.functions.ids() {
+        let mut own = last.functions[f].iter(&attributes.records).peekable();
+        let lacks = own.peek().is_some() && !own.any(|r| r.code == attr::MERCURY_ISA_VERSION);
+        drop(own);
+        if lacks {
+            last.list(&attributes.records, f)
+                .insert(0, half(attr::MERCURY_ISA_VERSION, FIRST_MERCURY));
+        }
+    }
+}
+
 /// `has`: functions that have a mask.
 pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, has: &Table<FunctionId, bool>, last: &mut Final<'d>) {
     let functions = &context.resolved.functions;

@@ -2,16 +2,22 @@
 
 use super::attr;
 use super::attributes::{Attribute, Payload, Subject, subject};
-use super::propagate::Final;
+use super::propagate::{Final, flag};
 use crate::arrange::Arranged;
 use crate::ids::FunctionId;
 use crate::layout::{Context, Layout};
 use cubin::nvinfo::FORMAT_SIZED;
 
-/// Adds the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
+/// Objects of older toolkits than 10.0 leave a mark.
+const VERSION_10: u32 = 100;
+
+/// Adds the mark of old inputs, then the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
 pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, last: &mut Final<'_>) {
     if context.mode.relocatable {
         return;
+    }
+    if context.inputs.objects.iter().any(|o| o.toolkit < VERSION_10) {
+        last.module.push(flag(attr::HAS_PRE_V10_OBJECT, 0));
     }
     let only = context.live.only.is_some();
     let functions = &context.resolved.functions;

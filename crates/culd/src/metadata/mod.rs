@@ -41,6 +41,8 @@ pub mod attr {
     pub const MAX_STACK_SIZE: u8 = 0x23;
     /// Only in inputs.
     pub const LOAD_CACHE_REQUEST: u8 = 0x26;
+    /// An input is of a toolkit before 10.0.
+    pub const HAS_PRE_V10_OBJECT: u8 = 0x2c;
     /// Registers of a function.
     pub const REGCOUNT: u8 = 0x2f;
     /// Number of mbarriers.
@@ -63,6 +65,8 @@ pub mod attr {
     pub const TCGEN05_2CTA_USED: u8 = 0x52;
     /// Options of the finalizer: only in the Mercury view.
     pub const FINALIZER_OPTIONS: u8 = 0x5a;
+    /// Version of the Mercury instructions.
+    pub const MERCURY_ISA_VERSION: u8 = 0x5f;
     /// Registers are reconfigured.
     pub const REG_RECONFIG: u8 = 0x54;
 }

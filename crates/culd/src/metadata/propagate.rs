@@ -31,7 +31,7 @@ pub struct Final<'d> {
     /// Records of the stub table.
     pub stubs: Vec<Attribute<'d>>,
     records: Vec<Attribute<'d>>,
-    functions: Table<FunctionId, List<'d>>,
+    pub(super) functions: Table<FunctionId, List<'d>>,
     /// What the inputs say about functions.
     pub facts: Table<FunctionId, Facts>,
     /// Registers of each kernel with everything it calls.
@@ -76,6 +76,7 @@ pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, f
         only_groups: [false; 2],
     };
     share(&attributes, &mut last);
+    cuda12::mercury_versions(context, &attributes, &mut last);
     if let Some(folds) = folds {
         inherit(context, &attributes, folds, &mut last);
     }
@@ -171,7 +172,7 @@ pub(super) fn byte(code: u8, value: u16) -> Attribute<'static> {
         payload: Payload::Half(value),
     }
 }
-fn flag(code: u8, value: u16) -> Attribute<'static> {
+pub(super) fn flag(code: u8, value: u16) -> Attribute<'static> {
     Attribute {
         format: FORMAT_NONE,
         code,

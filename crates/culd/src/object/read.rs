@@ -5,6 +5,7 @@ use crate::names::Hashing;
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
+use cubin::reloc::takes_descriptor;
 use zerocopy::FromBytes;
 
 impl<'d> Object<'d> {
@@ -187,12 +188,14 @@ impl<'d> Object<'d> {
                 Relocations::Rel(list) => {
                     for (j, r) in list.iter().enumerate() {
                         self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                        self.note_descriptor(target, r.r_type.get(), r.r_sym.get());
                     }
                 }
                 Relocations::Rela(list) => {
                     for (j, r) in list.iter().enumerate() {
                         plain_later |= j > 0 && r.r_addend.get() == 0;
                         self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                        self.note_descriptor(target, r.r_type.get(), r.r_sym.get());
                     }
                 }
             }
@@ -210,6 +213,12 @@ impl<'d> Object<'d> {
             });
         }
         Ok(())
+    }
+
+    fn note_descriptor(&mut self, target: u32, r_type: u32, sym: u32) {
+        if takes_descriptor(r_type) && self.symbol_kind(sym) == STT_FUNC && self.descriptors.last() != Some(&(target, sym)) {
+            self.descriptors.push((target, sym));
+        }
     }
 
     fn check_relocation(
@@ -265,8 +274,8 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
     let mut sections = Vec::with_capacity(cubin.section_headers().len());
     for (i, header) in cubin.section_headers().iter().enumerate() {
         let section = cubin.section(i as u32)?;
-        let (sh_type, flags) = (header.sh_type.get(), header.sh_flags.get());
-        let role = if i == 0 { Role::Other } else { role(section.name, sh_type, flags) };
+        let (sh_type, flags, info) = (header.sh_type.get(), header.sh_flags.get(), header.sh_info.get());
+        let role = if i == 0 { Role::Other } else { role(section.name, sh_type, info) };
         let align = header.sh_addralign.get();
         if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
             return Err(ObjectError::Section {
@@ -281,7 +290,7 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
             flags,
             align: Align::new(align),
             sh_type,
-            info: header.sh_info.get(),
+            info,
             role,
             relocated: false,
             owner: NO_OWNER,
@@ -309,17 +318,13 @@ fn pairs<'d>(s: &ObjSection<'d>) -> Result<&'d [Pair], ObjectError> {
     })
 }
 
-/// Role of a section by its type, then by its name.
-pub(crate) fn role(name: &[u8], sh_type: u32, flags: u64) -> Role {
+/// Role of a section by its type and `sh_info`, then by its name.
+pub(crate) fn role(name: &[u8], sh_type: u32, info: u32) -> Role {
     match sh_type {
         SHT_REL | SHT_RELA => return Role::Relocations,
-        SHT_CUDA_INFO => {
-            return if flags & SHF_INFO_LINK != 0 {
-                Role::FunctionInfo
-            } else {
-                Role::Info
-            };
-        }
+        // Observed: neither the name nor SHF_INFO_LINK matters; ptxas 12.0 to 12.3 does not set that flag.
+        SHT_CUDA_INFO if info == 0 => return Role::Info,
+        SHT_CUDA_INFO => return Role::FunctionInfo,
         SHT_CUDA_GLOBAL => return Role::Global,
         SHT_CUDA_GLOBAL_INIT => return Role::GlobalInit,
         SHT_CUDA_UFT => return Role::Stub,
