@@ -120,7 +120,7 @@ fn has_twin(s: &OutSection<'_>) -> bool {
             | Class::GlobalInit
             | Class::ReservedShared
             | Class::HostData
-    )
+    ) || s.class == Class::PassedThrough && s.sh_type != SHT_NOTE
 }
 
 struct Writer<'a, 'd> {
@@ -411,6 +411,7 @@ impl Writer<'_, '_> {
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),
             Class::HostData => (SHT_CUDA_HOST, own_flags, 0, 0, 0),
+            Class::PassedThrough => (s.sh_type, own_flags, 0, 0, s.entsize.into()),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);

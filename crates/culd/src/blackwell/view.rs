@@ -46,6 +46,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
         });
     };
     let twins = twins(&plain)?;
+    lonely(&plain, &twins)?;
     let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
         section: text(symtab.name),
         reason: "size is not a multiple of 24".into(),
@@ -144,6 +145,24 @@ fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
     Ok(twins)
 }
 
+/// Refuses contents that only one of the views has: nvlink crashes.
+fn lonely(plain: &[ObjSection<'_>], twins: &Twins) -> Result<(), ObjectError> {
+    for (s, twin) in plain.iter().zip(&twins.mercury) {
+        let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
+        let reason = match s.role {
+            _ if is_mercury(s) => continue,
+            Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant if *twin == 0 => "no twin in the Mercury view",
+            Role::Constant if !bank(3) && !bank(4) => "a constant bank that the Mercury view does not have",
+            _ => continue,
+        };
+        return Err(ObjectError::Section {
+            section: text(s.name),
+            reason: reason.into(),
+        });
+    }
+    Ok(())
+}
+
 impl Twins {
     /// Gives sections of one name the contents of the first, in both views. In the SASS view they still say whose they are.
     fn borrow<'d>(&self, plain: &[ObjSection<'d>], sections: &mut [ObjSection<'d>], sass: &mut [ObjSection<'d>]) {
@@ -194,6 +213,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         role: Role::Other,
         relocated: false,
         owner: NO_OWNER,
+        entsize: 0,
     };
     let Some(sass) = plain.get(i) else { return gone };
     if is_mercury(sass) || sass.role == Role::Parameters {
@@ -223,13 +243,13 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
     let name = without_mercury(twin.name);
     let flags = twin.flags & !SHF_CUDA_MERCURY;
     let (sh_type, role, info) = match twin.sh_type {
-        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, twin.info), back(twin.info)),
+        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, flags, twin.info), back(twin.info)),
         SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
         SHT_CUDA_CONSTANT_USER => (SHT_CUDA_CONSTANT0 + 3, Role::Constant, 0),
         SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
         SHT_CUDA_CONSTANT_OPTIMIZER => (SHT_CUDA_CONSTANT0 + 2, Role::Literals, back(twin.info)),
         SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
-        other => (other, role(name, other, twin.info), twin.info),
+        other => (other, role(name, other, flags, twin.info), twin.info),
     };
     ObjSection {
         name,
@@ -242,5 +262,6 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         role,
         relocated: false,
         owner: NO_OWNER,
+        entsize: twin.entsize,
     }
 }
