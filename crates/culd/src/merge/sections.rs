@@ -17,7 +17,7 @@ use cubin::consts::*;
 pub(super) type Placed = Option<(SectionId, u64)>;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
-    /// Sections in file order that no symbol brought in, then the functions' attributes.
+    /// Sections in file order that no symbol brought in, then the functions' attributes and the notes between them.
     pub(super) fn remaining_sections(&mut self, object: &Object<'d>) -> Result<(), Stop> {
         for (index, s) in object.sections.iter().enumerate() {
             match s.role {
@@ -29,7 +29,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 _ => {}
             }
         }
-        for (index, s) in object.sections.iter().enumerate() {
+        let last = object.sections.iter().rposition(|s| s.role == Role::FunctionInfo).unwrap_or(0);
+        for (index, s) in object.sections.iter().enumerate().take(last + 1) {
+            if s.role == Role::Note {
+                self.place(object, index as u32)?;
+            }
             if s.role != Role::FunctionInfo {
                 continue;
             }

@@ -6,7 +6,8 @@
 //! 3. The type, then the name, decides about the [`Role`].
 //! 4. A section that has bytes of one of the types in [`is_passed_through`] and no other role is passed through: sections of one name become
 //!    one section of the output.
-//! 5. All others have [`Role::Other`]:
+//! 5. Module ids (`.nv.metadata`), which no tool of CUDA 12 or 13 writes, are refused.
+//! 6. All others have [`Role::Other`]:
 //!
 //! | sections | why they are not linked |
 //! |---|---|
