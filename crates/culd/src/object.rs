@@ -9,7 +9,7 @@
 mod classify;
 mod read;
 
-pub(crate) use classify::role;
+pub(crate) use classify::{normal_type, role};
 pub(crate) use read::plain_sections;
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};

@@ -8,7 +8,7 @@
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
 //! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
 
-use crate::object::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, View, plain_sections, role, text};
+use crate::object::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, View, normal_type, plain_sections, role, text};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
@@ -150,6 +150,9 @@ fn lonely(plain: &[ObjSection<'_>], twins: &Twins) -> Result<(), ObjectError> {
     for (s, twin) in plain.iter().zip(&twins.mercury) {
         let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
         let reason = match s.role {
+            _ if is_mercury(s) && s.sh_type == SHT_PROGBITS && without_mercury(s.name).starts_with(b".nv.constant") => {
+                "a section of this name does not have type 0x1"
+            }
             _ if is_mercury(s) => continue,
             Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant if *twin == 0 => "no twin in the Mercury view",
             Role::Constant if !bank(3) && !bank(4) => "a constant bank that the Mercury view does not have",
@@ -249,7 +252,10 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
         SHT_CUDA_CONSTANT_OPTIMIZER => (SHT_CUDA_CONSTANT0 + 2, Role::Literals, back(twin.info)),
         SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
-        other => (other, role(name, other, flags, twin.info), twin.info),
+        other => {
+            let sh_type = normal_type(name, other).unwrap_or(other);
+            (sh_type, role(name, sh_type, flags, twin.info), twin.info)
+        }
     };
     ObjSection {
         name,
