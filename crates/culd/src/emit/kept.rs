@@ -69,13 +69,13 @@ pub(super) fn fill_kept(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, r: &Re
     let mut slots = place.rchunks_exact_mut(if with_addends { RELA } else { REL } as usize);
     decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
         let (kind, symbol, addend) = match decision {
-            Decision::Keep(kind, symbol) => (kind, Named::Symbol(symbol), e.addend),
-            Decision::KeepSection(kind, section, addend) => (kind, Named::Section(section), addend),
+            Decision::Keep(kind, symbol) => (kind, parts.arranged.symbol_index(symbol), e.addend),
+            Decision::KeepSection(kind, section, addend) => (kind, parts.arranged.named_index(Named::Section(section)), addend),
             _ => return,
         };
         let Some(slot) = slots.next() else { return };
         let implicit = if with_addends { implicit_addend(object, r, e) } else { None };
-        put(slot, e.offset, kind, parts.arranged.named_index(symbol), implicit.unwrap_or(addend));
+        put(slot, e.offset, kind, symbol, implicit.unwrap_or(addend));
     });
 }
 
