@@ -44,6 +44,8 @@ pub const SHT_CUDA_PROTOTYPE: u32 = 0x7000_0002;
 pub const SHT_CUDA_RESOLVED_RELA: u32 = 0x7000_0003;
 /// `.nv.metadata`.
 pub const SHT_CUDA_METADATA: u32 = 0x7000_0004;
+/// `.nv.constantB`, the bank told by the name alone.
+pub const SHT_CUDA_CONSTANT: u32 = 0x7000_0006;
 /// `.nv.global` of relocatable files.
 pub const SHT_CUDA_GLOBAL: u32 = 0x7000_0007;
 /// `.nv.global.init` of relocatable files.
@@ -72,6 +74,8 @@ pub const SHT_CUDA_CAPMERC: u32 = 0x7000_0016;
 pub const SHT_CUDA_CONSTANT0: u32 = 0x7000_0064;
 /// `.nv.constant17`.
 pub const SHT_CUDA_CONSTANT17: u32 = 0x7000_0075;
+/// The last type of constant banks; those after bank 17 are named ones of the Mercury view.
+pub const SHT_CUDA_CONSTANT_LAST: u32 = 0x7000_007e;
 /// `.nv.merc.nv.constant.entry_image_header_indices.*`.
 pub const SHT_CUDA_CONSTANT_IMAGE_HEADERS: u32 = 0x7000_0079;
 /// `.nv.merc.nv.constant.user`.

@@ -147,6 +147,18 @@ pub const R_MERCURY_PROG_REL32: u32 = 0x1_0008;
 /// Relocation type of code addresses in line tables.
 pub const R_MERCURY_ABS64: u32 = 0x1_0002;
 
+/// Debug sections that the finalizer does not change; those of later DWARF versions are copied.
+const SHARED_DEBUG: [&[u8]; 8] = [
+    b".debug_abbrev",
+    b".debug_aranges",
+    b".debug_loc",
+    b".debug_macinfo",
+    b".debug_pubnames",
+    b".debug_pubtypes",
+    b".debug_ranges",
+    b".debug_str",
+];
+
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
 /// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they speak of code, and `.debug_info` when it
@@ -164,10 +176,11 @@ pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
             b".debug_frame" => false,
             b".debug_info" => !facts.finalizer_relocations,
             b".debug_line" => !facts.absolute_relocations,
-            _ => true,
+            _ => SHARED_DEBUG.contains(&plain),
         },
         SectionKind::DebugLineSass => !facts.absolute_relocations,
         SectionKind::DebugRegisterTypes => facts.same,
+        SectionKind::OtherCuda => (SHT_CUDA_CONSTANT0..=SHT_CUDA_CONSTANT_LAST).contains(&facts.sh_type),
         _ => false,
     }
 }

@@ -369,6 +369,12 @@ mod tests {
         for (from, to) in pairs {
             assert_eq!(unified_replacement(from), Some(to));
         }
+        // A unified address is as wide as the plain one that replaces it.
+        for code in (102..=113).chain(0x1_0032..=0x1_003f) {
+            let Some(plain) = unified_replacement(code) else { continue };
+            let (unified, plain) = (reloc_info(code).unwrap(), reloc_info(plain).unwrap());
+            assert_eq!(unified.end_byte(), plain.end_byte(), "{}", unified.name);
+        }
         assert_eq!(unified_replacement(0x1_0034), Some(0x1_0010));
         assert_eq!(unified_replacement(0x1_003b), Some(0x1_0017));
         for other in [0, 101, 114, 0x1_0031, 0x1_003c, 0x1_0040] {

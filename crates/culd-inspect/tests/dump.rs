@@ -271,3 +271,10 @@ fn what_is_wrong_is_said() {
         "{text}"
     );
 }
+
+#[test]
+fn relocations_of_mercury_code_are_inside_of_it() {
+    let text = text_of(AB_100, &Selection::default());
+    assert!(text.contains("R_MERCURY_"), "{text}");
+    assert!(!text.contains("Problems"), "{text}");
+}

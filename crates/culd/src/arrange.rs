@@ -217,9 +217,16 @@ fn rank(s: &OutSection<'_>) -> usize {
     match s.class {
         Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => 0,
         Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => 3,
-        Class::Parameters | Class::Literals | Class::Constant(_) => 4,
+        Class::Parameters | Class::Literals => 4,
         Class::Text(_) | Class::Stub(_) | Class::Uft => 5,
-        Class::GlobalInit | Class::Udt => 6,
+        Class::Udt => 6,
+        Class::Constant(_) | Class::GlobalInit | Class::PassedThrough if s.flags & SHF_ALLOC != 0 => {
+            match s.flags & (SHF_EXECINSTR | SHF_WRITE) {
+                0 => 4,
+                SHF_WRITE => 6,
+                _ => 5,
+            }
+        }
         _ if s.flags & SHF_ALLOC != 0 => 7,
         _ if s.sh_type == SHT_PROGBITS => 1,
         _ => 2,
@@ -241,7 +248,7 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
         | Class::UftInfo
         | Class::Compat => true,
         Class::KernelShared | Class::ModuleShared => s.no_symbol,
-        Class::Debug(_) | Class::Global => s.size == 0,
+        Class::Debug(_) | Class::Global | Class::GlobalInit | Class::Constant(_) | Class::PassedThrough => s.size == 0,
         _ => false,
     }
 }

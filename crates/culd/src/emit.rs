@@ -464,7 +464,7 @@ pub(crate) fn final_type(parts: &Parts<'_, '_>, sh_type: u32) -> u32 {
     }
     match sh_type {
         SHT_CUDA_GLOBAL | SHT_CUDA_SHARED | SHT_CUDA_LOCAL => SHT_NOBITS,
-        SHT_CUDA_GLOBAL_INIT | SHT_CUDA_CONSTANT0..=SHT_CUDA_CONSTANT17 => SHT_PROGBITS,
+        SHT_CUDA_GLOBAL_INIT | SHT_CUDA_CONSTANT0..=SHT_CUDA_CONSTANT_LAST => SHT_PROGBITS,
         other => other,
     }
 }

@@ -6,9 +6,11 @@
 //! 4. Each relocation section is summarised: whether addends differ, and the symbols that need attention before layout
 //!    (undefined functions, shared variables, textures).
 
+mod classify;
 mod read;
 
-pub(crate) use read::{plain_sections, role};
+pub(crate) use classify::{normal_type, role};
+pub(crate) use read::plain_sections;
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
 use crate::names::Hashing;
@@ -21,7 +23,7 @@ use std::borrow::Cow;
 /// What a section is to the linker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing that is linked.
+    /// Not linked; `classify` lists what and why.
     Other,
     /// `.text.F`.
     Text,
@@ -55,6 +57,12 @@ pub enum Role {
     UnifiedEntry,
     /// `.nv.udt`.
     UnifiedData,
+    /// `.nv.metadata`.
+    Metadata,
+    /// A note that is not one of the linker's own: final links pass it through.
+    Note,
+    /// Bytes that the linker has no rule for: passed through.
+    PassedThrough,
 }
 
 /// A section of an input.
@@ -74,6 +82,8 @@ pub struct ObjSection<'d> {
     pub info: u32,
     /// Alignment.
     pub align: Align,
+    /// Entry size of sections that are passed through.
+    pub entsize: u8,
     /// Role.
     pub role: Role,
     /// A non-empty relocation section applies to this one.
@@ -99,6 +109,10 @@ impl Align {
 }
 
 impl ObjSection<'_> {
+    /// It has a name, but the linker does nothing with its contents.
+    pub fn is_left_out(&self) -> bool {
+        self.role == Role::Other && !self.name.is_empty()
+    }
     /// CUDA 12 keeps the number of barriers in bits 20..26 of a text section's flags.
     pub fn barriers(&self) -> u32 {
         (self.flags >> 20 & 0x7f) as u32

@@ -99,7 +99,7 @@ pub(crate) enum Decision {
     Clear(u8),
     /// It stays, with this type, against this symbol.
     Keep(u32, SymbolId),
-    /// It stays, with this type, against a section and with this addend: only the finalizer can resolve it.
+    /// It stays, with this type, against a section and with this addend: only the loader or the finalizer can resolve it.
     KeepSection(u32, SectionId, i64),
     /// The field is written: type, value, bank; and how `--preserve-relocs` lists it: symbol, addend.
     Patch(&'static RelocInfo, u64, u32, Option<(Named, i64)>),
@@ -270,7 +270,12 @@ impl<'a, 'd> Decider<'a, 'd> {
                     };
                     value = moved;
                 }
-                if kind == R_MERCURY_PROG_REL32 {
+                // Addresses in global memory are known when the image is loaded.
+                let loaded = matches!(m.sections[id].class, Class::Global | Class::GlobalInit);
+                if loaded && !site.is_rela && base != 0 {
+                    return Decision::Fail("relocation without addend against a section that moved");
+                }
+                if loaded || kind == R_MERCURY_PROG_REL32 {
                     return Decision::KeepSection(kind, id, value as i64);
                 }
                 patch(kind, value, 0, Some((Named::Section(id), value as i64)))

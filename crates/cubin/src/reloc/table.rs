@@ -188,8 +188,8 @@ pub(super) static MERCURY: [RelocInfo; 64] = table! {
     0x1002f "R_MERCURY_PROG_REL8_40" Finalizer [(0, 8, Value, 40)];
     0x10030 "R_MERCURY_PROG_REL8_48" Finalizer [(0, 8, Value, 48)];
     0x10031 "R_MERCURY_PROG_REL8_56" Finalizer [(0, 8, Value, 56)];
-    0x10032 "R_MERCURY_UNIFIED" Driver [(0, 32, UnifiedAddress, 0)];
-    0x10033 "R_MERCURY_UNIFIED_32" Driver [(0, 64, UnifiedAddress, 0)];
+    0x10032 "R_MERCURY_UNIFIED" Driver [(0, 64, UnifiedAddress, 0)];
+    0x10033 "R_MERCURY_UNIFIED_32" Driver [(0, 32, UnifiedAddress, 0)];
     0x10034 "R_MERCURY_UNIFIED_8_0" Driver [(0, 8, UnifiedAddress, 0)];
     0x10035 "R_MERCURY_UNIFIED_8_8" Driver [(0, 8, UnifiedAddress, 8)];
     0x10036 "R_MERCURY_UNIFIED_8_16" Driver [(0, 8, UnifiedAddress, 16)];

@@ -295,7 +295,8 @@ impl<'d> Contents<'d> {
                     build: names::text(t.build),
                     arguments: names::text(t.arguments),
                 })?,
-                TYPE_CUINFO => CudaInfo::read(note.description).map(|c| NoteContent::Cuda {
+                // Older files have another description under this type.
+                TYPE_CUINFO if section.name != b".note.nv.cuver" => CudaInfo::read(note.description).map(|c| NoteContent::Cuda {
                     version: c.version,
                     virtual_sm: c.virtual_sm,
                     toolkit: c.toolkit,

@@ -3,7 +3,8 @@
 use super::model::Model;
 use super::rows::is_reloc;
 use crate::names;
-use crate::view::{Home, Problem};
+use crate::view::{Home, Problem, Sect};
+use cubin::consts::{SHT_CUDA_CAPMERC, STT_FUNC};
 use cubin::reloc::reloc_info;
 
 /// At most this many problems of one kind are listed one by one.
@@ -69,7 +70,7 @@ impl Model<'_, '_> {
         }
         for section in view.sections.iter().filter(|s| is_reloc(s)) {
             let symbols = view.table_of(section).map_or(0, |t| t.entries.len());
-            let target = view.section(section.header.sh_info.get()).map_or(0, |t| t.header.sh_size.get());
+            let target = self.patched_size(section);
             let place = names::text(section.name);
             let (_, entries) = view.relocations(section);
             let bad = entries.enumerate().filter_map(|(i, r)| {
@@ -93,5 +94,18 @@ impl Model<'_, '_> {
         }
         c.problems.extend(contents.problems.iter().cloned());
         c.problems
+    }
+
+    /// Size of what a relocation section patches. Offsets in a capsule count in the code that it holds, whose size its function has.
+    fn patched_size(&self, relocs: &Sect<'_>) -> u64 {
+        let index = relocs.header.sh_info.get();
+        let Some(target) = self.view.section(index) else { return 0 };
+        if target.header.sh_type.get() != SHT_CUDA_CAPMERC {
+            return target.header.sh_size.get();
+        }
+        let Some(table) = self.view.table_of(relocs) else { return 0 };
+        let functions = (0..).zip(table.entries.iter()).filter(|(_, e)| e.kind() == STT_FUNC);
+        let held = functions.filter(|(i, _)| matches!(table.home(*i), Home::Section(s) if s == index));
+        held.map(|(_, e)| e.st_size.get()).max().unwrap_or(0)
     }
 }

@@ -124,6 +124,7 @@ fn has_twin(s: &OutSection<'_>, rules: &Rules) -> bool {
                 | Class::ReservedShared
                 | Class::HostData
         )
+        || s.class == Class::PassedThrough && s.sh_type != SHT_NOTE
 }
 
 struct Writer<'a, 'd> {
@@ -421,6 +422,7 @@ impl Writer<'_, '_> {
             Class::HostData => (SHT_CUDA_HOST, own_flags, 0, 0, 0),
             Class::Callgraph => (SHT_CUDA_MERC_CALLGRAPH, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::Prototype => (SHT_CUDA_MERC_PROTOTYPE, SHF_CUDA_MERCURY, symbols, 0, 8),
+            Class::PassedThrough => (s.sh_type, own_flags, 0, 0, s.entsize.into()),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);

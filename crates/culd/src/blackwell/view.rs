@@ -8,7 +8,7 @@
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
 //! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
 
-use crate::object::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, View, plain_sections, role, text};
+use crate::object::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, View, normal_type, plain_sections, role, text};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
@@ -46,6 +46,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
         });
     };
     let twins = twins(&plain)?;
+    lonely(&plain, &twins)?;
     let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
         section: text(symtab.name),
         reason: "size is not a multiple of 24".into(),
@@ -185,6 +186,27 @@ fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
     Ok(twins)
 }
 
+/// Refuses contents that only one of the views has: nvlink crashes.
+fn lonely(plain: &[ObjSection<'_>], twins: &Twins) -> Result<(), ObjectError> {
+    for (s, twin) in plain.iter().zip(&twins.mercury) {
+        let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
+        let reason = match s.role {
+            _ if is_mercury(s) && s.sh_type == SHT_PROGBITS && without_mercury(s.name).starts_with(b".nv.constant") => {
+                "a section of this name does not have type 0x1"
+            }
+            _ if is_mercury(s) => continue,
+            Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant if *twin == 0 => "no twin in the Mercury view",
+            Role::Constant if !bank(3) && !bank(4) => "a constant bank that the Mercury view does not have",
+            _ => continue,
+        };
+        return Err(ObjectError::Section {
+            section: text(s.name),
+            reason: reason.into(),
+        });
+    }
+    Ok(())
+}
+
 impl Twins {
     /// Gives sections of one name the contents of the first, in both views. In the SASS view they still say whose they are.
     fn borrow<'d>(&self, plain: &[ObjSection<'d>], sections: &mut [ObjSection<'d>], sass: &mut [ObjSection<'d>]) {
@@ -235,6 +257,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         role: Role::Other,
         relocated: false,
         owner: NO_OWNER,
+        entsize: 0,
     };
     let Some(sass) = plain.get(i) else { return gone };
     if is_mercury(sass) || sass.role == Role::Parameters {
@@ -264,7 +287,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
     let name = without_mercury(twin.name);
     let flags = twin.flags & !SHF_CUDA_MERCURY;
     let (sh_type, role, info) = match twin.sh_type {
-        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, twin.info), back(twin.info)),
+        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, flags, twin.info), back(twin.info)),
         SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
         SHT_CUDA_CONSTANT_USER => (SHT_CUDA_CONSTANT0 + 3, Role::Constant, 0),
         SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
@@ -272,7 +295,10 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
         SHT_CUDA_MERC_CALLGRAPH => (SHT_CUDA_CALLGRAPH, sass.role, 0),
         SHT_CUDA_MERC_PROTOTYPE => (SHT_CUDA_PROTOTYPE, sass.role, 0),
-        other => (other, role(name, other, twin.info), twin.info),
+        other => {
+            let sh_type = normal_type(name, other).unwrap_or(other);
+            (sh_type, role(name, sh_type, flags, twin.info), twin.info)
+        }
     };
     ObjSection {
         name,
@@ -285,5 +311,6 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         role,
         relocated: false,
         owner: NO_OWNER,
+        entsize: twin.entsize,
     }
 }

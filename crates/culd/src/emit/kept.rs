@@ -12,7 +12,7 @@ use super::{Parts, Placements};
 use crate::ids::{FunctionId, SectionId, Table};
 use crate::merge::model::RelocRef;
 use crate::object::Object;
-use crate::relocate::{Decider, Decision, Entry};
+use crate::relocate::{Decider, Decision, Entry, Named};
 use cubin::consts::*;
 use cubin::raw::Rela;
 use cubin::read::Relocations;
@@ -68,18 +68,14 @@ pub(super) fn fill_kept(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, r: &Re
     let object = &parts.context.inputs.objects[r.object];
     let mut slots = place.rchunks_exact_mut(if with_addends { RELA } else { REL } as usize);
     decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
-        if let Decision::Keep(kind, symbol) = decision
-            && let Some(slot) = slots.next()
-        {
-            let implicit = if with_addends { implicit_addend(object, r, e) } else { None };
-            put(
-                slot,
-                e.offset,
-                kind,
-                parts.arranged.symbol_index(symbol),
-                implicit.unwrap_or(e.addend),
-            );
-        }
+        let (kind, symbol, addend) = match decision {
+            Decision::Keep(kind, symbol) => (kind, parts.arranged.symbol_index(symbol), e.addend),
+            Decision::KeepSection(kind, section, addend) => (kind, parts.arranged.named_index(Named::Section(section)), addend),
+            _ => return,
+        };
+        let Some(slot) = slots.next() else { return };
+        let implicit = if with_addends { implicit_addend(object, r, e) } else { None };
+        put(slot, e.offset, kind, symbol, implicit.unwrap_or(addend));
     });
 }
 

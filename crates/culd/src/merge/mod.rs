@@ -4,7 +4,7 @@
 //! 1. functions in symbol order ([`functions`]);
 //! 2. variables in symbol order ([`variables`], [`shared`], [`literals`]);
 //! 3. remaining sections in file order, then `.nv.info.F` ([`sections`]);
-//! 4. relocation sections in file order ([`relocs`]).
+//! 4. relocation sections and notes in file order ([`relocs`]).
 //!
 //! Dead functions leave nothing. After the last object common symbols get their storage.
 
@@ -24,7 +24,7 @@ use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::metadata::compat;
 use crate::names::{Name, State};
-use crate::object::{ObjSymbol, Object, Role, text};
+use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::LinkOptions;
 use crate::resolve::Resolved;
 use cubin::consts::*;
@@ -328,8 +328,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         }
         self.remaining_sections(object)?;
-        self.relocations(object);
-        Ok(())
+        self.relocations_and_notes(object)
     }
 
     /// Storage of common symbols, and the records that come after all inputs.
@@ -363,6 +362,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let id = self.section(Name::plain(name), class, sh_type, flags, align, 0);
         self.named_sections.insert(name, id);
+        id
+    }
+
+    /// The section that an input section is appended to; entry size and flags are those of the first.
+    fn section_of(&mut self, s: &ObjSection<'d>, class: Class) -> SectionId {
+        let known = self.named_sections.contains_key(s.name);
+        let id = self.named_section(s.name, class, s.sh_type, s.flags, s.align.get());
+        if !known {
+            self.m.sections[id].entsize = s.entsize;
+        }
         id
     }
 

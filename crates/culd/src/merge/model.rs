@@ -77,6 +77,8 @@ pub enum Class {
     Uidx,
     /// `.nv.host`: a file that the linker only hands on.
     HostData,
+    /// Bytes that the linker has no rule for.
+    PassedThrough,
 }
 
 /// Debug sections with rules of their own.

@@ -1,4 +1,4 @@
-//! Relocation sections of one object, in file order.
+//! Relocation sections and notes of one object, in file order.
 //!
 //! 1. Relocations in a body that was not taken leave nothing; a dead definition in force still makes shared variables and textures used.
 //! 2. The first kept entry makes the record named like the input section, each further one `.rel` (no addend) or `.rela`: records are
@@ -7,6 +7,7 @@
 
 use super::Merger;
 use super::model::*;
+use crate::diagnostics::Stop;
 use crate::ids::{SectionId, SymbolRef};
 use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
@@ -17,26 +18,42 @@ use cubin::consts::*;
 use cubin::raw::Rela;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
-    pub(super) fn relocations(&mut self, object: &Object<'d>) {
+    pub(super) fn relocations_and_notes(&mut self, object: &Object<'d>) -> Result<(), Stop> {
+        let indices = (0..).zip(&object.sections);
+        let notes: Vec<u32> = indices.filter(|(_, s)| s.role == Role::Note).map(|(i, _)| i).collect();
+        let mut done = 0;
         for (index, relocs) in object.relocs.iter().enumerate() {
-            self.note_textures(object, relocs);
-            let Some((target, base)) = self.m.placed[object.section_ref(relocs.target)] else {
-                self.dead_references(object, relocs);
-                self.dead_records(object, relocs);
-                self.listed_name(object, relocs);
-                continue;
-            };
-            if !self.companion_records(object, relocs, target) {
-                continue;
+            let first = notes.partition_point(|&n| n < relocs.section);
+            for &note in notes.get(done..first).unwrap_or_default() {
+                self.place(object, note)?;
             }
-            let base = self.stub_base(object, relocs.target).unwrap_or(base);
-            self.m.relocs.push(RelocRef {
-                object: object.id,
-                index: index as u32,
-                target,
-                base,
-            });
+            done = first;
+            self.relocation_section(object, index as u32, relocs);
         }
+        for &note in notes.get(done..).unwrap_or_default() {
+            self.place(object, note)?;
+        }
+        Ok(())
+    }
+
+    fn relocation_section(&mut self, object: &Object<'d>, index: u32, relocs: &RelocSection<'d>) {
+        self.note_textures(object, relocs);
+        let Some((target, base)) = self.m.placed[object.section_ref(relocs.target)] else {
+            self.dead_references(object, relocs);
+            self.dead_records(object, relocs);
+            self.listed_name(object, relocs);
+            return;
+        };
+        if !self.companion_records(object, relocs, target) {
+            return;
+        }
+        let base = self.stub_base(object, relocs.target).unwrap_or(base);
+        self.m.relocs.push(RelocRef {
+            object: object.id,
+            index,
+            target,
+            base,
+        });
     }
 
     /// nvlink quirk: with `--preserve-relocs` a jump table of a device function leaves the name of its list, although the table itself is
@@ -128,7 +145,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let wanted: &[bool] = if skips.idle() {
             match is_rela {
                 _ if relocs.entries.is_empty() => &[],
-                true if relocs.plain_later => &[true, false],
+                true if relocs.plain_later => wanted(object, relocs, &skips, &self.m),
                 true => &[true],
                 false => &[false],
             }

@@ -1,6 +1,6 @@
 //! Input sections that become part of output sections.
 //!
-//! 1. Data and debug sections: the whole input section is appended at the next multiple of its alignment, once per input.
+//! 1. Data and debug sections, and those that are passed through: the whole input section is appended at the next multiple of its alignment, once per input.
 //! 2. A parameter bank: a further copy of a weak kernel adds nothing (sizes must agree); of a strong one it is appended.
 //! 3. Literal banks: see [`super::literals`].
 //! 4. Shared sections hold no bytes; relocatable outputs sum their symbols.
@@ -10,18 +10,18 @@ use super::{Merger, align_up};
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, SectionId};
 use crate::names::Name;
-use crate::object::{ObjSection, Object, Role};
+use crate::object::{ObjSection, Object, Role, text};
 use cubin::consts::*;
 
 /// Where a section went: output section and offset.
 pub(super) type Placed = Option<(SectionId, u64)>;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
-    /// Sections in file order that no symbol brought in, then the functions' attributes.
+    /// Sections in file order that no symbol brought in, then the functions' attributes and the notes between them.
     pub(super) fn remaining_sections(&mut self, object: &Object<'d>) -> Result<(), Stop> {
         for (index, s) in object.sections.iter().enumerate() {
             match s.role {
-                Role::Debug | Role::Parameters | Role::GlobalInit | Role::Constant => {
+                Role::Debug | Role::Parameters | Role::GlobalInit | Role::Constant | Role::PassedThrough => {
                     self.place(object, index as u32)?;
                 }
                 Role::Literals => self.place_literals(object, index as u32, false)?,
@@ -29,7 +29,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 _ => {}
             }
         }
-        for (index, s) in object.sections.iter().enumerate() {
+        let last = object.sections.iter().rposition(|s| s.role == Role::FunctionInfo).unwrap_or(0);
+        for (index, s) in object.sections.iter().enumerate().take(last + 1) {
+            if s.role == Role::Note {
+                self.place(object, index as u32)?;
+            }
             if s.role != Role::FunctionInfo {
                 continue;
             }
@@ -76,8 +80,24 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Role::Parameters => self.place_parameters(object, index, &s),
             Role::KernelShared | Role::ModuleShared => self.place_shared(object, &s),
             Role::UnifiedData if !self.mode.relocatable => Some((self.unified_data(&s), 0)),
-            Role::Debug | Role::Global | Role::GlobalInit | Role::Constant | Role::UnifiedData | Role::ReservedShared => {
-                let id = self.named_section(s.name, class(&s), s.sh_type, s.flags, s.align.get());
+            Role::PassedThrough if s.flags & SHF_EXECINSTR != 0 && !self.mode.relocatable => {
+                // nvlink: "Internal error: no regcount?".
+                return Err(self.out.fatal(Code::Damaged {
+                    file: object.name.into(),
+                    reason: format!("section {}: code that belongs to no function", text(s.name)),
+                }));
+            }
+            // nvlink quirk: relocatable links drop notes.
+            Role::Note if self.mode.relocatable => None,
+            Role::Debug
+            | Role::Global
+            | Role::GlobalInit
+            | Role::Constant
+            | Role::UnifiedData
+            | Role::ReservedShared
+            | Role::PassedThrough
+            | Role::Note => {
+                let id = self.section_of(&s, class(&s));
                 let base = self.append(id, object, index, &s);
                 Some((id, base))
             }
@@ -158,6 +178,7 @@ fn class(s: &ObjSection<'_>) -> Class {
         Role::GlobalInit => Class::GlobalInit,
         Role::ReservedShared => Class::ReservedShared,
         Role::UnifiedData => Class::Udt,
+        Role::PassedThrough | Role::Note => Class::PassedThrough,
         Role::Constant => Class::Constant(s.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0)),
         _ if matches!(s.name, b".debug_frame" | b".debug_line" | b".nv_debug_line_sass") => Class::Debug(DebugKind::Code),
         _ => Class::Debug(DebugKind::Other),

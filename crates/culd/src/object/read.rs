@@ -1,5 +1,6 @@
 //! Checks an object and decodes its tables, so that later phases need not doubt a name or an index.
 
+use super::classify::{contradicts, normal_type, role};
 use super::{Align, Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
 use crate::names::Hashing;
 use cubin::consts::*;
@@ -68,6 +69,13 @@ impl<'d> Object<'d> {
                     if !matches!(self.sections.get(s as usize).map(|s| s.role), Some(Role::Text | Role::Stub)) =>
                 {
                     Some("a function outside a text section")
+                }
+                // nvlink crashes.
+                (STT_OBJECT | STT_CUDA_OBJECT, SymbolSection::Index(s))
+                    if matches!(entry.st_other & STO_CUDA_SPACE, STO_CUDA_GLOBAL | STO_CUDA_CONSTANT)
+                        && self.sections.get(s as usize).is_some_and(ObjSection::is_left_out) =>
+                {
+                    Some("a variable in a section that is not linked")
                 }
                 _ => None,
             };
@@ -182,6 +190,15 @@ impl<'d> Object<'d> {
                 continue;
             };
             let entries = relocation_entries(i, sh_type, data)?;
+            if let Some(t) = self.sections.get(target as usize)
+                && (t.is_left_out() || t.role == Role::Note)
+            {
+                // nvlink: "Internal error: unexpected reloc section".
+                return Err(ObjectError::Section {
+                    section: text(name),
+                    reason: format!("it relocates {}, which is not linked (type {:#x})", text(t.name), t.sh_type),
+                });
+            }
             let first = self.specials.len() as u32;
             let mut plain_later = false;
             match entries {
@@ -274,8 +291,19 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
     let mut sections = Vec::with_capacity(cubin.section_headers().len());
     for (i, header) in cubin.section_headers().iter().enumerate() {
         let section = cubin.section(i as u32)?;
-        let (sh_type, flags, info) = (header.sh_type.get(), header.sh_flags.get(), header.sh_info.get());
-        let role = if i == 0 { Role::Other } else { role(section.name, sh_type, info) };
+        let (flags, info) = (header.sh_flags.get(), header.sh_info.get());
+        let sh_type = normal_type(section.name, header.sh_type.get()).filter(|&t| i == 0 || !contradicts(section.name, t));
+        let Some(sh_type) = sh_type else {
+            return Err(ObjectError::Section {
+                section: text(section.name),
+                reason: format!("a section of this name does not have type {:#x}", header.sh_type.get()),
+            });
+        };
+        let role = if i == 0 {
+            Role::Other
+        } else {
+            role(section.name, sh_type, flags, info)
+        };
         let align = header.sh_addralign.get();
         if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
             return Err(ObjectError::Section {
@@ -294,9 +322,28 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
             role,
             relocated: false,
             owner: NO_OWNER,
+            entsize: entry_size(section.name, role, header.sh_entsize.get())?,
         });
     }
     Ok(sections)
+}
+
+/// Entry size of a section that keeps it; nvlink's own sections have fixed ones.
+fn entry_size(name: &[u8], role: Role, entsize: u64) -> Result<u8, ObjectError> {
+    if role == Role::Metadata {
+        return Err(ObjectError::Section {
+            section: text(name),
+            reason: "module ids are not supported".into(),
+        });
+    }
+    if !matches!(role, Role::PassedThrough | Role::Note | Role::Debug) {
+        return Ok(0);
+    }
+    let bad = |reason| ObjectError::Section {
+        section: text(name),
+        reason,
+    };
+    u8::try_from(entsize).map_err(|_| bad(format!("entries of {entsize} bytes are not supported")))
 }
 
 fn relocation_entries(section: u32, sh_type: u32, data: &[u8]) -> Result<Relocations<'_>, ReadError> {
@@ -316,45 +363,4 @@ fn pairs<'d>(s: &ObjSection<'d>) -> Result<&'d [Pair], ObjectError> {
         section: text(s.name),
         reason: "size is not a multiple of 8".into(),
     })
-}
-
-/// Role of a section by its type and `sh_info`, then by its name.
-pub(crate) fn role(name: &[u8], sh_type: u32, info: u32) -> Role {
-    match sh_type {
-        SHT_REL | SHT_RELA => return Role::Relocations,
-        // Observed: neither the name nor SHF_INFO_LINK matters; ptxas 12.0 to 12.3 does not set that flag.
-        SHT_CUDA_INFO if info == 0 => return Role::Info,
-        SHT_CUDA_INFO => return Role::FunctionInfo,
-        SHT_CUDA_GLOBAL => return Role::Global,
-        SHT_CUDA_GLOBAL_INIT => return Role::GlobalInit,
-        SHT_CUDA_UFT => return Role::Stub,
-        SHT_CUDA_UDT => return Role::UnifiedData,
-        SHT_CUDA_UFT_ENTRY | SHT_CUDA_UDT_ENTRY => return Role::UnifiedEntry,
-        SHT_CUDA_SHARED => {
-            return if name.starts_with(b".nv.shared.") {
-                Role::KernelShared
-            } else {
-                Role::ModuleShared
-            };
-        }
-        SHT_CUDA_CONSTANT0..=SHT_CUDA_CONSTANT17 => {
-            let Some(rest) = name.strip_prefix(b".nv.constant") else {
-                return Role::Other;
-            };
-            return match rest.iter().position(|&b| b == b'.') {
-                None => Role::Constant,
-                Some(_) if sh_type == SHT_CUDA_CONSTANT0 => Role::Parameters,
-                Some(_) => Role::Literals,
-            };
-        }
-        SHT_PROGBITS => {}
-        _ => return Role::Other,
-    }
-    if name.starts_with(b".text.") {
-        Role::Text
-    } else if name.starts_with(b".debug_") || name.starts_with(b".nv_debug_") {
-        Role::Debug
-    } else {
-        Role::Other
-    }
 }
