@@ -72,6 +72,8 @@ pub enum Warning {
     Expected64Bit,
     /// Without a Mercury form the output runs on the target alone.
     NoMercury,
+    /// Made by a later minor release than any that is known: this one.
+    UnknownRelease(u32),
 }
 
 /// Why an object may not be linked.
@@ -121,14 +123,19 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     }
     let number = if is_new { flags >> 8 & 0xffff } else { flags & 0xff };
     let fits = || number == target || ((number < MERCURY || has_mercury) && runs_on(number, is_specific(cubin), target));
-    let newest = request.release.map_or(u32::MAX, |r| r.toolkit);
+    // Without a release to stand for, later minor releases of the newest known major are accepted.
+    let known = Release::newest().toolkit;
+    let newest = request.release.map_or(known - known % 10 + 9, |r| r.toolkit);
+    if let Some(toolkit) = toolkit.filter(|&t| request.release.is_none() && known < t && t <= newest) {
+        warnings.push(Warning::UnknownRelease(toolkit));
+    }
     let accelerated_only = request.release.is_some_and(|r| r.rules.accelerated_only_for_itself);
     let refusal = match toolkit {
         _ if !abi_fits => Some(Refusal::Abi),
         _ if accelerated_only && !request.accelerated && is_specific(cubin) => Some(Refusal::Accelerated),
         _ if number == 0 => Some(Refusal::UnknownArch(number)),
         _ if !fits() => Some(Refusal::Arch),
-        Some(toolkit) if toolkit > newest => Some(Refusal::Newer(toolkit, newest)),
+        Some(toolkit) if toolkit > newest => Some(Refusal::Newer(toolkit, request.release.map_or(known, |r| r.toolkit))),
         _ if number != CHANGED_IN_12 => None,
         Some(OLDEST_TOOLKIT..) => None,
         Some(_) => Some(Refusal::TooOld),

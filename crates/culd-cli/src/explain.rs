@@ -226,7 +226,7 @@ pub fn words(code: &Code) -> String {
             format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix")
         }
         Code::NewerThanToolkit { file, toolkit, own } => format!(
-            "{file} was made by CUDA {}.{}, newer than the selected toolkit {}.{}",
+            "{file} was made by CUDA {}.{}, newer than the CUDA {}.{} that is linked for",
             toolkit / 10,
             toolkit % 10,
             own / 10,

@@ -151,7 +151,7 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
         }
         (Identity::Culd, Code::NewerThanToolkit { file, toolkit, own }) => {
             format!(
-                "{file} was made by CUDA {}.{}, newer than the selected toolkit {}.{}",
+                "{file} was made by CUDA {}.{}, newer than the CUDA {}.{} that is linked for",
                 toolkit / 10,
                 toolkit % 10,
                 own / 10,

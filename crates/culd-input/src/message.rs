@@ -81,6 +81,11 @@ pub enum Code {
     Accelerated {
         file: String,
     },
+    /// Made by a release that is not known; only culd links it.
+    UnknownRelease {
+        file: String,
+        toolkit: u32,
+    },
     NewerThanToolkit {
         file: String,
         toolkit: u32,
@@ -212,6 +217,13 @@ impl fmt::Display for Code {
             SizeMismatch { file } => write!(f, "Input file '{file}' size does not match target '-m64'"),
             AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
             Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
+            UnknownRelease { file, toolkit } => write!(
+                f,
+                "{file} was made by CUDA {}.{}, which is newer than culd knows; it is linked by the rules of CUDA {}",
+                toolkit / 10,
+                toolkit % 10,
+                cubin::release::Release::newest().name()
+            ),
             Accelerated { .. } => write!(f, "cannot link accelerated arch to non-accelerated"),
             NewerThanToolkit { file, toolkit, own } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
             TooOld { file } | NoToolkit { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
