@@ -6,7 +6,7 @@
 //! * All others share the Mercury bytes; their relocations have SASS types.
 
 use super::Sass;
-use super::code::Functions;
+use super::code::{Function, Functions, mercury_places};
 use super::line::Units;
 use super::linked::{Kept, Linked, sass_entries};
 use super::registers;
@@ -59,7 +59,32 @@ struct Addresses<'a, 'd> {
     /// SASS relocations of the inputs, by offset in the output.
     twins: HashMap<u64, (ObjectId, Rela), State>,
     /// SASS places of the Mercury instructions of functions that entries of other copies name.
-    places: HashMap<SectionId, Option<BTreeMap<u64, u64>>, State>,
+    places: HashMap<SectionId, Option<Places>, State>,
+}
+
+/// Where the Mercury instructions of a function are in the input's SASS.
+struct Places {
+    starts: BTreeMap<u64, u64>,
+    /// Size of the Mercury code.
+    size: u64,
+}
+
+impl Places {
+    /// `None` if the places are not known.
+    fn of(parts: &Parts<'_, '_>, function: &Function) -> Option<Self> {
+        let object = parts.context.inputs.objects.get(function.object)?;
+        Some(Self {
+            starts: mercury_places(object, function.section)?,
+            size: object.section(function.section)?.size,
+        })
+    }
+
+    /// The place of a Mercury offset in the linked code: that of the first instruction at or after it, else the end.
+    fn translate(&self, function: &Function, offset: i64) -> i64 {
+        let Ok(offset) = u64::try_from(offset) else { return 0 };
+        let start = self.starts.range(offset..).next().filter(|_| offset < self.size);
+        start.map_or(function.code.len() as u64, |(_, &sass)| function.place(sass)) as i64
+    }
 }
 
 impl<'a, 'd> Addresses<'a, 'd> {
@@ -101,7 +126,8 @@ impl<'a, 'd> Addresses<'a, 'd> {
         if own {
             return u64::try_from(addend).map_or(addend, |offset| function.place(offset) as i64);
         }
-        addend
+        let places = self.places.entry(text).or_insert_with(|| Places::of(self.parts, function));
+        places.as_ref().map_or(addend, |p| p.translate(function, k.addend)).min(function.code.len() as i64)
     }
 
     fn others(mut self, linked: &Linked, sass: &mut Sass) {
