@@ -120,9 +120,8 @@ pub const R_MERCURY_ABS64: u32 = 0x1_0002;
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
 /// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they speak of code, and `.debug_info` when it
-/// refers to a line table. Lists of registers and of their types share their bytes when the finalizer changed nothing: neither places nor order, as in a
-/// list without registers. Empty sections with
-/// an empty twin follow it.
+/// refers to a line table. Lists of registers and of their types share their bytes when the finalizer changed neither places nor order, as in a list
+/// without registers. Empty sections with an empty twin follow it.
 pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
     if facts.size == 0 && facts.twin_size == 0 {
         return true;

@@ -120,14 +120,17 @@ impl<'a, 'd> Addresses<'a, 'd> {
             return addend;
         };
         let object = twin.map(|t| &self.parts.context.inputs.objects[t.0]);
-        let own = twin.zip(object).is_some_and(|((id, r), object)| {
-            *id == function.object && object.symbol(r.r_sym.get()).defined_in() == Some(function.section)
-        });
+        let own = twin
+            .zip(object)
+            .is_some_and(|((id, r), object)| *id == function.object && object.symbol(r.r_sym.get()).defined_in() == Some(function.section));
         if own {
             return u64::try_from(addend).map_or(addend, |offset| function.place(offset) as i64);
         }
         let places = self.places.entry(text).or_insert_with(|| Places::of(self.parts, function));
-        places.as_ref().map_or(addend, |p| p.translate(function, k.addend)).min(function.code.len() as i64)
+        places
+            .as_ref()
+            .map_or(addend, |p| p.translate(function, k.addend))
+            .min(function.code.len() as i64)
     }
 
     fn others(mut self, linked: &Linked, sass: &mut Sass) {
