@@ -71,6 +71,37 @@ pub enum SymbolUse {
     All,
 }
 
+/// Which words of a payload are offsets in the function's code, as nvlink's finalizer for sm_100 and later translates them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CodePlaces {
+    /// None.
+    No,
+    /// The first word of each group of so many words.
+    Every(u8),
+    /// Branches with their targets: {offset, 0, count, targets}.
+    Branches,
+}
+
+impl CodePlaces {
+    /// Calls a function for each word of a payload that is an offset.
+    pub fn for_each(self, words: &mut [u32], mut place: impl FnMut(&mut u32)) {
+        match self {
+            Self::No => {}
+            Self::Every(group) => words.iter_mut().step_by(group.max(1).into()).for_each(place),
+            Self::Branches => {
+                let mut rest = words;
+                while let [at, _, count, tail @ ..] = rest {
+                    place(at);
+                    let count = (*count as usize).min(tail.len());
+                    let (targets, tail) = tail.split_at_mut(count);
+                    targets.iter_mut().for_each(&mut place);
+                    rest = tail;
+                }
+            }
+        }
+    }
+}
+
 /// An attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AttributeInfo {
@@ -82,6 +113,8 @@ pub struct AttributeInfo {
     pub payload: Payload,
     /// Which words of the payload are symbol indices.
     pub symbols: SymbolUse,
+    /// Which words of the payload are offsets in code.
+    pub places: CodePlaces,
 }
 
 /// The attribute with this code.
