@@ -559,6 +559,23 @@ mod tests {
     }
 
     #[test]
+    fn places_in_code() {
+        let places = |code: u8, words: &[u32]| {
+            let mut moved = words.to_vec();
+            attribute_info(code).unwrap().places.for_each(&mut moved, |w| *w += 0x1000);
+            moved
+        };
+        assert_eq!(places(0x1c, &[0x10, 0x20]), [0x1010, 0x1020]);
+        assert_eq!(places(0x44, &[0x10, 0xf, 0x20, 0xff00]), [0x1010, 0xf, 0x1020, 0xff00]);
+        assert_eq!(places(0x39, &[0x10, 1, 2, 3, 0x20]), [0x1010, 1, 2, 3, 0x1020]);
+        assert_eq!(
+            places(0x34, &[0x10, 0, 2, 0x30, 0x40, 0x20, 0, 9, 0x50]),
+            [0x1010, 0, 2, 0x1030, 0x1040, 0x1020, 0, 9, 0x1050]
+        );
+        assert_eq!(places(0x1d, &[0x10]), [0x10]);
+    }
+
+    #[test]
     fn table_is_indexed_by_code() {
         assert!(attributes().iter().enumerate().all(|(i, a)| usize::from(a.code) == i));
         assert_eq!(attribute_info(0x2f).unwrap().name, "EIATTR_REGCOUNT");
