@@ -477,6 +477,8 @@ fn derived_units(word: u128) -> Option<u64> {
         return Some(2);
     }
     match op {
+        // parts of what the instruction before them stands for
+        0x942 | 0xd06 | 0xd08 => Some(0),
         0x210 | 0xc10 if !carry && (byte(64) == 0xff || byte(24) == 0xff) => Some(1),
         0x210 | 0xc10 => Some(2),
         // LOP3: a plain AND or OR of two registers
