@@ -477,8 +477,8 @@ fn derived_units(word: u128) -> Option<u64> {
         return Some(2);
     }
     match op {
-        // parts of what the instruction before them stands for
-        0x942 | 0xd06 | 0xd08 => Some(0),
+        // BREAK
+        0x942 => Some(1),
         0x210 | 0xc10 if !carry && (byte(64) == 0xff || byte(24) == 0xff) => Some(1),
         0x210 | 0xc10 => Some(2),
         // LOP3: a plain AND or OR of two registers
@@ -488,8 +488,8 @@ fn derived_units(word: u128) -> Option<u64> {
             2
         }),
         0x290 => Some(if carry { 2 } else { 1 }),
-        // BSSY
-        0x945 => Some(if word >> 73 & 1 == 1 { 1 } else { 2 }),
+        // BSSY.RELIABLE and .RECONVERGENT, BSSY
+        0x945 => Some(if word >> 72 & 3 != 0 { 1 } else { 2 }),
         0x224 | 0xe24 => Some(if byte(72) == 6 { 2 } else { 1 }),
         _ => None,
     }
