@@ -162,8 +162,8 @@ const SHARED_DEBUG: [&[u8]; 8] = [
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
 /// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they speak of code, and `.debug_info` when it
-/// refers to a line table. Lists of register types share their bytes when the finalizer did not put them into another order. Empty sections with
-/// an empty twin follow it.
+/// refers to a line table. Lists of registers and of their types share their bytes when the finalizer changed neither places nor order, as in a list
+/// without registers. Empty sections with an empty twin follow it.
 pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
     if facts.size == 0 && facts.twin_size == 0 {
         return true;
@@ -179,7 +179,7 @@ pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
             _ => SHARED_DEBUG.contains(&plain),
         },
         SectionKind::DebugLineSass => !facts.absolute_relocations,
-        SectionKind::DebugRegisterTypes => facts.same,
+        SectionKind::DebugRegisters | SectionKind::DebugRegisterTypes => facts.same,
         SectionKind::OtherCuda => (SHT_CUDA_CONSTANT0..=SHT_CUDA_CONSTANT_LAST).contains(&facts.sh_type),
         _ => false,
     }

@@ -71,6 +71,37 @@ pub enum SymbolUse {
     All,
 }
 
+/// Which words of a payload are offsets in the function's code, as nvlink's finalizer for sm_100 and later translates them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CodePlaces {
+    /// None.
+    No,
+    /// The first word of each group of so many words.
+    Every(u8),
+    /// Branches with their targets: {offset, 0, count, targets}.
+    Branches,
+}
+
+impl CodePlaces {
+    /// Calls a function for each word of a payload that is an offset.
+    pub fn for_each(self, words: &mut [u32], mut place: impl FnMut(&mut u32)) {
+        match self {
+            Self::No => {}
+            Self::Every(group) => words.iter_mut().step_by(group.max(1).into()).for_each(place),
+            Self::Branches => {
+                let mut rest = words;
+                while let [at, _, count, tail @ ..] = rest {
+                    place(at);
+                    let count = (*count as usize).min(tail.len());
+                    let (targets, tail) = tail.split_at_mut(count);
+                    targets.iter_mut().for_each(&mut place);
+                    rest = tail;
+                }
+            }
+        }
+    }
+}
+
 /// An attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AttributeInfo {
@@ -82,6 +113,8 @@ pub struct AttributeInfo {
     pub payload: Payload,
     /// Which words of the payload are symbol indices.
     pub symbols: SymbolUse,
+    /// Which words of the payload are offsets in code.
+    pub places: CodePlaces,
 }
 
 /// The attribute with this code.
@@ -523,6 +556,23 @@ mod tests {
                 Err(other) => panic!("{other}"),
             }
         }
+    }
+
+    #[test]
+    fn places_in_code() {
+        let places = |code: u8, words: &[u32]| {
+            let mut moved = words.to_vec();
+            attribute_info(code).unwrap().places.for_each(&mut moved, |w| *w += 0x1000);
+            moved
+        };
+        assert_eq!(places(0x1c, &[0x10, 0x20]), [0x1010, 0x1020]);
+        assert_eq!(places(0x44, &[0x10, 0xf, 0x20, 0xff00]), [0x1010, 0xf, 0x1020, 0xff00]);
+        assert_eq!(places(0x39, &[0x10, 1, 2, 3, 0x20]), [0x1010, 1, 2, 3, 0x1020]);
+        assert_eq!(
+            places(0x34, &[0x10, 0, 2, 0x30, 0x40, 0x20, 0, 9, 0x50]),
+            [0x1010, 0, 2, 0x1030, 0x1040, 0x1020, 0, 9, 0x1050]
+        );
+        assert_eq!(places(0x1d, &[0x10]), [0x10]);
     }
 
     #[test]

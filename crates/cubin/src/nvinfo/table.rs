@@ -1,8 +1,8 @@
-//! The attributes of `.nv.info` as a table: code, name, what the payload is, which words of it are symbol indices.
+//! The attributes of `.nv.info` as a table: code, name, what the payload is, which words of it are symbol indices, which are offsets in code.
 
 use super::Payload::*;
 use super::SymbolUse::*;
-use super::{AttributeInfo, Payload, SymbolUse};
+use super::{AttributeInfo, CodePlaces, Payload, SymbolUse};
 
 const fn a(code: u8, name: &'static str, payload: Payload, symbols: SymbolUse) -> AttributeInfo {
     AttributeInfo {
@@ -10,6 +10,15 @@ const fn a(code: u8, name: &'static str, payload: Payload, symbols: SymbolUse) -
         name,
         payload,
         symbols,
+        places: CodePlaces::No,
+    }
+}
+
+/// An attribute with offsets in code.
+const fn c(code: u8, name: &'static str, payload: Payload, places: CodePlaces) -> AttributeInfo {
+    AttributeInfo {
+        places,
+        ..a(code, name, payload, No)
     }
 }
 
@@ -43,7 +52,7 @@ pub(super) static ATTRIBUTES: [AttributeInfo; 97] = [
     a(0x19, "EIATTR_CBANK_PARAM_SIZE", Half, No),
     a(0x1a, "EIATTR_QUERY_NUMATTRIB", Word, No),
     a(0x1b, "EIATTR_MAXREG_COUNT", Half, No),
-    a(0x1c, "EIATTR_EXIT_INSTR_OFFSETS", Offsets, No),
+    c(0x1c, "EIATTR_EXIT_INSTR_OFFSETS", Offsets, CodePlaces::Every(1)),
     a(0x1d, "EIATTR_S2RCTAID_INSTR_OFFSETS", Offsets, No),
     a(0x1e, "EIATTR_CRS_STACK_SIZE", Word, No),
     a(0x1f, "EIATTR_NEED_CNP_WRAPPER", Flag, No),
@@ -55,38 +64,38 @@ pub(super) static ATTRIBUTES: [AttributeInfo; 97] = [
     a(0x25, "EIATTR_LD_CACHEMOD_INSTR_OFFSETS", Offsets, No),
     a(0x26, "EIATTR_LOAD_CACHE_REQUEST", SymbolValue, First),
     a(0x27, "EIATTR_ATOM_SYS_INSTR_OFFSETS", Offsets, No),
-    a(0x28, "EIATTR_COOP_GROUP_INSTR_OFFSETS", Offsets, No),
+    c(0x28, "EIATTR_COOP_GROUP_INSTR_OFFSETS", Offsets, CodePlaces::Every(1)),
     a(0x29, "EIATTR_COOP_GROUP_MASK_REGIDS", Words, No),
     a(0x2a, "EIATTR_SW1850030_WAR", Offsets, No),
     a(0x2b, "EIATTR_WMMA_USED", Flag, No),
     a(0x2c, "EIATTR_HAS_PRE_V10_OBJECT", Flag, No),
     a(0x2d, "EIATTR_ATOMF16_EMUL_INSTR_OFFSETS", Offsets, No),
-    a(0x2e, "EIATTR_ATOM16_EMUL_INSTR_REG_MAP", Opaque, No),
+    c(0x2e, "EIATTR_ATOM16_EMUL_INSTR_REG_MAP", Opaque, CodePlaces::Every(2)),
     a(0x2f, "EIATTR_REGCOUNT", SymbolValue, First),
     a(0x30, "EIATTR_SW2393858_WAR", Offsets, No),
-    a(0x31, "EIATTR_INT_WARP_WIDE_INSTR_OFFSETS", Offsets, No),
+    c(0x31, "EIATTR_INT_WARP_WIDE_INSTR_OFFSETS", Offsets, CodePlaces::Every(1)),
     a(0x32, "EIATTR_SHARED_SCRATCH", Word, No),
     a(0x33, "EIATTR_STATISTICS", Opaque, No),
-    a(0x34, "EIATTR_INDIRECT_BRANCH_TARGETS", BranchTargets, No),
+    c(0x34, "EIATTR_INDIRECT_BRANCH_TARGETS", BranchTargets, CodePlaces::Branches),
     a(0x35, "EIATTR_SW2861232_WAR", Flag, No),
     a(0x36, "EIATTR_SW_WAR", Word, No),
     a(0x37, "EIATTR_CUDA_API_VERSION", Word, No),
     a(0x38, "EIATTR_NUM_MBARRIERS", Half, No),
-    a(0x39, "EIATTR_MBARRIER_INSTR_OFFSETS", Words, No),
+    c(0x39, "EIATTR_MBARRIER_INSTR_OFFSETS", Words, CodePlaces::Every(4)),
     a(0x3a, "EIATTR_COROUTINE_RESUME_ID_OFFSETS", Offsets, No),
     a(0x3b, "EIATTR_SAM_REGION_STACK_SIZE", SymbolValue, First),
     a(0x3c, "EIATTR_PER_REG_TARGET_PERF_STATS", Opaque, No),
     a(0x3d, "EIATTR_CTA_PER_CLUSTER", Dim3, No),
     a(0x3e, "EIATTR_EXPLICIT_CLUSTER", Flag, No),
     a(0x3f, "EIATTR_MAX_CLUSTER_RANK", Word, No),
-    a(0x40, "EIATTR_INSTR_REG_MAP", Opaque, No),
+    c(0x40, "EIATTR_INSTR_REG_MAP", Opaque, CodePlaces::Every(3)),
     a(0x41, "EIATTR_RESERVED_SMEM_USED", Flag, No),
     a(0x42, "EIATTR_RESERVED_SMEM_0_SIZE", Word, No),
     a(0x43, "EIATTR_UCODE_SECTION_DATA", Opaque, No),
-    a(0x44, "EIATTR_UNUSED_LOAD_BYTE_OFFSET", Words, No),
+    c(0x44, "EIATTR_UNUSED_LOAD_BYTE_OFFSET", Words, CodePlaces::Every(2)),
     a(0x45, "EIATTR_KPARAM_INFO_V2", ParamV2, First),
-    a(0x46, "EIATTR_SYSCALL_OFFSETS", Offsets, No),
-    a(0x47, "EIATTR_SW_WAR_MEMBAR_SYS_INSTR_OFFSETS", Offsets, No),
+    c(0x46, "EIATTR_SYSCALL_OFFSETS", Offsets, CodePlaces::Every(1)),
+    c(0x47, "EIATTR_SW_WAR_MEMBAR_SYS_INSTR_OFFSETS", Offsets, CodePlaces::Every(1)),
     a(0x48, "EIATTR_GRAPHICS_GLOBAL_CBANK", Word, No),
     a(0x49, "EIATTR_SHADER_TYPE", Word, No),
     a(0x4a, "EIATTR_VRC_CTA_INIT_COUNT", Byte, No),
@@ -102,7 +111,7 @@ pub(super) static ATTRIBUTES: [AttributeInfo; 97] = [
     a(0x54, "EIATTR_REG_RECONFIG", Flag, No),
     a(0x55, "EIATTR_ANNOTATIONS", Opaque, No),
     a(0x56, "EIATTR_UNKNOWN", Nothing, No),
-    a(0x57, "EIATTR_STACK_CANARY_TRAP_OFFSETS", Offsets, No),
+    c(0x57, "EIATTR_STACK_CANARY_TRAP_OFFSETS", Offsets, CodePlaces::Every(1)),
     a(0x58, "EIATTR_STUB_FUNCTION_KIND", Half, No),
     a(0x59, "EIATTR_LOCAL_CTA_ASYNC_STORE_OFFSETS", Offsets, No),
     a(0x5a, "EIATTR_MERCURY_FINALIZER_OPTIONS", Opaque, No),

@@ -1,7 +1,7 @@
 //! `.nv.info.F` of the SASS view.
 //!
-//! 1. The records of the linked Mercury view without the finalizer's options; where the input's SASS view says something else at the same
-//!    place, that.
+//! 1. The records of the linked Mercury view without the finalizer's options. Offsets in code are those of the input's SASS view at the same
+//!    place; the table of attributes tells which words they are ([`CodePlaces`]).
 //! 2. Offsets move with the instructions.
 //! 3. What the input's SASS view has behind these records follows: the parameter bank (with its new section symbol) and the finalizer's
 //!    marks.
@@ -15,19 +15,13 @@ use crate::merge::model::Class;
 use crate::metadata::attr::FINALIZER_OPTIONS;
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
 use crate::metadata::propagate::Final;
-use cubin::nvinfo::{FORMAT_SIZED, Record, records};
+use cubin::nvinfo::{CodePlaces, FORMAT_SIZED, Record, attribute_info, records};
 use std::collections::BTreeMap;
 
 /// The parameter bank: section symbol, offset, size.
 const PARAMETER_BANK: u8 = 0x0a;
 /// Offsets of `EXIT`s.
 const EXITS: u8 = 0x1c;
-/// Lists of code offsets.
-const OFFSETS: [u8; 6] = [EXITS, 0x1d, 0x25, 0x28, 0x31, 0x46];
-/// Operations on barriers in memory: code offset and three more words each.
-const MEMORY_BARRIERS: u8 = 0x39;
-/// Branches with their targets.
-const BRANCH_TARGETS: u8 = 0x34;
 
 /// EIATTR_NVSAL_SW_WAR of 1, which newer releases add where it is missing.
 const SOFTWARE_WAIT: [u8; 4] = [3, 0x6b, 1, 0];
@@ -84,31 +78,34 @@ fn sass_record<'d>(
     places: Option<&BTreeMap<u64, u64>>,
     record: &Attribute<'d>,
 ) -> Attribute<'d> {
-    if let (Payload::Views(views), Some(places), true) = (&record.payload, places, OFFSETS.contains(&record.code)) {
-        let place = |offset: u32| {
-            let Some(&sass) = places.get(&offset.into()) else { return 0 };
-            if record.code == EXITS {
-                function.place_instruction(sass) as u32
-            } else {
-                function.place(sass) as u32
-            }
-        };
-        let words = words(views.mercury).into_iter().map(place).collect();
+    let offsets = attribute_info(record.code).map_or(CodePlaces::No, |i| i.places);
+    if let (Payload::Views(views), true) = (&record.payload, offsets != CodePlaces::No && in_words(record)) {
+        let mut sass = Vec::new();
+        offsets.for_each(&mut words(views.sass), |offset| sass.push(*offset));
+        let mut sass = sass.into_iter();
+        let mut words = words(views.mercury);
+        offsets.for_each(&mut words, |offset| {
+            let own = match (places, sass.next()) {
+                (Some(places), _) => places.get(&(*offset).into()).copied(),
+                (None, own) => own.map(u64::from),
+            };
+            *offset = own.map_or(0, |own| placed(function, record.code, own)) as u32;
+        });
         return Attribute {
             format: record.format,
             code: record.code,
-            payload: Payload::Words(words),
+            payload: Payload::Words(words.into()),
         };
     }
     let has_no_symbol = |symbol| subject(parts.context, parts.layout, symbol) == Subject::NoSymbol;
     let bytes = match &record.payload {
-        Payload::Views(views) => views.sass,
+        Payload::Views(views) => views.mercury,
         Payload::Bytes(bytes) => bytes,
         Payload::AboutViews(symbol, views) if has_no_symbol(*symbol) => views.sass,
         Payload::About(symbol, bytes) if has_no_symbol(*symbol) => bytes,
         _ => return record.clone(),
     };
-    let payload = match moved(function, record.code, bytes) {
+    let payload = match moved(function, record.code, offsets, bytes) {
         Some(words) => Payload::Words(words.into()),
         None => Payload::Bytes(bytes),
     };
@@ -119,45 +116,33 @@ fn sass_record<'d>(
     }
 }
 
+/// True if the payload is a list of words.
+fn in_words(record: &Attribute<'_>) -> bool {
+    matches!(&record.payload, Payload::Views(views) if views.mercury.len().is_multiple_of(4))
+}
+
 fn words(bytes: &[u8]) -> Vec<u32> {
     let words = bytes.as_chunks::<4>().0.iter();
     words.map(|b| u32::from_le_bytes(*b)).collect()
 }
 
 /// Offsets after the deletion of instructions; `None` if the record has none.
-fn moved(function: &Function, code: u8, bytes: &[u8]) -> Option<Vec<u32>> {
-    if !function.moved() || !bytes.len().is_multiple_of(4) {
+fn moved(function: &Function, code: u8, offsets: CodePlaces, bytes: &[u8]) -> Option<Vec<u32>> {
+    if offsets == CodePlaces::No || !function.moved() || !bytes.len().is_multiple_of(4) {
         return None;
     }
     let mut words = words(bytes);
-    let place = |word: &mut u32| {
-        let old = u64::from(*word);
-        *word = if code == EXITS {
-            function.place_instruction(old)
-        } else {
-            function.place(old)
-        } as u32;
-    };
-    if OFFSETS.contains(&code) {
-        words.iter_mut().for_each(place);
-        return Some(words);
-    }
-    if code == MEMORY_BARRIERS {
-        words.iter_mut().step_by(4).for_each(place);
-        return Some(words);
-    }
-    if code != BRANCH_TARGETS {
-        return None;
-    }
-    let mut rest = words.as_mut_slice();
-    while let [at, _, count, tail @ ..] = rest {
-        place(at);
-        let count = (*count as usize).min(tail.len());
-        let (targets, tail) = tail.split_at_mut(count);
-        targets.iter_mut().for_each(place);
-        rest = tail;
-    }
+    offsets.for_each(&mut words, |offset| *offset = placed(function, code, (*offset).into()) as u32);
     Some(words)
+}
+
+/// New offset of an offset that an attribute names.
+fn placed(function: &Function, code: u8, offset: u64) -> u64 {
+    if code == EXITS {
+        function.place_instruction(offset)
+    } else {
+        function.place(offset)
+    }
 }
 
 /// Records that only the SASS view has: those behind the parallel ones.

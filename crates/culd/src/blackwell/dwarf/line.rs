@@ -296,7 +296,7 @@ pub(in crate::blackwell) fn line_rows(bytes: &[u8], lengths: &[u8], special: Spe
 
 impl Special {
     /// A sequence of these rows for other code. `places` are its instructions: offset that the rows speak of, and new offset. Each row stands
-    /// at the first instruction that it covers; one that covers none is lost.
+    /// at the first instruction that it covers; one that covers none is lost, and so is one of the same line as the one before.
     ///
     /// nvlink quirk: the first row is there twice if it is not marked as the start of the function.
     pub(in crate::blackwell) fn sequence(self, rows: &[Row], places: impl Iterator<Item = (u64, u64)>, size: u64) -> Option<Vec<u8>> {
@@ -311,11 +311,12 @@ impl Special {
             let Some((current, row)) = next.checked_sub(1).and_then(|i| Some((i, rows.get(i)?))) else {
                 continue;
             };
-            if shown == Some(current) {
+            let before = shown.and_then(|i: usize| rows.get(i));
+            let times = if before.is_none() && !row.start { 2 } else { 1 };
+            shown = Some(current);
+            if before.is_some_and(|b| (b.file, b.line) == (row.file, row.line)) {
                 continue;
             }
-            let times = if shown.is_none() && !row.start { 2 } else { 1 };
-            shown = Some(current);
             for _ in 0..times {
                 if file != Some(row.file) {
                     out.push(4);
@@ -360,7 +361,7 @@ mod tests {
             line,
             start: false,
         };
-        let rows = [row(0, 3), row(0, 9), row(0x10, 10), row(0x18, 20), row(0x30, 40)];
+        let rows = [row(0, 3), row(0, 9), row(0x10, 10), row(0x18, 20), row(0x28, 20), row(0x30, 40)];
         let places = [(0, 0), (0x20, 0x10), (0x28, 0x20)];
         let bytes = SPECIAL.sequence(&rows, places.into_iter(), 0x80).unwrap();
         let expected = [4, 1, 3, 8, 1, 3, 0, 1, 3, 11, 2, 0x10, 1, 2, 0xf0, 0, 0, 1, 1];
