@@ -120,6 +120,11 @@ fn has_twin(s: &OutSection<'_>) -> bool {
             | Class::GlobalInit
             | Class::ReservedShared
             | Class::HostData
+            | Class::UftInfo
+            | Class::UftEntry
+            | Class::Udt
+            | Class::UdtEntry
+            | Class::Uidx
     )
 }
 
@@ -318,8 +323,9 @@ impl Writer<'_, '_> {
                 (index(fixed.strings), first)
             }
             Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
-            Class::Info | Class::FunctionInfo(_) => (symtab, owner),
-            Class::Callgraph | Class::Prototype => (symtab, 0),
+            Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
+            Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
+            Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
             Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
             Class::Text(_) => (symtab, self.text_info(id)),
             _ => (0, owner),
@@ -401,7 +407,7 @@ impl Writer<'_, '_> {
         let own_flags = SHF_CUDA_MERCURY | s.flags;
         let (sh_type, flags, link, info, entsize) = match s.class {
             Class::Text(_) => (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, self.text_info(id), 0),
-            Class::Info | Class::FunctionInfo(_) => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
+            Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
             Class::Rela(target) => (SHT_CUDA_MERC_RELA, own_flags, symbols, twin(target), 24),
             Class::ResolvedRela(target) => (SHT_CUDA_MERC_RESOLVED_RELA, own_flags, symbols, twin(target), 24),
             Class::Constant(4) => (SHT_CUDA_CONSTANT_PIC, own_flags, 0, 0, 0),
@@ -411,6 +417,9 @@ impl Writer<'_, '_> {
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),
             Class::HostData => (SHT_CUDA_HOST, own_flags, 0, 0, 0),
+            Class::UftEntry if !self.parts.context.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
+            Class::UftEntry | Class::UdtEntry => (s.sh_type, own_flags, symbols, 0, s.entsize.into()),
+            Class::Udt | Class::Uidx => (s.sh_type, own_flags, 0, 0, 0),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);

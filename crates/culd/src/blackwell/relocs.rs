@@ -66,7 +66,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
                     .filter_map(|k| {
                         let twin = k.twin?;
                         let kind = twin.r_type.get();
-                        let kind = if parts.context.mode.relocatable {
+                        let kind = if parts.context.mode.relocatable || parts.layout.m.unified.active {
                             kind
                         } else {
                             unified_replacement(kind).unwrap_or(kind)
