@@ -128,6 +128,11 @@ fn has_twin(s: &OutSection<'_>) -> bool {
     )
 }
 
+/// True for sections with code, whose twin is a capsule.
+fn is_code(s: &OutSection<'_>) -> bool {
+    matches!(s.class, Class::Text(_) | Class::Stub(_) | Class::Uft)
+}
+
 struct Writer<'a, 'd> {
     parts: &'a Parts<'a, 'd>,
     linked: &'a Linked,
@@ -327,14 +332,15 @@ impl Writer<'_, '_> {
             Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
             Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
             Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
-            Class::Text(_) => (symtab, self.text_info(id)),
+            Class::Text(_) | Class::Stub(_) | Class::Uft => (symtab, self.text_info(id)),
             _ => (0, owner),
         }
     }
 
     fn text_info(&self, id: SectionId) -> u32 {
         let symbol = match self.section(id).class {
-            Class::Text(f) => self.parts.layout.m.symbol_of[f],
+            Class::Text(f) | Class::Stub(f) => self.parts.layout.m.symbol_of[f],
+            Class::Uft => self.parts.layout.m.unified.first_stub,
             _ => None,
         };
         symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))
@@ -390,8 +396,16 @@ impl Writer<'_, '_> {
             list.iter().map(entry).collect()
         };
         match self.section(id).class {
-            Class::Text(_) => self.code.of(id).map_or(Vec::new(), |f| f.capsule.clone()),
-            Class::Rela(target) => relocs(&self.linked.kept[target]).as_bytes().to_vec(),
+            Class::Text(_) | Class::Stub(_) | Class::Uft => self.code.of(id).map_or(Vec::new(), |f| f.capsule.clone()),
+            Class::Rela(target) => {
+                let mut list = relocs(&self.linked.kept[target]);
+                if let Some(stubs) = self.code.stubs_in(self.parts, target) {
+                    for entry in &mut list {
+                        entry.r_offset = stubs.mercury_place(entry.r_offset.get()).into();
+                    }
+                }
+                list.as_bytes().to_vec()
+            }
             Class::ResolvedRela(_) => relocs(&self.linked.listed[id]).as_bytes().to_vec(),
             Class::Literals => vec![0; self.linked.bytes[id].as_ref().map_or(0, Vec::len)],
             Class::ReservedShared => self.reserved_bytes(id),
@@ -406,7 +420,9 @@ impl Writer<'_, '_> {
         let owner = s.owner.map_or(0, twin);
         let own_flags = SHF_CUDA_MERCURY | s.flags;
         let (sh_type, flags, link, info, entsize) = match s.class {
-            Class::Text(_) => (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, self.text_info(id), 0),
+            Class::Text(_) | Class::Stub(_) | Class::Uft => {
+                (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, self.text_info(id), s.entsize.into())
+            }
             Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
             Class::Rela(target) => (SHT_CUDA_MERC_RELA, own_flags, symbols, twin(target), 24),
             Class::ResolvedRela(target) => (SHT_CUDA_MERC_RESOLVED_RELA, own_flags, symbols, twin(target), 24),
@@ -436,14 +452,14 @@ impl Writer<'_, '_> {
             finalizer_relocations: kept.iter().any(|k| k.kind == R_MERCURY_PROG_REL32),
             absolute_relocations: kept.iter().any(|k| k.kind == R_MERCURY_ABS64),
         };
-        let shared = !matches!(s.class, Class::Text(_)) && shares_twin(&facts) && facts.size == twin_size;
+        let shared = !is_code(s) && shares_twin(&facts) && facts.size == twin_size;
         ImageSection {
             name: name_offset,
             sh_type,
             flags,
             link,
             info,
-            align: if matches!(s.class, Class::Text(_)) { 16 } else { s.align },
+            align: if is_code(s) { 16 } else { s.align },
             entsize,
             size: content.len() as u64,
             reserve: 0,
@@ -461,8 +477,7 @@ impl Writer<'_, '_> {
         let (mut cursor, mut start) = (0x40u64, 0);
         for &other in &arranged.sections {
             let s = self.section(other);
-            let is_text = matches!(s.class, Class::Text(_));
-            cursor = align_up(cursor, if is_text { 16 } else { s.align });
+            cursor = align_up(cursor, if is_code(s) { 16 } else { s.align });
             if other == id {
                 start = cursor;
             }
@@ -473,7 +488,7 @@ impl Writer<'_, '_> {
                 Class::SectionNames => arranged.section_names.len() as u64,
                 Class::Strings => arranged.strings.len() as u64,
                 Class::Symbols => self.symbol_tables[0].len() as u64,
-                Class::Text(_) => s.size,
+                Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
                 Class::Rela(target) => 24 * self.linked.kept[target].len() as u64,
                 Class::ResolvedRela(_) => 24 * self.linked.listed[other].len() as u64,
                 Class::Compat => (self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64).saturating_sub(LATE_COMPAT),

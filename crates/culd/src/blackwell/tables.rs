@@ -211,7 +211,9 @@ fn sass_symbol(
         symbol.other &= 0x1f;
     }
     let Some(section) = section else { return symbol };
-    if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
+    if let (STT_FUNC, Some(stubs)) = (y.kind, code.stubs_in(parts, section)) {
+        (symbol.value, symbol.size) = stubs.symbol(y.value);
+    } else if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
         // nvlink quirk: a second name of a function has no size.
         let owner = y.function == Some(function.function);
         symbol.size = if owner { function.code.len() as u64 } else { 0 };

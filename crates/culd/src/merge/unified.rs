@@ -259,7 +259,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let mut taken = vec![false; stubs.len()];
         for stub in stubs {
             // nvlink writes a stub that is outside of the window, or over another one.
-            let slot = usize::try_from(stub.offset).ok().filter(|o| o.is_multiple_of(STUB)).map(|o| o / STUB);
+            let slot = usize::try_from(stub.offset)
+                .ok()
+                .filter(|o| o.is_multiple_of(STUB))
+                .map(|o| o / STUB);
             let free = slot.and_then(|s| taken.get_mut(s)).ok_or(MISFIT)?;
             if std::mem::replace(free, true) {
                 return Err(MISFIT);
@@ -299,7 +302,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 .and_then(|s| s.data.get(y.value as usize..))
                 .and_then(|d| d.get(..y.size as usize))
                 .ok_or(MISFIT)?;
-            let end = offset.checked_add(y.size).filter(|&end| end <= window.size.min(MAX_WINDOW)).ok_or(MISFIT)? as usize;
+            let end = offset
+                .checked_add(y.size)
+                .filter(|&end| end <= window.size.min(MAX_WINDOW))
+                .ok_or(MISFIT)? as usize;
             bytes.resize(bytes.len().max(end), 0);
             if let Some(place) = bytes.get_mut(*offset as usize..end) {
                 place.copy_from_slice(data);
