@@ -3,10 +3,10 @@
 //! 1. Each input's stub is a jump, a branch to itself and NOPs; what the compiler's finalizer padded it with is left out. In the order of their
 //!    slots the stubs follow each other, each filled with NOPs to the size of a slot; the padding follows the last one.
 //! 2. The capsule has the records of the stubs' instructions, one more for every NOP, and one for the padding.
-//! 3. nvlink quirk: symbols of the SASS view have the places from before the filling. The first one's size is that of the section, the last one's
-//!    reaches its end, the others are not filled.
+//! 3. nvlink quirk: symbols of the SASS view are where the finalized code has the Mercury offsets of the slots, as if there were no NOPs. Each reaches to
+//!    the next, the first and the last one to the end of the section.
 //! 4. nvlink quirk: relocations of the Mercury view are at the start of their instruction, in code with the NOPs; symbols have the places without them.
-//! 5. nvlink quirk: the unwinding entry of the first slot's stub is translated, its range ends with the unfilled stub unless it is the only one; the
+//! 5. nvlink quirk: the unwinding entry of the first slot's stub is translated, its range ends with the next symbol; the
 //!    others stay as they are in the Mercury view.
 
 use super::code::{INSTRUCTION, mercury_places};
@@ -34,10 +34,8 @@ pub(super) struct Stubs {
 /// A stub in its slot.
 struct Slot {
     stub: Stub,
-    /// Start in the SASS view, without NOPs.
+    /// Place of its symbol in the SASS view.
     start: u64,
-    /// Size in the SASS view, without NOPs.
-    size: u64,
     /// Start in the Mercury view, with NOPs.
     mercury: u64,
     /// Starts of the Mercury instructions.
@@ -86,7 +84,9 @@ pub(super) fn table<'a>(parts: &Parts<'a, '_>) -> Result<Option<Stubs>, &'a str>
     let Some(first) = stubs.first() else { return Ok(None) };
     let file = |stub: &Stub| parts.context.inputs.objects[stub.object].name;
     let (mut code, mut records, mut slots) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut start, mut mercury) = (0, 0);
+    let mut mercury = 0;
+    // SASS offset of each Mercury instruction.
+    let mut places: Vec<(u64, u64)> = Vec::new();
     let mut padding: &[u8] = &[];
     let inputs: Vec<Input<'_>> = stubs
         .iter()
@@ -96,6 +96,15 @@ pub(super) fn table<'a>(parts: &Parts<'a, '_>) -> Result<Option<Stubs>, &'a str>
         let size = input.code.len() as u64;
         let nops = (SLOT - size) / INSTRUCTION;
         let nop = input.code.last_chunk::<16>().ok_or_else(|| file(stub))?;
+        let first = code.len() as u64;
+        let added = (0..nops).map(|i| SLOT + i * INSTRUCTION);
+        let starts = input
+            .instructions
+            .iter()
+            .copied()
+            .chain(added)
+            .zip((first..).step_by(INSTRUCTION as usize));
+        places.extend(starts.map(|(start, sass)| (mercury + start, sass)));
         code.extend_from_slice(input.code);
         records.extend_from_slice(&input.records);
         for _ in 0..nops {
@@ -104,14 +113,16 @@ pub(super) fn table<'a>(parts: &Parts<'a, '_>) -> Result<Option<Stubs>, &'a str>
         }
         slots.push(Slot {
             stub: *stub,
-            start,
-            size,
+            start: 0,
             mercury,
             instructions: input.instructions.clone(),
         });
-        start += size;
         mercury += SLOT + nops * INSTRUCTION;
         padding = input.padding;
+    }
+    for slot in &mut slots {
+        let next = places.partition_point(|p| p.0 <= slot.stub.offset);
+        slot.start = next.checked_sub(1).and_then(|i| places.get(i)).map_or(0, |p| p.1);
     }
     code.extend_from_slice(padding);
     let filler = padding.last_chunk::<16>().ok_or_else(|| file(first))?;
@@ -152,20 +163,14 @@ impl Stubs {
     pub(super) fn symbol(&self, offset: u64) -> (u64, u64) {
         let at = (offset / SLOT) as usize;
         let end = self.code.len() as u64;
-        match self.slots.get(at) {
-            Some(slot) if at == 0 => (slot.start, end),
-            Some(slot) if at + 1 == self.slots.len() => (slot.start, end - slot.start),
-            Some(slot) => (slot.start, slot.size),
-            None => (offset, 0),
-        }
+        let start = self.slots.get(at).map_or(offset, |s| s.start);
+        let next = self.slots.get(at + 1).filter(|_| at > 0).map_or(end, |s| s.start);
+        (start, next.saturating_sub(start))
     }
 
     /// Range of the first slot's unwinding entry.
     pub(super) fn first_range(&self) -> u64 {
-        match self.slots.as_slice() {
-            [slot, _, ..] => slot.size,
-            _ => self.code.len() as u64,
-        }
+        self.slots.get(1).map_or(self.code.len() as u64, |s| s.start)
     }
 
     /// SASS offset of a relocation, from its Mercury offset and from its offset in the input's stub.

@@ -6,7 +6,7 @@
 
 use super::acting::Acting;
 use super::attr;
-use super::attributes::Attributes;
+use super::attributes::{Attributes, Payload};
 use super::propagate::{Final, byte};
 use crate::ids::FunctionId;
 use crate::layout::Context;
@@ -59,13 +59,15 @@ pub(super) fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>,
             }
         }
     }
-    added.sort_unstable();
+    // Observed: of stubs with the same cause the last comes first.
+    added.sort_unstable_by_key(|&(number, code, stub, _)| (number, code, std::cmp::Reverse(stub)));
+    let own = last.stubs.len();
     for (_, code, stub, value) in added {
         let code = CODES[code];
         // The attributes are in reverse order.
-        let known = last.stubs.iter_mut().rev().find(|r| stub == 0 && r.code == code);
+        let known = last.stubs.iter_mut().take(own).rev().find(|r| stub == 0 && r.code == code);
         match known {
-            Some(record) => record.payload = super::attributes::Payload::Half(record.half().max(value)),
+            Some(record) => record.payload = Payload::Half(record.half().max(value)),
             None => last.stubs.push(byte(code, value)),
         }
     }
