@@ -1,6 +1,7 @@
 //! The file: SASS sections, parameter banks, Mercury sections.
 //!
-//! 1. The sections of the Mercury link in their order, with SASS contents; then one parameter bank per kernel, in the order of code.
+//! 1. The sections of the Mercury link in their order, with SASS contents; then one parameter bank per kernel, in the order of code. Files with too many
+//!    sections for the symbols' fields have a table of extended section numbers before the parameter banks, and one before the Mercury symbol table.
 //! 2. One capsule per code section, then the Mercury twins of debug information, attributes, relocations, constants, initialised data and
 //!    reserved shared memory, then the Mercury symbol table.
 //! 3. Twins whose contents are the same in both views repeat the place of the SASS section.
@@ -31,8 +32,13 @@ use zerocopy::IntoBytes;
 /// Size of a record that `.nv.compat` gets at the very end.
 const LATE_COMPAT: u64 = 12;
 
+/// Files with this many sections have tables of extended section numbers.
+const MANY_SECTIONS: usize = SHN_LORESERVE as usize;
+
 /// Section numbers of the file.
 pub(super) struct Numbers {
+    /// The file has tables of extended section numbers.
+    pub(super) extended: bool,
     /// First parameter bank.
     pub(super) first_parameter: u32,
     /// Mercury twins of sections, 0 if there is none.
@@ -143,6 +149,8 @@ struct Writer<'a, 'd> {
     /// Mercury sections in order: the section and whether it is a capsule.
     mercury: Vec<SectionId>,
     symbol_tables: [Vec<u8>; 2],
+    /// Extended section numbers of the symbols of both tables.
+    extended: [Vec<u8>; 2],
     sections: Vec<ImageSection<'static>>,
 }
 
@@ -164,21 +172,32 @@ pub(super) fn emit<'d>(
             let prefix: &[u8] = if code.of(id).is_some() { b".nv.capmerc" } else { b".nv.merc" };
             [prefix, &sections[id].name.to_vec()].concat()
         })
-        .chain([b".nv.merc.symtab".to_vec()])
         .collect();
-    let first_parameter = parts.arranged.sections.len() as u32 + 1;
+    // The section without a name and the Mercury symbol table count.
+    let count = parts.arranged.sections.len() + banks.len() + mercury.len() + 2;
+    let extended = count >= MANY_SECTIONS;
+    let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
     let first_mercury = first_parameter + banks.len() as u32;
     let mut numbers = Numbers {
+        extended,
         first_parameter,
         twins: Table::filled(sections.len(), 0),
-        symbols: first_mercury + mercury.len() as u32,
+        symbols: first_mercury + mercury.len() as u32 + u32::from(extended),
     };
     for (&id, number) in mercury.iter().zip(first_mercury..) {
         numbers.twins[id] = number;
     }
     let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
-    let strings = tables::strings(parts, &bank_names, &names);
-    let symbol_tables = tables::symbols(parts, code, &numbers, &strings).map(|list| encode_symbols(&list).0);
+    let strings = tables::strings(parts, &bank_names, &names, extended);
+    let lists = tables::symbols(parts, code, &numbers, &strings);
+    // nvlink quirk: both tables of extended numbers have an entry for every symbol of the SASS view.
+    let entries = lists[1].len();
+    let [(mercury_symbols, mercury_extended), (sass_symbols, sass_extended)] = lists.map(|list| encode_symbols(&list));
+    let filled = |table: Option<Vec<u8>>| {
+        let mut table = table.unwrap_or_default();
+        table.resize(4 * entries, 0);
+        table
+    };
     let mut writer = Writer {
         parts,
         linked,
@@ -187,10 +206,14 @@ pub(super) fn emit<'d>(
         numbers,
         strings,
         mercury,
-        symbol_tables,
+        symbol_tables: [mercury_symbols, sass_symbols],
+        extended: [filled(mercury_extended), filled(sass_extended)],
         sections: Vec::new(),
     };
     writer.sass_sections();
+    if extended {
+        writer.extended_numbers();
+    }
     writer.parameter_banks(&banks);
     writer.mercury_sections(&names);
     let image = Image {
@@ -222,6 +245,22 @@ fn header(parts: &Parts<'_, '_>) -> ImageHeader {
         e_version: 1,
         e_flags: note << 24 | parts.context.options.target.number << 8 | 2,
         section_names: parts.arranged.section_index(fixed.section_names),
+    }
+}
+
+/// A table of extended section numbers.
+fn extended_section(name: u32, flags: u64, link: u32, table: Vec<u8>) -> ImageSection<'static> {
+    ImageSection {
+        name,
+        sh_type: SHT_SYMTAB_SHNDX,
+        flags,
+        link,
+        info: 0,
+        align: 4,
+        entsize: 4,
+        size: table.len() as u64,
+        reserve: 0,
+        content: Content::Bytes(table.into()),
     }
 }
 
@@ -289,6 +328,8 @@ impl Writer<'_, '_> {
             }
         }
         let reserve = match s.class {
+            // The names of the tables of extended numbers take the place that is kept free for them.
+            Class::SectionNames if self.numbers.extended => 0,
             Class::SectionNames => names_reserve([(&b""[..], SHF_CUDA_MERCURY)].into_iter()),
             Class::Strings => self.strings.reserve,
             _ => 0,
@@ -346,6 +387,12 @@ impl Writer<'_, '_> {
         symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))
     }
 
+    fn extended_numbers(&mut self) {
+        let symbols = self.parts.arranged.section_index(self.parts.layout.m.fixed.symbols);
+        let table = std::mem::take(&mut self.extended[1]);
+        self.sections.push(extended_section(self.strings.extended[1], 0, symbols, table));
+    }
+
     fn parameter_banks(&mut self, banks: &[Parameters<'_>]) {
         for (bank, &(name, _)) in banks.iter().zip(&self.strings.parameters) {
             self.sections.push(ImageSection {
@@ -370,9 +417,14 @@ impl Writer<'_, '_> {
             let section = self.mercury_section(id, name, offset);
             self.sections.push(section);
         }
+        if self.numbers.extended {
+            let table = std::mem::take(&mut self.extended[0]);
+            let section = extended_section(self.strings.extended[0], SHF_CUDA_MERCURY, self.numbers.symbols, table);
+            self.sections.push(section);
+        }
         let symbols = std::mem::take(&mut self.symbol_tables[0]);
         self.sections.push(ImageSection {
-            name: offsets.last().copied().unwrap_or(0),
+            name: self.strings.mercury_symbols,
             sh_type: SHT_CUDA_MERC_SYMTAB,
             flags: SHF_CUDA_MERCURY,
             link: self.parts.arranged.section_index(self.parts.layout.m.fixed.strings),
