@@ -253,7 +253,10 @@ mod tests {
     fn an_internal_error_of_nvlink_asks_for_a_refusal() {
         let window = outcome(1, "nvlink fatal   : Internal error: size of uidx window != nv.udt\n", &[]);
         assert_eq!(judge(&window, &window), None);
-        assert_eq!(judge(&outcome(1, "nvlink fatal   : Input file 'a' is damaged\n", &[]), &window), None);
+        assert_eq!(
+            judge(&outcome(1, "nvlink fatal   : Input file 'a' is damaged\n", &[]), &window),
+            None
+        );
         let other = outcome(1, "nvlink fatal   : Internal error: uuid not found\n", &[]);
         assert_eq!(judge(&other, &window), Some(Difference::Text { stream: "stderr" }));
         assert!(matches!(

@@ -364,7 +364,7 @@ impl<'a> Session<'a> {
     fn fail(&self, name: &str, difference: &Difference, why: &str) {
         let kind = match difference {
             Difference::Died { .. } | Difference::NoCleanRefusal { .. } => "died",
-            Difference::Exit { .. } => "exit code",
+            Difference::Exit { .. } | Difference::LinkedAnyway { .. } => "exit code",
             Difference::Text { .. } => "text",
             Difference::FileSet { .. } => "set of files",
             Difference::Bytes { .. } => "bytes",

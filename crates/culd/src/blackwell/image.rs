@@ -20,11 +20,12 @@ use crate::layout::ABSENT;
 use crate::merge::align_up;
 use crate::merge::model::{Class, OutSection};
 use crate::object::ObjSection;
+use crate::options::Identity;
 use crate::relocate::Named;
 use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
 use cubin::raw::{Rela, Shdr};
-use cubin::read::is_nobits;
+use cubin::read::{SymbolSection, is_nobits};
 use cubin::write::strings::encode_symbols;
 use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
 use zerocopy::IntoBytes;
@@ -33,7 +34,14 @@ use zerocopy::IntoBytes;
 const LATE_COMPAT: u64 = 12;
 
 /// Files with this many sections have tables of extended section numbers.
-const MANY_SECTIONS: usize = SHN_LORESERVE as usize;
+///
+/// nvlink quirk: it takes the first reserved number for one that a symbol's field can hold, so that its files may have one section more.
+fn many_sections(identity: Identity) -> usize {
+    match identity {
+        Identity::Nvlink => usize::from(SHN_LORESERVE) + 1,
+        Identity::Culd => SHN_LORESERVE.into(),
+    }
+}
 
 /// Section numbers of the file.
 pub(super) struct Numbers {
@@ -56,6 +64,8 @@ impl Numbers {
         }
     }
 }
+
+const FIRST_RESERVED: SymbolSection = SymbolSection::Index(SHN_LORESERVE as u32);
 
 /// A parameter bank.
 struct Parameters<'d> {
@@ -175,7 +185,7 @@ pub(super) fn emit<'d>(
         .collect();
     // The section without a name and the Mercury symbol table count.
     let count = parts.arranged.sections.len() + banks.len() + mercury.len() + 2;
-    let extended = count >= MANY_SECTIONS;
+    let extended = count >= many_sections(parts.context.options.identity);
     let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
     let first_mercury = first_parameter + banks.len() as u32;
     let mut numbers = Numbers {
@@ -189,7 +199,12 @@ pub(super) fn emit<'d>(
     }
     let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
     let strings = tables::strings(parts, &bank_names, &names, extended);
-    let lists = tables::symbols(parts, code, &numbers, &strings);
+    let mut lists = tables::symbols(parts, code, &numbers, &strings);
+    if parts.context.options.identity == Identity::Nvlink {
+        for symbol in lists.iter_mut().flatten().filter(|y| y.section == FIRST_RESERVED) {
+            symbol.section = SymbolSection::Reserved(SHN_LORESERVE);
+        }
+    }
     // nvlink quirk: both tables of extended numbers have an entry for every symbol of the SASS view.
     let entries = lists[1].len();
     let [(mercury_symbols, mercury_extended), (sass_symbols, sass_extended)] = lists.map(|list| encode_symbols(&list));

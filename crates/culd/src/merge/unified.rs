@@ -171,8 +171,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn stub_place(&mut self, id: Id) -> Result<u64, Stop> {
-        let found = self.index.as_ref().and_then(|i| i.functions.offsets.get(&id)).copied();
-        found.ok_or_else(|| self.out.fatal(Code::Internal { what: "uuid not found" }))
+        let window = self.index.as_ref().map(|i| &i.functions);
+        if let Some(&offset) = window.and_then(|w| w.offsets.get(&id)) {
+            return Ok(offset);
+        }
+        // The size of the window is looked at first.
+        let stubs = self.resolved.functions.iter().filter(|f| f.stub).count();
+        let fits = window.is_some_and(|w| w.size == (STUB * stubs) as u64);
+        Err(self.out.fatal(Code::Internal {
+            what: if fits { "uuid not found" } else { STUBS_MISFIT },
+        }))
     }
 
     /// A stub of a unified function in a final link.
@@ -246,11 +254,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// `.nv.uft`: one stub in each slot. On Blackwell the code is made in the end.
     fn fill_stubs(&mut self, window: &Window, table: SectionId) -> Result<(), &'static str> {
-        const MISFIT: &str = "size of uidx window != nv.uft";
         let stubs = &self.m.unified.stubs;
         let size = STUB * stubs.len();
         if window.size != size as u64 {
-            return Err(MISFIT);
+            return Err(STUBS_MISFIT);
         }
         if let Some(what) = window.check(&self.m.unified.functions) {
             return Err(what);
@@ -263,13 +270,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 .ok()
                 .filter(|o| o.is_multiple_of(STUB))
                 .map(|o| o / STUB);
-            let free = slot.and_then(|s| taken.get_mut(s)).ok_or(MISFIT)?;
+            let free = slot.and_then(|s| taken.get_mut(s)).ok_or(STUBS_MISFIT)?;
             if std::mem::replace(free, true) {
-                return Err(MISFIT);
+                return Err(STUBS_MISFIT);
             }
-            let section = self.inputs.objects[stub.object].section(stub.section).ok_or(MISFIT)?;
+            let section = self.inputs.objects[stub.object].section(stub.section).ok_or(STUBS_MISFIT)?;
             let place = bytes.get_mut(stub.offset as usize..).and_then(|b| b.get_mut(..section.data.len()));
-            place.ok_or(MISFIT)?.copy_from_slice(section.data);
+            place.ok_or(STUBS_MISFIT)?.copy_from_slice(section.data);
         }
         let record = &mut self.m.sections[table];
         record.size = size as u64;
@@ -325,6 +332,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 }
 
+const STUBS_MISFIT: &str = "size of uidx window != nv.uft";
 /// Size of a stub.
 const STUB: usize = 128;
 /// Largest window that an index file may claim.
