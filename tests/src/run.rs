@@ -36,12 +36,15 @@ impl Outcome {
     /// Whether the tool crashed, hung or reported an internal error: then its result is no model for anyone.
     pub fn crashed(&self) -> bool {
         // timeout gives 124 and 137; 136, 139 and 153 are SIGFPE, SIGSEGV and SIGXFSZ
-        matches!(self.exit, 124 | 136 | 137 | 139 | 153) || self.exit > 255 || self.exit == 134 || contains(&self.stderr, b"Internal error")
+        matches!(self.exit, 124 | 136 | 137 | 139 | 153) || self.exit > 255 || self.exit == 134 || self.internal_error().is_some()
     }
-}
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len()).any(|w| w == needle)
+    /// The internal error that the tool reported.
+    pub fn internal_error(&self) -> Option<&[u8]> {
+        const WORDS: &[u8] = b"Internal error";
+        let at = self.stderr.windows(WORDS.len()).position(|w| w == WORDS)?;
+        self.stderr.get(at..)?.split(|&b| b == b'\n').next()
+    }
 }
 
 /// The time stamp and size of every plain file in a folder.

@@ -1,11 +1,29 @@
 //! Judges one link against nvlink's.
 //!
-//! 1. Where nvlink crashed, hung or reported an internal error: a right link (exit 0) or a clean refusal (exit 1, a message, no file) is good.
-//! 2. Otherwise exit code, both texts and the bytes of every written file must be equal.
+//! 1. Where nvlink crashed or hung: a right link (exit 0) or a clean refusal (exit 1, a message, no file) is good.
+//! 2. Where nvlink reported an internal error: a clean refusal; if it is an internal error too, the same one. A link is good only where the error is one of
+//!    [`DEFECTS`].
+//! 3. Otherwise exit code, both texts and the bytes of every written file must be equal.
 
 use crate::run::Outcome;
 use std::fmt;
 use std::sync::LazyLock;
+
+/// Internal errors that nvlink reports on sound inputs, and why ours links them.
+pub const DEFECTS: [(&str, &str); 3] = [
+    (
+        "reference to deleted symbol",
+        "a relocation that is listed, or an alias, names a symbol that nvlink itself dropped",
+    ),
+    (
+        "reference to deleted section",
+        "a literal of a replaced copy names a bank that nvlink itself dropped",
+    ),
+    (
+        "unexpected reloc",
+        "Blackwell, kernels selected: relocations of a replaced copy are read again",
+    ),
+];
 
 /// How two outcomes differ. The first difference in this order is the one that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +37,11 @@ pub enum Difference {
     NoCleanRefusal {
         /// Our exit code.
         exit: i32,
+    },
+    /// nvlink refused with an internal error, and ours linked.
+    LinkedAnyway {
+        /// nvlink's words.
+        error: String,
     },
     /// Exit codes differ.
     Exit {
@@ -57,6 +80,7 @@ impl fmt::Display for Difference {
         match self {
             Self::Died { exit } => write!(f, "our linker died (exit {exit})"),
             Self::NoCleanRefusal { exit } => write!(f, "exit {exit} where nvlink fell over: neither a link nor a clean refusal"),
+            Self::LinkedAnyway { error } => write!(f, "linked where nvlink refuses: {error}"),
             Self::Exit { got, want } => write!(f, "exit {got}, nvlink has {want}"),
             Self::Text { stream } => write!(f, "other text on {stream}"),
             Self::FileSet { name, expected: true } => write!(f, "did not write {name}"),
@@ -76,7 +100,13 @@ pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
     if nvlink.crashed() {
         // 1: a fatal problem; 255: errors, which nvlink had before it fell over or would have had next.
         let refused = matches!(ours.exit, 1 | 255) && ours.stderr.iter().any(|b| !b.is_ascii_whitespace()) && ours.files.is_empty();
-        return (!refused && ours.exit != 0).then_some(Difference::NoCleanRefusal { exit: ours.exit });
+        return match (ours.exit, nvlink.internal_error()) {
+            (0, Some(error)) => linked_anyway(error),
+            (0, None) => None,
+            _ if !refused => Some(Difference::NoCleanRefusal { exit: ours.exit }),
+            (_, Some(want)) if ours.internal_error().is_some_and(|got| got != want) => Some(Difference::Text { stream: "stderr" }),
+            _ => None,
+        };
     }
     if ours.exit != nvlink.exit {
         return Some(Difference::Exit {
@@ -138,6 +168,12 @@ fn without_barriers(text: &[u8]) -> Vec<u8> {
         }
     }
     out.into_bytes()
+}
+
+fn linked_anyway(error: &[u8]) -> Option<Difference> {
+    let error = String::from_utf8_lossy(error).into_owned();
+    let listed = DEFECTS.iter().any(|d| error.contains(d.0));
+    (!listed).then_some(Difference::LinkedAnyway { error })
 }
 
 /// The text without the size in `File uses too much global constant data (0x11a80 bytes, ...`: above the limit nvlink drops some losing
@@ -234,5 +270,21 @@ mod tests {
         assert!(judge(&outcome(1, "", &[]), &crash).is_some());
         assert!(judge(&outcome(1, "error\n", &[("o", b"x")]), &crash).is_some());
         assert!(judge(&outcome(101, "thread panicked\n", &[]), &crash).is_some());
+    }
+
+    #[test]
+    fn an_internal_error_of_nvlink_asks_for_a_refusal() {
+        let window = outcome(1, "nvlink fatal   : Internal error: size of uidx window != nv.udt\n", &[]);
+        assert_eq!(judge(&window, &window), None);
+        assert_eq!(
+            judge(&outcome(1, "nvlink fatal   : Input file 'a' is damaged\n", &[]), &window),
+            None
+        );
+        let other = outcome(1, "nvlink fatal   : Internal error: uuid not found\n", &[]);
+        assert_eq!(judge(&other, &window), Some(Difference::Text { stream: "stderr" }));
+        assert!(matches!(
+            judge(&outcome(0, "", &[("o", b"x")]), &window),
+            Some(Difference::LinkedAnyway { .. })
+        ));
     }
 }

@@ -114,7 +114,7 @@ pub(crate) fn explain(difference: &Difference, ours: (&Outcome, &PathBuf), nvlin
             .collect::<String>()
     };
     let more = match difference {
-        Difference::Died { .. } | Difference::NoCleanRefusal { .. } | Difference::Exit { .. } => {
+        Difference::Died { .. } | Difference::NoCleanRefusal { .. } | Difference::LinkedAnyway { .. } | Difference::Exit { .. } => {
             format!("\n  nvlink said:{}\n  ours said:{}", text(nvlink.0), text(ours.0))
         }
         Difference::Text { stream: "stdout" } => format!(": {}", text_difference(&ours.0.stdout, &nvlink.0.stdout)),

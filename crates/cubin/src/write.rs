@@ -340,7 +340,6 @@ impl Plan {
     }
 
     fn file_header(&self, image: &Image<'_>) -> Ehdr {
-        let count = image.section_count();
         let executable = !self.segments.is_empty();
         // Observed: the linker's writer states the entry size even without program headers.
         let entry = executable || image.style == Style::Linker;
@@ -358,7 +357,7 @@ impl Plan {
             e_phentsize: if entry { size_of::<Phdr>() as u16 } else { 0 }.into(),
             e_phnum: (self.segments.len() as u16).into(),
             e_shentsize: (size_of::<Shdr>() as u16).into(),
-            e_shnum: direct_index(count as u64).unwrap_or(0).into(),
+            e_shnum: direct_count(image).unwrap_or(0).into(),
             e_shstrndx: direct_index(names.into()).unwrap_or(SHN_XINDEX).into(),
         }
     }
@@ -369,12 +368,21 @@ fn direct_index(index: u64) -> Option<u16> {
     u16::try_from(index).ok().filter(|&i| i < SHN_LORESERVE)
 }
 
+/// The number of sections as 16 bits, if the header can hold it. Observed: the finalizer takes the first reserved number for one that it can.
+fn direct_count(image: &Image<'_>) -> Option<u16> {
+    let count = image.section_count() as u64;
+    match image.style {
+        Style::Finalizer if count == SHN_LORESERVE.into() => Some(SHN_LORESERVE),
+        _ => direct_index(count),
+    }
+}
+
 /// Section 0: holds what does not fit the file header.
 fn null_header(image: &Image<'_>) -> Shdr {
     let count = image.section_count() as u64;
     let names = image.header.section_names;
     Shdr {
-        sh_size: if direct_index(count).is_none() { count } else { 0 }.into(),
+        sh_size: if direct_count(image).is_none() { count } else { 0 }.into(),
         sh_link: if direct_index(names.into()).is_none() { names } else { 0 }.into(),
         ..Shdr::default()
     }

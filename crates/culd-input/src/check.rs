@@ -62,7 +62,10 @@ pub fn check(data: &[u8], name: &str, target: Target, release: Option<&'static R
     let admission = admission::admit(&cubin, request);
     let warnings = admission.warnings.iter().map(|w| match w {
         Warning::Expected64Bit => Code::Expected64Bit { file: file() },
-            Warning::UnknownRelease(toolkit) => Code::UnknownRelease { file: file(), toolkit: *toolkit },
+        Warning::UnknownRelease(toolkit) => Code::UnknownRelease {
+            file: file(),
+            toolkit: *toolkit,
+        },
         Warning::NoMercury => Code::LimitedByOlderInput {
             file: file(),
             number: target.number,

@@ -180,7 +180,8 @@ pub fn order(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, ha
         Identity::Nvlink => sections.iter().last().map_or(0, |s| s.number as usize),
         Identity::Culd => kept,
     };
-    let extended = records + 1 >= MAX_SECTIONS;
+    // Blackwell: decided when all sections of both views are known.
+    let extended = records + 1 >= MAX_SECTIONS && !context.options.target.is_blackwell();
     if extended {
         let id = layout.m.fixed.extended;
         ranks[0].0.push(id);

@@ -3,6 +3,7 @@
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 use crate::layout::Context;
+use crate::merge::UNIFIED_SYMBOLS;
 use crate::merge::model::{Class, Local, Merged, NO_SPACE, OutSymbol, Place, SharedVar};
 use crate::object::text;
 use cubin::consts::*;
@@ -173,7 +174,8 @@ fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
         STT_FUNC => !is_driver_function(y.name),
         STT_OBJECT if y.space != NO_SPACE => {
             let allowed = context.options.allow_undefined_globals && y.space == STO_CUDA_GLOBAL;
-            !allowed && !y.name.starts_with(b".nv.reservedSmem.")
+            // The driver has the unified tables; a relocatable link made these references strong.
+            !allowed && !y.name.starts_with(b".nv.reservedSmem.") && !UNIFIED_SYMBOLS.contains(&y.name)
         }
         _ => false,
     }

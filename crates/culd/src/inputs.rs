@@ -233,7 +233,10 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
     for warning in admission.warnings.iter().filter(|_| !options.inputs_checked) {
         out.warning(match warning {
             Warning::Expected64Bit => Code::Expected64Bit { file: file() },
-            Warning::UnknownRelease(toolkit) => Code::UnknownRelease { file: file(), toolkit: *toolkit },
+            Warning::UnknownRelease(toolkit) => Code::UnknownRelease {
+                file: file(),
+                toolkit: *toolkit,
+            },
             Warning::NoMercury => Code::LimitedByOlderInput {
                 file: file(),
                 number: target.number,

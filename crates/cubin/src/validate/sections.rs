@@ -83,7 +83,7 @@ const fn rule(types: &'static [u32], entry: u64, link: Names, info: Names) -> Ru
     Rule { types, entry, link, info }
 }
 
-/// Types of which a file has at most one section.
+/// Types of which a file has at most one section in each of its views.
 const SINGLE: [(u32, &str); 4] = [
     (SHT_SYMTAB, "symbol table"),
     (SHT_SYMTAB_SHNDX, "table of extended section indices"),
@@ -238,8 +238,10 @@ fn links(cubin: &Cubin<'_>, section: &Section<'_>, rule: &Rule, count: usize) ->
 /// What a file has once.
 fn once(cubin: &Cubin<'_>) -> Checked {
     let headers = cubin.section_headers();
-    for (sh_type, what) in SINGLE {
-        let mut all = (0u32..).zip(headers).filter(|(_, s): &(u32, &Shdr)| s.sh_type.get() == sh_type);
+    let views = [0, SHF_CUDA_MERCURY];
+    for (view, (sh_type, what)) in views.into_iter().flat_map(|v| SINGLE.map(|s| (v, s))) {
+        let is_it = |s: &Shdr| s.sh_type.get() == sh_type && s.sh_flags.get() & SHF_CUDA_MERCURY == view;
+        let mut all = (0u32..).zip(headers).filter(|(_, s): &(u32, &Shdr)| is_it(s));
         if let (Some(_), Some((second, _))) = (all.next(), all.next()) {
             return Err(defect(place(&cubin.section(second)?), format!("a second {what}")));
         }

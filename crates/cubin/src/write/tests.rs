@@ -177,6 +177,23 @@ fn more_sections_than_16_bits_can_count() {
 }
 
 #[test]
+fn the_finalizer_counts_one_section_more() {
+    for (style, sections, field) in [
+        (Style::Finalizer, 65_280, 65_280),
+        (Style::Finalizer, 65_281, 0),
+        (Style::Linker, 65_280, 0),
+        (Style::Linker, 65_279, 65_279),
+    ] {
+        let mut list = vec![section(1, SHT_STRTAB, 0, 1, b"\0.shstrtab\0")];
+        list.resize(sections - 1, section(0, SHT_PROGBITS, 0, 1, &[]));
+        let out = image(ET_REL, style, list).emit().unwrap();
+        let cubin = Cubin::parse(&out).unwrap();
+        assert_eq!(cubin.header().e_shnum.get(), field);
+        assert_eq!(cubin.section_headers().len(), sections);
+    }
+}
+
+#[test]
 fn strings_keep_the_callers_order() {
     let mut table = StringTable::new();
     assert_eq!(table.intern(b""), 0);

@@ -1,4 +1,4 @@
-//! `.nv.info.F` of the SASS view.
+//! `.nv.info.F` of the SASS view, `.nv.info..nv.uft` among them.
 //!
 //! 1. The records of the linked Mercury view without the finalizer's options. Offsets in code are those of the input's SASS view at the same
 //!    place; the table of attributes tells which words they are ([`CodePlaces`]).
@@ -9,13 +9,17 @@
 use super::Sass;
 use super::code::{Function, Functions, mercury_places};
 use super::image::parameter_symbols;
+use super::linked::Linked;
 use super::sources::Source;
+use super::stubs::Stubs;
 use crate::emit::Parts;
 use crate::merge::model::Class;
-use crate::metadata::attr::FINALIZER_OPTIONS;
+use crate::metadata::attr::{FINALIZER_OPTIONS, MIN_STACK_SIZE};
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
 use crate::metadata::propagate::Final;
+use crate::names::State;
 use cubin::nvinfo::{CodePlaces, FORMAT_SIZED, Record, attribute_info, records};
+use hashbrown::HashSet;
 use std::collections::BTreeMap;
 
 /// The parameter bank: section symbol, offset, size.
@@ -29,11 +33,20 @@ const SOFTWARE_WAIT: [u8; 4] = [3, 0x6b, 1, 0];
 const NO_PREEXIT: [u8; 4] = [2, 0x6d, 0, 0];
 
 /// Writes the attribute sections.
-pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Functions<'_, 'd>, sass: &mut Sass) {
+pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &Linked, code: &Functions<'_, 'd>, sass: &mut Sass) {
+    let module = parts.layout.m.fixed.info;
+    if let (Some(_), Some(bytes)) = (&code.stubs, &linked.bytes[module]) {
+        sass.put(module, stub_stacks(parts, bytes));
+    }
     let parameters = parameter_symbols(parts, code);
     for &id in &parts.arranged.sections {
-        let Class::FunctionInfo(f) = parts.layout.m.sections[id].class else {
-            continue;
+        let (f, list) = match parts.layout.m.sections[id].class {
+            Class::FunctionInfo(f) => (f, attributes.of(f).collect::<Vec<_>>()),
+            Class::UftInfo => match code.stubs.as_ref().and_then(Stubs::first) {
+                Some(first) => (first.function, attributes.stubs.iter().collect()),
+                None => continue,
+            },
+            _ => continue,
         };
         let text = parts.layout.m.functions[f].text;
         let Some((text, function)) = text.and_then(|t| Some((t, code.of(t)?))) else {
@@ -43,7 +56,7 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
         let borrowed = code.sources.of(function.object).borrows_attributes(function.section);
         let object = parts.context.inputs.objects.get(function.object).filter(|_| borrowed);
         let places = object.and_then(|o| mercury_places(o, function.section));
-        for record in attributes.of(f) {
+        for record in list {
             if record.code != FINALIZER_OPTIONS {
                 parts
                     .encoder()
@@ -68,6 +81,36 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, code: &Fu
         }
         sass.put(id, bytes);
     }
+}
+
+/// The module's attributes in the SASS view. nvlink quirk: all stubs have the stack of the last one.
+fn stub_stacks(parts: &Parts<'_, '_>, mercury: &[u8]) -> Vec<u8> {
+    let m = &parts.layout.m;
+    let symbols = m.unified.stubs.iter().filter_map(|s| m.symbol_of[s.function]);
+    let symbols: HashSet<u32, State> = symbols.map(|y| parts.arranged.symbol_index(y)).collect();
+    let mut bytes = mercury.to_vec();
+    let mut at = 0;
+    let mut stacks = Vec::new();
+    for record in records(mercury).flatten() {
+        let size = if record.format == FORMAT_SIZED {
+            4 + record.payload.len()
+        } else {
+            4
+        };
+        let symbol = record.payload.first_chunk().map(|b| u32::from_le_bytes(*b));
+        if record.attribute == MIN_STACK_SIZE && symbol.is_some_and(|y| symbols.contains(&y)) {
+            stacks.push(at + 8..at + size);
+        }
+        at += size;
+    }
+    if let Some(value) = stacks.last().and_then(|last| mercury.get(last.clone())) {
+        for stack in stacks.iter().cloned() {
+            if let Some(field) = bytes.get_mut(stack).filter(|f| f.len() == value.len()) {
+                field.copy_from_slice(value);
+            }
+        }
+    }
+    bytes
 }
 
 /// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own;

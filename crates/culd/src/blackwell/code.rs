@@ -9,7 +9,8 @@
 use super::exits::{self, Moves};
 use super::linked::{Linked, is_reserved};
 use super::sources::{DEBUG_CODE, Sources};
-use crate::diagnostics::{Code, Collector};
+use super::stubs::{self, Stubs};
+use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::Parts;
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::merge::model::Class;
@@ -121,12 +122,18 @@ pub(super) struct Functions<'a, 'd> {
     pub(super) order: Vec<SectionId>,
     /// What belongs to code in the inputs.
     pub(super) sources: Sources<'a, 'd>,
+    /// The code of `.nv.uft`.
+    pub(super) stubs: Option<Stubs>,
 }
 
 impl Functions<'_, '_> {
     /// The function in a code section.
     pub(super) fn of(&self, text: SectionId) -> Option<&Function> {
         self.by_text[text].as_ref()
+    }
+    /// The stubs of unified functions, if this is the section with their table.
+    pub(super) fn stubs_in(&self, parts: &Parts<'_, '_>, id: SectionId) -> Option<&Stubs> {
+        self.stubs.as_ref().filter(|_| parts.layout.m.sections[id].class == Class::Uft)
     }
     /// The function that is taken from this section of an object.
     pub(super) fn taken<'a>(&'a self, parts: &Parts<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
@@ -138,12 +145,19 @@ impl Functions<'_, '_> {
 }
 
 /// Makes all functions.
-pub(super) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Functions<'a, 'd> {
+pub(super) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
+    let stubs = stubs::table(parts).map_err(|file| {
+        out.fatal(Code::Damaged {
+            file: file.into(),
+            reason: "the stub of a unified function is not a jump followed by NOPs".into(),
+        })
+    })?;
     let sources = Sources::new(parts);
     let maker = Maker {
         parts,
         linked,
         sources: &sources,
+        stubs: stubs.as_ref(),
         fences: parts.context.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
     };
     let made = parts.context.crew.map(&parts.arranged.sections, |&id| maker.make(id));
@@ -151,6 +165,7 @@ pub(super) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mu
         by_text: Table::new(),
         order: Vec::new(),
         sources,
+        stubs,
     };
     functions.by_text.grow_with(parts.layout.m.sections.len(), || None);
     for (&id, (function, kept)) in parts.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
@@ -163,7 +178,7 @@ pub(super) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mu
         functions.by_text[id] = Some(function);
         functions.order.push(id);
     }
-    functions
+    Ok(functions)
 }
 
 /// Makes functions.
@@ -171,6 +186,7 @@ struct Maker<'a, 'd> {
     parts: &'a Parts<'a, 'd>,
     linked: &'a Linked,
     sources: &'a Sources<'a, 'd>,
+    stubs: Option<&'a Stubs>,
     /// `EXIT`s have fences.
     fences: bool,
 }
@@ -190,7 +206,10 @@ impl Maker<'_, '_> {
     fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
         let Parts { context, layout, .. } = self.parts;
         let section = &layout.m.sections[id];
-        let (Class::Text(f), Some(piece)) = (section.class, section.pieces.as_slice().first()) else {
+        if section.class == Class::Uft {
+            return Some((self.stub_table(id)?, None));
+        }
+        let (Class::Text(f) | Class::Stub(f), Some(piece)) = (section.class, section.pieces.as_slice().first()) else {
             return None;
         };
         let object = &context.inputs.objects[piece.object];
@@ -214,8 +233,34 @@ impl Maker<'_, '_> {
         };
         patch_code(self.parts, self.linked, self.sources.slot_base, id, &function, &mut code);
         function.code = code;
+        if matches!(section.class, Class::Stub(_)) {
+            self.unschedule(&mut function);
+        }
         patch_capsule(self.parts, self.linked, id, &mut function);
         Some((function, kept))
+    }
+
+    /// The table of unified functions, under the name of the stub in its first slot.
+    fn stub_table(&self, id: SectionId) -> Option<Function> {
+        let stubs = self.stubs?;
+        let first = stubs.first()?;
+        let mut function = Function {
+            function: first.function,
+            object: first.object,
+            section: first.section,
+            code: stubs.code.clone(),
+            capsule: stubs.capsule.clone(),
+            changes: Changes::default(),
+        };
+        self.unschedule(&mut function);
+        patch_capsule(self.parts, self.linked, id, &mut function);
+        Some(function)
+    }
+
+    fn unschedule(&self, stub: &mut Function) {
+        if self.parts.context.mode.debug_symbols {
+            stubs::unschedule(&mut stub.code, stubs::instructions(&stub.capsule));
+        }
     }
 
     /// The code as a final link leaves it, or why that is not known.

@@ -5,6 +5,7 @@
 //! 2. Several FDEs of one function (a replaced copy left one): the first has the Mercury CIE in front of it, in SASS units, and becomes the
 //!    union of their programs: positions in Mercury code, translated; a later entry of a position replaces an earlier one; positions where
 //!    no instruction starts are lost. Each further one is the Mercury CIE and an empty FDE with the Mercury range.
+//!    So are the FDEs of stubs of unified functions, but for the one in the first slot.
 //! 3. Advances move with deleted instructions.
 
 use super::Sass;
@@ -12,6 +13,7 @@ use super::code::{Function, Functions};
 use super::dwarf::{FDE_ADDRESS, FDE_PROGRAM, FrameEntry, FrameOp, frame_entries, frame_ops};
 use super::linked::{Kept, Linked, sass_entries};
 use super::relocs::relocation;
+use super::stubs::Stubs;
 use crate::emit::Parts;
 use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::State;
@@ -90,7 +92,11 @@ impl<'a, 'd> Frame<'a, 'd> {
             };
             let address = (entry.range.start + FDE_ADDRESS) as u64;
             let Some((f, text)) = self.function_at(address) else { continue };
-            let start = if self.done.insert(f) {
+            let later_stub = self
+                .code
+                .stubs_in(self.parts, text)
+                .is_some_and(|s| s.first().is_none_or(|s| s.function != f));
+            let start = if self.done.insert(f) && !later_stub {
                 self.first(f, text, cie)
             } else {
                 Some(self.append(cie, range, &[0; 4]))
@@ -132,7 +138,9 @@ impl<'a, 'd> Frame<'a, 'd> {
         let own = fde.get(FDE_PROGRAM..)?;
         let all = self.of_function.get(&f).filter(|all| all.len() > 1);
         let Some(all) = all else {
-            return Some(self.append(cie, function.code.len() as u64, &moved(function, own)));
+            let stubs = self.code.stubs_in(self.parts, text).map(Stubs::first_range);
+            let range = stubs.unwrap_or(function.code.len() as u64);
+            return Some(self.append(cie, range, &moved(function, own)));
         };
         let program = self.union(function, object, all).unwrap_or_else(|| moved(function, own));
         Some(self.append(&in_sass_units(mercury_cie), function.code.len() as u64, &program))

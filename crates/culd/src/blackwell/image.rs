@@ -1,6 +1,7 @@
 //! The file: SASS sections, parameter banks, Mercury sections.
 //!
-//! 1. The sections of the Mercury link in their order, with SASS contents; then one parameter bank per kernel, in the order of code.
+//! 1. The sections of the Mercury link in their order, with SASS contents; then one parameter bank per kernel, in the order of code. Files with too many
+//!    sections for the symbols' fields have a table of extended section numbers before the parameter banks, and one before the Mercury symbol table.
 //! 2. One capsule per code section, then the Mercury twins of debug information, attributes, relocations, constants, initialised data and
 //!    reserved shared memory, then the Mercury symbol table.
 //! 3. Twins whose contents are the same in both views repeat the place of the SASS section.
@@ -19,11 +20,12 @@ use crate::layout::ABSENT;
 use crate::merge::align_up;
 use crate::merge::model::{Class, OutSection};
 use crate::object::ObjSection;
+use crate::options::Identity;
 use crate::relocate::Named;
 use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
 use cubin::raw::{Rela, Shdr};
-use cubin::read::is_nobits;
+use cubin::read::{SymbolSection, is_nobits};
 use cubin::release::Rules;
 use cubin::write::strings::encode_symbols;
 use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
@@ -32,8 +34,20 @@ use zerocopy::IntoBytes;
 /// Size of a record that `.nv.compat` gets at the very end.
 const LATE_COMPAT: u64 = 12;
 
+/// Files with this many sections have tables of extended section numbers.
+///
+/// nvlink quirk: it takes the first reserved number for one that a symbol's field can hold, so that its files may have one section more.
+fn many_sections(identity: Identity) -> usize {
+    match identity {
+        Identity::Nvlink => usize::from(SHN_LORESERVE) + 1,
+        Identity::Culd => SHN_LORESERVE.into(),
+    }
+}
+
 /// Section numbers of the file.
 pub(super) struct Numbers {
+    /// The file has tables of extended section numbers.
+    pub(super) extended: bool,
     /// First parameter bank.
     pub(super) first_parameter: u32,
     /// Mercury twins of sections, 0 if there is none.
@@ -51,6 +65,8 @@ impl Numbers {
         }
     }
 }
+
+const FIRST_RESERVED: SymbolSection = SymbolSection::Index(SHN_LORESERVE as u32);
 
 /// A parameter bank.
 struct Parameters<'d> {
@@ -123,8 +139,18 @@ fn has_twin(s: &OutSection<'_>, rules: &Rules) -> bool {
                 | Class::GlobalInit
                 | Class::ReservedShared
                 | Class::HostData
+                | Class::UftInfo
+                | Class::UftEntry
+                | Class::Udt
+                | Class::UdtEntry
+                | Class::Uidx
         )
         || s.class == Class::PassedThrough && s.sh_type != SHT_NOTE
+}
+
+/// True for sections with code, whose twin is a capsule.
+fn is_code(s: &OutSection<'_>) -> bool {
+    matches!(s.class, Class::Text(_) | Class::Stub(_) | Class::Uft)
 }
 
 struct Writer<'a, 'd> {
@@ -137,6 +163,8 @@ struct Writer<'a, 'd> {
     /// Mercury sections in order: the section and whether it is a capsule.
     mercury: Vec<SectionId>,
     symbol_tables: [Vec<u8>; 2],
+    /// Extended section numbers of the symbols of both tables.
+    extended: [Vec<u8>; 2],
     sections: Vec<ImageSection<'static>>,
 }
 
@@ -163,21 +191,37 @@ pub(super) fn emit<'d>(
             let prefix: &[u8] = if code.of(id).is_some() { b".nv.capmerc" } else { b".nv.merc" };
             [prefix, &sections[id].name.to_vec()].concat()
         })
-        .chain([b".nv.merc.symtab".to_vec()])
         .collect();
-    let first_parameter = parts.arranged.sections.len() as u32 + 1;
+    // The section without a name and the Mercury symbol table count.
+    let count = parts.arranged.sections.len() + banks.len() + mercury.len() + 2;
+    let extended = count >= many_sections(parts.context.options.identity);
+    let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
     let first_mercury = first_parameter + banks.len() as u32;
     let mut numbers = Numbers {
+        extended,
         first_parameter,
         twins: Table::filled(sections.len(), 0),
-        symbols: first_mercury + mercury.len() as u32,
+        symbols: first_mercury + mercury.len() as u32 + u32::from(extended),
     };
     for (&id, number) in mercury.iter().zip(first_mercury..) {
         numbers.twins[id] = number;
     }
     let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
-    let strings = tables::strings(parts, &bank_names, &names);
-    let symbol_tables = tables::symbols(parts, code, &numbers, &strings).map(|list| encode_symbols(&list).0);
+    let strings = tables::strings(parts, &bank_names, &names, extended);
+    let mut lists = tables::symbols(parts, code, &numbers, &strings);
+    if parts.context.options.identity == Identity::Nvlink {
+        for symbol in lists.iter_mut().flatten().filter(|y| y.section == FIRST_RESERVED) {
+            symbol.section = SymbolSection::Reserved(SHN_LORESERVE);
+        }
+    }
+    // nvlink quirk: both tables of extended numbers have an entry for every symbol of the SASS view.
+    let entries = lists[1].len();
+    let [(mercury_symbols, mercury_extended), (sass_symbols, sass_extended)] = lists.map(|list| encode_symbols(&list));
+    let filled = |table: Option<Vec<u8>>| {
+        let mut table = table.unwrap_or_default();
+        table.resize(4 * entries, 0);
+        table
+    };
     let mut writer = Writer {
         parts,
         linked,
@@ -186,10 +230,14 @@ pub(super) fn emit<'d>(
         numbers,
         strings,
         mercury,
-        symbol_tables,
+        symbol_tables: [mercury_symbols, sass_symbols],
+        extended: [filled(mercury_extended), filled(sass_extended)],
         sections: Vec::new(),
     };
     writer.sass_sections();
+    if extended {
+        writer.extended_numbers();
+    }
     writer.parameter_banks(&banks);
     writer.mercury_sections(&names);
     let image = Image {
@@ -221,6 +269,22 @@ fn header(parts: &Parts<'_, '_>) -> ImageHeader {
         e_version: 1,
         e_flags: note << 24 | parts.context.options.target.number << 8 | 2,
         section_names: parts.arranged.section_index(fixed.section_names),
+    }
+}
+
+/// A table of extended section numbers.
+fn extended_section(name: u32, flags: u64, link: u32, table: Vec<u8>) -> ImageSection<'static> {
+    ImageSection {
+        name,
+        sh_type: SHT_SYMTAB_SHNDX,
+        flags,
+        link,
+        info: 0,
+        align: 4,
+        entsize: 4,
+        size: table.len() as u64,
+        reserve: 0,
+        content: Content::Bytes(table.into()),
     }
 }
 
@@ -288,6 +352,8 @@ impl Writer<'_, '_> {
             }
         }
         let reserve = match s.class {
+            // The names of the tables of extended numbers take the place that is kept free for them.
+            Class::SectionNames if self.numbers.extended => 0,
             Class::SectionNames => names_reserve([(&b""[..], SHF_CUDA_MERCURY)].into_iter()),
             Class::Strings => self.strings.reserve,
             _ => 0,
@@ -327,20 +393,28 @@ impl Writer<'_, '_> {
                 (index(fixed.strings), first)
             }
             Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
-            Class::Info | Class::FunctionInfo(_) => (symtab, owner),
-            Class::Callgraph | Class::Prototype => (symtab, 0),
+            Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
+            Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
+            Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
             Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
-            Class::Text(_) => (symtab, self.text_info(id)),
+            Class::Text(_) | Class::Stub(_) | Class::Uft => (symtab, self.text_info(id)),
             _ => (0, owner),
         }
     }
 
     fn text_info(&self, id: SectionId) -> u32 {
         let symbol = match self.section(id).class {
-            Class::Text(f) => self.parts.layout.m.symbol_of[f],
+            Class::Text(f) | Class::Stub(f) => self.parts.layout.m.symbol_of[f],
+            Class::Uft => self.parts.layout.m.unified.first_stub,
             _ => None,
         };
         symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))
+    }
+
+    fn extended_numbers(&mut self) {
+        let symbols = self.parts.arranged.section_index(self.parts.layout.m.fixed.symbols);
+        let table = std::mem::take(&mut self.extended[1]);
+        self.sections.push(extended_section(self.strings.extended[1], 0, symbols, table));
     }
 
     fn parameter_banks(&mut self, banks: &[Parameters<'_>]) {
@@ -367,9 +441,14 @@ impl Writer<'_, '_> {
             let section = self.mercury_section(id, name, offset);
             self.sections.push(section);
         }
+        if self.numbers.extended {
+            let table = std::mem::take(&mut self.extended[0]);
+            let section = extended_section(self.strings.extended[0], SHF_CUDA_MERCURY, self.numbers.symbols, table);
+            self.sections.push(section);
+        }
         let symbols = std::mem::take(&mut self.symbol_tables[0]);
         self.sections.push(ImageSection {
-            name: offsets.last().copied().unwrap_or(0),
+            name: self.strings.mercury_symbols,
             sh_type: SHT_CUDA_MERC_SYMTAB,
             flags: SHF_CUDA_MERCURY,
             link: self.parts.arranged.section_index(self.parts.layout.m.fixed.strings),
@@ -393,8 +472,16 @@ impl Writer<'_, '_> {
             list.iter().map(entry).collect()
         };
         match self.section(id).class {
-            Class::Text(_) => self.code.of(id).map_or(Vec::new(), |f| f.capsule.clone()),
-            Class::Rela(target) => relocs(&self.linked.kept[target]).as_bytes().to_vec(),
+            Class::Text(_) | Class::Stub(_) | Class::Uft => self.code.of(id).map_or(Vec::new(), |f| f.capsule.clone()),
+            Class::Rela(target) => {
+                let mut list = relocs(&self.linked.kept[target]);
+                if let Some(stubs) = self.code.stubs_in(self.parts, target) {
+                    for entry in &mut list {
+                        entry.r_offset = stubs.mercury_place(entry.r_offset.get()).into();
+                    }
+                }
+                list.as_bytes().to_vec()
+            }
             Class::ResolvedRela(_) => relocs(&self.linked.listed[id]).as_bytes().to_vec(),
             Class::Literals => vec![0; self.linked.bytes[id].as_ref().map_or(0, Vec::len)],
             Class::ReservedShared => self.reserved_bytes(id),
@@ -409,8 +496,10 @@ impl Writer<'_, '_> {
         let owner = s.owner.map_or(0, twin);
         let own_flags = SHF_CUDA_MERCURY | s.flags;
         let (sh_type, flags, link, info, entsize) = match s.class {
-            Class::Text(_) => (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, self.text_info(id), 0),
-            Class::Info | Class::FunctionInfo(_) => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
+            Class::Text(_) | Class::Stub(_) | Class::Uft => {
+                (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, self.text_info(id), s.entsize.into())
+            }
+            Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
             Class::Rela(target) => (SHT_CUDA_MERC_RELA, own_flags, symbols, twin(target), 24),
             Class::ResolvedRela(target) => (SHT_CUDA_MERC_RESOLVED_RELA, own_flags, symbols, twin(target), 24),
             Class::Constant(4) => (SHT_CUDA_CONSTANT_PIC, own_flags, 0, 0, 0),
@@ -423,6 +512,9 @@ impl Writer<'_, '_> {
             Class::Callgraph => (SHT_CUDA_MERC_CALLGRAPH, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::Prototype => (SHT_CUDA_MERC_PROTOTYPE, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::PassedThrough => (s.sh_type, own_flags, 0, 0, s.entsize.into()),
+            Class::UftEntry if !self.parts.context.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
+            Class::UftEntry | Class::UdtEntry => (s.sh_type, own_flags, symbols, 0, s.entsize.into()),
+            Class::Udt | Class::Uidx => (s.sh_type, own_flags, 0, 0, 0),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);
@@ -439,14 +531,14 @@ impl Writer<'_, '_> {
             finalizer_relocations: kept.iter().any(|k| k.kind == R_MERCURY_PROG_REL32),
             absolute_relocations: kept.iter().any(|k| k.kind == R_MERCURY_ABS64),
         };
-        let shared = !matches!(s.class, Class::Text(_)) && shares_twin(&facts) && facts.size == twin_size;
+        let shared = !is_code(s) && shares_twin(&facts) && facts.size == twin_size;
         ImageSection {
             name: name_offset,
             sh_type,
             flags,
             link,
             info,
-            align: if matches!(s.class, Class::Text(_)) { 16 } else { s.align },
+            align: if is_code(s) { 16 } else { s.align },
             entsize,
             size: content.len() as u64,
             reserve: 0,
@@ -464,8 +556,7 @@ impl Writer<'_, '_> {
         let (mut cursor, mut start) = (0x40u64, 0);
         for &other in &arranged.sections {
             let s = self.section(other);
-            let is_text = matches!(s.class, Class::Text(_));
-            cursor = align_up(cursor, if is_text { 16 } else { s.align });
+            cursor = align_up(cursor, if is_code(s) { 16 } else { s.align });
             if other == id {
                 start = cursor;
             }
@@ -476,7 +567,7 @@ impl Writer<'_, '_> {
                 Class::SectionNames => arranged.section_names.len() as u64,
                 Class::Strings => arranged.strings.len() as u64,
                 Class::Symbols => self.symbol_tables[0].len() as u64,
-                Class::Text(_) => s.size,
+                Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
                 Class::Rela(target) => 24 * self.linked.kept[target].len() as u64,
                 Class::ResolvedRela(_) => 24 * self.linked.listed[other].len() as u64,
                 Class::Compat => (self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64).saturating_sub(LATE_COMPAT),

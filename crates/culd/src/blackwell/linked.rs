@@ -173,7 +173,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
             linked.misplaced[r.target].extend(misplaced(object, relocs, places));
         }
         let twins = pair(object, relocs, places.as_ref());
-        let in_code = matches!(layout.m.sections[r.target].class, Class::Text(_) | Class::Stub(_));
+        let in_code = matches!(layout.m.sections[r.target].class, Class::Text(_) | Class::Stub(_) | Class::Uft);
         decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
             let twin = twins.get(e.index as usize).copied().flatten();
             let mut keep = |kind: u32, named: Named, addend: i64| {
@@ -262,7 +262,7 @@ pub(super) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
 fn contents(parts: &Parts<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
     let s = &parts.layout.m.sections[id];
     match s.class {
-        Class::Text(_) | Class::Stub(_) | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => return None,
+        Class::Text(_) | Class::Stub(_) | Class::Uft | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => return None,
         Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => return None,
         _ if cubin::read::is_nobits(s.sh_type) || s.sh_type == SHT_CUDA_SHARED_RESERVED => return None,
         _ => {}

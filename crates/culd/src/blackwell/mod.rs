@@ -4,7 +4,7 @@
 //!
 //! 1. [`linked`]: contents and kept relocations of the linked Mercury view; values that were resolved in code.
 //! 2. [`sources`]: what belongs to each code section of the inputs. [`code`]: the functions' SASS, rewritten where a final link rewrites it, with the resolved values in it and in the capsules.
-//!    [`exits`]: fences in front of `EXIT`.
+//!    [`exits`]: fences in front of `EXIT`. [`stubs`]: the table of unified functions.
 //! 3. [`relocs`]: relocations of the SASS view, from the inputs' parallel lists.
 //! 4. [`attributes`]: `.nv.info.F` of the SASS view.
 //! 5. [`jump`]: jump tables as offsets in SASS.
@@ -25,6 +25,7 @@ mod linked;
 mod registers;
 mod relocs;
 mod sources;
+mod stubs;
 mod tables;
 pub(crate) mod view;
 
@@ -60,12 +61,12 @@ impl Sass {
 /// Makes the image.
 pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, attributes: &Final<'_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
     let linked = linked::link(parts, computed);
-    let code = code::functions(parts, &linked, out);
+    let code = code::functions(parts, &linked, out)?;
     let mut sass = Sass {
         bytes: Table::filled(parts.layout.m.sections.len(), None),
     };
     relocs::write(parts, &linked, &code, &mut sass);
-    attributes::write(parts, attributes, &code, &mut sass);
+    attributes::write(parts, attributes, &linked, &code, &mut sass);
     jump::write(parts, &linked, &code, &mut sass);
     frame::write(parts, &linked, &code, &mut sass);
     let lines = line::write(parts, &linked, &code, &mut sass);

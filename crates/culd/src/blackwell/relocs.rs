@@ -58,7 +58,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
     for &id in &parts.arranged.sections {
         let kept = &linked.kept[id];
         let entries: Vec<Rela> = match parts.layout.m.sections[id].class {
-            Class::Text(_) => {
+            Class::Text(_) | Class::Stub(_) | Class::Uft => {
                 let Some(function) = code.of(id) else { continue };
                 let entries: Vec<Rela> = kept
                     .iter()
@@ -66,7 +66,7 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
                     .filter_map(|k| {
                         let twin = k.twin?;
                         let kind = twin.r_type.get();
-                        let kind = if parts.context.mode.relocatable {
+                        let kind = if parts.context.mode.relocatable || parts.layout.m.unified.active {
                             kind
                         } else {
                             unified_replacement(kind).unwrap_or(kind)
@@ -77,7 +77,10 @@ pub(super) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
                             (true, Ok(offset)) => function.place(offset) as i64,
                             _ => addend,
                         };
-                        let offset = function.place(twin.r_offset.get());
+                        let offset = match code.stubs_in(parts, id) {
+                            Some(stubs) => stubs.sass_place(k.offset, twin.r_offset.get()),
+                            None => function.place(twin.r_offset.get()),
+                        };
                         Some(relocation(parts, k, offset, kind, addend))
                     })
                     .collect();

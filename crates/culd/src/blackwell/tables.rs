@@ -44,6 +44,10 @@ pub(super) struct Strings {
     pub(super) parameters: Vec<(u32, u32)>,
     /// Names of the Mercury sections.
     pub(super) mercury: Vec<u32>,
+    /// Name of the Mercury symbol table.
+    pub(super) mercury_symbols: u32,
+    /// Names of the tables of extended section numbers, Mercury's first.
+    pub(super) extended: [u32; 2],
     /// SASS names of renamed section symbols.
     renamed: Table<SectionId, Option<u32>>,
 }
@@ -74,8 +78,8 @@ fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]
     place.iter_mut().zip(name).for_each(|(to, from)| *to = from);
 }
 
-/// Makes the string tables. `mercury` are the names of the Mercury sections.
-pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>]) -> Strings {
+/// Makes the string tables. `mercury` are the names of the Mercury sections; `extended`: the file has tables of extended section numbers.
+pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
     let sections = &parts.layout.m.sections;
     let arranged = parts.arranged;
     let mut section_names = arranged.section_names.clone();
@@ -106,17 +110,27 @@ pub(super) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[
             renamed[id] = Some(append(&mut strings, &new));
         }
     }
+    let mut extended_names = [0; 2];
+    if extended {
+        extended_names[1] = append(&mut section_names, b".symtab_shndx");
+    }
     let parameters = parameters
         .iter()
         .map(|name| (append(&mut section_names, name), append(&mut strings, name)))
         .collect();
     let mercury = mercury.iter().map(|name| append(&mut section_names, name)).collect();
+    if extended {
+        extended_names[0] = append(&mut section_names, b".nv.merc.symtab_shndx");
+    }
+    let mercury_symbols = append(&mut section_names, b".nv.merc.symtab");
     Strings {
         section_names,
         strings,
         reserve: reserved.saturating_sub(used),
         parameters,
         mercury,
+        mercury_symbols,
+        extended: extended_names,
         renamed,
     }
 }
@@ -211,7 +225,9 @@ fn sass_symbol(
         symbol.other &= 0x1f;
     }
     let Some(section) = section else { return symbol };
-    if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
+    if let (STT_FUNC, Some(stubs)) = (y.kind, code.stubs_in(parts, section)) {
+        (symbol.value, symbol.size) = stubs.symbol(y.value);
+    } else if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
         // nvlink quirk: a second name of a function has no size.
         let owner = y.function == Some(function.function);
         symbol.size = if owner { function.code.len() as u64 } else { 0 };

@@ -229,6 +229,8 @@ fn section_of(i: usize, entry: &Sym, extended: &[U32], twins: &Twins) -> Result<
         0 => return Ok(SymbolSection::Undefined),
         SHN_COMMON => return Ok(SymbolSection::Common),
         SHN_XINDEX => extended.get(i).map_or(0, |x| x.get()),
+        // nvlink quirk: in files with more sections the first reserved number is that of a section.
+        SHN_LORESERVE if twins.sass.len() > SHN_LORESERVE.into() => SHN_LORESERVE.into(),
         reserved @ SHN_LORESERVE.. => return Ok(SymbolSection::Reserved(reserved)),
         direct => direct.into(),
     };

@@ -538,8 +538,21 @@ pub struct Unified {
     pub variables: Vec<UnifiedVar>,
     /// First stub symbol.
     pub first_stub: Option<SymbolId>,
-    /// `.nv.udt` pieces are placed at these offsets: input section, offset there, size, offset in the table.
-    pub stubs: Vec<(FunctionId, ObjectId, u32, u64)>,
+    /// Stubs of `.nv.uft` in merge order.
+    pub stubs: Vec<Stub>,
+}
+
+/// The stub of a unified function in `.nv.uft`.
+#[derive(Debug, Clone, Copy)]
+pub struct Stub {
+    /// The stub, a function of its own.
+    pub function: FunctionId,
+    /// Object that it is taken from.
+    pub object: ObjectId,
+    /// Its section there.
+    pub section: u32,
+    /// Offset in the table.
+    pub offset: u64,
 }
 
 impl<'d> Merged<'d> {

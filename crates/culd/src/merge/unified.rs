@@ -2,7 +2,9 @@
 //!
 //! 1. The index file gives every unique id its offset in the function or data window.
 //! 2. Final link: stubs go to `.nv.uft` at their offsets, variables to `.nv.udt`; entries are rewritten with flags and offsets.
-//! 3. Relocatable link: stubs and data stay as they are, entries are joined.
+//! 3. At its end the index must fit a table that the link has: every id of the index once in the table, the size of the window that of
+//!    the table. The window of a table that the link does not have is not looked at.
+//! 4. Relocatable link: stubs and data stay as they are, entries are joined.
 
 use super::Merger;
 use super::model::*;
@@ -13,17 +15,45 @@ use crate::names::{Name, State};
 use crate::object::{ObjSection, ObjSymbol, Object};
 use crate::options::LinkOptions;
 use cubin::consts::*;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+
+/// Unique id of a function or variable.
+type Id = (u64, u64);
+
+/// One table of the index file.
+#[derive(Debug, Default)]
+struct Window {
+    /// Claimed size of the table.
+    size: u64,
+    /// Ids in order, with offsets in the table.
+    entries: Vec<(Id, u64)>,
+    offsets: HashMap<Id, u64, State>,
+}
+
+impl Window {
+    fn add(&mut self, id: Id, offset: u64) {
+        self.entries.push((id, offset));
+        self.offsets.insert(id, offset);
+    }
+
+    /// What is wrong with the ids when the link has these.
+    fn check(&self, table: &[UnifiedEntry]) -> Option<&'static str> {
+        let known: HashSet<Id, State> = table.iter().map(|e| e.id).collect();
+        let mut seen: HashSet<Id, State> = HashSet::default();
+        self.entries.iter().find_map(|(id, _)| {
+            if !known.contains(id) {
+                return Some("uuid not found");
+            }
+            (!seen.insert(*id)).then_some("entry was already found?")
+        })
+    }
+}
 
 /// Offsets by unique id, from the index file.
 #[derive(Debug, Default)]
 pub(super) struct UnifiedIndex {
-    /// Size of the function window.
-    pub(super) function_window: u64,
-    /// Size of the data window.
-    pub(super) data_window: u64,
-    functions: HashMap<(u64, u64), u64, State>,
-    data: HashMap<(u64, u64), u64, State>,
+    functions: Window,
+    data: Window,
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -48,11 +78,8 @@ fn parse_index(bytes: &[u8]) -> Option<UnifiedIndex> {
     if !bytes.starts_with(b"\x7fUFTINDX") {
         return None;
     }
-    let mut index = UnifiedIndex {
-        function_window: word(bytes, 16)?,
-        data_window: word(bytes, 32)?,
-        ..UnifiedIndex::default()
-    };
+    let mut index = UnifiedIndex::default();
+    (index.functions.size, index.data.size) = (word(bytes, 16)?, word(bytes, 32)?);
     let (functions, data) = (word(bytes, 24)?, word(bytes, 40)?);
     let count = functions.checked_add(data)?;
     if count > bytes.len() as u64 {
@@ -61,7 +88,7 @@ fn parse_index(bytes: &[u8]) -> Option<UnifiedIndex> {
     for i in 0..count {
         let at = 48 + 24 * i as usize;
         let table = if i < functions { &mut index.functions } else { &mut index.data };
-        table.insert((word(bytes, at)?, word(bytes, at + 8)?), word(bytes, at + 16)?);
+        table.add((word(bytes, at)?, word(bytes, at + 8)?), word(bytes, at + 16)?);
     }
     Some(index)
 }
@@ -112,8 +139,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                         .map(|p| p.base)
                 });
                 offset.wrapping_add(base.unwrap_or(0))
+            } else if is_function {
+                self.stub_place((a, b))?
             } else {
-                self.unified_offset(is_function, (a, b))?
+                // An id that the index does not have is looked at in the end.
+                self.data_offset((a, b)).unwrap_or(u64::MAX)
             };
             let entry = UnifiedEntry {
                 symbol: object.symbol_ref(symbol),
@@ -136,13 +166,21 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
-    fn unified_offset(&mut self, is_function: bool, id: (u64, u64)) -> Result<u64, Stop> {
-        let found = self
-            .index
-            .as_ref()
-            .and_then(|i| if is_function { i.functions.get(&id) } else { i.data.get(&id) })
-            .copied();
-        found.ok_or_else(|| self.out.fatal(Code::Internal { what: "uuid not found" }))
+    fn data_offset(&self, id: Id) -> Option<u64> {
+        self.index.as_ref()?.data.offsets.get(&id).copied()
+    }
+
+    fn stub_place(&mut self, id: Id) -> Result<u64, Stop> {
+        let window = self.index.as_ref().map(|i| &i.functions);
+        if let Some(&offset) = window.and_then(|w| w.offsets.get(&id)) {
+            return Ok(offset);
+        }
+        // The size of the window is looked at first.
+        let stubs = self.resolved.functions.iter().filter(|f| f.stub).count();
+        let fits = window.is_some_and(|w| w.size == (STUB * stubs) as u64);
+        Err(self.out.fatal(Code::Internal {
+            what: if fits { "uuid not found" } else { STUBS_MISFIT },
+        }))
     }
 
     /// A stub of a unified function in a final link.
@@ -162,34 +200,27 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 break;
             }
         }
-        let offset = self.unified_offset(true, id.unwrap_or_default())?;
+        let offset = self.stub_place(id.unwrap_or_default())?;
         let mut new = self.new_symbol(object, y, y.bind, STT_FUNC);
         (new.other, new.value, new.size, new.function) = (y.other & 0x1f, offset, y.size, Some(f));
         let symbol = self.symbol(y, new);
-        let window = self.index.as_ref().map_or(0, |i| i.function_window);
-        let table = self.uft_section(s.align.get(), window);
+        let table = self.uft_section(s.align.get());
         self.m.unified.first_stub.get_or_insert(symbol);
         self.m.symbols[symbol].section = Some(table);
         let function = &mut self.m.functions[f];
         (function.text, function.bind, function.stub_offset) = (Some(table), y.bind, Some(offset));
         self.m.symbol_of[f] = Some(symbol);
-        self.m.unified.stubs.push((f, object.id, section, offset));
+        self.m.unified.stubs.push(Stub {
+            function: f,
+            object: object.id,
+            section,
+            offset,
+        });
         self.m.placed[object.section_ref(section)] = Some((table, offset));
-        if let Some(place) = self.m.sections[table]
-            .bytes
-            .as_mut()
-            .and_then(|b| b.get_mut(offset as usize..))
-            .and_then(|b| b.get_mut(..s.data.len()))
-        {
-            place.copy_from_slice(s.data);
-            return Ok(());
-        }
-        Err(self.out.fatal(Code::Internal {
-            what: "size of uidx window != nv.uft",
-        }))
+        Ok(())
     }
 
-    fn uft_section(&mut self, align: u64, window: u64) -> SectionId {
+    fn uft_section(&mut self, align: u64) -> SectionId {
         if let Some(&id) = self.named_sections.get(&b".nv.uft"[..]) {
             return id;
         }
@@ -197,75 +228,112 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.named_sections.insert(b".nv.uft", id);
         let info = self.section(Name::fixed(b".nv.info..nv.uft"), Class::UftInfo, SHT_CUDA_INFO, SHF_INFO_LINK, 4, 0);
         self.m.sections[info].owner = Some(id);
-        let record = &mut self.m.sections[id];
-        record.size = window.min(MAX_WINDOW);
-        record.bytes = Some(Box::new(vec![0; record.size as usize]));
         id
     }
 
     /// `.nv.udt` of a final link: variables are placed by their entries.
     pub(super) fn unified_data(&mut self, s: &ObjSection<'d>) -> SectionId {
-        let window = self.index.as_ref().map_or(0, |i| i.data_window);
-        let id = self.named_section(s.name, Class::Udt, s.sh_type, s.flags, s.align.get());
-        let record = &mut self.m.sections[id];
-        if record.bytes.is_none() {
-            record.size = window.min(MAX_WINDOW);
-            record.bytes = Some(Box::new(vec![0; record.size as usize]));
-        }
-        id
+        self.named_section(s.name, Class::Udt, s.sh_type, s.flags, s.align.get())
     }
 
-    /// Checks the windows and writes the variables of `.nv.udt`.
+    /// Checks the windows and writes the tables.
     pub(super) fn finish_unified(&mut self) -> Result<(), Stop> {
-        if self.mode.relocatable {
-            return Ok(());
-        }
-        let Some(index) = &self.index else { return Ok(()) };
-        let stubs = 128 * self.m.unified.stubs.len() as u64;
-        if index.function_window != stubs && (stubs > 0 || index.function_window > 0) {
-            return Err(self.out.fatal(Code::Internal {
-                what: "size of uidx window != nv.uft",
-            }));
-        }
-        let Some(&table) = self.named_sections.get(&b".nv.udt"[..]) else {
+        let Some(index) = self.index.take().filter(|_| !self.mode.relocatable) else {
             return Ok(());
         };
+        let filled = match self.named_sections.get(&b".nv.uft"[..]).copied() {
+            Some(table) => self.fill_stubs(&index.functions, table),
+            None => Ok(()),
+        };
+        let filled = filled.and_then(|()| match self.named_sections.get(&b".nv.udt"[..]).copied() {
+            Some(table) => self.fill_data(&index.data, table),
+            None => Ok(()),
+        });
+        filled.map_err(|what| self.out.fatal(Code::Internal { what }))
+    }
+
+    /// `.nv.uft`: one stub in each slot. On Blackwell the code is made in the end.
+    fn fill_stubs(&mut self, window: &Window, table: SectionId) -> Result<(), &'static str> {
+        let stubs = &self.m.unified.stubs;
+        let size = STUB * stubs.len();
+        if window.size != size as u64 {
+            return Err(STUBS_MISFIT);
+        }
+        if let Some(what) = window.check(&self.m.unified.functions) {
+            return Err(what);
+        }
+        let mut bytes = vec![0; size];
+        let mut taken = vec![false; stubs.len()];
+        for stub in stubs {
+            // nvlink writes a stub that is outside of the window, or over another one.
+            let slot = usize::try_from(stub.offset)
+                .ok()
+                .filter(|o| o.is_multiple_of(STUB))
+                .map(|o| o / STUB);
+            let free = slot.and_then(|s| taken.get_mut(s)).ok_or(STUBS_MISFIT)?;
+            if std::mem::replace(free, true) {
+                return Err(STUBS_MISFIT);
+            }
+            let section = self.inputs.objects[stub.object].section(stub.section).ok_or(STUBS_MISFIT)?;
+            let place = bytes.get_mut(stub.offset as usize..).and_then(|b| b.get_mut(..section.data.len()));
+            place.ok_or(STUBS_MISFIT)?.copy_from_slice(section.data);
+        }
+        let record = &mut self.m.sections[table];
+        record.size = size as u64;
+        record.bytes = Some(Box::new(bytes));
+        Ok(())
+    }
+
+    /// `.nv.udt`: it ends with its last variable.
+    fn fill_data(&mut self, window: &Window, table: SectionId) -> Result<(), &'static str> {
+        const MISFIT: &str = "size of uidx window != nv.udt";
+        if let Some(what) = window.check(&self.m.unified.data) {
+            return Err(what);
+        }
         let mut offsets: Vec<_> = self.m.unified.data.iter().map(|e| (e.symbol, e.offset)).collect();
         offsets.sort_unstable();
+        let mut bytes: Vec<u8> = Vec::new();
+        let mut lost = false;
         for var in std::mem::take(&mut self.m.unified.variables) {
-            let Some(offset) = offsets
-                .binary_search_by_key(&var.symbol, |e| e.0)
-                .ok()
-                .and_then(|i| offsets.get(i))
-                .map(|e| e.1)
-            else {
+            let at = offsets.binary_search_by_key(&var.symbol, |e| e.0).ok();
+            let Some((_, offset)) = at.and_then(|i| offsets.get(i)).filter(|e| e.1 != u64::MAX) else {
+                lost = true;
                 continue;
             };
-            self.m.symbols[var.out].value = offset;
+            self.m.symbols[var.out].value = *offset;
             let (object, index) = self.inputs.locate(var.symbol);
             let y = object.symbol(index);
             let data = y
                 .defined_in()
                 .and_then(|s| object.section(s))
                 .and_then(|s| s.data.get(y.value as usize..))
-                .and_then(|d| d.get(..y.size as usize));
-            let place = self.m.sections[table]
-                .bytes
-                .as_mut()
-                .and_then(|b| b.get_mut(offset as usize..))
-                .and_then(|b| b.get_mut(..y.size as usize));
-            match (data, place) {
-                (Some(data), Some(place)) => place.copy_from_slice(data),
-                _ => {
-                    return Err(self.out.fatal(Code::Internal {
-                        what: "size of uidx window != nv.udt",
-                    }));
-                }
+                .and_then(|d| d.get(..y.size as usize))
+                .ok_or(MISFIT)?;
+            let end = offset
+                .checked_add(y.size)
+                .filter(|&end| end <= window.size.min(MAX_WINDOW))
+                .ok_or(MISFIT)? as usize;
+            bytes.resize(bytes.len().max(end), 0);
+            if let Some(place) = bytes.get_mut(*offset as usize..end) {
+                place.copy_from_slice(data);
             }
         }
+        if window.size != bytes.len() as u64 {
+            return Err(MISFIT);
+        }
+        if lost {
+            // nvlink links without the variable's value.
+            return Err("uuid not found");
+        }
+        let record = &mut self.m.sections[table];
+        record.size = window.size;
+        record.bytes = Some(Box::new(bytes));
         Ok(())
     }
 }
 
+const STUBS_MISFIT: &str = "size of uidx window != nv.uft";
+/// Size of a stub.
+const STUB: usize = 128;
 /// Largest window that an index file may claim.
 const MAX_WINDOW: u64 = 1 << 30;

@@ -18,6 +18,7 @@ mod lists;
 pub mod notes;
 pub mod propagate;
 pub mod reservation;
+mod stubs;
 
 /// Attribute codes that the linker knows by name.
 pub mod attr {

@@ -11,9 +11,9 @@
 use super::acting::{Acting, CODES, slot_of};
 use super::attr;
 use super::attributes::{Attribute, Attributes, Facts, Owner, Payload, Reserved};
-use super::cuda12;
 use super::folds::Folds;
 use super::lists::List;
+use super::{cuda12, stubs};
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
 use crate::layout::Context;
@@ -101,6 +101,9 @@ fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Fo
     registers(context, folds, last);
     stacks(context, attributes, folds, last);
     let acting = Acting::new(attributes, context.resolved.functions.len());
+    if context.live.only.is_none() {
+        stubs::inherit(context, attributes, &acting, last);
+    }
     cuda12::sparse_masks(context, attributes, &acting.masked, last);
     match context.live.only {
         Some(kernel) => one_kernel(&context.mode.rules, attributes, &acting, kernel, last),

@@ -259,7 +259,7 @@ impl<'d> Object<'d> {
         };
         // The size of Mercury code is not the size of its capsule.
         let size = self.sections.get(target as usize).map_or(0, |t| match t.role {
-            Role::Text => t.size,
+            Role::Text | Role::Stub => t.size,
             _ => t.data.len() as u64,
         });
         // Relocations of another function of this name: only wrong if this one is linked.

@@ -1,0 +1,74 @@
+//! What stubs of unified functions inherit from what they call, in links that do not have exactly one kernel: there they count as kernels.
+//!
+//! 1. Numbers of barriers and counts of initialised resources of the functions that a stub reaches: the largest.
+//! 2. The records are added to the table's attributes in the order of the records that cause them.
+//! 3. nvlink quirk: only the first stub has its own record of the second kind; the others get one more.
+
+use super::acting::Acting;
+use super::attr;
+use super::attributes::{Attributes, Payload};
+use super::propagate::{Final, byte};
+use crate::ids::FunctionId;
+use crate::layout::Context;
+
+/// Codes that stubs inherit.
+const CODES: [u8; 2] = [attr::NUM_BARRIERS, attr::VRC_CTA_INIT_COUNT];
+
+/// Number of the first record that acts and the largest value, by code.
+type Inherited = [Option<(u32, u16)>; CODES.len()];
+
+fn join(into: &mut Inherited, other: &Inherited) {
+    for (a, b) in into.iter_mut().zip(other) {
+        *a = match (*a, *b) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// Adds the records.
+pub(super) fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
+    let functions = &context.resolved.functions;
+    let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub && context.live.alive[f]).collect();
+    if stubs.is_empty() {
+        return;
+    }
+    let mut own: Vec<(FunctionId, Inherited)> = Vec::new();
+    for (owner, number, record) in acting.records(attributes) {
+        let code = CODES.iter().position(|&c| c == record.code);
+        if let (Some(code), Some(f)) = (code, owner.function().filter(|&f| !functions[f].entry)) {
+            let mut one = Inherited::default();
+            one[code] = Some((number, record.half()));
+            own.push((f, one));
+        }
+    }
+    own.sort_by_key(|e| e.0);
+    let reached = context.graph.fold(
+        context.resolved,
+        |f, all: &mut Inherited| {
+            let first = own.partition_point(|e| e.0 < f);
+            own.iter().skip(first).take_while(|e| e.0 == f).for_each(|e| join(all, &e.1));
+        },
+        join,
+    );
+    let mut added: Vec<(u32, usize, usize, u16)> = Vec::new();
+    for (i, &stub) in stubs.iter().enumerate() {
+        for (code, inherited) in reached[context.graph.component(stub)].iter().enumerate() {
+            if let &Some((number, value)) = inherited {
+                added.push((number, code, i, value));
+            }
+        }
+    }
+    // Observed: of stubs with the same cause the last comes first.
+    added.sort_unstable_by_key(|&(number, code, stub, _)| (number, code, std::cmp::Reverse(stub)));
+    let own = last.stubs.len();
+    for (_, code, stub, value) in added {
+        let code = CODES[code];
+        // The attributes are in reverse order.
+        let known = last.stubs.iter_mut().take(own).rev().find(|r| stub == 0 && r.code == code);
+        match known {
+            Some(record) => record.payload = Payload::Half(record.half().max(value)),
+            None => last.stubs.push(byte(code, value)),
+        }
+    }
+}

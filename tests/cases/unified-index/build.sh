@@ -1,0 +1,20 @@
+python3 -c "
+from mkuidx import uidx
+G, I, F, X = (19, 95, 0), (20, 96, 4), (1, 2, 0), (77, 77, 8)
+uidx('fits', [], [G, I], data_window=8)
+uidx('small', [], [G, I], data_window=7)
+uidx('large', [], [G, I], data_window=9)
+uidx('larger', [], [G, I], data_window=16)
+uidx('gap', [], [G, (20, 96, 8)], data_window=16)
+uidx('both', [], [G, (20, 96, 0)], data_window=8)
+uidx('one', [], [G], data_window=8)
+uidx('unknown', [], [G, I, X], data_window=8)
+uidx('twice', [], [G, I, (20, 96, 8)], data_window=8)
+uidx('other', [], [G, I], data_window=8, function_window=0x80)
+uidx('stub', [F], [])
+uidx('stub-data', [F], [], data_window=8)
+uidx('stub-none', [F], [], function_window=0)
+uidx('stub-unknown', [F, (7, 8, 0x80)], [], function_window=0x80)
+uidx('stub-missing', [(7, 8, 0)], [])
+uidx('stub-far', [(1, 2, 0x80)], [], function_window=0x100)
+"
