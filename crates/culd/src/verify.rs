@@ -36,8 +36,10 @@ fn header(sections: &[Shdr], section: &Section<'_>) -> Result<(), String> {
     let h = section.header;
     let name = String::from_utf8_lossy(section.name);
     let align = h.sh_addralign.get();
-    // A relocatable link of relocatable links takes alignments of shared memory from addresses.
-    let is_align = align.is_power_of_two() || (h.sh_type.get() == SHT_CUDA_SHARED && align != 0);
+    // A relocatable link of relocatable links takes alignments of shared memory from addresses. nvlink quirk: user constants over 64 KB
+    // are laid out again, each at multiples of its size up to 8, and the bank of a final link has the largest of these alignments.
+    let by_size = section.name == b".nv.constant3" && h.sh_type.get() == SHT_PROGBITS && align <= 8;
+    let is_align = align.is_power_of_two() || (align != 0 && (h.sh_type.get() == SHT_CUDA_SHARED || by_size));
     if section.index != 0 && !(is_align && h.sh_offset.get().is_multiple_of(align)) {
         return Err(format!(
             "section {name} lies at {:#x}, which is not aligned to {align}",
