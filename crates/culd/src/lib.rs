@@ -44,7 +44,7 @@ mod pipeline;
 mod relocate;
 mod report;
 mod resolve;
-mod verify;
+pub mod verify;
 
 pub use diagnostics::{Code, Diagnostic, Message, Severity};
 pub use emit::Sink;

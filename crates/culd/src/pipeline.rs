@@ -150,7 +150,7 @@ fn link(
     };
     watch.lap("emit");
     if let Emitted::Image(image) = &emitted {
-        if let Some(reason) = options.verify.then(|| verify::problem(image)).flatten() {
+        if let Some(reason) = options.verify.then(|| verify::problem(image, files, options)).flatten() {
             return Err(out.fatal(Code::BadImage { reason }));
         }
         explain::image(&parts, image, explained);

@@ -1,0 +1,236 @@
+//! Code and references of functions.
+//!
+//! 1. Every code section of the image has the bytes of a definition in some input, but for fields that relocations write. From sm_100 on
+//!    the machine code is written anew: only references are compared then.
+//! 2. What the code of that definition refers to is in the image: a relocation against a function or a global variable is still there,
+//!    at the same place (from sm_100 on: in the Mercury view), against a symbol of that name. A reference without one would be a call
+//!    to address 0.
+//! 3. A reference to a constant has been replaced by the constant's offset.
+
+use super::file::{File, Reloc, View};
+use super::{Check, Findings, Rules, text};
+use crate::names::State;
+use crate::relocate::CLEAR;
+use cubin::consts::*;
+use cubin::kind::SectionKind;
+use cubin::read::{Section, Symbol};
+use cubin::reloc::{FieldSource, field_content, reloc_info};
+use hashbrown::{HashMap, HashSet};
+
+struct Image<'a, 'd> {
+    file: &'a File<'d>,
+    /// Sections of the symbols of a name.
+    symbols: HashMap<&'d [u8], Vec<&'a Symbol<'d>>, State>,
+    nvlink: bool,
+    relocatable: bool,
+}
+
+/// Compares every function of the image with the inputs.
+pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
+    let mut definitions: HashMap<&[u8], Vec<(&File<'_>, u32)>, State> = HashMap::default();
+    for input in inputs {
+        for s in input.sections.iter().filter(|s| input.kind(s.index) == SectionKind::Text) {
+            definitions.entry(s.name).or_default().push((input, s.index));
+        }
+    }
+    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, State> = HashMap::default();
+    for y in image.symbols.iter().skip(1).filter(|y| y.entry.kind() != STT_SECTION) {
+        symbols.entry(y.name).or_default().push(y);
+    }
+    let image = Image {
+        file: image,
+        symbols,
+        nvlink: rules.nvlink,
+        relocatable: rules.options.relocatable,
+    };
+    let capsules = capsules(image.file);
+    for s in image.file.sections.iter().filter(|s| image.file.kind(s.index) == SectionKind::Text) {
+        let candidates = definitions.get(s.name).map_or(&[][..], Vec::as_slice);
+        let mut first = None;
+        let fits = candidates.iter().any(|&(input, code)| match image.compare(s, &capsules, input, code) {
+            Ok(()) => true,
+            Err(reason) => {
+                first.get_or_insert(reason);
+                false
+            }
+        });
+        if !fits {
+            let reason = match (candidates.len(), first) {
+                (1, Some(reason)) => reason,
+                (0, _) => format!("section {} comes from no input", text(s.name)),
+                (_, Some(reason)) => format!("section {} is none of the inputs' definitions: {reason}", text(s.name)),
+                (_, None) => continue,
+            };
+            found.add(Check::Code, reason);
+        }
+    }
+}
+
+/// Capsules by the code section that they belong to.
+fn capsules(file: &File<'_>) -> HashMap<u32, u32, State> {
+    let capsules = file.sections.iter().filter(|s| file.kind(s.index) == SectionKind::Capsule);
+    capsules
+        .filter_map(|s| Some((u32::from_le_bytes(*s.data.first_chunk::<4>()?), s.index)))
+        .collect()
+}
+
+impl<'d> Image<'_, 'd> {
+    fn compare(&self, s: &Section<'d>, capsules: &HashMap<u32, u32, State>, input: &File<'d>, code: u32) -> Result<(), String> {
+        let Some(of) = input.section(code) else { return Ok(()) };
+        let relocs = input.relocs(code);
+        if !self.file.has_mercury() {
+            self.bytes(s, input, of, &relocs)?;
+            return self.references(s.index, View::Sass, s, input, &relocs);
+        }
+        if input.has_mercury() {
+            let of = self::capsules(input).get(&code).copied();
+            if let (Some(here), Some(there)) = (capsules.get(&s.index), of) {
+                self.references(*here, View::Mercury, s, input, &input.relocs(there))?;
+            }
+        }
+        self.names(s, input, &relocs)
+    }
+
+    fn bytes(&self, s: &Section<'d>, input: &File<'d>, of: &Section<'d>, relocs: &[Reloc]) -> Result<(), String> {
+        if s.data.len() != of.data.len() {
+            return Err(format!(
+                "section {} has {} bytes, in {} it has {}",
+                text(s.name),
+                s.data.len(),
+                input.name,
+                of.data.len()
+            ));
+        }
+        if s.data == of.data {
+            return Ok(());
+        }
+        let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(relocs.len());
+        for r in relocs {
+            let start = r.offset as usize;
+            let end = reloc_info(r.kind).map_or(16, |i| i.end_byte());
+            ranges.push((start, start.saturating_add(end)));
+        }
+        ranges.sort_unstable();
+        let mut at = 0;
+        for (start, end) in ranges.into_iter().chain([(s.data.len(), s.data.len())]) {
+            if start > at && s.data.get(at..start) != of.data.get(at..start) {
+                return Err(format!(
+                    "section {} does not have the code of {} between {at:#x} and {start:#x}",
+                    text(s.name),
+                    input.name
+                ));
+            }
+            at = at.max(end);
+        }
+        Ok(())
+    }
+
+    /// References by place.
+    fn references(&self, target: u32, view: View, s: &Section<'d>, input: &File<'d>, relocs: &[Reloc]) -> Result<(), String> {
+        let mut kept: HashMap<u64, Vec<u32>, State> = HashMap::default();
+        for r in self.file.relocs(target) {
+            kept.entry(r.offset).or_default().push(r.symbol);
+        }
+        for r in relocs.iter().filter(|r| !CLEAR.contains(&r.kind) && r.kind & 0xffff != 0) {
+            let Some(y) = input.symbol(view, r.symbol) else { continue };
+            match self.sort(input, y) {
+                Sort::Other => continue,
+                Sort::Constant if view == View::Sass => self.constant(s, input, r, y)?,
+                Sort::Constant => continue,
+                Sort::Kept => {
+                    let same = |&k: &u32| self.file.symbol(view, k).is_some_and(|z| self.is_same(y.name, z));
+                    if !kept.get(&r.offset).is_some_and(|list| list.iter().any(same)) && !self.excused(y) {
+                        return Err(self.lost(s, r.offset, y, input));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// References by name, where code has moved.
+    fn names(&self, s: &Section<'d>, input: &File<'d>, relocs: &[Reloc]) -> Result<(), String> {
+        let kept: HashSet<u32, State> = self.file.relocs(s.index).iter().map(|r| r.symbol).collect();
+        let kept: Vec<&Symbol<'d>> = kept.iter().filter_map(|&k| self.file.symbol(View::Sass, k)).collect();
+        for r in relocs.iter().filter(|r| !CLEAR.contains(&r.kind) && r.kind != 0) {
+            let Some(y) = input.symbol(View::Sass, r.symbol) else { continue };
+            let is_kept = self.sort(input, y) == Sort::Kept;
+            if is_kept && !kept.iter().any(|z| self.is_same(y.name, z)) && !self.excused(y) {
+                return Err(self.lost(s, r.offset, y, input));
+            }
+        }
+        Ok(())
+    }
+
+    fn lost(&self, s: &Section<'d>, offset: u64, y: &Symbol<'d>, input: &File<'d>) -> String {
+        let what = if y.entry.kind() == STT_FUNC { "function" } else { "variable" };
+        format!(
+            "section {} of {}: the reference to {what} {} at {offset:#x} is lost",
+            text(s.name),
+            input.name,
+            text(y.name)
+        )
+    }
+
+    /// nvlink quirk: it drops functions that the call graph of an object does not list, whatever the code calls.
+    fn excused(&self, y: &Symbol<'d>) -> bool {
+        self.nvlink && y.entry.kind() == STT_FUNC && !self.symbols.contains_key(y.name)
+    }
+
+    /// Is a symbol of the image what an input calls by this name? A second name of a function becomes the first.
+    fn is_same(&self, name: &[u8], z: &Symbol<'d>) -> bool {
+        let place = |y: &&Symbol<'d>| y.section.index().is_some() && y.section == z.section && y.entry.st_value == z.entry.st_value;
+        z.name == name || self.symbols.get(name).is_some_and(|list| list.iter().any(|y| place(y)))
+    }
+
+    fn sort(&self, input: &File<'d>, y: &Symbol<'d>) -> Sort {
+        match (y.entry.kind(), y.section.index()) {
+            (STT_FUNC, _) => Sort::Kept,
+            (STT_OBJECT | STT_CUDA_OBJECT, Some(section)) => match input.kind(section) {
+                SectionKind::Global | SectionKind::GlobalInit => Sort::Kept,
+                SectionKind::Constant(3) if !self.relocatable => Sort::Constant,
+                _ => Sort::Other,
+            },
+            (STT_CUDA_OBJECT, None) if y.entry.st_other & STO_CUDA_SPACE == STO_CUDA_CONSTANT && !self.relocatable => Sort::Constant,
+            _ => Sort::Other,
+        }
+    }
+
+    /// The offset of a constant that has one symbol in the image.
+    fn constant(&self, s: &Section<'d>, input: &File<'d>, r: &Reloc, y: &Symbol<'d>) -> Result<(), String> {
+        let Some([z]) = self.symbols.get(y.name).map(Vec::as_slice) else {
+            return Ok(());
+        };
+        let (Some(info), Some(bytes), true) = (reloc_info(r.kind), s.data.get(r.offset as usize..), r.is_rela) else {
+            return Ok(());
+        };
+        if !info.linker_may_resolve() || z.section.index().is_none() {
+            return Ok(());
+        }
+        let value = z.entry.st_value.get().wrapping_add(r.addend as u64);
+        for field in info.fields.iter().filter(|f| f.source == FieldSource::Value) {
+            let mask = u64::MAX >> (64 - u32::from(field.width.clamp(1, 64)));
+            if field_content(field, bytes).is_some_and(|c| c != value >> field.shift & mask) {
+                return Err(format!(
+                    "section {} of {}: {:#x} does not have the offset of constant {}",
+                    text(s.name),
+                    input.name,
+                    r.offset,
+                    text(y.name)
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the image must have of a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// The relocation.
+    Kept,
+    /// The offset of a constant.
+    Constant,
+    /// It is not judged.
+    Other,
+}
