@@ -192,6 +192,7 @@ pub fn words(code: &Code) -> String {
             toolkit % 10
         ),
         Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
+        Code::Lost { file, what } => format!("{file}: {what} would be missing in the linked file, and culd has no rule that allows it"),
         Code::BadImage { reason } => format!("the linked file does not hold together, which is a defect of culd: {reason}"),
         Code::Damaged { file, reason } => format!("{file} cannot be linked: {reason}"),
         Code::OutOfProportion { size, limit, section } => format!(

@@ -33,6 +33,7 @@ mod graph;
 mod ids;
 mod inputs;
 mod layout;
+mod ledger;
 mod liveness;
 mod merge;
 mod metadata;

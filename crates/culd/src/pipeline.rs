@@ -25,7 +25,7 @@ use crate::metadata::{attributes, encode, propagate};
 use crate::par::Crew;
 use crate::resolve::Resolver;
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, relocate, report, verify};
+use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, ledger, liveness, merge, relocate, report, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -130,6 +130,7 @@ fn link(
         return Err(out.fatal(Code::Internal { what }));
     }
     bounds::check(&inputs, &layout, &arranged, out)?;
+    ledger::check(context, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
     let parts = emit::Parts {
         context,

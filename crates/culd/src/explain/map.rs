@@ -120,4 +120,10 @@ pub enum DropReason {
     OtherCopy(String),
     /// The same bytes were already there.
     Merged,
+    /// No symbol is defined in it.
+    Unnamed,
+    /// Its contents have no meaning for a linked file.
+    Ignored,
+    /// The address of this function is taken, but no call through a pointer can reach it.
+    AddressUnused(String),
 }

@@ -24,6 +24,8 @@ const REGCOUNT: u8 = 0x2f;
 const KPARAM_INFO_V2: u8 = 0x45;
 /// Attributes whose words are places in code, although the table has them as words.
 const MORE_OFFSETS: [u8; 1] = [EXIT_INSTR_OFFSETS];
+/// Offset of a parameter that is not in the bank: a texture, sampler or surface.
+const NO_OFFSET: u16 = 0xffff;
 /// `EXIT`: the low 12 bits of an instruction.
 const EXIT: u16 = 0x94d;
 
@@ -135,6 +137,12 @@ impl<'a, 'd> Definitions<'a, 'd> {
         known
     }
 
+    /// Does one file have several functions of this name?
+    fn has_namesakes(&self, name: &[u8]) -> bool {
+        let all = self.by_code.get(name).map_or(&[][..], Vec::as_slice);
+        all.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)))
+    }
+
     /// Code and attributes of every definition.
     fn of(&self, name: &[u8]) -> impl Iterator<Item = (&Section<'d>, Option<&Section<'d>>)> {
         let all = self.by_code.get(name).into_iter().flatten();
@@ -188,7 +196,8 @@ fn parameters(records: &[Record<'_>]) -> Parameters {
     let mut found = Parameters::default();
     for r in records {
         match r.attribute {
-            KPARAM_INFO | KPARAM_INFO_V2 => found.list.push(r.payload.to_vec()),
+            // The first word of the payload is a symbol of the file.
+            KPARAM_INFO | KPARAM_INFO_V2 => found.list.push(r.payload.get(4..).unwrap_or_default().to_vec()),
             CBANK_PARAM_SIZE => found.size = Some(r.half),
             PARAM_CBANK => found.bank = r.word(1).map(|w| (w as u16, (w >> 16) as u16)),
             _ => {}
@@ -199,7 +208,12 @@ fn parameters(records: &[Record<'_>]) -> Parameters {
 }
 
 fn bank(image: &File<'_>, facts: &Facts, code: &Section<'_>, p: &Parameters) -> Result<(), String> {
-    let bank = facts.bank_of.get(&code.index).and_then(|&i| image.section(i));
+    // nvlink quirk: static kernels of one name share the first one's bank.
+    let by_name = || {
+        let function = code.name.strip_prefix(b".text.")?;
+        image.named(&[b".nv.constant0.", function].concat()).first().copied()
+    };
+    let bank = facts.bank_of.get(&code.index).copied().or_else(by_name).and_then(|i| image.section(i));
     if let Some((offset, size)) = p.bank {
         let bank = bank.ok_or("the kernel has no parameter bank")?;
         let need = u64::from(offset) + u64::from(size);
@@ -211,15 +225,14 @@ fn bank(image: &File<'_>, facts: &Facts, code: &Section<'_>, p: &Parameters) -> 
             return Err(format!("EIATTR_CBANK_PARAM_SIZE is {}, EIATTR_PARAM_CBANK {size}", p.size.unwrap_or(0)));
         }
     }
-    let end = |payload: &Vec<u8>| match cubin::nvinfo::Param::read(payload) {
-        Some(param) => u32::from(param.offset) + u32::from(param.size),
-        None => 0,
+    let end = |of: &Vec<u8>| {
+        let payload = [&[0; 4], of.as_slice()].concat();
+        let param = cubin::nvinfo::Param::read(&payload).filter(|p| p.offset != NO_OFFSET);
+        param.map_or(0, |p| u32::from(p.offset) + u32::from(p.size))
     };
     let last = p.list.iter().map(end).max().unwrap_or(0);
     match p.size {
-        Some(size) if last > u32::from(size) && p.list.iter().all(|l| l.len() == 12) && size != 0 => {
-            Err(format!("a parameter ends at {last}, all of them have {size} bytes"))
-        }
+        Some(size) if last > u32::from(size) => Err(format!("a parameter ends at {last}, all of them have {size} bytes")),
         _ => Ok(()),
     }
 }
@@ -247,10 +260,11 @@ fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>
         }
     }
     let image = operations(code, records);
-    let mut definitions = known.of(code.name).peekable();
-    if definitions.peek().is_none() {
+    // nvlink quirk: static functions of one name in one file take each other's contents on sm_100 and later.
+    if known.of(code.name).next().is_none() || known.has_namesakes(code.name) {
         return Ok(());
     }
+    let mut definitions = known.of(code.name);
     let agrees = |(of, info): (&Section<'_>, Option<&Section<'_>>)| {
         let Ok(list) = list(info) else { return true };
         // Kernels take over attributes of what they call: only what both have is compared.

@@ -10,7 +10,7 @@
 use super::file::{File, Reloc, View};
 use super::{Check, Findings, Rules, text};
 use crate::names::State;
-use crate::relocate::CLEAR;
+use crate::relocate::{CLEAR, is_call};
 use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::read::{Section, Symbol};
@@ -139,7 +139,7 @@ impl<'d> Image<'_, 'd> {
                 Sort::Constant => continue,
                 Sort::Kept => {
                     let same = |&k: &u32| self.file.symbol(view, k).is_some_and(|z| self.is_same(y.name, z));
-                    if !kept.get(&r.offset).is_some_and(|list| list.iter().any(same)) && !self.excused(y) {
+                    if !kept.get(&r.offset).is_some_and(|list| list.iter().any(same)) && !self.excused(y, r.kind) {
                         return Err(self.lost(s, r.offset, y, input));
                     }
                 }
@@ -155,7 +155,7 @@ impl<'d> Image<'_, 'd> {
         for r in relocs.iter().filter(|r| !CLEAR.contains(&r.kind) && r.kind != 0) {
             let Some(y) = input.symbol(View::Sass, r.symbol) else { continue };
             let is_kept = self.sort(input, y) == Sort::Kept;
-            if is_kept && !kept.iter().any(|z| self.is_same(y.name, z)) && !self.excused(y) {
+            if is_kept && !kept.iter().any(|z| self.is_same(y.name, z)) && !self.excused(y, r.kind) {
                 return Err(self.lost(s, r.offset, y, input));
             }
         }
@@ -172,9 +172,13 @@ impl<'d> Image<'_, 'd> {
         )
     }
 
-    /// nvlink quirk: it drops functions that the call graph of an object does not list, whatever the code calls.
-    fn excused(&self, y: &Symbol<'d>) -> bool {
-        self.nvlink && y.entry.kind() == STT_FUNC && !self.symbols.contains_key(y.name)
+    /// A function whose address is taken but that no call through a pointer can reach is dropped, and its address is 0.
+    ///
+    /// nvlink quirk: it also drops functions that the call graph of an object does not list, whatever the code calls.
+    fn excused(&self, y: &Symbol<'d>, kind: u32) -> bool {
+        let is_call = is_call(kind);
+        let is_gone = y.entry.bind() == STB_LOCAL || !self.symbols.contains_key(y.name);
+        y.entry.kind() == STT_FUNC && is_gone && (self.nvlink || !is_call)
     }
 
     /// Is a symbol of the image what an input calls by this name? A second name of a function becomes the first.

@@ -26,7 +26,14 @@ pub(super) struct Place {
 pub(super) type Places = HashMap<u64, Place, State>;
 
 /// Checks all debug sections of the SASS view.
-pub(super) fn check(image: &File<'_>, found: &mut Findings) {
+pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings) {
+    let mut counts: HashMap<&[u8], usize, State> = HashMap::default();
+    for input in inputs {
+        for s in input.sections.iter().filter(|s| input.kind(s.index) == SectionKind::Text) {
+            *counts.entry(s.name).or_default() += 1;
+        }
+    }
+    let is_single = |name: &[u8]| counts.get(name) == Some(&1);
     for s in image.sections.iter().skip(1).filter(|s| !image.is_mercury(s)) {
         let is_debug = matches!(
             image.kind(s.index),
@@ -35,7 +42,7 @@ pub(super) fn check(image: &File<'_>, found: &mut Findings) {
         if !is_debug {
             continue;
         }
-        let result = places(image, s).and_then(|places| match without_mercury(s.name) {
+        let result = places(image, s, &is_single).and_then(|places| match without_mercury(s.name) {
             b".debug_frame" => frames(s, &places),
             b".debug_line" | b".nv_debug_line_sass" => line::check(s.data, &places),
             _ => Ok(()),
@@ -46,13 +53,15 @@ pub(super) fn check(image: &File<'_>, found: &mut Findings) {
     }
 }
 
-fn places(image: &File<'_>, s: &Section<'_>) -> Result<Places, String> {
+/// Functions with one definition only: descriptions of a copy that lost stay, and name the one that won.
+fn places(image: &File<'_>, s: &Section<'_>, is_single: &impl Fn(&[u8]) -> bool) -> Result<Places, String> {
     let mut places = Places::default();
     for r in image.relocs(s.index) {
         let Some(y) = image.symbol(View::Sass, r.symbol).filter(|y| y.entry.kind() == STT_FUNC) else {
             continue;
         };
-        if y.section.index().is_none_or(|i| image.kind(i) != SectionKind::Text) {
+        let code = y.section.index().and_then(|i| image.section(i));
+        if code.is_none_or(|c| image.kind(c.index) != SectionKind::Text || !is_single(c.name)) {
             continue;
         }
         let field = || {

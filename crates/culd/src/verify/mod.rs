@@ -102,7 +102,7 @@ pub fn check(image: &[u8], inputs: &[Input<'_>], options: &LinkOptions<'_>) -> V
     attributes::check(&parsed, &inputs, &mut found);
     code::check(&parsed, &inputs, &rules, &mut found);
     presence::check(&parsed, &inputs, &rules, &mut found);
-    dwarf::check(&parsed, &mut found);
+    dwarf::check(&parsed, &inputs, &mut found);
     views::check(&parsed, &mut found);
     found.0
 }

@@ -34,6 +34,10 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
             continue;
         };
         for y in here {
+            // nvlink quirk: where kernels are selected it merges constants that are not equal.
+            if is_constant && rules.nvlink && rules.options.kernels.is_some() {
+                continue;
+            }
             if let Some(reason) = variable(image, y, &list) {
                 found.add(Check::Presence, format!("variable {}: {reason}", text(name)));
             }

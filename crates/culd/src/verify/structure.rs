@@ -211,7 +211,8 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
                 if let Some(slot) = owned.get_mut(section.index as usize) {
                     *slot |= is_owner;
                 }
-                if value != 0 || size != space {
+                // A second name of a function has no size.
+                if value != 0 || (size != space && (is_owner || size != 0)) {
                     say(Some(format!(
                         "function {name} has {size} bytes at {value:#x}, its section {space}"
                     )));
@@ -223,8 +224,10 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
                 STT_OBJECT | STT_CUDA_OBJECT,
                 SectionKind::Global | SectionKind::GlobalInit | SectionKind::Constant(_) | SectionKind::UnifiedData,
             ) if !fits => {
-                // nvlink quirk: `--preserve-relocs` keeps symbols of constants that did not fit, with their old values.
-                let old = rules.options.preserve_relocs && matches!(file.kind(section.index), SectionKind::Constant(_));
+                // nvlink quirks: `--preserve-relocs` keeps symbols of constants that did not fit, with their old values; constants that
+                // were merged may end after their bank, and so may literals of a copy that lost.
+                let is_constant = matches!(file.kind(section.index), SectionKind::Constant(_));
+                let old = is_constant && (rules.options.preserve_relocs || rules.nvlink);
                 if !old {
                     say(Some(format!(
                         "variable {name}, {size} bytes at {value:#x}, is not in its section {}, {space} bytes",
