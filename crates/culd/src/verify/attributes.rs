@@ -137,6 +137,13 @@ impl<'a, 'd> Definitions<'a, 'd> {
         known
     }
 
+    /// Does some input have a parameter bank of this kernel?
+    fn has_bank(&self, name: &[u8]) -> bool {
+        let function = name.strip_prefix(b".text.").unwrap_or_default();
+        let bank = [b".nv.constant0.", function].concat();
+        self.by_code.get(name).is_some_and(|all| all.iter().any(|(file, _)| !file.named(&bank).is_empty()))
+    }
+
     /// Does one file have several functions of this name?
     fn has_namesakes(&self, name: &[u8]) -> bool {
         let all = self.by_code.get(name).map_or(&[][..], Vec::as_slice);
@@ -174,7 +181,7 @@ fn function(image: &File<'_>, known: &Definitions<'_, '_>, facts: &Facts, (symbo
         if known.by_code.contains_key(code.name) && !of_inputs.any(|p| same(&p, &parameters)) {
             return Err(format!("section {} does not have the parameters of the input's kernel", text(info.name)));
         }
-        bank(image, facts, code, &parameters)?;
+        bank(image, facts, code, &parameters, known.has_bank(code.name))?;
     }
     places(known, code, &records)
 }
@@ -207,13 +214,16 @@ fn parameters(records: &[Record<'_>]) -> Parameters {
     found
 }
 
-fn bank(image: &File<'_>, facts: &Facts, code: &Section<'_>, p: &Parameters) -> Result<(), String> {
+fn bank(image: &File<'_>, facts: &Facts, code: &Section<'_>, p: &Parameters, needed: bool) -> Result<(), String> {
     // nvlink quirk: static kernels of one name share the first one's bank.
     let by_name = || {
         let function = code.name.strip_prefix(b".text.")?;
         image.named(&[b".nv.constant0.", function].concat()).first().copied()
     };
     let bank = facts.bank_of.get(&code.index).copied().or_else(by_name).and_then(|i| image.section(i));
+    if needed && bank.is_none() {
+        return Err("the kernel has no parameter bank".into());
+    }
     if let Some((offset, size)) = p.bank {
         let bank = bank.ok_or("the kernel has no parameter bank")?;
         let need = u64::from(offset) + u64::from(size);

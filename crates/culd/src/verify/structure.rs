@@ -206,6 +206,7 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
         let fits = value.checked_add(size).is_some_and(|end| end <= space);
         let name = text(y.name);
         match (y.entry.kind(), file.kind(section.index)) {
+            (_, SectionKind::Null) => say(Some(format!("symbol {name} is in section {}, which is inactive", section.index))),
             (STT_FUNC, SectionKind::Text) => {
                 let is_owner = section.name.strip_prefix(b".text.") == Some(y.name);
                 if let Some(slot) = owned.get_mut(section.index as usize) {
@@ -236,6 +237,11 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
                 }
             }
             _ => {}
+        }
+    }
+    for y in file.mercury.iter().skip(1) {
+        if let Some(index) = y.section.index().filter(|&i| file.kind(i) == SectionKind::Null) {
+            say(Some(format!("symbol {} is in section {index}, which is inactive", text(y.name))));
         }
     }
     for s in file.sections.iter().skip(1) {
