@@ -75,7 +75,7 @@ pub fn reason(why: &DropReason) -> String {
         DropReason::Merged => "the same bytes were already there".into(),
         DropReason::Unnamed => "no symbol is defined in it".into(),
         DropReason::Ignored => "it has no meaning in a linked file".into(),
-        DropReason::AddressUnused(function) => format!("no call through a pointer can reach {function}"),
+        DropReason::AddressUnused(function) => format!("no kernel reaches {function} through it"),
     }
 }
 

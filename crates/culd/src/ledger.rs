@@ -15,7 +15,7 @@ use crate::merge::UNIFIED_SYMBOLS;
 use crate::merge::model::{Class, Place, RelocRef};
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role, entry, text};
 use crate::options::Identity;
-use crate::relocate::{CLEAR, Decider, Decision, RelocPlan, is_call};
+use crate::relocate::{CLEAR, Decider, Decision, LOST_CALL, RelocPlan, is_call};
 use crate::resolve::Fate;
 use cubin::consts::*;
 use cubin::kind::{SectionKind, classify};
@@ -35,7 +35,7 @@ pub(crate) enum Disposition {
     Unnamed,
     /// Without meaning in a linked file.
     Ignored,
-    /// The address of this function is taken, but no call through a pointer can reach it.
+    /// Only code that no kernel reaches refers to this function, or takes its address without a call that could use it.
     AddressUnused(String),
     /// No rule says why it is gone.
     Unexplained,
@@ -56,7 +56,7 @@ pub(crate) fn check(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocP
     let strict = context.options.identity == Identity::Culd;
     let ledger = Ledger { context, layout };
     let mut entries = Vec::new();
-    if context.options.verify || context.options.map {
+    if context.options.verify || context.options.map || plan.failure.is_some() {
         entries = self::entries(context, layout, plan);
     } else if strict {
         for object in context.inputs.objects.iter() {
@@ -260,19 +260,25 @@ impl<'d> Ledger<'_, 'd> {
             return;
         }
         decider.for_each(object, r, plan.meanings(object.id), |e, decision| {
-            if !matches!(decision, Decision::Drop) {
+            if !matches!(decision, Decision::Drop | Decision::Fail(LOST_CALL)) {
                 return;
             }
             let raw = entry(&relocs.entries, e.index as usize);
             let y = object.symbol(raw.r_sym.get());
-            let disposition = self.relocation(object, e.kind, &y);
+            let disposition = match decision {
+                Decision::Fail(_) => Disposition::Unexplained,
+                _ => self.relocation(object, e.kind, &y),
+            };
             if !matches!(disposition, Disposition::Unexplained | Disposition::AddressUnused(_)) {
                 return;
             }
             let section = object.section(relocs.target).map_or(String::new(), |s| text(s.name));
             found.push(Entry {
                 object: object.id,
-                what: format!("the reference to {} in section {section}", text(y.name)),
+                what: match y.kind == STT_FUNC && is_call(e.kind) {
+                    true => format!("the call of {} in section {section}, which .nv.callgraph does not list,", text(y.name)),
+                    false => format!("the reference to {} in section {section}", text(y.name)),
+                },
                 size: 0,
                 disposition,
             });
@@ -298,11 +304,9 @@ impl<'d> Ledger<'_, 'd> {
             (STT_FUNC, _) => {
                 let f = self.context.resolved.function(y.reference);
                 let dead = f.is_some_and(|f| !self.context.live.alive[f]);
-                // nvlink quirk: it drops what the call graph of the object does not list, and the call goes to address 0.
-                let excused = self.context.options.identity == Identity::Nvlink;
                 match dead {
-                    true if excused || !is_call(kind) => Disposition::AddressUnused(text(y.name)),
-                    _ => Disposition::Unexplained,
+                    true => Disposition::AddressUnused(text(y.name)),
+                    false => Disposition::Unexplained,
                 }
             }
             (_, Place::Nothing) if UNIFIED_SYMBOLS.contains(&y.name) || y.defined_in().is_none() => Disposition::Consumed,

@@ -126,6 +126,10 @@ fn link(
     if out.errors() > 0 {
         return Ok(None);
     }
+    if plan.failure == Some(relocate::LOST_CALL) {
+        // With names.
+        ledger::check(context, &layout, &plan, out)?;
+    }
     if let Some(what) = layout.failure.or(plan.failure) {
         return Err(out.fatal(Code::Internal { what }));
     }

@@ -26,6 +26,9 @@ use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
 /// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
 pub(crate) const CLEAR: [u32; 3] = [72, 73, 0x1_000e];
 
+/// Code that stays calls a function that was dropped: the call graph of its object does not list the call.
+pub(crate) const LOST_CALL: &str = "code calls a function that the call graph of its object does not list";
+
 /// Is a type the target of a call instruction?
 pub(crate) fn is_call(kind: u32) -> bool {
     reloc_info(kind).is_some_and(|info| ["ABS47", "ABS55", "PCREL"].iter().any(|part| info.name.contains(part)))
@@ -298,6 +301,8 @@ impl<'a, 'd> Decider<'a, 'd> {
                 Some(slot) => patch(kind, slot.wrapping_add(addend), 0, None),
                 None => Decision::Drop,
             },
+            // nvlink quirk: the call goes to address 0.
+            Meaning::Function(f) if is_call(kind) && self.loses_call(site.class, f) => Decision::Fail(LOST_CALL),
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
             Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
             Meaning::Constant(y) => known(kind, y, m.symbols[y].value, self.bank(y), e.addend),
@@ -308,6 +313,15 @@ impl<'a, 'd> Decider<'a, 'd> {
             Meaning::Dynamic(y) => self.dynamic(site.reference, kind, y, e.addend),
             Meaning::Kept(y) => Decision::Keep(kind, y),
         }
+    }
+
+    /// Does code that stays call a dead function without telling? What stays only for its address may call what is dead: it cannot be
+    /// reached, and the call graph says so.
+    fn loses_call(&self, class: Class, callee: FunctionId) -> bool {
+        let Class::Text(caller) = class else { return false };
+        self.context.options.identity == Identity::Culd
+            && !self.context.live.alive[callee]
+            && !self.context.resolved.direct.of(caller).contains(&callee)
     }
 
     /// Bank that is written for a symbol. nvlink quirk: it follows from the type of the symbol's section, whatever that is.

@@ -124,6 +124,6 @@ pub enum DropReason {
     Unnamed,
     /// Its contents have no meaning for a linked file.
     Ignored,
-    /// The address of this function is taken, but no call through a pointer can reach it.
+    /// A reference to this function in code that no kernel reaches, or an address that no call through a pointer uses.
     AddressUnused(String),
 }

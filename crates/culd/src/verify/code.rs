@@ -59,7 +59,8 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
         });
         // nvlink quirk: static functions of one name in one file take each other's contents on sm_100 and later.
         let namesakes = candidates.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)));
-        if !fits && !(rules.nvlink && namesakes && image.file.has_mercury()) {
+        let excused = rules.nvlink && namesakes && image.file.has_mercury();
+        if !fits && !excused {
             let reason = match (candidates.len(), first) {
                 (1, Some(reason)) => reason,
                 (0, _) => format!("section {} comes from no input", text(s.name)),
@@ -85,12 +86,12 @@ impl<'d> Image<'_, 'd> {
         let relocs = input.relocs(code);
         if !self.file.has_mercury() {
             self.bytes(s, input, of, &relocs)?;
-            return self.references(s.index, View::Sass, s, input, &relocs);
+            return self.references((s.index, code), View::Sass, s, input, &relocs);
         }
         if input.has_mercury() {
             let of = self::capsules(input).get(&code).copied();
             if let (Some(here), Some(there)) = (capsules.get(&s.index), of) {
-                self.references(*here, View::Mercury, s, input, &input.relocs(there))?;
+                self.references((*here, code), View::Mercury, s, input, &input.relocs(there))?;
             }
         }
         self.names(s, of, input, &relocs)
@@ -131,7 +132,7 @@ impl<'d> Image<'_, 'd> {
     }
 
     /// References by place.
-    fn references(&self, target: u32, view: View, s: &Section<'d>, input: &File<'d>, relocs: &[Reloc]) -> Result<(), String> {
+    fn references(&self, (target, code): (u32, u32), view: View, s: &Section<'d>, input: &File<'d>, relocs: &[Reloc]) -> Result<(), String> {
         let mut kept: HashMap<u64, Vec<u32>, State> = HashMap::default();
         for r in self.file.relocs(target) {
             kept.entry(r.offset).or_default().push(r.symbol);
@@ -144,7 +145,7 @@ impl<'d> Image<'_, 'd> {
                 Sort::Constant => continue,
                 Sort::Kept => {
                     let same = |&k: &u32| self.file.symbol(view, k).is_some_and(|z| self.is_same(y.name, z));
-                    if !kept.get(&r.offset).is_some_and(|list| list.iter().any(same)) && !self.excused(y, r.kind) {
+                    if !kept.get(&r.offset).is_some_and(|list| list.iter().any(same)) && !self.excused(y, r.kind, input, code) {
                         return Err(self.lost(s, r.offset, y, input));
                     }
                 }
@@ -169,7 +170,7 @@ impl<'d> Image<'_, 'd> {
             let list = kept.entry((operation(of, r.offset), plain(r.kind))).or_default();
             match list.iter().position(|z| self.is_same(y.name, z)) {
                 Some(at) => drop(list.swap_remove(at)),
-                None if self.excused(y, r.kind) => {}
+                None if self.excused(y, r.kind, input, of.index) => {}
                 None => return Err(self.lost(s, r.offset, y, input)),
             }
         }
@@ -186,11 +187,12 @@ impl<'d> Image<'_, 'd> {
         )
     }
 
-    /// A function whose address is taken but that no call through a pointer can reach is dropped, and its address is 0.
+    /// A function whose address is taken but that no call through a pointer can reach is dropped, and its address is 0. What it calls is
+    /// dropped even where the function itself stays for its address: the call graph lists these calls.
     ///
     /// nvlink quirk: it also drops functions that the call graph of an object does not list, whatever the code calls.
-    fn excused(&self, y: &Symbol<'d>, kind: u32) -> bool {
-        let is_call = is_call(kind);
+    fn excused(&self, y: &Symbol<'d>, kind: u32, input: &File<'d>, code: u32) -> bool {
+        let is_call = is_call(kind) && !input.calls.contains(&(code, y.index));
         let here = self.symbols.get(y.name).map_or(0, Vec::len);
         let there = self.definitions.get([b".text.", y.name].concat().as_slice()).copied().unwrap_or(0);
         // Static functions of one name cannot be told apart: any of them may be gone.
@@ -201,7 +203,7 @@ impl<'d> Image<'_, 'd> {
     /// Is a symbol of the image what an input calls by this name? A second name of a function becomes the first.
     fn is_same(&self, name: &[u8], z: &Symbol<'d>) -> bool {
         let place = |y: &&Symbol<'d>| y.section.index().is_some() && y.section == z.section && y.entry.st_value == z.entry.st_value;
-        z.name == name || self.symbols.get(name).is_some_and(|list| list.iter().any(|y| place(y)))
+        z.name == name || self.symbols.get(name).is_some_and(|list| list.iter().any(place))
     }
 
     fn sort(&self, input: &File<'d>, y: &Symbol<'d>) -> Sort {

@@ -1,11 +1,12 @@
 //! A file with what the checks look up: sections, symbols of both views, relocations by target.
 
 use crate::names::State;
+use cubin::callgraph::CallGraph;
 use cubin::consts::*;
 use cubin::kind::{SectionKind, classify};
 use cubin::raw::{Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Section, Symbol, SymbolSection, string_at};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
@@ -45,6 +46,8 @@ pub(super) struct File<'d> {
     pub(super) mercury: Vec<Symbol<'d>>,
     /// Relocation sections by the section that they patch.
     relocated: HashMap<u32, Vec<u32>, State>,
+    /// Direct calls that `.nv.callgraph` lists: code section of the caller, symbol of the callee.
+    pub(super) calls: HashSet<(u32, u32), State>,
     /// Sections by name, in order.
     by_name: HashMap<&'d [u8], Vec<u32>, State>,
 }
@@ -53,7 +56,7 @@ impl<'d> File<'d> {
     pub(super) fn new(name: &'d str, cubin: Cubin<'d>) -> Result<Self, ReadError> {
         let sections: Vec<Section<'d>> = cubin.sections().collect::<Result<_, _>>()?;
         let kinds = sections.iter().map(|s| classify(s.name, s.header.sh_type.get())).collect();
-        let symbols = cubin.symbols().collect::<Result<_, _>>()?;
+        let symbols: Vec<Symbol<'d>> = cubin.symbols().collect::<Result<_, _>>()?;
         let mercury = mercury_symbols(&cubin, &sections)?;
         let mut relocated: HashMap<u32, Vec<u32>, State> = HashMap::default();
         let mut by_name: HashMap<&'d [u8], Vec<u32>, State> = HashMap::default();
@@ -63,8 +66,10 @@ impl<'d> File<'d> {
                 relocated.entry(s.header.sh_info.get()).or_default().push(s.index);
             }
         }
+        let calls = listed_calls(&sections, &symbols);
         Ok(File {
             name,
+            calls,
             cubin,
             sections,
             kinds,
@@ -137,6 +142,18 @@ impl<'d> File<'d> {
     pub(super) fn is_mercury(&self, s: &Section<'_>) -> bool {
         s.header.sh_flags.get() & SHF_CUDA_MERCURY != 0
     }
+}
+
+fn listed_calls(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> HashSet<(u32, u32), State> {
+    let graphs = sections.iter().filter(|s| s.header.sh_type.get() == SHT_CUDA_CALLGRAPH);
+    let mut found = HashSet::default();
+    for pair in graphs.filter_map(|s| CallGraph::read(s.data).ok()).flat_map(|g| g.calls) {
+        let caller = symbols.get(pair.first.get() as usize).and_then(|y| y.section.index());
+        if let Some(code) = caller {
+            found.insert((code, pair.second.get()));
+        }
+    }
+    found
 }
 
 fn mercury_symbols<'d>(cubin: &Cubin<'d>, sections: &[Section<'d>]) -> Result<Vec<Symbol<'d>>, ReadError> {

@@ -70,7 +70,7 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
             // Names of compiler-made constants and parameters end with the link.
             let of_module = match kind {
                 SectionKind::Global | SectionKind::GlobalInit => true,
-                SectionKind::Constant(_) => section.is_some_and(|s| !s.name.iter().skip(1).filter(|&&b| b == b'.').nth(1).is_some()),
+                SectionKind::Constant(_) => section.is_some_and(|s| s.name.iter().skip(1).filter(|&&b| b == b'.').nth(1).is_none()),
                 _ => false,
             };
             if !of_module || y.entry.st_other & 3 == STV_INTERNAL {

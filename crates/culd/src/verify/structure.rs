@@ -54,7 +54,7 @@ fn header(file: &File<'_>, rules: &Rules<'_>) -> Option<String> {
     }
     let flags = file_flags(header);
     let target = rules.options.target;
-    if u32::from(flags.sm) != u32::from(target.number) {
+    if u32::from(flags.sm) != target.number {
         return Some(format!("e_flags are for sm_{}, the link is for {target}", flags.sm));
     }
     if flags.mercury != target.is_blackwell() || file.has_mercury() != target.is_blackwell() {
