@@ -99,10 +99,13 @@ impl<'a> Target<'a> {
     }
     /// Offset in the file of an entry of a relocation section of code against a function or variable.
     fn reference(&mut self, sh_type: u32) -> Option<usize> {
-        let prefix: &[u8] = if sh_type == SHT_CUDA_MERC_RELA { b".nv.merc.rela.text." } else { b".re" };
-        let s = self.section(|s, _| {
-            s.header.sh_type.get() == sh_type && s.name.starts_with(prefix) && s.name.windows(6).any(|w| w == b".text.")
-        })?;
+        let prefix: &[u8] = if sh_type == SHT_CUDA_MERC_RELA {
+            b".nv.merc.rela.text."
+        } else {
+            b".re"
+        };
+        let s = self
+            .section(|s, _| s.header.sh_type.get() == sh_type && s.name.starts_with(prefix) && s.name.windows(6).any(|w| w == b".text."))?;
         let size = if sh_type == SHT_REL { 16 } else { 24 };
         let count = s.data.len() / size;
         let symbols = self.cubin.symbol_entries();
@@ -147,7 +150,10 @@ fn add_long(t: &mut Target<'_>, at: usize, by: u64) -> Option<()> {
 
 fn rename(t: &mut Target<'_>, kind: u8) -> Option<()> {
     let (y, _) = t.symbol(|y| y.entry.kind() == kind && y.section.index().is_some() && y.name.len() > 1)?;
-    let strings = t.cubin.section(t.cubin.section(t.cubin.symtab_section()?).ok()?.header.sh_link.get()).ok()?;
+    let strings = t
+        .cubin
+        .section(t.cubin.section(t.cubin.symtab_section()?).ok()?.header.sh_link.get())
+        .ok()?;
     let at = strings.header.sh_offset.get() as usize + y.entry.st_name.get() as usize;
     t.put(at, b"~")
 }
@@ -173,7 +179,9 @@ pub const CLASSES: &[Class] = &[
     class("global memory dropped", Expect::All, |t| {
         drop_kind(t, |k| matches!(k, SectionKind::Global | SectionKind::GlobalInit))
     }),
-    class("constant bank dropped", Expect::All, |t| drop_kind(t, |k| k == SectionKind::Constant(3))),
+    class("constant bank dropped", Expect::All, |t| {
+        drop_kind(t, |k| k == SectionKind::Constant(3))
+    }),
     class("debug section dropped", Expect::All, |t| drop_kind(t, |k| k == SectionKind::Debug)),
     class("relocations of code dropped", Expect::All, |t| {
         let s = t.section(|s, _| s.name.starts_with(b".rel") && s.name.windows(6).any(|w| w == b".text.") && !s.data.is_empty())?;
@@ -181,10 +189,16 @@ pub const CLASSES: &[Class] = &[
     }),
     class("section type changed", Expect::All, |t| {
         let s = t.section(|s, k| {
-            matches!(k, SectionKind::Global | SectionKind::GlobalInit | SectionKind::Constant(_) | SectionKind::Shared)
-                && s.header.sh_flags.get() & SHF_CUDA_MERCURY == 0
+            matches!(
+                k,
+                SectionKind::Global | SectionKind::GlobalInit | SectionKind::Constant(_) | SectionKind::Shared
+            ) && s.header.sh_flags.get() & SHF_CUDA_MERCURY == 0
         })?;
-        let other = if s.header.sh_type.get() == SHT_NOBITS { SHT_PROGBITS } else { SHT_NOBITS };
+        let other = if s.header.sh_type.get() == SHT_NOBITS {
+            SHT_PROGBITS
+        } else {
+            SHT_NOBITS
+        };
         let at = t.header(s.index) + 4;
         t.put(at, &other.to_le_bytes())
     }),
@@ -230,8 +244,12 @@ pub const CLASSES: &[Class] = &[
         let at = t.record(&s, |r| r.attribute == 0x17)?;
         t.put(at + 1, &[0x55])
     }),
-    class("KPARAM_INFO: other offset or size", Expect::All, |t| change_word(t, |c| c == 0x17, 1, 0x4_0000)),
-    class("PARAM_CBANK: other size", Expect::All, |t| change_word(t, |c| c == 0x0a, 1, 0x8_0000)),
+    class("KPARAM_INFO: other offset or size", Expect::All, |t| {
+        change_word(t, |c| c == 0x17, 1, 0x4_0000)
+    }),
+    class("PARAM_CBANK: other size", Expect::All, |t| {
+        change_word(t, |c| c == 0x0a, 1, 0x8_0000)
+    }),
     class("CBANK_PARAM_SIZE changed", Expect::All, |t| {
         let s = t.section(|s, k| is_info(k, s) && records(s.data).flatten().any(|r| r.attribute == 0x19))?;
         let at = t.record(&s, |r| r.attribute == 0x19)? + 2;
@@ -239,8 +257,12 @@ pub const CLASSES: &[Class] = &[
         t.put(at, &[old.wrapping_add(8)])
     }),
     class("EXIT_INSTR_OFFSETS shifted", Expect::All, |t| change_word(t, |c| c == 0x1c, 0, 16)),
-    class("EXIT_INSTR_OFFSETS outside", Expect::All, |t| change_word(t, |c| c == 0x1c, 0, 0x10_0000)),
-    class("other place in code outside", Expect::All, |t| change_word(t, is_place, 0, 0x10_0000)),
+    class("EXIT_INSTR_OFFSETS outside", Expect::All, |t| {
+        change_word(t, |c| c == 0x1c, 0, 0x10_0000)
+    }),
+    class("other place in code outside", Expect::All, |t| {
+        change_word(t, is_place, 0, 0x10_0000)
+    }),
     class("attribute of a function in `.nv.info`", Expect::All, |t| {
         let s = t.section(|s, _| s.name == b".nv.info")?;
         let at = t.record(&s, |r| r.attribute == 0x11)?;
@@ -282,7 +304,9 @@ pub const CLASSES: &[Class] = &[
         let s = t.section(|_, k| k == SectionKind::Capsule)?;
         t.put(s.header.sh_offset.get() as usize, &[1, 0, 0, 0])
     }),
-    class("Mercury: capsule dropped", Expect::All, |t| drop_kind(t, |k| k == SectionKind::Capsule)),
+    class("Mercury: capsule dropped", Expect::All, |t| {
+        drop_kind(t, |k| k == SectionKind::Capsule)
+    }),
     class("Mercury: attributes dropped", Expect::All, |t| {
         let s = t.section(|s, _| s.name.starts_with(b".nv.merc.nv.info."))?;
         t.remove(&s)

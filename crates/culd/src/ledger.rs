@@ -15,7 +15,7 @@ use crate::merge::UNIFIED_SYMBOLS;
 use crate::merge::model::{Class, Place, RelocRef};
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role, entry, text};
 use crate::options::Identity;
-use crate::relocate::{CLEAR, Decider, Decision, LOST_CALL, RelocPlan, is_call};
+use crate::relocate::{CLEAR, Decider, Decision, LOST_CALL, RelocPlan};
 use crate::resolve::Fate;
 use cubin::consts::*;
 use cubin::kind::{SectionKind, classify};
@@ -146,7 +146,10 @@ impl<'d> Ledger<'_, 'd> {
             _ if dead => Disposition::OfDropped,
             Fate::Rejected | Fate::Replaced => Disposition::OtherCopy,
             // The stub of a unified function is copied into its table.
-            _ if object.section(object.symbol(owner).defined_in().unwrap_or(0)).is_some_and(|s| s.role == Role::Stub) => {
+            _ if object
+                .section(object.symbol(owner).defined_in().unwrap_or(0))
+                .is_some_and(|s| s.role == Role::Stub) =>
+            {
                 Disposition::Placed
             }
             _ => Disposition::Unexplained,
@@ -254,7 +257,9 @@ impl<'d> Ledger<'_, 'd> {
 
     fn relocations(&self, object: &Object<'d>, r: &RelocRef, decider: &Decider<'_, 'd>, plan: &RelocPlan, found: &mut Vec<Entry>) {
         let class = self.layout.m.sections[r.target].class;
-        let Some(relocs) = object.relocs.get(r.index as usize) else { return };
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            return;
+        };
         // Debug information of what is gone goes with it.
         if matches!(class, Class::Debug(_)) {
             return;
@@ -275,8 +280,11 @@ impl<'d> Ledger<'_, 'd> {
             let section = object.section(relocs.target).map_or(String::new(), |s| text(s.name));
             found.push(Entry {
                 object: object.id,
-                what: match y.kind == STT_FUNC && is_call(e.kind) {
-                    true => format!("the call of {} in section {section}, which .nv.callgraph does not list,", text(y.name)),
+                what: match matches!(decision, Decision::Fail(_)) {
+                    true => format!(
+                        "the call of {} in section {section}, which .nv.callgraph does not list,",
+                        text(y.name)
+                    ),
                     false => format!("the reference to {} in section {section}", text(y.name)),
                 },
                 size: 0,

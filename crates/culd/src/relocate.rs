@@ -302,7 +302,7 @@ impl<'a, 'd> Decider<'a, 'd> {
                 None => Decision::Drop,
             },
             // nvlink quirk: the call goes to address 0.
-            Meaning::Function(f) if is_call(kind) && self.loses_call(site.class, f) => Decision::Fail(LOST_CALL),
+            Meaning::Function(f) if self.loses_call(site, f, kind) => Decision::Fail(LOST_CALL),
             Meaning::Function(f) if !self.context.live.alive[f] || kind == 0 => Decision::Drop,
             Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
             Meaning::Constant(y) => known(kind, y, m.symbols[y].value, self.bank(y), e.addend),
@@ -317,11 +317,15 @@ impl<'a, 'd> Decider<'a, 'd> {
 
     /// Does code that stays call a dead function without telling? What stays only for its address may call what is dead: it cannot be
     /// reached, and the call graph says so.
-    fn loses_call(&self, class: Class, callee: FunctionId) -> bool {
-        let Class::Text(caller) = class else { return false };
+    fn loses_call(&self, site: &Site<'_, 'd>, callee: FunctionId, kind: u32) -> bool {
+        let Class::Text(caller) = site.class else { return false };
+        let resolved = self.context.resolved;
+        // Mercury code has one type for calls and addresses.
+        let is_call = is_call(kind) || (!site.object.sass.is_empty() && !resolved.takes.of(caller).contains(&callee));
         self.context.options.identity == Identity::Culd
+            && is_call
             && !self.context.live.alive[callee]
-            && !self.context.resolved.direct.of(caller).contains(&callee)
+            && !resolved.direct.of(caller).contains(&callee)
     }
 
     /// Bank that is written for a symbol. nvlink quirk: it follows from the type of the symbol's section, whatever that is.

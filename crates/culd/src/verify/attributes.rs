@@ -63,14 +63,19 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings)
 
 fn module_only(module: &Section<'_>) -> Option<String> {
     for record in records(module.data) {
-        let Ok(record) = record else { return Some(".nv.info: a record is cut off".into()) };
+        let Ok(record) = record else {
+            return Some(".nv.info: a record is cut off".into());
+        };
         let info = record.info();
         let of_code = matches!(
             info.map(|i| i.payload),
             Some(Payload::Offsets | Payload::Param | Payload::ParamV2 | Payload::ParamBank | Payload::BranchTargets)
         );
         if of_code || record.attribute == CBANK_PARAM_SIZE {
-            return Some(format!(".nv.info has {}, an attribute of one function", info.map_or("?", |i| i.name)));
+            return Some(format!(
+                ".nv.info has {}, an attribute of one function",
+                info.map_or("?", |i| i.name)
+            ));
         }
     }
     None
@@ -141,7 +146,9 @@ impl<'a, 'd> Definitions<'a, 'd> {
     fn has_bank(&self, name: &[u8]) -> bool {
         let function = name.strip_prefix(b".text.").unwrap_or_default();
         let bank = [b".nv.constant0.", function].concat();
-        self.by_code.get(name).is_some_and(|all| all.iter().any(|(file, _)| !file.named(&bank).is_empty()))
+        self.by_code
+            .get(name)
+            .is_some_and(|all| all.iter().any(|(file, _)| !file.named(&bank).is_empty()))
     }
 
     /// Does one file have several functions of this name?
@@ -167,7 +174,13 @@ impl<'a, 'd> Definitions<'a, 'd> {
 
 type Of<'a, 'd> = (u32, &'a Section<'d>, Option<&'a Section<'d>>);
 
-fn function(image: &File<'_>, known: &Definitions<'_, '_>, facts: &Facts, (symbol, code, info): Of<'_, '_>, entry: bool) -> Result<(), String> {
+fn function(
+    image: &File<'_>,
+    known: &Definitions<'_, '_>,
+    facts: &Facts,
+    (symbol, code, info): Of<'_, '_>,
+    entry: bool,
+) -> Result<(), String> {
     let records = list(info)?;
     if entry {
         for (code, name) in [(REGCOUNT, "REGCOUNT"), (FRAME_SIZE, "FRAME_SIZE")] {
@@ -179,7 +192,10 @@ fn function(image: &File<'_>, known: &Definitions<'_, '_>, facts: &Facts, (symbo
         let parameters = parameters(&records);
         let mut of_inputs = known.of(code.name).filter_map(|(_, i)| Some(self::parameters(&list(i).ok()?)));
         if known.by_code.contains_key(code.name) && !of_inputs.any(|p| same(&p, &parameters)) {
-            return Err(format!("section {} does not have the parameters of the input's kernel", text(info.name)));
+            return Err(format!(
+                "section {} does not have the parameters of the input's kernel",
+                text(info.name)
+            ));
         }
         bank(image, facts, code, &parameters, known.has_bank(code.name))?;
     }
@@ -220,7 +236,12 @@ fn bank(image: &File<'_>, facts: &Facts, code: &Section<'_>, p: &Parameters, nee
         let function = code.name.strip_prefix(b".text.")?;
         image.named(&[b".nv.constant0.", function].concat()).first().copied()
     };
-    let bank = facts.bank_of.get(&code.index).copied().or_else(by_name).and_then(|i| image.section(i));
+    let bank = facts
+        .bank_of
+        .get(&code.index)
+        .copied()
+        .or_else(by_name)
+        .and_then(|i| image.section(i));
     if needed && bank.is_none() {
         return Err("the kernel has no parameter bank".into());
     }
@@ -229,10 +250,16 @@ fn bank(image: &File<'_>, facts: &Facts, code: &Section<'_>, p: &Parameters, nee
         let need = u64::from(offset) + u64::from(size);
         let have = bank.header.sh_size.get();
         if have < need || (have > need && !facts.relocatable && p.size != Some(size)) {
-            return Err(format!("section {} has {have} bytes, the parameters end at {need}", text(bank.name)));
+            return Err(format!(
+                "section {} has {have} bytes, the parameters end at {need}",
+                text(bank.name)
+            ));
         }
         if p.size.is_some_and(|s| s != size) {
-            return Err(format!("EIATTR_CBANK_PARAM_SIZE is {}, EIATTR_PARAM_CBANK {size}", p.size.unwrap_or(0)));
+            return Err(format!(
+                "EIATTR_CBANK_PARAM_SIZE is {}, EIATTR_PARAM_CBANK {size}",
+                p.size.unwrap_or(0)
+            ));
         }
     }
     let end = |of: &Vec<u8>| {

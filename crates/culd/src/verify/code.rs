@@ -50,13 +50,15 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
     for s in image.file.sections.iter().filter(|s| image.file.kind(s.index) == SectionKind::Text) {
         let candidates = definitions.get(s.name).map_or(&[][..], Vec::as_slice);
         let mut first = None;
-        let fits = candidates.iter().any(|&(input, code)| match image.compare(s, &capsules, input, code) {
-            Ok(()) => true,
-            Err(reason) => {
-                first.get_or_insert(reason);
-                false
-            }
-        });
+        let fits = candidates
+            .iter()
+            .any(|&(input, code)| match image.compare(s, &capsules, input, code) {
+                Ok(()) => true,
+                Err(reason) => {
+                    first.get_or_insert(reason);
+                    false
+                }
+            });
         // nvlink quirk: static functions of one name in one file take each other's contents on sm_100 and later.
         let namesakes = candidates.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)));
         let excused = rules.nvlink && namesakes && image.file.has_mercury();
@@ -132,7 +134,14 @@ impl<'d> Image<'_, 'd> {
     }
 
     /// References by place.
-    fn references(&self, (target, code): (u32, u32), view: View, s: &Section<'d>, input: &File<'d>, relocs: &[Reloc]) -> Result<(), String> {
+    fn references(
+        &self,
+        (target, code): (u32, u32),
+        view: View,
+        s: &Section<'d>,
+        input: &File<'d>,
+        relocs: &[Reloc],
+    ) -> Result<(), String> {
         let mut kept: HashMap<u64, Vec<u32>, State> = HashMap::default();
         for r in self.file.relocs(target) {
             kept.entry(r.offset).or_default().push(r.symbol);

@@ -81,11 +81,14 @@ fn places(image: &File<'_>, s: &Section<'_>, largest_copy: &impl Fn(&[u8]) -> u6
                 text(y.name)
             ));
         }
-        places.insert(r.offset, Place {
+        places.insert(
+            r.offset,
+            Place {
                 offset,
                 size,
                 symbol: r.symbol,
-            });
+            },
+        );
     }
     Ok(places)
 }
@@ -103,12 +106,19 @@ fn frames(s: &Section<'_>, places: &Places) -> Result<(), String> {
             _ => (at.saturating_add(4), false),
         };
         let length = if wide { long(at + 4) } else { word(at).map(u64::from) };
-        let end = length.and_then(|l| start.checked_add(usize::try_from(l).ok()?)).filter(|&e| e <= s.data.len());
+        let end = length
+            .and_then(|l| start.checked_add(usize::try_from(l).ok()?))
+            .filter(|&e| e <= s.data.len());
         let end = end.ok_or_else(cut)?;
         let pc = start.saturating_add(if wide { 8 } else { 4 });
         if let (Some(place), Some(range)) = (places.get(&(pc as u64)), long(pc.saturating_add(8))) {
             let wrong = place.offset.saturating_add(range) > place.size;
-            let reason = wrong.then(|| format!("the description at {at:#x} covers {range:#x} bytes of a function of {:#x}", place.size));
+            let reason = wrong.then(|| {
+                format!(
+                    "the description at {at:#x} covers {range:#x} bytes of a function of {:#x}",
+                    place.size
+                )
+            });
             let is_first = !first.contains_key(&place.symbol);
             first.insert(place.symbol, reason.filter(|_| is_first));
         }

@@ -80,7 +80,13 @@ fn unit(r: &mut Reader<'_>, places: &Places) -> Option<Result<(), String>> {
     Some(done.unwrap_or_else(|| Err("an instruction is cut off".into())))
 }
 
-fn rows(r: &mut Reader<'_>, end: usize, (step, range, base): (u64, u64, u8), lengths: &[u8], places: &Places) -> Option<Result<(), String>> {
+fn rows(
+    r: &mut Reader<'_>,
+    end: usize,
+    (step, range, base): (u64, u64, u8),
+    lengths: &[u8],
+    places: &Places,
+) -> Option<Result<(), String>> {
     // Address and size of the function, when both are known.
     let mut now: Option<(u64, u64)> = None;
     let advance = |now: &mut Option<(u64, u64)>, by: u64| -> Result<(), String> {

@@ -61,7 +61,11 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
     let mut at: HashMap<&'d [u8], usize, State> = HashMap::default();
     for input in inputs {
         let mut places: HashMap<u32, Vec<u64>, State> = HashMap::default();
-        for y in input.symbols.iter().filter(|y| matches!(y.entry.kind(), STT_OBJECT | STT_CUDA_OBJECT)) {
+        for y in input
+            .symbols
+            .iter()
+            .filter(|y| matches!(y.entry.kind(), STT_OBJECT | STT_CUDA_OBJECT))
+        {
             let (kind, section) = match y.section {
                 SymbolSection::Common => (SectionKind::Global, None),
                 SymbolSection::Index(i) => (input.kind(i), input.section(i)),
@@ -108,14 +112,18 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
 
 /// Bytes of user constants over all inputs.
 fn constants(inputs: &[File<'_>]) -> u64 {
-    let banks = inputs.iter().flat_map(|f| f.named(b".nv.constant3").iter().filter_map(|&i| f.section(i)));
+    let banks = inputs
+        .iter()
+        .flat_map(|f| f.named(b".nv.constant3").iter().filter_map(|&i| f.section(i)));
     banks.map(|s| s.header.sh_size.get()).fold(0, u64::saturating_add)
 }
 
 /// Does a symbol of the image fit some definition?
 fn variable(image: &File<'_>, y: &Symbol<'_>, list: &[Variable<'_, '_>]) -> Option<String> {
     let section = y.section.index().and_then(|i| image.section(i));
-    let Some(section) = section else { return Some("it is defined in an input, but not in the linked file".into()) };
+    let Some(section) = section else {
+        return Some("it is defined in an input, but not in the linked file".into());
+    };
     let (value, size) = (y.entry.st_value.get(), y.entry.st_size.get());
     if !list.iter().any(|d| d.size == size) {
         return Some(format!("it has {size} bytes, in {} {}", list.first()?.file, list.first()?.size));
@@ -123,7 +131,10 @@ fn variable(image: &File<'_>, y: &Symbol<'_>, list: &[Variable<'_, '_>]) -> Opti
     if y.entry.st_other & 3 == STV_INTERNAL || list.iter().any(|d| d.common || d.bytes.is_none() || d.size == 0) {
         return None;
     }
-    let here = section.data.get(usize::try_from(value).ok()?..)?.get(..usize::try_from(size).ok()?)?;
+    let here = section
+        .data
+        .get(usize::try_from(value).ok()?..)?
+        .get(..usize::try_from(size).ok()?)?;
     let same = list.iter().any(|d| d.bytes == Some(here));
     (!same).then(|| format!("its initial value is not that of {}", list.first().map_or("", |d| d.file)))
 }
@@ -153,7 +164,10 @@ fn functions(
         if here.peek().is_none() {
             found.add(Check::Presence, format!("{what} {} of {} is missing", text(y.name), input.name));
         } else if entry && !here.any(|z| as_kernel(&z)) {
-            found.add(Check::Presence, format!("kernel {} of {} is not a kernel any more", text(y.name), input.name));
+            found.add(
+                Check::Presence,
+                format!("kernel {} of {} is not a kernel any more", text(y.name), input.name),
+            );
         }
     }
 }

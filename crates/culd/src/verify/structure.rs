@@ -130,7 +130,12 @@ fn by_prefix(section: &Section<'_>) -> Option<String> {
 fn wrong_type(section: &Section<'_>, expected: u32) -> String {
     let name = cubin::names::section_type;
     let sh_type = section.header.sh_type.get();
-    format!("section {} has type {}, it should be {}", text(section.name), name(sh_type), name(expected))
+    format!(
+        "section {} has type {}, it should be {}",
+        text(section.name),
+        name(sh_type),
+        name(expected)
+    )
 }
 
 fn relocations(file: &File<'_>, section: &Section<'_>) -> Result<(), String> {
@@ -214,9 +219,7 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
                 }
                 // A second name of a function has no size.
                 if value != 0 || (size != space && (is_owner || size != 0)) {
-                    say(Some(format!(
-                        "function {name} has {size} bytes at {value:#x}, its section {space}"
-                    )));
+                    say(Some(format!("function {name} has {size} bytes at {value:#x}, its section {space}")));
                 }
             }
             (STT_FUNC, SectionKind::UnifiedFunctions | SectionKind::UnifiedFunctionStub) => {}
