@@ -22,8 +22,10 @@ const CBANK_PARAM_SIZE: u8 = 0x19;
 const EXIT_INSTR_OFFSETS: u8 = 0x1c;
 const REGCOUNT: u8 = 0x2f;
 const KPARAM_INFO_V2: u8 = 0x45;
-/// Attributes whose words are places in code, although the table has them as words.
-const MORE_OFFSETS: [u8; 1] = [EXIT_INSTR_OFFSETS];
+/// Groups of four words, of which the first is a place in code.
+const MBARRIER_INSTR_OFFSETS: u8 = 0x39;
+/// Pairs of a place in code and a mask.
+const UNUSED_LOAD_BYTE_OFFSET: u8 = 0x44;
 /// Offset of a parameter that is not in the bank: a texture, sampler or surface.
 const NO_OFFSET: u16 = 0xffff;
 /// `EXIT`: the low 12 bits of an instruction.
@@ -274,8 +276,16 @@ fn bank(image: &File<'_>, facts: &Facts, code: &Section<'_>, p: &Parameters, nee
     }
 }
 
-fn is_place(r: &Record<'_>) -> bool {
-    r.info().is_some_and(|i| i.payload == Payload::Offsets) || MORE_OFFSETS.contains(&r.attribute)
+/// Places in code that a record names.
+fn places_of(r: &Record<'_>) -> impl Iterator<Item = u32> {
+    let stride = match r.attribute {
+        MBARRIER_INSTR_OFFSETS => 4,
+        UNUSED_LOAD_BYTE_OFFSET => 2,
+        _ if r.info().is_some_and(|i| i.payload == Payload::Offsets) => 1,
+        _ => usize::MAX,
+    };
+    let words = if stride == usize::MAX { &[] } else { r.words() };
+    words.iter().step_by(stride).map(|w| w.get())
 }
 
 fn opcode(code: &Section<'_>, offset: u32) -> Option<u16> {
@@ -285,8 +295,8 @@ fn opcode(code: &Section<'_>, offset: u32) -> Option<u16> {
 
 fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>]) -> Result<(), String> {
     let name = |r: &Record<'_>| r.info().map_or("?", |i| i.name);
-    for r in records.iter().filter(|r| is_place(r)) {
-        for offset in r.words().iter().map(|w| w.get()) {
+    for r in records {
+        for offset in places_of(r) {
             let at = opcode(code, offset).filter(|_| offset.is_multiple_of(16));
             let Some(at) = at else {
                 return Err(format!("{} names {offset:#x}, which is not an instruction of it", name(r)));
@@ -318,10 +328,13 @@ fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>
 /// Operations that the attributes name, by attribute, sorted.
 fn operations(code: &Section<'_>, records: &[Record<'_>]) -> HashMap<u8, Vec<Option<u16>>, State> {
     let mut found: HashMap<u8, Vec<Option<u16>>, State> = HashMap::default();
-    for r in records.iter().filter(|r| is_place(r)) {
-        let list = found.entry(r.attribute).or_default();
-        list.extend(r.words().iter().map(|w| opcode(code, w.get())));
-        list.sort_unstable();
+    for r in records {
+        let mut places = places_of(r).peekable();
+        if places.peek().is_some() {
+            let list = found.entry(r.attribute).or_default();
+            list.extend(places.map(|offset| opcode(code, offset)));
+            list.sort_unstable();
+        }
     }
     found
 }
