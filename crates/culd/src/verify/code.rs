@@ -25,6 +25,8 @@ struct Image<'a, 'd> {
     definitions: HashMap<&'d [u8], usize, State>,
     nvlink: bool,
     relocatable: bool,
+    /// Without unified tables references through them become plain ones.
+    unified: bool,
 }
 
 /// Compares every function of the image with the inputs.
@@ -45,6 +47,7 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
         definitions: definitions.iter().map(|(name, list)| (*name, list.len())).collect(),
         nvlink: rules.nvlink,
         relocatable: rules.options.relocatable,
+        unified: rules.options.relocatable || rules.options.unified_index.is_some(),
     };
     let capsules = capsules(image.file);
     for s in image.file.sections.iter().filter(|s| image.file.kind(s.index) == SectionKind::Text) {
@@ -168,7 +171,7 @@ impl<'d> Image<'_, 'd> {
         let mut kept: HashMap<(Option<u16>, u32), Vec<&Symbol<'d>>, State> = HashMap::default();
         for r in self.file.relocs(s.index) {
             if let Some(z) = self.file.symbol(View::Sass, r.symbol) {
-                kept.entry((operation(s, r.offset), plain(r.kind))).or_default().push(z);
+                kept.entry((operation(s, r.offset), self.plain(r.kind))).or_default().push(z);
             }
         }
         for r in relocs.iter().filter(|r| !CLEAR.contains(&r.kind) && r.kind != 0) {
@@ -176,7 +179,7 @@ impl<'d> Image<'_, 'd> {
             if self.sort(input, y) != Sort::Kept {
                 continue;
             }
-            let list = kept.entry((operation(of, r.offset), plain(r.kind))).or_default();
+            let list = kept.entry((operation(of, r.offset), self.plain(r.kind))).or_default();
             match list.iter().position(|z| self.is_same(y.name, z)) {
                 Some(at) => drop(list.swap_remove(at)),
                 None if self.excused(y, r.kind, input, of.index) => {}
@@ -184,6 +187,11 @@ impl<'d> Image<'_, 'd> {
             }
         }
         Ok(())
+    }
+
+    /// The type that a reference has in the image.
+    fn plain(&self, kind: u32) -> u32 {
+        unified_replacement(kind).filter(|_| !self.unified).unwrap_or(kind)
     }
 
     fn lost(&self, s: &Section<'d>, offset: u64, y: &Symbol<'d>, input: &File<'d>) -> String {
@@ -269,11 +277,6 @@ fn operation(s: &Section<'_>, offset: u64) -> Option<u16> {
     let at = usize::try_from(offset).ok()? & !15;
     let bytes = s.data.get(at..)?.first_chunk::<2>()?;
     Some(u16::from_le_bytes(*bytes) & 0xfff)
-}
-
-/// The type without the unified tables.
-fn plain(kind: u32) -> u32 {
-    unified_replacement(kind).unwrap_or(kind)
 }
 
 /// What the image must have of a reference.

@@ -21,7 +21,7 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
     }
     let definitions = variables(inputs);
     for input in inputs {
-        sections(image, input, found);
+        sections(image, input, rules, found);
         functions(image, input, rules, &symbols, found);
     }
     let may_drop = rules.options.kernels.is_some() && constants(inputs) > CONSTANT_LIMIT;
@@ -173,12 +173,14 @@ fn functions(
 }
 
 /// Sections whose contents a linker hands on.
-fn sections(image: &File<'_>, input: &File<'_>, found: &mut Findings) {
+fn sections(image: &File<'_>, input: &File<'_>, rules: &Rules<'_>, found: &mut Findings) {
     use SectionKind as K;
     for s in input.sections.iter().skip(1) {
         let handed_on = match input.kind(s.index) {
             K::Other | K::OtherCuda | K::Note | K::Metadata | K::DescriptorSize => !input.is_mercury(s),
             K::Debug | K::DebugLineSass | K::DebugRegisters | K::DebugRegisterTypes | K::DebugPtx => true,
+            // Tables of unified functions and variables, where the link has an index of them.
+            K::UnifiedFunctionEntries | K::UnifiedData | K::UnifiedDataEntries => rules.options.unified_index.is_some(),
             _ => false,
         };
         if handed_on && s.header.sh_size.get() != 0 && image.named(s.name).is_empty() {
