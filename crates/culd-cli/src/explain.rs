@@ -233,6 +233,7 @@ pub fn words(code: &Code) -> String {
             own % 10
         ),
         Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
+        Code::Lost { file, what } => format!("{file}: {what} would be missing in the linked file, and culd has no rule that allows it"),
         Code::BadImage { reason } => format!("the linked file does not hold together, which is a defect of culd: {reason}"),
         Code::Damaged { file, reason } | Code::Unsupported { file, reason } | Code::NewerMercury { file, reason } => {
             format!("{file} cannot be linked: {reason}")

@@ -73,6 +73,9 @@ pub fn reason(why: &DropReason) -> String {
         DropReason::NotUsed => "nothing launches it".into(),
         DropReason::OtherCopy(input) => format!("the copy in {input} was taken"),
         DropReason::Merged => "the same bytes were already there".into(),
+        DropReason::Unnamed => "no symbol is defined in it".into(),
+        DropReason::Ignored => "it has no meaning in a linked file".into(),
+        DropReason::AddressUnused(function) => format!("no kernel reaches {function} through it"),
     }
 }
 

@@ -199,11 +199,16 @@ pub enum Code {
     Internal {
         what: &'static str,
     },
-    /// An input that cannot be linked; culd only.
-    /// The finished file does not hold together: a defect of this linker.
+    /// Something of an input that would be lost without a reason. `what`: section, symbol or reference, with its name.
+    Lost {
+        file: String,
+        what: String,
+    },
+    /// The finished file is not consistent, or does not fit the inputs: a defect of this linker.
     BadImage {
         reason: String,
     },
+    /// An input that cannot be linked; culd only.
     Damaged {
         file: String,
         reason: String,
@@ -356,6 +361,7 @@ impl fmt::Display for Code {
             }
             UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
             Internal { what } => write!(f, "Internal error: {what}"),
+            Lost { file, what } => write!(f, "'{file}': {what} would be lost"),
             BadImage { reason } => write!(f, "Internal error: the linked file does not hold together: {reason}"),
             NewerMercury { file, .. } => write!(f, "Internal FNLZR error '{file}'"),
             BesideEwp { file } => write!(f, "'{file}': -ewp compiled objects should only link with libcudadevrt"),

@@ -33,6 +33,7 @@ mod graph;
 mod ids;
 mod inputs;
 mod layout;
+mod ledger;
 mod liveness;
 mod merge;
 mod metadata;
@@ -44,7 +45,7 @@ mod pipeline;
 mod relocate;
 mod report;
 mod resolve;
-mod verify;
+pub mod verify;
 
 pub use diagnostics::{Code, Diagnostic, Message, Severity};
 pub use emit::Sink;

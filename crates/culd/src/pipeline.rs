@@ -25,7 +25,7 @@ use crate::metadata::{attributes, encode, propagate};
 use crate::par::Crew;
 use crate::resolve::Resolver;
 use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, liveness, merge, relocate, report, verify};
+use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, ledger, liveness, merge, relocate, report, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -131,6 +131,7 @@ fn link(
         return Err(out.fatal(Code::Internal { what }));
     }
     bounds::check(&inputs, &layout, &arranged, out)?;
+    ledger::check(context, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
     let parts = emit::Parts {
         context,
@@ -151,7 +152,7 @@ fn link(
     };
     watch.lap("emit");
     if let Emitted::Image(image) = &emitted {
-        if let Some(reason) = options.verify.then(|| verify::problem(image)).flatten() {
+        if let Some(reason) = options.verify.then(|| verify::problem(image, files, options)).flatten() {
             return Err(out.fatal(Code::BadImage { reason }));
         }
         explain::image(&parts, image, explained);

@@ -26,6 +26,12 @@ use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
 
 /// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
 pub(crate) const CLEAR: [u32; 3] = [72, 73, 0x1_000e];
+
+/// Is a type the target of a call instruction?
+pub(crate) fn is_call(kind: u32) -> bool {
+    reloc_info(kind).is_some_and(|info| ["ABS47", "ABS55", "PCREL"].iter().any(|part| info.name.contains(part)))
+}
+
 /// nvlink quirk: bank number that a relocatable link writes for symbols that lie in no section.
 const NO_BANK: u32 = 28;
 

@@ -105,7 +105,7 @@ pub(super) const OWN: &[Flag] = &[
     Flag {
         id: Id::Verify,
         long: "verify",
-        about: "Read the linked file again and check it before it is written.",
+        about: "Compare the linked file with the inputs before it is written: kernels, parameters, code, references, variables, attributes, debug addresses. Also account for everything of the inputs that is not in it.",
         ..OURS
     },
     Flag {

@@ -3,24 +3,37 @@
 //! 1. Functions: copies that lost against another one; definitions that nothing keeps.
 //! 2. Variables: weak copies that lost. Variables in shared memory that no kernel refers to.
 //! 3. Constants that were merged with equal ones, or that went because they did not fit.
+//! 4. Sections and references that the [`ledger`] has a reason for that the above do not tell.
 
 use super::map::{DropReason, Dropped};
 use super::seek::{self, Definers};
+use crate::emit::Parts;
 use crate::ids::{FunctionId, SymbolId};
 use crate::layout::{Context, Layout, Moves};
+use crate::ledger::{self, Disposition};
 use crate::merge::model::{Class, Place};
 use crate::object::{Object, Role, text};
 use crate::resolve::Fate;
 use cubin::consts::*;
 
 /// Lists what was dropped.
-pub(super) fn dropped(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<Dropped> {
+pub(super) fn dropped(parts: &Parts<'_, '_>) -> Vec<Dropped> {
+    let (context, layout) = (parts.context, parts.layout);
     let mut list = Vec::new();
     let defined_by = seek::definers(context, layout);
     for object in context.inputs.objects.iter() {
         functions(context, object, &mut list);
         variables(context, layout, &defined_by, object, &mut list);
         constants(layout, object, &mut list);
+    }
+    for e in ledger::entries(context, layout, parts.plan) {
+        let why = match e.disposition {
+            Disposition::Unnamed => DropReason::Unnamed,
+            Disposition::Ignored => DropReason::Ignored,
+            Disposition::AddressUnused(function) => DropReason::AddressUnused(function),
+            _ => continue,
+        };
+        list.push(entry(&context.inputs.objects[e.object], e.what.as_bytes(), e.size, why));
     }
     list
 }

@@ -24,7 +24,7 @@ pub(super) fn map(parts: &Parts<'_, '_>, image: &[u8]) -> LinkMap {
     let mut map = LinkMap {
         sections: sections(parts, image),
         shared: shared(parts),
-        dropped: dropped::dropped(parts.context, parts.layout),
+        dropped: dropped::dropped(parts),
     };
     for section in &mut map.sections {
         section.pieces.sort();

@@ -120,4 +120,10 @@ pub enum DropReason {
     OtherCopy(String),
     /// The same bytes were already there.
     Merged,
+    /// No symbol is defined in it.
+    Unnamed,
+    /// Its contents have no meaning for a linked file.
+    Ignored,
+    /// A reference to this function in code that no kernel reaches, or an address that no call through a pointer uses.
+    AddressUnused(String),
 }

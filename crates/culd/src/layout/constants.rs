@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 /// Bank of user constants.
 pub(super) const USER_BANK: u32 = 3;
 /// Its size.
-pub(super) const CONSTANT_LIMIT: u64 = 0x10000;
+pub(crate) const CONSTANT_LIMIT: u64 = 0x10000;
 
 /// Name of the symbol that the device runtime library has for the size of user constants.
 pub(crate) const CONSTANT_SIZE: &[u8] = b".nv.ptx.const0.size";
