@@ -129,7 +129,13 @@ impl<'d> Ledger<'_, 'd> {
             // Shared variables of the module are laid out one by one.
             Role::ModuleShared => Disposition::Consumed,
             Role::Global | Role::ReservedShared | Role::UnifiedData => self.memory(object, index),
-            Role::Other => other(s),
+            // nvlink drops the notes of its inputs in relocatable links.
+            Role::Note if self.context.mode.relocatable => Disposition::Ignored,
+            Role::Other => match other(s) {
+                // nvlink quirk: sections of unknown types are dropped without a word; culd refuses them.
+                Disposition::Unexplained if self.context.options.identity == Identity::Nvlink => Disposition::Ignored,
+                known => known,
+            },
             _ => Disposition::Unexplained,
         }
     }
@@ -321,6 +327,9 @@ impl<'d> Ledger<'_, 'd> {
 fn other(s: &ObjSection<'_>) -> Disposition {
     use SectionKind as K;
     if s.flags & SHF_CUDA_MERCURY != 0 {
+        return Disposition::Consumed;
+    }
+    if s.sh_type == SHT_NOTE && s.flags & SHF_CUDA_NOTE_CUINFO != 0 {
         return Disposition::Consumed;
     }
     match classify(s.name, s.sh_type) {

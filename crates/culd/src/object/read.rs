@@ -292,7 +292,8 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
     for (i, header) in cubin.section_headers().iter().enumerate() {
         let section = cubin.section(i as u32)?;
         let (flags, info) = (header.sh_flags.get(), header.sh_info.get());
-        let sh_type = normal_type(section.name, header.sh_type.get()).filter(|&t| i == 0 || !contradicts(section.name, t));
+        let sh_type = normal_type(section.name, header.sh_type.get())
+            .filter(|&t| i == 0 || is_consumed_note(t, header.sh_flags.get()) || !contradicts(section.name, t));
         let Some(sh_type) = sh_type else {
             return Err(ObjectError::Section {
                 section: text(section.name),
@@ -344,6 +345,11 @@ fn entry_size(name: &[u8], role: Role, entsize: u64) -> Result<u8, ObjectError> 
         reason,
     };
     u8::try_from(entsize).map_err(|_| bad(format!("entries of {entsize} bytes are not supported")))
+}
+
+/// The note that says which toolkit made the file: nvlink finds it by its number, whatever its name is.
+fn is_consumed_note(sh_type: u32, flags: u64) -> bool {
+    sh_type == SHT_NOTE && flags & SHF_CUDA_NOTE_CUINFO != 0
 }
 
 fn relocation_entries(section: u32, sh_type: u32, data: &[u8]) -> Result<Relocations<'_>, ReadError> {

@@ -122,6 +122,8 @@ impl Facts {
 struct Definitions<'a, 'd> {
     by_code: HashMap<&'d [u8], Vec<(&'a File<'d>, u32)>, State>,
     info_of: HashMap<(*const File<'d>, u32), u32, State>,
+    /// Some input has attributes of its module.
+    has_module_info: bool,
 }
 
 impl<'a, 'd> Definitions<'a, 'd> {
@@ -129,10 +131,12 @@ impl<'a, 'd> Definitions<'a, 'd> {
         let mut known = Definitions {
             by_code: HashMap::default(),
             info_of: HashMap::default(),
+            has_module_info: false,
         };
         for input in inputs {
             for s in input.sections.iter().skip(1).filter(|s| !input.is_mercury(s)) {
                 match input.kind(s.index) {
+                    SectionKind::Info if s.header.sh_info.get() == 0 => known.has_module_info = true,
                     SectionKind::Text => known.by_code.entry(s.name).or_default().push((input, s.index)),
                     SectionKind::FunctionInfo => {
                         known.info_of.insert((std::ptr::from_ref(input), s.header.sh_info.get()), s.index);
@@ -184,7 +188,8 @@ fn function(
     entry: bool,
 ) -> Result<(), String> {
     let records = list(info)?;
-    if entry {
+    // A module's attributes that name a function in `sh_info` are taken for that function's.
+    if entry && known.has_module_info {
         for (code, name) in [(REGCOUNT, "REGCOUNT"), (FRAME_SIZE, "FRAME_SIZE")] {
             if !facts.of_symbol.contains(&(code, symbol)) {
                 return Err(format!(".nv.info has no EIATTR_{name} of this kernel"));
