@@ -82,7 +82,13 @@ fn loses_nothing(change: impl Fn(&mut [u8], &cubin::Section<'_>, usize) -> bool,
         let mut options = link.options.clone();
         (options.identity, options.verify) = (culd::Identity::Culd, false);
         let outcome = culd::link(&[culd::Input { name, data: &data }], &options);
-        let is_lost = |m: &culd::Message| matches!(m, culd::Message::Diagnostic(d) if matches!(d.code, culd::Code::Lost { .. }));
+        use culd::Code::{Damaged, Lost, RemovedFunction};
+        let is_named = |c: &culd::Code| match c {
+            Lost { .. } | RemovedFunction { .. } => true,
+            Damaged { reason, .. } => reason.contains("does not have type"),
+            _ => false,
+        };
+        let is_lost = |m: &culd::Message| matches!(m, culd::Message::Diagnostic(d) if is_named(&d.code));
         if let Some(image) = &outcome.image {
             let image = cubin::Cubin::parse(image).unwrap();
             for y in cubin.symbols().map(|y| y.unwrap()).filter(|y| symbol(y)) {
