@@ -40,7 +40,7 @@ fn nvlink_text(flag: &Flag, called: Called) -> String {
     let mut text = flag.nvlink_help.to_string();
     if !flag.allowed.is_empty() {
         let quote = if flag.kind == flags::Kind::Number { "" } else { "'" };
-        let values: Vec<String> = flag.values(called).iter().map(|v| format!("{quote}{v}{quote}")).collect();
+        let values: Vec<String> = flag.values(called).map(|v| format!("{quote}{v}{quote}")).collect();
         text += &format!("\nAllowed values for this option:  {}.", values.join(","));
     }
     if let Some(default) = flag.default {

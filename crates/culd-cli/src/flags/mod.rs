@@ -168,12 +168,16 @@ pub struct Flag {
 }
 
 impl Flag {
-    /// The values that a caller's name allows; empty when any will do.
-    pub fn values(&self, called: Called) -> Vec<&'static str> {
+    /// Does a caller's name know this allowed value?
+    pub fn knows(&self, value: &str, called: Called) -> bool {
         let toolkit = called.version.release.toolkit;
-        let later = |v: &str| self.allowed_since.iter().any(|&(name, since)| name == v && since > toolkit);
-        let allowed = self.allowed.iter().copied();
-        allowed.filter(|v| !called.is_nvlink() || !later(v)).collect()
+        let is_later = |&(name, since): &(&str, u32)| since > toolkit && name == value;
+        !called.is_nvlink() || !self.allowed_since.iter().any(is_later)
+    }
+
+    /// The values that a caller's name allows; empty when any will do.
+    pub fn values(&self, called: Called) -> impl Iterator<Item = &'static str> {
+        self.allowed.iter().copied().filter(move |v| self.knows(v, called))
     }
 }
 
