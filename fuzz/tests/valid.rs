@@ -58,7 +58,7 @@ fn undamaged_objects_are_valid() {
         }
     }
     // nvlink quirk: a relocatable link leaves the symbols of a replaced copy's literals, which may reach beyond what is left.
-    let is_left_over = |e: &String| e.contains(".const_opt.") && e.contains("does not lie in section") && e.contains(".nv.constant2.");
+    let is_left_over = |e: &String| e.contains(".const_opt.") && e.contains("is not inside section") && e.contains(".nv.constant2.");
     bad.retain(|e| !is_left_over(e));
     assert!(bad.is_empty(), "{} of {count}: {:#?}", bad.len(), bad);
     assert!(count > 300, "only {count} objects");

@@ -5,7 +5,7 @@
 
 use crate::high::LinkPlan;
 use crate::messages::Console;
-use crate::{lto, os};
+use crate::{explain, lto, os};
 use culd::{Identity, KernelFilter, Severity};
 use culd_input::files::Opened;
 use culd_input::ptx::{PtxOptions, PtxasSearch};
@@ -139,28 +139,33 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
     match (plan.options.identity, code) {
         (Identity::Nvlink, Code::ArchMismatch { file, .. }) => format!("Input file '{file}' arch does not match target '{arch}'"),
         (Identity::Nvlink, Code::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
-        (Identity::Culd, Code::ArchMismatch { file, .. }) => format!("{file} was compiled for another architecture than {arch}"),
-        (Identity::Culd, Code::AbiMismatch { file }) => format!("{file} has an ABI this linker does not know"),
-        (Identity::Culd, Code::NoToolkit { file }) => {
-            format!("{file} does not say which toolkit made it: section '.note.nv.cuinfo' is missing, damaged or not where e_flags says")
-        }
-        (Identity::Culd, Code::UnknownArch { file, number }) => format!("{file} is for architecture sm_{number}, which does not exist"),
-        (Identity::Culd, Code::TooOld { file }) => format!("{file} was made before CUDA 12.0; compile it again"),
-        (Identity::Culd, Code::Accelerated { file }) => {
-            format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix")
-        }
-        (Identity::Culd, Code::NewerThanToolkit { file, toolkit, own }) => {
-            format!(
-                "{file} was made by CUDA {}.{}, newer than the CUDA {}.{} that is linked for",
-                toolkit / 10,
-                toolkit % 10,
-                own / 10,
-                own % 10
-            )
-        }
-        (Identity::Culd, Code::LtoObjects) => "the inputs hold code for link-time optimization only; link with -lto".into(),
+        (Identity::Culd, code) => own_words(code, arch),
         (_, other) => other.to_string(),
     }
+}
+
+/// culd's own text. Codes that the engine has too get the engine's text.
+fn own_words(code: &Code, arch: &str) -> String {
+    let shared = match code.clone() {
+        Code::ArchMismatch { file, compiled, .. } => culd::Code::ArchMismatch {
+            file,
+            compiled: compiled.to_string(),
+            target: arch.into(),
+        },
+        Code::AbiMismatch { file } => culd::Code::AbiMismatch { file },
+        Code::TooOld { file } => culd::Code::TooOld { file },
+        Code::Accelerated { file } => culd::Code::Accelerated { file },
+        Code::NewerThanToolkit { file, toolkit, own } => culd::Code::NewerThanToolkit { file, toolkit, own },
+        Code::NoToolkit { file } => {
+            return format!(
+                "{file} does not state its toolkit: section '.note.nv.cuinfo' is missing, damaged or not the one that e_flags names"
+            );
+        }
+        Code::UnknownArch { file, number } => return format!("{file} was compiled for sm_{number}, which does not exist"),
+        Code::LtoObjects => return "the inputs hold code for link-time optimization only; link with -lto".into(),
+        other => return other.to_string(),
+    };
+    explain::words(&shared)
 }
 
 fn severity(of: culd_input::Severity) -> Severity {

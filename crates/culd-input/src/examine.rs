@@ -320,7 +320,7 @@ impl<'u> Examiner<'u> {
             return self.nothing_usable(&[]);
         }
         let mut entries = Vec::new();
-        let mut damage = fatbin.is_truncated().then(|| "its fatbin is cut off".to_owned());
+        let mut damage = fatbin.is_truncated().then(|| "its fatbin is truncated".to_owned());
         for entry in fatbin.entries() {
             match entry {
                 Ok(entry) => entries.push(entry),
@@ -500,7 +500,7 @@ impl<'u> Examiner<'u> {
             if is_nvlink {
                 return self.fatbin_missing();
             }
-            return self.unusable(&unit.name, "it announces a fatbin but has none");
+            return self.unusable(&unit.name, "it should have a fatbin but has none");
         };
         self.ids = host.module_id.map(ModuleIds::of_section);
         if is_nvlink {
