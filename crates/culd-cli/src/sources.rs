@@ -1,7 +1,7 @@
-//! The device objects of a link: handing the plan to the loader, and saying what it has to say.
+//! The device objects of a link: calls the loader and prints its messages.
 //!
 //! nvlink searches libraries before it touches anything else, and reads inputs after it has opened every other file. The loader does
-//! both at once; [`Sources::library_messages`] and [`Sources::input_messages`] tell its messages apart.
+//! both at once; [`Sources::library_messages`] and [`Sources::input_messages`] separate its messages.
 
 use crate::high::LinkPlan;
 use crate::messages::Console;
@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// What loading came to.
+/// The result of loading.
 #[derive(Debug)]
 pub struct Sources {
     messages: Vec<Message>,
     /// The inputs; `None` when a message forbids the link.
     pub loaded: Option<Loaded>,
-    /// Every file that was opened, in order, if the plan asks for them.
+    /// Every file that was opened, in order, if the plan needs them.
     pub files: Vec<Vec<u8>>,
     /// Files that are mapped, as they were when they were opened.
     stamps: Vec<(PathBuf, Stamp)>,
@@ -50,7 +50,7 @@ impl Sources {
 
     /// An input that another process has written to since it was opened. What was read from it may be half old, half new.
     ///
-    /// A file that was removed or replaced by another one is no problem: its old contents stay readable.
+    /// A file may be removed or replaced by another one: its old contents stay readable.
     pub fn changed(&self) -> Option<&Path> {
         let differs = |(path, then): &&(PathBuf, Stamp)| {
             let now = Stamp::of(path);
@@ -81,7 +81,7 @@ impl Sources {
         }
     }
 
-    /// Says what searching libraries came to; true when that was fatal.
+    /// Prints the messages of the library search; true when one was fatal.
     pub fn library_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
         say(self.messages.get(..self.search_end()).unwrap_or_default(), plan, console)
     }
@@ -92,7 +92,7 @@ impl Sources {
         self.messages.iter().filter(of_nvlink).count()
     }
 
-    /// Says what reading inputs came to; true when that was fatal.
+    /// Prints the messages of reading inputs; true when one was fatal.
     pub fn input_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
         say(self.messages.get(self.search_end()..).unwrap_or_default(), plan, console)
     }
@@ -215,7 +215,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
 /// The file system, with a list of what was opened.
 #[derive(Debug, Default)]
 struct Recorder {
-    /// Somebody wants to know what was opened.
+    /// Record the names of opened files.
     wants_names: bool,
     opened: Mutex<Vec<PathBuf>>,
     stamps: Mutex<Vec<(PathBuf, Stamp)>>,
@@ -250,7 +250,7 @@ impl Stamp {
 
 impl Recorder {
     fn note(&self, path: &Path, opened: &Opened) {
-        // Small files are read at once; only mapped ones can change under our hands.
+        // Small files are read at once; only mapped ones can change during the link.
         if opened.bytes.is_mapped()
             && let Some(mut stamp) = Stamp::of(path)
         {

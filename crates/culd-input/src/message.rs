@@ -8,7 +8,7 @@ use std::fmt;
 /// How serious a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something worth knowing.
+    /// Information.
     Info,
     /// The link goes on and succeeds.
     Warning,
@@ -36,7 +36,7 @@ impl Message {
     }
 }
 
-/// What can be said.
+/// The kinds of messages, with their context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "field names say what they hold; the texts below say the rest")]
 pub enum Code {
@@ -109,7 +109,7 @@ pub enum Code {
         library: String,
     },
     AfterCudadevrt,
-    /// With link-time optimization, an object that takes no part in it.
+    /// With link-time optimization, an object without LTO code.
     NotBuiltForLto {
         file: String,
     },
@@ -122,13 +122,13 @@ pub enum Code {
         value: String,
     },
     NvvmError,
-    /// What the compiler of modules said.
+    /// Output of the compiler of LTO modules.
     Nvvm {
         text: String,
     },
     JitFailed,
     SplitTwice,
-    /// Link-time optimization came to nothing.
+    /// Link-time optimization failed.
     LtoFailed {
         reason: String,
     },
@@ -148,12 +148,12 @@ pub enum Code {
         library: String,
         searched: Vec<String>,
     },
-    /// A shared library found where a static one was meant.
+    /// A shared library found in place of a static one.
     SharedLibrary {
         library: String,
         path: String,
     },
-    /// A device file without host code beside `--register-link-binaries`.
+    /// With `--register-link-binaries`, a device file without host code.
     NoHostCode {
         file: String,
     },
@@ -168,7 +168,7 @@ pub enum Code {
         target: Target,
         have: Vec<String>,
     },
-    /// A member without device code that nvlink would have stopped at.
+    /// A member without device code, for which nvlink ends the link.
     MemberIgnored {
         file: String,
         kind: &'static str,
@@ -177,7 +177,7 @@ pub enum Code {
     EmptyArchive {
         file: String,
     },
-    /// A linked host file, which holds nothing to link.
+    /// An executable or shared library, which has no relocatable device code.
     HostFileIgnored {
         file: String,
     },
