@@ -5,7 +5,7 @@
 
 use crate::high::LinkPlan;
 use crate::messages::Console;
-use crate::{explain, lto, os};
+use crate::{lto, os};
 use culd::{Identity, KernelFilter, Severity};
 use culd_input::files::Opened;
 use culd_input::ptx::{PtxOptions, PtxasSearch};
@@ -22,7 +22,7 @@ pub struct Sources {
     messages: Vec<Message>,
     /// The inputs; `None` when a message forbids the link.
     pub loaded: Option<Loaded>,
-    /// Every file that was opened, in order, if the plan needs them.
+    /// Every file that was opened, in order, if the plan asks for them.
     pub files: Vec<Vec<u8>>,
     /// Files that are mapped, as they were when they were opened.
     stamps: Vec<(PathBuf, Stamp)>,
@@ -165,7 +165,7 @@ fn own_words(code: &Code, arch: &str) -> String {
         Code::LtoObjects => return "the inputs hold code for link-time optimization only; link with -lto".into(),
         other => return other.to_string(),
     };
-    explain::words(&shared)
+    crate::explain::words(&shared)
 }
 
 fn severity(of: culd_input::Severity) -> Severity {
@@ -215,7 +215,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
 /// The file system, with a list of what was opened.
 #[derive(Debug, Default)]
 struct Recorder {
-    /// Record the names of opened files.
+    /// Somebody wants to know what was opened.
     wants_names: bool,
     opened: Mutex<Vec<PathBuf>>,
     stamps: Mutex<Vec<(PathBuf, Stamp)>>,
@@ -250,7 +250,7 @@ impl Stamp {
 
 impl Recorder {
     fn note(&self, path: &Path, opened: &Opened) {
-        // Small files are read at once; only mapped ones can change during the link.
+        // Small files are read at once; only mapped ones can change under our hands.
         if opened.bytes.is_mapped()
             && let Some(mut stamp) = Stamp::of(path)
         {

@@ -297,7 +297,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         kind: Kind::List,
         argument: "<library>,...",
         nvlink_help: "Specify libraries to be used in the linking stage. The libraries are searched for on the library search paths that have been specified using option '-L'.",
-        about: "Link lib<name>.a, searched for in the -L directories and then in LIBRARY_PATH.",
+        about: "Link lib<name>.a, searched for in the -L folders and then in LIBRARY_PATH.",
         glued: true,
         recorded: Recorded::At(14),
         ..BASE
@@ -309,7 +309,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         kind: Kind::List,
         argument: "<library-path>,...",
         nvlink_help: "Specify library search paths.",
-        about: "Search these directories for -l libraries.",
+        about: "Search these folders for -l libraries.",
         glued: true,
         recorded: Recorded::At(16),
         ..BASE
@@ -364,7 +364,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("nvvmpath"),
         kind: Kind::Text,
         nvlink_help: "Path to libnvvm library.",
-        about: "Directory of the NVVM library (link-time optimization).",
+        about: "Folder of the NVVM library (link-time optimization).",
         recorded: Recorded::At(48),
         ..BASE
     },
@@ -456,7 +456,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "suppress-arch-warning",
         short: Some("suppress-arch-warning"),
         nvlink_help: "Suppress the warning that otherwise is printed when object does not contain code for target arch.",
-        about: "Do not warn that an input has no code for the target.",
+        about: "Do not say that an input has no code for the target.",
         recorded: Recorded::At(4),
         ..BASE
     },
@@ -474,7 +474,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "suppress-stack-size-warning",
         short: Some("suppress-stack-size-warning"),
         nvlink_help: "Suppress the warning that otherwise is printed when stack size cannot be determined.",
-        about: "Do not warn that the stack size of a kernel is unknown.",
+        about: "Do not say that the stack size of a kernel is unknown.",
         recorded: Recorded::At(2),
         ..BASE
     },
