@@ -320,7 +320,7 @@ impl<'u> Examiner<'u> {
             return self.nothing_usable(&[]);
         }
         let mut entries = Vec::new();
-        let mut damage = fatbin.is_truncated().then(|| "its fatbin is truncated".to_owned());
+        let mut damage = fatbin.is_truncated().then(|| "its fatbin is cut off".to_owned());
         for entry in fatbin.entries() {
             match entry {
                 Ok(entry) => entries.push(entry),
