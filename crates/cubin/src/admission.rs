@@ -83,8 +83,8 @@ pub enum Refusal {
     Abi,
     /// No architecture: this number.
     UnknownArch(u32),
-    /// Made for an architecture whose code does not run on the target.
-    Arch,
+    /// Made for an architecture whose code does not run on the target: its number, and whether it has suffix `a`.
+    Arch(u32, bool),
     /// Made for one architecture only (suffix `a`), the target is the plain one.
     Accelerated,
     /// Made by a newer toolkit: this one, and the linker's own.
@@ -134,7 +134,7 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
         _ if !abi_fits => Some(Refusal::Abi),
         _ if accelerated_only && !request.accelerated && is_specific(cubin) => Some(Refusal::Accelerated),
         _ if number == 0 => Some(Refusal::UnknownArch(number)),
-        _ if !fits() => Some(Refusal::Arch),
+        _ if !fits() => Some(Refusal::Arch(number, is_specific(cubin))),
         Some(toolkit) if toolkit > newest => Some(Refusal::Newer(toolkit, request.release.map_or(known, |r| r.toolkit))),
         _ if number != CHANGED_IN_12 => None,
         Some(OLDEST_TOOLKIT..) => None,
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(old(7, 129, 0x5a_015a), (vec![Warning::Expected64Bit], None));
         assert_eq!(old(8, 129, 0x5a_055a), (vec![], Some(Refusal::Abi)));
         assert_eq!(old(7, 129, 0x5a_0500), (vec![], Some(Refusal::UnknownArch(0))));
-        assert_eq!(old(7, 129, 0x5a_0550), (vec![], Some(Refusal::Arch)));
+        assert_eq!(old(7, 129, 0x5a_0550), (vec![], Some(Refusal::Arch(80, false))));
         assert_eq!(old(7, 131, 0x5a_055a), (vec![], Some(Refusal::Newer(131, 130))));
         assert_eq!(old(7, 119, 0x5a_055a), (vec![], Some(Refusal::TooOld)));
         assert_eq!(
@@ -259,7 +259,7 @@ mod tests {
         );
         assert_eq!(
             judged(&header(0x33, 7, 129, 0x5a_055a), 100),
-            (vec![Warning::NoMercury], Some(Refusal::Arch))
+            (vec![Warning::NoMercury], Some(Refusal::Arch(90, false)))
         );
         // Observed: any other OS ABI is read as the older form.
         assert_eq!(judged(&header(0x40, 7, 129, 0x5a_055a), 90), (vec![], None));
@@ -273,9 +273,9 @@ mod tests {
     fn without_mercury_code_stays_on_its_architecture() {
         let new = |flags, target| judged(&header(0x41, 8, 1, flags), target);
         assert_eq!(new(0x6402, 103), (vec![], None));
-        assert_eq!(new(0x6404, 103), (vec![Warning::NoMercury], Some(Refusal::Arch)));
+        assert_eq!(new(0x6404, 103), (vec![Warning::NoMercury], Some(Refusal::Arch(100, false))));
         assert_eq!(new(0x6404, 100), (vec![Warning::NoMercury], None));
-        assert_eq!(new(0x5a04, 100), (vec![Warning::NoMercury], Some(Refusal::Arch)));
+        assert_eq!(new(0x5a04, 100), (vec![Warning::NoMercury], Some(Refusal::Arch(90, false))));
         assert_eq!(new(0x5004, 86), (vec![], None));
         assert_eq!(new(0x5a04, 90), (vec![], Some(Refusal::NoToolkit)), "the note is missing");
     }

@@ -136,7 +136,7 @@ impl<'d> Capsule<'d> {
             return Err(CodecError::Value {
                 what: "capmerc section",
                 offset: self.records_at + list.at,
-                field: "number of bytes behind the last record",
+                field: "number of bytes after the last record",
                 value: (self.records.len() - list.at) as u64,
             });
         }

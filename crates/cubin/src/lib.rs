@@ -6,15 +6,20 @@
 //! * [`elf32`]: a small reader for 32-bit files of old toolkits.
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
-//! * [`admission`]: which files the vendor's linker accepts for an architecture.
-//! * [`mod@validate`]: whether an object holds together.
+//! * [`admission`]: which objects NVIDIA's linker accepts for an architecture; [`release`]: its releases and what differs between them.
+//! * [`mod@validate`]: whether an object is consistent.
 //! * [`fatbin`]: the container of device code for several architectures.
-//! * [`build`]: relocatable objects from nothing.
-//! * [`mod@write`]: the emitter; [`layout`]: how the vendor's tools place things; [`model`]: a whole file as values, and back.
+//! * [`build`]: a builder of relocatable objects.
+//! * [`mod@write`]: the emitter; [`layout`]: the layout that NVIDIA's tools use; [`model`]: a whole file as values, and back.
 //! * [`consts`]: the numbers of the format and their names.
 //!
-//! The crate knows no policy and touches no files: it takes byte slices and returns views, values or byte vectors.
+//! The crate does no file I/O: it takes byte slices and returns views, values or byte vectors. [`admission`] and [`release`] describe NVIDIA's
+//! linker; what to do with an object that it would refuse is decided by the caller.
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub mod admission;
 pub mod build;

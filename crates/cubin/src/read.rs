@@ -48,7 +48,7 @@ pub enum ReadError {
         expected: u64,
     },
     /// Something lies outside the file.
-    #[error("{what} lies outside the file: offset {offset:#x}, size {size:#x}, file size {file:#x}")]
+    #[error("{what} is outside the file: offset {offset:#x}, size {size:#x}, file size {file:#x}")]
     OutOfFile {
         /// Table or section, with its index.
         what: String,

@@ -166,11 +166,11 @@ fn messages_name_place_and_reason() {
     };
     assert_eq!(message(18, 62), "not a CUDA device file: e_machine is 62");
     assert_eq!(message(58, 40), "e_shentsize is 40, expected 64");
-    assert!(message(47, 1).starts_with("section header table lies outside the file: offset 0x1"));
+    assert!(message(47, 1).starts_with("section header table is outside the file: offset 0x1"));
     let headers = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
     let field = |section: usize, offset: usize| headers + section * 64 + offset;
     let text = message(field(4, 35), 0xff);
-    assert!(text.starts_with("section 4") && text.contains("lies outside the file"), "{text}");
+    assert!(text.starts_with("section 4") && text.contains("is outside the file"), "{text}");
     let text = message(field(4, 2), 0xff);
     assert!(text.starts_with("section 4") && text.contains("name offset"), "{text}");
     assert_eq!(

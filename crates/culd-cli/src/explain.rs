@@ -1,7 +1,7 @@
-//! culd's own words for what the engine has to say.
+//! culd's own text for the messages of the engine.
 //!
-//! 1. Messages that come once per symbol or kernel are folded: undefined references into one list with the files that ask, unknown
-//!    stack sizes into one line with a count. They appear where the first of them came up.
+//! 1. Messages that come once per symbol or kernel are folded: undefined references into one list with the files that refer to them, unknown
+//!    stack sizes into one line with a count. They are printed in place of the first of them.
 //! 2. C++ names are demangled; the name in the file follows in brackets.
 //! 3. Limits list what adds up to them, register limits the calls that lead there.
 //! 4. "merge failed" is left out: the errors before it say why.
@@ -34,7 +34,7 @@ pub fn print(messages: &[Message], console: &mut Console) {
     }
 }
 
-/// What is said once for many.
+/// Messages that are printed once for many symbols.
 struct Folded<'m> {
     undefined: Vec<(&'m str, &'m [String])>,
     stacks: Vec<&'m str>,
@@ -66,7 +66,7 @@ impl<'m> Folded<'m> {
         };
         for (symbol, files) in list {
             text += &format!(
-                "\n  {}\n    asked for by {}",
+                "\n  {}\n    referenced by {}",
                 name(symbol),
                 enumerate(files.iter().cloned(), files.len())
             );
@@ -79,11 +79,11 @@ impl<'m> Folded<'m> {
         let text = match list.as_slice() {
             [] => return,
             [one] => format!(
-                "the stack size of kernel {} cannot be known before it runs: it recurses or calls through pointers",
+                "cannot determine the stack size of kernel {} statically: it is recursive or makes indirect calls",
                 name(one)
             ),
             many => format!(
-                "the stack sizes of {} kernels cannot be known before they run, because they recurse or call through pointers: {}",
+                "cannot determine the stack sizes of {} kernels statically, because they are recursive or make indirect calls: {}",
                 many.len(),
                 enumerate(many.iter().take(3).map(|n| short_name(n)), many.len())
             ),
@@ -101,7 +101,7 @@ fn enumerate(names: impl Iterator<Item = String>, total: usize) -> String {
     }
 }
 
-/// A demangled name with the name in the file behind it.
+/// A demangled name, followed by the name in the file.
 pub fn name(symbol: &str) -> String {
     match culd_demangle::demangle(symbol.as_bytes()) {
         Some(demangled) if demangled != symbol => format!("{demangled} [{symbol}]"),
@@ -127,23 +127,28 @@ fn contributors(list: &[(String, u64)]) -> String {
     text
 }
 
-/// A message in our words; nvlink's where they are good enough.
+/// The text of a message under the name culd; nvlink's text where no other is given here.
 pub fn words(code: &Code) -> String {
     match code {
-        Code::MultipleDefinition { symbol, file, first } => format!("{} is defined twice: in {first} and in {file}", name(symbol)),
-        Code::SizeMismatch { symbol, file, first } => format!("{} has one size in {first} and another in {file}", name(symbol)),
+        Code::MultipleDefinition { symbol, file, first } => format!(
+            "multiple definitions of {}: {file} defines it again, first seen in {first}",
+            name(symbol)
+        ),
+        Code::SizeMismatch { symbol, file, first } => format!("{} has different sizes in {first} and {file}", name(symbol)),
         Code::CommonLarger { symbol, file } => format!(
-            "the common variable {} is larger in {file} than where it is initialized",
+            "the common variable {} is larger in {file} than in the file that initializes it",
             name(symbol)
         ),
         Code::SpaceMismatch { symbol, file, first } => {
-            format!("{} lies in one kind of memory in {first} and in another in {file}", name(symbol))
+            format!("{} is declared in different memory spaces in {first} and {file}", name(symbol))
         }
-        Code::ManagedMismatch { symbol, file, first } => format!("{} is managed in only one of {first} and {file}", name(symbol)),
+        Code::ManagedMismatch { symbol, file, first } => {
+            format!("{} is declared __managed__ in only one of {first} and {file}", name(symbol))
+        }
         Code::PrototypeMismatch { symbol, file, first } => {
-            format!("{} takes or returns one thing in {first} and another in {file}", name(symbol))
+            format!("{} has different prototypes in {first} and {file}", name(symbol))
         }
-        Code::EntryMismatch { symbol } => format!("{} is a kernel in one file and a function in another", name(symbol)),
+        Code::EntryMismatch { symbol } => format!("{} is a kernel in one file and a device function in another", name(symbol)),
         Code::AddressTakenUncalled { function } => {
             format!(
                 "the address of {} is taken, but nothing calls a function of its type",
@@ -220,30 +225,30 @@ pub fn words(code: &Code) -> String {
             }
             text
         }
-        Code::ArchMismatch { file, target } => format!("{file} was compiled for another architecture than {target}"),
-        Code::AbiMismatch { file } => format!("{file} has an ABI this linker does not know"),
+        Code::ArchMismatch { file, compiled, target } => format!("{file} was compiled for {compiled}, not {target}"),
+        Code::AbiMismatch { file } => format!("{file} has an ABI version that culd does not support"),
         Code::Accelerated { file } => {
-            format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix")
+            format!("{file} was compiled for an architecture with suffix a and cannot be linked for a target without it")
         }
         Code::NewerThanToolkit { file, toolkit, own } => format!(
-            "{file} was made by CUDA {}.{}, newer than the CUDA {}.{} that is linked for",
+            "{file} was compiled by CUDA {}.{}, but culd only supports objects up to CUDA {}.{}",
             toolkit / 10,
             toolkit % 10,
             own / 10,
             own % 10
         ),
-        Code::TooOld { file } => format!("{file} was made before CUDA 12.0; compile it again"),
-        Code::Lost { file, what } => format!("{file}: {what} would be missing in the linked file, and culd has no rule that allows it"),
-        Code::BadImage { reason } => format!("the linked file does not hold together, which is a defect of culd: {reason}"),
+        Code::TooOld { file } => format!("{file} was compiled by a CUDA release before 12.0; recompile it"),
+        Code::Lost { file, what } => format!("{file}: {what} would be missing from the output, and no rule of culd allows that"),
+        Code::BadImage { reason } => format!("internal error: the output failed verification (please report): {reason}"),
         Code::Damaged { file, reason } | Code::Unsupported { file, reason } | Code::NewerMercury { file, reason } => {
             format!("{file} cannot be linked: {reason}")
         }
         Code::OutOfProportion { size, limit, section } => format!(
-            "the linked file would have {size} bytes, more than the {limit} allowed for inputs of this size; section '{section}' adds most to it"
+            "the output would have {size} bytes, more than the {limit} allowed for inputs of this size; section '{section}' contributes most"
         ),
         Code::PreserveRelocsIncomplete { target } => format!("--preserve-relocs does not keep every relocation on {target}"),
-        Code::UnifiedWithoutIndex => "the inputs have unified functions or variables: give their index file with --uidx-file".into(),
-        Code::Internal { what } => format!("the inputs contradict each other: {what}"),
+        Code::UnifiedWithoutIndex => "the inputs have unified functions or variables; name their index file with --uidx-file".into(),
+        Code::Internal { what } => format!("the inputs are inconsistent: {what}"),
         other => other.to_string(),
     }
 }

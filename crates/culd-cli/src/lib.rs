@@ -4,7 +4,7 @@
 //!
 //! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`high`] finds what it means.
 //! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
-//! * [`messages`], [`explain`], [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
+//! * [`messages`], `explain`, [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
 //! * [`map`], [`why`]: texts about where things went and why they are there.
 //! * [`inspect`], [`install`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]

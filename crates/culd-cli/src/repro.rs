@@ -39,7 +39,7 @@ pub fn save(folder: &[u8], low: &LowArgs, files: &[Vec<u8>]) -> Result<(), Said>
     let problem = |path: &Path, e: io::Error| Said::Own(format!("cannot save the reproduction: {}: {e}", path.display()));
     fs::create_dir_all(&folder).map_err(|e| problem(&folder, e))?;
     if fs::read_dir(&folder).map_err(|e| problem(&folder, e))?.next().is_some() {
-        return Err(problem(&folder, io::Error::other("the folder is not empty")));
+        return Err(problem(&folder, io::Error::other("the directory is not empty")));
     }
     let named = [Id::UnifiedIndex, Id::HostFile]
         .into_iter()

@@ -1,7 +1,7 @@
-//! The device objects of a link: handing the plan to the loader, and saying what it has to say.
+//! The device objects of a link: calls the loader and prints its messages.
 //!
 //! nvlink searches libraries before it touches anything else, and reads inputs after it has opened every other file. The loader does
-//! both at once; [`Sources::library_messages`] and [`Sources::input_messages`] tell its messages apart.
+//! both at once; [`Sources::library_messages`] and [`Sources::input_messages`] separate its messages.
 
 use crate::high::LinkPlan;
 use crate::messages::Console;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// What loading came to.
+/// The result of loading.
 #[derive(Debug)]
 pub struct Sources {
     messages: Vec<Message>,
@@ -50,7 +50,7 @@ impl Sources {
 
     /// An input that another process has written to since it was opened. What was read from it may be half old, half new.
     ///
-    /// A file that was removed or replaced by another one is no problem: its old contents stay readable.
+    /// A file may be removed or replaced by another one: its old contents stay readable.
     pub fn changed(&self) -> Option<&Path> {
         let differs = |(path, then): &&(PathBuf, Stamp)| {
             let now = Stamp::of(path);
@@ -81,7 +81,7 @@ impl Sources {
         }
     }
 
-    /// Says what searching libraries came to; true when that was fatal.
+    /// Prints the messages of the library search; true when one was fatal.
     pub fn library_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
         say(self.messages.get(..self.search_end()).unwrap_or_default(), plan, console)
     }
@@ -92,7 +92,7 @@ impl Sources {
         self.messages.iter().filter(of_nvlink).count()
     }
 
-    /// Says what reading inputs came to; true when that was fatal.
+    /// Prints the messages of reading inputs; true when one was fatal.
     pub fn input_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
         say(self.messages.get(self.search_end()..).unwrap_or_default(), plan, console)
     }
@@ -139,28 +139,33 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
     match (plan.options.identity, code) {
         (Identity::Nvlink, Code::ArchMismatch { file, .. }) => format!("Input file '{file}' arch does not match target '{arch}'"),
         (Identity::Nvlink, Code::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
-        (Identity::Culd, Code::ArchMismatch { file, .. }) => format!("{file} was compiled for another architecture than {arch}"),
-        (Identity::Culd, Code::AbiMismatch { file }) => format!("{file} has an ABI this linker does not know"),
-        (Identity::Culd, Code::NoToolkit { file }) => {
-            format!("{file} does not say which toolkit made it: section '.note.nv.cuinfo' is missing, damaged or not where e_flags says")
-        }
-        (Identity::Culd, Code::UnknownArch { file, number }) => format!("{file} is for architecture sm_{number}, which does not exist"),
-        (Identity::Culd, Code::TooOld { file }) => format!("{file} was made before CUDA 12.0; compile it again"),
-        (Identity::Culd, Code::Accelerated { file }) => {
-            format!("{file} was compiled for one architecture only (suffix a) and does not fit a target without the suffix")
-        }
-        (Identity::Culd, Code::NewerThanToolkit { file, toolkit, own }) => {
-            format!(
-                "{file} was made by CUDA {}.{}, newer than the CUDA {}.{} that is linked for",
-                toolkit / 10,
-                toolkit % 10,
-                own / 10,
-                own % 10
-            )
-        }
-        (Identity::Culd, Code::LtoObjects) => "the inputs hold code for link-time optimization only; link with -lto".into(),
+        (Identity::Culd, code) => own_words(code, arch),
         (_, other) => other.to_string(),
     }
+}
+
+/// culd's own text. Codes that the engine has too get the engine's text.
+fn own_words(code: &Code, arch: &str) -> String {
+    let shared = match code.clone() {
+        Code::ArchMismatch { file, compiled, .. } => culd::Code::ArchMismatch {
+            file,
+            compiled: compiled.to_string(),
+            target: arch.into(),
+        },
+        Code::AbiMismatch { file } => culd::Code::AbiMismatch { file },
+        Code::TooOld { file } => culd::Code::TooOld { file },
+        Code::Accelerated { file } => culd::Code::Accelerated { file },
+        Code::NewerThanToolkit { file, toolkit, own } => culd::Code::NewerThanToolkit { file, toolkit, own },
+        Code::NoToolkit { file } => {
+            return format!(
+                "{file} does not state its toolkit: section '.note.nv.cuinfo' is missing, damaged or not the one that e_flags names"
+            );
+        }
+        Code::UnknownArch { file, number } => return format!("{file} was compiled for sm_{number}, which does not exist"),
+        Code::LtoObjects => return "the inputs hold code for link-time optimization only; link with -lto".into(),
+        other => return other.to_string(),
+    };
+    crate::explain::words(&shared)
 }
 
 fn severity(of: culd_input::Severity) -> Severity {

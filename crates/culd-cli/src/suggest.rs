@@ -4,7 +4,7 @@ use crate::flags;
 use crate::os;
 use culd::Identity;
 
-/// Words for an unknown flag; `name` is the argument without its first dash.
+/// The message for an unknown flag; `name` is the argument without its first dash.
 pub fn unknown_flag(name: &[u8]) -> String {
     let typed = format!("-{}", os::lossy(name));
     let bare = typed.trim_start_matches('-').to_string();
@@ -22,14 +22,14 @@ pub fn unknown_flag(name: &[u8]) -> String {
     }
 }
 
-/// Words for a value that a flag does not take.
+/// The message for a value that a flag does not accept.
 pub fn not_allowed(value: &[u8], flag: &str) -> String {
     let typed = os::lossy(value);
     let allowed = flags::by_long(flag.as_bytes(), Identity::Culd.into()).map_or(&[][..], |f| f.allowed);
     match nearest(&typed, allowed.iter().map(|a| (*a, (*a).to_string()))) {
-        Some(guess) => format!("--{flag} does not know '{typed}'; did you mean '{guess}'?"),
-        None if allowed.len() <= 8 => format!("--{flag} does not know '{typed}'; it takes {}", allowed.join(", ")),
-        None => format!("--{flag} does not know '{typed}'; see culd --help"),
+        Some(guess) => format!("--{flag} does not support '{typed}'; did you mean '{guess}'?"),
+        None if allowed.len() <= 8 => format!("--{flag} does not support '{typed}'; use one of {}", allowed.join(", ")),
+        None => format!("--{flag} does not support '{typed}'; see culd --help"),
     }
 }
 

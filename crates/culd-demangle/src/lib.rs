@@ -3,15 +3,19 @@
 //! `nvlink --dump-callgraph` prints C++ (Itanium ABI) names in a style of its own: `int  :: A::*`, `[lambda(int) (instance 1)]`,
 //! `A::A() [subobject]`, template parameters as `T1`, expressions without parentheses. This crate writes that text.
 //!
-//! 1. [`demangle`] strips what may stand before a mangled name: `__nv_static_<n>_<n characters>_` and one `$`.
+//! 1. [`demangle`] strips what may precede a mangled name: `__nv_static_<n>_<n characters>_` and one `$`.
 //! 2. `parse` reads the name into an `ast::Ast`: runs of text pieces, and types that are printed around a declarator.
 //! 3. `print` writes the tree.
 //! 4. Any error, any text left over, and any name that passes a limit below gives `None`: such a name is printed as it is.
 //!
-//! **Invariant**: no input can make this crate panic, overflow the stack or run away. The parser recurses at most
+//! **Invariant**: no input can make this crate panic, overflow the stack or run without bound. The parser recurses at most
 //! `parse::MAX_DEPTH` levels deep and takes a number of steps linear in the name's length; the printer does not recurse, and its text
-//! is bounded, since substitutions can make a short name stand for an exponentially long text.
+//! is bounded, since substitutions can expand a short name to an exponentially long text.
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod ast;
 mod cursor;
@@ -24,7 +28,7 @@ use std::borrow::Cow;
 
 /// The text that nvlink prints for the mangled name `name`, or `None` where it prints the name as it is.
 ///
-/// `None` covers C names, other manglings, malformed names, and names whose nesting or whose text is out of all proportion.
+/// `None` covers C names, other manglings, malformed names, and names whose nesting or whose text exceeds a limit.
 ///
 /// ```
 /// use culd_demangle::demangle;

@@ -27,7 +27,7 @@ pub enum ArchiveError {
         offset: usize,
     },
     /// A header or a member that does not lie in the archive.
-    #[error("member at offset {offset:#x} is cut off")]
+    #[error("member at offset {offset:#x} is truncated")]
     Truncated {
         /// Offset of the header.
         offset: usize,

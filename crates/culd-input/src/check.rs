@@ -74,7 +74,11 @@ pub fn check(data: &[u8], name: &str, target: Target, release: Option<&'static R
     let refusal = admission.refusal.map(|r| match r {
         Refusal::Abi => Code::AbiMismatch { file: file() },
         Refusal::UnknownArch(number) => Code::UnknownArch { file: file(), number },
-        Refusal::Arch => Code::ArchMismatch { file: file(), target },
+        Refusal::Arch(number, specific) => Code::ArchMismatch {
+            file: file(),
+            compiled: Target::new(number, if specific { Suffix::Arch } else { Suffix::None }),
+            target,
+        },
         Refusal::Accelerated => Code::Accelerated { file: file() },
         Refusal::Newer(toolkit, own) => Code::NewerThanToolkit {
             file: file(),

@@ -500,7 +500,7 @@ impl<'u> Examiner<'u> {
             if is_nvlink {
                 return self.fatbin_missing();
             }
-            return self.unusable(&unit.name, "it announces a fatbin but has none");
+            return self.unusable(&unit.name, "it should have a fatbin but has none");
         };
         self.ids = host.module_id.map(ModuleIds::of_section);
         if is_nvlink {

@@ -21,13 +21,13 @@ pub enum HostError {
     #[error("not a 64-bit little-endian ELF file")]
     Class,
     /// The section header table is cut off or of another format.
-    #[error("section headers are damaged or cut off")]
+    #[error("section headers are damaged or truncated")]
     Sections,
     /// The section names are missing.
-    #[error("section names are damaged or cut off")]
+    #[error("section names are damaged or truncated")]
     Names,
     /// A section that is needed does not lie in the file.
-    #[error("section {0} lies outside the file")]
+    #[error("section {0} is outside the file")]
     OutOfFile(&'static str),
 }
 

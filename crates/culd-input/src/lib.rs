@@ -1,7 +1,7 @@
 //! Recognising linker inputs and finding the device objects inside them.
 //!
-//! [`load()`] takes paths, libraries and options and answers which device objects are linked, in which order, under which names, and what
-//! there is to say about the inputs, either exactly as nvlink would or in culd's own stricter way ([`Style`]).
+//! [`load()`] takes paths, libraries and options and returns the device objects to link, in order and with their names, and the messages about
+//! the inputs, either exactly as nvlink does or in culd's own stricter way ([`Style`]).
 //!
 //! * [`detect`]: what a file is.
 //! * [`archive`], [`library`]: members and `-l`.
@@ -11,6 +11,10 @@
 //! * [`devrt`], [`host_info`], [`register`]: the device runtime library, kernels in use, side files.
 //! * [`files`], [`bytes`]: files mapped, not copied.
 #![deny(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub mod archive;
 pub mod bytes;

@@ -1,4 +1,4 @@
-//! What loading inputs has to say: values with a code and their context, in the order they came up.
+//! The messages of loading inputs: values with a code and their context, in the order in which they came up.
 //!
 //! The first group of codes carries nvlink's wording, so that a drop-in can print it as it is; the second is culd's own.
 
@@ -8,7 +8,7 @@ use std::fmt;
 /// How serious a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Something worth knowing.
+    /// Information.
     Info,
     /// The link goes on and succeeds.
     Warning,
@@ -36,7 +36,7 @@ impl Message {
     }
 }
 
-/// What can be said.
+/// The kinds of messages, with their context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "field names say what they hold; the texts below say the rest")]
 pub enum Code {
@@ -62,6 +62,7 @@ pub enum Code {
     LtoObjects,
     ArchMismatch {
         file: String,
+        compiled: Target,
         target: Target,
     },
     UnnamedArch,
@@ -81,7 +82,7 @@ pub enum Code {
     Accelerated {
         file: String,
     },
-    /// Made by a release that is not known; only culd links it.
+    /// Compiled by a later release than any that is supported; only culd links it.
     UnknownRelease {
         file: String,
         toolkit: u32,
@@ -108,7 +109,7 @@ pub enum Code {
         library: String,
     },
     AfterCudadevrt,
-    /// With link-time optimization, an object that takes no part in it.
+    /// With link-time optimization, an object without LTO code.
     NotBuiltForLto {
         file: String,
     },
@@ -121,13 +122,13 @@ pub enum Code {
         value: String,
     },
     NvvmError,
-    /// What the compiler of modules said.
+    /// Output of the compiler of LTO modules.
     Nvvm {
         text: String,
     },
     JitFailed,
     SplitTwice,
-    /// Link-time optimization came to nothing.
+    /// Link-time optimization failed.
     LtoFailed {
         reason: String,
     },
@@ -147,12 +148,12 @@ pub enum Code {
         library: String,
         searched: Vec<String>,
     },
-    /// A shared library found where a static one was meant.
+    /// A shared library found in place of a static one.
     SharedLibrary {
         library: String,
         path: String,
     },
-    /// A device file without host code beside `--register-link-binaries`.
+    /// With `--register-link-binaries`, a device file without host code.
     NoHostCode {
         file: String,
     },
@@ -167,16 +168,16 @@ pub enum Code {
         target: Target,
         have: Vec<String>,
     },
-    /// A member without device code that nvlink would have stopped at.
+    /// A member without device code, for which nvlink ends the link.
     MemberIgnored {
         file: String,
         kind: &'static str,
     },
-    /// An archive that has no members, as one that was cut behind its first bytes.
+    /// An archive without members, for example one that was truncated after its magic number.
     EmptyArchive {
         file: String,
     },
-    /// A linked host file, which holds nothing to link.
+    /// An executable or shared library, which has no relocatable device code.
     HostFileIgnored {
         file: String,
     },
@@ -211,7 +212,7 @@ impl fmt::Display for Code {
             FatbinMissing { file } => write!(f, "Could not find fatbin in '{file}'"),
             ArchNotFound { file, target } => write!(f, "SM Arch ('{target}') not found in '{file}'"),
             LtoObjects => write!(f, "LTO objects found, use -dlto"),
-            ArchMismatch { file, target } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
+            ArchMismatch { file, target, .. } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
             UnnamedArch => write!(f, "Unknown arch name ''"),
             UnknownArch { number, .. } => write!(f, "Unknown arch name 'sm_{number}'"),
             SizeMismatch { file } => write!(f, "Input file '{file}' size does not match target '-m64'"),
@@ -219,7 +220,7 @@ impl fmt::Display for Code {
             Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
             UnknownRelease { file, toolkit } => write!(
                 f,
-                "{file} was made by CUDA {}.{}, which is newer than culd knows; it is linked by the rules of CUDA {}",
+                "{file} was compiled by CUDA {}.{}, newer than any release that culd supports; it is linked by the rules of CUDA {}",
                 toolkit / 10,
                 toolkit % 10,
                 cubin::release::Release::newest().name()
@@ -255,7 +256,10 @@ impl fmt::Display for Code {
 
             Unusable { file, reason } => write!(f, "cannot use '{file}': {reason}"),
             LibraryMissing { library, searched } if searched.is_empty() => {
-                write!(f, "library -l{library} not found: no -L folder and no LIBRARY_PATH to search")
+                write!(
+                    f,
+                    "library -l{library} not found: there is neither a -L directory nor LIBRARY_PATH to search"
+                )
             }
             LibraryMissing { library, searched } => write!(f, "library -l{library} not found in {}", searched.join(", ")),
             SharedLibrary { library, path } => write!(f, "-l{library} is the shared library '{path}', which has no device code to link"),
@@ -263,16 +267,19 @@ impl fmt::Display for Code {
                 f,
                 "Input '{file}' has no host code, which could cause later host link error if there is a reference to it"
             ),
-            SeveralFatbins { file, count } => write!(f, "'{file}' holds {count} fatbins; all of them are linked"),
+            SeveralFatbins { file, count } => write!(f, "'{file}' contains {count} fatbins; all of them are linked"),
             NoCodeFor { file, target, have } if have.is_empty() => write!(f, "'{file}' has no code for {target}: it is empty"),
             NoCodeFor { file, target, have } => write!(f, "'{file}' has no code for {target}, only for {}", have.join(", ")),
             MemberIgnored { file, kind } => write!(f, "'{file}' is {kind} and is not linked"),
-            EmptyArchive { file } => write!(f, "'{file}' is an archive without members"),
-            HostFileIgnored { file } => write!(f, "'{file}' is a linked host file; its device code cannot be linked again"),
+            EmptyArchive { file } => write!(f, "archive '{file}' is empty"),
+            HostFileIgnored { file } => write!(
+                f,
+                "'{file}' is an executable or a shared library; its device code is already linked and is ignored"
+            ),
             NoPtxas { file, tried } => write!(
                 f,
-                "'{file}' holds PTX, which ptxas has to compile, and no ptxas was found (tried {}); \
-                 install the CUDA compiler or point to one with --ptxas or CULD_PTXAS",
+                "'{file}' holds PTX, which needs ptxas, and no ptxas was found (tried {}); \
+                 install the CUDA compiler, or name a ptxas with --ptxas or CULD_PTXAS",
                 tried.join(", ")
             ),
         }

@@ -327,7 +327,7 @@ fn member_kind(bytes: &[u8], name: &str, options: &LoadOptions) -> Option<UnitKi
         Content::Fatbin => UnitKind::Fatbin,
         Content::Ptx => UnitKind::Ptx,
         Content::LtoIr if options.lto.is_some() => UnitKind::LtoIr,
-        Content::Archive { .. } => UnitKind::Problem(vec![unusable(name, "an archive inside an archive is not taken apart")]),
+        Content::Archive { .. } => UnitKind::Problem(vec![unusable(name, "an archive inside an archive is not unpacked")]),
         other => UnitKind::Problem(vec![Message {
             severity: Severity::Warning,
             code: Code::MemberIgnored {
@@ -421,7 +421,7 @@ fn search_failure(library: &str, found: &Found, folders: &[PathBuf]) -> Message 
                 path: path.display().to_string(),
             },
         },
-        Found::Folder(path) => unusable(&path.display().to_string(), "a folder, not an archive"),
+        Found::Folder(path) => unusable(&path.display().to_string(), "it is a directory, not an archive"),
         _ => Message {
             severity: Severity::Error,
             code: Code::LibraryMissing {

@@ -111,7 +111,7 @@ fn joined_objects_keep_all_their_fatbins_under_culd() {
     assert!(outcome.messages.is_empty());
     let outcome = load(&["abc.o"], &culd(), &files);
     assert_eq!(names(&outcome), ["abc.o", "abc.o#2", "abc.o#3"]);
-    assert_eq!(said(&outcome), ["Info: 'abc.o' holds 3 fatbins; all of them are linked"]);
+    assert_eq!(said(&outcome), ["Info: 'abc.o' contains 3 fatbins; all of them are linked"]);
     let ids: Vec<_> = outcome.loaded.as_ref().unwrap().register.ids().map(|id| id.into_owned()).collect();
     assert_eq!(ids, [b"_a", b"_c", b"_b"]);
 }

@@ -193,7 +193,7 @@ impl<'d> DeviceFile<'d> {
                 }
             };
             if fatbin.is_truncated() {
-                self.problem(name, format!("container at {:#x} is cut off", at + start));
+                self.problem(name, format!("container at {:#x} is truncated", at + start));
             }
             for entry in fatbin.entries() {
                 match entry {

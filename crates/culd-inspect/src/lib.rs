@@ -3,10 +3,14 @@
 //! * [`view`]: a device file as far as it can be read, damaged or not.
 //! * [`mod@file`]: the device objects in a file of any kind.
 //! * [`dump`]: what is in it, as rows, as text and as JSON.
-//! * [`diff`]: what differs between two of them, in words, causes first.
+//! * [`diff`]: the differences between two of them as text, causes first.
 //!
-//! Text and JSON come from the same structures. The crate reads byte slices and writes to a writer; files and exit codes belong to the caller.
+//! Text and JSON come from the same structures. The crate reads byte slices and writes to a writer; files and exit codes are up to the caller.
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub mod diff;
 pub mod dump;

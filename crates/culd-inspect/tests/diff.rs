@@ -245,7 +245,7 @@ fn padding_and_tail() {
     );
     assert_eq!(
         after(AB, |d| d.extend([0; 8])),
-        ["number of bytes behind the last table is 0 in A, 8 in B"]
+        ["number of bytes after the last table is 0 in A, 8 in B"]
     );
 }
 

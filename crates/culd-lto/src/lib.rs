@@ -1,16 +1,18 @@
 //! Link-time optimization: LTO modules in, PTX out.
 //!
-//! What nvcc writes with `-dlto` can only be read by NVIDIA's own compiler. It comes with every toolkit as a library with a public interface,
-//! nvJitLink, and that is what this crate talks to:
+//! Only NVIDIA's own compiler reads what nvcc writes with `-dlto`. Every toolkit has it as a library with a public interface, nvJitLink, which
+//! this crate calls:
 //!
 //! 1. `find`: where the library is.
 //! 2. A [`Job`] names the options and the modules: LTO IR, or a fat binary with one entry of it.
 //! 3. `jitlink` hands the job to the library and takes the PTX.
-//! 4. `child` does so in a process of its own ([`Child`], [`serve`]), with the job as bytes on a pipe (`wire`): whatever foreign code does with
-//!    damaged input, the linker lives on and says so.
-//!
-//! What becomes of the PTX is not decided here.
+//! 4. `child` does so in a separate process ([`Child`], [`serve`]), with the job as bytes on a pipe (`wire`): if the library crashes on damaged
+//!    input, the linker reports it.
 #![deny(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod child;
 mod find;

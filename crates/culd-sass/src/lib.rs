@@ -1,8 +1,8 @@
 //! Instruction-level model of Blackwell SASS: scoreboards, fences, hazards.
 //!
-//! In a final link, nvlink's finalizer rewrites call-free kernels: the load of a stack pointer that nobody uses loses its scoreboard,
-//! which re-allocates all scoreboards of the kernel, and the work-around instructions before fences go. [`rewrite()`] reproduces
-//! this where it is sure and says so where it is not; [`check::check`] proves, independently of the allocator, that code waits for
+//! In a final link, nvlink's finalizer rewrites call-free kernels: the load of an unused stack pointer loses its scoreboard,
+//! which re-allocates all scoreboards of the kernel, and the work-around instructions before fences are removed. [`rewrite()`] reproduces
+//! this where the model is sure and reports where it is not; [`check::check`] proves, independently of the allocator, that code waits for
 //! everything it must.
 //!
 //! Data flow of [`rewrite()`]: bytes → [`decode`] → fence prefixes → blocks → setters and their conflicts → the compiler's policy
@@ -11,6 +11,10 @@
 //! **Invariant**: only scoreboard fields, deleted fence prefixes and the branch displacements across them differ from the input.
 //! **Invariant**: code that fails the hazard check is never returned.
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 mod alloc;
 mod cfg;

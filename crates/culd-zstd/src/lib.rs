@@ -1,12 +1,12 @@
 //! A one-shot decoder of zstd frames (RFC 8878) for many small frames of known size.
 //!
-//! 1. `frame`: the header is read; a content size above the caller's limit is refused before memory is taken.
+//! 1. `frame`: the header is read; a content size above the caller's limit is refused before memory is allocated.
 //! 2. The output is one vector. It has [`SLACK`] bytes more than the limit while blocks are unpacked, so that copies may write whole
 //!    chunks; matches read from the vector itself, so there is no window to keep.
 //! 3. A raw or RLE block is copied or filled. A compressed block has two sections:
 //!    `literals` fills a buffer with bytes, by Huffman codes (`huffman`) or without;
 //!    `sequences` reads triples of literal length, match length and offset (`fse`) and carries them out (`copy`).
-//! 4. A checksum behind the last block is compared with the output (`xxh64`).
+//! 4. A checksum after the last block is compared with the output (`xxh64`).
 //!
 //! Tables and the literal buffer live in a [`Decoder`], so that a frame costs no allocation but its output. [`decompress`],
 //! [`decompress_exact`] and [`decompress_into`] keep one decoder per thread.
@@ -14,6 +14,10 @@
 //! Nothing in a frame can make the decoder panic, run for longer than in proportion to the size of the frame and of the limit, or take
 //! more memory than the limit, [`SLACK`] and the fixed tables.
 #![deny(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 #[macro_use]
 mod twice;
@@ -50,7 +54,7 @@ impl Decoder {
         Self::default()
     }
 
-    /// Unpacks all frames of `src`, one behind the other, to at most `limit` bytes. Skippable frames are passed over.
+    /// Unpacks all frames of `src`, one after the other, to at most `limit` bytes. Skippable frames are passed over.
     pub fn decompress(&mut self, src: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
         Ok(self.frames(src, Output::new(limit))?.finish())
     }

@@ -159,6 +159,7 @@ pub enum Code {
     },
     ArchMismatch {
         file: String,
+        compiled: String,
         target: String,
     },
     UnknownArch {
@@ -335,13 +336,13 @@ impl fmt::Display for Code {
                 f,
                 "Function '{entry}' and function '{function}' have conflicting cache preference, falling back to use cache preference of entry '{entry}'"
             ),
-            ArchMismatch { file, target } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
+            ArchMismatch { file, target, .. } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
             UnknownArch { name } => write!(f, "Unknown arch name '{name}'"),
             AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
             Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
             UnknownRelease { file, toolkit } => write!(
                 f,
-                "{file} was made by CUDA {}.{}, which is newer than culd knows; it is linked by the rules of CUDA {}",
+                "{file} was compiled by CUDA {}.{}, newer than any release that culd supports; it is linked by the rules of CUDA {}",
                 toolkit / 10,
                 toolkit % 10,
                 cubin::release::Release::newest().name()
@@ -362,7 +363,7 @@ impl fmt::Display for Code {
             UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
             Internal { what } => write!(f, "Internal error: {what}"),
             Lost { file, what } => write!(f, "'{file}': {what} would be lost"),
-            BadImage { reason } => write!(f, "Internal error: the linked file does not hold together: {reason}"),
+            BadImage { reason } => write!(f, "Internal error: the linked file failed verification: {reason}"),
             NewerMercury { file, .. } => write!(f, "Internal FNLZR error '{file}'"),
             BesideEwp { file } => write!(f, "'{file}': -ewp compiled objects should only link with libcudadevrt"),
             Unsupported { file, reason } => write!(f, "Input file '{file}' is not supported: {reason}"),

@@ -251,8 +251,9 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
         Refusal::UnknownArch(number) => Code::UnknownArch {
             name: format!("sm_{number}"),
         },
-        Refusal::Arch => Code::ArchMismatch {
+        Refusal::Arch(number, specific) => Code::ArchMismatch {
             file: file(),
+            compiled: format!("sm_{number}{}", if specific { "a" } else { "" }),
             target: target.to_string(),
         },
         Refusal::Accelerated => Code::Accelerated { file: file() },

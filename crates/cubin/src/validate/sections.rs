@@ -133,7 +133,7 @@ fn first_and_names(cubin: &Cubin<'_>) -> Checked {
     let index = cubin.section_names_section();
     let names = cubin.section(index)?;
     if names.header.sh_type.get() != SHT_STRTAB {
-        return Err(defect(place(&names), "e_shstrndx names it, but it is no string table"));
+        return Err(defect(place(&names), "e_shstrndx names it, but it is not a string table"));
     }
     terminated(&names)
 }

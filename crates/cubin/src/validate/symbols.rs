@@ -16,7 +16,7 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
         return Err(defect(
             super::sections::place(&table),
             format!(
-                "sh_info, the number of symbols in front of the first global one, is {}, there are {count}",
+                "sh_info, the number of symbols before the first global one, is {}, there are {count}",
                 table.header.sh_info.get()
             ),
         ));
@@ -77,7 +77,7 @@ fn problem(cubin: &Cubin<'_>, symbol: &Symbol<'_>) -> Result<Option<String>, sup
                 ))
             } else if (is_function || is_variable) && start.checked_add(size).is_none_or(|end| end > room) {
                 Some(format!(
-                    "st_value {value:#x}, st_size {size:#x}: it does not lie in {} of {room:#x} bytes",
+                    "st_value {value:#x}, st_size {size:#x}: it is not inside {} of {room:#x} bytes",
                     in_section()
                 ))
             } else {

@@ -402,7 +402,7 @@ fn padding(cx: &mut Context<'_, '_>) {
         (v.data.len() as u64).saturating_sub(last.max(v.header.e_shoff.get() + v.sections.len() as u64 * 64))
     };
     let ends = [end(cx.a), end(cx.b)];
-    cx.field(Group::Layout, "", "number of bytes behind the last table", ends, |v| v.to_string());
+    cx.field(Group::Layout, "", "number of bytes after the last table", ends, |v| v.to_string());
 }
 
 /// Program headers, compared by the sections they cover.

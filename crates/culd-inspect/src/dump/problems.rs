@@ -52,7 +52,7 @@ impl Model<'_, '_> {
                 .map_or(0, |s| s.data.len() % if view.is_64() { 24 } else { 16 });
             c.add(
                 &place,
-                (rest != 0).then(|| format!("{rest} bytes behind the last symbol")).into_iter(),
+                (rest != 0).then(|| format!("{rest} bytes after the last symbol")).into_iter(),
             );
             let bad = (0..table.entries.len() as u32).filter_map(|i| match table.home(i) {
                 Home::Section(s) if s as usize >= count => Some(format!("symbol {i}: section {s} does not exist, there are {count}")),

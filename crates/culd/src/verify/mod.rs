@@ -2,13 +2,13 @@
 //!
 //! Nothing here looks at what the phases of the link computed: image and inputs are parsed again, with crate `cubin` alone.
 //!
-//! 1. [`structure`]: the image is a sound ELF file; header, section types, indices, relocations, symbols and their sizes.
-//! 2. [`attributes`]: kernels have their parameters and parameter banks; `.nv.info` has no attributes of single functions; places in code
+//! 1. `structure`: the image is a sound ELF file; header, section types, indices, relocations, symbols and their sizes.
+//! 2. `attributes`: kernels have their parameters and parameter banks; `.nv.info` has no attributes of single functions; places in code
 //!    are instructions of the right kind.
-//! 3. [`code`]: functions have the bytes and the references of an input's definition.
-//! 4. [`presence`]: kernels, variables and sections of the inputs are there.
-//! 5. [`dwarf`]: debug information stays inside the functions that it describes.
-//! 6. [`views`]: the two views of a file for sm_100 and later agree.
+//! 3. `code`: functions have the bytes and the references of an input's definition.
+//! 4. `presence`: kernels, variables and sections of the inputs are there.
+//! 5. `dwarf`: debug information stays inside the functions that it describes.
+//! 6. `views`: the two views of a file for sm_100 and later agree.
 //!
 //! Steps 2 to 6 need sound inputs: what nvlink makes of damaged ones is not judged.
 
