@@ -36,13 +36,13 @@ impl Window {
         self.offsets.insert(id, offset);
     }
 
-    /// What is wrong with the ids when the link has these.
-    fn check(&self, table: &[UnifiedEntry]) -> Option<&'static str> {
+    /// What is wrong with the ids when the link has these: `unknown` if there are others.
+    fn check(&self, table: &[UnifiedEntry], unknown: &'static str) -> Option<&'static str> {
         let known: HashSet<Id, State> = table.iter().map(|e| e.id).collect();
         let mut seen: HashSet<Id, State> = HashSet::default();
         self.entries.iter().find_map(|(id, _)| {
             if !known.contains(id) {
-                return Some("uuid not found");
+                return Some(unknown);
             }
             (!seen.insert(*id)).then_some("entry was already found?")
         })
@@ -264,7 +264,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if window.size != size as u64 {
             return Err(STUBS_MISFIT);
         }
-        if let Some(what) = window.check(&self.m.unified.functions) {
+        if let Some(what) = window.check(&self.m.unified.functions, "uuid not found") {
             return Err(what);
         }
         let mut bytes = vec![0; size];
@@ -292,7 +292,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// `.nv.udt`: it ends with its last variable.
     fn fill_data(&mut self, window: &Window, table: SectionId) -> Result<(), &'static str> {
         const MISFIT: &str = "size of uidx window != nv.udt";
-        if let Some(what) = window.check(&self.m.unified.data) {
+        if let Some(what) = window.check(&self.m.unified.data, "matching uuid not found") {
             return Err(what);
         }
         let mut offsets: Vec<_> = self.m.unified.data.iter().map(|e| (e.symbol, e.offset)).collect();
