@@ -36,13 +36,15 @@ impl Window {
         self.offsets.insert(id, offset);
     }
 
-    /// What is wrong with the ids when the link has these: `unknown` if there are others.
-    fn check(&self, table: &[UnifiedEntry], unknown: &'static str) -> Option<&'static str> {
+    /// What is wrong with the ids when the link has these.
+    fn check(&self, table: &[UnifiedEntry]) -> Option<&'static str> {
         let known: HashSet<Id, State> = table.iter().map(|e| e.id).collect();
         let mut seen: HashSet<Id, State> = HashSet::default();
         self.entries.iter().find_map(|(id, _)| {
             if !known.contains(id) {
-                return Some(unknown);
+                // nvlink quirk: ids are looked up by the difference of their halves first.
+                let similar = table.iter().any(|e| e.id.0 ^ e.id.1 == id.0 ^ id.1);
+                return Some(if similar { "matching uuid not found" } else { "uuid not found" });
             }
             (!seen.insert(*id)).then_some("entry was already found?")
         })
@@ -264,7 +266,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if window.size != size as u64 {
             return Err(STUBS_MISFIT);
         }
-        if let Some(what) = window.check(&self.m.unified.functions, "uuid not found") {
+        if let Some(what) = window.check(&self.m.unified.functions) {
             return Err(what);
         }
         let mut bytes = vec![0; size];
@@ -292,7 +294,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// `.nv.udt`: it ends with its last variable.
     fn fill_data(&mut self, window: &Window, table: SectionId) -> Result<(), &'static str> {
         const MISFIT: &str = "size of uidx window != nv.udt";
-        if let Some(what) = window.check(&self.m.unified.data, "matching uuid not found") {
+        if let Some(what) = window.check(&self.m.unified.data) {
             return Err(what);
         }
         let mut offsets: Vec<_> = self.m.unified.data.iter().map(|e| (e.symbol, e.offset)).collect();
