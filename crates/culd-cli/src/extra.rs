@@ -61,10 +61,13 @@ fn check_index(bytes: &[u8]) -> Result<(), Said> {
     let shape = || {
         let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let version = u32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?);
-        // Records of version 2 have longer keys.
-        let record = if version < 2 { 24 } else { 40 };
-        let records = word(24)?.checked_add(word(40)?)?.checked_mul(record)?;
-        records.checked_add(INDEX_HEADER)
+        let (functions, data) = (word(24)?, word(40)?);
+        // Version 2 has 16 bytes more for each function, after all records.
+        let function = if version < 2 { 24 } else { 40 };
+        functions
+            .checked_mul(function)?
+            .checked_add(data.checked_mul(24)?)?
+            .checked_add(INDEX_HEADER)
     };
     match shape() {
         Some(size) if size == bytes.len() as u64 => Ok(()),
@@ -89,6 +92,9 @@ mod tests {
     fn index_files_have_exactly_their_records() {
         assert_eq!(check_index(&index(1, 2, 48)), Ok(()));
         assert_eq!(check_index(&index(2, 3, 120)), Ok(()));
+        let mut both = index(2, 3, 120 + 24);
+        both[40] = 1;
+        assert_eq!(check_index(&both), Ok(()));
         assert_eq!(check_index(&index(1, 2, 49)), Err(Said::MalformedIndex));
         assert_eq!(check_index(&index(2, 2, 48)), Err(Said::MalformedIndex));
         assert_eq!(check_index(b"\x7fUFTINDX\x01"), Err(Said::MalformedIndex));

@@ -57,7 +57,33 @@ pub fn is_driver_function(name: &[u8]) -> bool {
 }
 
 /// Kernels whose stack is unknown: one warning per callee from which a cycle can be reached.
-pub fn warn(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+pub fn stacks(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let Context { resolved, graph, .. } = context;
+    if context.options.relocatable || context.options.suppress_stack_size_warning {
+        return Ok(());
+    }
+    let cyclic = graph.reaches_cycle(resolved);
+    let is_cyclic = |f: &&FunctionId| cyclic[graph.component(**f)];
+    let by_prototype: Vec<usize> = resolved
+        .prototypes
+        .strings()
+        .ids()
+        .map(|p| graph.targets(p).iter().filter(is_cyclic).count())
+        .collect();
+    for &k in &context.live.kernels {
+        let direct = resolved.direct.of(k).iter().filter(is_cyclic).count();
+        let indirect: usize = resolved.sites.of(k).iter().map(|p| by_prototype[p.number() as usize]).sum();
+        for _ in 0..direct + indirect {
+            out.warning(Code::StackUnknown {
+                entry: resolved.function_name(k),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Functions whose address is taken, and that no kernel may call.
+pub fn uncalled(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
     let Context {
         resolved,
         graph,
@@ -65,29 +91,7 @@ pub fn warn(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Sto
         options,
         ..
     } = context;
-    if options.relocatable {
-        return Ok(());
-    }
-    if !options.suppress_stack_size_warning {
-        let cyclic = graph.reaches_cycle(resolved);
-        let is_cyclic = |f: &&FunctionId| cyclic[graph.component(**f)];
-        let by_prototype: Vec<usize> = resolved
-            .prototypes
-            .strings()
-            .ids()
-            .map(|p| graph.targets(p).iter().filter(is_cyclic).count())
-            .collect();
-        for &k in &live.kernels {
-            let direct = resolved.direct.of(k).iter().filter(is_cyclic).count();
-            let indirect: usize = resolved.sites.of(k).iter().map(|p| by_prototype[p.number() as usize]).sum();
-            for _ in 0..direct + indirect {
-                out.warning(Code::StackUnknown {
-                    entry: resolved.function_name(k),
-                })?;
-            }
-        }
-    }
-    if options.extra_warnings && !options.debug && !options.preserve_relocs {
+    if options.extra_warnings && !options.relocatable && !options.debug && !options.preserve_relocs {
         let reached = graph.mark(resolved, live.kernels.iter().copied());
         for f in resolved.functions.ids() {
             // A kernel that nobody defines counts as one.

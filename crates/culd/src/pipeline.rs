@@ -99,9 +99,13 @@ fn link(
             propagate::propagate(context, attributes, folds.as_ref())
         },
     );
-    let merged = merged?;
+    let mut merged = merged?;
     watch.lap("merge");
-    check::warn(context, out)?;
+    check::stacks(context, out)?;
+    if let Some(code) = merged.unified.problem.take() {
+        return Err(out.fatal(code));
+    }
+    check::uncalled(context, out)?;
     let layout = layout::lay_out(context, merged, out)?;
     check::undefined(context, &layout.m, out);
     explain::layout(context, &layout, explained);

@@ -79,7 +79,7 @@ struct Site<'s, 'd> {
     cuts: bool,
     /// Types of unified symbols are replaced.
     replaces: bool,
-    /// In files with a Mercury view `--preserve-relocs` only lists shared variables.
+    /// In files with a Mercury view `--preserve-relocs` only lists shared variables, and not those that debug information names.
     lists_shared_only: bool,
     /// The target was laid out again.
     moves: Option<&'s Moves>,
@@ -345,18 +345,6 @@ impl<'a, 'd> Decider<'a, 'd> {
         self.slots.get(at).map(|s| s.1)
     }
 
-    /// How `--preserve-relocs` lists it.
-    fn listed(&self, meaning: Meaning, decision: Decision) -> Decision {
-        let shared = matches!(
-            meaning,
-            Meaning::Shared(_) | Meaning::SharedSymbol(_) | Meaning::NoShared(_) | Meaning::Dynamic(_)
-        );
-        match decision {
-            Decision::Patch(info, value, bank, _) if !shared => Decision::Patch(info, value, bank, None),
-            other => other,
-        }
-    }
-
     fn literal(&self, object: &Object<'d>, symbol: u32, f: FunctionId, kind: u32, addend: i64) -> Decision {
         let Some(offset) = self.layout.literals[f] else {
             return Decision::Drop;
@@ -524,7 +512,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         each(
             e,
             if site.lists_shared_only {
-                self.listed(meaning, decision)
+                listed(site.class, meaning, decision)
             } else {
                 decision
             },
@@ -544,6 +532,18 @@ fn resolvable(kind: u32) -> Option<&'static RelocInfo> {
             && !info.fields.is_empty()
     };
     reloc_info(kind).filter(|info| info.linker_may_resolve()).filter(simple)
+}
+
+/// How `--preserve-relocs` lists a relocation in files with a Mercury view.
+fn listed(class: Class, meaning: Meaning, decision: Decision) -> Decision {
+    let shared = matches!(
+        meaning,
+        Meaning::Shared(_) | Meaning::SharedSymbol(_) | Meaning::NoShared(_) | Meaning::Dynamic(_)
+    );
+    match decision {
+        Decision::Patch(info, value, bank, _) if !shared || matches!(class, Class::Debug(_)) => Decision::Patch(info, value, bank, None),
+        other => other,
+    }
 }
 
 /// A value that is known: written if the type allows it, else left to the driver.

@@ -46,7 +46,10 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
             continue;
         }
         let function = &context.resolved.functions[f];
-        let is_entry = context.live.is_kernel[f] || (function.winner.is_none() && context.resolved.is_declared_entry(f));
+        // nvlink quirk: unless there is exactly one kernel, stubs of unified functions count as entries.
+        let is_entry = context.live.is_kernel[f]
+            || (function.stub && context.live.only.is_none())
+            || (function.winner.is_none() && context.resolved.is_declared_entry(f));
         let entry = if is_entry { "^" } else { "" };
         let taken = if function.taken.is_some() { "&" } else { "" };
         let registers = attributes.facts[f]

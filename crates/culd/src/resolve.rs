@@ -59,7 +59,7 @@ pub struct Function<'d> {
     pub taken: Option<ProtoId>,
     /// Only a copy that was rejected says that the address is taken, without a prototype: a kernel's.
     pub taken_unnamed: bool,
-    /// An object before that of its definition took the address.
+    /// An object before that of its first definition took the address.
     pub taken_before: bool,
     /// The symbol that defined it first, if any does.
     pub defined_by: Option<SymbolRef>,
@@ -368,11 +368,11 @@ impl<'d> Resolver<'d> {
         if function.winner.is_none() {
             function.first_definition = new.object;
             function.defined_by = Some(symbol);
+            function.taken_before = function.taken.is_some();
         }
         if function.first_virtual_sm == 0 {
             function.first_virtual_sm = virtual_sm;
         }
-        function.taken_before = function.taken.is_some();
         function.winner = Some(new);
         function.bind = bind;
         function.registers = registers;

@@ -5,6 +5,9 @@
 //!
 //! nvlink quirk: a copy that was replaced later has a sequence too if the Mercury link kept its relocation: that of its Mercury code,
 //! translated as if it were the code in force.
+//!
+//! nvlink quirk: of the stubs of unified functions only that of the first slot has a range, to the end of the table; the others' sequences
+//! have one row and end where they start.
 
 use super::Sass;
 use super::code::{Function, Functions, mercury_places};
@@ -92,8 +95,12 @@ impl Table<'_, '_> {
             let lengths = section.data.get(unit.header.start + 15..).unwrap_or_default();
             for (range, address) in &unit.sequences {
                 let Some(address) = *address else { continue };
-                if let Some((symbol, function)) = symbols.get(&(address as u64)).and_then(|&y| self.kept(object, y)) {
-                    let bytes = section.data.get(range.clone()).unwrap_or_default();
+                let Some(&symbol) = symbols.get(&(address as u64)) else { continue };
+                let bytes = section.data.get(range.clone()).unwrap_or_default();
+                if let Some((number, size)) = self.stub(object, symbol) {
+                    let start = line_rows(bytes, lengths, unit.special).and_then(|rows| unit.special.start(&rows, size));
+                    sequences.extend(start.map(|b| (number, Cow::Owned(b), ADDRESS)));
+                } else if let Some((symbol, function)) = self.kept(object, symbol) {
                     let moved = if function.moved() {
                         moved_sequence(bytes, lengths, unit.special, |offset| function.place(offset))
                     } else {
@@ -130,7 +137,11 @@ impl Table<'_, '_> {
             };
             // A damaged object may name a symbol that does not exist.
             let Some(record) = m.symbols.get(symbol) else { continue };
-            let text = record.function.and_then(|f| m.functions[f].text);
+            let text = record
+                .function
+                .map(|f| &m.functions[f])
+                .filter(|f| f.stub_offset.is_none())
+                .and_then(|f| f.text);
             let Some(function) = text.and_then(|t| self.code.of(t)).filter(|f| f.object != object.id) else {
                 continue;
             };
@@ -144,6 +155,16 @@ impl Table<'_, '_> {
             let number = self.parts.arranged.symbol_index(symbol);
             out.extend(bytes.map(|b| (number, Cow::Owned(b), ADDRESS)));
         }
+    }
+
+    /// Number of a stub of a unified function, and the size of its sequence.
+    fn stub(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, u64)> {
+        let table = self.code.stubs.as_ref()?;
+        let f = self.parts.context.resolved.function(object.symbol_ref(symbol))?;
+        let stubs = &self.parts.layout.m.unified.stubs;
+        let stub = stubs.iter().find(|s| s.function == f && s.object == object.id)?;
+        let size = if stub.offset == 0 { table.code.len() as u64 } else { 0 };
+        Some((self.parts.arranged.symbol_index(self.parts.layout.m.symbol_of[f]?), size))
     }
 
     /// Number of a function whose sequence stays.

@@ -51,7 +51,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         if section.role == Role::Stub && !self.mode.relocatable {
-            return self.stub(object, f, &y, section_index);
+            self.stub(object, f, &y, section_index);
+            return Ok(());
         }
         let first_seen_undefined = self.m.symbol_of[f].is_some() && self.m.functions[f].text.is_none();
         if self.m.symbol_of[f].is_none() {

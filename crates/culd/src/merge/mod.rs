@@ -155,8 +155,9 @@ pub fn merge<'d>(
     mode: Mode,
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
-    let index = unified::read_index(inputs, options, out)?;
-    let m = start(inputs, resolved, places, options, mode);
+    let index = unified::read_index(options, out)?;
+    let mut m = start(inputs, resolved, places, options, mode);
+    m.unified.problem = unified::lacks_index(inputs, options);
     let mut merger = Merger {
         inputs,
         resolved,
@@ -182,7 +183,7 @@ pub fn merge<'d>(
     merger.m.symbols.reserve(inputs.named);
     merger.first_records();
     merger.objects()?;
-    merger.finish_unified()?;
+    merger.finish_unified();
     merger.finish();
     Ok(merger.m)
 }
@@ -281,6 +282,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if let Some(bytes) = self.options.unified_index {
             let id = self.section(fixed(b".nv.uidx"), Class::Uidx, SHT_CUDA_UIDX, 0, 1, 0);
             self.m.sections[id].bytes = Some(Box::new(bytes.to_vec()));
+            self.m.unified.index = Some(id);
         }
         if let Some(bytes) = self.options.host_data {
             let id = self.section(fixed(b".nv.host"), Class::HostData, SHT_CUDA_HOST, 0, 8, 0);

@@ -3,6 +3,7 @@
 //! nvlink keeps append-only lists whose order decides the order of the output; a record that is not emitted in the end still owns its
 //! name in the string tables.
 
+use crate::diagnostics::Code;
 use crate::ids::{FunctionId, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::names::{Name, State};
 use cubin::consts::*;
@@ -540,6 +541,10 @@ pub struct Unified {
     pub first_stub: Option<SymbolId>,
     /// Stubs of `.nv.uft` in merge order.
     pub stubs: Vec<Stub>,
+    /// `.nv.uidx` of the index file that was given.
+    pub index: Option<SectionId>,
+    /// The index file does not fit, or there is none. It ends the link, but after what there is to say about stacks.
+    pub problem: Option<Code>,
 }
 
 /// The stub of a unified function in `.nv.uft`.

@@ -87,6 +87,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                     reason: format!("section {}: code that belongs to no function", text(s.name)),
                 }));
             }
+            // nvlink quirk: the index of an earlier link is appended to the one that was given.
+            Role::PassedThrough if s.sh_type == SHT_CUDA_UIDX && self.m.unified.index.is_some() => self.append_index(&s),
             // nvlink quirk: relocatable links drop notes.
             Role::Note if self.mode.relocatable => None,
             Role::Debug
@@ -105,6 +107,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         self.m.placed[slot] = placed;
         Ok(placed)
+    }
+
+    fn append_index(&mut self, s: &ObjSection<'d>) -> Placed {
+        let id = self.m.unified.index?;
+        let bytes = self.m.sections[id].bytes.as_mut()?;
+        let base = bytes.len() as u64;
+        bytes.extend_from_slice(s.data);
+        Some((id, base))
     }
 
     fn append(&mut self, id: SectionId, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> u64 {

@@ -2,7 +2,7 @@
 //!
 //! 1. The index file gives every unique id its offset in the function or data window.
 //! 2. Final link: stubs go to `.nv.uft` at their offsets, variables to `.nv.udt`; entries are rewritten with flags and offsets.
-//! 3. At its end the index must fit a table that the link has: every id of the index once in the table, the size of the window that of
+//! 3. After the merge the index must fit a table that the link has: every id of the index once in the table, the size of the window that of
 //!    the table. The window of a table that the link does not have is not looked at.
 //! 4. Relocatable link: stubs and data stay as they are, entries are joined.
 
@@ -42,7 +42,9 @@ impl Window {
         let mut seen: HashSet<Id, State> = HashSet::default();
         self.entries.iter().find_map(|(id, _)| {
             if !known.contains(id) {
-                return Some("uuid not found");
+                // nvlink quirk: ids are looked up by the difference of their halves first.
+                let similar = table.iter().any(|e| e.id.0 ^ e.id.1 == id.0 ^ id.1);
+                return Some(if similar { "matching uuid not found" } else { "uuid not found" });
             }
             (!seen.insert(*id)).then_some("entry was already found?")
         })
@@ -60,13 +62,15 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-/// Reads the index file; without one, a final link of inputs with tables is refused.
-pub(super) fn read_index(inputs: &Inputs<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Option<UnifiedIndex>, Stop> {
+/// A final link of inputs with tables needs an index file.
+pub(super) fn lacks_index(inputs: &Inputs<'_>, options: &LinkOptions<'_>) -> Option<Code> {
+    let tables = inputs.objects.iter().any(|o| o.has_unified_functions || o.has_unified_data);
+    (tables && !options.relocatable && options.unified_index.is_none()).then_some(Code::UnifiedWithoutIndex)
+}
+
+/// Reads the index file.
+pub(super) fn read_index(options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Option<UnifiedIndex>, Stop> {
     let Some(bytes) = options.unified_index else {
-        let tables = inputs.objects.iter().any(|o| o.has_unified_functions || o.has_unified_data);
-        if tables && !options.relocatable {
-            return Err(out.fatal(Code::UnifiedWithoutIndex));
-        }
         return Ok(None);
     };
     parse_index(bytes)
@@ -140,7 +144,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 });
                 offset.wrapping_add(base.unwrap_or(0))
             } else if is_function {
-                self.stub_place((a, b))?
+                self.stub_place((a, b))
             } else {
                 // An id that the index does not have is looked at in the end.
                 self.data_offset((a, b)).unwrap_or(u64::MAX)
@@ -170,22 +174,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.index.as_ref()?.data.offsets.get(&id).copied()
     }
 
-    fn stub_place(&mut self, id: Id) -> Result<u64, Stop> {
+    /// Offset of a stub; an id that has none ends the link after the merge.
+    fn stub_place(&mut self, id: Id) -> u64 {
         let window = self.index.as_ref().map(|i| &i.functions);
         if let Some(&offset) = window.and_then(|w| w.offsets.get(&id)) {
-            return Ok(offset);
+            return offset;
         }
         // The size of the window is looked at first.
         let stubs = self.resolved.functions.iter().filter(|f| f.stub).count();
         let fits = window.is_some_and(|w| w.size == (STUB * stubs) as u64);
-        Err(self.out.fatal(Code::Internal {
-            what: if fits { "uuid not found" } else { STUBS_MISFIT },
-        }))
+        let what = if fits { "uuid not found" } else { STUBS_MISFIT };
+        self.m.unified.problem.get_or_insert(Code::Internal { what });
+        0
     }
 
     /// A stub of a unified function in a final link.
-    pub(super) fn stub(&mut self, object: &Object<'d>, f: FunctionId, y: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
-        let Some(s) = object.section(section).copied() else { return Ok(()) };
+    pub(super) fn stub(&mut self, object: &Object<'d>, f: FunctionId, y: &ObjSymbol<'d>, section: u32) {
+        let Some(s) = object.section(section).copied() else { return };
         let function = s.name.strip_prefix(b".nv.uft.rel.").unwrap_or_default();
         let entries = object
             .sections
@@ -200,7 +205,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 break;
             }
         }
-        let offset = self.stub_place(id.unwrap_or_default())?;
+        let offset = self.stub_place(id.unwrap_or_default());
         let mut new = self.new_symbol(object, y, y.bind, STT_FUNC);
         (new.other, new.value, new.size, new.function) = (y.other & 0x1f, offset, y.size, Some(f));
         let symbol = self.symbol(y, new);
@@ -217,7 +222,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             offset,
         });
         self.m.placed[object.section_ref(section)] = Some((table, offset));
-        Ok(())
     }
 
     fn uft_section(&mut self, align: u64) -> SectionId {
@@ -237,10 +241,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Checks the windows and writes the tables.
-    pub(super) fn finish_unified(&mut self) -> Result<(), Stop> {
+    pub(super) fn finish_unified(&mut self) {
         let Some(index) = self.index.take().filter(|_| !self.mode.relocatable) else {
-            return Ok(());
+            return;
         };
+        if self.m.unified.problem.is_some() {
+            return;
+        }
         let filled = match self.named_sections.get(&b".nv.uft"[..]).copied() {
             Some(table) => self.fill_stubs(&index.functions, table),
             None => Ok(()),
@@ -249,7 +256,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Some(table) => self.fill_data(&index.data, table),
             None => Ok(()),
         });
-        filled.map_err(|what| self.out.fatal(Code::Internal { what }))
+        self.m.unified.problem = filled.err().map(|what| Code::Internal { what });
     }
 
     /// `.nv.uft`: one stub in each slot. On Blackwell the code is made in the end.

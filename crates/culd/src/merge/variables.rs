@@ -72,6 +72,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let Some((id, base)) = self.place(object, section)? else {
             return Ok(());
         };
+        // nvlink quirk: a unified variable that was declared before without its id is not marked as one.
+        let unmarked = known
+            .map(|symbol| &self.m.symbols[symbol])
+            .is_some_and(|known| known.section.is_none() && known.input_other & STO_CUDA_ENTRY == 0);
         let symbol = match known {
             Some(symbol) => {
                 self.check(object, y, symbol);
@@ -87,6 +91,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         };
         self.define(object, index, y, symbol, id, base);
+        if unmarked {
+            let record = &mut self.m.symbols[symbol];
+            record.other &= !STO_CUDA_ENTRY;
+            record.input_other &= !STO_CUDA_ENTRY;
+        }
         // Position-independent code reads addresses from a constant bank; the names of its entries end here.
         self.m.symbols[symbol].hidden = hidden;
         if input.role == Role::UnifiedData && !self.mode.relocatable {

@@ -295,6 +295,16 @@ pub(in crate::blackwell) fn line_rows(bytes: &[u8], lengths: &[u8], special: Spe
 }
 
 impl Special {
+    /// A sequence with the first of these rows alone, for code of this size.
+    pub(in crate::blackwell) fn start(self, rows: &[Row], size: u64) -> Option<Vec<u8>> {
+        let first = Row {
+            address: 0,
+            start: size == 0,
+            ..*rows.first()?
+        };
+        self.sequence(&[first], [(0, 0)].into_iter(), size)
+    }
+
     /// A sequence of these rows for other code. `places` are its instructions: offset that the rows speak of, and new offset. Each row stands
     /// at the first instruction that it covers; one that covers none is lost, and so is one of the same line as the one before.
     ///

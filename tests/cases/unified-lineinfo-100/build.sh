@@ -1,0 +1,5 @@
+python3 -c "
+from mkuidx import uidx
+F = lambda slots: [(i, 1000 + i, 0x80 * s) for i, s in slots]
+uidx('two', F([(1, 2), (2, 0), (3, 1)]), [(51, 52, 8), (53, 54, 4), (55, 56, 0)], data_window=12)
+"
