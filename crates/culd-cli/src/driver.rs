@@ -15,7 +15,7 @@ use crate::messages::{Console, Said};
 use crate::parse::LowArgs;
 use crate::report::Watch;
 use crate::sources::{self, Sources};
-use crate::{explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
+use crate::{environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
 use culd::explain::dot;
 use culd::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
@@ -60,7 +60,12 @@ fn fatal(said: &Said, console: &mut Console) -> ExitCode {
 /// From arguments to a plan; prints remarks on the way.
 fn understand(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<(Plan, LowArgs), Said> {
     let mut redefined = Vec::new();
-    let low = parse::parse(args, called, &mut redefined);
+    let mut low = parse::parse(args, called, &mut redefined);
+    if let (false, Ok(typed), Some(added)) = (called.is_nvlink(), &low, std::env::var_os(environment::VARIABLE)) {
+        let added = environment::flags(&os::into_bytes(added), typed);
+        redefined.clear();
+        low = parse::parse(&[args, &added].concat(), called, &mut redefined);
+    }
     for flag in redefined {
         console.say(Severity::Warning, &Said::Redefined(flag));
     }

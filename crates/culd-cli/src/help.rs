@@ -94,7 +94,7 @@ pub const COMMANDS: [(&str, &str); 4] = [
     ("culd dump ...", "show what is in a device object"),
     ("culd diff ...", "explain how two device objects differ"),
     (
-        "culd install-as-nvlink <folder> [--toolkit <folder>]",
+        "culd install-as-nvlink <directory> [flags]",
         "make a view of a CUDA toolkit whose nvlink is culd",
     ),
 ];
@@ -150,7 +150,7 @@ fn culd_row(out: &mut String, flag: &Flag) {
 const INSTALL: &str = "
 ## With nvcc and CMake
 
-nvcc always runs the nvlink that lies beside it, so culd needs a toolkit folder of its own. This makes one out of links, without
+nvcc always runs the nvlink that is beside it, so culd needs a toolkit directory of its own. This makes one out of links, without
 changing the toolkit:
 
 ```
@@ -159,10 +159,23 @@ culd install-as-nvlink /opt/cuda-culd --toolkit /usr/local/cuda
 cmake -B build -DCMAKE_CUDA_COMPILER=/opt/cuda-culd/bin/nvcc
 ```
 
-Without `--toolkit`, the toolkit is the one named by `CUDA_HOME` or `CUDA_PATH`, or that of the nvcc in `PATH`. Running the command again
-makes the view again, for example after a toolkit update; deleting the folder undoes it.
+Without `--toolkit`, the toolkit is the one named by `CUDA_HOME` or `CUDA_PATH`, or that of the nvcc or ptxas in `PATH`. Running the
+command again refreshes the view, for example after a toolkit update; deleting the directory removes it.
+
+The view's nvlink is the nvlink of the toolkit's release, which must be one that culd supports. With `--mode culd` it is culd itself, with
+its own messages and checks, for toolkits of every release.
 
 A program that runs nvlink itself (clang, XLA, CUDA.jl) only needs a link or a copy of culd named `nvlink`.
+
+## Environment
+
+| variable | what it does |
+|---|---|
+| `CULD_FLAGS` | Flags that are added at the end of every link of culd (not of nvlink), separated by white space. `{output}` and `{target}` are replaced by the values of `-o` and `-arch`: `--map={output}.map`. |
+| `CULD_NVLINK_VERSION` | The version that culd has under the name nvlink: `13.4` or `13.4.92`. |
+| `CULD_PTXAS`, `CULD_NVJITLINK` | The ptxas for PTX inputs and the libnvJitLink for link-time optimization. |
+| `LIBRARY_PATH` | Directories for `-l` after those of `-L`, separated by colons. |
+| `NO_COLOR` | Messages are not coloured. |
 ";
 
 /// The reference page docs/cli.md.
