@@ -138,6 +138,12 @@ impl View {
     }
 }
 
+/// The `bin` of the view that this process was started from. Its other programs come before those beside the program itself.
+pub fn view_bin() -> Option<PathBuf> {
+    let bin = directory(&std::env::args_os().next()?)?;
+    View::of(&bin).map(|_| bin)
+}
+
 /// The version that the surroundings of a program state, and where.
 pub fn stated(bin: &Path) -> Option<(String, PathBuf)> {
     match View::of(bin) {
@@ -153,8 +159,13 @@ pub fn toolkit_version(bin: &Path) -> Option<(String, PathBuf)> {
         return Some((version, json));
     }
     let ptxas = bin.join(format!("ptxas{}", std::env::consts::EXE_SUFFIX));
-    let out = ptxas.is_file().then(|| Command::new(&ptxas).arg("--version").output().ok())??;
-    Some((version_in_text(&String::from_utf8_lossy(&out.stdout))?, ptxas))
+    Some((program_version(&ptxas)?, ptxas))
+}
+
+/// The version that a program of the toolkit prints.
+pub fn program_version(program: &Path) -> Option<String> {
+    let out = program.is_file().then(|| Command::new(program).arg("--version").output().ok())??;
+    version_in_text(&String::from_utf8_lossy(&out.stdout))
 }
 
 fn version_in_json(text: &[u8]) -> Option<String> {

@@ -5,8 +5,13 @@
 
 use crate::called::Called;
 use crate::flags::{self, Flag, Known};
+use crate::messages::{Console, Said};
+use crate::{doctor, inspect, install, os};
 use cubin::release::Version;
+use culd::Severity;
 use std::fmt::Write;
+use std::io::Write as _;
+use std::process::ExitCode;
 
 /// nvlink's `--help`, under the name `tool`.
 pub fn nvlink_help(tool: &str, called: Called) -> String {
@@ -89,7 +94,7 @@ pub fn culd_version() -> String {
 }
 
 /// Subcommands: how to call them and what they do.
-pub const COMMANDS: [(&str, &str); 4] = [
+pub const COMMANDS: [(&str, &str); 6] = [
     ("culd [flags] <inputs>... -arch <name> -o <file>", "link device objects"),
     ("culd dump ...", "show what is in a device object"),
     ("culd diff ...", "explain how two device objects differ"),
@@ -97,7 +102,32 @@ pub const COMMANDS: [(&str, &str); 4] = [
         "culd install-as-nvlink <directory> [flags]",
         "make a view of a CUDA toolkit whose nvlink is culd",
     ),
+    ("culd doctor", "show what of CUDA is found and what works with it"),
+    ("culd help [command]", "show the help of a command"),
 ];
+
+/// The subcommand that prints help.
+pub const COMMAND: &str = "help";
+
+/// `culd help [command]`.
+pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
+    let text = match arguments {
+        [] => culd_help(),
+        [command, ..] => match os::lossy(command).as_str() {
+            COMMAND => culd_help(),
+            install::COMMAND => install::HELP.into(),
+            doctor::COMMAND => doctor::HELP.into(),
+            name if inspect::COMMANDS.contains(&name) => inspect::help(name),
+            name => {
+                console.say(Severity::Fatal, &Said::Own(format!("no command {name}; see culd help")));
+                return ExitCode::from(1);
+            }
+        },
+    };
+    // A reader that has seen enough is not an error.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
 
 /// culd's `--help`.
 pub fn culd_help() -> String {
@@ -191,6 +221,7 @@ pub fn reference() -> String {
     out += "* Long names take two dashes, short names one. There are no abbreviations.\n";
     out += "* A value follows as the next argument or after `=`; `-l`, `-L` and `-m` also take it glued (`-lfoo`).\n";
     out += "* Lists are separated by commas and add up over repeats. Any other flag given twice with different values keeps the last and warns.\n";
+    out += "* Under `culd`, `-` as a file is standard input or output.\n";
     out += "* Numbers are decimal, `0x` hexadecimal or, with a leading zero, octal.\n";
     out +=
         "* Under `culd`, `@file` reads further arguments from a response file: white space separates, quotes and backslashes protect.\n\n";

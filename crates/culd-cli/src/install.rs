@@ -25,7 +25,7 @@ use std::process::ExitCode;
 pub const COMMAND: &str = "install-as-nvlink";
 
 /// The text of `--help`.
-const HELP: &str = "Makes a view of a CUDA toolkit: a directory of links to everything in it, but with culd as bin/nvlink.
+pub const HELP: &str = "Makes a view of a CUDA toolkit: a directory of links to everything in it, but with culd as bin/nvlink.
 
 Usage: culd install-as-nvlink <directory> [--toolkit <directory>] [--mode <mode>]
 
@@ -38,7 +38,8 @@ Running the command again refreshes the view. Deleting the directory removes it;
 ";
 
 #[derive(Debug, thiserror::Error)]
-enum InstallError {
+#[allow(missing_docs, reason = "the texts say it")]
+pub enum InstallError {
     #[error("{0}; see culd {COMMAND} --help")]
     Usage(String),
     #[error("no CUDA toolkit found: name one with --toolkit or CUDA_HOME, or put nvcc or ptxas in PATH")]
@@ -186,11 +187,13 @@ impl Mark {
     }
 }
 
-fn has_program(toolkit: &Path, name: &str) -> bool {
+/// True when a toolkit has a program.
+pub fn has_program(toolkit: &Path, name: &str) -> bool {
     toolkit.join("bin").join(format!("{name}{EXE_SUFFIX}")).exists()
 }
 
-fn find_toolkit(named: Option<PathBuf>) -> Result<PathBuf, InstallError> {
+/// The toolkit that is meant.
+pub fn find_toolkit(named: Option<PathBuf>) -> Result<PathBuf, InstallError> {
     let env = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let toolkit = named
         .or_else(|| env("CUDA_HOME"))

@@ -7,10 +7,11 @@
 //! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
 //! * [`messages`], [`explain`], [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
 //! * [`map`], [`why`]: texts about where things went and why they are there.
-//! * [`inspect`], [`install`], [`script`]: everything that is not a link.
+//! * [`inspect`], [`install`], [`doctor`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]
 
 pub mod called;
+pub mod doctor;
 pub mod driver;
 pub mod environment;
 mod explain;
