@@ -117,7 +117,9 @@ impl Findings {
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         match (&self.toolkit, &self.version) {
-            (Err(_), _) => problems.push("No toolkit: culd install-as-nvlink needs --toolkit. Linking cubins and objects works without one.".into()),
+            (Err(_), _) => {
+                problems.push("No toolkit: culd install-as-nvlink needs --toolkit. Linking cubins and objects works without one.".into())
+            }
             (Ok(path), None) => problems.push(format!(
                 "The release of {} is not known: culd install-as-nvlink needs {} or --mode culd.",
                 path.display(),
@@ -129,7 +131,9 @@ impl Findings {
             _ => {}
         }
         match (&self.ptxas, &self.version) {
-            (Err(_), _) => problems.push("No ptxas: inputs with PTX instead of code for the target cannot be linked. Name one with --ptxas or CULD_PTXAS.".into()),
+            (Err(_), _) => problems.push(
+                "No ptxas: inputs with PTX instead of code for the target cannot be linked. Name one with --ptxas or CULD_PTXAS.".into(),
+            ),
             (Ok((path, Some(ptxas))), Some(toolkit)) if release(ptxas) != release(toolkit) => problems.push(format!(
                 "{} is of CUDA {}, the toolkit of {}: PTX inputs become objects of the other release.",
                 path.display(),
@@ -139,7 +143,10 @@ impl Findings {
             _ => {}
         }
         match (&self.nvjitlink, &self.toolkit) {
-            (Err(_), _) => problems.push("No libnvJitLink: link-time optimization (-lto, nvcc -dlto) does not work. Name one with --nvjitlink or CULD_NVJITLINK.".into()),
+            (Err(_), _) => problems.push(
+                "No libnvJitLink: link-time optimization (-lto, nvcc -dlto) does not work. Name one with --nvjitlink or CULD_NVJITLINK."
+                    .into(),
+            ),
             (Ok(library), Ok(toolkit)) if !is_inside(library, toolkit) => problems.push(format!(
                 "{} is not that of the toolkit: link-time optimization gives the code of its compiler.",
                 library.display()

@@ -93,7 +93,11 @@ fn parse(arguments: &[Vec<u8>]) -> Result<Request, InstallError> {
     let mut request = Request::default();
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
-        let (name, attached) = match argument.iter().position(|&b| b == b'=').and_then(|at| argument.split_at_checked(at)) {
+        let (name, attached) = match argument
+            .iter()
+            .position(|&b| b == b'=')
+            .and_then(|at| argument.split_at_checked(at))
+        {
             Some((name, value)) if name.starts_with(b"-") => (name, value.get(1..)),
             _ => (argument.as_slice(), None),
         };
@@ -123,7 +127,9 @@ fn install(request: Request) -> Result<String, InstallError> {
     if request.help {
         return Ok(HELP.into());
     }
-    let view = request.view.ok_or_else(|| InstallError::Usage("no directory for the view".into()))?;
+    let view = request
+        .view
+        .ok_or_else(|| InstallError::Usage("no directory for the view".into()))?;
     let view = std::path::absolute(&view).map_err(io_error(&view))?;
     let toolkit = find_toolkit(request.toolkit)?;
     let own = std::env::current_exe().map_err(io_error(Path::new("culd")))?;
@@ -366,7 +372,13 @@ mod tests {
         let devrt = format!("{platform}/libcudadevrt.a");
         // Wheels of PyPI, a system toolkit, conda, and the wheels of CUDA 12 that have ptxas only.
         let layouts: [&[&str]; 4] = [
-            &["bin/nvcc", "lib/libcudadevrt.a", "lib/libnvvm.so.4", "nvvm/bin/cicc", "lib/libnvvm.so.3"],
+            &[
+                "bin/nvcc",
+                "lib/libcudadevrt.a",
+                "lib/libnvvm.so.4",
+                "nvvm/bin/cicc",
+                "lib/libnvvm.so.3",
+            ],
             &["bin/nvcc", "lib64/libcudadevrt.a", "nvvm/lib64/libnvvm.so", "nvvm/bin/cicc"],
             &["bin/nvcc", &devrt, "lib/libz.so", "nvvm/lib64/libnvvm.so.4", "nvvm/bin/cicc"],
             &["bin/ptxas", "nvvm/lib64/libnvvm.so", "nvvm/bin/cicc"],

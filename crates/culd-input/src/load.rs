@@ -308,7 +308,10 @@ impl<'o> Fold<'o> {
 
     /// culd: an input without code for the target may be passed over, but not all of them.
     fn nothing_fits(&mut self) {
-        let has_code = self.items.iter().any(|item| !matches!(item.content, Content::Nothing) && !item.is_device_runtime);
+        let has_code = self
+            .items
+            .iter()
+            .any(|item| !matches!(item.content, Content::Nothing) && !item.is_device_runtime);
         if self.options.is_nvlink() || has_code || self.suppressed.is_empty() {
             return;
         }
