@@ -111,11 +111,7 @@ impl Bench<'_> {
         if matches!(side, Side::Nvlink) {
             replace_link(&tools.join("nvlink"), &view.join("bin/nvlink"))?;
         }
-        // the packages of PyPI lack the folder that nvcc looks for libraries in
-        if !view.join("lib64").exists() {
-            replace_link(Path::new("lib"), &view.join("lib64"))?;
-        }
-        add_libnvvm(&view, toolkit)
+        Ok(())
     }
 
     fn object(&self, variant: Variant, source: &str) -> PathBuf {
@@ -197,22 +193,6 @@ impl Bench<'_> {
         // lists of the runtime's functions are long
         Some(text.lines().map(|l| l.chars().take(LINE).collect::<String>() + "\n").collect())
     }
-}
-
-/// Puts libnvvm where nvlink looks for it: the packages of PyPI have it beside the other libraries.
-fn add_libnvvm(view: &Path, toolkit: &Path) -> Result<()> {
-    let nvvm = view.join("nvvm");
-    if nvvm.join("lib64/libnvvm.so").exists() {
-        return Ok(());
-    }
-    std::fs::remove_file(&nvvm).map_err(Error::file(&nvvm))?;
-    std::fs::create_dir_all(nvvm.join("lib64")).map_err(Error::file(&nvvm))?;
-    let from = toolkit.join("nvvm");
-    for entry in std::fs::read_dir(&from).map_err(Error::file(&from))? {
-        let entry = entry.map_err(Error::file(&from))?;
-        replace_link(&entry.path(), &nvvm.join(entry.file_name()))?;
-    }
-    replace_link(&toolkit.join("lib/libnvvm.so.4"), &nvvm.join("lib64/libnvvm.so"))
 }
 
 /// An empty folder.

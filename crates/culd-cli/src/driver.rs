@@ -6,6 +6,7 @@
 //! 4. Errors so far stop here. Link.
 //! 5. Say what the engine said.
 //! 6. Write the output, then the side files; these are also written when the link had errors, but not after a fatal one.
+//! 7. Write the JSON report, whatever happened since the command line was read. That of an earlier run was removed before.
 
 use crate::called::Called;
 use crate::extra::Extra;
@@ -13,9 +14,9 @@ use crate::flags::Id;
 use crate::high::{self, LinkPlan, Plan, Remark};
 use crate::messages::{Console, Said};
 use crate::parse::LowArgs;
-use crate::report::Watch;
+use crate::report::{Report, Watch};
 use crate::sources::{self, Sources};
-use crate::{explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
+use crate::{doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
 use culd::explain::dot;
 use culd::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
@@ -41,14 +42,28 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         if command == lto::COMMAND {
             return lto::serve(rest);
         }
-        if command == install::COMMAND {
-            return install::run(rest, &mut console);
+        match command.as_str() {
+            install::COMMAND => return install::run(rest, &mut console),
+            doctor::COMMAND => return doctor::run(rest, &mut console),
+            help::COMMAND => return help::run(rest, &mut console),
+            _ => {}
         }
     }
     culd_input::survive_truncation();
-    match understand(&args, called, &mut console) {
-        Ok((plan, low)) => carry_out(plan, called, &low, &mut console),
-        Err(said) => fatal(&said, &mut console),
+    let low = match read_arguments(&args, called, &mut console) {
+        Ok(low) => low,
+        Err(said) => return fatal(&said, &mut console),
+    };
+    if let Some(file) = low.text(Id::JsonReport) {
+        report::discard_old(file);
+    }
+    match understand(&low, called, &mut console) {
+        Ok(plan) => carry_out(plan, called, &low, &mut console),
+        Err(said) => {
+            console.say(Severity::Fatal, &said);
+            let target = low.text(Id::Arch).map(os::lossy).unwrap_or_default();
+            conclude(low.text(Id::JsonReport), Report::unlinked(target), Status::Fatal, &mut console)
+        }
     }
 }
 
@@ -57,14 +72,34 @@ fn fatal(said: &Said, console: &mut Console) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// From arguments to a plan; prints remarks on the way.
-fn understand(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<(Plan, LowArgs), Said> {
+/// Writes the report, if one is asked for; the exit code of the run.
+fn conclude(file: Option<&[u8]>, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
+    report.conclude(status, console.take_log());
+    match file.map(|file| side::write_json(file, &report)) {
+        Some(Err(said)) => fatal(&said, console),
+        _ => ExitCode::from(status as u8),
+    }
+}
+
+/// Reads the command line and what the environment adds to it.
+fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<LowArgs, Said> {
     let mut redefined = Vec::new();
-    let low = parse::parse(args, called, &mut redefined);
+    let mut low = parse::parse(args, called, &mut redefined);
+    if let (false, Ok(typed), Some(added)) = (called.is_nvlink(), &low, std::env::var_os(environment::VARIABLE)) {
+        let added = environment::flags(&os::into_bytes(added), typed);
+        redefined.clear();
+        low = parse::parse(&[args, &added].concat(), called, &mut redefined);
+    }
     for flag in redefined {
         console.say(Severity::Warning, &Said::Redefined(flag));
     }
     let low = low?;
+    set_up(console, &low);
+    Ok(low)
+}
+
+/// Applies the flags that concern messages.
+fn set_up(console: &mut Console, low: &LowArgs) {
     if let Some(name) = low.text(Id::ToolName) {
         console.set_tool(os::lossy(name));
     }
@@ -76,16 +111,20 @@ fn understand(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result
         Some(b"never") => console.set_color(false),
         _ => {}
     }
-    console.set_quiet(high::quiet(&low, console.identity()));
+    console.set_quiet(high::quiet(low, console.identity()));
+}
+
+/// From arguments to a plan; prints remarks on the way.
+fn understand(low: &LowArgs, called: Called, console: &mut Console) -> Result<Plan, Said> {
     let mut remarks = Vec::new();
-    let plan = high::plan(&low, called, &mut remarks);
+    let plan = high::plan(low, called, &mut remarks);
     for remark in remarks {
         match remark {
             Remark::Said(severity, said) => console.say(severity, &said),
             Remark::Code(severity, code) => console.say_code(severity, &code),
         }
     }
-    Ok((plan?, low))
+    plan
 }
 
 fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -> ExitCode {
@@ -104,19 +143,29 @@ fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -
 fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
     let mut watch = Watch::default();
     let sources = Sources::read(plan);
-    let done = run_link(plan, low, &sources, &mut watch, console);
+    let mut report = Report::unlinked(plan.arch.clone());
+    let done = run_link(plan, low, &sources, &mut watch, &mut report, console);
     // The process ends: the inputs' memory need not be given back by hand.
     std::mem::forget(sources);
     if plan.options.time_phases {
         console.raw(&watch.text());
     }
-    match done {
-        Ok(status) => ExitCode::from(status as u8),
-        Err(said) => fatal(&said, console),
-    }
+    let status = done.unwrap_or_else(|said| {
+        console.say(Severity::Fatal, &said);
+        Status::Fatal
+    });
+    report.phases = plan.options.time_phases.then(|| watch.times());
+    conclude(plan.side.json_report.as_deref(), report, status, console)
 }
 
-fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch, console: &mut Console) -> Result<Status, Said> {
+fn run_link(
+    plan: &LinkPlan,
+    low: &LowArgs,
+    sources: &Sources,
+    watch: &mut Watch,
+    report: &mut Report,
+    console: &mut Console,
+) -> Result<Status, Said> {
     watch.lap("read inputs");
     if let Some(folder) = low.text(Id::SaveRepro) {
         repro::save(folder, low, &sources.files)?;
@@ -137,15 +186,15 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch
         return Ok(Status::Errors);
     }
     if let Some(finished) = &loaded.finished {
-        let asks = plan.side.map.is_some() || plan.side.json_report.is_some() || !plan.options.why_live.is_empty();
-        if asks {
-            let text = "the whole program was optimized and nothing was linked: --map, --json-report and --why-live have nothing to show";
+        if plan.side.map.is_some() || !plan.options.why_live.is_empty() {
+            let text = "the whole program was optimized and nothing was linked: --map and --why-live have nothing to show";
             console.say(Severity::Warning, &Said::Own(text.into()));
         }
         let outcome = Outcome {
             image: Some(finished.bytes.clone()),
             ..nothing_linked()
         };
+        *report = report::report(plan, loaded, &outcome);
         let done = finish(plan, &outcome, None, loaded, sources)?;
         if let Some(regret) = &finished.regret {
             sources::say(std::slice::from_ref(regret), plan, console);
@@ -186,6 +235,10 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch
     outcome
         .messages
         .retain(|m| !matches!(m, Message::Diagnostic(d) if matches!(d.code, Code::PreserveRelocsIncomplete { .. })));
+    let wants_report = plan.side.json_report.is_some();
+    if wants_report {
+        *report = report::report(plan, loaded, &outcome);
+    }
     if let Some((_, late)) = &loaded.late {
         // What was merged before it may have errors of its own; nothing else is said.
         if outcome.status == Status::Fatal {
@@ -195,20 +248,19 @@ fn run_link(plan: &LinkPlan, low: &LowArgs, sources: &Sources, watch: &mut Watch
         }
         return Ok(Status::Fatal);
     }
-    let report = plan.side.json_report.as_ref().map(|_| report::report(plan, loaded, &outcome));
-    if report.is_some() {
+    if wants_report {
         outcome.messages.retain(|m| plan.options.verbose || !report::is_resource_use(m));
     }
     say(&outcome.messages, console);
+    let is_undefined = |m: &Message| matches!(m, Message::Diagnostic(d) if matches!(d.code, Code::UndefinedReference { .. }));
+    if outcome.messages.iter().any(is_undefined) {
+        sources.library_hints(plan, console);
+    }
     for answer in &outcome.explained.why {
         console.raw(&why::text(answer));
     }
     let done = finish(plan, &outcome, pending, loaded, sources);
     watch.lap("write output");
-    if let (Some(file), Some(mut report)) = (&plan.side.json_report, report) {
-        report.phases = plan.options.time_phases.then(|| watch.times());
-        side::write_json(file, &report)?;
-    }
     done
 }
 
@@ -262,7 +314,7 @@ fn finish(
             (None, ..) => Ok(()),
         };
         done.map_err(|e| match e {
-            output::WriteError::Open(_) => Said::OutputFile(file.clone()),
+            output::WriteError::Open(e) => Said::OutputFile(file.clone(), e.to_string()),
             output::WriteError::Write(_) => Said::Writing,
         })?;
     }

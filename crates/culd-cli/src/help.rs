@@ -5,8 +5,13 @@
 
 use crate::called::Called;
 use crate::flags::{self, Flag, Known};
+use crate::messages::{Console, Said};
+use crate::{doctor, inspect, install, os};
 use cubin::release::Version;
+use culd::Severity;
 use std::fmt::Write;
+use std::io::Write as _;
+use std::process::ExitCode;
 
 /// nvlink's `--help`, under the name `tool`.
 pub fn nvlink_help(tool: &str, called: Called) -> String {
@@ -89,15 +94,40 @@ pub fn culd_version() -> String {
 }
 
 /// Subcommands: how to call them and what they do.
-pub const COMMANDS: [(&str, &str); 4] = [
+pub const COMMANDS: [(&str, &str); 6] = [
     ("culd [flags] <inputs>... -arch <name> -o <file>", "link device objects"),
     ("culd dump ...", "show what is in a device object"),
     ("culd diff ...", "explain how two device objects differ"),
     (
-        "culd install-as-nvlink <folder> [--toolkit <folder>]",
+        "culd install-as-nvlink <directory> [flags]",
         "make a view of a CUDA toolkit whose nvlink is culd",
     ),
+    ("culd doctor", "show what of CUDA is found and what works with it"),
+    ("culd help [command]", "show the help of a command"),
 ];
+
+/// The subcommand that prints help.
+pub const COMMAND: &str = "help";
+
+/// `culd help [command]`.
+pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
+    let text = match arguments {
+        [] => culd_help(),
+        [command, ..] => match os::lossy(command).as_str() {
+            COMMAND => culd_help(),
+            install::COMMAND => install::HELP.into(),
+            doctor::COMMAND => doctor::HELP.into(),
+            name if inspect::COMMANDS.contains(&name) => inspect::help(name),
+            name => {
+                console.say(Severity::Fatal, &Said::Own(format!("no command {name}; see culd help")));
+                return ExitCode::from(1);
+            }
+        },
+    };
+    // A reader that has seen enough is not an error.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
 
 /// culd's `--help`.
 pub fn culd_help() -> String {
@@ -150,7 +180,7 @@ fn culd_row(out: &mut String, flag: &Flag) {
 const INSTALL: &str = "
 ## With nvcc and CMake
 
-nvcc always runs the nvlink that lies beside it, so culd needs a toolkit folder of its own. This makes one out of links, without
+nvcc always runs the nvlink that is beside it, so culd needs a toolkit directory of its own. This makes one out of links, without
 changing the toolkit:
 
 ```
@@ -159,10 +189,23 @@ culd install-as-nvlink /opt/cuda-culd --toolkit /usr/local/cuda
 cmake -B build -DCMAKE_CUDA_COMPILER=/opt/cuda-culd/bin/nvcc
 ```
 
-Without `--toolkit`, the toolkit is the one named by `CUDA_HOME` or `CUDA_PATH`, or that of the nvcc in `PATH`. Running the command again
-makes the view again, for example after a toolkit update; deleting the folder undoes it.
+Without `--toolkit`, the toolkit is the one named by `CUDA_HOME` or `CUDA_PATH`, or that of the nvcc or ptxas in `PATH`. Running the
+command again refreshes the view, for example after a toolkit update; deleting the directory removes it.
+
+The view's nvlink is the nvlink of the toolkit's release, which must be one that culd supports. With `--mode culd` it is culd itself, with
+its own messages and checks, for toolkits of every release.
 
 A program that runs nvlink itself (clang, XLA, CUDA.jl) only needs a link or a copy of culd named `nvlink`.
+
+## Environment
+
+| variable | what it does |
+|---|---|
+| `CULD_FLAGS` | Flags that are added at the end of every link of culd (not of nvlink), separated by white space. `{output}` and `{target}` are replaced by the values of `-o` and `-arch`: `--map={output}.map`. |
+| `CULD_NVLINK_VERSION` | The version that culd has under the name nvlink: `13.4` or `13.4.92`. |
+| `CULD_PTXAS`, `CULD_NVJITLINK` | The ptxas for PTX inputs and the libnvJitLink for link-time optimization. |
+| `LIBRARY_PATH` | Directories for `-l` after those of `-L`, separated by colons. |
+| `NO_COLOR` | Messages are not coloured. |
 ";
 
 /// The reference page docs/cli.md.
@@ -178,6 +221,7 @@ pub fn reference() -> String {
     out += "* Long names take two dashes, short names one. There are no abbreviations.\n";
     out += "* A value follows as the next argument or after `=`; `-l`, `-L` and `-m` also take it glued (`-lfoo`).\n";
     out += "* Lists are separated by commas and add up over repeats. Any other flag given twice with different values keeps the last and warns.\n";
+    out += "* Under `culd`, `-` as a file is standard input or output.\n";
     out += "* Numbers are decimal, `0x` hexadecimal or, with a leading zero, octal.\n";
     out +=
         "* Under `culd`, `@file` reads further arguments from a response file: white space separates, quotes and backslashes protect.\n\n";

@@ -70,6 +70,8 @@ pub struct LinkPlan {
     pub libraries: Vec<Vec<u8>>,
     /// `-L`.
     pub library_paths: Vec<Vec<u8>>,
+    /// `--strict-libraries`.
+    pub strict_libraries: bool,
     /// `--keep-system-libraries`.
     pub keep_system_libraries: bool,
     /// Kernels that the host does not launch may go.
@@ -146,7 +148,7 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
         return Ok(Plan::Docs);
     }
     if low.has(Id::HostScript) {
-        return script_plan(low);
+        return script_plan(low, identity);
     }
     // nvlink asks for a target first; without any input that would not be helpful.
     if identity == Identity::Culd && low.inputs.is_empty() {
@@ -193,13 +195,13 @@ fn own_checks(low: &LowArgs, arch: &str, lto: bool) -> Result<(), Said> {
     }
 }
 
-fn script_plan(low: &LowArgs) -> Result<Plan, Said> {
+fn script_plan(low: &LowArgs, identity: Identity) -> Result<Plan, Said> {
     if !low.inputs.is_empty() {
         return Err(Said::InputsWithHostScript);
     }
     Ok(Plan::Script(ScriptPlan {
         absolute: low.text(Id::HostScript) == Some(b"lcs-abs"),
-        output: low.text(Id::Output).map(<[u8]>::to_vec),
+        output: output_file(low, identity, Id::Output),
         compiler: low.text(Id::HostCompiler).unwrap_or(b"gcc").to_vec(),
         linker_options: low.list(Id::HostLinkerOptions).to_vec(),
         shared: low.has(Id::Shared),
@@ -244,13 +246,15 @@ fn scan_unsigned(text: &[u8]) -> Option<(u64, &[u8])> {
 
 fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, target: Target, lto: Option<LtoPlan>) -> LinkPlan {
     let text = |id| low.text(id).map(<[u8]>::to_vec);
+    let file = |id| output_file(low, called.identity, id);
     let kernels = explicit_kernels(low);
     LinkPlan {
         is_virtual: is_virtual && lto.is_none(),
-        output: text(Id::Output),
+        output: file(Id::Output),
         inputs: low.inputs.clone(),
         libraries: low.list(Id::Library).to_vec(),
         library_paths: low.list(Id::LibraryPath).to_vec(),
+        strict_libraries: low.has(Id::StrictLibraries),
         keep_system_libraries: low.has(Id::KeepSystemLibraries),
         host_info: kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
         suppress_arch_warning: low.has(Id::SuppressArchWarning),
@@ -262,8 +266,8 @@ fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, targ
             program: text(Id::Ptxas),
         },
         side: SideFiles {
-            register: text(Id::RegisterFile),
-            dot: text(Id::DotFile),
+            register: file(Id::RegisterFile),
+            dot: file(Id::DotFile),
             time: text(Id::Time),
             unified_index: text(Id::UnifiedIndex),
             host: text(Id::HostFile),
@@ -276,6 +280,14 @@ fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, targ
         trace: low.has(Id::Trace),
         options: engine_options(low, called, target, kernels),
         arch,
+    }
+}
+
+/// A file to write. For culd `-` is standard output; for nvlink it is a name like any other.
+fn output_file(low: &LowArgs, identity: Identity, id: Id) -> Option<Vec<u8>> {
+    match (low.text(id)?, identity) {
+        (b"-", Identity::Nvlink) => Some(b"./-".to_vec()),
+        (file, _) => Some(file.to_vec()),
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::messages::{Console, Said};
 use crate::os;
 use culd::Severity;
+use culd_input::files::{Opened, standard_input};
 use culd_input::{Disk, Files};
 use culd_inspect::Style;
 use culd_inspect::diff;
@@ -150,7 +151,8 @@ fn apply(request: &mut Request, flag: Flag, value: String) -> Result<(), String>
     Ok(())
 }
 
-fn help(command: &str) -> String {
+/// The text of `--help`.
+pub fn help(command: &str) -> String {
     let (usage, about) = match command {
         "dump" => (
             "culd dump [flags] <file>...",
@@ -161,7 +163,7 @@ fn help(command: &str) -> String {
             "Explains how two files differ. Ends with 0 if they do not, 1 if they do, 2 on trouble.",
         ),
     };
-    let mut out = format!("{about}\n\nUsage: {usage}\n\n");
+    let mut out = format!("{about} - is standard input.\n\nUsage: {usage}\n\n");
     for e in FLAGS.iter().filter(|e| e.commands.contains(&command)) {
         let name = match e.value {
             Some(value) => format!("--{} <{value}>", e.name),
@@ -208,6 +210,14 @@ pub fn run(command: &str, arguments: &[Vec<u8>], console: &mut Console) -> ExitC
     }
 }
 
+/// Opens a file; `-` is standard input.
+fn open(file: &[u8]) -> io::Result<Opened> {
+    match file {
+        b"-" => standard_input(),
+        _ => Disk.open(&os::path(file)),
+    }
+}
+
 fn run_dump(request: &Request, out: &mut impl Write, style: Style, console: &mut Console) -> io::Result<ExitCode> {
     if request.files.is_empty() {
         console.say(Severity::Fatal, &Said::Own("no files; see culd dump --help".into()));
@@ -220,7 +230,7 @@ fn run_dump(request: &Request, out: &mut impl Write, style: Style, console: &mut
     }
     for file in &request.files {
         let path = os::lossy(file);
-        let opened = match Disk.open(&os::path(file)) {
+        let opened = match open(file) {
             Ok(opened) => opened,
             Err(error) => {
                 good = false;
@@ -253,16 +263,13 @@ fn run_diff(request: &Request, out: &mut impl Write, style: Style, console: &mut
     };
     let paths = [a, b].map(|f| os::lossy(f));
     let names = [paths[0].as_str(), paths[1].as_str()];
-    let open = |file: &[u8]| {
-        Disk.open(&os::path(file))
-            .map_err(|e| format!("cannot read {}: {e}", os::lossy(file)))
-    };
+    let read = |file: &[u8]| open(file).map_err(|e| format!("cannot read {}: {e}", os::lossy(file)));
     let options = diff::Options {
         demangle: request.selection.demangle,
         all: request.all,
     };
-    let found = open(a).and_then(|x| {
-        let y = open(b)?;
+    let found = read(a).and_then(|x| {
+        let y = read(b)?;
         diff::compare_files(&x.bytes, &y.bytes, names, options)
     });
     let found = match found {

@@ -3,14 +3,17 @@
 //! Called through a name `nvlink` it has nvlink's command line, texts and exit codes; under its own name it is stricter and explains more.
 //!
 //! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`high`] finds what it means.
+//! * [`called`], [`environment`]: what the name of the program, a view and `CULD_FLAGS` add to the command line.
 //! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
 //! * [`messages`], `explain`, [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
 //! * [`map`], [`why`]: texts about where things went and why they are there.
-//! * [`inspect`], [`install`], [`script`]: everything that is not a link.
+//! * [`inspect`], [`install`], [`doctor`], [`script`]: everything that is not a link.
 #![forbid(unsafe_code)]
 
 pub mod called;
+pub mod doctor;
 pub mod driver;
+pub mod environment;
 mod explain;
 pub mod extra;
 pub mod flags;

@@ -5,6 +5,7 @@
 //!    under its name that must be there too.
 //! 3. The program starts itself with the subcommand [`COMMAND`] for each compilation; nobody else needs that subcommand.
 
+use crate::called;
 use crate::flags::Id;
 use crate::high::LinkPlan;
 use crate::messages::Said;
@@ -99,14 +100,24 @@ fn uses(low: &LowArgs) -> Uses {
     }
 }
 
+/// Where libnvJitLink may be.
+pub fn nvjitlink_search(named: Option<PathBuf>, nvvm: Option<PathBuf>) -> Search {
+    let search = Search::from_environment(named, nvvm);
+    Search {
+        program_dir: called::view_bin().or(search.program_dir),
+        ..search
+    }
+}
+
 /// The library.
 pub fn library(lto: &LtoPlan, identity: Identity) -> Result<PathBuf, Said> {
     let folder = lto.folder.as_deref().map(os::path);
     if identity == Identity::Nvlink && !folder.as_ref().is_some_and(|f| f.join("lib64/libnvvm.so").exists()) {
         return Err(Said::LibraryLoad);
     }
-    let search = Search::from_environment(lto.library.as_deref().map(os::path), folder);
-    search.find().map_err(Said::NoNvJitLink)
+    nvjitlink_search(lto.library.as_deref().map(os::path), folder)
+        .find()
+        .map_err(Said::NoNvJitLink)
 }
 
 /// The loader's options.

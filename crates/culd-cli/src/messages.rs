@@ -6,8 +6,10 @@
 //! A [`Console`] also counts errors, because nvlink goes on after some of them and stops later.
 
 use crate::parse::ParseError;
+use crate::report::ReportMessage;
 use crate::{explain, os, suggest};
 use culd::{Code, Identity, Severity};
+use std::fmt::Debug;
 use std::io::{IsTerminal, Write};
 
 /// What the program itself has to say; the texts are nvlink's.
@@ -56,7 +58,7 @@ pub enum Said {
     #[error("Internal error: malformed uidx input")]
     MalformedIndex,
     #[error("Could not open output file '{}'", os::lossy(.0))]
-    OutputFile(Vec<u8>),
+    OutputFile(Vec<u8>, String),
     #[error("Internal error: writing file")]
     Writing,
     #[error("Cannot open file '{}'", os::lossy(.0))]
@@ -90,7 +92,7 @@ impl Said {
             Said::Folder(file) => format!("{} is a directory", os::lossy(file)),
             Said::NotIndex => "the file that --uidx-file names is not an index of unified functions and variables".into(),
             Said::MalformedIndex => "the index file that --uidx-file names is damaged".into(),
-            Said::OutputFile(file) => format!("cannot write {}", os::lossy(file)),
+            Said::OutputFile(file, reason) => format!("cannot write {}: {reason}", os::lossy(file)),
             Said::Writing => "the output could not be written completely".into(),
             Said::LtoTarget(arch) => format!("{arch} names code that is compiled at link time, not a target; link for an sm_ architecture"),
             Said::VirtualTarget(arch) => format!("{arch} is a virtual architecture, for which nothing can be linked; link for an sm_ one"),
@@ -130,6 +132,7 @@ pub struct Console {
     color: bool,
     quiet: Quiet,
     errors: usize,
+    log: Vec<ReportMessage>,
 }
 
 /// What is not printed.
@@ -158,6 +161,7 @@ impl Console {
             color: auto && identity == Identity::Culd,
             quiet: Quiet::default(),
             errors: 0,
+            log: Vec::new(),
         }
     }
 
@@ -196,12 +200,29 @@ impl Console {
         self.quiet = quiet;
     }
 
+    /// Keeps a message that does not come from the engine for the JSON report.
+    pub fn record(&mut self, severity: Severity, code: &dyn Debug, text: &str) {
+        let severity = match severity {
+            Severity::Warning if self.quiet.warnings => return,
+            Severity::Info if self.quiet.infos => return,
+            Severity::Warning if self.quiet.warnings_are_errors => Severity::Error,
+            other => other,
+        };
+        self.log.push(ReportMessage::new(severity, code, text.to_owned()));
+    }
+
+    /// The messages kept so far.
+    pub fn take_log(&mut self) -> Vec<ReportMessage> {
+        std::mem::take(&mut self.log)
+    }
+
     /// Says something of our own.
     pub fn say(&mut self, severity: Severity, said: &Said) {
         let text = match self.identity {
             Identity::Nvlink => said.to_string(),
             Identity::Culd => said.own_words(),
         };
+        self.record(severity, said, &text);
         // Option problems are settled before the options that silence or sharpen warnings count.
         match said {
             Said::Redefined(_) => self.line(severity, &text),
@@ -215,6 +236,7 @@ impl Console {
             Identity::Nvlink => code.to_string(),
             Identity::Culd => explain::words(code),
         };
+        self.record(severity, code, &text);
         self.graded(severity, &text);
     }
 

@@ -1,6 +1,6 @@
 //! Writing files so that nobody sees half of one.
 //!
-//! 1. What is not a regular file (a pipe, a terminal, `/dev/null`) is written directly.
+//! 1. `-` is standard output. What is not a regular file (a pipe, a terminal, `/dev/null`) is written directly.
 //! 2. A regular or new file is written under a temporary name in the same folder and renamed over the final name. It gets the mode of
 //!    the file it replaces, or the mode that the umask gives a new file. A link is followed: the file it points to is replaced.
 //! 3. Where the folder takes no new files, nothing is written: an overwritten file would be lost if anything went wrong.
@@ -133,6 +133,9 @@ enum Place {
 }
 
 fn place(path: &Path) -> Result<Place, WriteError> {
+    if path == Path::new(STANDARD_OUTPUT) {
+        return Ok(Place::Direct);
+    }
     match fs::metadata(path) {
         // `/dev/stdout` may be a regular file that somebody else holds open.
         Ok(_) if path.starts_with("/dev") || path.starts_with("/proc") => Ok(Place::Direct),
@@ -167,8 +170,15 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
+/// The name of standard output.
+const STANDARD_OUTPUT: &str = "-";
+
 /// Writes a whole file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
+    if path == Path::new(STANDARD_OUTPUT) {
+        let mut stdout = io::stdout().lock();
+        return stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(WriteError::Write);
+    }
     match place(path)? {
         Place::Direct => {
             let mut file = OpenOptions::new().write(true).truncate(true).open(path).map_err(WriteError::Open)?;

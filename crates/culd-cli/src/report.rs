@@ -7,9 +7,10 @@ use crate::high::LinkPlan;
 use crate::os;
 use culd::explain::Phase;
 use culd::explain::map::{Dropped, SymbolKind};
-use culd::{Code, Diagnostic, Message, Outcome, Status};
+use culd::{Code, Diagnostic, Message, Outcome, Severity, Status};
 use culd_input::{Loaded, Origin};
 use serde::Serialize;
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 /// A whole report.
@@ -176,6 +177,65 @@ pub struct ReportMessage {
     pub text: String,
 }
 
+impl ReportMessage {
+    /// A message whose code is an enum: the variant's name is the first word of its debug form.
+    pub fn new(severity: Severity, code: &dyn Debug, text: String) -> Self {
+        ReportMessage {
+            severity: severity.word(),
+            code: format!("{code:?}").chars().take_while(char::is_ascii_alphanumeric).collect(),
+            text,
+        }
+    }
+}
+
+impl Report {
+    /// A report on something that did not get as far as a link.
+    pub fn unlinked(target: String) -> Self {
+        Report {
+            format: 1,
+            linker: env!("CARGO_PKG_VERSION"),
+            target,
+            status: word(Status::Fatal),
+            output: None,
+            inputs: Vec::new(),
+            memory: None,
+            kernels: Vec::new(),
+            functions: Vec::new(),
+            sections: Vec::new(),
+            dropped: Vec::new(),
+            kept_sass: Vec::new(),
+            messages: Vec::new(),
+            phases: None,
+        }
+    }
+
+    /// States what the whole run came to, and the messages that do not come from the engine.
+    pub fn conclude(&mut self, status: Status, before: Vec<ReportMessage>) {
+        self.status = word(status);
+        if status != Status::Success {
+            self.output = None;
+        }
+        self.messages.splice(..0, before);
+    }
+}
+
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Success => "linked",
+        Status::Errors => "errors",
+        Status::Fatal => "fatal",
+    }
+}
+
+/// Removes the report of an earlier run, which must not be taken for that of a run that is killed.
+pub fn discard_old(file: &[u8]) {
+    let path = os::path(file);
+    if file != b"-" && path.is_file() && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        // Writing the new one will tell what is wrong.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
 /// Puts a report together. The engine must have been asked to be verbose.
 pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
     let (memory, kernels) = resources(&outcome.messages);
@@ -183,14 +243,7 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
     let size = outcome.image.as_ref().map(|i| i.len() as u64).or_else(written);
     let output = size.zip(plan.output.as_ref());
     Report {
-        format: 1,
-        linker: env!("CARGO_PKG_VERSION"),
-        target: plan.arch.clone(),
-        status: match outcome.status {
-            Status::Success => "linked",
-            Status::Errors => "errors",
-            Status::Fatal => "fatal",
-        },
+        status: word(outcome.status),
         output: output.map(|(size, path)| OutputFile {
             path: os::lossy(path),
             size,
@@ -214,7 +267,7 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
         dropped: outcome.explained.map.as_ref().map_or(Vec::new(), |m| m.dropped.clone()),
         kept_sass: kept_sass(&outcome.messages),
         messages: messages(&outcome.messages),
-        phases: None,
+        ..Report::unlinked(plan.arch.clone())
     }
 }
 
@@ -313,13 +366,8 @@ fn messages(messages: &[Message]) -> Vec<ReportMessage> {
         Message::Diagnostic(d) => Some(d),
         Message::Text(_) => None,
     });
-    said.map(|d| ReportMessage {
-        severity: d.severity.word(),
-        // The variant's name is the first word of its debug form.
-        code: format!("{:?}", d.code).chars().take_while(char::is_ascii_alphanumeric).collect(),
-        text: explain::words(&d.code),
-    })
-    .collect()
+    said.map(|d| ReportMessage::new(d.severity, &d.code, explain::words(&d.code)))
+        .collect()
 }
 
 /// Measures the phases of a run.

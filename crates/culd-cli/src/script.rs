@@ -41,9 +41,9 @@ fn make(plan: &ScriptPlan, console: &Console) -> Result<(), Said> {
     let Some(file) = &plan.output else {
         return std::io::stdout().write_all(&text).map_err(|_| Said::HostScript);
     };
-    output::write(&os::path(file), &text).map_err(|_| match plan.absolute {
+    output::write(&os::path(file), &text).map_err(|e| match plan.absolute {
         true => Said::HostScript,
-        false => Said::OutputFile(file.clone()),
+        false => Said::OutputFile(file.clone(), e.to_string()),
     })?;
     if plan.absolute {
         verify(plan, file, console)?;

@@ -26,7 +26,7 @@ pub fn start_time_table(file: &[u8]) -> Result<(), Said> {
 
 /// Writes a text file for which a problem is fatal.
 pub fn write_text(file: &[u8], text: &[u8]) -> Result<(), Said> {
-    output::write(&os::path(file), text).map_err(|_| Said::OutputFile(file.to_vec()))
+    output::write(&os::path(file), text).map_err(|e| Said::OutputFile(file.to_vec(), e.to_string()))
 }
 
 /// Writes a JSON file for people to read.

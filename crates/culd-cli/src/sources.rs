@@ -5,9 +5,9 @@
 
 use crate::high::LinkPlan;
 use crate::messages::Console;
-use crate::{lto, os};
+use crate::{called, lto, os};
 use culd::{Identity, KernelFilter, Severity};
-use culd_input::files::Opened;
+use culd_input::files::{Opened, standard_input};
 use culd_input::ptx::{PtxOptions, PtxasSearch};
 use culd_input::{Code, Disk, Files, LoadOptions, Loaded, Message, Style, Target, load};
 use std::borrow::Cow;
@@ -20,6 +20,8 @@ use std::time::SystemTime;
 #[derive(Debug)]
 pub struct Sources {
     messages: Vec<Message>,
+    /// Libraries that gave nothing.
+    passed_over: Vec<Message>,
     /// The inputs; `None` when a message forbids the link.
     pub loaded: Option<Loaded>,
     /// Every file that was opened, in order, if the plan asks for them.
@@ -35,6 +37,7 @@ impl Sources {
         let inputs: Vec<Cow<'_, Path>> = plan.inputs.iter().map(|i| os::as_path(i)).collect();
         let recorder = Recorder {
             wants_names: plan.side.dependencies.is_some() || plan.saves_repro,
+            dash_is_stdin: plan.options.identity == Identity::Culd,
             ..Recorder::default()
         };
         let outcome = load(&inputs, &options, &recorder);
@@ -42,6 +45,7 @@ impl Sources {
         let stamps = recorder.stamps.into_inner().unwrap_or_else(PoisonError::into_inner);
         Sources {
             messages: outcome.messages,
+            passed_over: outcome.passed_over,
             loaded: outcome.loaded,
             stamps,
             files: opened.iter().map(|p| os::bytes(p.as_os_str())).collect(),
@@ -86,6 +90,16 @@ impl Sources {
         say(self.messages.get(..self.search_end()).unwrap_or_default(), plan, console)
     }
 
+    /// Names the libraries that might have defined what is undefined.
+    pub fn library_hints(&self, plan: &LinkPlan, console: &mut Console) {
+        for message in &self.passed_over {
+            let severity = severity(message.severity).min(Severity::Warning);
+            let text = words(&message.code, plan);
+            console.record(severity, &message.code, &text);
+            console.graded(severity, &text);
+        }
+    }
+
     /// Number of messages that are called errors, although the inputs were loaded.
     pub fn harmless_errors(&self) -> usize {
         let of_nvlink = |m: &&Message| m.code == Code::UncompressFailed;
@@ -126,8 +140,11 @@ pub fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) -> bool
     for message in messages {
         if message.code.is_verbatim() {
             console.raw(&format!("{}\n", message.code));
+            console.record(severity(message.severity), &message.code, &message.code.to_string());
         } else {
-            console.engine_line(severity(message.severity), &words(&message.code, plan));
+            let text = words(&message.code, plan);
+            console.record(severity(message.severity), &message.code, &text);
+            console.engine_line(severity(message.severity), &text);
         }
     }
     messages.iter().any(|m| m.severity == culd_input::Severity::Fatal)
@@ -194,6 +211,8 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         libraries: plan.libraries.iter().map(|l| os::lossy(l)).collect(),
         library_folders: plan.library_paths.iter().map(|l| os::path(l)).collect(),
         library_path: std::env::var_os("LIBRARY_PATH"),
+        system_folders: system_directories(),
+        strict_libraries: plan.strict_libraries,
         keep_system_libraries: plan.keep_system_libraries,
         registers: plan.side.register.is_some(),
         host_info: plan.host_info,
@@ -206,10 +225,26 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
             max_registers: plan.ptx.max_registers,
             debug: plan.ptx.debug,
         },
-        ptxas: PtxasSearch::from_environment(plan.ptx.program.as_deref().map(os::path)),
+        ptxas: ptxas_search(plan.ptx.program.as_deref().map(os::path)),
         threads: options.threads,
         ..LoadOptions::new(Target::new(target.number, suffix))
     }
+}
+
+/// Where ptxas may be.
+pub fn ptxas_search(named: Option<PathBuf>) -> PtxasSearch {
+    let search = PtxasSearch::from_environment(named);
+    PtxasSearch {
+        program_dir: called::view_bin().or(search.program_dir),
+        ..search
+    }
+}
+
+/// Directories of the host's own libraries.
+fn system_directories() -> Vec<PathBuf> {
+    let platform = format!("{}-linux-gnu", std::env::consts::ARCH);
+    let directories = ["/usr/local/lib", "/usr/lib/*", "/lib/*", "/usr/lib64", "/lib64", "/usr/lib", "/lib"];
+    directories.iter().map(|d| PathBuf::from(d.replace('*', &platform))).collect()
 }
 
 /// The file system, with a list of what was opened.
@@ -217,6 +252,8 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
 struct Recorder {
     /// Somebody wants to know what was opened.
     wants_names: bool,
+    /// `-` is standard input.
+    dash_is_stdin: bool,
     opened: Mutex<Vec<PathBuf>>,
     stamps: Mutex<Vec<(PathBuf, Stamp)>>,
 }
@@ -249,6 +286,10 @@ impl Stamp {
 }
 
 impl Recorder {
+    fn is_stdin(&self, path: &Path) -> bool {
+        self.dash_is_stdin && path == Path::new("-")
+    }
+
     fn note(&self, path: &Path, opened: &Opened) {
         // Small files are read at once; only mapped ones can change under our hands.
         if opened.bytes.is_mapped()
@@ -266,12 +307,18 @@ impl Recorder {
 
 impl Files for Recorder {
     fn open(&self, path: &Path) -> io::Result<Opened> {
+        if self.is_stdin(path) {
+            return standard_input();
+        }
         let opened = Disk.open(path)?;
         self.note(path, &opened);
         Ok(opened)
     }
 
     fn open_all(&self, paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
+        if paths.iter().any(|path| self.is_stdin(path)) {
+            return paths.iter().map(|path| self.open(path)).collect();
+        }
         let all = Disk.open_all(paths, parallel);
         for (path, opened) in paths.iter().zip(&all) {
             if let Ok(opened) = opened {

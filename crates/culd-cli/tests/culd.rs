@@ -141,7 +141,7 @@ fn culd_is_strict_about_what_nvlink_drops() {
     let (code, said) = bench.fails("culd -arch=sm_90 a.cubin b.cubin notes.txt -o y");
     assert_eq!(code, Some(255), "{said}");
     assert!(said.contains("notes.txt"), "{said}");
-    let (code, said) = bench.fails("culd -arch=sm_90 a.cubin b.cubin -lmissing -o y");
+    let (code, said) = bench.fails("culd -arch=sm_90 a.cubin b.cubin -lmissing --strict-libraries -o y");
     assert_ne!(code, Some(0));
     assert!(said.contains("-lmissing"), "{said}");
     assert!(!bench.path("y").exists());

@@ -377,7 +377,12 @@ impl<'u> Examiner<'u> {
         let target = self.options.target;
         if !self.options.is_nvlink() {
             let have = entries.iter().map(describe).collect();
-            self.say(Severity::Warning, Code::NoCodeFor { file, target, have });
+            // The device runtime takes part only where something needs it, and what it lacks is then undefined.
+            let severity = match self.unit.has_runtime_name {
+                true => Severity::Warning,
+                false => Severity::Error,
+            };
+            self.say(severity, Code::NoCodeFor { file, target, have });
         } else if !self.unit.is_member() && !self.unit.has_runtime_name {
             // nvlink quirk: members of archives and the device runtime are passed over without a word.
             self.say(Severity::Warning, Code::ArchNotFound { file, target });

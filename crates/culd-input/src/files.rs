@@ -93,6 +93,22 @@ fn open(path: &Path) -> io::Result<(File, Metadata)> {
     Ok((file, meta))
 }
 
+/// Standard input, up to its end.
+pub fn standard_input() -> io::Result<Opened> {
+    let mut bytes = Vec::new();
+    read_limited(&mut io::stdin().lock(), &mut bytes)?;
+    let id = FileId::Path(PathBuf::from("-"));
+    Ok(Opened { bytes: bytes.into(), id })
+}
+
+fn read_limited(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
+    from.by_ref().take(READ_LIMIT + 1).read_to_end(bytes)?;
+    if bytes.len() as u64 > READ_LIMIT {
+        return Err(io::Error::other("more than 1 GiB without an end"));
+    }
+    Ok(())
+}
+
 /// Maps or reads one file.
 fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
     let id = identity(path, meta)?;
@@ -101,10 +117,7 @@ fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
         return Ok(Opened { bytes, id });
     }
     let mut bytes = Vec::with_capacity(meta.len().min(MAP_FROM) as usize + 1);
-    file.by_ref().take(READ_LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > READ_LIMIT {
-        return Err(io::Error::other("more than 1 GiB without an end"));
-    }
+    read_limited(&mut file, &mut bytes)?;
     Ok(Opened { bytes: bytes.into(), id })
 }
 

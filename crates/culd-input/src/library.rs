@@ -6,6 +6,9 @@
 //! 3. nvlink: an archive without host objects, or fewer than 9 bytes of something else, is skipped with a warning and the search goes on;
 //!    any other file is fatal, and so is a folder of that name.
 //!
+//! 4. culd: a library that is in none of these directories may be one of the host's own (`-lrt -lm`). Their directories are searched
+//!    last; a library without device code there is passed over.
+//!
 //! The search of all libraries comes before the first input is read, which is where its messages stand.
 
 use crate::bytes::Bytes;

@@ -114,6 +114,8 @@ pub struct WarningFlags {
 pub struct Outcome {
     /// Messages in order.
     pub messages: Vec<Message>,
+    /// Libraries that were not found or have no device code to link; worth a message only when references stay undefined.
+    pub passed_over: Vec<Message>,
     /// The inputs; `None` when a message was an error or fatal.
     pub loaded: Option<Loaded>,
 }
@@ -128,7 +130,8 @@ impl Outcome {
 /// Loads the inputs of a link.
 pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Files) -> Outcome {
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
-    let plan = Plan::new(&inputs, options, files);
+    let mut plan = Plan::new(&inputs, options, files);
+    let passed_over = std::mem::take(&mut plan.passed_over);
     let findings = examine_all(&plan.units, options);
     let compiled = compile_all(&findings, options);
     let mut fold = Fold::new(options, compiled);
@@ -143,6 +146,7 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
     let has_errors = fold.has_errors;
     let mut outcome = Outcome {
         messages: std::mem::take(&mut fold.messages),
+        passed_over,
         loaded: None,
     };
     if !ended && !has_errors {
@@ -261,6 +265,8 @@ struct Fold<'o> {
     options: &'o LoadOptions,
     compiled: Results,
     messages: Vec<Message>,
+    /// What `--suppress-arch-warning` keeps from being said.
+    suppressed: Vec<Message>,
     has_errors: bool,
     warnings: WarningFlags,
     items: Vec<Item>,
@@ -276,6 +282,7 @@ impl<'o> Fold<'o> {
             options,
             compiled,
             messages: Vec::new(),
+            suppressed: Vec::new(),
             has_errors: false,
             warnings: WarningFlags {
                 disabled: options.disable_infos,
@@ -295,7 +302,21 @@ impl<'o> Fold<'o> {
         for source in &plan.sources {
             self.source(source, &plan.units, &mut findings)?;
         }
+        self.nothing_fits();
         Ok(())
+    }
+
+    /// culd: an input without code for the target may be passed over, but not all of them.
+    fn nothing_fits(&mut self) {
+        let has_code = self
+            .items
+            .iter()
+            .any(|item| !matches!(item.content, Content::Nothing) && !item.is_device_runtime);
+        if self.options.is_nvlink() || has_code || self.suppressed.is_empty() {
+            return;
+        }
+        self.has_errors = true;
+        self.messages.append(&mut self.suppressed);
     }
 
     fn source(&mut self, source: &Source, units: &[Unit], findings: &mut [Option<Finding>]) -> Result<(), Ended> {
@@ -476,9 +497,13 @@ impl<'o> Fold<'o> {
 
     /// Says one message, after the options that silence or raise warnings.
     fn say(&mut self, mut message: Message) -> Result<(), Ended> {
+        let is_arch = matches!(message.code, Code::ArchNotFound { .. } | Code::NoCodeFor { .. });
+        if is_arch && self.options.suppress_arch_warning && message.severity <= Severity::Error {
+            self.suppressed.push(message);
+            return Ok(());
+        }
         if message.severity == Severity::Warning {
-            let is_arch = matches!(message.code, Code::ArchNotFound { .. } | Code::NoCodeFor { .. });
-            if self.warnings.disabled || (is_arch && self.options.suppress_arch_warning) {
+            if self.warnings.disabled {
                 return Ok(());
             }
             if self.warnings.as_errors {

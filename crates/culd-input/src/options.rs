@@ -32,6 +32,10 @@ pub struct LoadOptions {
     pub library_folders: Vec<PathBuf>,
     /// The environment's `LIBRARY_PATH`.
     pub library_path: Option<OsString>,
+    /// Directories of the host's own libraries, searched last; only device code is taken from there. culd only.
+    pub system_folders: Vec<PathBuf>,
+    /// A library that is not found is an error. culd only.
+    pub strict_libraries: bool,
     /// `--keep-system-libraries`: the device runtime is an archive like any other.
     pub keep_system_libraries: bool,
     /// `--register-link-binaries` was given.
@@ -64,6 +68,8 @@ impl LoadOptions {
             libraries: Vec::new(),
             library_folders: Vec::new(),
             library_path: None,
+            system_folders: Vec::new(),
+            strict_libraries: false,
             keep_system_libraries: false,
             registers: false,
             host_info: true,

@@ -10,6 +10,7 @@ use crate::bytes::Bytes;
 use crate::detect::{self, Content, Refusal, Route};
 use crate::devrt;
 use crate::files::{FileId, Files, Opened};
+use crate::host::HostObject;
 use crate::library::{self, Found, Probe};
 use crate::message::{Code, Message, Severity};
 use crate::options::LoadOptions;
@@ -98,6 +99,8 @@ pub(crate) struct Source {
 pub(crate) struct Plan {
     /// Messages of the library search, which come first.
     pub(crate) search_messages: Vec<Message>,
+    /// Libraries that gave nothing, which matters only when references stay undefined.
+    pub(crate) passed_over: Vec<Message>,
     pub(crate) sources: Vec<Source>,
     pub(crate) units: Vec<Unit>,
     archives: HashMap<FileId, Range<usize>, FixedState>,
@@ -146,6 +149,15 @@ impl Plan {
                 Found::Archive(path) => paths.push(path),
                 Found::Unusable(messages) => self.search_messages.extend(messages),
                 found if options.is_nvlink() => self.search_messages.extend(nvlink_search_failure(&found)),
+                Found::Nothing if !options.strict_libraries => match system_library(name, options, files) {
+                    SystemLibrary::Device(path) if paths.contains(&path) => {}
+                    SystemLibrary::Device(path) => paths.push(path),
+                    SystemLibrary::HostOnly => {}
+                    SystemLibrary::Missing => self.passed_over.push(search_failure(name, &Found::Nothing, &folders)),
+                },
+                found @ Found::Shared(_) if !options.strict_libraries => {
+                    self.passed_over.push(search_failure(name, &found, &folders));
+                }
                 found => self.search_messages.push(search_failure(name, &found, &folders)),
             }
         }
@@ -430,6 +442,39 @@ fn search_failure(library: &str, found: &Found, folders: &[PathBuf]) -> Message 
             },
         },
     }
+}
+
+/// A library of the host's own directories.
+enum SystemLibrary {
+    /// An archive with device code.
+    Device(PathBuf),
+    /// A library without device code.
+    HostOnly,
+    Missing,
+}
+
+fn system_library(name: &str, options: &LoadOptions, files: &dyn Files) -> SystemLibrary {
+    let look_inside = |_: &Path, bytes: Option<&Bytes>| match bytes.is_some_and(|b| has_device_code(b)) {
+        true => Probe::Archive,
+        false => Probe::Skip,
+    };
+    let search = library::search(name, &options.system_folders, files, &look_inside);
+    match search.found {
+        Found::Archive(path) => SystemLibrary::Device(path),
+        Found::Nothing if search.warnings.is_empty() => SystemLibrary::Missing,
+        _ => SystemLibrary::HostOnly,
+    }
+}
+
+/// True for an archive with a member that a device link can use.
+fn has_device_code(archive: &[u8]) -> bool {
+    let Ok(members) = Members::new(archive, false) else { return false };
+    let mut contents = members.map_while(Result::ok).map(|m| m.data);
+    contents.any(|data| match Content::of(data) {
+        Content::DeviceElf { .. } | Content::Fatbin | Content::Ptx => true,
+        Content::HostElf { .. } => HostObject::parse(data).is_ok_and(|host| host.fatbins.is_some()),
+        _ => false,
+    })
 }
 
 /// A library for culd: any archive.

@@ -77,7 +77,10 @@ impl PtxasSearch {
             if candidate.is_file() {
                 return Ok(candidate);
             }
-            tried.push(folder.display().to_string());
+            let text = folder.display().to_string();
+            if !tried.contains(&text) {
+                tried.push(text);
+            }
         }
         Err(tried)
     }

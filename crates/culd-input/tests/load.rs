@@ -117,24 +117,38 @@ fn joined_objects_keep_all_their_fatbins_under_culd() {
 }
 
 #[test]
-fn code_for_another_architecture_is_a_warning() {
+fn code_for_another_architecture_is_an_error_for_culd() {
     let device = cubin(80, &["k"], &[]);
     let fat = fatbin(&[
         entry(2, "sm_80", &device, "", Store::Lz4),
         entry(1, "sm_100", b".version 9.0\n", "", Store::Lz4),
     ]);
     let object = host(X86, &fat, "_id", b"\0", b"\0");
-    let files = Memory::new(&[("a.o", &object), ("l.a", &archive(&[("a.o", &object)]))]);
+    let files = Memory::new(&[
+        ("a.o", &object),
+        ("l.a", &archive(&[("a.o", &object)])),
+        ("b.cubin", &cubin(90, &["b"], &[])),
+    ]);
     let outcome = load(&["a.o", "l.a"], &nvlink(), &files);
     assert_eq!(said(&outcome), ["Warning: SM Arch ('sm_90') not found in 'a.o'"]);
     let ids: Vec<_> = outcome.loaded.unwrap().register.ids().map(|id| id.into_owned()).collect();
     assert_eq!(ids, [b"_id", b"_id"], "registered all the same");
     let outcome = load(&["a.o", "l.a"], &culd(), &files);
     let expected = [
-        "Warning: 'a.o' has no code for sm_90, only for sm_80, compute_100 (PTX)",
-        "Warning: 'l.a:a.o' has no code for sm_90, only for sm_80, compute_100 (PTX)",
+        "Error: 'a.o' has no code for sm_90, only for sm_80, compute_100 (PTX)",
+        "Error: 'l.a:a.o' has no code for sm_90, only for sm_80, compute_100 (PTX)",
     ];
     assert_eq!(said(&outcome), expected);
+    assert!(outcome.loaded.is_none());
+    let passes = LoadOptions {
+        suppress_arch_warning: true,
+        ..culd()
+    };
+    let outcome = load(&["a.o", "b.cubin"], &passes, &files);
+    assert_eq!(names(&outcome), ["b.cubin"]);
+    assert!(outcome.messages.is_empty());
+    let outcome = load(&["a.o"], &passes, &files);
+    assert!(outcome.messages.len() == 1 && outcome.loaded.is_none(), "nothing is left");
 }
 
 #[test]
@@ -189,12 +203,13 @@ fn nvlink_stops_at_the_first_fatal_message_and_culd_names_all() {
 }
 
 #[test]
-fn a_missing_library_is_an_error_for_culd_only() {
+fn a_missing_library_is_an_error_with_strict_libraries_only() {
     let files = Memory::new(&[("a.o", &host_object("a")), ("l/libs.so", b""), ("l/libs.a", b"!<arch>\n")]);
     let with = |style, library: &str| LoadOptions {
         style,
         libraries: vec![library.into()],
         library_folders: vec!["l".into()],
+        strict_libraries: true,
         ..culd()
     };
     for library in ["x", "s"] {
@@ -208,6 +223,37 @@ fn a_missing_library_is_an_error_for_culd_only() {
         said(&outcome),
         ["Info: -ls is the shared library 'l/libs.so', which has no device code to link"]
     );
+}
+
+#[test]
+fn libraries_of_the_host_are_passed_over() {
+    let host_only = archive(&[("h.o", &elf(X86, [0, 0], 0, &[]))]);
+    let device = archive(&[("d.o", &host_object("d"))]);
+    let files = Memory::new(&[
+        ("a.o", &host_object("a")),
+        ("l/libs.so", b""),
+        ("sys/libm.so", b""),
+        ("sys/libpthread.a", b"!<arch>\n"),
+        ("sys/libdl.a", &host_only),
+        ("sys/libgm.a", b"/* GNU ld script */ GROUP ( libm.so.6 )"),
+        ("sys/libd.a", &device),
+    ]);
+    let with = |libraries: &[&str]| LoadOptions {
+        libraries: libraries.iter().map(|&l| l.into()).collect(),
+        library_folders: vec!["l".into()],
+        system_folders: vec!["none".into(), "sys".into()],
+        ..culd()
+    };
+    let outcome = load(&["a.o"], &with(&["m", "pthread", "dl", "gm"]), &files);
+    assert!(outcome.messages.is_empty() && outcome.passed_over.is_empty() && outcome.loaded.is_some());
+    let outcome = load(&["a.o"], &with(&["d", "x", "s", "d"]), &files);
+    assert_eq!(names(&outcome), ["a.o", "sys/libd.a:d.o"]);
+    let passed: Vec<String> = outcome.passed_over.iter().map(|m| m.code.to_string()).collect();
+    let expected = [
+        "library -lx not found in l",
+        "-ls is the shared library 'l/libs.so', which has no device code to link",
+    ];
+    assert_eq!(passed, expected);
 }
 
 #[test]

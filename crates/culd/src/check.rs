@@ -185,6 +185,32 @@ fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
     }
 }
 
+/// culd only: an output without any function, although the inputs define some. That is an error when flags dropped the kernels, and a
+/// warning when the host's own lists did, or when there are no kernels.
+pub fn nothing_left(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let options = context.options;
+    if options.identity == crate::options::Identity::Nvlink || options.relocatable {
+        return Ok(());
+    }
+    let functions = &context.resolved.functions;
+    let defined = || functions.ids().filter(|&f| functions[f].winner.is_some());
+    if defined().next().is_none() || defined().any(|f| context.live.alive[f]) {
+        return Ok(());
+    }
+    let by_host = options.kernels.as_ref().is_some_and(|filter| !filter.explicit);
+    let has_kernels = defined().any(|f| functions[f].entry);
+    let functions = defined().count();
+    let left = |reason| Code::NothingLeft { functions, reason };
+    match (has_kernels, by_host) {
+        (false, _) => out.warning(left("there is no kernel that uses them")),
+        (true, true) => out.warning(left("the host code uses none of the kernels")),
+        (true, false) => {
+            out.error(left("none of the kernels is selected"));
+            Ok(())
+        }
+    }
+}
+
 /// Files that mention a symbol, in link order.
 fn askers(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
     let function = m.symbols[id].function;

@@ -103,6 +103,12 @@ pub enum Code {
         is_code: bool,
         file: String,
     },
+    /// No function of the inputs is in the output; culd only.
+    NothingLeft {
+        /// Functions that the inputs define.
+        functions: usize,
+        reason: &'static str,
+    },
     StackUnknown {
         entry: String,
     },
@@ -287,6 +293,7 @@ impl fmt::Display for Code {
             ParameterBankMismatch { symbol } => write!(f, "Duplicate weak parameter bank for '{symbol}' is not the same size"),
             MergeFailed => write!(f, "merge_elf failed"),
             UndefinedReference { symbol, file, .. } => write!(f, "Undefined reference to '{symbol}' in '{file}'"),
+            NothingLeft { functions, reason } => write!(f, "the output has none of the functions of the inputs ({functions}): {reason}"),
             RemovedFunction {
                 function,
                 user,

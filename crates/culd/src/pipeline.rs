@@ -122,6 +122,7 @@ fn link(
         || arrange::names(context, &layout),
     );
     check::removed(context, &layout.m, &plan.removed, out);
+    check::nothing_left(context, out)?;
     propagate::check_tensor_groups(context, &attributes, out);
     watch.lap("plan");
     let arranged = arrange::arrange(order, names);

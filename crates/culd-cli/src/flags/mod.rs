@@ -86,6 +86,7 @@ pub enum Id {
     NvJitLink,
     Ptxas,
     SaveRepro,
+    StrictLibraries,
     Threads,
     TimePhases,
     Trace,

@@ -39,7 +39,7 @@ pub(super) const OWN: &[Flag] = &[
         long: "json-report",
         kind: Kind::Text,
         argument: "<file>",
-        about: "Write what the link did as JSON: inputs, memory, resources of each kernel, functions and their sizes, what was dropped, messages. Written for failed links too.",
+        about: "Write what the link did as JSON: inputs, memory, resources of each kernel, functions and their sizes, what was dropped, messages. Written for failed links too. - is standard output.",
         ..OURS
     },
     Flag {
@@ -53,7 +53,7 @@ pub(super) const OWN: &[Flag] = &[
         long: "map",
         kind: Kind::Text,
         argument: "<file>",
-        about: "Write a link map: every output section with the input sections and symbols in it, and what was dropped and why.",
+        about: "Write a link map: every output section with the input sections and symbols in it, and what was dropped and why. - is standard output.",
         ..OURS
     },
     Flag {
@@ -79,6 +79,12 @@ pub(super) const OWN: &[Flag] = &[
         kind: Kind::Text,
         argument: "<folder>",
         about: "Copy every file this link reads into a new folder, with a response file that repeats the link there.",
+        ..OURS
+    },
+    Flag {
+        id: Id::StrictLibraries,
+        long: "strict-libraries",
+        about: "A -l library that is not in the directories of -L and LIBRARY_PATH is an error. Without it, libraries of the host are passed over, and missing ones are named only when references stay undefined.",
         ..OURS
     },
     Flag {
