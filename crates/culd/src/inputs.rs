@@ -84,6 +84,7 @@ pub fn admit<'d>(
         bytes: bytes as u64,
     };
     let parse_all = |chunk: &[Input<'d>]| crew.map(chunk, |input| parse(input, trusting));
+    let mut after_ewp = false;
     let mut chunks = inputs.chunks(CHUNK);
     let mut now = chunks.next().unwrap_or_default();
     let mut parsed = parse_all(now);
@@ -96,6 +97,7 @@ pub fn admit<'d>(
                     let Some(object) = admit_one(input, parsed, options, out)? else {
                         return Ok(());
                     };
+                    check_beside_ewp(&object, &mut after_ewp, options, out)?;
                     let id = admitted.add(object).map_err(|reason| damaged(input, reason.into(), out))?;
                     each(&admitted.objects, id);
                     Ok(())
@@ -107,6 +109,15 @@ pub fn admit<'d>(
     }
     warn_beside_ewp(&admitted, out)?;
     Ok(admitted)
+}
+
+/// Extensible whole programs, and what is given after one, are of the linker's own release; what is given before may be older.
+fn check_beside_ewp(object: &Object<'_>, after_ewp: &mut bool, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    *after_ewp |= object.is_ewp;
+    match options.release.is_some_and(|r| *after_ewp && object.toolkit != r.toolkit) {
+        true => Err(out.fatal(Code::OlderBesideEwp)),
+        false => Ok(()),
+    }
 }
 
 /// Extensible whole programs should be linked with the device runtime alone.

@@ -7,6 +7,7 @@
 //! 4. Functions whose address is taken stay. nvlink quirk: what they call is not followed; culd follows it.
 //! 5. An undefined function stays if a live function calls it, if a relocation in live code or in data (but not in `.nv.constant4`) names it,
 //!    or if its address is taken.
+//! 6. A function inside of another one's text (`-ewp`) stays with it.
 
 use crate::check::is_driver_function;
 use crate::graph::CallGraph;
@@ -16,7 +17,7 @@ use crate::names::State;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{Identity, KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
-use cubin::consts::SHT_CUDA_CONSTANT0;
+use cubin::consts::{SHT_CUDA_CONSTANT0, STT_FUNC};
 use hashbrown::HashSet;
 
 /// The functions that stay.
@@ -139,17 +140,32 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         is_kernel[k] = true;
     }
     let keep_all = options.relocatable || options.debug || options.preserve_relocs;
-    let alive = if keep_all {
+    let mut alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
         reachable(inputs, resolved, graph, (&kernels, only), options.identity)
     };
+    mark_inner(inputs, resolved, &mut alive);
     Live {
         alive,
         is_kernel,
         kernels,
         late,
         only,
+    }
+}
+
+/// Functions inside of another one's text stay with it.
+fn mark_inner(inputs: &Inputs<'_>, resolved: &Resolved<'_>, alive: &mut Table<FunctionId, bool>) {
+    for object in inputs.objects.iter().filter(|o| o.has_inner_functions) {
+        for index in object.symbols_of(&[STT_FUNC]) {
+            let (inner, outer) = (object.symbol_ref(index), object.outer(index).map(|o| object.symbol_ref(o)));
+            if let (Some(f), Some(outer)) = (resolved.function(inner), outer)
+                && resolved.fate(inner) == Fate::Winner
+            {
+                alive[f] = resolved.fate(outer) == Fate::Winner && resolved.function(outer).is_some_and(|o| alive[o]);
+            }
+        }
     }
 }
 

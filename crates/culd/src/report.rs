@@ -171,7 +171,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         .ids()
         .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f])
         .collect();
-    kernels.sort_by_key(|&k| functions[k].defined_by);
+    kernels.sort_by_key(|&k| (m.functions[k].text, functions[k].defined_by));
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);

@@ -233,6 +233,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         shared: Table::new(),
         module_shared: Vec::new(),
         kernel_shared: Vec::new(),
+        whole_shared: Vec::new(),
         dynamic_declared: false,
         images_used: ImageKinds::default(),
         lost: Vec::new(),
@@ -315,7 +316,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn object(&mut self, object: &Object<'d>) -> Result<(), Stop> {
-        for index in object.symbols_of(&[STT_FUNC]) {
+        for index in object.function_order() {
             self.function(object, index)?;
         }
         let kinds: &[u8] = &[STT_OBJECT, STT_CUDA_TEXTURE, STT_CUDA_SAMPLER, STT_CUDA_SURFACE, STT_CUDA_OBJECT];
