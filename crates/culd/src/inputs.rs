@@ -107,7 +107,6 @@ pub fn admit<'d>(
         done?;
         (now, parsed) = (next, following);
     }
-    warn_beside_ewp(&admitted, out)?;
     Ok(admitted)
 }
 
@@ -118,18 +117,6 @@ fn check_beside_ewp(object: &Object<'_>, after_ewp: &mut bool, options: &LinkOpt
         true => Err(out.fatal(Code::OlderBesideEwp)),
         false => Ok(()),
     }
-}
-
-/// Extensible whole programs should be linked with the device runtime alone.
-fn warn_beside_ewp(inputs: &Inputs<'_>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    if !inputs.objects.iter().any(|o| o.is_ewp) {
-        return Ok(());
-    }
-    let others = inputs.objects.iter().filter(|o| !o.is_ewp && !o.name.contains("libcudadevrt"));
-    for object in others {
-        out.warning(Code::BesideEwp { file: object.name.into() })?;
-    }
-    Ok(())
 }
 
 const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";

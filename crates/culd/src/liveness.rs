@@ -17,7 +17,7 @@ use crate::names::State;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{Identity, KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
-use cubin::consts::{SHT_CUDA_CONSTANT0, STT_FUNC};
+use cubin::consts::{SHT_CUDA_CONSTANT0, STO_CUDA_ENTRY, STT_FUNC};
 use hashbrown::HashSet;
 
 /// The functions that stay.
@@ -145,7 +145,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     } else {
         reachable(inputs, resolved, graph, (&kernels, only), options.identity)
     };
-    mark_inner(inputs, resolved, &mut alive);
+    mark_inner(inputs, resolved, options.identity, &mut alive);
     Live {
         alive,
         is_kernel,
@@ -156,14 +156,19 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
 }
 
 /// Functions inside of another one's text stay with it.
-fn mark_inner(inputs: &Inputs<'_>, resolved: &Resolved<'_>, alive: &mut Table<FunctionId, bool>) {
+fn mark_inner(inputs: &Inputs<'_>, resolved: &Resolved<'_>, identity: Identity, alive: &mut Table<FunctionId, bool>) {
+    // nvlink quirk: the names of those inside of a weak kernel stay when another object's copy replaces it.
+    let holds = |outer| match identity {
+        Identity::Nvlink => resolved.took(outer),
+        Identity::Culd => resolved.fate(outer) == Fate::Winner,
+    };
     for object in inputs.objects.iter().filter(|o| o.has_inner_functions) {
         for index in object.symbols_of(&[STT_FUNC]) {
             let (inner, outer) = (object.symbol_ref(index), object.outer(index).map(|o| object.symbol_ref(o)));
             if let (Some(f), Some(outer)) = (resolved.function(inner), outer)
                 && resolved.fate(inner) == Fate::Winner
             {
-                alive[f] = resolved.fate(outer) == Fate::Winner && resolved.function(outer).is_some_and(|o| alive[o]);
+                alive[f] = holds(outer) && resolved.function(outer).is_some_and(|o| alive[o]);
             }
         }
     }
@@ -196,6 +201,9 @@ fn reachable(
     let mut used = Table::filled(functions.len(), false);
     for object in inputs.objects.iter() {
         mark_undefined(object, resolved, &alive, &mut used);
+        if object.is_ewp {
+            mark_launched(object, resolved, &mut used);
+        }
     }
     for f in functions.ids() {
         if alive[f] && functions[f].winner.is_some() {
@@ -235,6 +243,18 @@ fn mark_undefined(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<Fu
                     used[f] = true;
                 }
             }
+        }
+    }
+}
+
+/// Marks undefined kernels of an extensible whole program: nothing but its attributes says that it launches them.
+fn mark_launched(object: &Object<'_>, resolved: &Resolved<'_>, used: &mut Table<FunctionId, bool>) {
+    for index in object.symbols_of(&[STT_FUNC]) {
+        let y = object.symbol(index);
+        if y.other & STO_CUDA_ENTRY != 0
+            && let Some(f) = resolved.function(y.reference)
+        {
+            used[f] = true;
         }
     }
 }

@@ -30,6 +30,10 @@ fn shown(context: Context<'_, '_>, f: FunctionId) -> String {
 }
 
 fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Final<'_>, out: &mut Collector<'_>) {
+    if context.inputs.objects.len() == 0 {
+        out.text("No relocatable objects found. Did not generate callgraph.".into());
+        return;
+    }
     out.text(format!("callgraph for sm_{}:", context.options.target.number));
     for line in [
         "# A: s -> B // s (number A) potentially calls B",

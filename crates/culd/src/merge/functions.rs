@@ -104,7 +104,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.function_symbol(f, y, new);
         }
         self.take_over(f, y, false);
-        let text = self.resolved.function(object.symbol_ref(outer)).and_then(|o| self.m.functions[o].text);
+        let text = self
+            .resolved
+            .function(object.symbol_ref(outer))
+            .and_then(|o| self.m.functions[o].text);
         if let Some(symbol) = self.m.symbol_of[f] {
             self.m.symbols[symbol].section = text;
         }

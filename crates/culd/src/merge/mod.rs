@@ -292,7 +292,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn objects(&mut self) -> Result<(), Stop> {
         let inputs = self.inputs;
         let (mut functions, mut prototypes) = (0, 0);
+        let has_ewp = inputs.objects.iter().any(|o| o.is_ewp);
         for object in inputs.objects.iter() {
+            if has_ewp {
+                self.beside_ewp(object)?;
+            }
             while let Some((_, code)) = self.resolved.function_errors.get(functions).filter(|e| e.0 == object.id) {
                 functions += 1;
                 self.out.error(code.clone());
@@ -313,6 +317,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Extensible whole programs should be linked with the device runtime alone.
+    fn beside_ewp(&mut self, object: &Object<'d>) -> Result<(), Stop> {
+        if !object.is_ewp && !object.name.contains("libcudadevrt") {
+            self.out.warning(Code::BesideEwp { file: object.name.into() })?;
+        }
+        match self.out.errors() {
+            0 => Ok(()),
+            _ => Err(self.out.fatal(Code::MergeFailed)),
+        }
     }
 
     fn object(&mut self, object: &Object<'d>) -> Result<(), Stop> {

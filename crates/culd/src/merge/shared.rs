@@ -61,7 +61,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Identity::Culd => object.is_ewp || !has_variables(object, index),
         };
         let owner = object.owner_of(s).and_then(|o| self.resolved.function(object.symbol_ref(o)));
-        let (Some(f), true) = (owner, is_whole && self.is_mine(object, s.info)) else { return };
+        let (Some(f), true) = (owner, is_whole && self.is_mine(object, s.info)) else {
+            return;
+        };
         let Some(id) = self.m.functions[f].shared else { return };
         if self.mode.relocatable {
             let record = &mut self.m.sections[id];

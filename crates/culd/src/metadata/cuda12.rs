@@ -36,7 +36,8 @@ pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes
         return;
     }
     last.stubs.push(half(attr::SPARSE_MMA_MASK, 0));
-    let lacks = |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f] && !is_inner(context, f);
+    let lacks =
+        |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f] && !is_inner(context, f);
     let mut marked = Table::filled(functions.len(), false);
     for f in functions.ids().filter(|&f| lacks(f)) {
         marked[f] = true;
