@@ -10,7 +10,7 @@ use crate::Input;
 use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
-use crate::object::{Object, ObjectError, text};
+use crate::object::{Object, ObjectError};
 use crate::options::{Identity, LinkOptions, Suffix};
 use crate::par::Crew;
 use cubin::admission::{self, Admission, Refusal, Request, Warning};
@@ -173,23 +173,7 @@ fn admit_one<'d>(
     let mut object = object.map_err(|e| refuse(input, &e, out))?;
     object.virtual_sm = Some(admission.virtual_arch);
     object.toolkit = admission.toolkit;
-    check_reserved(&object).map_err(|e| refuse(input, &e, out))?;
     Ok(Some(object))
-}
-
-/// First toolkit that names the reserved shared memory as it is linked.
-const RESERVED_BY_NAME: u32 = 130;
-
-/// CUDA 12 places what tensor memory needs of shared memory in another way; nvlink does not link both forms together either.
-fn check_reserved(object: &Object<'_>) -> Result<(), ObjectError> {
-    let is_old = object.toolkit < RESERVED_BY_NAME && !object.sass.is_empty();
-    match object.sass.iter().find(|s| is_old && s.sh_type == SHT_CUDA_SHARED_RESERVED) {
-        None => Ok(()),
-        Some(s) => Err(ObjectError::Unsupported {
-            section: text(s.name),
-            reason: "reserved shared memory in the form of CUDA 12; compile it with CUDA 13.0",
-        }),
-    }
 }
 
 fn damaged(input: &Input<'_>, reason: String, out: &mut Collector<'_>) -> Stop {
