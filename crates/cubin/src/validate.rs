@@ -122,7 +122,12 @@ fn header(cubin: &Cubin<'_>) -> Checked {
     let segments = header.e_phnum.get() != 0;
     let fields: [(&str, u64, u64, bool); 4] = [
         ("EI_VERSION", version.into(), 1, true),
-        ("e_type", header.e_type.get().into(), ET_REL.into(), true),
+        (
+            "e_type",
+            header.e_type.get().into(),
+            ET_REL.into(),
+            header.e_type.get() != ET_CUDA_EWP,
+        ),
         ("e_ehsize", header.e_ehsize.get().into(), 64, true),
         ("e_phentsize", header.e_phentsize.get().into(), size_of::<Phdr>() as u64, segments),
     ];

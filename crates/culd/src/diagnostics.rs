@@ -229,6 +229,17 @@ pub enum Code {
     BesideEwp {
         file: String,
     },
+    /// Objects of CUDA 12 and 13 that both use tensor memory.
+    TensorMemoryMismatch {
+        file: String,
+    },
+    /// An object of another release, with or after one that was compiled with `-ewp`.
+    OlderBesideEwp,
+    /// A shared variable used by a kernel whose shared memory the compiler laid out (`-ewp`).
+    PartiallyLinked {
+        variable: String,
+        kernel: String,
+    },
     /// An input that is sound, but in a form that is not supported.
     Unsupported {
         file: String,
@@ -373,6 +384,14 @@ impl fmt::Display for Code {
             BadImage { reason } => write!(f, "Internal error: the linked file failed verification: {reason}"),
             NewerMercury { file, .. } => write!(f, "Internal FNLZR error '{file}'"),
             BesideEwp { file } => write!(f, "'{file}': -ewp compiled objects should only link with libcudadevrt"),
+            TensorMemoryMismatch { file } => write!(
+                f,
+                "Object '{file}' cannot be linked due to version mismatch. Objects using tcgen05 in 12.x cannot be linked with 13.0 or later, they must be rebuilt with latest compiler"
+            ),
+            OlderBesideEwp => write!(f, "linking with -ewp objects requires using current toolkit"),
+            PartiallyLinked { variable, kernel } => {
+                write!(f, "Cannot link shared object '{variable}' with partially linked kernel '{kernel}'")
+            }
             Unsupported { file, reason } => write!(f, "Input file '{file}' is not supported: {reason}"),
             Damaged { file, reason } => write!(f, "Input file '{file}' is damaged: {reason}"),
             OutOfProportion { size, limit, section } => write!(

@@ -10,7 +10,7 @@ use crate::Input;
 use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
-use crate::object::{Object, ObjectError, text};
+use crate::object::{Object, ObjectError};
 use crate::options::{Identity, LinkOptions, Suffix};
 use crate::par::Crew;
 use cubin::admission::{self, Admission, Refusal, Request, Warning};
@@ -84,6 +84,7 @@ pub fn admit<'d>(
         bytes: bytes as u64,
     };
     let parse_all = |chunk: &[Input<'d>]| crew.map(chunk, |input| parse(input, trusting));
+    let mut after_ewp = false;
     let mut chunks = inputs.chunks(CHUNK);
     let mut now = chunks.next().unwrap_or_default();
     let mut parsed = parse_all(now);
@@ -96,6 +97,7 @@ pub fn admit<'d>(
                     let Some(object) = admit_one(input, parsed, options, out)? else {
                         return Ok(());
                     };
+                    check_beside_ewp(&object, &mut after_ewp, options, out)?;
                     let id = admitted.add(object).map_err(|reason| damaged(input, reason.into(), out))?;
                     each(&admitted.objects, id);
                     Ok(())
@@ -105,20 +107,16 @@ pub fn admit<'d>(
         done?;
         (now, parsed) = (next, following);
     }
-    warn_beside_ewp(&admitted, out)?;
     Ok(admitted)
 }
 
-/// Extensible whole programs should be linked with the device runtime alone.
-fn warn_beside_ewp(inputs: &Inputs<'_>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    if !inputs.objects.iter().any(|o| o.is_ewp) {
-        return Ok(());
+/// Extensible whole programs, and what is given after one, are of the linker's own release; what is given before may be older.
+fn check_beside_ewp(object: &Object<'_>, after_ewp: &mut bool, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    *after_ewp |= object.is_ewp;
+    match options.release.is_some_and(|r| *after_ewp && object.toolkit != r.toolkit) {
+        true => Err(out.fatal(Code::OlderBesideEwp)),
+        false => Ok(()),
     }
-    let others = inputs.objects.iter().filter(|o| !o.is_ewp && !o.name.contains("libcudadevrt"));
-    for object in others {
-        out.warning(Code::BesideEwp { file: object.name.into() })?;
-    }
-    Ok(())
 }
 
 const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
@@ -175,23 +173,7 @@ fn admit_one<'d>(
     let mut object = object.map_err(|e| refuse(input, &e, out))?;
     object.virtual_sm = Some(admission.virtual_arch);
     object.toolkit = admission.toolkit;
-    check_reserved(&object).map_err(|e| refuse(input, &e, out))?;
     Ok(Some(object))
-}
-
-/// First toolkit that names the reserved shared memory as it is linked.
-const RESERVED_BY_NAME: u32 = 130;
-
-/// CUDA 12 places what tensor memory needs of shared memory in another way; nvlink does not link both forms together either.
-fn check_reserved(object: &Object<'_>) -> Result<(), ObjectError> {
-    let is_old = object.toolkit < RESERVED_BY_NAME && !object.sass.is_empty();
-    match object.sass.iter().find(|s| is_old && s.sh_type == SHT_CUDA_SHARED_RESERVED) {
-        None => Ok(()),
-        Some(s) => Err(ObjectError::Unsupported {
-            section: text(s.name),
-            reason: "reserved shared memory in the form of CUDA 12; compile it with CUDA 13.0",
-        }),
-    }
 }
 
 fn damaged(input: &Input<'_>, reason: String, out: &mut Collector<'_>) -> Stop {

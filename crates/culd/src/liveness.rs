@@ -7,6 +7,7 @@
 //! 4. Functions whose address is taken stay. nvlink quirk: what they call is not followed; culd follows it.
 //! 5. An undefined function stays if a live function calls it, if a relocation in live code or in data (but not in `.nv.constant4`) names it,
 //!    or if its address is taken.
+//! 6. A function inside of another one's text (`-ewp`) stays with it.
 
 use crate::check::is_driver_function;
 use crate::graph::CallGraph;
@@ -16,7 +17,7 @@ use crate::names::State;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{Identity, KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
-use cubin::consts::SHT_CUDA_CONSTANT0;
+use cubin::consts::{SHT_CUDA_CONSTANT0, STO_CUDA_ENTRY, STT_FUNC};
 use hashbrown::HashSet;
 
 /// The functions that stay.
@@ -139,17 +140,37 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         is_kernel[k] = true;
     }
     let keep_all = options.relocatable || options.debug || options.preserve_relocs;
-    let alive = if keep_all {
+    let mut alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
         reachable(inputs, resolved, graph, (&kernels, only), options.identity)
     };
+    mark_inner(inputs, resolved, options.identity, &mut alive);
     Live {
         alive,
         is_kernel,
         kernels,
         late,
         only,
+    }
+}
+
+/// Functions inside of another one's text stay with it.
+fn mark_inner(inputs: &Inputs<'_>, resolved: &Resolved<'_>, identity: Identity, alive: &mut Table<FunctionId, bool>) {
+    // nvlink quirk: the names of those inside of a weak kernel stay when another object's copy replaces it.
+    let holds = |outer| match identity {
+        Identity::Nvlink => resolved.took(outer),
+        Identity::Culd => resolved.fate(outer) == Fate::Winner,
+    };
+    for object in inputs.objects.iter().filter(|o| o.has_inner_functions) {
+        for index in object.symbols_of(&[STT_FUNC]) {
+            let (inner, outer) = (object.symbol_ref(index), object.outer(index).map(|o| object.symbol_ref(o)));
+            if let (Some(f), Some(outer)) = (resolved.function(inner), outer)
+                && resolved.fate(inner) == Fate::Winner
+            {
+                alive[f] = holds(outer) && resolved.function(outer).is_some_and(|o| alive[o]);
+            }
+        }
     }
 }
 
@@ -180,6 +201,9 @@ fn reachable(
     let mut used = Table::filled(functions.len(), false);
     for object in inputs.objects.iter() {
         mark_undefined(object, resolved, &alive, &mut used);
+        if object.is_ewp {
+            mark_launched(object, resolved, &mut used);
+        }
     }
     for f in functions.ids() {
         if alive[f] && functions[f].winner.is_some() {
@@ -219,6 +243,18 @@ fn mark_undefined(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<Fu
                     used[f] = true;
                 }
             }
+        }
+    }
+}
+
+/// Marks undefined kernels of an extensible whole program: nothing but its attributes says that it launches them.
+fn mark_launched(object: &Object<'_>, resolved: &Resolved<'_>, used: &mut Table<FunctionId, bool>) {
+    for index in object.symbols_of(&[STT_FUNC]) {
+        let y = object.symbol(index);
+        if y.other & STO_CUDA_ENTRY != 0
+            && let Some(f) = resolved.function(y.reference)
+        {
+            used[f] = true;
         }
     }
 }

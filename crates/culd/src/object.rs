@@ -232,6 +232,8 @@ pub struct Object<'d> {
     pub has_unified_functions: bool,
     /// It has a table of unified variables.
     pub has_unified_data: bool,
+    /// Functions that lie inside of another one's text.
+    pub has_inner_functions: bool,
     /// Some text section has the number of its barriers in its flags.
     pub has_barrier_flags: bool,
     /// Number of symbols that other objects can see.
@@ -384,6 +386,7 @@ impl<'d> Object<'d> {
             compat: None,
             has_unified_functions: false,
             has_unified_data: false,
+            has_inner_functions: false,
             has_barrier_flags: false,
             named: 0,
             first_symbol: 0,
@@ -484,6 +487,34 @@ impl<'d> Object<'d> {
     pub fn owner_of(&self, companion: &ObjSection<'d>) -> Option<u32> {
         let text = self.section(companion.info)?;
         (text.owner != NO_OWNER).then_some(text.owner)
+    }
+
+    /// The function in whose text another one lies: `$K$F` is the copy of F inside of kernel K. Second names (aliases) start where it starts.
+    pub fn outer(&self, index: u32) -> Option<u32> {
+        let y = self.symbols.get(index as usize)?;
+        if !self.has_inner_functions || y.kind() != STT_FUNC || y.st_value.get() == 0 {
+            return None;
+        }
+        let section = self.section(self.symbol(index).defined_in()?)?;
+        let is_inner = section.role == Role::Text && section.owner != index && section.owner != NO_OWNER;
+        is_inner.then_some(section.owner)
+    }
+
+    /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside of it.
+    pub fn function_order(&self) -> Vec<u32> {
+        let symbols = self.symbols_of(&[STT_FUNC]);
+        if !self.has_inner_functions {
+            return symbols.collect();
+        }
+        let mut order = Vec::new();
+        let mut listed = vec![false; self.symbols.len()];
+        for index in symbols {
+            for index in self.outer(index).into_iter().chain([index]) {
+                let known = listed.get_mut(index as usize).is_none_or(|l| std::mem::replace(l, true));
+                order.extend((!known).then_some(index));
+            }
+        }
+        order
     }
 
     /// Section `index`; `None` if there is no such section.

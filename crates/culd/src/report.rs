@@ -30,6 +30,10 @@ fn shown(context: Context<'_, '_>, f: FunctionId) -> String {
 }
 
 fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Final<'_>, out: &mut Collector<'_>) {
+    if context.inputs.objects.len() == 0 {
+        out.text("No relocatable objects found. Did not generate callgraph.".into());
+        return;
+    }
     out.text(format!("callgraph for sm_{}:", context.options.target.number));
     for line in [
         "# A: s -> B // s (number A) potentially calls B",
@@ -174,7 +178,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         .ids()
         .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f])
         .collect();
-    kernels.sort_by_key(|&k| functions[k].defined_by);
+    kernels.sort_by_key(|&k| (m.functions[k].text, functions[k].defined_by));
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);

@@ -264,7 +264,7 @@ impl<'d> Resolver<'d> {
     /// Every function symbol of one object, in order.
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         let mut registers = None;
-        for index in object.symbols_of(&[STT_FUNC]) {
+        for index in object.function_order() {
             let y = object.symbol(index);
             let symbol = y.reference;
             let Some(name) = self.out.name(symbol) else { continue };

@@ -97,7 +97,23 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
         symbols: Cow::Owned(symbols),
         sass,
     };
-    Object::assemble(name, cubin, view, place, trusting)
+    let object = Object::assemble(name, cubin, view, place, trusting)?;
+    // Frames, attributes and fences of such functions follow rules of their own.
+    let mut functions = object.symbols_of(&[STT_FUNC]);
+    match functions.find(|&i| object.outer(i).is_some()) {
+        Some(inner) => Err(ObjectError::Unsupported {
+            section: object
+                .symbol(inner)
+                .defined_in()
+                .and_then(|s| object.section(s))
+                .map_or(String::new(), |s| text(s.name)),
+            reason: "functions inside of a kernel (-ewp) on sm_100 and later; compile it with -rdc=true",
+        }),
+        None => {
+            drop(functions);
+            Ok(object)
+        }
+    }
 }
 
 /// True for a file that has a Mercury view.

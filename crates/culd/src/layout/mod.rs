@@ -169,7 +169,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
     if early {
         textures::lay_out(context, &mut layout, out)?;
     }
-    shared::lay_out(context, &mut layout);
+    shared::lay_out(context, &mut layout, out);
     reserved::lay_out(&mut layout);
     let every = std::mem::replace(&mut layout.kernels, selected);
     literals::lay_out(context, &mut layout);

@@ -10,9 +10,12 @@
 
 use super::sort::list_sort;
 use super::{Context, Layout};
+use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Merged, Place};
+use crate::object::text;
+use crate::options::Identity;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
 use hashbrown::HashMap;
 
@@ -45,7 +48,7 @@ struct Kernel {
     used: bool,
 }
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
+pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
     let references = references(context, layout);
     let users = users(&layout.m, &references);
     let owner = section_owners(layout);
@@ -58,6 +61,12 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         layout.kernels.len()
     ];
     own_variables(layout, &owner, &mut kernels);
+    whole(context, layout, &users, &mut kernels, out);
+    if context.options.identity == Identity::Nvlink {
+        // nvlink quirk: what sm_90 reserves is added to the value of symbol 0 for each of these.
+        let count = layout.m.whole_shared.iter().filter(|w| w.1 > 0).count() as u64;
+        layout.null_value = context.mode.shared_base.saturating_mul(count);
+    }
     let late = late_kernels(layout, &references);
     let (slots, needs) = assign(&layout.m, &users, &owner, &late, &mut kernels);
     layout.shared.has_slots = !slots.is_empty();
@@ -220,6 +229,45 @@ fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
     for (k, s) in own {
         let var = &layout.m.shared[s];
         kernels[owner[k] as usize].list.push((s, var.align, var.size));
+    }
+}
+
+/// Kernels whose shared memory the compiler laid out: nothing but dynamic memory can follow.
+fn whole(
+    context: Context<'_, '_>,
+    layout: &Layout<'_>,
+    users: &Table<SharedId, Option<Vec<u32>>>,
+    kernels: &mut [Kernel],
+    out: &mut Collector<'_>,
+) {
+    let m = &layout.m;
+    if m.whole_shared.is_empty() {
+        return;
+    }
+    let mut is_whole = vec![false; kernels.len()];
+    let number: HashMap<FunctionId, usize, crate::names::State> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    for &(f, size, align) in &m.whole_shared {
+        let Some(&k) = number.get(&f) else { continue };
+        let kernel = &mut kernels[k];
+        (kernel.end, kernel.align) = (kernel.end.max(size), kernel.align.max(align));
+        kernel.used |= size > 0;
+        is_whole[k] = true;
+    }
+    let sorted = list_sort(m.module_shared.clone(), &|a, b| m.shared[*a].size > m.shared[*b].size);
+    let mut errors: Vec<Vec<Code>> = Vec::new();
+    for s in sorted.into_iter().filter(|&s| m.shared[s].size > 0) {
+        let used_by = users[s].as_deref().unwrap_or_default().iter().rev();
+        let refused = used_by.filter(|&&k| is_whole[k as usize]).map(|&k| Code::PartiallyLinked {
+            variable: text(m.shared[s].name),
+            kernel: context.resolved.function_name(layout.kernels[k as usize]),
+        });
+        errors.push(refused.collect());
+    }
+    // nvlink quirk: below sm_90 it says so twice about the smallest variable.
+    let repeats = context.options.identity == Identity::Nvlink && !context.mode.hopper;
+    let again = errors.last().filter(|_| repeats).cloned();
+    for code in errors.into_iter().chain(again).flatten() {
+        out.error(code);
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::merge::align_up;
 use crate::merge::model::{Class, Local, NO_SPACE, OutSymbol, Place};
 use crate::names::State;
+use crate::options::Identity;
 use cubin::consts::*;
 use hashbrown::HashMap;
 
@@ -39,6 +40,14 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         }
     }
     layout.dynamic_instances.sort_unstable();
+    // nvlink quirk: the alignment of the first section that a compiler laid out becomes the value of symbol 0.
+    let whole = layout
+        .m
+        .whole_shared
+        .iter()
+        .filter(|w| w.1 > 0 && context.options.identity == Identity::Nvlink);
+    let first = whole.min_by_key(|w| layout.m.functions[w.0].shared);
+    layout.null_value = first.map_or(layout.null_value, |w| w.2);
     if context.mode.debug_symbols {
         let start = align_up(context.mode.shared_start, 16);
         for y in layout.m.symbols.iter_mut().filter(|y| y.dynamic) {

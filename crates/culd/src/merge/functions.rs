@@ -21,6 +21,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if self.not_a_function(object, &y)? {
             return Ok(());
         }
+        if let Some(outer) = object.outer(index) {
+            self.inner_function(object, f, &y, outer);
+            return Ok(());
+        }
         let section = y.defined_in().and_then(|s| object.section(s));
         let took = self.resolved.took(symbol);
         if let (Some(section), true) = (section, took) {
@@ -89,6 +93,25 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.kernel_sections(f, y.name, id);
         }
         Ok(())
+    }
+
+    /// A function inside of another one's text.
+    fn inner_function(&mut self, object: &Object<'d>, f: FunctionId, y: &ObjSymbol<'d>, outer: u32) {
+        if !self.live.alive[f] || !self.resolved.took(y.reference) {
+            return;
+        }
+        if self.m.symbol_of[f].is_none() {
+            let new = self.new_symbol(object, y, y.bind, STT_FUNC);
+            self.function_symbol(f, y, new);
+        }
+        self.take_over(f, y, false);
+        let text = self
+            .resolved
+            .function(object.symbol_ref(outer))
+            .and_then(|o| self.m.functions[o].text);
+        if let Some(symbol) = self.m.symbol_of[f] {
+            self.m.symbols[symbol].section = text;
+        }
     }
 
     /// nvlink quirk: a kernel that host objects do not ask for leaves the name of its shared section.

@@ -25,7 +25,7 @@ use crate::liveness::Live;
 use crate::metadata::compat;
 use crate::names::{Name, State};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
-use crate::options::LinkOptions;
+use crate::options::{Identity, LinkOptions};
 use crate::resolve::Resolved;
 use cubin::consts::*;
 use cubin::release::{Release, Rules};
@@ -97,6 +97,15 @@ pub const UNIFIED_SYMBOLS: [&[u8]; 8] = [
     b"__UDT_END",
 ];
 
+/// Reserved shared variables that speak of tensor memory, and the major release of CUDA that uses them.
+const TENSOR_MEMORY: [(&[u8], u32); 5] = [
+    (b"__nv_reservedSMEM_allocation_phase", 12),
+    (b"__nv_reservedSMEM_allocation_mask", 12),
+    (b"__nv_reservedSMEM_tmem_allocation_pipeline_mbarrier", 12),
+    (b"__nv_reservedSMEM_tmem_allocation_pipeline_mbarrier_parity", 12),
+    (b"__nv_reservedSMEM_tcgen05_partition", 13),
+];
+
 /// State of a merge.
 pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     inputs: &'a Inputs<'d>,
@@ -120,6 +129,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     /// Literals of the object that is merged.
     ranges: literals::Ranges,
     index: Option<UnifiedIndex>,
+    /// The form in which objects so far share tensor memory: the major release of CUDA.
+    tensor_memory: Option<u32>,
     options: &'a LinkOptions<'o>,
 }
 
@@ -177,6 +188,7 @@ pub fn merge<'d>(
         counted: literals::Counted::default(),
         ranges: literals::Ranges::default(),
         index,
+        tensor_memory: None,
         options,
     };
     // Growing tables in steps costs more than filling them; what is not used costs nothing.
@@ -234,6 +246,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         shared: Table::new(),
         module_shared: Vec::new(),
         kernel_shared: Vec::new(),
+        whole_shared: Vec::new(),
         dynamic_declared: false,
         images_used: ImageKinds::default(),
         lost: Vec::new(),
@@ -293,7 +306,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn objects(&mut self) -> Result<(), Stop> {
         let inputs = self.inputs;
         let (mut functions, mut prototypes) = (0, 0);
+        let has_ewp = inputs.objects.iter().any(|o| o.is_ewp);
         for object in inputs.objects.iter() {
+            if has_ewp {
+                self.beside_ewp(object)?;
+            }
+            self.tensor_memory(object)?;
             while let Some((_, code)) = self.resolved.function_errors.get(functions).filter(|e| e.0 == object.id) {
                 functions += 1;
                 self.out.error(code.clone());
@@ -316,8 +334,43 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
+    /// Objects of CUDA 12 and of CUDA 13 that use tensor memory place what they share of it in different ways.
+    fn tensor_memory(&mut self, object: &Object<'d>) -> Result<(), Stop> {
+        if !object.sass.iter().any(|s| s.sh_type == SHT_CUDA_SHARED_RESERVED) {
+            return Ok(());
+        }
+        let mut others = 0;
+        for index in object.symbols_of(&[STT_CUDA_OBJECT]) {
+            let name = object.symbol(index).name;
+            let Some(&(_, form)) = TENSOR_MEMORY.iter().find(|(n, _)| *n == name) else {
+                continue;
+            };
+            others += usize::from(*self.tensor_memory.get_or_insert(form) != form);
+        }
+        if others == 0 {
+            return Ok(());
+        }
+        // nvlink quirk: it says so for each variable, and once more.
+        let repeats = if self.options.identity == Identity::Nvlink { others + 1 } else { 1 };
+        for _ in 0..repeats {
+            self.out.error(Code::TensorMemoryMismatch { file: object.name.into() });
+        }
+        Err(self.out.fatal(Code::MergeFailed))
+    }
+
+    /// Extensible whole programs should be linked with the device runtime alone.
+    fn beside_ewp(&mut self, object: &Object<'d>) -> Result<(), Stop> {
+        if !object.is_ewp && !object.name.contains("libcudadevrt") {
+            self.out.warning(Code::BesideEwp { file: object.name.into() })?;
+        }
+        match self.out.errors() {
+            0 => Ok(()),
+            _ => Err(self.out.fatal(Code::MergeFailed)),
+        }
+    }
+
     fn object(&mut self, object: &Object<'d>) -> Result<(), Stop> {
-        for index in object.symbols_of(&[STT_FUNC]) {
+        for index in object.function_order() {
             self.function(object, index)?;
         }
         let kinds: &[u8] = &[STT_OBJECT, STT_CUDA_TEXTURE, STT_CUDA_SAMPLER, STT_CUDA_SURFACE, STT_CUDA_OBJECT];

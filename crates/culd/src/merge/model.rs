@@ -494,6 +494,8 @@ pub struct Merged<'d> {
     pub places: Table<SymbolRef, Place>,
     /// Where the inputs' sections went.
     pub placed: Table<SectionRef, Option<(SectionId, u64)>>,
+    /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
+    pub whole_shared: Vec<(FunctionId, u64, u64)>,
     /// Relocations in order of arrival.
     pub relocs: Vec<RelocRef>,
     /// Literal banks of device functions in order of creation.

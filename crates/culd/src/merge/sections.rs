@@ -26,6 +26,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 }
                 Role::Literals => self.place_literals(object, index as u32, false)?,
                 Role::UnifiedEntry => self.unified_entries(object, s)?,
+                Role::KernelShared => self.whole_shared(object, index as u32, s),
                 _ => {}
             }
         }

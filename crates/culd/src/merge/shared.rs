@@ -8,7 +8,7 @@ use super::Merger;
 use super::model::*;
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, SectionId, SharedId};
-use crate::object::{ObjSymbol, Object, Role, text};
+use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::Identity;
 use cubin::consts::*;
 
@@ -51,6 +51,26 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.m.kernel_shared.push((kernel, id));
         }
         id
+    }
+
+    /// Shared memory of a kernel that a compiler laid out (`-ewp`): the section has a size, and no variables.
+    pub(super) fn whole_shared(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
+        let is_whole = match self.options.identity {
+            // nvlink quirk: with a debugger, and in a relocatable output that is linked again, this memory is lost.
+            Identity::Nvlink => object.is_ewp && !self.mode.debug_symbols,
+            Identity::Culd => object.is_ewp || !has_variables(object, index),
+        };
+        let owner = object.owner_of(s).and_then(|o| self.resolved.function(object.symbol_ref(o)));
+        let (Some(f), true) = (owner, is_whole && self.is_mine(object, s.info)) else {
+            return;
+        };
+        let Some(id) = self.m.functions[f].shared else { return };
+        if self.mode.relocatable {
+            let record = &mut self.m.sections[id];
+            record.size = record.size.saturating_add(s.size);
+            record.align = record.align.max(s.align.get());
+        }
+        self.m.whole_shared.push((f, s.size, s.align.get()));
     }
 
     fn module_variable(&mut self, object: &Object<'d>, _index: u32, y: &ObjSymbol<'d>) -> SharedId {
@@ -192,6 +212,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.m.module_shared_align = self.m.module_shared_align.max(y.value);
         }
     }
+}
+
+fn has_variables(object: &Object<'_>, section: u32) -> bool {
+    let variables = &mut object.symbols_of(&[STT_CUDA_OBJECT]);
+    variables.any(|i| object.symbol(i).defined_in() == Some(section))
 }
 
 fn new_variable<'d>(object: &Object<'d>, y: &ObjSymbol<'d>) -> SharedVar<'d> {

@@ -36,7 +36,8 @@ pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes
         return;
     }
     last.stubs.push(half(attr::SPARSE_MMA_MASK, 0));
-    let lacks = |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f];
+    let lacks =
+        |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f] && !is_inner(context, f);
     let mut marked = Table::filled(functions.len(), false);
     for f in functions.ids().filter(|&f| lacks(f)) {
         marked[f] = true;
@@ -107,6 +108,12 @@ fn text<'a, 'd>(context: Context<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'
     let object = &context.inputs.objects[winner.object];
     let section = object.section(winner.section).filter(|s| s.role == Role::Text)?;
     Some((object, section, winner.symbol))
+}
+
+/// It lies inside of another function's text, which speaks for it.
+fn is_inner(context: Context<'_, '_>, f: FunctionId) -> bool {
+    let winner = context.resolved.functions[f].winner;
+    winner.is_some_and(|w| context.inputs.objects[w.object].outer(w.symbol).is_some())
 }
 
 /// The function that another one is a second name of.

@@ -85,6 +85,7 @@ impl<'d> Object<'d> {
                     reason,
                 });
             }
+            self.has_inner_functions |= kind == STT_FUNC && section.index().is_some() && entry.st_value.get() != 0;
             if let (STT_FUNC, SymbolSection::Index(s)) = (kind, section)
                 && let Some(owned) = self.sections.get_mut(s as usize)
                 && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(name(entry)))

@@ -1,0 +1,1 @@
+ptxas -arch=sm_80 a.txt -o linked.cubin
