@@ -129,9 +129,12 @@ impl<'d> Ledger<'_, 'd> {
             // Shared variables of the module are laid out one by one.
             Role::ModuleShared => Disposition::Consumed,
             Role::Global | Role::ReservedShared | Role::UnifiedData => self.memory(object, index),
-            // nvlink quirk: it does not say so.
-            Role::Other if s.sh_type == SHT_NOBITS && self.context.options.identity == Identity::Nvlink => Disposition::Unnamed,
-            Role::Other => other(s),
+            Role::Other => match other(s) {
+                // nvlink quirk: it leaves them out without a word.
+                Disposition::Unexplained if self.context.options.identity == Identity::Nvlink => Disposition::Ignored,
+                disposition => disposition,
+            },
+            Role::Note if self.context.options.relocatable && self.context.options.identity == Identity::Nvlink => Disposition::Ignored,
             _ => Disposition::Unexplained,
         }
     }
