@@ -420,6 +420,8 @@ impl<'d> Cubin<'d> {
     fn symbol_section(&self, index: u32, entry: &Sym) -> Result<SymbolSection, ReadError> {
         let section = match entry.st_shndx.get() {
             0 => return Ok(SymbolSection::Undefined),
+            // nvlink quirk: it writes number 0xfff2 of a section as it is; code and section symbols are never common.
+            SHN_COMMON if matches!(entry.kind(), STT_SECTION | STT_FUNC) && self.sections.len() > SHN_COMMON.into() => SHN_COMMON.into(),
             SHN_COMMON => return Ok(SymbolSection::Common),
             SHN_XINDEX => {
                 let x = self.extended.get(index as usize).ok_or_else(|| ReadError::BadIndex {

@@ -417,6 +417,10 @@ impl<'d> Object<'d> {
         let entry = self.symbols.get(index as usize).unwrap_or(&null);
         let section = match entry.st_shndx.get() {
             0 => SymbolSection::Undefined,
+            // nvlink quirk: see the reader.
+            SHN_COMMON if matches!(entry.kind(), STT_SECTION | STT_FUNC) && self.sections.len() > SHN_COMMON.into() => {
+                SymbolSection::Index(SHN_COMMON.into())
+            }
             SHN_COMMON => SymbolSection::Common,
             SHN_XINDEX => match self
                 .extended

@@ -146,6 +146,9 @@ fn registers(
     }
 }
 
+/// Constant banks of the module that `-v` counts.
+const REPORTED_BANKS: [u32; 5] = [1, 3, 4, 5, 6];
+
 /// `-v`: memory of the module, then resources of each kernel, last kernel first.
 fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {
     let m = &layout.m;
@@ -157,7 +160,9 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         match m.sections[id].class {
             Class::Global | Class::GlobalInit => global = size(id).saturating_add(global),
             // Constants of the Mercury view have no bank yet.
-            Class::Constant(bank) if !context.options.target.is_blackwell() => banks.push((bank, size(id))),
+            Class::Constant(bank) if !context.options.target.is_blackwell() && REPORTED_BANKS.contains(&bank) => {
+                banks.push((bank, size(id)))
+            }
             _ => {}
         }
     }

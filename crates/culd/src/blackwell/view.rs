@@ -45,8 +45,8 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
             reason: "a file for this architecture needs one".into(),
         });
     };
-    let twins = twins(&plain)?;
-    lonely(&plain, &twins)?;
+    let twins = twins(&plain, trusting)?;
+    lonely(&plain, &twins, trusting)?;
     let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
         section: text(symtab.name),
         reason: "size is not a multiple of 24".into(),
@@ -166,7 +166,7 @@ fn mercury_version(compat: &[u8]) -> u16 {
     found.map_or(0, |r| r.half)
 }
 
-fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
+fn twins(plain: &[ObjSection<'_>], trusting: bool) -> Result<Twins, ObjectError> {
     let mut twins = Twins {
         sass: vec![0; plain.len()],
         mercury: vec![0; plain.len()],
@@ -189,6 +189,10 @@ fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
                 Some(twin)
             }),
         };
+        // nvlink quirk: such a section is left out without a word. Of several beside one in the SASS view it takes one or the other.
+        if twin.is_none() && trusting && is_foreign(s) && !by_name.contains_key(without_mercury(s.name)) {
+            continue;
+        }
         let slot = twin.and_then(|t| twins.mercury.get_mut(t as usize)).filter(|slot| **slot == 0);
         let (Some(slot), Some(back), Some(twin)) = (slot, twins.sass.get_mut(i), twin) else {
             return Err(ObjectError::Section {
@@ -202,16 +206,49 @@ fn twins(plain: &[ObjSection<'_>]) -> Result<Twins, ObjectError> {
     Ok(twins)
 }
 
-/// Refuses contents that only one of the views has: nvlink crashes.
-fn lonely(plain: &[ObjSection<'_>], twins: &Twins) -> Result<(), ObjectError> {
-    for (s, twin) in plain.iter().zip(&twins.mercury) {
+/// A Mercury section that no rule of the linker speaks of. The Mercury view names its constant banks by their purpose, not by number.
+fn is_foreign(s: &ObjSection<'_>) -> bool {
+    let name = without_mercury(s.name);
+    match role(name, s.sh_type, s.flags, s.info) {
+        Role::Other => s.sh_type == SHT_NOBITS,
+        Role::PassedThrough | Role::Note | Role::Constant => !name.starts_with(b".nv.constant."),
+        Role::Metadata => true,
+        _ => false,
+    }
+}
+
+/// Types of sections of the SASS view that are read and made again, or that nvlink leaves out.
+fn is_made_again(s: &ObjSection<'_>) -> bool {
+    match s.sh_type {
+        SHT_CUDA_RELOCINFO => s.name.starts_with(b".nv.rel.action"),
+        SHT_NULL | SHT_SYMTAB | SHT_STRTAB | SHT_SYMTAB_SHNDX | SHT_NOTE | SHT_NOBITS => true,
+        SHT_CUDA_CALLGRAPH | SHT_CUDA_PROTOTYPE | SHT_CUDA_COMPAT | SHT_CUDA_HOST | SHT_CUDA_RESOLVED_RELA => true,
+        SHT_CUDA_LOCAL | SHT_CUDA_SHARED_RESERVED => true,
+        _ => false,
+    }
+}
+
+/// Refuses contents that only one of the views has, and types that nobody knows: nvlink crashes.
+fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trusting: bool) -> Result<(), ObjectError> {
+    for ((s, twin), sass) in plain.iter().zip(&twins.mercury).zip(&twins.sass) {
         let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
         let reason = match s.role {
-            _ if is_mercury(s) && s.sh_type == SHT_PROGBITS && without_mercury(s.name).starts_with(b".nv.constant") => {
+            _ if *sass != 0 && s.sh_type == SHT_PROGBITS && without_mercury(s.name).starts_with(b".nv.constant") => {
                 "a section of this name does not have type 0x1"
             }
             _ if is_mercury(s) => continue,
-            Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant if *twin == 0 => "no twin in the Mercury view",
+            Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant | Role::Note if *twin == 0 => {
+                "no twin in the Mercury view"
+            }
+            Role::PassedThrough if !trusting && plain.get(*twin as usize).is_some_and(|t| t.data != s.data) => {
+                "its bytes differ in the Mercury view"
+            }
+            Role::Other if !is_made_again(s) => {
+                return Err(ObjectError::Section {
+                    section: text(s.name),
+                    reason: format!("type {:#x} is not known", s.sh_type),
+                });
+            }
             Role::Constant if !bank(3) && !bank(4) => "a constant bank that the Mercury view does not have",
             _ => continue,
         };
@@ -291,6 +328,10 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         // A relocation section whose twin is missing has nothing to say.
         return ObjSection { role, ..*sass };
     };
+    // Observed: bytes without a meaning are those of the SASS view.
+    if sass.role == Role::PassedThrough {
+        return *sass;
+    }
     if twin.sh_type == SHT_CUDA_CAPMERC {
         return ObjSection {
             data: twin.data,

@@ -510,8 +510,8 @@ impl<'d> Merged<'d> {
         align: u64,
         entsize: u8,
     ) -> SectionId {
-        // nvlink quirk: one more record, without a name, stands behind those that every link starts with.
-        let unnamed = !matches!(
+        // nvlink quirk: in final links one more record, without a name, comes after those that every link starts with.
+        let first = matches!(
             class,
             Class::SectionNames
                 | Class::Strings
@@ -522,6 +522,7 @@ impl<'d> Merged<'d> {
                 | Class::Info
                 | Class::Compat
         );
+        let unnamed = !mode.relocatable && !first;
         let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.phantoms;
         let id = self.sections.push(OutSection {
             name,

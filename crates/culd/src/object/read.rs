@@ -332,7 +332,8 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
 
 /// Entry size of a section that keeps it; nvlink's own sections have fixed ones.
 fn entry_size(name: &[u8], role: Role, entsize: u64) -> Result<u8, ObjectError> {
-    if role == Role::Metadata {
+    // Without a twin it is not linked: the view decides.
+    if role == Role::Metadata && !name.starts_with(b".nv.merc.") {
         return Err(ObjectError::Section {
             section: text(name),
             reason: "module ids are not supported".into(),
