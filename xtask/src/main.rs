@@ -52,6 +52,7 @@ cargo xtask fatbins [--count N] [--seed S]  link drawn fat binaries of one to fi
 cargo xtask pairs                       link an object of every architecture for every architecture with both
 cargo xtask versions [V..]              be nvlink of these versions (default: 13.1 and later), each compared with that nvlink and its compilers
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
+    --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
@@ -218,6 +219,7 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             let plan = versions::Plan {
                 versions: typed.names,
+                record: typed.record,
                 cases: None,
                 count: typed.count.unwrap_or(200),
                 seed: typed.seed,

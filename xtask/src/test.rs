@@ -24,20 +24,9 @@ const BLACKWELL_LINKS: usize = 650;
 const BLACKWELL_PER_CASE: usize = 1;
 /// Fat binaries.
 const FATBINS: usize = 600;
-/// The release that is compared beside the pinned one, its random links below sm_100 (half as many from there on), and its cases: those whose
-/// results depend on the release.
+/// The release that is compared beside the pinned one, its random links below sm_100 (half as many from there on).
 const OTHER_VERSION: &str = "13.4.92";
 const OTHER_LINKS: usize = 40;
-const OTHER_CASES: [&str; 8] = [
-    "bad-cuinfo-newer",
-    "data-shared-dyn-align64",
-    "data-shared-dyn-modes",
-    "meta-injected-many",
-    "opt-debug",
-    "rlink-shared",
-    "stress-arch-mismatch",
-    "sym-common-vs-size",
-];
 /// Links of C++ programs.
 const CXX_LINKS: usize = 100;
 /// Links with a damaged input.
@@ -208,7 +197,8 @@ impl Steps<'_> {
         self.compared("another release", || {
             let plan = versions::Plan {
                 versions: vec![OTHER_VERSION.into()],
-                cases: Some(OTHER_CASES.map(str::to_owned).into()),
+                record: false,
+                cases: Some(versions::CASES.map(str::to_owned).into()),
                 count: OTHER_LINKS,
                 seed: None,
                 jobs,

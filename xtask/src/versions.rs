@@ -8,15 +8,27 @@
 
 use crate::context::{Context, Linker};
 use crate::oracle;
+use crate::record::RELEASE_GROUP;
 use crate::report::Report;
 use cubin::release::{RELEASES, Version};
+use culd_tests::fixture::VERSION_VARIABLE;
 use culd_tests::{Error, Result};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The variable by which culd takes the version of the nvlink that it stands for.
-const VARIABLE: &str = "CULD_NVLINK_VERSION";
+/// Cases whose results depend on the release.
+pub(crate) const CASES: [&str; 9] = [
+    "bad-cuinfo-newer",
+    "compat-isa-class",
+    "data-shared-dyn-align64",
+    "meta-preexit-100",
+    "opt-debug",
+    "rlink-shared",
+    "rlink-weak",
+    "stress-arch-mismatch",
+    "sym-common-vs-size",
+];
 /// The first seed: none that other tests use.
 const SEED: u64 = 7000;
 
@@ -24,6 +36,8 @@ const SEED: u64 = 7000;
 pub(crate) struct Plan {
     /// Versions; empty means the last build of every release but the first, which all other tests compare.
     pub(crate) versions: Vec<String>,
+    /// Write fixtures instead.
+    pub(crate) record: bool,
     /// Cases; `None` means all.
     pub(crate) cases: Option<Vec<String>>,
     /// Random links below sm_100, and half as many from there on.
@@ -48,6 +62,12 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     for text in &versions {
         let version = Version::parse(text).ok_or_else(|| Error::Other(format!("culd cannot be nvlink {text}")))?;
         let tools = oracle::release(context, version.build.version)?;
+        if plan.record {
+            let names = ["record"].into_iter().chain(CASES).chain([RELEASE_GROUP]);
+            let counts = child(linker, &tools, &version, plan.jobs, &names.map(str::to_owned).collect::<Vec<_>>())?;
+            report.add(counts.0, counts.1);
+            continue;
+        }
         let mut row = Vec::new();
         for arguments in comparisons(plan, &version) {
             println!("-- {version}: {}", arguments.join(" "));
@@ -56,6 +76,9 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
             row.push(counts);
         }
         rows.push((version, row));
+    }
+    if plan.record {
+        return Ok(());
     }
     println!("| release | cases | below sm_100 | sm_100 and later |\n|---|--:|--:|--:|");
     for (version, row) in rows {
@@ -96,7 +119,7 @@ fn child(linker: &Linker, tools: &Path, version: &Version, jobs: usize, argument
         .arg(&linker.culd);
     command
         .env("CULD_ORACLE", tools)
-        .env(VARIABLE, version.build.version)
+        .env(VERSION_VARIABLE, version.build.version)
         .stdout(Stdio::piped());
     let mut child = command.spawn().map_err(start)?;
     let mut counts = None;

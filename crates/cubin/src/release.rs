@@ -56,7 +56,8 @@ pub struct Rules {
     pub externs_in_order: bool,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
     pub adds_software_wait: bool,
-    /// A common symbol that is larger than its definition has an error message of its own.
+    /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
+    /// such a definition.
     pub names_larger_common: bool,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,

@@ -310,7 +310,7 @@ impl<'u> Examiner<'u> {
         if let FatbinError::Version { version: VERSION, .. } = error {
             return self.nothing_usable(&[]);
         }
-        self.say(Severity::Error, Code::BinaryFormat);
+        self.say(Severity::Error, self.options.unknown_binary());
         self.say(Severity::Fatal, Code::FatbinaryError);
     }
 
@@ -333,7 +333,7 @@ impl<'u> Examiner<'u> {
                 return self.unusable(name, reason);
             }
             if entries.is_empty() {
-                return self.uncompress_failed();
+                return self.uncompress_failed(&[]);
             }
         }
         if self.options.is_nvlink() {
@@ -384,8 +384,12 @@ impl<'u> Examiner<'u> {
         }
     }
 
-    fn uncompress_failed(&mut self) {
+    fn uncompress_failed(&mut self, entries: &[Candidate]) {
         self.say(Severity::Error, Code::UncompressFailed);
+        if self.options.passes_over_damage() {
+            // nvlink quirk: an error that the link survives.
+            return self.nothing_usable(entries);
+        }
         self.say(Severity::Error, Code::UncompressFailed);
         self.say(Severity::Fatal, Code::FatbinaryError);
     }
@@ -405,7 +409,7 @@ impl<'u> Examiner<'u> {
                 self.say(Severity::Error, Code::UncompressFailed);
                 self.nothing_usable(&taken.all);
             }
-            _ => self.uncompress_failed(),
+            _ => self.uncompress_failed(&taken.all),
         }
     }
 
