@@ -42,8 +42,8 @@ pub struct Rules {
     pub compat_joins_finalizer_mask: bool,
     /// `.nv.compat` record d replaces record 7 as the one that is added for inputs that lack it.
     pub compat_instruction_set: bool,
-    /// The finalizer's mask of a Blackwell file without code is that of code without slow instructions.
-    pub mask_without_code: bool,
+    /// The finalizer's mask of a Blackwell file depends on the target alone, not on the instructions.
+    pub mask_of_target: bool,
     /// `.nv.compat` has records c, e and f.
     pub compat_scheduling: bool,
     /// Dynamic shared memory keeps the alignment of its declaration.
@@ -81,7 +81,7 @@ const RULES_13_0: Rules = Rules {
     compat_without_defaults: false,
     compat_joins_finalizer_mask: false,
     compat_instruction_set: false,
-    mask_without_code: false,
+    mask_of_target: false,
     compat_scheduling: false,
     dynamic_alignment: false,
     accelerated_only_for_itself: false,
@@ -116,7 +116,7 @@ const RULES_13_2: Rules = Rules {
 };
 const RULES_13_3: Rules = Rules {
     compat_instruction_set: true,
-    mask_without_code: true,
+    mask_of_target: true,
     names_larger_common: true,
     reports_missing_host_code: true,
     ..RULES_13_2
