@@ -73,6 +73,8 @@ pub struct Rules {
     pub adds_preexit: bool,
     /// sm_107 is a target.
     pub has_sm_107: bool,
+    /// Entries of fat binaries that hold several images are read.
+    pub reads_groups: bool,
     /// Damaged fat binaries are reported in other words, and their inputs are passed over.
     pub passes_over_damaged_fatbins: bool,
 }
@@ -96,6 +98,7 @@ const RULES_13_0: Rules = Rules {
     mercury_callgraph: false,
     adds_preexit: false,
     has_sm_107: false,
+    reads_groups: false,
     passes_over_damaged_fatbins: false,
 };
 const RULES_13_1: Rules = Rules {
@@ -110,6 +113,7 @@ const RULES_13_2: Rules = Rules {
     finalizer: 132,
     compat_joins_finalizer_mask: true,
     partial_keeps_shared_relocs: true,
+    reads_groups: true,
     externs_in_order: true,
     adds_software_wait: true,
     ..RULES_13_1

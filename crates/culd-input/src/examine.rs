@@ -321,9 +321,10 @@ impl<'u> Examiner<'u> {
         }
         let mut entries = Vec::new();
         let mut damage = fatbin.is_truncated().then(|| "its fatbin is cut off".to_owned());
+        let reads_groups = self.options.release.is_none_or(|r| r.rules.reads_groups);
         for entry in fatbin.entries() {
-            match entry {
-                Ok(entry) => entries.push(entry),
+            match entry.and_then(|e| if reads_groups { e.members() } else { Ok(vec![e]) }) {
+                Ok(members) => entries.extend(members),
                 Err(error) => damage = Some(error.to_string()),
             }
         }
@@ -593,6 +594,7 @@ fn describe(entry: &Candidate) -> String {
         EntryKind::Ptx => format!("compute_{bare} (PTX)"),
         EntryKind::Lto => format!("lto_{bare} (LTO IR)"),
         EntryKind::Mercury => format!("{sm} (Mercury)"),
+        EntryKind::Group => "a group of images".into(),
         EntryKind::Other(kind) => format!("{sm} (unknown kind {kind})"),
     }
 }

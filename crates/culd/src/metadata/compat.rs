@@ -211,7 +211,11 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             None => joined.records.push((FINALIZER, Value::Mask(mask))),
         }
         if rules.compat_scheduling {
-            let known = joined.records.iter().position(|r| r.0 == SCHEDULER).map(|i| joined.records.remove(i));
+            let known = joined
+                .records
+                .iter()
+                .position(|r| r.0 == SCHEDULER)
+                .map(|i| joined.records.remove(i));
             let record = known.unwrap_or((SCHEDULER, Value::Half(3, SCHEDULER_DEFAULT)));
             joined.records.push(record);
         }
