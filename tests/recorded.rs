@@ -1,7 +1,7 @@
 //! Replays what nvlink did, without nvlink: every file in `fixtures/` is one named test.
 //!
 //! The linker is `CULD_BIN`, or else the `culd` of this tree, which is built in the same profile as this test.
-//! It is called under the name nvlink. The conformance cases and the random worlds come from `cargo xtask record`.
+//! It is called under the name nvlink; those in `fixtures/releases` are from other releases. The conformance cases and the random worlds come from `cargo xtask record`.
 
 use culd_tests::fixture::Fixture;
 use culd_tests::linker::linker;
@@ -29,11 +29,11 @@ fn trials(culd: &Path) -> Result<(Vec<Trial>, tempfile::TempDir)> {
     let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
     let linker = Arc::new(run::as_nvlink(culd, folder.path())?);
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&fixtures)
-        .map_err(Error::file(&fixtures))?
-        .filter_map(|e| e.ok().map(|e| e.path()))
-        .filter(|p| p.extension().is_some_and(|e| e == "fixture"))
-        .collect();
+    let mut files = Vec::new();
+    for dir in [fixtures.join("releases"), fixtures] {
+        let entries = std::fs::read_dir(&dir).map_err(Error::file(&dir))?.filter_map(|e| e.ok());
+        files.extend(entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "fixture")));
+    }
     files.sort();
     let trial = |path: PathBuf| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

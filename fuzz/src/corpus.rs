@@ -89,6 +89,7 @@ pub fn kept(target: &str) -> Result<BTreeMap<String, Vec<u8>>> {
 /// Keeps files for a target.
 pub fn keep(target: &str, files: BTreeMap<String, Vec<u8>>) -> Result<()> {
     let fixture = Fixture {
+        version: None,
         inputs: files,
         links: Vec::new(),
     };

@@ -93,7 +93,7 @@ impl Case {
     ///
     /// A source that does not compile is left out, as the links may be about that.
     pub fn build(&self, dir: &Path, tools: &Path) -> Result<()> {
-        let stamp = self.stamp()?;
+        let stamp = self.stamp(tools)?;
         let stamp_file = dir.with_extension("stamp");
         if std::fs::read(&stamp_file).is_ok_and(|s| s == stamp) {
             return Ok(());
@@ -158,14 +158,15 @@ impl Case {
         Ok(())
     }
 
-    /// Every source with its name: a changed source means a new build.
-    fn stamp(&self) -> Result<Vec<u8>> {
+    /// The compilers' directory, and every source with its name: a change means a new build.
+    fn stamp(&self, tools: &Path) -> Result<Vec<u8>> {
         let mut files: Vec<PathBuf> = std::fs::read_dir(&self.source)
             .map_err(Error::file(&self.source))?
             .filter_map(|e| e.ok().map(|e| e.path()))
             .collect();
         files.sort();
-        let mut out = Vec::new();
+        let mut out = tools.as_os_str().as_encoded_bytes().to_vec();
+        out.push(0);
         for file in files
             .iter()
             .filter(|f| f.is_file() && !f.ends_with("expect") && !f.ends_with("desc"))

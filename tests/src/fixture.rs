@@ -18,12 +18,16 @@ use std::io::Read as _;
 use std::path::Path;
 
 const MAGIC: &[u8] = b"culd fixture 1\n";
+/// The variable by which culd takes the version of the nvlink that it stands for.
+pub const VERSION_VARIABLE: &str = "CULD_NVLINK_VERSION";
 /// No honest fixture unpacks to more.
 const MAX_UNPACKED: u64 = 64 << 20;
 
 /// One case with nvlink's results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fixture {
+    /// The nvlink that it is from; `None` for the pinned one.
+    pub version: Option<String>,
     /// Input files by name.
     pub inputs: BTreeMap<String, Vec<u8>>,
     /// The links, in order.
@@ -41,6 +45,8 @@ pub struct Recorded {
 
 #[derive(Serialize, Deserialize)]
 struct Manifest {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
     inputs: BTreeMap<String, usize>,
     links: Vec<ManifestLink>,
     blobs: Vec<usize>,
@@ -115,10 +121,12 @@ impl Fixture {
 
     /// Like [`Fixture::replay`], with more variables in the environment.
     pub fn replay_with(&self, linker: &Path, dir: &Path, variables: &[(&str, &str)]) -> Result<Vec<(usize, Outcome, Difference)>> {
+        let version = self.version.as_deref().map(|v| (VERSION_VARIABLE, v));
+        let variables: Vec<(&str, &str)> = variables.iter().copied().chain(version).collect();
         let mut out = Vec::new();
         for (i, link) in self.links.iter().enumerate() {
             self.unpack_for(i, dir)?;
-            let got = run::link_with(linker, &link.args, dir, None, variables)?;
+            let got = run::link_with(linker, &link.args, dir, None, &variables)?;
             if let Some(difference) = judge(&got, &link.outcome) {
                 out.push((i, got, difference));
             }
@@ -142,6 +150,7 @@ impl Fixture {
             })
             .collect();
         let manifest = Manifest {
+            version: self.version.clone(),
             inputs,
             links,
             blobs: blobs.order.iter().map(|b| b.len()).collect(),
@@ -188,6 +197,7 @@ impl Fixture {
             Ok(Recorded { args: l.args, outcome })
         };
         Ok(Self {
+            version: manifest.version,
             inputs: all(manifest.inputs)?,
             links: manifest.links.into_iter().map(link).collect::<Result<_>>()?,
         })
@@ -209,6 +219,7 @@ mod tests {
             files: files.clone(),
         };
         let fixture = Fixture {
+            version: Some("13.4.92".into()),
             inputs: files,
             links: vec![Recorded {
                 args: "-o b a".into(),

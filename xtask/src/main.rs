@@ -18,6 +18,7 @@ mod record;
 mod report;
 mod sass;
 mod test;
+mod versions;
 
 use context::Context;
 use culd_tests::{Error, Result};
@@ -49,6 +50,9 @@ cargo xtask endure [--count N]          kill N links (default 2000), fail writes
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
 cargo xtask fatbins [--count N] [--seed S]  link drawn fat binaries of one to five entries with both: the same entry must be taken
 cargo xtask pairs                       link an object of every architecture for every architecture with both
+cargo xtask versions [V..]              be nvlink of these versions (default: 13.1 and later), each compared with that nvlink and its compilers
+    --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
+    --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
@@ -210,6 +214,18 @@ fn task() -> Result<bool> {
                 None => sass::ARCHS.iter().map(|a| (*a).to_owned()).collect(),
             };
             sass::run(&context, &linker, &archs, jobs, &report)?;
+        }
+        "versions" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            let plan = versions::Plan {
+                versions: typed.names,
+                record: typed.record,
+                cases: None,
+                count: typed.count.unwrap_or(200),
+                seed: typed.seed,
+                jobs,
+            };
+            versions::run(&context, &linker, &plan, &report)?;
         }
         "pairs" => {
             let linker = context.linker(typed.linker.as_deref())?;

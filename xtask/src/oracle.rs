@@ -169,6 +169,53 @@ pub(crate) fn ptxas(context: &Context, tools: &Path, toolkit: Toolkit) -> Result
     Ok(program)
 }
 
+/// The tools of another build of CUDA 13, installed if need be:
+///
+/// 1. `CULD_TOOLKITS`, if set, names a directory; `VERSION/bin` in it is used if it holds all tools.
+/// 2. Otherwise pip installs the packages beside `target/oracle/releases/VERSION`, which is moved there as the last step.
+pub(crate) fn release(context: &Context, version: &str) -> Result<PathBuf> {
+    if let Some(dir) = std::env::var_os("CULD_TOOLKITS") {
+        let bin = PathBuf::from(dir).join(version).join("bin");
+        if check(&bin).is_ok() {
+            return Ok(bin);
+        }
+    }
+    let root = context.root.join("target/oracle/releases");
+    let home = root.join(version);
+    let bin = home.join("nvidia/cu13/bin");
+    if home.is_dir() {
+        return check(&bin).map(|()| bin);
+    }
+    eprintln!("installing CUDA {version} into {} (once)", home.display());
+    let partial = root.join(format!("{version}.{}", std::process::id()));
+    let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
+    let own = ["nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl"].map(|p| format!("{p}=={minor}.*"));
+    let dumps = PINNED
+        .lines()
+        .filter(|l| l.starts_with("nvidia-cuda-cuobjdump") || l.starts_with("nvidia-cuda-nvdisasm"));
+    let mut pip = Command::new(python()?);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--target",
+    ]);
+    pip.arg(&partial).arg(format!("nvidia-cuda-nvcc=={version}")).args(own).args(dumps);
+    let out = run(&mut pip)?;
+    if !out.status.success() {
+        let text = String::from_utf8_lossy(&out.stderr);
+        return Err(Error::Other(format!(
+            "pip could not install the packages of CUDA {version}\n{text}"
+        )));
+    }
+    check(&partial.join("nvidia/cu13/bin"))?;
+    std::fs::rename(&partial, &home).map_err(Error::file(&partial))?;
+    Ok(bin)
+}
+
 /// The folder below `root` that holds nvlink: its path names the Python version.
 fn find(root: &Path) -> Result<PathBuf> {
     let mut candidates = vec![root.join("site/nvidia/cu13/bin")];

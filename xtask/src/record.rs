@@ -3,13 +3,16 @@
 //! 1. The conformance cases, but for those in [`LIVE_ONLY`].
 //! 2. Random worlds: a few seeds for every architecture, and as many again with other compilers, changed objects and further files.
 //!
+//! With `CULD_NVLINK_VERSION` (and the tools of that version in `CULD_ORACLE`) the fixtures are those of a release, in `tests/fixtures/releases`;
+//! `cargo xtask versions --record` does that for all.
+//!
 //! Both are linked by nvlink in order, and inputs and results become one fixture each.
 
 use crate::context::{Context, Linker};
 use crate::report::{Report, parallel};
 use crate::{kept, oracle, random};
 use culd_tests::case::Case;
-use culd_tests::fixture::Fixture;
+use culd_tests::fixture::{Fixture, VERSION_VARIABLE};
 use culd_tests::verdict::Difference;
 use culd_tests::{Error, Result, cases_dir, run};
 use std::path::{Path, PathBuf};
@@ -39,6 +42,9 @@ const FIRST_BLACKWELL_SEED: u64 = 910_000;
 /// Worlds with further dimensions, per architecture.
 const VARIED_WORLDS: u64 = 4;
 const FIRST_VARIED_SEED: u64 = 920_000;
+/// Worlds per architecture and release.
+const RELEASE_WORLDS: u64 = 2;
+const FIRST_RELEASE_SEED: u64 = 930_000;
 
 /// A group of random worlds.
 struct Group {
@@ -51,7 +57,7 @@ struct Group {
     is_varied: bool,
 }
 
-const GROUPS: [Group; 3] = [
+const GROUPS: [Group; 4] = [
     Group {
         name: "random-classic",
         archs: "classic",
@@ -73,7 +79,16 @@ const GROUPS: [Group; 3] = [
         count: VARIED_WORLDS,
         is_varied: true,
     },
+    Group {
+        name: RELEASE_GROUP,
+        archs: "sm_80,sm_90,sm_100,sm_120",
+        first: FIRST_RELEASE_SEED,
+        count: RELEASE_WORLDS,
+        is_varied: false,
+    },
 ];
+/// The group that is recorded for each release; the pinned one has the others.
+pub(crate) const RELEASE_GROUP: &str = "random-release";
 
 /// A random world to record.
 struct World {
@@ -114,15 +129,20 @@ struct Recorder<'a> {
     tools: PathBuf,
     fixtures: PathBuf,
     work: PathBuf,
+    /// The release, if it is not the pinned one.
+    version: Option<String>,
 }
 
 /// Records all, or the named cases and groups of random worlds only.
 pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: usize, report: &Report) -> Result<()> {
+    let version = std::env::var(VERSION_VARIABLE).ok();
+    let fixtures = context.root.join("tests/fixtures");
     let recorder = Recorder {
         linker,
         tools: oracle::bin_dir(context)?,
-        fixtures: context.root.join("tests/fixtures"),
+        fixtures: if version.is_some() { fixtures.join("releases") } else { fixtures },
         work: context.root.join("target/record"),
+        version,
     };
     std::fs::create_dir_all(&recorder.fixtures).map_err(Error::file(&recorder.fixtures))?;
     let note = |name: &str, result: Result<Option<String>>| match result {
@@ -135,7 +155,9 @@ pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: us
         let cases = Case::load_all(&cases_dir(), &cases)?;
         parallel(&cases, jobs, |case| note(&case.name, recorder.case(case)));
     }
-    let wanted = GROUPS.iter().filter(|g| names.is_empty() || groups.iter().any(|n| n == g.name));
+    let wanted = GROUPS
+        .iter()
+        .filter(|g| (names.is_empty() && g.name != RELEASE_GROUP) || groups.iter().any(|n| n == g.name));
     let worlds: Vec<World> = wanted.flat_map(Group::worlds).collect();
     if !worlds.is_empty() {
         let made = random::Worlds::new(context)?;
@@ -154,13 +176,17 @@ impl Recorder<'_> {
             return Ok(Some(format!("{why}; the live comparison has it")));
         }
         // not in the tree: compilers write the path of their folder into what they make
-        let input = std::env::temp_dir().join("culd-record").join(&case.name);
+        let input = std::env::temp_dir()
+            .join("culd-record")
+            .join(self.version.as_deref().unwrap_or("pinned"));
+        let input = input.join(&case.name);
         std::fs::create_dir_all(&input).map_err(Error::file(&input))?;
         case.build(&input, &self.tools)?;
         let wanted = |n: &str| is_input(n) || names_source(case, n);
         // compiling PTX needs ptxas, which the machine of the replay may lack
         let links: Vec<String> = case.links.iter().filter(|l| !l.contains(".ptx")).cloned().collect();
-        let fixture = Fixture::record(&self.tools.join("nvlink"), &input, &links, &self.work.join(&case.name), wanted)?;
+        let mut fixture = Fixture::record(&self.tools.join("nvlink"), &input, &links, &self.work.join(&case.name), wanted)?;
+        fixture.version.clone_from(&self.version);
         self.write(&case.name, &fixture.encode()?)
     }
 
@@ -178,7 +204,8 @@ impl Recorder<'_> {
         // its identifiers depend on the folder in which the link runs
         links.retain(|l| !l.contains("--register-link-binaries"));
         let (nvlink, work) = (self.tools.join("nvlink"), self.work.join(name));
-        let fixture = Fixture::record(&nvlink, &dir, &links, &work, is_input)?;
+        let mut fixture = Fixture::record(&nvlink, &dir, &links, &work, is_input)?;
+        fixture.version.clone_from(&self.version);
         std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
         if !repeats(&fixture, &nvlink, &work)? {
             return Ok(Some("nvlink's bytes depend on what its memory held before".into()));
@@ -213,7 +240,8 @@ impl Recorder<'_> {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<Option<String>> {
-        let path = self.fixtures.join(format!("{name}.fixture"));
+        let prefix = self.version.as_ref().map_or(String::new(), |v| format!("{v}-"));
+        let path = self.fixtures.join(format!("{prefix}{name}.fixture"));
         std::fs::write(&path, bytes).map_err(Error::file(path))?;
         Ok(None)
     }

@@ -9,7 +9,7 @@
 
 use crate::context::{Context, Linker, UNIT_TESTS, succeed};
 use crate::report::Report;
-use crate::{bench, conformance, fatbins, fuzz, mutate, nvcc, oracle, random, sass};
+use crate::{bench, conformance, fatbins, fuzz, mutate, nvcc, oracle, random, sass, versions};
 use culd_tests::{Error, Result};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -24,6 +24,9 @@ const BLACKWELL_LINKS: usize = 650;
 const BLACKWELL_PER_CASE: usize = 1;
 /// Fat binaries.
 const FATBINS: usize = 600;
+/// The release that is compared beside the pinned one, its random links below sm_100 (half as many from there on).
+const OTHER_VERSION: &str = "13.4.92";
+const OTHER_LINKS: usize = 40;
 /// Links of C++ programs.
 const CXX_LINKS: usize = 100;
 /// Links with a damaged input.
@@ -190,6 +193,17 @@ impl Steps<'_> {
                 jobs,
             };
             fatbins::run(context, linker, &plan, report)
+        });
+        self.compared("another release", || {
+            let plan = versions::Plan {
+                versions: vec![OTHER_VERSION.into()],
+                record: false,
+                cases: Some(versions::CASES.map(str::to_owned).into()),
+                count: OTHER_LINKS,
+                seed: None,
+                jobs,
+            };
+            versions::run(context, linker, &plan, report)
         });
         self.compared("pairs of architectures", || fatbins::run_pairs(context, linker, jobs, report));
         self.compared("kernels on Blackwell", || {

@@ -6,8 +6,12 @@
 //! 4. [`Entry::payload`] unpacks. The size that the header claims is compared with a limit and with what the stored bytes can hold
 //!    before anything is allocated, and the result must have exactly that size.
 //!
+//! An entry may be a group ([`EntryKind::Group`], `fatbinary --concat` of CUDA 13.4): images one after another, compressed as one, with a table
+//! of headers in place of options. [`Entry::members`] gives them as entries.
+//!
 //! [`Writer`] makes containers of stored entries.
 
+mod group;
 mod unpack;
 mod write;
 
@@ -117,6 +121,8 @@ pub enum EntryKind {
     Lto,
     /// Mercury code.
     Mercury,
+    /// Images compressed as one.
+    Group,
     /// Something else.
     Other(u16),
 }
@@ -129,6 +135,7 @@ impl EntryKind {
             EntryKind::Elf => 2,
             EntryKind::Lto => 8,
             EntryKind::Mercury => 16,
+            EntryKind::Group => 0x100,
             EntryKind::Other(code) => code,
         }
     }
@@ -139,6 +146,7 @@ impl EntryKind {
             2 => EntryKind::Elf,
             8 => EntryKind::Lto,
             16 => EntryKind::Mercury,
+            0x100 => EntryKind::Group,
             other => EntryKind::Other(other),
         }
     }
@@ -298,6 +306,7 @@ impl<'d> Entries<'d> {
         Ok(Entry {
             offset,
             header,
+            group: None,
             bytes,
             stored,
         })
@@ -325,6 +334,8 @@ pub struct Entry<'d> {
     pub offset: usize,
     /// Fixed part of the header.
     pub header: &'d EntryHeader,
+    /// Header of the group that it is a member of.
+    group: Option<&'d EntryHeader>,
     /// The whole header with its strings.
     bytes: &'d [u8],
     /// The data as stored, with padding; shorter than the header says when the container is truncated.
@@ -350,7 +361,7 @@ impl<'d> Entry<'d> {
     }
     /// How the data is stored.
     pub fn compression(&self) -> Compression {
-        match self.header.flags.get() {
+        match self.group.unwrap_or(self.header).flags.get() {
             f if f & FLAG_ZSTD != 0 => Compression::Zstd,
             f if f & FLAG_LZ4 != 0 => Compression::Lz4,
             _ => Compression::Stored,

@@ -42,8 +42,8 @@ pub struct Rules {
     pub compat_joins_finalizer_mask: bool,
     /// `.nv.compat` record d replaces record 7 as the one that is added for inputs that lack it.
     pub compat_instruction_set: bool,
-    /// The finalizer's mask of a Blackwell file without code is that of code without slow instructions.
-    pub mask_without_code: bool,
+    /// The finalizer's mask of a Blackwell file depends on the target alone, not on the instructions.
+    pub mask_of_target: bool,
     /// `.nv.compat` has records c, e and f.
     pub compat_scheduling: bool,
     /// Dynamic shared memory keeps the alignment of its declaration.
@@ -56,7 +56,8 @@ pub struct Rules {
     pub externs_in_order: bool,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
     pub adds_software_wait: bool,
-    /// A common symbol that is larger than its definition has an error message of its own.
+    /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
+    /// such a definition.
     pub names_larger_common: bool,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,
@@ -72,6 +73,8 @@ pub struct Rules {
     pub adds_preexit: bool,
     /// sm_107 is a target.
     pub has_sm_107: bool,
+    /// Entries of fat binaries that hold several images are read.
+    pub reads_groups: bool,
     /// Damaged fat binaries are reported in other words, and their inputs are passed over.
     pub passes_over_damaged_fatbins: bool,
 }
@@ -80,7 +83,7 @@ const RULES_13_0: Rules = Rules {
     compat_without_defaults: false,
     compat_joins_finalizer_mask: false,
     compat_instruction_set: false,
-    mask_without_code: false,
+    mask_of_target: false,
     compat_scheduling: false,
     dynamic_alignment: false,
     accelerated_only_for_itself: false,
@@ -95,6 +98,7 @@ const RULES_13_0: Rules = Rules {
     mercury_callgraph: false,
     adds_preexit: false,
     has_sm_107: false,
+    reads_groups: false,
     passes_over_damaged_fatbins: false,
 };
 const RULES_13_1: Rules = Rules {
@@ -109,13 +113,14 @@ const RULES_13_2: Rules = Rules {
     finalizer: 132,
     compat_joins_finalizer_mask: true,
     partial_keeps_shared_relocs: true,
+    reads_groups: true,
     externs_in_order: true,
     adds_software_wait: true,
     ..RULES_13_1
 };
 const RULES_13_3: Rules = Rules {
     compat_instruction_set: true,
-    mask_without_code: true,
+    mask_of_target: true,
     names_larger_common: true,
     reports_missing_host_code: true,
     ..RULES_13_2

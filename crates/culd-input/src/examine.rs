@@ -310,7 +310,7 @@ impl<'u> Examiner<'u> {
         if let FatbinError::Version { version: VERSION, .. } = error {
             return self.nothing_usable(&[]);
         }
-        self.say(Severity::Error, Code::BinaryFormat);
+        self.say(Severity::Error, self.options.unknown_binary());
         self.say(Severity::Fatal, Code::FatbinaryError);
     }
 
@@ -321,9 +321,10 @@ impl<'u> Examiner<'u> {
         }
         let mut entries = Vec::new();
         let mut damage = fatbin.is_truncated().then(|| "its fatbin is cut off".to_owned());
+        let reads_groups = self.options.release.is_none_or(|r| r.rules.reads_groups);
         for entry in fatbin.entries() {
-            match entry {
-                Ok(entry) => entries.push(entry),
+            match entry.and_then(|e| if reads_groups { e.members() } else { Ok(vec![e]) }) {
+                Ok(members) => entries.extend(members),
                 Err(error) => damage = Some(error.to_string()),
             }
         }
@@ -333,7 +334,7 @@ impl<'u> Examiner<'u> {
                 return self.unusable(name, reason);
             }
             if entries.is_empty() {
-                return self.uncompress_failed();
+                return self.uncompress_failed(&[]);
             }
         }
         if self.options.is_nvlink() {
@@ -389,8 +390,12 @@ impl<'u> Examiner<'u> {
         }
     }
 
-    fn uncompress_failed(&mut self) {
+    fn uncompress_failed(&mut self, entries: &[Candidate]) {
         self.say(Severity::Error, Code::UncompressFailed);
+        if self.options.passes_over_damage() {
+            // nvlink quirk: an error that the link survives.
+            return self.nothing_usable(entries);
+        }
         self.say(Severity::Error, Code::UncompressFailed);
         self.say(Severity::Fatal, Code::FatbinaryError);
     }
@@ -410,7 +415,7 @@ impl<'u> Examiner<'u> {
                 self.say(Severity::Error, Code::UncompressFailed);
                 self.nothing_usable(&taken.all);
             }
-            _ => self.uncompress_failed(),
+            _ => self.uncompress_failed(&taken.all),
         }
     }
 
@@ -594,6 +599,7 @@ fn describe(entry: &Candidate) -> String {
         EntryKind::Ptx => format!("compute_{bare} (PTX)"),
         EntryKind::Lto => format!("lto_{bare} (LTO IR)"),
         EntryKind::Mercury => format!("{sm} (Mercury)"),
+        EntryKind::Group => "a group of images".into(),
         EntryKind::Other(kind) => format!("{sm} (unknown kind {kind})"),
     }
 }

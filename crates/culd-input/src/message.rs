@@ -49,6 +49,8 @@ pub enum Code {
     NvvmWithoutLto,
     Bitcode,
     BinaryFormat,
+    /// The same, in the words of 13.1 and later.
+    BinaryKind,
     FatbinaryError,
     InternalError,
     UncompressFailed,
@@ -208,6 +210,7 @@ impl fmt::Display for Code {
             BinaryFormat => write!(f, "Binary format for key='0', ident='' is not recognized"),
             FatbinaryError => write!(f, "elfLink fatbinary error"),
             InternalError => write!(f, "elfLink internal error"),
+            BinaryKind => write!(f, "Can't load this binary kind, as it's not recognized"),
             UncompressFailed => write!(f, "Uncompress failed"),
             FatbinMissing { file } => write!(f, "Could not find fatbin in '{file}'"),
             ArchNotFound { file, target } => write!(f, "SM Arch ('{target}') not found in '{file}'"),

@@ -1,6 +1,7 @@
 //! What to load and how: the part of a command line that concerns inputs.
 
 use crate::lto::LtoOptions;
+use crate::message::Code;
 use crate::ptx::{PtxOptions, PtxasSearch};
 use crate::target::Target;
 use cubin::release::Release;
@@ -59,6 +60,19 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
+    /// Whether entries of fat binaries that do not unpack are passed over.
+    pub(crate) fn passes_over_damage(&self) -> bool {
+        self.release.is_some_and(|r| r.rules.passes_over_damaged_fatbins)
+    }
+
+    /// What is said of a fat binary, or of PTX, that is neither.
+    pub(crate) fn unknown_binary(&self) -> Code {
+        match self.passes_over_damage() {
+            true => Code::BinaryKind,
+            false => Code::BinaryFormat,
+        }
+    }
+
     /// A plain load under culd's name.
     pub fn new(target: Target) -> Self {
         LoadOptions {

@@ -208,7 +208,7 @@ impl Plan {
                 };
                 return self.problem(source, vec![note]);
             }
-            Route::Refuse(refusal) => return self.problem(source, refused(refusal, &source.name)),
+            Route::Refuse(refusal) => return self.problem(source, refused(refusal, &source.name, options)),
             Route::Archive { .. } => {
                 source.reader = Reader::Elf;
                 source.archive = Some(file.id.clone());
@@ -395,7 +395,7 @@ fn cannot_open(file: &str, error: &io::Error, options: &LoadOptions) -> Message 
     unusable(file, error.to_string())
 }
 
-fn refused(refusal: Refusal, file: &str) -> Vec<Message> {
+fn refused(refusal: Refusal, file: &str, options: &LoadOptions) -> Vec<Message> {
     let error = |code| Message {
         severity: Severity::Error,
         code,
@@ -405,7 +405,7 @@ fn refused(refusal: Refusal, file: &str) -> Vec<Message> {
         Refusal::CubinNotElf => vec![Message::fatal(Code::CubinNotElf)],
         Refusal::CubinNotDevice => vec![Message::fatal(Code::CubinNotDevice)],
         Refusal::FatbinFormat => vec![Message::fatal(Code::FatbinFormat)],
-        Refusal::PtxFormat => vec![error(Code::BinaryFormat), Message::fatal(Code::FatbinaryError)],
+        Refusal::PtxFormat => vec![error(options.unknown_binary()), Message::fatal(Code::FatbinaryError)],
         Refusal::NvvmWithoutLto => vec![Message::fatal(Code::NvvmWithoutLto)],
         Refusal::Bitcode => vec![Message::fatal(Code::Bitcode)],
     }

@@ -140,6 +140,36 @@ fn nvlink_passes_over_a_damaged_lz4_entry() {
 }
 
 #[test]
+fn later_releases_pass_over_damaged_entries_in_other_words() {
+    let mut damaged = one_fatbin(&cubin(90, &["k"], &[]), "sm_90");
+    // the entry says zstd, its data is LZ4
+    let flags = 16 + 0x28;
+    damaged[flags + 1] = (damaged[flags + 1] & !0x20) | 0x80;
+    let files = Memory::new(&[("a.fatbin", &damaged[..]), ("a.ptx", &[b'x'; 200][..])]);
+    let of = |toolkit| culd_input::LoadOptions {
+        release: Some(cubin::release::Release::of_toolkit(toolkit)),
+        ..nvlink()
+    };
+    let twice = [
+        "Error: Uncompress failed",
+        "Error: Uncompress failed",
+        "Fatal: elfLink fatbinary error",
+    ];
+    assert_eq!(said(&load(&["a.fatbin"], &of(130), &files)), twice);
+    let once = ["Error: Uncompress failed", "Warning: SM Arch ('sm_90') not found in 'a.fatbin'"];
+    assert_eq!(said(&load(&["a.fatbin"], &of(131), &files)), once);
+    assert!(load(&["a.fatbin"], &of(131), &files).loaded.is_some(), "the link goes on");
+    let format = "Error: Binary format for key='0', ident='' is not recognized";
+    let kind = "Error: Can't load this binary kind, as it's not recognized";
+    for (toolkit, text) in [(130, format), (131, kind), (134, kind)] {
+        assert_eq!(
+            said(&load(&["a.ptx"], &of(toolkit), &files)),
+            [text, "Fatal: elfLink fatbinary error"]
+        );
+    }
+}
+
+#[test]
 fn nvlink_does_not_look_at_the_magic_in_a_fatbin() {
     let sound = cubin(90, &["k"], &[]);
     let mut other = sound.clone();

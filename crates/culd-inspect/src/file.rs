@@ -211,6 +211,7 @@ impl<'d> DeviceFile<'d> {
             EntryKind::Elf => "cubin".into(),
             EntryKind::Lto => "lto".into(),
             EntryKind::Mercury => "mercury".into(),
+            EntryKind::Group => "group".into(),
             EntryKind::Other(n) => Cow::Owned(format!("kind {n}")),
         };
         let suffix = match entry.suffix() {

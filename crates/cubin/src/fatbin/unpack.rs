@@ -33,13 +33,16 @@ pub struct Packed<'d> {
     compression: Compression,
     packed: &'d [u8],
     size: usize,
+    /// The part that is wanted, for members of groups.
+    part: Option<(usize, usize)>,
 }
 
 pub(super) fn content<'d>(entry: &Entry<'d>, limit: u64) -> Result<Content<'d>, FatbinError> {
     let have = entry.stored.len();
     let compression = entry.compression();
-    let need = match (compression, entry.header.compressed_size.get()) {
-        (Compression::Stored, _) | (Compression::Lz4, 0) => entry.header.stored_size.get(),
+    let header = entry.group.unwrap_or(entry.header);
+    let need = match (compression, header.compressed_size.get()) {
+        (Compression::Stored, _) | (Compression::Lz4, 0) => header.stored_size.get(),
         (_, size) => size.into(),
     };
     let packed = usize::try_from(need)
@@ -52,11 +55,11 @@ pub(super) fn content<'d>(entry: &Entry<'d>, limit: u64) -> Result<Content<'d>, 
             have,
         })?;
     let ratio = match compression {
-        Compression::Stored => return Ok(Content::Plain(packed)),
+        Compression::Stored => return part(entry, packed.len()).map(|p| Content::Plain(slice(packed, p))),
         Compression::Lz4 => LZ4_RATIO,
         Compression::Zstd => ZSTD_RATIO,
     };
-    let claimed = entry.header.unpacked_size.get();
+    let claimed = header.unpacked_size.get();
     let possible = (packed.len() as u64).saturating_mul(ratio);
     let limit = limit.min(possible).min(isize::MAX as u64);
     if claimed > limit {
@@ -72,17 +75,45 @@ pub(super) fn content<'d>(entry: &Entry<'d>, limit: u64) -> Result<Content<'d>, 
         compression,
         packed,
         size: claimed as usize,
+        part: part(entry, claimed as usize)?,
     }))
+}
+
+/// Where the image of a member is in the unpacked data of its group.
+fn part(entry: &Entry<'_>, unpacked: usize) -> Result<Option<(usize, usize)>, FatbinError> {
+    if entry.group.is_none() {
+        return Ok(None);
+    }
+    let start = entry.header.header_size.get() as usize;
+    let size = usize::try_from(entry.header.stored_size.get()).unwrap_or(usize::MAX);
+    match start.checked_add(size).is_some_and(|end| end <= unpacked) {
+        true => Ok(Some((start, size))),
+        false => Err(FatbinError::Unpack {
+            offset: entry.offset,
+            reason: format!("a member of {size} bytes at {start} is not within the {unpacked} bytes of its group"),
+        }),
+    }
+}
+
+fn slice(bytes: &[u8], part: Option<(usize, usize)>) -> &[u8] {
+    match part {
+        Some((start, size)) => bytes.get(start..).and_then(|b| b.get(..size)).unwrap_or_default(),
+        None => bytes,
+    }
 }
 
 impl Packed<'_> {
     /// Bytes that it unpacks to, if it is sound.
     pub fn size(&self) -> usize {
-        self.size
+        self.part.map_or(self.size, |(_, size)| size)
     }
 
     /// Unpacks.
     pub fn unpack(&self) -> Result<Vec<u8>, FatbinError> {
+        if self.part.is_some() {
+            let group = Packed { part: None, ..*self }.unpack()?;
+            return Ok(slice(&group, self.part).to_vec());
+        }
         match self.compression {
             Compression::Zstd => culd_zstd::decompress_exact(self.packed, self.size).map_err(|error| self.bad_zstd(error)),
             _ => {
@@ -94,6 +125,14 @@ impl Packed<'_> {
 
     /// Unpacks into memory of the right size.
     pub fn unpack_into(&self, place: &mut [u8]) -> Result<(), FatbinError> {
+        if self.part.is_some() {
+            let member = self.unpack()?;
+            if member.len() != place.len() {
+                return Err(self.bad(format!("a member has {} bytes instead of {}", member.len(), place.len())));
+            }
+            place.copy_from_slice(&member);
+            return Ok(());
+        }
         match self.compression {
             Compression::Zstd => culd_zstd::decompress_into(self.packed, place).map_err(|error| self.bad_zstd(error)),
             _ => match lz4_flex::block::decompress_into(self.packed, place) {

@@ -5,6 +5,8 @@
 //! 2. Offsets move with the instructions.
 //! 3. What the input's SASS view has behind these records follows: the parameter bank (with its new section symbol) and the finalizer's
 //!    marks.
+//! 4. Marks that later releases add follow. In a final link, a kernel that reaches a function that starts dependent grids is marked as one
+//!    that does so itself.
 
 use super::Sass;
 use super::code::{Function, Functions, mercury_places};
@@ -13,6 +15,7 @@ use super::linked::Linked;
 use super::sources::Source;
 use super::stubs::Stubs;
 use crate::emit::Parts;
+use crate::ids::{FunctionId, SectionId};
 use crate::merge::model::Class;
 use crate::metadata::attr::{FINALIZER_OPTIONS, MIN_STACK_SIZE};
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
@@ -30,7 +33,10 @@ const EXITS: u8 = 0x1c;
 /// EIATTR_NVSAL_SW_WAR of 1, which newer releases add where it is missing.
 const SOFTWARE_WAIT: [u8; 4] = [3, 0x6b, 1, 0];
 /// EIATTR_PREEXIT_USED of 0, which newer releases add where it is missing.
-const NO_PREEXIT: [u8; 4] = [2, 0x6d, 0, 0];
+const NO_PREEXIT: [u8; 4] = [2, PREEXIT, 0, 0];
+const PREEXIT: u8 = 0x6d;
+/// Attribute 67 of 0, which every function of sm_107 has.
+const SM_107_MARK: [u8; 4] = [2, 0x67, 0, 0];
 
 /// Writes the attribute sections.
 pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &Linked, code: &Functions<'_, 'd>, sass: &mut Sass) {
@@ -39,6 +45,7 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &
         sass.put(module, stub_stacks(parts, bytes));
     }
     let parameters = parameter_symbols(parts, code);
+    let mut marked = Preexits::default();
     for &id in &parts.arranged.sections {
         let (f, list) = match parts.layout.m.sections[id].class {
             Class::FunctionInfo(f) => (f, attributes.of(f).collect::<Vec<_>>()),
@@ -68,9 +75,16 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &
             append(&record, bank, &mut bytes);
         }
         let rules = &parts.context.mode.rules;
+        let is_final = !parts.context.mode.relocatable;
+        let is_107 = is_final && parts.context.options.target.number == 107;
         let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
         present.sort_unstable();
-        for (wanted, record) in [(rules.adds_software_wait, SOFTWARE_WAIT), (rules.adds_preexit, NO_PREEXIT)] {
+        let added = [
+            (rules.adds_software_wait, SOFTWARE_WAIT),
+            (rules.adds_preexit, NO_PREEXIT),
+            (rules.has_sm_107 && is_107, SM_107_MARK),
+        ];
+        for (wanted, record) in added {
             if wanted && present.binary_search(&record[1]).is_err() {
                 bytes.extend_from_slice(&record);
             }
@@ -79,8 +93,64 @@ pub(super) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &
             // A kernel with texture slots.
             bytes.extend_from_slice(&[2, 0x15, 0, 0, 2, 0x16, 0, 0]);
         }
-        sass.put(id, bytes);
+        match is_final && rules.adds_preexit && matches!(parts.layout.m.sections[id].class, Class::FunctionInfo(_)) {
+            true => marked.add(f, id, bytes),
+            false => sass.put(id, bytes),
+        }
     }
+    marked.write(parts, sass);
+}
+
+/// Attributes that wait until all functions with EIATTR_PREEXIT_USED are known.
+#[derive(Default)]
+struct Preexits {
+    using: Vec<FunctionId>,
+    sections: Vec<(FunctionId, SectionId, Vec<u8>)>,
+}
+
+impl Preexits {
+    fn add(&mut self, f: FunctionId, id: SectionId, bytes: Vec<u8>) {
+        if records(&bytes).flatten().any(|r| r.attribute == PREEXIT && r.half != 0) {
+            self.using.push(f);
+        }
+        self.sections.push((f, id, bytes));
+    }
+
+    fn write(self, parts: &Parts<'_, '_>, sass: &mut Sass) {
+        let kernels = &parts.layout.kernels;
+        let mut inherits = vec![false; kernels.len()];
+        let context = &parts.context;
+        context.graph.reach(context.resolved, &self.using, kernels, |_, k| {
+            if let Some(kernel) = inherits.get_mut(k) {
+                *kernel = true;
+            }
+        });
+        let kernels = kernels.iter().zip(inherits).filter(|(_, inherits)| *inherits);
+        let kernels: HashSet<FunctionId, State> = kernels.map(|(k, _)| *k).collect();
+        for (f, id, mut bytes) in self.sections {
+            if kernels.contains(&f)
+                && let Some(value) = preexit_value(&mut bytes)
+            {
+                *value = 1;
+            }
+            sass.put(id, bytes);
+        }
+    }
+}
+
+/// The value of EIATTR_PREEXIT_USED.
+fn preexit_value(bytes: &mut [u8]) -> Option<&mut u8> {
+    let mut at = 0;
+    for record in records(bytes).flatten() {
+        if record.attribute == PREEXIT {
+            return bytes.get_mut(at + 2);
+        }
+        at += match record.format {
+            FORMAT_SIZED => 4 + record.payload.len(),
+            _ => 4,
+        };
+    }
+    None
 }
 
 /// The module's attributes in the SASS view. nvlink quirk: all stubs have the stack of the last one.

@@ -72,7 +72,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     layout.shared.has_slots = !slots.is_empty();
     make_sections(context, layout, &needs);
     let slot_end = place_slots(context, layout, &slots, &owner, &mut kernels);
-    let module_align = layout.m.module_shared.iter().map(|&s| layout.m.shared[s].align).max().unwrap_or(0);
+    let module_align = module_align(&layout.m);
     let mut placed_in = Table::filled(layout.m.shared.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         place_list(layout, k, kernel, &mut placed_in);
@@ -87,6 +87,14 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     section_sizes(context, layout, &kernels, &owner);
     module_section(context, layout, slot_end, module_align);
     symbols(context, layout, &placed_in);
+}
+
+/// The largest alignment of the module's variables. The value of the stand-in that a relocatable link makes for dynamic memory may be none: nvlink
+/// takes it all the same and writes a file whose sections cannot be aligned.
+fn module_align(m: &Merged<'_>) -> u64 {
+    let variables = m.module_shared.iter().map(|&s| &m.shared[s]);
+    let sound = variables.filter(|v| !v.is_dynamic() || v.align.is_power_of_two());
+    sound.map(|v| v.align).max().unwrap_or(0)
 }
 
 /// Functions with relocations against shared variables, and the kernels that reach them.

@@ -108,7 +108,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let var = &mut self.m.shared[id];
         if defined && (!var.defined || (var.bind == STB_WEAK && y.bind == STB_GLOBAL)) {
-            (var.align, var.size, var.defined, var.bind) = (if y.size == 0 { 0 } else { y.value }, y.size, true, y.bind);
+            let counts = y.size != 0 || self.mode.rules.dynamic_alignment;
+            (var.align, var.size, var.defined, var.bind) = (if counts { y.value } else { 0 }, y.size, true, y.bind);
         }
         if !defined && y.size != 0 && !var.defined {
             var.wanted = true;

@@ -172,8 +172,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.space = y.other & STO_CUDA_SPACE;
         record.managed = y.other & STO_CUDA_MANAGED != 0;
         // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own, unless a
-        // weak one with initial values came between them.
-        let replaced = self.m.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
+        // weak one with initial values came between them. Not so in later releases.
+        let joins = self.mode.rules.names_larger_common;
+        let replaced = joins || self.m.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
         if replaced && self.commons.known.remove(&symbol).is_some() {
             record.first = object.id;
         }
@@ -229,8 +230,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Some(symbol) => {
                 let known = &self.m.symbols[symbol];
                 let first = known.first;
-                // nvlink quirk: a common symbol collides with a definition without initial value.
+                // nvlink quirk: a common symbol collides with a definition without initial value, in older releases.
                 let in_global = known.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+                let in_global = in_global && !self.mode.rules.names_larger_common;
                 let other_space = known.space != y.other & STO_CUDA_SPACE;
                 let collides = known.section.is_some() && known.bind == STB_GLOBAL && (in_global || other_space);
                 self.check(object, y, symbol);
@@ -249,8 +251,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         };
         let record = &mut self.m.symbols[symbol];
-        // nvlink quirk: next to a weak definition without initial value it gets storage, and the symbol moves there.
-        let weak = record.bind == STB_WEAK && record.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+        // nvlink quirk: next to a weak definition without initial value it gets storage, and the symbol moves there. Not so in later releases.
+        let moves = record.bind == STB_WEAK && !self.mode.rules.names_larger_common;
+        let weak = moves && record.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
         if record.section.is_none() || weak {
             let known = self.commons.known.get(&symbol).copied();
             let (align, size) = known.unwrap_or((y.value, 0));
@@ -277,6 +280,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let is_variable = known.space != NO_SPACE;
         let other_space = is_variable && known.space != y.other & STO_CUDA_SPACE;
         let other_size = known.size != 0 && y.size != 0 && known.size != y.size && !both_common && initialized.is_none();
+        let larger_than_global = other_size && is_common && known.size > y.size && self.mode.rules.names_larger_common;
         let other_kind = is_variable && known.managed != (y.other & STO_CUDA_MANAGED != 0);
         let first = known.first;
         if other_space {
@@ -286,6 +290,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if other_kind {
             let (symbol, file, first) = context(self.file(first));
             self.out.error(Code::ManagedMismatch { symbol, file, first });
+        }
+        if larger_than_global && y.defined_in().is_some() {
+            let (symbol, _, file) = context(self.file(first));
+            self.out.error(Code::CommonLarger { symbol, file });
         }
         if other_size {
             let (symbol, file, first) = context(self.file(first));

@@ -204,14 +204,20 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
         });
     // Observed: then the code is not finalized for a relative of its architecture.
     let is_bound = |r: &(u8, Value)| matches!(r, (TCGEN05_MMA, Value::Half(_, value)) if value & 3 == 2);
-    let is_bound = joined.records.iter().any(is_bound);
+    let is_bound = !rules.mask_of_target && joined.records.iter().any(is_bound);
     if let Some(mask) = finalizer_mask(context, layout, is_bound) {
         match joined.records.iter_mut().find(|r| r.0 == FINALIZER) {
             Some(known) => known.1 = Value::Mask(mask),
             None => joined.records.push((FINALIZER, Value::Mask(mask))),
         }
-        if rules.compat_scheduling && !joined.records.iter().any(|r| r.0 == SCHEDULER) {
-            joined.records.push((SCHEDULER, Value::Half(3, SCHEDULER_DEFAULT)));
+        if rules.compat_scheduling {
+            let known = joined
+                .records
+                .iter()
+                .position(|r| r.0 == SCHEDULER)
+                .map(|i| joined.records.remove(i));
+            let record = known.unwrap_or((SCHEDULER, Value::Half(3, SCHEDULER_DEFAULT)));
+            joined.records.push(record);
         }
     }
     joined.bytes()
@@ -249,7 +255,8 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>, is_bound: bool)
         })
     };
     Some(match context.options.target.number {
-        _ if texts.peek().is_none() && !context.mode.rules.mask_without_code => 0,
+        100 if context.mode.rules.mask_of_target => 9,
+        _ if texts.peek().is_none() && !context.mode.rules.mask_of_target => 0,
         100 => {
             if is_bound || texts.any(slow) {
                 1

@@ -1,0 +1,154 @@
+//! `cargo xtask versions [V..]`: culd as nvlink of every release, compared with that release's own nvlink.
+//!
+//! For each version:
+//! 1. Its tools are found or installed ([`oracle::release`]).
+//! 2. Three comparisons run in a child of this program with `CULD_ORACLE` and `CULD_NVLINK_VERSION` set: the cases, random links below sm_100, and
+//!    random links from sm_100 on. All objects are made by the compiler of the same version.
+//! 3. Their closing lines become a row of the table: same of compared.
+
+use crate::context::{Context, Linker};
+use crate::oracle;
+use crate::record::RELEASE_GROUP;
+use crate::report::Report;
+use cubin::release::{RELEASES, Version};
+use culd_tests::fixture::VERSION_VARIABLE;
+use culd_tests::{Error, Result};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Cases whose results depend on the release.
+pub(crate) const CASES: [&str; 9] = [
+    "bad-cuinfo-newer",
+    "compat-isa-class",
+    "data-shared-dyn-align64",
+    "meta-preexit-100",
+    "opt-debug",
+    "rlink-shared",
+    "rlink-weak",
+    "stress-arch-mismatch",
+    "sym-common-vs-size",
+];
+/// The first seed: none that other tests use.
+const SEED: u64 = 7000;
+
+/// What to run for each version.
+pub(crate) struct Plan {
+    /// Versions; empty means the last build of every release but the first, which all other tests compare.
+    pub(crate) versions: Vec<String>,
+    /// Write fixtures instead.
+    pub(crate) record: bool,
+    /// Cases; `None` means all.
+    pub(crate) cases: Option<Vec<String>>,
+    /// Random links below sm_100, and half as many from there on.
+    pub(crate) count: usize,
+    /// First world.
+    pub(crate) seed: Option<u64>,
+    /// Threads.
+    pub(crate) jobs: usize,
+}
+
+/// Same and different.
+type Counts = (usize, usize);
+
+/// Runs the plan into `report` and prints the table.
+pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
+    let last = || RELEASES.iter().skip(1).filter_map(|r| r.builds.last());
+    let versions: Vec<String> = match plan.versions.is_empty() {
+        true => last().map(|b| b.version.to_owned()).collect(),
+        false => plan.versions.clone(),
+    };
+    let mut rows = Vec::new();
+    for text in &versions {
+        let version = Version::parse(text).ok_or_else(|| Error::Other(format!("culd cannot be nvlink {text}")))?;
+        let tools = oracle::release(context, version.build.version)?;
+        if plan.record {
+            let names = ["record"].into_iter().chain(CASES).chain([RELEASE_GROUP]);
+            let counts = child(linker, &tools, &version, plan.jobs, &names.map(str::to_owned).collect::<Vec<_>>())?;
+            report.add(counts.0, counts.1);
+            continue;
+        }
+        let mut row = Vec::new();
+        for arguments in comparisons(plan, &version) {
+            println!("-- {version}: {}", arguments.join(" "));
+            let counts = child(linker, &tools, &version, plan.jobs, &arguments)?;
+            report.add(counts.0, counts.1);
+            row.push(counts);
+        }
+        rows.push((version, row));
+    }
+    if plan.record {
+        return Ok(());
+    }
+    println!("| release | cases | below sm_100 | sm_100 and later |\n|---|--:|--:|--:|");
+    for (version, row) in rows {
+        let cells: Vec<String> = row.iter().map(|(same, other)| format!("{same} of {}", same + other)).collect();
+        println!("| {version} | {} |", cells.join(" | "));
+    }
+    Ok(())
+}
+
+/// The arguments of the three comparisons.
+fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 3] {
+    let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+    let seed = plan.seed.unwrap_or(SEED).to_string();
+    let random = |archs: &str, count: usize| {
+        let count = count.to_string();
+        words(&["random", "--dims", "none", "--seed", &seed, "--count", &count, "--arch", archs])
+    };
+    let mut cases = words(&["conformance"]);
+    cases.extend(plan.cases.iter().flatten().cloned());
+    let mut late = crate::random::archs("blackwell");
+    if version.release.rules.has_sm_107 {
+        late.push("sm_107".into());
+    }
+    [cases, random("classic", plan.count), random(&late.join(","), plan.count / 2)]
+}
+
+/// Runs one comparison, passes on what it prints, and gives the counts of its closing line.
+fn child(linker: &Linker, tools: &Path, version: &Version, jobs: usize, arguments: &[String]) -> Result<Counts> {
+    let program = std::env::current_exe().map_err(Error::file("this program"))?;
+    let start = |source| Error::Start {
+        tool: "xtask".into(),
+        source,
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .args(["--jobs", &jobs.to_string(), "--linker"])
+        .arg(&linker.culd);
+    command
+        .env("CULD_ORACLE", tools)
+        .env(VERSION_VARIABLE, version.build.version)
+        .stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(start)?;
+    let mut counts = None;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines().map_while(std::io::Result::ok) {
+            counts = closing_line(&line).or(counts);
+            if !line.starts_with("ok  ") {
+                println!("{line}");
+            }
+        }
+    }
+    child.wait().map_err(start)?;
+    counts.ok_or_else(|| Error::Other(format!("{version}: {} did not end", arguments.join(" "))))
+}
+
+/// The counts in `3 passed, 0 failed`.
+fn closing_line(line: &str) -> Option<Counts> {
+    let (passed, failed) = line.strip_suffix(" failed")?.split_once(" passed, ")?;
+    Some((passed.parse().ok()?, failed.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closing_line;
+
+    #[test]
+    fn closing_lines_are_read() {
+        assert_eq!(closing_line("95 passed, 2 failed"), Some((95, 2)));
+        assert_eq!(closing_line("world 3: 95 passed, 2 failed"), None);
+        assert_eq!(closing_line("ok      rlink-basic"), None);
+    }
+}
