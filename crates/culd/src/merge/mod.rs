@@ -339,19 +339,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !object.sass.iter().any(|s| s.sh_type == SHT_CUDA_SHARED_RESERVED) {
             return Ok(());
         }
-        let mut others = 0;
-        for index in object.symbols_of(&[STT_CUDA_OBJECT]) {
-            let name = object.symbol(index).name;
-            let Some(&(_, form)) = TENSOR_MEMORY.iter().find(|(n, _)| *n == name) else {
-                continue;
-            };
-            others += usize::from(*self.tensor_memory.get_or_insert(form) != form);
+        let symbols = object.symbols_of(&[STT_CUDA_OBJECT]).map(|i| object.symbol(i).name);
+        let forms: Vec<u32> = symbols
+            .filter_map(|name| TENSOR_MEMORY.iter().find(|known| known.0 == name))
+            .map(|known| known.1)
+            .collect();
+        if forms.is_empty() {
+            return Ok(());
         }
+        let own = object.toolkit / 10;
+        let form = *self.tensor_memory.get_or_insert(own);
+        let others = forms.iter().chain([&own]).filter(|&&other| other != form).count();
         if others == 0 {
             return Ok(());
         }
-        // nvlink quirk: it says so for each variable, and once more.
-        let repeats = if self.options.identity == Identity::Nvlink { others + 1 } else { 1 };
+        // nvlink quirk: it says so for each variable, and for the object.
+        let repeats = if self.options.identity == Identity::Nvlink { others } else { 1 };
         for _ in 0..repeats {
             self.out.error(Code::TensorMemoryMismatch { file: object.name.into() });
         }
