@@ -292,7 +292,9 @@ pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>
     for (i, header) in cubin.section_headers().iter().enumerate() {
         let section = cubin.section(i as u32)?;
         let (flags, info) = (header.sh_flags.get(), header.sh_info.get());
-        let sh_type = normal_type(section.name, header.sh_type.get()).filter(|&t| i == 0 || !contradicts(section.name, t));
+        // The flag tells this note, whatever its name is.
+        let by_flag = header.sh_type.get() == SHT_NOTE && flags & SHF_CUDA_NOTE_CUINFO != 0;
+        let sh_type = normal_type(section.name, header.sh_type.get()).filter(|&t| i == 0 || by_flag || !contradicts(section.name, t));
         let Some(sh_type) = sh_type else {
             return Err(ObjectError::Section {
                 section: text(section.name),
