@@ -10,7 +10,7 @@
 
 use crate::case::fresh_copy;
 use crate::run::{self, Outcome};
-use crate::verdict::{Difference, judge};
+use crate::verdict::{Difference, judge_as};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,7 +127,7 @@ impl Fixture {
         for (i, link) in self.links.iter().enumerate() {
             self.unpack_for(i, dir)?;
             let got = run::link_with(linker, &link.args, dir, None, &variables)?;
-            if let Some(difference) = judge(&got, &link.outcome) {
+            if let Some(difference) = judge_as(&got, &link.outcome, self.version.as_deref()) {
                 out.push((i, got, difference));
             }
         }

@@ -5,9 +5,9 @@
 //!    [`DEFECTS`].
 //! 3. Otherwise exit code, both texts and the bytes of every written file must be equal.
 
+use crate::fixture::VERSION_VARIABLE;
 use crate::run::Outcome;
 use std::fmt;
-use std::sync::LazyLock;
 
 /// Internal errors that nvlink reports on sound inputs, and why ours links them.
 pub const DEFECTS: [(&str, &str); 3] = [
@@ -93,6 +93,12 @@ impl fmt::Display for Difference {
 
 /// The first difference between our outcome and nvlink's, or nothing when ours is right.
 pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
+    judge_as(ours, nvlink, std::env::var(VERSION_VARIABLE).ok().as_deref())
+}
+
+/// Like [`judge`], for nvlink of this version; the default is 13.0.88.
+pub fn judge_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Option<Difference> {
+    let left_over = version.is_some_and(|v| !v.is_empty() && !v.starts_with("13.0"));
     let panicked = ours.stderr.windows(8).any(|w| w == b"panicked");
     if panicked || matches!(ours.exit, 101 | 124) || (128..255).contains(&ours.exit) {
         return Some(Difference::Died { exit: ours.exit });
@@ -115,7 +121,7 @@ pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
         });
     }
     for (stream, got, want) in [("stderr", &ours.stderr, &nvlink.stderr), ("stdout", &ours.stdout, &nvlink.stdout)] {
-        let (got, want) = (without_barriers(got), without_barriers(want));
+        let (got, want) = (without_barriers(got, left_over), without_barriers(want, left_over));
         if got != want && without_constant_size(&got) != without_constant_size(&want) {
             return Some(Difference::Text { stream });
         }
@@ -150,10 +156,8 @@ pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
 }
 
 /// The text without the numbers in `used 6912 barriers`: nvlink from 13.1 on prints what an earlier kernel or the memory left there.
-fn without_barriers(text: &[u8]) -> Vec<u8> {
-    static LEFT_OVER: LazyLock<bool> =
-        LazyLock::new(|| std::env::var("CULD_NVLINK_VERSION").is_ok_and(|v| !v.is_empty() && !v.starts_with("13.0")));
-    if !*LEFT_OVER {
+fn without_barriers(text: &[u8], left_over: bool) -> Vec<u8> {
+    if !left_over {
         return text.to_vec();
     }
     let mut out = String::new();
