@@ -2,7 +2,8 @@
 //!
 //! 1. A kernel whose own text refers to a dynamic variable is padded to 16 and gets a symbol `externsharedinstance` that stands for the
 //!    start of its dynamic memory; with a debugger the variables get values instead, one per variable.
-//! 2. A section's size is the sum of its variables plus one alignment if the sum does not exceed it (compilers do the same).
+//! 2. A section's size is the sum of its variables plus one alignment if the sum does not exceed it (compilers do the same). Later releases
+//!    align the size if the kernel has dynamic memory.
 
 use super::shared::dynamic_align;
 use super::{Context, Layout};
@@ -48,6 +49,14 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         .filter(|w| w.1 > 0 && context.options.identity == Identity::Nvlink);
     let first = whole.min_by_key(|w| layout.m.functions[w.0].shared);
     layout.null_value = first.map_or(layout.null_value, |w| w.2);
+    let section_with = |layout: &Layout<'d>, text: SectionId| match layout.m.sections[text].class {
+        Class::Text(f) => layout.m.functions[f].shared,
+        _ => None,
+    };
+    let aligned: Vec<SectionId> = match context.mode.rules.dynamic_alignment {
+        true => uses.iter().filter_map(|(text, _)| section_with(layout, *text)).collect(),
+        false => Vec::new(),
+    };
     if context.mode.debug_symbols {
         let start = align_up(context.mode.shared_start, 16);
         for y in layout.m.symbols.iter_mut().filter(|y| y.dynamic) {
@@ -68,6 +77,12 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         let kept = s.size > 0 || (s.align == 16 && any_dynamic);
         s.no_symbol = s.size == 0;
         s.size = if kept { padded(s.size, s.align) } else { super::shared::ABSENT };
+    }
+    for id in aligned {
+        let s = &mut layout.m.sections[id];
+        if s.size != super::shared::ABSENT {
+            s.size = align_up(s.size, s.align);
+        }
     }
     if let Some(id) = layout.m.module_shared_section() {
         let s = &mut layout.m.sections[id];
