@@ -147,7 +147,7 @@ const SEEDS: u64 = 3;
 fn damage_is_noticed() {
     let (links, _) = links::recorded();
     let bases = faults::bases(&links);
-    let mut table = String::from("| damage | faults | noticed |\n|---|--:|--:|\n");
+    let mut table = String::from("| damage | faults | detected |\n|---|--:|--:|\n");
     let (mut wrong, mut all, mut seen) = (Vec::new(), 0, 0);
     for class in faults::CLASSES {
         let (mut tried, mut noticed) = (0, 0);
