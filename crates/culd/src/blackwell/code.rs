@@ -289,6 +289,11 @@ impl Maker<'_, '_> {
         if object.toolkit < parts.context.mode.rules.finalizer {
             return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
         }
+        // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
+        let drops_waits = !parts.context.mode.rules.adds_software_wait && (options.relocatable || options.debug);
+        if drops_waits && source.has_software_waits(section) {
+            return Err("has waits of a later compiler, which nvlink drops".into());
+        }
         let (code, map) = match culd_sass::rewrite(code, &context) {
             Rewrite::Unchanged => (code.to_vec(), None),
             Rewrite::Rewritten { code, map } => (code, Some(map)),

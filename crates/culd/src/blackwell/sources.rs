@@ -13,6 +13,9 @@ use crate::names::State;
 use crate::object::{ObjSection, Object, Role};
 use std::collections::{BTreeMap, HashSet};
 
+/// EIATTR_NVSAL_SW_WAR.
+const SOFTWARE_WAIT: u8 = 0x6b;
+
 /// Sections that only inputs compiled with full debug information have.
 pub(super) const DEBUG_CODE: [&[u8]; 2] = [b".nv_debug_info_reg_sass", b".debug_info"];
 /// Attribute that lists the targets of indirect branches.
@@ -145,6 +148,12 @@ impl<'a, 'd> Source<'a, 'd> {
     /// Attributes of a code section in the SASS view.
     pub(super) fn sass_attributes(&self, code: u32) -> &'d [u8] {
         Self::section(&self.object.sass, self.companions(code).attributes).map_or(&[], |s| s.data)
+    }
+
+    /// Does the SASS view say that the compiler added waits to this code (EIATTR_NVSAL_SW_WAR)?
+    pub(super) fn has_software_waits(&self, code: u32) -> bool {
+        let mut records = cubin::nvinfo::records(self.sass_attributes(code)).flatten();
+        records.any(|r| r.attribute == SOFTWARE_WAIT && r.half != 0)
     }
 
     /// Are the attributes of a code section those of another function of its name?
