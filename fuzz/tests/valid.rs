@@ -59,7 +59,9 @@ fn undamaged_objects_are_valid() {
     }
     // nvlink quirk: a relocatable link leaves the symbols of a replaced copy's literals, which may reach beyond what is left.
     let is_left_over = |e: &String| e.contains(".const_opt.") && e.contains("is not inside section") && e.contains(".nv.constant2.");
-    bad.retain(|e| !is_left_over(e));
+    // nvlink quirk: a relocatable link of `-ewp` objects with shared memory writes into symbol 0.
+    let is_null_value = |e: &String| e.starts_with("symbol 0 ''");
+    bad.retain(|e| !is_left_over(e) && !is_null_value(e));
     assert!(bad.is_empty(), "{} of {count}: {:#?}", bad.len(), bad);
     assert!(count > 300, "only {count} objects");
 }

@@ -8,7 +8,7 @@
 //! 3. The view must be new or empty, or an earlier view, which is then refreshed.
 //! 4. Write the mark file, from which the view's nvlink takes its version and its mode ([`crate::called`]).
 //! 5. Link every entry of the toolkit but `bin`, and every program of `bin` but `nvlink`, which becomes a link to this program.
-//! 6. Add what nvcc and nvlink look for and the layout lacks: `lib64` and `nvvm/lib64/libnvvm.so` ([`complete`]).
+//! 6. Add what nvcc and nvlink look for and the layout lacks: `lib64` and `nvvm/lib64/libnvvm.so` (`complete`).
 
 use crate::called::{self, Mode, VIEW_FILE};
 use crate::messages::{Console, Said};

@@ -113,7 +113,7 @@ pub fn admit<'d>(
 /// Extensible whole programs, and what is given after one, are of the linker's own release; what is given before may be older.
 fn check_beside_ewp(object: &Object<'_>, after_ewp: &mut bool, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<(), Stop> {
     *after_ewp |= object.is_ewp;
-    match options.release.is_some_and(|r| *after_ewp && object.toolkit != r.toolkit) {
+    match options.release().is_some_and(|r| *after_ewp && object.toolkit != r.toolkit) {
         true => Err(out.fatal(Code::OlderBesideEwp)),
         false => Ok(()),
     }
@@ -208,7 +208,7 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
     let request = Request {
         target: target.number,
         accelerated: target.suffix == Suffix::Arch,
-        release: options.release,
+        release: options.release(),
     };
     let admission = admission::admit(cubin, request);
     let file = || input.name.to_string();

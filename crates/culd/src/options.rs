@@ -1,6 +1,6 @@
 //! What to link for and how: the meaning of a command line, independent of its spelling.
 
-use cubin::release::Release;
+use cubin::release::{Release, Version};
 use std::fmt;
 
 /// Whose manners the linker has.
@@ -203,6 +203,12 @@ pub struct LinkOptions<'d> {
 }
 
 impl LinkOptions<'_> {
+    /// The release whose linker to be: under the name nvlink 13.0 where none is given.
+    pub fn release(&self) -> Option<&'static Release> {
+        let default = || (self.identity == Identity::Nvlink).then(|| Version::default().release);
+        self.release.or_else(default)
+    }
+
     /// A plain final link under culd's name.
     pub fn new(target: Target) -> Self {
         let note = ToolNote {

@@ -69,6 +69,7 @@ fn member_size(header: &EntryHeader, bytes: &[u8]) -> Option<usize> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::super::{DEFAULT_LIMIT, Fatbin, FatbinHeader, MAGIC, VERSION};
     use super::*;

@@ -61,7 +61,7 @@ impl Mode {
     /// From the options and, where they leave the release open, the newest of the inputs.
     pub fn new(options: &LinkOptions<'_>, inputs: &Inputs<'_>) -> Self {
         let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
-        let release = options.release.unwrap_or_else(|| Release::of_toolkit(newest()));
+        let release = options.release().unwrap_or_else(|| Release::of_toolkit(newest()));
         let hopper = options.target.is_hopper_or_later();
         Mode {
             relocatable: options.relocatable,
