@@ -25,6 +25,13 @@ pub const DEFECTS: [(&str, &str); 3] = [
     ),
 ];
 
+/// Refusals of inputs that nvlink links: the reasons are in docs/compatibility.md.
+pub const REFUSALS: [&str; 3] = [
+    "functions inside of a kernel (-ewp) on sm_100 and later",
+    "Mercury code in the form of CUDA 12.8",
+    "section .nv.metadata: module ids are not supported",
+];
+
 /// How two outcomes differ. The first difference in this order is the one that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
@@ -113,6 +120,10 @@ pub fn judge_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Opti
             (_, Some(want)) if ours.internal_error().is_some_and(|got| got != want) => Some(Difference::Text { stream: "stderr" }),
             _ => None,
         };
+    }
+    let said = String::from_utf8_lossy(&ours.stderr);
+    if ours.exit == 1 && ours.files.is_empty() && REFUSALS.iter().any(|r| said.contains(r)) {
+        return None;
     }
     if ours.exit != nvlink.exit {
         return Some(Difference::Exit {

@@ -168,7 +168,7 @@ impl Steps<'_> {
             };
             conformance::run(context, linker, &plan, report)
         });
-        let plan = |count, archs| random::Plan {
+        let plan = |count, archs: &str| random::Plan {
             count,
             seed: 1,
             worlds: None,
@@ -177,7 +177,9 @@ impl Steps<'_> {
             show: 10,
             keep: false,
             toolkits: random::Selection::Default,
-            focus: random::Focus::Shares,
+            focus: random::Focus::Settled {
+                blackwell: archs == "blackwell",
+            },
             typed: String::new(),
         };
         self.compared("random links", || {

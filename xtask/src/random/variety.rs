@@ -59,13 +59,23 @@ pub(crate) enum Focus {
     Shares,
     /// These in every world, the others in none.
     Only(Vec<Dimension>),
+    /// Each in its share, without those in which differences are known (docs/compatibility.md).
+    Settled {
+        /// For sm_100 and later, where most have some.
+        blackwell: bool,
+    },
     /// Each in its share, without those that bring files of others into a recorded link.
     Recordable,
 }
 
 impl Focus {
-    /// Reads `toolkits,ewp` or `none`; gives the word that is no dimension.
+    /// Reads `toolkits,ewp`, `none`, or what continuous integration runs (`settled`, `settled-blackwell`); gives the word that is no dimension.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "settled" => return Ok(Self::Settled { blackwell: false }),
+            "settled-blackwell" => return Ok(Self::Settled { blackwell: true }),
+            _ => {}
+        }
         let named = |word: &str| DIMENSIONS.iter().find(|d| d.1 == word).map(|d| d.0).ok_or_else(|| word.to_owned());
         let words = text.split(',').filter(|w| *w != "none");
         words.map(named).collect::<Result<_, _>>().map(Self::Only)
@@ -87,6 +97,10 @@ impl Focus {
         match self {
             Self::Shares => drawn,
             Self::Only(list) => list.contains(&dimension),
+            Self::Settled { blackwell: true } => drawn && matches!(dimension, Dimension::Cxx | Dimension::Runtime | Dimension::Flags),
+            Self::Settled { blackwell: false } => {
+                drawn && !matches!(dimension, Dimension::WholeProgram | Dimension::Unknown | Dimension::Unified)
+            }
             Self::Recordable => drawn && !matches!(dimension, Dimension::Cxx | Dimension::Many | Dimension::Runtime),
         }
     }

@@ -99,8 +99,31 @@ const NAMED: &[(&[u8], &[u32])] = &[
 /// Types that only sections of one name have.
 const TYPED: &[(u32, &[u8])] = &[(SHT_CUDA_UFT, b".nv.uft"), (SHT_CUDA_UDT, b".nv.udt")];
 
+/// True for the names that compilers give to sections of the common types: nearly all sections are of these.
+fn is_usual(name: &[u8], sh_type: u32) -> bool {
+    match sh_type {
+        SHT_PROGBITS => name.starts_with(b".text.") || name.starts_with(b".debug_") || name.starts_with(b".nv_debug_"),
+        SHT_CUDA_INFO => name.starts_with(b".nv.info"),
+        SHT_REL => name.starts_with(b".rel."),
+        SHT_RELA => name.starts_with(b".rela."),
+        SHT_STRTAB => name == b".strtab" || name == b".shstrtab",
+        SHT_SYMTAB => name == b".symtab",
+        SHT_NOTE => name.starts_with(b".note.nv."),
+        SHT_CUDA_CALLGRAPH => name == b".nv.callgraph",
+        SHT_CUDA_PROTOTYPE => name == b".nv.prototype",
+        SHT_CUDA_COMPAT => name == b".nv.compat",
+        SHT_CUDA_SHARED => name.starts_with(b".nv.shared."),
+        SHT_CUDA_GLOBAL => name == b".nv.global",
+        SHT_CUDA_GLOBAL_INIT => name == b".nv.global.init",
+        _ => false,
+    }
+}
+
 /// True if the name of a section does not go with its type.
 pub(crate) fn contradicts(name: &[u8], sh_type: u32) -> bool {
+    if is_usual(name, sh_type) {
+        return false;
+    }
     if let Some(rest) = name.strip_prefix(BANK_PREFIX) {
         return bank(rest).is_none_or(|bank| sh_type != SHT_CUDA_CONSTANT0 + bank);
     }
