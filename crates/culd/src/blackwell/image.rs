@@ -114,7 +114,8 @@ fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parame
                 name: [b".nv.constant0.", name].concat(),
                 data: bank.data,
                 align: bank.align.get(),
-                flags: bank.flags,
+                // The flag is set whatever the input says.
+                flags: bank.flags | SHF_INFO_LINK,
             });
         }
     }
@@ -422,7 +423,8 @@ impl Writer<'_, '_> {
             self.sections.push(ImageSection {
                 name,
                 sh_type: final_type(self.parts, SHT_CUDA_CONSTANT0),
-                flags: bank.flags,
+                // The flag is set whatever the input says.
+                flags: bank.flags | SHF_INFO_LINK,
                 link: 0,
                 info: self.parts.arranged.section_index(bank.text),
                 align: bank.align,
