@@ -97,7 +97,7 @@ impl Focus {
         match self {
             Self::Shares => drawn,
             Self::Only(list) => list.contains(&dimension),
-            Self::Settled { blackwell: true } => drawn && matches!(dimension, Dimension::Cxx | Dimension::Flags),
+            Self::Settled { blackwell: true } => drawn && dimension == Dimension::Flags,
             Self::Settled { blackwell: false } => {
                 drawn && !matches!(dimension, Dimension::WholeProgram | Dimension::Unknown | Dimension::Unified)
             }
