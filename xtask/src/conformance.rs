@@ -98,7 +98,10 @@ fn compare(case: &Case, work: &Path, tools: &Path, linker: &Linker) -> Result<Ve
                 explain(&difference, (&got, &ours), (&want, &theirs), linker)
             ));
         }
-        (theirs_in, ours_in) = (theirs, ours);
+        // After a link that only nvlink makes (a listed refusal), both go on from nvlink's files.
+        let only_theirs = got.exit != 0 && want.exit == 0;
+        ours_in = if only_theirs { theirs.clone() } else { ours };
+        theirs_in = theirs;
     }
     Ok(failures)
 }
