@@ -5,7 +5,7 @@
 
 use crate::judge::{Judge, Linked};
 use crate::mutant::{Mutant, Source};
-use culd::Identity;
+use culd_engine::Identity;
 use culd_tests::run::{self, Outcome};
 use culd_tests::verdict::judge;
 use culd_tests::{Error, Result};

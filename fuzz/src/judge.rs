@@ -13,7 +13,7 @@
 //! A crash or a hang is seen by whoever started this process.
 
 use crate::mutant::{Mode, Mutant, Source};
-use culd::{Identity, Input, LinkOptions, Status, Target};
+use culd_engine::{Identity, Input, LinkOptions, Status, Target};
 use culd_input::files::{FileId, Files, Opened};
 use culd_input::{LoadOptions, Style, load};
 use std::collections::HashMap;
@@ -160,7 +160,7 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
             data: &o.bytes,
         })
         .collect();
-    let outcome = culd::link(&inputs, &options);
+    let outcome = culd_engine::link(&inputs, &options);
     Linked {
         said: messages.iter().map(|m| m.code.to_string()).collect(),
         explained: !outcome.messages.is_empty() || loaded.late.is_some(),

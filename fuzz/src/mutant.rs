@@ -7,7 +7,7 @@
 use crate::mutate;
 use crate::seeds::{Program, Seeds};
 use crate::wrap::Kind;
-use culd::Identity;
+use culd_engine::Identity;
 use culd_tests::rng::Rng;
 
 /// Programs with more bytes than this are left out: a million links take their time.

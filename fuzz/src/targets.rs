@@ -4,7 +4,7 @@ use crate::seeds::Program;
 use cubin::fatbin::Fatbin;
 use cubin::model::Model;
 use cubin::{Cubin, roundtrip};
-use culd::{Identity, Input, LinkOptions, Status, Target};
+use culd_engine::{Identity, Input, LinkOptions, Status, Target};
 use culd_input::archive::Members;
 use culd_input::files::{FileId, Files, Opened};
 use culd_input::host::HostObject;
@@ -119,7 +119,7 @@ pub fn link(program: &Program, rng: &mut Rng) -> bool {
         .zip(&program.objects)
         .map(|(name, data)| Input { name, data })
         .collect();
-    let outcome = culd::link(&inputs, &options);
+    let outcome = culd_engine::link(&inputs, &options);
     match (outcome.status, &outcome.image) {
         (Status::Success, Some(image)) => {
             if let Err(e) = Cubin::parse(image) {

@@ -6,7 +6,7 @@
 
 use cubin::Cubin;
 use cubin::notes::{ToolInfo, notes};
-use culd::{Code, Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status, Target, ToolNote};
+use culd_engine::{Code, Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status, Target, ToolNote};
 use culd_fuzz::judge::InMemory;
 use culd_input::{LoadOptions, Style, load};
 use culd_tests::fixture::{Fixture, Recorded};
@@ -83,7 +83,7 @@ fn difference(link: &Recorded, files: &[(String, Vec<u8>)], count: &mut usize) -
         name: &o.name,
         data: &o.bytes,
     });
-    let outcome = culd::link(&objects.collect::<Vec<_>>(), &options);
+    let outcome = culd_engine::link(&objects.collect::<Vec<_>>(), &options);
     *count += 1;
     let said = String::from_utf8_lossy(&[&link.outcome.stderr[..], &link.outcome.stdout[..]].concat()).into_owned();
     let is_error = |m: &&Message| matches!(m, Message::Diagnostic(d) if d.severity == Severity::Error);
@@ -145,7 +145,7 @@ fn own_errors(case: &str, inputs: &[&str], arch: &str) -> Vec<Code> {
                 .unwrap_or_else(|| panic!("{name}: {:?}", fixture.inputs.keys())),
         })
         .collect();
-    let outcome = culd::link(&objects, &LinkOptions::new(Target::parse(arch).unwrap()));
+    let outcome = culd_engine::link(&objects, &LinkOptions::new(Target::parse(arch).unwrap()));
     let codes = outcome.messages.into_iter().filter_map(|m| match m {
         Message::Diagnostic(d) if d.severity == Severity::Error => Some(d.code),
         _ => None,

@@ -3,7 +3,7 @@
 
 use cubin::validate::validate;
 use cubin::{Cubin, consts};
-use culd::Identity;
+use culd_engine::Identity;
 use culd_fuzz::judge;
 use culd_fuzz::mutant::{Mode, Source};
 use culd_fuzz::seeds::Seeds;

@@ -16,7 +16,7 @@ pub fn linker() -> Result<PathBuf> {
         .and_then(Path::parent)
         .ok_or_else(|| Error::Other("this test lies outside a target folder".into()))?;
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "-p", "culd-cli", "--bin", "culd"]);
+    build.args(["build", "--quiet", "-p", "culd", "--bin", "culd"]);
     if profile.ends_with("release") {
         build.arg("--release");
     }

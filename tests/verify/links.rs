@@ -1,6 +1,6 @@
 //! The recorded links as values: nvlink's file, its inputs and the options, for links of device objects.
 
-use culd::{Identity, KernelFilter, LinkOptions, Target};
+use culd_engine::{Identity, KernelFilter, LinkOptions, Target};
 use culd_tests::fixture::Fixture;
 use std::path::Path;
 
@@ -17,9 +17,9 @@ pub struct Link {
 
 impl Link {
     /// What `--verify` finds in an image made from these inputs.
-    pub fn problems(&self, image: &[u8]) -> Vec<culd::verify::Problem> {
-        let inputs: Vec<culd::Input<'_>> = self.inputs.iter().map(|(name, data)| culd::Input { name, data }).collect();
-        culd::verify::check(image, &inputs, &self.options)
+    pub fn problems(&self, image: &[u8]) -> Vec<culd_engine::verify::Problem> {
+        let inputs: Vec<culd_engine::Input<'_>> = self.inputs.iter().map(|(name, data)| culd_engine::Input { name, data }).collect();
+        culd_engine::verify::check(image, &inputs, &self.options)
     }
 }
 

@@ -41,15 +41,15 @@ fn culd_accepts_its_own_files() {
     let (mut made, mut refused) = (0, Vec::new());
     for link in &links {
         let mut options = link.options.clone();
-        (options.identity, options.verify, options.threads) = (culd::Identity::Culd, true, 1);
-        let inputs: Vec<culd::Input<'_>> = link.inputs.iter().map(|(name, data)| culd::Input { name, data }).collect();
-        let outcome = culd::link(&inputs, &options);
+        (options.identity, options.verify, options.threads) = (culd_engine::Identity::Culd, true, 1);
+        let inputs: Vec<culd_engine::Input<'_>> = link.inputs.iter().map(|(name, data)| culd_engine::Input { name, data }).collect();
+        let outcome = culd_engine::link(&inputs, &options);
         made += usize::from(outcome.image.is_some());
         for message in &outcome.messages {
-            if let culd::Message::Diagnostic(d) = message
+            if let culd_engine::Message::Diagnostic(d) = message
                 && matches!(
                     d.code,
-                    culd::Code::Lost { .. } | culd::Code::BadImage { .. } | culd::Code::Internal { .. }
+                    culd_engine::Code::Lost { .. } | culd_engine::Code::BadImage { .. } | culd_engine::Code::Internal { .. }
                 )
             {
                 refused.push(format!("{}\n    {}", link.name, d.code));
@@ -80,19 +80,22 @@ fn loses_nothing(change: impl Fn(&mut [u8], &cubin::Section<'_>, usize) -> bool,
             continue;
         }
         let mut options = link.options.clone();
-        (options.identity, options.verify) = (culd::Identity::Culd, false);
+        (options.identity, options.verify) = (culd_engine::Identity::Culd, false);
         // Only files that are linked as they are.
-        if culd::link(&[culd::Input { name, data: good }], &options).image.is_none() {
+        if culd_engine::link(&[culd_engine::Input { name, data: good }], &options)
+            .image
+            .is_none()
+        {
             continue;
         }
-        let outcome = culd::link(&[culd::Input { name, data: &data }], &options);
-        use culd::Code::{Damaged, Lost, RemovedFunction};
-        let is_named = |c: &culd::Code| match c {
+        let outcome = culd_engine::link(&[culd_engine::Input { name, data: &data }], &options);
+        use culd_engine::Code::{Damaged, Lost, RemovedFunction};
+        let is_named = |c: &culd_engine::Code| match c {
             Lost { .. } | RemovedFunction { .. } => true,
             Damaged { reason, .. } => reason.contains("does not have type"),
             _ => false,
         };
-        let is_lost = |m: &culd::Message| matches!(m, culd::Message::Diagnostic(d) if is_named(&d.code));
+        let is_lost = |m: &culd_engine::Message| matches!(m, culd_engine::Message::Diagnostic(d) if is_named(&d.code));
         if let Some(image) = &outcome.image {
             let image = cubin::Cubin::parse(image).unwrap();
             for y in cubin.symbols().map(|y| y.unwrap()).filter(|y| symbol(y)) {

@@ -37,7 +37,7 @@ impl Context {
         let mut cargo = self.cargo();
         match tested {
             true => cargo.args(UNIT_TESTS).args(["--quiet", "--no-run"]),
-            false => cargo.args(["build", "--quiet", "-p", "culd-fuzz", "-p", "culd-cli"]),
+            false => cargo.args(["build", "--quiet", "-p", "culd-fuzz", "-p", "culd"]),
         };
         succeed(&mut cargo)?;
         Ok(self.target.join("debug"))
@@ -48,10 +48,7 @@ impl Context {
         let culd = match given {
             Some(path) => path.canonicalize().map_err(Error::file(path))?,
             None => {
-                succeed(
-                    self.cargo()
-                        .args(["build", "--quiet", "--release", "-p", "culd-cli", "--bin", "culd"]),
-                )?;
+                succeed(self.cargo().args(["build", "--quiet", "--release", "-p", "culd", "--bin", "culd"]))?;
                 self.target.join("release/culd")
             }
         };

@@ -130,7 +130,7 @@ fn build(context: &Context, is_test: bool) -> Result<Tools> {
         context.dev_programs(true)?
     } else {
         let mut cargo = context.cargo();
-        cargo.args(["build", "--quiet", "--profile", "hunt", "-p", "culd-fuzz", "-p", "culd-cli"]);
+        cargo.args(["build", "--quiet", "--profile", "hunt", "-p", "culd-fuzz", "-p", "culd"]);
         succeed(&mut cargo)?;
         context.target.join("hunt")
     };

@@ -1,6 +1,0 @@
-//! The culd program; see the library beside it.
-#![forbid(unsafe_code)]
-
-fn main() -> std::process::ExitCode {
-    culd_cli::driver::main(std::env::args_os())
-}

@@ -1,0 +1,103 @@
+//! culd: a device linker for CUDA, as a library.
+//!
+//! Bytes and options in, an image and messages out: nothing is printed, no file is touched, no process ends.
+//!
+//! * [`options`]: what to link for and how.
+//! * [`diagnostics`]: everything the linker has to say, as values in the order it came up.
+//! * [`link`]: runs the pipeline.
+//! * [`explain`]: what the link did, for those who asked.
+//!
+//! ```
+//! use culd_engine::{Input, LinkOptions, Target};
+//!
+//! let a = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy/saxpy.cubin"));
+//! let b = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy/combine.cubin"));
+//! let options = LinkOptions::new(Target::parse("sm_90").ok_or("no such target")?);
+//! let inputs = [Input { name: "saxpy.cubin", data: a }, Input { name: "combine.cubin", data: b }];
+//! let outcome = culd_engine::link(&inputs, &options);
+//! let image = outcome.image.ok_or("the link failed")?;
+//! assert!(image.starts_with(b"\x7fELF"));
+//! # Ok::<(), &str>(())
+//! ```
+#![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
+mod arrange;
+mod blackwell;
+mod bounds;
+mod check;
+mod csr;
+pub mod diagnostics;
+mod emit;
+pub mod explain;
+mod graph;
+mod ids;
+mod inputs;
+mod layout;
+mod ledger;
+mod liveness;
+mod merge;
+mod metadata;
+mod names;
+mod object;
+pub mod options;
+mod par;
+mod pipeline;
+mod relocate;
+mod report;
+mod resolve;
+pub mod verify;
+
+pub use diagnostics::{Code, Diagnostic, Message, Severity};
+pub use emit::Sink;
+pub use explain::Explained;
+pub use options::{Identity, KernelFilter, LinkOptions, Target, ToolNote};
+
+/// One relocatable device object.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'d> {
+    /// Name shown in messages: the path as given, or `archive:member`.
+    pub name: &'d str,
+    /// The object's bytes.
+    pub data: &'d [u8],
+}
+
+/// What a link produced.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The linked file; `None` when the link failed or a sink took it.
+    pub image: Option<Vec<u8>>,
+    /// A sink took the linked file: its size, or why it could not be written.
+    pub written: Option<std::io::Result<u64>>,
+    /// Messages in order.
+    pub messages: Vec<Message>,
+    /// How the run ended.
+    pub status: Status,
+    /// What was asked for besides the image.
+    pub explained: Explained,
+}
+
+/// How a link ended; the numbers are nvlink's exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// An image was made.
+    Success = 0,
+    /// A fatal problem stopped the link.
+    Fatal = 1,
+    /// The link ran to its end but had errors.
+    Errors = 255,
+}
+
+/// Links the inputs in their order.
+pub fn link(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
+    pipeline::run(inputs, options, None)
+}
+
+/// Links the inputs in their order and hands the image to `sink` in parts, without ever holding all of it. Where something needs the
+/// whole image (verifying it, a link map, a target from sm_100 on) it comes in [`Outcome::image`] all the same.
+pub fn link_into(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: &dyn Sink) -> Outcome {
+    pipeline::run(inputs, options, Some(sink))
+}

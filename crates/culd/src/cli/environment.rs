@@ -1,0 +1,54 @@
+//! `CULD_FLAGS`: flags that every link of culd has, for builds whose command lines are made by other programs.
+//!
+//! 1. White space separates flags; there are no quotes.
+//! 2. In each flag `{output}` and `{target}` are replaced by the values of `-o` and `-arch`.
+//! 3. The flags follow those of the command line.
+
+use crate::cli::flags::Id;
+use crate::cli::parse::LowArgs;
+
+/// The name of the variable.
+pub const VARIABLE: &str = "CULD_FLAGS";
+
+/// The flags that the value `text` of the variable adds to a command line.
+pub fn flags(text: &[u8], low: &LowArgs) -> Vec<Vec<u8>> {
+    let places: [(&[u8], Id); 2] = [(b"{output}", Id::Output), (b"{target}", Id::Arch)];
+    let values = places.map(|(place, id)| (place, low.text(id).unwrap_or_default()));
+    let words = text.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    words.map(|word| filled(word, &values)).collect()
+}
+
+/// A word with the places in it replaced by their values, in one pass: a value is not searched for places.
+fn filled(mut word: &[u8], values: &[(&[u8], &[u8])]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(word.len());
+    while let Some((&first, rest)) = word.split_first() {
+        let place = values.iter().find_map(|(place, value)| Some((word.strip_prefix(*place)?, value)));
+        match place {
+            Some((after, value)) => {
+                out.extend_from_slice(value);
+                word = after;
+            }
+            None => {
+                out.push(first);
+                word = rest;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::cli::parse;
+    use culd_engine::Identity;
+
+    #[test]
+    fn output_and_target_are_filled_in() {
+        let args = [&b"-arch=sm_90"[..], b"-o", b"a {target} b", b"x.o"].map(<[u8]>::to_vec);
+        let low = parse::parse(&args, Identity::Culd, &mut Vec::new()).unwrap();
+        let flags = flags(b" --map={output}.{target}.map\t--verify {other} ", &low);
+        assert_eq!(flags, [&b"--map=a {target} b.sm_90.map"[..], b"--verify", b"{other}"]);
+    }
+}

@@ -1,0 +1,36 @@
+//! The program `culd`: command line, messages and files around the linker.
+//!
+//! Called through a name `nvlink` it has nvlink's command line, texts and exit codes; under its own name it is stricter and explains more.
+//!
+//! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`high`] finds what it means.
+//! * [`called`], [`environment`]: what the name of the program, a view and `CULD_FLAGS` add to the command line.
+//! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
+//! * [`messages`], `explain`, [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
+//! * [`map`], [`why`]: texts about where things went and why they are there.
+//! * [`inspect`], [`install`], [`doctor`], [`script`]: everything that is not a link.
+pub mod called;
+pub mod doctor;
+pub mod driver;
+pub mod environment;
+mod explain;
+pub mod extra;
+pub mod flags;
+pub mod help;
+pub mod high;
+pub mod inspect;
+pub mod install;
+pub mod lto;
+pub mod map;
+pub mod messages;
+pub mod note;
+pub mod os;
+pub mod output;
+pub mod parse;
+pub mod report;
+pub mod repro;
+pub mod script;
+pub mod side;
+pub mod sources;
+pub mod suggest;
+pub mod tokens;
+pub mod why;

@@ -1,0 +1,422 @@
+//! `--json-report` and `--time-phases`: what a link did, for programs and for people with a watch.
+//!
+//! The JSON has a fixed field order and no times, so equal links give equal reports.
+
+use crate::cli::explain;
+use crate::cli::high::LinkPlan;
+use crate::cli::os;
+use culd_engine::explain::Phase;
+use culd_engine::explain::map::{Dropped, SymbolKind};
+use culd_engine::{Code, Diagnostic, Message, Outcome, Severity, Status};
+use culd_input::{Loaded, Origin};
+use serde::Serialize;
+use std::fmt::Debug;
+use std::time::{Duration, Instant};
+
+/// A whole report.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Version of this layout; grows when a field changes its meaning.
+    pub format: u32,
+    /// culd's version.
+    pub linker: &'static str,
+    /// Target as typed.
+    pub target: String,
+    /// `linked`, `errors` or `fatal`.
+    pub status: &'static str,
+    /// The output, when there is one.
+    pub output: Option<OutputFile>,
+    /// Device objects in link order.
+    pub inputs: Vec<InputObject>,
+    /// Memory of the whole program; missing when the link did not get that far.
+    pub memory: Option<Memory>,
+    /// Kernels in the order of the call graph.
+    pub kernels: Vec<Kernel>,
+    /// Functions of the output in its order, kernels included; none when no image was made.
+    pub functions: Vec<Function>,
+    /// Sections of the output in its order; none when no image was made.
+    pub sections: Vec<Section>,
+    /// What did not get into the output, in link order.
+    pub dropped: Vec<Dropped>,
+    /// From sm_100 on: functions whose code is the compiler's, because it could not be scheduled again.
+    pub kept_sass: Vec<KeptSass>,
+    /// Messages in order.
+    pub messages: Vec<ReportMessage>,
+    /// With `--time-phases`: how long everything took but writing this report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Vec<Time>>,
+}
+
+/// A function of the output.
+#[derive(Debug, Serialize)]
+pub struct Function {
+    /// Name in the file.
+    pub name: String,
+    /// Name as a person would write it.
+    pub demangled: String,
+    /// It is a kernel.
+    pub kernel: bool,
+    /// Bytes of code.
+    pub size: u64,
+    /// Path, or `archive:member`.
+    pub input: Option<String>,
+}
+
+/// A section of the output.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    /// Name.
+    pub name: String,
+    /// Bytes, in memory for sections without bytes in the file.
+    pub size: u64,
+}
+
+/// A function whose code was not scheduled again.
+#[derive(Debug, Serialize)]
+pub struct KeptSass {
+    /// Name in the file.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How long something took.
+#[derive(Debug, Serialize)]
+pub struct Time {
+    /// What.
+    pub phase: &'static str,
+    /// Wall time.
+    pub milliseconds: f64,
+    /// The phases it consists of, when they are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Time>,
+}
+
+impl Time {
+    fn new(phase: &'static str, time: Duration, parts: Vec<Time>) -> Self {
+        let milliseconds = time.as_secs_f64() * 1000.0;
+        Time {
+            phase,
+            milliseconds,
+            parts,
+        }
+    }
+}
+
+/// The output file.
+#[derive(Debug, Serialize)]
+pub struct OutputFile {
+    /// Path as typed.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A device object.
+#[derive(Debug, Serialize)]
+pub struct InputObject {
+    /// Path, or `archive:member`.
+    pub name: String,
+    /// Bytes of the object itself.
+    pub size: u64,
+    /// `binary`, or `ptx` for an object that ptxas made on the way.
+    pub origin: &'static str,
+}
+
+/// Memory of the whole program.
+#[derive(Debug, Serialize)]
+pub struct Memory {
+    /// Global memory in bytes.
+    pub global: u64,
+    /// Constant banks and their bytes.
+    pub constant_banks: Vec<Bank>,
+}
+
+/// A constant bank.
+#[derive(Debug, Serialize)]
+pub struct Bank {
+    /// Number.
+    pub bank: u32,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a kernel uses.
+#[derive(Debug, Serialize)]
+pub struct Kernel {
+    /// Name in the file.
+    pub name: String,
+    /// Name as a person would write it.
+    pub demangled: String,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Barriers.
+    pub barriers: u32,
+    /// Stack in bytes.
+    pub stack: u64,
+    /// Static shared memory in bytes.
+    pub shared: u64,
+    /// Constant banks.
+    pub constant_banks: Vec<Bank>,
+    /// Texture references.
+    pub textures: u32,
+    /// Surface references.
+    pub surfaces: u32,
+    /// Sampler references.
+    pub samplers: u32,
+}
+
+/// A message.
+#[derive(Debug, Serialize)]
+pub struct ReportMessage {
+    /// `info`, `warning`, `error` or `fatal`.
+    pub severity: &'static str,
+    /// The kind of message: the name of its code.
+    pub code: String,
+    /// The text.
+    pub text: String,
+}
+
+impl ReportMessage {
+    /// A message whose code is an enum: the variant's name is the first word of its debug form.
+    pub fn new(severity: Severity, code: &dyn Debug, text: String) -> Self {
+        ReportMessage {
+            severity: severity.word(),
+            code: format!("{code:?}").chars().take_while(char::is_ascii_alphanumeric).collect(),
+            text,
+        }
+    }
+}
+
+impl Report {
+    /// A report on something that did not get as far as a link.
+    pub fn unlinked(target: String) -> Self {
+        Report {
+            format: 1,
+            linker: env!("CARGO_PKG_VERSION"),
+            target,
+            status: word(Status::Fatal),
+            output: None,
+            inputs: Vec::new(),
+            memory: None,
+            kernels: Vec::new(),
+            functions: Vec::new(),
+            sections: Vec::new(),
+            dropped: Vec::new(),
+            kept_sass: Vec::new(),
+            messages: Vec::new(),
+            phases: None,
+        }
+    }
+
+    /// States what the whole run came to, and the messages that do not come from the engine.
+    pub fn conclude(&mut self, status: Status, before: Vec<ReportMessage>) {
+        self.status = word(status);
+        if status != Status::Success {
+            self.output = None;
+        }
+        self.messages.splice(..0, before);
+    }
+}
+
+fn word(status: Status) -> &'static str {
+    match status {
+        Status::Success => "linked",
+        Status::Errors => "errors",
+        Status::Fatal => "fatal",
+    }
+}
+
+/// Removes the report of an earlier run, which must not be taken for that of a run that is killed.
+pub fn discard_old(file: &[u8]) {
+    let path = os::path(file);
+    if file != b"-" && path.is_file() && !path.starts_with("/dev") && !path.starts_with("/proc") {
+        // Writing the new one will tell what is wrong.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Puts a report together. The engine must have been asked to be verbose.
+pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
+    let (memory, kernels) = resources(&outcome.messages);
+    let written = || outcome.written.as_ref().and_then(|w| w.as_ref().ok()).copied();
+    let size = outcome.image.as_ref().map(|i| i.len() as u64).or_else(written);
+    let output = size.zip(plan.output.as_ref());
+    Report {
+        status: word(outcome.status),
+        output: output.map(|(size, path)| OutputFile {
+            path: os::lossy(path),
+            size,
+        }),
+        inputs: loaded
+            .objects
+            .iter()
+            .map(|o| InputObject {
+                name: o.name.to_string(),
+                size: o.bytes.len() as u64,
+                origin: match o.origin {
+                    Origin::Binary => "binary",
+                    Origin::Ptx => "ptx",
+                },
+            })
+            .collect(),
+        memory,
+        kernels,
+        functions: functions(outcome),
+        sections: sections(outcome),
+        dropped: outcome.explained.map.as_ref().map_or(Vec::new(), |m| m.dropped.clone()),
+        kept_sass: kept_sass(&outcome.messages),
+        messages: messages(&outcome.messages),
+        ..Report::unlinked(plan.arch.clone())
+    }
+}
+
+fn functions(outcome: &Outcome) -> Vec<Function> {
+    let sections = outcome.explained.map.iter().flat_map(|m| &m.sections);
+    let symbols = sections.flat_map(|s| &s.symbols).filter(|y| y.kind != SymbolKind::Variable);
+    symbols
+        .map(|y| Function {
+            name: y.name.clone(),
+            demangled: explain::short_name(&y.name),
+            kernel: y.kind == SymbolKind::Kernel,
+            size: y.size,
+            input: y.input.clone(),
+        })
+        .collect()
+}
+
+fn sections(outcome: &Outcome) -> Vec<Section> {
+    let sections = outcome.explained.map.iter().flat_map(|m| &m.sections);
+    sections
+        .map(|s| Section {
+            name: s.name.clone(),
+            size: s.size,
+        })
+        .collect()
+}
+
+fn kept_sass(messages: &[Message]) -> Vec<KeptSass> {
+    let kept = messages.iter().filter_map(|m| match m {
+        Message::Diagnostic(Diagnostic {
+            code: Code::SassKept { function, reason },
+            ..
+        }) => Some(KeptSass {
+            name: function.clone(),
+            reason: reason.clone(),
+        }),
+        _ => None,
+    });
+    kept.collect()
+}
+
+/// True for messages that only say what was used.
+pub fn is_resource_use(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Diagnostic(d) if matches!(d.code, Code::MemoryUse { .. } | Code::FunctionProperties { .. } | Code::FunctionUse { .. })
+    )
+}
+
+fn banks(list: &[(u32, u64)]) -> Vec<Bank> {
+    list.iter().map(|&(bank, size)| Bank { bank, size }).collect()
+}
+
+/// Collects what `-v` would print.
+fn resources(messages: &[Message]) -> (Option<Memory>, Vec<Kernel>) {
+    let (mut memory, mut kernels, mut name) = (None, Vec::new(), String::new());
+    for message in messages {
+        let Message::Diagnostic(d) = message else { continue };
+        match &d.code {
+            Code::MemoryUse { global, banks: list } => {
+                memory = Some(Memory {
+                    global: *global,
+                    constant_banks: banks(list),
+                });
+            }
+            Code::FunctionProperties { function } => name.clone_from(function),
+            Code::FunctionUse {
+                registers,
+                barriers,
+                stack,
+                shared,
+                banks: list,
+                textures,
+                surfaces,
+                samplers,
+            } => kernels.push(Kernel {
+                demangled: explain::short_name(&name),
+                name: std::mem::take(&mut name),
+                registers: *registers,
+                barriers: *barriers,
+                stack: *stack,
+                shared: *shared,
+                constant_banks: banks(list),
+                textures: *textures,
+                surfaces: *surfaces,
+                samplers: *samplers,
+            }),
+            _ => {}
+        }
+    }
+    (memory, kernels)
+}
+
+fn messages(messages: &[Message]) -> Vec<ReportMessage> {
+    let said = messages.iter().filter(|m| !is_resource_use(m)).filter_map(|m| match m {
+        Message::Diagnostic(d) => Some(d),
+        Message::Text(_) => None,
+    });
+    said.map(|d| ReportMessage::new(d.severity, &d.code, explain::words(&d.code)))
+        .collect()
+}
+
+/// Measures the phases of a run.
+#[derive(Debug)]
+pub struct Watch {
+    last: Instant,
+    phases: Vec<(&'static str, Duration, Vec<Phase>)>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Watch {
+            last: Instant::now(),
+            phases: Vec::new(),
+        }
+    }
+}
+
+impl Watch {
+    /// Ends a phase.
+    pub fn lap(&mut self, phase: &'static str) {
+        self.lap_with(phase, &[]);
+    }
+
+    /// Ends a phase that has measured its parts itself.
+    pub fn lap_with(&mut self, phase: &'static str, parts: &[Phase]) {
+        let now = Instant::now();
+        self.phases.push((phase, now - self.last, parts.to_vec()));
+        self.last = now;
+    }
+
+    /// The times for the report.
+    pub fn times(&self) -> Vec<Time> {
+        let part = |p: &Phase| Time::new(p.name, p.time, Vec::new());
+        let phases = self.phases.iter();
+        phases
+            .map(|(phase, time, parts)| Time::new(phase, *time, parts.iter().map(part).collect()))
+            .collect()
+    }
+
+    /// The table.
+    pub fn text(&self) -> String {
+        let row = |indent: &str, phase: &str, time: Duration| format!("{:>10.3} ms  {indent}{phase}\n", time.as_secs_f64() * 1000.0);
+        let mut text = String::new();
+        for (phase, time, parts) in &self.phases {
+            text += &row("", phase, *time);
+            text.extend(parts.iter().map(|p| row("  ", p.name, p.time)));
+        }
+        let total = self.phases.iter().map(|(_, time, _)| *time).sum();
+        text + &row("", "total", total)
+    }
+}

@@ -1,0 +1,79 @@
+//! Guessing what was meant by a mistyped flag or value.
+
+use crate::cli::flags;
+use crate::cli::os;
+use culd_engine::Identity;
+
+/// The message for an unknown flag; `name` is the argument without its first dash.
+pub fn unknown_flag(name: &[u8]) -> String {
+    let typed = format!("-{}", os::lossy(name));
+    let bare = typed.trim_start_matches('-').to_string();
+    // The right name with the wrong number of dashes is the most common slip.
+    let dashes = flags::known_to(Identity::Culd.into()).find_map(|f| match f.short {
+        Some(short) if short == bare => Some(format!("-{short}")),
+        _ if f.long == bare => Some(format!("--{}", f.long)),
+        _ => None,
+    });
+    let spellings = flags::known_to(Identity::Culd.into()).map(|f| (f.long, format!("--{}", f.long)));
+    let guess = dashes.or_else(|| nearest(&bare, spellings));
+    match guess {
+        Some(guess) => format!("unknown flag {typed}; did you mean {guess}?"),
+        None => format!("unknown flag {typed}; see culd --help"),
+    }
+}
+
+/// The message for a value that a flag does not accept.
+pub fn not_allowed(value: &[u8], flag: &str) -> String {
+    let typed = os::lossy(value);
+    let allowed = flags::by_long(flag.as_bytes(), Identity::Culd.into()).map_or(&[][..], |f| f.allowed);
+    match nearest(&typed, allowed.iter().map(|a| (*a, (*a).to_string()))) {
+        Some(guess) => format!("--{flag} does not support '{typed}'; did you mean '{guess}'?"),
+        None if allowed.len() <= 8 => format!("--{flag} does not support '{typed}'; use one of {}", allowed.join(", ")),
+        None => format!("--{flag} does not support '{typed}'; see culd --help"),
+    }
+}
+
+/// The candidate with the fewest edits, when these are few for the length of the word.
+fn nearest<'a>(word: &str, candidates: impl Iterator<Item = (&'a str, String)>) -> Option<String> {
+    let limit = match word.len() {
+        0..=2 => 0,
+        3..=5 => 1,
+        6..=9 => 2,
+        _ => 3,
+    };
+    candidates
+        .map(|(name, shown)| (edits(word, name), shown))
+        .filter(|(n, _)| *n <= limit)
+        .min_by_key(|(n, _)| *n)
+        .map(|(_, shown)| shown)
+}
+
+/// Levenshtein distance.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised() {
+        assert!(unknown_flag(b"verbos").contains("--verbose?"));
+        assert!(unknown_flag(b"output-file").contains("--output-file?"));
+        assert!(unknown_flag(b"-g").contains("mean -g?"));
+        assert!(unknown_flag(b"zzzzzzz").contains("see culd --help"));
+        assert!(not_allowed(b"sm90", "arch").contains("'sm_90'?"));
+        assert!(not_allowed(b"red", "color").contains("always, auto, never"));
+    }
+}
