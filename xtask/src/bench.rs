@@ -16,6 +16,7 @@ mod page;
 mod ptx;
 mod shapes;
 mod table;
+mod threads;
 
 use crate::context::{Context, Linker};
 use crate::oracle;
@@ -38,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) runs: usize,
     /// Threads that make inputs.
     pub(crate) jobs: usize,
+    /// Numbers of cores to compare; empty: the plain benchmark.
+    pub(crate) cores: Vec<usize>,
 }
 
 /// Seconds of processor time after which a link is given up.
@@ -50,6 +53,9 @@ const VERY_LONG: f64 = 30.0;
 pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
     let tools = oracle::bin_dir(context)?;
     let work = context.root.join("target/bench");
+    if !plan.cores.is_empty() {
+        return threads::run(context, &tools, linker, plan, report);
+    }
     let mut table = Table::load(&context.root.join("benches/results.tsv"))?;
     println!("{}", Row::HEAD);
     for (shape, size) in chosen(plan)? {
@@ -123,7 +129,7 @@ fn race(tools: &Path, linker: &Linker, plan: &Plan, shape: &Shape, size: usize, 
         output,
         nvlink,
         culd,
-        floor: measure::floor(&made.files, output, &made.dir)?.wall,
+        floor: measure::floor(&made.files, output, &made.dir, 0)?.wall,
         same: nvlink.map(|n| n.exit == culd.exit && theirs == ours),
         runs: plan.runs.max(1),
         load: load(),
@@ -147,5 +153,6 @@ fn best(costs: &[Cost]) -> Option<Cost> {
         cpu: a.cpu.min(b.cpu),
         memory: a.memory.max(b.memory),
         exit: if a.exit != 0 { a.exit } else { b.exit },
+        faults: a.faults.min(b.faults),
     })
 }

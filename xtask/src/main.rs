@@ -55,6 +55,7 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
+cargo xtask bench --threads 1,2,4,8,16  the same links on so many cores: wall time, serial part, busy cores per phase; writes docs/scaling.md
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 
   --linker PATH   compare this program instead of the release build of culd
@@ -96,6 +97,7 @@ struct Typed {
     offline: bool,
     quick: bool,
     record: bool,
+    threads: Vec<usize>,
 }
 
 fn typed() -> std::result::Result<Typed, lexopt::Error> {
@@ -106,6 +108,14 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
         match arg {
             Value(v) if out.task.is_empty() => out.task = v.string()?,
             Value(v) => out.names.push(v.string()?),
+            Long("threads") => {
+                let list = parser.value()?.string()?;
+                out.threads = list
+                    .split(',')
+                    .map(str::parse)
+                    .collect::<std::result::Result<_, _>>()
+                    .map_err(|_| "--threads wants numbers: 1,2,4")?;
+            }
             Long("linker") => out.linker = Some(parser.value()?.into()),
             Long("jobs") => out.jobs = Some(parser.value()?.parse()?),
             Long("count") => out.count = Some(parser.value()?.parse()?),
@@ -243,6 +253,7 @@ fn task() -> Result<bool> {
                 quick: typed.quick,
                 runs: typed.count.unwrap_or(if typed.quick { 2 } else { 5 }),
                 jobs,
+                cores: typed.threads,
             };
             bench::run(&context, &linker, &plan, &report)?;
         }

@@ -6,7 +6,9 @@
 //! 3. The floor is a program too: it reads all inputs and writes as many bytes as the linker did, and nothing else.
 
 use culd_tests::{Error, Result};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
+use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -28,32 +30,41 @@ pub(super) struct Cost {
     /// Largest memory in megabytes.
     pub(super) memory: f64,
     pub(super) exit: i32,
+    /// Pages that the system handed out on first use.
+    pub(super) faults: f64,
 }
 
 /// Runs a program and says what it cost; it is ended after `limit` seconds of processor time.
 pub(super) fn cost(program: &Path, args: &[String], dir: &Path, limit: u64) -> Result<Cost> {
+    cost_on(program, args, dir, limit, 0)
+}
+
+/// Like [`cost`], on a machine of so many cores; 0 means all.
+pub(super) fn cost_on(program: &Path, args: &[String], dir: &Path, limit: u64, cores: usize) -> Result<Cost> {
     let own = std::env::current_exe().map_err(Error::file("xtask"))?;
     let mut meter = Command::new(own);
-    meter.arg(METER).arg(limit.to_string()).arg(program).args(args).current_dir(dir);
+    meter.arg(METER).arg(limit.to_string()).arg(cores.to_string());
+    meter.arg(program).args(args).current_dir(dir);
     let line = crate::nvcc::good(&mut meter)?;
     let numbers: Vec<f64> = line.split_whitespace().filter_map(|w| w.parse().ok()).collect();
     match numbers.as_slice() {
-        &[wall, cpu, memory, exit] => Ok(Cost {
+        &[wall, cpu, memory, exit, faults] => Ok(Cost {
             wall: wall / 1e6,
             cpu: cpu / 1e6,
             memory: memory * 1024.0 / 1e6,
             exit: exit as i32,
+            faults,
         }),
         _ => Err(Error::Other(format!("the meter said: {line}"))),
     }
 }
 
-/// The least that a link can cost.
-pub(super) fn floor(files: &[String], output: u64, dir: &Path) -> Result<Cost> {
+/// The least that a link can cost on so many cores (0: one thread, any core).
+pub(super) fn floor(files: &[String], output: u64, dir: &Path, cores: usize) -> Result<Cost> {
     let own = std::env::current_exe().map_err(Error::file("xtask"))?;
-    let mut args = vec![FLOOR.to_owned(), "floor.tmp".into(), output.to_string()];
+    let mut args = vec![FLOOR.to_owned(), "floor.tmp".into(), output.to_string(), cores.max(1).to_string()];
     args.extend_from_slice(files);
-    let runs: Vec<Cost> = (0..5).map(|_| cost(&own, &args, dir, 100)).collect::<Result<_>>()?;
+    let runs: Vec<Cost> = (0..5).map(|_| cost_on(&own, &args, dir, 100, cores)).collect::<Result<_>>()?;
     let best = runs.into_iter().min_by(|a, b| a.wall.total_cmp(&b.wall));
     best.ok_or_else(|| Error::Other("the floor was not measured".into()))
 }
@@ -78,11 +89,15 @@ fn usage() -> std::io::Error {
 }
 
 fn meter(args: Vec<OsString>) -> std::io::Result<()> {
-    let [limit, program, rest @ ..] = args.as_slice() else {
+    let [limit, cores, program, rest @ ..] = args.as_slice() else {
         return Err(usage());
     };
-    let limit = limit.to_str().and_then(|l| l.parse().ok()).ok_or_else(usage)?;
+    let number = |text: &OsString| text.to_str().and_then(|t| t.parse::<u64>().ok()).ok_or_else(usage);
+    let (limit, cores) = (number(limit)?, number(cores)?);
     setrlimit(Resource::RLIMIT_CPU, limit, limit)?;
+    if cores > 0 {
+        stay_on(cores as usize)?;
+    }
     let mut command = Command::new(program);
     command.args(rest).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
@@ -91,25 +106,49 @@ fn meter(args: Vec<OsString>) -> std::io::Result<()> {
     let used = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let micros = |t: nix::sys::time::TimeVal| t.tv_sec() * 1_000_000 + t.tv_usec();
     println!(
-        "{} {} {} {}",
+        "{} {} {} {} {}",
         wall.as_micros(),
         micros(used.user_time()) + micros(used.system_time()),
         used.max_rss(),
-        status.code().unwrap_or(-1)
+        status.code().unwrap_or(-1),
+        used.minor_page_faults()
     );
     Ok(())
 }
 
+/// Restricts this process, and what it starts, to the first cores that it may use.
+fn stay_on(cores: usize) -> std::io::Result<()> {
+    let all = sched_getaffinity(Pid::from_raw(0))?;
+    let mut some = CpuSet::new();
+    let usable = (0..CpuSet::count()).filter(|&core| all.is_set(core).unwrap_or(false));
+    for core in usable.take(cores) {
+        some.set(core)?;
+    }
+    Ok(sched_setaffinity(Pid::from_raw(0), &some)?)
+}
+
 fn read_and_write(args: Vec<OsString>) -> std::io::Result<()> {
-    let [output, size, inputs @ ..] = args.as_slice() else {
+    let [output, size, threads, inputs @ ..] = args.as_slice() else {
         return Err(usage());
     };
-    let mut left: usize = size.to_str().and_then(|s| s.parse().ok()).ok_or_else(usage)?;
-    let mut buffer = vec![0; 1 << 20];
-    for input in inputs {
-        let mut file = std::fs::File::open(input)?;
-        while file.read(&mut buffer)? > 0 {}
-    }
+    let number = |text: &OsString| text.to_str().and_then(|t| t.parse::<usize>().ok()).ok_or_else(usage);
+    let (mut left, threads) = (number(size)?, number(threads)?.max(1));
+    let read = |inputs: &[OsString]| -> std::io::Result<()> {
+        let mut buffer = vec![0; 1 << 20];
+        for input in inputs {
+            let mut file = std::fs::File::open(input)?;
+            while file.read(&mut buffer)? > 0 {}
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let mut shares = inputs.chunks(inputs.len().div_ceil(threads).max(1));
+        let own = shares.next().unwrap_or_default();
+        let others: Vec<_> = shares.map(|share| scope.spawn(|| read(share))).collect();
+        let done = read(own);
+        others.into_iter().try_fold(done?, |(), other| other.join().map_err(|_| usage())?)
+    })?;
+    let buffer = vec![0; 1 << 20];
     let mut file = std::fs::File::create(output)?;
     while left > 0 {
         let part = left.min(buffer.len());

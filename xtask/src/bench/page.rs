@@ -117,7 +117,7 @@ fn growth(rows: &[&Row], cost: impl Fn(&Row) -> Option<Cost>) -> String {
 }
 
 /// Processor, cores, memory and system.
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let after = |text: &str, key: &str| {
         let line = text.lines().find(|l| l.starts_with(key))?;

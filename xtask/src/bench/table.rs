@@ -97,6 +97,7 @@ impl Row {
                 cpu: number(i + 1)?,
                 memory: number(i + 2)?,
                 exit: 0,
+                faults: 0.0,
             })
         };
         Some(Self {
@@ -171,6 +172,7 @@ mod tests {
             cpu: 0.25,
             memory: 12.5,
             exit: 0,
+            faults: 0.0,
         };
         Row {
             shape: "small".into(),
@@ -193,6 +195,7 @@ mod tests {
             cpu: 1.5,
             memory: 80.25,
             exit: 0,
+            faults: 0.0,
         };
         for row in [row(None), row(Some(cost))] {
             let again = Row::decode(&row.encode()).map(|r| (r.line(), r.encode()));
