@@ -3,8 +3,8 @@
 //! The phases of the [`pipeline`](crate::pipeline) link the Mercury view of the inputs ([`view`]); what follows rebuilds the SASS view:
 //!
 //! 1. [`linked`]: contents and kept relocations of the linked Mercury view; values that were resolved in code.
-//! 2. [`sources`]: what belongs to each code section of the inputs. [`code`]: the functions' SASS, rewritten where a final link rewrites it, with the resolved values in it and in the capsules.
-//!    [`exits`]: fences in front of `EXIT`. [`stubs`]: the table of unified functions.
+//! 2. [`sources`]: what belongs to each code section of the inputs. [`code`]: the functions' SASS, rewritten where a final link rewrites it, with the
+//!    resolved values in it and in the capsules. [`exits`]: fences in front of `EXIT`. [`stubs`]: the table of unified functions.
 //! 3. [`relocs`]: relocations of the SASS view, from the inputs' parallel lists.
 //! 4. [`attributes`]: `.nv.info.F` of the SASS view.
 //! 5. [`jump`]: jump tables as offsets in SASS.
