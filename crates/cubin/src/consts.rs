@@ -169,3 +169,12 @@ pub const STO_CUDA_GLOBAL: u8 = 0x20;
 pub const STO_CUDA_SHARED: u8 = 0x40;
 /// Memory space bits: constant.
 pub const STO_CUDA_CONSTANT: u8 = 0x80;
+
+/// Size of a constant bank.
+pub const CONSTANT_LIMIT: u64 = 0x10000;
+
+/// Name of the symbol that the device runtime library has for the size of user constants.
+pub const CONSTANT_SIZE_SYMBOL: &[u8] = b".nv.ptx.const0.size";
+
+/// Symbols of the system and their values in the SASS view.
+pub const SYSTEM_SYMBOLS: [(&[u8], u64); 2] = [(b".nv.reservedSmem.offset0", 0x40), (b".nv.reservedSmem.cap", 0x400)];

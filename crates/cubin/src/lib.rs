@@ -11,7 +11,7 @@
 //! * [`fatbin`]: the container of device code for several architectures.
 //! * [`build`]: a builder of relocatable objects.
 //! * [`mod@write`]: the emitter; [`layout`]: the layout that NVIDIA's tools use; [`model`]: a whole file as values, and back.
-//! * [`consts`]: the numbers of the format and their names.
+//! * [`consts`]: the numbers of the format and their names; [`driver`]: functions that the driver provides.
 //!
 //! The crate does no file I/O: it takes byte slices and returns views, values or byte vectors. [`admission`] and [`release`] describe NVIDIA's
 //! linker; what to do with an object that it would refuse is decided by the caller.
@@ -28,6 +28,7 @@ pub mod capmerc;
 pub mod codec;
 pub mod compat;
 pub mod consts;
+pub mod driver;
 pub mod elf32;
 pub mod fatbin;
 pub mod kind;

@@ -6,6 +6,7 @@
 //!
 //! The writer puts records behind each other, byte for byte what the reader took apart.
 
+pub mod attr;
 mod table;
 
 use crate::codec::{CodecError, take, u16_at, u32_at, word};

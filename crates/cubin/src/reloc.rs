@@ -244,6 +244,17 @@ pub fn field_content(field: &BitField, bytes: &[u8]) -> Option<u64> {
     Some((word & (u128::MAX >> (128 - u32::from(field.width)))) as u64)
 }
 
+/// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
+pub const UNUSED_CLEAR_TYPES: [u32; 3] = [72, 73, 0x1_000e];
+
+/// Mercury types whose addend is an offset in code: `R_MERCURY_ABS_PROG_REL32_LO`, `_HI`, `_32`, `_64`.
+pub const MERCURY_CODE_ADDRESSES: [u32; 4] = [0x1_0028, 0x1_0029, 0x1_003c, 0x1_003d];
+
+/// True if a type is that of the target of a call instruction.
+pub fn is_call(kind: u32) -> bool {
+    reloc_info(kind).is_some_and(|info| ["ABS47", "ABS55", "PCREL"].iter().any(|part| info.name.contains(part)))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failing test may panic")]

@@ -156,6 +156,18 @@ impl<'d> Index<'d> {
     }
 }
 
+/// Unified symbols that only exist where the tables do.
+pub const UNIFIED_SYMBOLS: [&[u8]; 8] = [
+    b"__UDT_OFFSET",
+    b"__UFT_OFFSET",
+    b"__UFT_CANONICAL",
+    b"__UDT_CANONICAL",
+    b"__UFT",
+    b"__UDT",
+    b"__UFT_END",
+    b"__UDT_END",
+];
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a failing test may panic")]

@@ -9,12 +9,13 @@ mod names;
 
 pub use names::{Names, names};
 
-use crate::ids::{ProtoId, SectionId, SymbolId, Table};
-use crate::layout::{ABSENT, Context, Layout};
-use crate::merge::model::{Class, Local, OutSection};
-use crate::metadata::callgraph::prototyped;
+use crate::ids::{FunctionId, ProtoId, SectionId, SymbolId, Table};
+use crate::layout::Layout;
 use crate::options::Identity;
-use crate::relocate::{Named, RelocPlan};
+use crate::records::ABSENT;
+use crate::records::{Class, OutSection, SymbolTableEntry};
+use crate::relocate::RelocPlan;
+use crate::session::Context;
 use cubin::consts::*;
 use cubin::read::is_nobits;
 
@@ -30,7 +31,7 @@ pub struct Arranged {
     /// What matters of each for its place. Records are large and lie in another order, so that later phases look here.
     pub shapes: Vec<Shape>,
     /// Emitted symbols in order; index i has symbol number i + 1.
-    pub symbols: Vec<Named>,
+    pub symbols: Vec<SymbolTableEntry>,
     /// Number of the first global symbol.
     pub first_global: u32,
     /// `.strtab`.
@@ -93,17 +94,17 @@ impl Arranged {
         self.symbol_index.get(id).copied().unwrap_or(NONE)
     }
     /// Number of a symbol or section symbol.
-    pub(crate) fn named_index(&self, named: Named) -> u32 {
+    pub(crate) fn named_index(&self, named: SymbolTableEntry) -> u32 {
         match named {
-            Named::Symbol(id) => self.symbol_index[id],
-            Named::Section(id) => self.section_symbol[id],
+            SymbolTableEntry::Symbol(id) => self.symbol_index[id],
+            SymbolTableEntry::Section(id) => self.section_symbol[id],
         }
     }
     /// Offset of the name of a symbol or section symbol.
-    pub(crate) fn name(&self, named: Named) -> u32 {
+    pub(crate) fn name(&self, named: SymbolTableEntry) -> u32 {
         match named {
-            Named::Symbol(id) => self.name_of_symbol[id],
-            Named::Section(id) => self.name_of_section_symbol[id],
+            SymbolTableEntry::Symbol(id) => self.name_of_symbol[id],
+            SymbolTableEntry::Section(id) => self.name_of_section_symbol[id],
         }
     }
     /// Offset of a prototype in the string table.
@@ -120,7 +121,7 @@ const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 pub struct Order {
     sections: Vec<SectionId>,
     shapes: Vec<Shape>,
-    symbols: Vec<Named>,
+    symbols: Vec<SymbolTableEntry>,
     first_global: u32,
     extended: bool,
     section_index: Table<SectionId, u32>,
@@ -260,22 +261,45 @@ fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
     let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn && !m.symbols[id].hidden;
     for &local in &m.locals {
         match local {
-            Local::Section(id) => {
+            SymbolTableEntry::Section(id) => {
                 if out.section_symbol[id] == WANTED {
-                    out.symbols.push(Named::Section(id));
+                    out.symbols.push(SymbolTableEntry::Section(id));
                     out.section_symbol[id] = out.symbols.len() as u32;
                 }
             }
-            Local::Symbol(id) if is_kept(id) => {
-                out.symbols.push(Named::Symbol(id));
+            SymbolTableEntry::Symbol(id) if is_kept(id) => {
+                out.symbols.push(SymbolTableEntry::Symbol(id));
                 out.symbol_index[id] = out.symbols.len() as u32;
             }
-            Local::Symbol(_) => {}
+            SymbolTableEntry::Symbol(_) => {}
         }
     }
     out.first_global = out.symbols.len() as u32 + 1;
     for &id in m.globals.iter().filter(|&&id| is_kept(id)) {
-        out.symbols.push(Named::Symbol(id));
+        out.symbols.push(SymbolTableEntry::Symbol(id));
         out.symbol_index[id] = out.symbols.len() as u32;
     }
+}
+
+/// Functions listed in `.nv.prototype`.
+pub fn prototyped(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<(FunctionId, ProtoId)> {
+    let functions = &context.resolved.functions;
+    let listed = functions
+        .ids()
+        .filter(|&f| context.live.alive[f] && layout.m.symbol_of[f].is_some() && functions[f].taken.is_none());
+    listed.filter_map(|f| Some((f, context.resolved.prototype(f)?))).collect()
+}
+
+/// Everything that the image is made of, complete once the sections and symbols have their order.
+pub struct Parts<'a, 'd> {
+    /// Inputs, functions, options.
+    pub context: Context<'a, 'd>,
+    /// Records.
+    pub layout: &'a Layout<'d>,
+    /// Sizes of relocation sections.
+    pub plan: &'a RelocPlan,
+    /// Order.
+    pub arranged: &'a Arranged,
+    /// Functions whose text section keeps its barrier flags.
+    pub flagged: &'a [FunctionId],
 }

@@ -7,11 +7,11 @@
 //! 1. Add up the sections, each with the padding in front of it; those without bytes add their padding only.
 //! 2. More than [`IMAGE`] allows is refused before memory is taken; the section that adds most is named.
 
+use crate::align::file_offset;
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::inputs::Inputs;
 use crate::layout::Layout;
-use crate::merge::file_offset;
 use crate::object::{MAX_ALIGN, text};
 use cubin::raw::Ehdr;
 

@@ -386,7 +386,8 @@ impl fmt::Display for Code {
             BesideEwp { file } => write!(f, "'{file}': -ewp compiled objects should only link with libcudadevrt"),
             TensorMemoryMismatch { file } => write!(
                 f,
-                "Object '{file}' cannot be linked due to version mismatch. Objects using tcgen05 in 12.x cannot be linked with 13.0 or later, they must be rebuilt with latest compiler"
+                "Object '{file}' cannot be linked due to version mismatch. Objects using tcgen05 in 12.x \
+                 cannot be linked with 13.0 or later, they must be rebuilt with latest compiler"
             ),
             OlderBesideEwp => write!(f, "linking with -ewp objects requires using current toolkit"),
             PartiallyLinked { variable, kernel } => {

@@ -3,87 +3,32 @@
 //! 1. Bytes of computed sections (tables, notes, attributes, call graph).
 //! 2. File offsets: each section at the next multiple of its alignment; sections without bytes align the cursor too. Section headers
 //!    follow, then program headers.
-//! 3. Everything in file order ([`way`], [`fill`]), copied from the inputs and patched, or made on the way (headers, symbols, relocations:
-//!    [`kept`]), to memory or to a [`Sink`].
+//! 3. Everything in file order ([`chunks`], [`chunk_list`], [`fill`]), copied from the inputs and patched, or made on the way (headers, symbols, relocations:
+//!    [`reloc_sections`]), to memory or to a [`Sink`].
 
+mod chunk_list;
+mod chunks;
 mod fill;
-mod kept;
+mod reloc_sections;
 mod sink;
-mod way;
 
 pub use sink::Sink;
 
-use crate::arrange::{Arranged, Shape};
+use crate::align::{align_up, file_offset};
+use crate::arrange::{Parts, Shape};
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{FunctionId, SectionId, Table};
-use crate::layout::{Context, Layout};
-use crate::merge::model::Class;
-use crate::merge::{align_up, file_offset};
-use crate::metadata::encode::Encoder;
-use crate::metadata::propagate::Final;
-use crate::metadata::{callgraph, compat, notes};
+use crate::ids::SectionId;
+use crate::layout::Layout;
 use crate::options::Identity;
-use crate::relocate::{Decider, Named, RelocPlan};
+use crate::records::{Class, SymbolTableEntry};
+use crate::relocate::Decider;
+use crate::sections::Computed;
+use chunks::{Chunk, ChunkSource, Contents, Placement, Placements};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
-use fill::{Contents, Target};
+use fill::Destination;
 use std::io;
-use std::ops::Range;
-use way::{Source, Unit};
 use zerocopy::IntoBytes;
-
-/// Everything that the image is made of.
-pub struct Parts<'a, 'd> {
-    /// Inputs, functions, options.
-    pub context: Context<'a, 'd>,
-    /// Records.
-    pub layout: &'a Layout<'d>,
-    /// Sizes of relocation sections.
-    pub plan: &'a RelocPlan,
-    /// Order.
-    pub arranged: &'a Arranged,
-    /// Functions whose text section keeps its barrier flags.
-    pub flagged: &'a [FunctionId],
-}
-
-impl<'a, 'd> Parts<'a, 'd> {
-    /// Writes attributes.
-    pub(crate) fn encoder(&self) -> Encoder<'a, 'd> {
-        let Parts {
-            context, layout, arranged, ..
-        } = *self;
-        Encoder { context, layout, arranged }
-    }
-}
-
-/// Size and file offset of a section.
-struct Placement {
-    size: u64,
-    offset: u64,
-}
-
-impl Placement {
-    /// The part of the image that a section with bytes takes.
-    fn span(&self) -> Range<u64> {
-        self.offset..self.offset.saturating_add(self.size)
-    }
-}
-
-/// Places of the emitted sections, in their order.
-struct Placements {
-    list: Vec<Placement>,
-}
-
-impl Placements {
-    /// The place of a section, if it is emitted.
-    fn of(&self, parts: &Parts<'_, '_>, id: SectionId) -> Option<&Placement> {
-        self.list.get((parts.arranged.section_index(id) as usize).checked_sub(1)?)
-    }
-    /// Where a section starts in the image; 0 for one that is not emitted.
-    fn start_of(&self, parts: &Parts<'_, '_>, id: SectionId) -> u64 {
-        self.of(parts, id).map_or(0, |p| p.offset)
-    }
-}
 
 /// What became of the image.
 pub enum Emitted {
@@ -117,22 +62,27 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
         .ok_or_else(|| too_large(parts, total, out))?;
     let decider = Decider::new(parts.context, parts.layout);
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
-    let textures = kept::textures(parts);
+    let textures = reloc_sections::textures(parts);
     let fixed = &parts.layout.m.fixed;
-    let bytes = |offset, bytes| Unit {
+    let bytes = |offset, bytes| Chunk {
         offset,
-        source: Source::Bytes(bytes),
+        source: ChunkSource::Bytes(bytes),
     };
     let mut frame = vec![bytes(0, header.as_bytes()), bytes(programs, segments.as_bytes())];
     let symbols = parts.arranged.symbols.len() + 1;
     let at = places.start_of(parts, fixed.symbols);
-    frame.extend(way::table(at, symbols, size_of::<Sym>(), Source::Symbols));
+    frame.extend(chunks::table(at, symbols, size_of::<Sym>(), ChunkSource::Symbols));
     if parts.arranged.extended {
         let at = places.start_of(parts, fixed.extended);
-        frame.extend(way::table(at, symbols, size_of::<u32>(), Source::Extended));
+        frame.extend(chunks::table(at, symbols, size_of::<u32>(), ChunkSource::Extended));
     }
-    frame.extend(way::table(headers, places.list.len() + 1, size_of::<Shdr>(), Source::Headers));
-    kept::texture_places(parts, &places, &textures, &mut frame);
+    frame.extend(chunks::table(
+        headers,
+        places.list.len() + 1,
+        size_of::<Shdr>(),
+        ChunkSource::Headers,
+    ));
+    reloc_sections::texture_places(parts, &places, &textures, &mut frame);
     let contents = Contents {
         places: &places,
         computed,
@@ -140,14 +90,14 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
     };
     match sink.map(|sink| (sink, sink.begin(total))) {
         Some((sink, Ok(true))) => {
-            let done = fill::fill(parts, &contents, frame, Target::Sink(sink));
+            let done = fill::fill(parts, &contents, frame, Destination::Sink(sink));
             Ok(Emitted::Written(done.map(|()| total)))
         }
         Some((_, Err(error))) => Ok(Emitted::Written(Err(error))),
         Some((_, Ok(false))) | None => {
             let mut image = vec![0u8; size];
             // Memory takes everything.
-            fill::fill(parts, &contents, frame, Target::Memory(&mut image)).unwrap_or_default();
+            fill::fill(parts, &contents, frame, Destination::Memory(&mut image)).unwrap_or_default();
             Ok(Emitted::Image(image))
         }
     }
@@ -168,147 +118,6 @@ pub(crate) fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_
         file,
         reason: format!("the linked file would have {size:#x} bytes"),
     })
-}
-
-/// Bytes of the sections that the linker computes, many sections to a buffer.
-pub(crate) struct Computed {
-    buffers: Vec<Vec<u8>>,
-    /// Buffer of each part, and where it lies there; the first stands for sections that are not computed.
-    spans: Vec<(u32, Range<usize>)>,
-    /// Per section: its part.
-    parts: Table<SectionId, u32>,
-}
-
-impl Computed {
-    fn new(sections: usize) -> Self {
-        Computed {
-            buffers: Vec::new(),
-            spans: vec![(u32::MAX, 0..0)],
-            parts: Table::filled(sections, 0),
-        }
-    }
-    /// Bytes of a section, if it is a computed one.
-    pub(crate) fn get(&self, id: SectionId) -> Option<&[u8]> {
-        let (buffer, range) = self.spans.get(self.parts[id] as usize)?;
-        self.buffers.get(*buffer as usize)?.get(range.clone())
-    }
-    /// Adds a section.
-    fn add(&mut self, id: SectionId, bytes: Vec<u8>) {
-        let end = bytes.len();
-        self.add_all(bytes, [(id, end)]);
-    }
-    /// Adds sections that lie one behind the other; each comes with its end.
-    fn add_all(&mut self, bytes: Vec<u8>, ends: impl IntoIterator<Item = (SectionId, usize)>) {
-        let mut start = 0;
-        for (id, end) in ends {
-            self.parts[id] = self.spans.len() as u32;
-            self.spans.push((self.buffers.len() as u32, start..end));
-            start = end;
-        }
-        self.buffers.push(bytes);
-    }
-}
-
-/// Computes sections.
-pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Computed {
-    let Parts {
-        context, layout, arranged, ..
-    } = *parts;
-    let fixed = &layout.m.fixed;
-    let mut all = Computed::new(layout.m.sections.len());
-    let singles: [(Option<SectionId>, &Make<'_>); 6] = [
-        (Some(fixed.info), &|| {
-            let mut bytes = Vec::with_capacity(attributes.module.len() * RECORD);
-            parts.encoder().all(&attributes.module, &mut bytes);
-            bytes
-        }),
-        (Some(fixed.callgraph), &|| callgraph::callgraph(context, layout, arranged)),
-        (Some(fixed.prototype), &|| callgraph::prototypes(context, layout, arranged)),
-        (Some(fixed.tool_note), &|| notes::tool_note(context)),
-        (Some(fixed.cuda_note), &|| notes::cuda_note(context)),
-        (fixed.compat, &|| compat::compat(context, layout)),
-    ];
-    let (infos, made) = context.crew.join(
-        || function_infos(parts, attributes),
-        || context.crew.map(&singles, |(id, write)| id.map(|id| (id, write()))),
-    );
-    for (bytes, ends) in infos {
-        all.add_all(bytes, ends);
-    }
-    for (id, bytes) in made.into_iter().flatten() {
-        all.add(id, bytes);
-    }
-    if !layout.m.unified.active && !layout.m.unified.has_functions {
-        return all;
-    }
-    for &id in &arranged.sections {
-        match layout.m.sections[id].class {
-            Class::UftInfo => {
-                let mut bytes = Vec::new();
-                parts.encoder().all(&attributes.stubs, &mut bytes);
-                all.add(id, bytes);
-            }
-            Class::UftEntry => all.add(id, unified_entries(parts, &layout.m.unified.functions)),
-            Class::UdtEntry => all.add(id, unified_entries(parts, &layout.m.unified.data)),
-            _ => {}
-        }
-    }
-    all
-}
-
-/// Makes the bytes of a section.
-type Make<'a> = dyn Fn() -> Vec<u8> + Sync + 'a;
-
-/// Sections one behind the other, with the end of each.
-type Encoded = (Vec<u8>, Vec<(SectionId, usize)>);
-
-/// Attributes of functions, in chunks when it pays.
-fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Vec<Encoded> {
-    let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
-    let infos: Vec<(SectionId, FunctionId)> = sections
-        .filter_map(|(&id, shape)| match shape.class {
-            Class::FunctionInfo(f) => Some((id, f)),
-            _ => None,
-        })
-        .collect();
-    let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    parts.context.crew.map(&chunks, |chunk| {
-        let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
-        let mut ends = Vec::with_capacity(chunk.len());
-        for &(id, f) in *chunk {
-            parts.encoder().all(attributes.of(f), &mut bytes);
-            ends.push((id, bytes.len()));
-        }
-        (bytes, ends)
-    })
-}
-
-/// Bytes that most records take at most.
-const RECORD: usize = 12;
-/// Functions whose attributes are encoded together.
-const INFO_CHUNK: usize = 1024;
-
-fn unified_entries(parts: &Parts<'_, '_>, entries: &[crate::merge::model::UnifiedEntry]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(32 * entries.len());
-    for e in entries {
-        let m = &parts.layout.m;
-        let symbol = match parts.context.resolved.function(e.symbol) {
-            Some(f) => m.symbol_of[f],
-            None => {
-                if let crate::merge::model::Place::Symbol(y) = m.places[e.symbol] {
-                    Some(y)
-                } else {
-                    None
-                }
-            }
-        };
-        out.extend_from_slice(&symbol.map_or(0, |y| parts.arranged.symbol_index(y)).to_le_bytes());
-        out.extend_from_slice(&e.flags.to_le_bytes());
-        for word in [e.offset, e.id.0, e.id.1] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-    out
 }
 
 fn size_of_section(parts: &Parts<'_, '_>, id: SectionId, shape: &Shape, computed: &Computed) -> u64 {
@@ -373,16 +182,16 @@ fn extended_index(parts: &Parts<'_, '_>, number: usize) -> u32 {
 }
 
 /// A symbol without name, and the section that it lies in.
-fn plain_symbol(layout: &Layout<'_>, named: Named) -> (Sym, Option<SectionId>) {
+fn plain_symbol(layout: &Layout<'_>, named: SymbolTableEntry) -> (Sym, Option<SectionId>) {
     match named {
-        Named::Section(id) => (
+        SymbolTableEntry::Section(id) => (
             Sym {
                 st_info: STT_SECTION,
                 ..Sym::default()
             },
             Some(id),
         ),
-        Named::Symbol(id) => {
+        SymbolTableEntry::Symbol(id) => {
             let y = &layout.m.symbols[id];
             let value = if y.section.is_none() && y.name == b".nv.reservedSmem.cap" {
                 RESERVED_SHARED

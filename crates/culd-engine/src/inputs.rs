@@ -6,17 +6,24 @@
 //! 3. Check ABI, architecture and toolkit ([`cubin::admission`]); a caller that has done so is not warned again.
 //! 4. Number the objects and their symbols.
 
-use crate::Input;
-use crate::blackwell::view;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
-use crate::object::{Object, ObjectError};
+use crate::object::{Object, ObjectError, mercury};
 use crate::options::{Identity, LinkOptions, Suffix};
 use crate::par::Crew;
 use cubin::admission::{self, Admission, Refusal, Request, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
 use cubin::validate::validate;
+
+/// One relocatable device object.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'d> {
+    /// Name shown in messages: the path as given, or `archive:member`.
+    pub name: &'d str,
+    /// The object's bytes.
+    pub data: &'d [u8],
+}
 
 /// The objects of a link.
 #[derive(Debug)]
@@ -125,8 +132,8 @@ type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError
 
 fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
-    if view::has_mercury(&cubin)
-        && let Err(e) = view::check_forms(&cubin)
+    if mercury::has_mercury(&cubin)
+        && let Err(e) = mercury::check_forms(&cubin)
     {
         return Ok((cubin, Err(e)));
     }
@@ -137,8 +144,8 @@ fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
     {
         return Ok((cubin, Err(ObjectError::Invalid(e))));
     }
-    let object = if view::has_mercury(&cubin) {
-        view::object(input.name, &cubin, trusting)
+    let object = if mercury::has_mercury(&cubin) {
+        mercury::object(input.name, &cubin, trusting)
     } else {
         Object::new(input.name, &cubin, trusting)
     };

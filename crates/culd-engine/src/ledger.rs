@@ -10,15 +10,17 @@
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::ObjectId;
-use crate::layout::{Context, Layout};
-use crate::merge::UNIFIED_SYMBOLS;
-use crate::merge::model::{Class, Place, RelocRef};
+use crate::layout::Layout;
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role, entry, text};
 use crate::options::Identity;
-use crate::relocate::{CLEAR, Decider, Decision, RelocPlan};
+use crate::records::{Class, Place, RelocRef};
+use crate::relocate::{Decider, Decision, RelocPlan};
 use crate::resolve::Fate;
+use crate::session::Context;
 use cubin::consts::*;
 use cubin::kind::{SectionKind, classify};
+use cubin::reloc::UNUSED_CLEAR_TYPES;
+use cubin::unified::UNIFIED_SYMBOLS;
 
 /// What became of a section, a symbol or a relocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -293,7 +295,7 @@ impl<'d> Ledger<'_, 'd> {
     /// Why a relocation of a section that stays was dropped.
     fn relocation(&self, object: &Object<'d>, kind: u32, y: &ObjSymbol<'d>) -> Disposition {
         let m = &self.layout.m;
-        if CLEAR.contains(&kind) || kind & 0xffff == 0 {
+        if UNUSED_CLEAR_TYPES.contains(&kind) || kind & 0xffff == 0 {
             return Disposition::Consumed;
         }
         match (y.kind, m.places[y.reference]) {

@@ -25,14 +25,15 @@
 #[doc = include_str!("../README.md")]
 mod readme {}
 
+mod align;
 mod arrange;
-mod blackwell;
 mod bounds;
 mod check;
 mod csr;
 pub mod diagnostics;
 mod emit;
 pub mod explain;
+mod finalize;
 mod graph;
 mod ids;
 mod inputs;
@@ -41,55 +42,27 @@ mod ledger;
 mod liveness;
 mod merge;
 mod metadata;
+mod mode;
 mod names;
 mod object;
 pub mod options;
+mod outcome;
 mod par;
 mod pipeline;
+mod records;
 mod relocate;
 mod report;
 mod resolve;
+mod sections;
+mod session;
 pub mod verify;
 
 pub use diagnostics::{Code, Diagnostic, Message, Severity};
 pub use emit::Sink;
 pub use explain::Explained;
+pub use inputs::Input;
 pub use options::{Identity, KernelFilter, LinkOptions, Target, ToolNote};
-
-/// One relocatable device object.
-#[derive(Debug, Clone, Copy)]
-pub struct Input<'d> {
-    /// Name shown in messages: the path as given, or `archive:member`.
-    pub name: &'d str,
-    /// The object's bytes.
-    pub data: &'d [u8],
-}
-
-/// What a link produced.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The linked file; `None` when the link failed or a sink took it.
-    pub image: Option<Vec<u8>>,
-    /// A sink took the linked file: its size, or why it could not be written.
-    pub written: Option<std::io::Result<u64>>,
-    /// Messages in order.
-    pub messages: Vec<Message>,
-    /// How the run ended.
-    pub status: Status,
-    /// What was asked for besides the image.
-    pub explained: Explained,
-}
-
-/// How a link ended; the numbers are nvlink's exit codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// An image was made.
-    Success = 0,
-    /// A fatal problem stopped the link.
-    Fatal = 1,
-    /// The link ran to its end but had errors.
-    Errors = 255,
-}
+pub use outcome::{Outcome, Status};
 
 /// Links the inputs in their order.
 pub fn link(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {

@@ -7,6 +7,7 @@
 //!    (undefined functions, shared variables, textures).
 
 mod classify;
+pub(crate) mod mercury;
 mod read;
 
 pub(crate) use classify::{normal_type, role};
@@ -348,6 +349,14 @@ pub fn text(bytes: &[u8]) -> String {
 pub(crate) const MAX_ALIGN: u64 = 1 << 30;
 
 impl<'d> Object<'d> {
+    /// True if the object has compatibility records without the class of instructions that it needs. Its code then only runs on its own
+    /// architecture.
+    pub fn lacks_isa_class(&self) -> bool {
+        const ISA_CLASS: u8 = 2;
+        let has_class = |bytes| cubin::nvinfo::records(bytes).flatten().any(|r| r.attribute == ISA_CLASS);
+        self.compat.is_some_and(|bytes| !has_class(bytes))
+    }
+
     /// Builds the object from a parsed file. `first_symbol` and `id` are set when all objects are known.
     ///
     /// A trusting reader accepts relocations against symbols that do not exist, as nvlink does.

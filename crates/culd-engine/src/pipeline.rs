@@ -12,20 +12,24 @@
 //!    symbols; and string tables.
 //! 9. `arrange`: both together.
 //! 10. `report`: texts that were asked for.
-//! 11. `emit`: the image; from sm_100 on `blackwell`, which has linked the Mercury view so far.
+//! 11. `emit`: the image; from sm_100 on `finalize`, which has linked the Mercury view so far.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Emitted, Sink};
+use crate::explain::Explained;
 use crate::explain::phases::Watch;
 use crate::graph::CallGraph;
-use crate::layout::Context;
-use crate::merge::Mode;
+use crate::inputs::Input;
 use crate::metadata::folds::Folds;
-use crate::metadata::{attributes, encode, propagate};
+use crate::metadata::{attributes, propagate};
+use crate::mode::Mode;
+use crate::options::LinkOptions;
+use crate::outcome::{Outcome, Status};
 use crate::par::Crew;
 use crate::resolve::Resolver;
-use crate::{Explained, Input, LinkOptions, Outcome, Status};
-use crate::{arrange, blackwell, bounds, check, emit, explain, inputs, layout, ledger, liveness, merge, relocate, report, verify};
+use crate::sections::{self, encode};
+use crate::session::Context;
+use crate::{arrange, bounds, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -138,18 +142,18 @@ fn link(
     bounds::check(&inputs, &layout, &arranged, out)?;
     ledger::check(context, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
-    let parts = emit::Parts {
+    let parts = arrange::Parts {
         context,
         layout: &layout,
         plan: &plan,
         arranged: &arranged,
         flagged: &flagged,
     };
-    let computed = emit::computed(&parts, &attributes);
+    let computed = sections::computed(&parts, &attributes);
     // Whoever looks at the image needs it in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
     let emitted = if options.target.is_blackwell() {
-        Emitted::Image(blackwell::emit(&parts, &computed, &attributes, out)?)
+        Emitted::Image(finalize::emit(&parts, &computed, &attributes, out)?)
     } else {
         // Their bytes are made, and they take more memory than anything that follows.
         let (emitted, ()) = crew.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));

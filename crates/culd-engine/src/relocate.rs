@@ -11,26 +11,20 @@ mod plan;
 pub use plan::{RelocPlan, plan};
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
-use crate::layout::constants::{CONSTANT_SIZE, user_size};
+use crate::layout::constants::user_size;
 use crate::layout::shared::DYNAMIC_ALIGN;
-use crate::layout::{Context, Layout, Moves};
-use crate::merge::model::{Class, DebugKind, Place, RelocRef};
-use crate::merge::{Skips, UNIFIED_SYMBOLS};
+use crate::layout::{Layout, Moves};
+use crate::merge::Skips;
 use crate::object::Object;
 use crate::options::Identity;
+use crate::records::{Class, DebugKind, Place, RelocRef, SymbolTableEntry};
 use crate::resolve::Fate;
+use crate::session::Context;
 use cubin::consts::*;
 use cubin::layout::R_MERCURY_PROG_REL32;
 use cubin::read::Relocations;
-use cubin::reloc::{FieldSource, RelocInfo, reloc_info, unified_replacement};
-
-/// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
-pub(crate) const CLEAR: [u32; 3] = [72, 73, 0x1_000e];
-
-/// Is a type the target of a call instruction?
-pub(crate) fn is_call(kind: u32) -> bool {
-    reloc_info(kind).is_some_and(|info| ["ABS47", "ABS55", "PCREL"].iter().any(|part| info.name.contains(part)))
-}
+use cubin::reloc::{FieldSource, RelocInfo, UNUSED_CLEAR_TYPES, reloc_info, unified_replacement};
+use cubin::unified::UNIFIED_SYMBOLS;
 
 /// nvlink quirk: bank number that a relocatable link writes for symbols that lie in no section.
 const NO_BANK: u32 = 28;
@@ -85,15 +79,6 @@ struct Site<'s, 'd> {
     moves: Option<&'s Moves>,
 }
 
-/// A symbol that a relocation of the output names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Named {
-    /// A symbol record.
-    Symbol(SymbolId),
-    /// The section symbol of a section.
-    Section(SectionId),
-}
-
 /// What happens to a relocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Decision {
@@ -108,7 +93,7 @@ pub(crate) enum Decision {
     /// It stays, with this type, against a section and with this addend: only the loader or the finalizer can resolve it.
     KeepSection(u32, SectionId, i64),
     /// The field is written: type, value, bank; and how `--preserve-relocs` lists it: symbol, addend.
-    Patch(&'static RelocInfo, u64, u32, Option<(Named, i64)>),
+    Patch(&'static RelocInfo, u64, u32, Option<(SymbolTableEntry, i64)>),
     /// nvlink's internal error.
     Fail(&'static str),
 }
@@ -175,7 +160,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             _ => {}
         }
         let symbol = match m.places[reference] {
-            Place::Nothing if !relocatable && object.symbol(index).name == CONSTANT_SIZE => return Meaning::ConstantSize,
+            Place::Nothing if !relocatable && object.symbol(index).name == CONSTANT_SIZE_SYMBOL => return Meaning::ConstantSize,
             Place::Nothing => return Meaning::Nothing,
             Place::Literal(f) => return Meaning::Literal(f),
             Place::Shared(id) => return Meaning::Shared(id),
@@ -247,7 +232,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             true => unified_replacement(e.kind).unwrap_or(e.kind),
             false => e.kind,
         };
-        let clears = CLEAR.contains(&kind);
+        let clears = UNUSED_CLEAR_TYPES.contains(&kind);
         match meaning {
             // Most are one of these.
             Meaning::Live(_) if clears || kind == 0 => Decision::Drop,
@@ -263,7 +248,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         let m = &self.layout.m;
         let relocatable = self.context.mode.relocatable;
         let addend = e.addend as u64;
-        let named = |y: SymbolId| Some((Named::Symbol(y), e.addend));
+        let named = |y: SymbolId| Some((SymbolTableEntry::Symbol(y), e.addend));
         match meaning {
             Meaning::Section(section) => {
                 let Some((id, base)) = m.placed[section] else {
@@ -284,18 +269,18 @@ impl<'a, 'd> Decider<'a, 'd> {
                 if loaded || kind == R_MERCURY_PROG_REL32 {
                     return Decision::KeepSection(kind, id, value as i64);
                 }
-                patch(kind, value, 0, Some((Named::Section(id), value as i64)))
+                patch(kind, value, 0, Some((SymbolTableEntry::Section(id), value as i64)))
             }
-            Meaning::Function(f) if CLEAR.contains(&kind) => {
+            Meaning::Function(f) if UNUSED_CLEAR_TYPES.contains(&kind) => {
                 let reference = site.object.symbol_ref(symbol);
                 let dead = !self.context.live.alive[f] && self.context.resolved.fate(reference) != Fate::Rejected;
                 if dead {
-                    Decision::Clear(if kind == CLEAR[0] { 4 } else { 8 })
+                    Decision::Clear(if kind == UNUSED_CLEAR_TYPES[0] { 4 } else { 8 })
                 } else {
                     Decision::Drop
                 }
             }
-            _ if CLEAR.contains(&kind) => Decision::Drop,
+            _ if UNUSED_CLEAR_TYPES.contains(&kind) => Decision::Drop,
             Meaning::Nothing | Meaning::Live(_) => Decision::Drop,
             Meaning::ConstantSize => patch(kind, self.constant_size, 0, None),
             Meaning::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
@@ -358,7 +343,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         let named = symbols
             .get(at)
             .filter(|s| s.0 == reference && !is_gone(s.1))
-            .map(|s| (Named::Symbol(s.1), addend));
+            .map(|s| (SymbolTableEntry::Symbol(s.1), addend));
         let value = object.symbol(symbol).value.wrapping_add(addend as u64);
         patch(kind, offset.wrapping_add(value), LITERAL_BANK, named)
     }
@@ -380,7 +365,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
         // With a debugger the stand-in of an earlier relocatable link has a symbol, but is not listed.
         let listed = |y: &SymbolId| !self.context.mode.debug_symbols || m.symbols[*y].other & 3 != 1;
-        let mut named = var.symbol.filter(listed).map(|y| (Named::Symbol(y), e.addend));
+        let mut named = var.symbol.filter(listed).map(|y| (SymbolTableEntry::Symbol(y), e.addend));
         if shared.offset[id].is_none() && self.context.mode.preserve && !self.context.mode.debug_symbols {
             if !shared.has_slots || reached {
                 named = None;
@@ -414,7 +399,12 @@ impl<'a, 'd> Decider<'a, 'd> {
             false if self.context.mode.rules.dynamic_alignment => self.layout.m.symbols[y].value.max(DYNAMIC_ALIGN),
             false => 0,
         };
-        patch(kind, value.wrapping_add(addend as u64), 0, Some((Named::Symbol(y), addend)))
+        patch(
+            kind,
+            value.wrapping_add(addend as u64),
+            0,
+            Some((SymbolTableEntry::Symbol(y), addend)),
+        )
     }
 
     /// Calls `each` for every relocation that was read, in order.
@@ -549,12 +539,17 @@ fn listed(class: Class, meaning: Meaning, decision: Decision) -> Decision {
 /// A value that is known: written if the type allows it, else left to the driver.
 fn known(kind: u32, symbol: SymbolId, value: u64, bank: u32, addend: i64) -> Decision {
     match resolvable(kind) {
-        Some(info) => Decision::Patch(info, value.wrapping_add(addend as u64), bank, Some((Named::Symbol(symbol), addend))),
+        Some(info) => Decision::Patch(
+            info,
+            value.wrapping_add(addend as u64),
+            bank,
+            Some((SymbolTableEntry::Symbol(symbol), addend)),
+        ),
         None => Decision::Keep(kind, symbol),
     }
 }
 
-fn patch(kind: u32, value: u64, bank: u32, named: Option<(Named, i64)>) -> Decision {
+fn patch(kind: u32, value: u64, bank: u32, named: Option<(SymbolTableEntry, i64)>) -> Decision {
     match resolvable(kind) {
         Some(info) => Decision::Patch(info, value, bank, named),
         None => Decision::Drop,

@@ -3,11 +3,14 @@
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId};
-use crate::layout::{ABSENT, Context, Layout};
-use crate::merge::model::Class;
-use crate::metadata::propagate::Final;
-use crate::metadata::{attr, reservation};
+use crate::layout::Layout;
+use crate::metadata::kernel::Final;
+use crate::metadata::reservation;
+use crate::records::ABSENT;
+use crate::records::Class;
+use crate::session::Context;
 use cubin::consts::*;
+use cubin::nvinfo::attr;
 
 /// Call graph dump, register limits, resource usage, in nvlink's order.
 pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {

@@ -9,11 +9,11 @@
 use crate::csr::{Lists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
-use crate::metadata::attr;
 use crate::names::Interner;
 use crate::object::{NO_OWNER, Object, Role, StringRef, text};
 use crate::options::Identity;
 use cubin::consts::*;
+use cubin::nvinfo::attr;
 
 /// What became of one definition.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -42,11 +42,16 @@ pub(super) const SHAPES: &[Shape] = &[
     Shape { name: "reldata", about: "pointers in data", sizes: &[10000, 100000, 1000000], endless: &[], quick: 10000, make: data_relocations },
     Shape { name: "relcall", about: "call sites", sizes: &[1000, 10000, 100000], endless: &[], quick: 1000, make: call_relocations },
     Shape { name: "bulk", about: "megabytes of code", sizes: &[10, 100, 300], endless: &[], quick: 2, make: bulk },
-    Shape { name: "debug", about: "objects with full debug information", sizes: &[10, 100, 1000], endless: &[], quick: 10, make: |m, n| compiled(m, n, &["-G"], &["-g", "--dont-merge-basicblocks", "--return-at-end"]) },
+    Shape { name: "debug", about: "objects with full debug information", sizes: &[10, 100, 1000], endless: &[], quick: 10, make: with_debug },
     Shape { name: "lineinfo", about: "objects with line numbers", sizes: &[10, 100, 1000], endless: &[], quick: 10, make: |m, n| compiled(m, n, &["-lineinfo"], &["-lineinfo"]) },
     Shape { name: "small100", about: "objects like small's, for sm_100", sizes: &[10, 100, 1000], endless: &[], quick: 10, make: |m, n| blackwell(m, n, small) },
     Shape { name: "kernels100", about: "kernels of one object, for sm_100", sizes: &[100, 1000, 4000], endless: &[], quick: 100, make: |m, n| blackwell(m, n, kernels) },
 ];
+
+/// Objects with everything that a debugger uses.
+fn with_debug(m: &mut Maker<'_>, n: usize) -> Result<()> {
+    compiled(m, n, &["-G"], &["-g", "--dont-merge-basicblocks", "--return-at-end"])
+}
 
 /// A shape for an architecture with two views of the code.
 fn blackwell(m: &mut Maker<'_>, n: usize, make: fn(&mut Maker<'_>, usize) -> Result<()>) -> Result<()> {

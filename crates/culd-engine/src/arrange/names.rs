@@ -7,9 +7,10 @@
 //!    dot. Should a section have another name, everything is looked for among them.
 
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
-use crate::layout::{Context, Layout};
-use crate::merge::model::{Local, Merged, OutSection, OutSymbol};
+use crate::layout::Layout;
 use crate::names::{Name, Numbering};
+use crate::records::{Merged, OutSection, OutSymbol, SymbolTableEntry};
+use crate::session::Context;
 use std::borrow::Cow;
 
 /// The string tables and where everything's name is in them.
@@ -168,9 +169,9 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct)
     }
     for &local in &m.locals {
         match local {
-            Local::Section(id) if m.sections[id].withdrawn => {}
-            Local::Section(id) => of_sections[id] = out.section(id),
-            Local::Symbol(id) => of_symbols[id] = out.symbol(&m.symbols[id], plain),
+            SymbolTableEntry::Section(id) if m.sections[id].withdrawn => {}
+            SymbolTableEntry::Section(id) => of_sections[id] = out.section(id),
+            SymbolTableEntry::Symbol(id) => of_symbols[id] = out.symbol(&m.symbols[id], plain),
         }
     }
     for &id in &m.globals {

@@ -1,14 +1,17 @@
 //! Filling the image, window by window.
 //!
-//! 1. The steps of the way through the image ([`super::way`]) are grouped into [`Window`]s of up to 256 KiB.
+//! 1. The steps of the way through the image ([`super::chunk_list`]) are grouped into [`Window`]s of up to 256 KiB.
 //! 2. A window is filled where it will stay, or for a [`Sink`] in a small buffer that stays in the cache. A large step without patches
 //!    goes from the input to the sink without a copy.
 //! 3. Windows do not depend on each other, so they are filled in parallel when it pays.
 
+use super::chunk_list::ChunkId;
+use super::chunk_list::ChunkList;
+use super::chunks::{Chunk, ChunkSource, Contents};
+use super::reloc_sections;
 use super::sink::Sink;
-use super::way::{Source, StepId, Unit, Way};
-use super::{Computed, Parts, Placements, kept};
-use crate::relocate::{Decider, Decision};
+use crate::arrange::Parts;
+use crate::relocate::Decision;
 use cubin::raw::{Shdr, Sym};
 use rayon::prelude::*;
 use std::io;
@@ -31,29 +34,24 @@ struct Window {
 }
 
 /// Where the image goes.
-pub(super) enum Target<'t> {
+pub(super) enum Destination<'t> {
     /// Zeroed memory.
     Memory(&'t mut [u8]),
     /// In parts.
     Sink(&'t dyn Sink),
 }
 
-/// What the image is made of besides the inputs.
-pub(super) struct Contents<'a, 'd> {
-    /// Places of the emitted sections.
-    pub(super) places: &'a Placements,
-    /// Computed sections.
-    pub(super) computed: &'a Computed,
-    /// What becomes of relocations.
-    pub(super) decider: &'a Decider<'a, 'd>,
-}
-
 /// Fills the image; `frame` are headers and symbols.
-pub(super) fn fill<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Unit<'a>>, target: Target<'_>) -> io::Result<()> {
+pub(super) fn fill<'a>(
+    parts: &Parts<'a, '_>,
+    contents: &Contents<'a, '_>,
+    frame: Vec<Chunk<'a>>,
+    target: Destination<'_>,
+) -> io::Result<()> {
     let filler = Filler {
         parts,
         contents,
-        way: Way::new(parts, contents, frame),
+        chunks: ChunkList::new(parts, contents, frame),
     };
     let windows = filler.windows();
     filler.run(&windows, target)
@@ -62,24 +60,24 @@ pub(super) fn fill<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, frame
 struct Filler<'f, 'a, 'd, 'c> {
     parts: &'f Parts<'a, 'd>,
     contents: &'f Contents<'a, 'c>,
-    way: Way<'a>,
+    chunks: ChunkList<'a>,
 }
 
 impl<'a> Filler<'_, 'a, '_, '_> {
-    fn step(&self, position: usize) -> Option<StepId> {
-        self.way.steps.get(position).copied()
+    fn step(&self, position: usize) -> Option<ChunkId> {
+        self.chunks.steps.get(position).copied()
     }
 
-    fn unit(&self, step: StepId) -> Option<Unit<'a>> {
-        self.way.unit_at(self.parts, self.contents, step)
+    fn unit(&self, step: ChunkId) -> Option<Chunk<'a>> {
+        self.chunks.unit_at(self.parts, self.contents, step)
     }
 
     /// The bytes of a step that can be handed on as they are.
-    fn bytes(&self, step: StepId) -> Option<(u64, &'a [u8])> {
+    fn bytes(&self, step: ChunkId) -> Option<(u64, &'a [u8])> {
         match self.unit(step)? {
-            Unit {
+            Chunk {
                 offset,
-                source: Source::Bytes(bytes),
+                source: ChunkSource::Bytes(bytes),
             } => Some((offset, bytes)),
             _ => None,
         }
@@ -87,9 +85,9 @@ impl<'a> Filler<'_, 'a, '_, '_> {
 
     fn windows(&self) -> Vec<Window> {
         let mut windows: Vec<Window> = Vec::new();
-        for (position, &step) in self.way.steps.iter().enumerate() {
-            let Range { start, end } = self.way.span(self.contents, step);
-            let direct = end - start >= DIRECT && self.way.patched_by(step).is_empty() && self.bytes(step).is_some();
+        for (position, &step) in self.chunks.steps.iter().enumerate() {
+            let Range { start, end } = self.chunks.span(self.contents, step);
+            let direct = end - start >= DIRECT && self.chunks.patched_by(step).is_empty() && self.bytes(step).is_some();
             match windows.last_mut() {
                 // Windows never overlap, whatever the pieces do.
                 Some(w) if start < w.end || (!direct && !w.direct && end - w.start <= WINDOW) => {
@@ -108,11 +106,11 @@ impl<'a> Filler<'_, 'a, '_, '_> {
         windows
     }
 
-    fn run(&self, windows: &[Window], target: Target<'_>) -> io::Result<()> {
+    fn run(&self, windows: &[Window], target: Destination<'_>) -> io::Result<()> {
         let bytes = windows.iter().map(|w| (w.end - w.start) as usize).sum();
         let parallel = self.parts.context.crew.for_part(bytes).is_several();
         match target {
-            Target::Memory(image) => {
+            Destination::Memory(image) => {
                 let mut places = split(image, windows);
                 let one = |(w, place): (&Window, &mut &mut [u8])| self.fill(w, place);
                 if parallel {
@@ -122,7 +120,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
                 }
                 Ok(())
             }
-            Target::Sink(sink) if parallel => {
+            Destination::Sink(sink) if parallel => {
                 // Some windows take much longer than others, so that they are handed out one by one; their buffers are used again.
                 let spare = Mutex::new(Vec::new());
                 let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,7 +131,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
                     sent
                 })
             }
-            Target::Sink(sink) => {
+            Destination::Sink(sink) => {
                 let mut buffer = Vec::new();
                 windows.iter().try_for_each(|w| self.send(w, &mut buffer, sink))
             }
@@ -173,7 +171,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
             };
             done = done.max(at + data.len());
             self.write(unit.source, data);
-            for &n in self.way.patched_by(step).iter().rev() {
+            for &n in self.chunks.patched_by(step).iter().rev() {
                 self.patch(n as usize, unit.offset, data);
             }
         }
@@ -182,35 +180,35 @@ impl<'a> Filler<'_, 'a, '_, '_> {
         }
     }
 
-    fn write(&self, source: Source<'_>, place: &mut [u8]) {
+    fn write(&self, source: ChunkSource<'_>, place: &mut [u8]) {
         let reference = |n: u32| self.parts.layout.m.relocs.get(n as usize);
         match source {
-            Source::Bytes(bytes) => place.copy_from_slice(bytes),
-            Source::Kept {
+            ChunkSource::Bytes(bytes) => place.copy_from_slice(bytes),
+            ChunkSource::Kept {
                 reference: n,
                 with_addends,
                 ..
             } => {
                 if let Some(r) = reference(n) {
-                    kept::fill_kept(self.parts, self.contents.decider, r, with_addends, place);
+                    reloc_sections::fill_kept(self.parts, self.contents.decider, r, with_addends, place);
                 }
             }
-            Source::Listed { reference: n, .. } => {
+            ChunkSource::Listed { reference: n, .. } => {
                 if let Some(r) = reference(n) {
-                    kept::fill_listed(self.parts, self.contents.decider, r, place);
+                    reloc_sections::fill_listed(self.parts, self.contents.decider, r, place);
                 }
             }
-            Source::Symbols(first, _) => {
+            ChunkSource::Symbols(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<Sym>())) {
                     slot.copy_from_slice(super::symbol(self.parts, n).as_bytes());
                 }
             }
-            Source::Extended(first, _) => {
+            ChunkSource::Extended(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<u32>())) {
                     slot.copy_from_slice(&super::extended_index(self.parts, n).to_le_bytes());
                 }
             }
-            Source::Headers(first, _) => {
+            ChunkSource::Headers(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<Shdr>())) {
                     slot.copy_from_slice(super::section_header(self.parts, self.contents.places, n).as_bytes());
                 }

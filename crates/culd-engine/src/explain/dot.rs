@@ -3,8 +3,8 @@
 //! Functions that stay, in the order of their numbers; for each the callees as the call graph dump lists them, calls through pointers
 //! included. A relocatable link does not know yet where pointers lead: it only has direct calls. Names are those of the file.
 
-use crate::layout::Context;
-use crate::merge::model::Merged;
+use crate::records::Merged;
+use crate::session::Context;
 
 /// Writes the graph.
 pub(crate) fn graph(context: Context<'_, '_>, m: &Merged<'_>) -> Vec<u8> {

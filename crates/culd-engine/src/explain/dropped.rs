@@ -7,13 +7,14 @@
 
 use super::map::{DropReason, Dropped};
 use super::seek::{self, Definers};
-use crate::emit::Parts;
+use crate::arrange::Parts;
 use crate::ids::{FunctionId, SymbolId};
-use crate::layout::{Context, Layout, Moves};
+use crate::layout::{Layout, Moves};
 use crate::ledger::{self, Disposition};
-use crate::merge::model::{Class, Place};
 use crate::object::{Object, Role, text};
+use crate::records::{Class, Place};
 use crate::resolve::Fate;
+use crate::session::Context;
 use cubin::consts::*;
 
 /// Lists what was dropped.

@@ -9,12 +9,12 @@
 use super::dropped;
 use super::map::*;
 use super::seek;
-use crate::emit::Parts;
+use crate::arrange::Parts;
 use crate::ids::{FunctionId, SectionId};
-use crate::merge::model::{Class, Piece};
 use crate::names::State;
 use crate::object::text;
-use crate::relocate::Named;
+use crate::records::SymbolTableEntry;
+use crate::records::{Class, Piece};
 use cubin::consts::*;
 use cubin::read::Cubin;
 use hashbrown::HashMap;
@@ -152,7 +152,7 @@ fn literal_pieces(parts: &Parts<'_, '_>) -> Vec<(SectionId, MapPiece)> {
 fn symbols(parts: &Parts<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
     let defined_by = seek::definers(parts.context, parts.layout);
     for (named, symbol) in parts.arranged.symbols.iter().zip(cubin.symbols().skip(1)) {
-        let (Named::Symbol(id), Ok(symbol)) = (*named, symbol) else {
+        let (SymbolTableEntry::Symbol(id), Ok(symbol)) = (*named, symbol) else {
             continue;
         };
         let Some(number) = symbol.section.index() else { continue };

@@ -17,8 +17,9 @@ pub use map::LinkMap;
 pub use phases::Phase;
 pub use why::WhyLive;
 
-use crate::emit::Parts;
-use crate::layout::{Context, Layout};
+use crate::arrange::Parts;
+use crate::layout::Layout;
+use crate::session::Context;
 
 /// The answers.
 #[derive(Debug, Default)]

@@ -1,10 +1,11 @@
 //! Searching the inputs: who defines a symbol, and who refers to it.
 
 use crate::ids::{FunctionId, ObjectId, SharedId, SymbolId, Table};
-use crate::layout::{Context, Layout};
-use crate::merge::model::Place;
+use crate::layout::Layout;
 use crate::object::{NO_OWNER, Object, RelocSection, Role};
+use crate::records::Place;
 use crate::resolve::Fate;
+use crate::session::Context;
 
 /// The object whose definition each symbol of the output has.
 pub(super) type Definers = Table<SymbolId, Option<ObjectId>>;

@@ -11,8 +11,9 @@ use super::dropped::why_dead;
 use super::map::DropReason;
 use super::seek::{Referrer, Sought, referrers};
 use crate::ids::{FunctionId, SharedId, SymbolId};
-use crate::layout::{Context, Layout};
+use crate::layout::Layout;
 use crate::object::text;
+use crate::session::Context;
 
 /// The answer for one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +113,7 @@ fn find_by(context: Context<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) 
         .enumerate()
         .find(|(_, v)| is_it(v.name))
         .map(|(id, _)| Sought::Shared(id));
-    let is_variable = |y: &crate::merge::model::OutSymbol<'_>| y.function.is_none() && y.shared.is_none() && is_it(y.name);
+    let is_variable = |y: &crate::records::OutSymbol<'_>| y.function.is_none() && y.shared.is_none() && is_it(y.name);
     shared.or_else(|| {
         layout
             .m

@@ -4,20 +4,16 @@
 //! units of certain sizes share their place. Symbol values and relocation offsets keep the old places, so that the code reads elsewhere
 //! than the values are, and a placed unit leaves its offset in the value of symbol 0. Under its own name culd merges nothing.
 
-use super::{Context, Layout};
-use crate::merge::align_up;
-use crate::merge::model::{Class, Merged, Piece};
+use super::Layout;
+use crate::align::align_up;
 use crate::names::State;
 use crate::options::Identity;
+use crate::records::{Class, Merged, Piece};
+use crate::session::Context;
 use hashbrown::HashMap;
 
 /// Bank of user constants.
 pub(super) const USER_BANK: u32 = 3;
-/// Its size.
-pub(crate) const CONSTANT_LIMIT: u64 = 0x10000;
-
-/// Name of the symbol that the device runtime library has for the size of user constants.
-pub(crate) const CONSTANT_SIZE: &[u8] = b".nv.ptx.const0.size";
 
 /// Size of the bank of user constants, -1 without one.
 pub(crate) fn user_size(m: &Merged<'_>) -> u64 {

@@ -1,12 +1,15 @@
 //! Limits of shared and constant memory, checked section by section in order of creation. Relocatable links check constant memory only.
 
-use super::constants::{CONSTANT_LIMIT, USER_BANK};
-use super::{ABSENT, Context, Layout};
+use super::Layout;
+use super::constants::USER_BANK;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId};
-use crate::merge::model::{Class, Piece, Place};
 use crate::object::text;
 use crate::options::{Identity, Suffix};
+use crate::records::ABSENT;
+use crate::records::{Class, Piece, Place};
+use crate::session::Context;
+use cubin::consts::CONSTANT_LIMIT;
 
 /// Limit of static shared memory: default, and by architecture with `--enable-extended-smem`.
 fn shared_limit(context: Context<'_, '_>) -> u64 {

@@ -4,14 +4,15 @@
 //! 2. The offset is the end of the longest of these banks, aligned to the largest alignment among them and the function.
 //! 3. The alignment spreads: every bank takes it, and the piece is padded to it.
 
-use super::{Context, Layout};
-use crate::blackwell::LiteralReloc;
+use super::Layout;
+use crate::align::align_up;
 use crate::ids::{FunctionId, ObjectId, SectionId};
-use crate::merge::align_up;
-use crate::merge::model::{Class, FunctionLiterals};
 use crate::names::{Name, State};
 use crate::object::entry;
 use crate::options::Identity;
+use crate::records::LiteralReloc;
+use crate::records::{Class, FunctionLiterals};
+use crate::session::Context;
 use cubin::consts::*;
 use hashbrown::HashMap;
 use std::cmp::Reverse;

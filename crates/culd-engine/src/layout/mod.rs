@@ -17,40 +17,15 @@ mod shared_sums;
 pub mod sort;
 mod textures;
 
-use crate::blackwell::LiteralReloc;
 use crate::diagnostics::{Collector, Stop};
-use crate::graph::CallGraph;
 use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
-use crate::inputs::Inputs;
-use crate::liveness::Live;
-use crate::merge::Mode;
-use crate::merge::model::{Class, Merged, OutFunction};
 use crate::names::Name;
-use crate::options::{Identity, LinkOptions};
-use crate::par::Crew;
-use crate::resolve::Resolved;
+use crate::options::Identity;
+use crate::records::LiteralReloc;
+use crate::records::{Class, Merged, OutFunction};
+use crate::session::Context;
 use cubin::consts::*;
 pub use overflow::Moves;
-pub(crate) use shared::ABSENT;
-
-/// What the layouts need to see.
-#[derive(Clone, Copy)]
-pub struct Context<'a, 'd> {
-    /// Objects.
-    pub inputs: &'a Inputs<'d>,
-    /// Functions.
-    pub resolved: &'a Resolved<'d>,
-    /// Call graph.
-    pub graph: &'a CallGraph,
-    /// Live functions.
-    pub live: &'a Live,
-    /// Options.
-    pub options: &'a LinkOptions<'a>,
-    /// What they mean.
-    pub mode: Mode,
-    /// Who works.
-    pub crew: Crew,
-}
 
 /// Where shared variables went.
 #[derive(Debug, Default)]

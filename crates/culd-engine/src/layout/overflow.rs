@@ -10,13 +10,15 @@
 //! nvlink quirks: it takes the size up to 8 for the alignment, so that 7 bytes stand at multiples of 7 and 16-byte vectors at multiples of
 //! 8; culd keeps the alignment that a variable had. It crashes where a static constant or one with addresses is left; this does not.
 
-use super::constants::{CONSTANT_LIMIT, USER_BANK};
+use super::Layout;
+use super::constants::USER_BANK;
 use super::sort::list_sort;
-use super::{Context, Layout};
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::liveness::Patterns;
-use crate::merge::model::{Class, Merged, OutSymbol, Piece, Pieces, Place};
 use crate::options::Identity;
+use crate::records::{Class, Merged, OutSymbol, Piece, Pieces, Place};
+use crate::session::Context;
+use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
 use cubin::read::Relocations;
 use std::cmp::Reverse;

@@ -6,9 +6,9 @@
 
 use super::Layout;
 use super::sort::list_sort;
+use crate::align::align_up;
 use crate::ids::{SectionId, SymbolId};
-use crate::merge::align_up;
-use crate::merge::model::Class;
+use crate::records::Class;
 
 pub(super) fn lay_out(layout: &mut Layout<'_>) {
     let m = &mut layout.m;

@@ -8,14 +8,15 @@
 //!    debugger also kernels that share such a variable).
 //! 5. sm_90 reserves the first 1 KB: section sizes include it, relocation values do not.
 
+use super::Layout;
 use super::sort::list_sort;
-use super::{Context, Layout};
+use crate::align::align_up;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
-use crate::merge::align_up;
-use crate::merge::model::{Class, Merged, Place};
 use crate::object::text;
 use crate::options::Identity;
+use crate::records::{ABSENT, Class, Merged, Place};
+use crate::session::Context;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
 use hashbrown::HashMap;
 
@@ -484,9 +485,6 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
         }
     }
 }
-
-/// Size of a shared section that is not emitted.
-pub(crate) const ABSENT: u64 = u64::MAX;
 
 fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
     let slots = layout.shared.has_slots;

@@ -5,13 +5,14 @@
 //! 2. A section's size is the sum of its variables plus one alignment if the sum does not exceed it (compilers do the same). Later releases
 //!    align the size if the kernel has dynamic memory.
 
+use super::Layout;
 use super::shared::dynamic_align;
-use super::{Context, Layout};
+use crate::align::align_up;
 use crate::ids::{ObjectId, SectionId, SymbolId};
-use crate::merge::align_up;
-use crate::merge::model::{Class, Local, NO_SPACE, OutSymbol, Place};
 use crate::names::State;
 use crate::options::Identity;
+use crate::records::{ABSENT, Class, NO_SPACE, OutSymbol, Place, SymbolTableEntry};
+use crate::session::Context;
 use cubin::consts::*;
 use hashbrown::HashMap;
 
@@ -76,11 +77,11 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         }
         let kept = s.size > 0 || (s.align == 16 && any_dynamic);
         s.no_symbol = s.size == 0;
-        s.size = if kept { padded(s.size, s.align) } else { super::shared::ABSENT };
+        s.size = if kept { padded(s.size, s.align) } else { ABSENT };
     }
     for id in aligned {
         let s = &mut layout.m.sections[id];
-        if s.size != super::shared::ABSENT {
+        if s.size != ABSENT {
             s.size = align_up(s.size, s.align);
         }
     }
@@ -183,7 +184,7 @@ fn instance(layout: &mut Layout<'_>, weak_is_global: bool) -> SymbolId {
     if weak_is_global {
         layout.m.globals.push(id);
     } else {
-        layout.m.locals.push(Local::Symbol(id));
+        layout.m.locals.push(SymbolTableEntry::Symbol(id));
     }
     id
 }

@@ -9,12 +9,14 @@
 //!    alone, those of textures if it uses samplers alone.
 
 use super::sort::list_sort;
-use super::{Context, Layout, Textures};
+use super::{Layout, Textures};
+use crate::align::align_up;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SymbolId, Table};
-use crate::merge::model::{Class, ImageKinds, Local};
-use crate::merge::{IMAGE_HEADERS, align_up};
 use crate::names::Name;
+use crate::records::IMAGE_HEADERS;
+use crate::records::{Class, ImageKinds, SymbolTableEntry};
+use crate::session::Context;
 use cubin::consts::*;
 
 /// How many a kernel may have, in the order in which they are counted.
@@ -32,7 +34,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     let locals = || {
         m.locals
             .iter()
-            .filter_map(|l| if let Local::Symbol(y) = l { Some(*y) } else { None })
+            .filter_map(|l| if let SymbolTableEntry::Symbol(y) = l { Some(*y) } else { None })
     };
     let of_kind = |kind: u8| {
         let all = locals().chain(m.globals.iter().copied());

@@ -4,14 +4,15 @@
 //! binding, size, bytes; the old body's relocations and literals go, and so do debug relocations against it if an earlier copy had text
 //! relocations.
 
-use super::model::*;
-use super::{Merger, Mode};
-use crate::check::is_driver_function;
+use super::Merger;
 use crate::diagnostics::Stop;
 use crate::ids::{FunctionId, SectionId};
+use crate::mode::Mode;
 use crate::names::Name;
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role};
+use crate::records::*;
 use cubin::consts::*;
+use cubin::driver::is_driver_function;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn function(&mut self, object: &Object<'d>, index: u32) -> Result<(), Stop> {

@@ -4,15 +4,16 @@
 //! a final link: layout copies it into the kernels that reach the function; rejected copies are appended to it as well. But when no taken
 //! copy has a bank, a rejected one makes a record that stays in the output. Relocatable outputs have a record for every function.
 
-use super::model::*;
-use super::{Merger, align_up};
-use crate::check::is_driver_function;
+use super::Merger;
+use crate::align::align_up;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::Name;
 use crate::object::{ObjSection, ObjSymbol, Object, Role};
 use crate::options::Identity;
+use crate::records::*;
 use cubin::consts::*;
+use cubin::driver::is_driver_function;
 use std::borrow::Cow;
 use std::ops::Range;
 

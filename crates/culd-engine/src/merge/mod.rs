@@ -10,7 +10,6 @@
 
 mod functions;
 mod literals;
-pub mod model;
 mod namesakes;
 mod relocs;
 mod sections;
@@ -18,84 +17,21 @@ mod shared;
 mod unified;
 mod variables;
 
+use crate::align::align_up;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
-use crate::metadata::compat;
+use crate::mode::Mode;
 use crate::names::{Name, State};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::{Identity, LinkOptions};
+use crate::records::*;
 use crate::resolve::Resolved;
 use cubin::consts::*;
-use cubin::release::{Release, Rules};
 use hashbrown::{HashMap, HashSet};
-use model::*;
-pub(crate) use relocs::{IMAGE_HEADERS, Skips};
+pub(crate) use relocs::Skips;
 use unified::UnifiedIndex;
-
-/// What the options mean for merging.
-#[derive(Debug, Clone, Copy)]
-pub struct Mode {
-    /// Relocatable output.
-    pub relocatable: bool,
-    /// Shared symbols for a debugger.
-    pub debug_symbols: bool,
-    /// Resolved relocations are kept.
-    pub preserve: bool,
-    /// All kept relocations become RELA.
-    pub force_rela: bool,
-    /// sm_90 and later.
-    pub hopper: bool,
-    /// Offset of the first shared variable: sm_90 reserves 1 KB.
-    pub shared_base: u64,
-    /// First shared offset handed out: 1 with `--reserve-null-pointer`.
-    pub shared_start: u64,
-    /// Toolkit that the output states, version times ten.
-    pub toolkit: u32,
-    /// What the linker of that release does.
-    pub rules: Rules,
-}
-
-impl Mode {
-    /// From the options and, where they leave the release open, the newest of the inputs.
-    pub fn new(options: &LinkOptions<'_>, inputs: &Inputs<'_>) -> Self {
-        let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
-        let release = options.release().unwrap_or_else(|| Release::of_toolkit(newest()));
-        let hopper = options.target.is_hopper_or_later();
-        Mode {
-            relocatable: options.relocatable,
-            debug_symbols: options.debug && !options.suppress_debug_info,
-            preserve: options.preserve_relocs,
-            force_rela: options.force_rela,
-            hopper,
-            shared_base: if hopper && !options.disable_smem_reservation && !options.target.is_blackwell() {
-                0x400
-            } else {
-                0
-            },
-            shared_start: u64::from(options.reserve_null_pointer),
-            toolkit: release.toolkit,
-            rules: release.rules,
-        }
-    }
-    /// Shared variables get symbols.
-    pub fn shared_symbols(&self) -> bool {
-        self.debug_symbols || self.preserve
-    }
-}
-
-/// Unified symbols that only exist where the tables do.
-pub const UNIFIED_SYMBOLS: [&[u8]; 8] = [
-    b"__UDT_OFFSET",
-    b"__UFT_OFFSET",
-    b"__UFT_CANONICAL",
-    b"__UDT_CANONICAL",
-    b"__UFT",
-    b"__UDT",
-    b"__UFT_END",
-    b"__UDT_END",
-];
 
 /// Reserved shared variables that speak of tensor memory, and the major release of CUDA that uses them.
 const TENSOR_MEMORY: [(&[u8], u32); 5] = [
@@ -317,7 +253,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.out.error(code.clone());
             }
             self.object(object)?;
-            if self.m.fixed.compat.is_some() && compat::lacks_class(object) {
+            if self.m.fixed.compat.is_some() && object.lacks_isa_class() {
                 self.out.warning(Code::MissingIsaClass {
                     file: object.name.into(),
                     number: self.options.target.number,
@@ -440,7 +376,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
             self.m.globals.push(id);
         } else {
-            self.m.locals.push(Local::Symbol(id));
+            self.m.locals.push(SymbolTableEntry::Symbol(id));
         }
         if bind != STB_LOCAL
             && let Some(name) = self.resolved.name(y.reference)
@@ -498,89 +434,4 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             first,
         });
     }
-}
-
-impl<'d> Merged<'d> {
-    /// Appends a section record, then its section symbol. Parameter banks get their relocation companion between the two.
-    #[allow(clippy::too_many_arguments, reason = "the fields of a section header")]
-    pub(crate) fn add_section(
-        &mut self,
-        mode: Mode,
-        name: Name<'d>,
-        class: Class,
-        sh_type: u32,
-        flags: u64,
-        align: u64,
-        entsize: u8,
-    ) -> SectionId {
-        // nvlink quirk: in final links one more record, without a name, comes after those that every link starts with.
-        let first = matches!(
-            class,
-            Class::SectionNames
-                | Class::Strings
-                | Class::Symbols
-                | Class::ExtendedIndices
-                | Class::ToolNote
-                | Class::CudaNote
-                | Class::Info
-                | Class::Compat
-        );
-        let unnamed = !mode.relocatable && !first;
-        let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.phantoms;
-        let id = self.sections.push(OutSection {
-            name,
-            number,
-            class,
-            sh_type,
-            flags,
-            align,
-            entsize,
-            size: 0,
-            pieces: Pieces::EMPTY,
-            bytes: None,
-            owner: None,
-            companions: [None; 3],
-            rela_first: None,
-            withdrawn: false,
-            hidden: false,
-            no_symbol: false,
-        });
-        match class {
-            Class::Text(f) => self.texts.push(f),
-            Class::KernelShared | Class::ModuleShared | Class::Constant(_) | Class::Literals | Class::Parameters => self.memory.push(id),
-            _ => {}
-        }
-        if class == Class::Parameters && !mode.relocatable {
-            // The Mercury view has RELA only.
-            let rela = mode.force_rela || !name.prefix.is_empty();
-            let full = Name {
-                prefix: relocs::companion_prefix(name.prefix, rela),
-                rest: name.rest,
-            };
-            let companion = if rela {
-                self.add_section(mode, full, Class::Rela(id), SHT_RELA, SHF_INFO_LINK, 8, 24)
-            } else {
-                self.add_section(mode, full, Class::Rel(id), SHT_REL, 0, 8, 16)
-            };
-            self.sections[id].companions[usize::from(rela)] = Some(companion);
-        }
-        self.locals.push(Local::Section(id));
-        id
-    }
-}
-
-/// Rounds up to a power of two.
-pub fn align_up(value: u64, align: u64) -> u64 {
-    let mask = align.max(1) - 1;
-    value.saturating_add(mask) & !mask
-}
-
-/// Where a section may start in a file: the next multiple of its alignment, which relocatable links of relocatable links take from
-/// addresses, so that it need be no power of two.
-pub fn file_offset(offset: u64, align: u64) -> u64 {
-    // Dividing takes long.
-    if align.is_power_of_two() {
-        return align_up(offset, align);
-    }
-    offset.checked_next_multiple_of(align.max(1)).unwrap_or(u64::MAX)
 }

@@ -9,11 +9,11 @@
 //! 3. A texture, sampler or surface: a second definition.
 
 use super::Merger;
-use super::model::*;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::ObjectId;
 use crate::object::{ObjSymbol, Object, text};
 use crate::options::Identity;
+use crate::records::*;
 use cubin::consts::*;
 use cubin::read::SymbolSection;
 

@@ -6,16 +6,16 @@
 //! 3. The entries themselves are not copied: layout and emission read them from the input again.
 
 use super::Merger;
-use super::model::*;
 use crate::diagnostics::Stop;
 use crate::ids::{SectionId, SymbolRef};
 use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
 use crate::options::Identity;
-use crate::relocate::CLEAR;
+use crate::records::*;
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
 use cubin::raw::Rela;
+use cubin::reloc::UNUSED_CLEAR_TYPES;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn relocations_and_notes(&mut self, object: &Object<'d>) -> Result<(), Stop> {
@@ -200,81 +200,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 }
 
-impl<'d> Merged<'d> {
-    /// Makes `.rel.X` or `.rela.X` of a section.
-    pub(crate) fn add_companion(&mut self, mode: super::Mode, target: SectionId, rela: bool) -> SectionId {
-        let name = self.sections[target].name;
-        let full = Name {
-            prefix: companion_prefix(name.prefix, rela),
-            rest: name.rest,
-        };
-        let id = if rela {
-            self.add_section(mode, full, Class::Rela(target), SHT_RELA, SHF_INFO_LINK, 8, 24)
-        } else {
-            self.add_section(mode, full, Class::Rel(target), SHT_REL, SHF_INFO_LINK, 8, 16)
-        };
-        self.sections[target].companions[usize::from(rela)] = Some(id);
-        id
-    }
-
-    /// Makes `.nv.resolvedrela.X` of a section, in links that list resolved relocations.
-    pub(crate) fn add_resolved_companion(&mut self, mode: super::Mode, target: SectionId) {
-        if !mode.preserve || self.sections[target].companions[2].is_some() {
-            return;
-        }
-        let name = self.sections[target].name;
-        let full = Name {
-            prefix: resolved_prefix(name.prefix),
-            rest: name.rest,
-        };
-        let id = self.add_section(
-            mode,
-            full,
-            Class::ResolvedRela(target),
-            SHT_CUDA_RESOLVED_RELA,
-            SHF_INFO_LINK,
-            8,
-            24,
-        );
-        self.sections[target].companions[2] = Some(id);
-    }
-}
-
-/// Slots of textures, samplers and surfaces in the Mercury view.
-pub(crate) const IMAGE_HEADERS: &[u8] = b".nv.constant.entry_image_header_indices.";
-
-pub(super) fn companion_prefix(prefix: &'static [u8], rela: bool) -> &'static [u8] {
-    match (prefix, rela) {
-        (b".text.", false) => b".rel.text.",
-        (b".text.", true) => b".rela.text.",
-        (b".nv.constant2.", false) => b".rel.nv.constant2.",
-        (b".nv.constant2.", true) => b".rela.nv.constant2.",
-        (b".nv.constant.optimizer.", false) => b".rel.nv.constant.optimizer.",
-        (b".nv.constant.optimizer.", true) => b".rela.nv.constant.optimizer.",
-        (IMAGE_HEADERS, _) => b".rela.nv.constant.entry_image_header_indices.",
-        (b".nv.uft", false) => b".rel.nv.uft",
-        (b".nv.uft", true) => b".rela.nv.uft",
-        (_, false) => b".rel",
-        (_, true) => b".rela",
-    }
-}
-
-fn resolved_prefix(prefix: &'static [u8]) -> &'static [u8] {
-    match prefix {
-        b".text." => b".nv.resolvedrela.text.",
-        b".nv.constant2." => b".nv.resolvedrela.nv.constant2.",
-        b".nv.constant.optimizer." => b".nv.resolvedrela.nv.constant.optimizer.",
-        b".nv.uft" => b".nv.resolvedrela.nv.uft",
-        _ => b".nv.resolvedrela",
-    }
-}
-
 /// The kinds of records, `.rela` or not, that the entries ask for, in the order they do: the first one the kind of its own section, the
 /// others by their addends. Entries that are skipped ask for nothing, but those that clear a field do, not so in the Mercury view.
 ///
 /// The addend of a section's symbol is the one in the output, which has where the section went.
 fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &Skips<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
-    let clears = |e: &Rela| object.sass.is_empty() && CLEAR.contains(&e.r_type.get());
+    let clears = |e: &Rela| object.sass.is_empty() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
     let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
     let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
     let moved = |e: &Rela| {

@@ -5,12 +5,13 @@
 //! 3. Literal banks: see [`super::literals`].
 //! 4. Shared sections hold no bytes; relocatable outputs sum their symbols.
 
-use super::model::*;
-use super::{Merger, align_up};
+use super::Merger;
+use crate::align::align_up;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, SectionId};
 use crate::names::Name;
 use crate::object::{ObjSection, Object, Role, text};
+use crate::records::*;
 use cubin::consts::*;
 
 /// Where a section went: output section and offset.

@@ -5,11 +5,11 @@
 //! dynamic. Symbols are only made for a debugger, for `--preserve-relocs` and for relocatable outputs.
 
 use super::Merger;
-use super::model::*;
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, SectionId, SharedId};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::Identity;
+use crate::records::*;
 use cubin::consts::*;
 
 impl<'d> Merger<'_, 'd, '_, '_> {

@@ -7,13 +7,13 @@
 //! 4. Relocatable link: stubs and data stay as they are, entries are joined.
 
 use super::Merger;
-use super::model::*;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SectionId};
 use crate::inputs::Inputs;
 use crate::names::{Name, State};
 use crate::object::{ObjSection, ObjSymbol, Object};
 use crate::options::LinkOptions;
+use crate::records::*;
 use cubin::consts::*;
 use hashbrown::{HashMap, HashSet};
 

@@ -5,15 +5,15 @@
 //! * A weak definition after any other loses; its `.nv.global` is not taken for its sake.
 //! * A strong one after a weak one takes over the record in its place; relocations collected so far in constant banks against it go.
 
-use super::model::*;
-use super::{Merger, UNIFIED_SYMBOLS};
+use super::Merger;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{ObjectId, SectionId, SymbolId};
-use crate::layout::constants::CONSTANT_SIZE;
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::Identity;
+use crate::records::*;
 use cubin::consts::*;
 use cubin::read::SymbolSection;
+use cubin::unified::UNIFIED_SYMBOLS;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn variable(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) -> Result<(), Stop> {
@@ -189,7 +189,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn undefined(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         let relocatable = self.mode.relocatable;
         if y.bind == STB_LOCAL {
-            if relocatable && y.name == CONSTANT_SIZE {
+            if relocatable && y.name == CONSTANT_SIZE_SYMBOL {
                 let mut new = self.new_symbol(object, y, STB_LOCAL, STT_CUDA_OBJECT);
                 (new.other, new.input_other, new.size) = (y.other, y.other, y.size);
                 let symbol = self.symbol(y, new);

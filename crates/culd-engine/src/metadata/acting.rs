@@ -3,9 +3,9 @@
 //! Left out is what can change nothing: a sparse mask of 0, and EXTERNS when the functions of all of them are gone (a list without
 //! functions still says where the kernel's list comes, so it counts as soon as one has some).
 
-use super::attr;
 use super::attributes::{Attribute, Attributes, Owner, Payload};
 use crate::ids::{FunctionId, Table};
+use cubin::nvinfo::attr;
 
 /// Codes that act on kernels, in the order used when there is one kernel.
 pub(super) const CODES: [u8; 11] = [

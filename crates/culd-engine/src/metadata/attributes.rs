@@ -7,14 +7,18 @@
 //! 4. The symbol in front of a payload is translated when the record is written ([`subject`]). All before that needs no more than to know
 //!    who lives, so it is done beside merging.
 
-use super::attr;
 use crate::ids::{FunctionId, SymbolRef, Table};
-use crate::layout::{Context, Layout};
-use crate::merge::model::Place;
+use crate::layout::Layout;
 use crate::object::{ObjSection, Object, Role};
-use crate::relocate::Named;
+use crate::records::Place;
+use crate::records::SymbolTableEntry;
 use crate::resolve::Fate;
+use crate::session::Context;
 use cubin::consts::*;
+use cubin::nvinfo::FORMAT_BYTE;
+use cubin::nvinfo::FORMAT_HALF;
+use cubin::nvinfo::FORMAT_NONE;
+use cubin::nvinfo::attr;
 use cubin::nvinfo::{FORMAT_SIZED, Record};
 use std::ops::Range;
 
@@ -54,7 +58,7 @@ pub enum Payload<'d> {
 
 impl<'d> Payload<'d> {
     /// The symbol of an input in front of a payload, and the payload as the linked view has it.
-    pub(super) fn about(&self) -> Option<(SymbolRef, &'d [u8])> {
+    pub(crate) fn about(&self) -> Option<(SymbolRef, &'d [u8])> {
         match self {
             Payload::About(symbol, bytes) => Some((*symbol, bytes)),
             Payload::AboutViews(symbol, views) => Some((*symbol, views.mercury)),
@@ -315,7 +319,7 @@ impl<'d> Section<'_, 'd> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// This.
-    Is(Named),
+    Is(SymbolTableEntry),
     /// It has no number of its own; the record stays as it is.
     NoSymbol,
     /// Nothing; the record goes too.
@@ -326,16 +330,16 @@ pub(crate) enum Subject {
 pub(crate) fn subject(context: Context<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
     let m = &layout.m;
     if let Some(f) = context.resolved.function(symbol) {
-        return m.symbol_of[f].map_or(Subject::Gone, |y| Subject::Is(Named::Symbol(y)));
+        return m.symbol_of[f].map_or(Subject::Gone, |y| Subject::Is(SymbolTableEntry::Symbol(y)));
     }
     let (object, index) = context.inputs.locate(symbol);
     if object.symbol_kind(index) == STT_SECTION {
         let section = object.symbol(index).defined_in();
         let placed = section.and_then(|s| m.placed[object.section_ref(s)]);
-        return placed.map_or(Subject::Gone, |(id, _)| Subject::Is(Named::Section(id)));
+        return placed.map_or(Subject::Gone, |(id, _)| Subject::Is(SymbolTableEntry::Section(id)));
     }
     match m.places[symbol] {
-        Place::Symbol(y) => Subject::Is(Named::Symbol(y)),
+        Place::Symbol(y) => Subject::Is(SymbolTableEntry::Symbol(y)),
         _ => Subject::NoSymbol,
     }
 }
@@ -348,4 +352,36 @@ impl Owner {
             _ => None,
         }
     }
+}
+
+/// A record with a half word.
+pub(super) fn half(code: u8, value: u16) -> Attribute<'static> {
+    Attribute {
+        format: FORMAT_HALF,
+        code,
+        payload: Payload::Half(value),
+    }
+}
+
+/// A record with a byte.
+pub(super) fn byte(code: u8, value: u16) -> Attribute<'static> {
+    Attribute {
+        format: FORMAT_BYTE,
+        code,
+        payload: Payload::Half(value),
+    }
+}
+
+/// A record without a value.
+pub(crate) fn flag(code: u8, value: u16) -> Attribute<'static> {
+    Attribute {
+        format: FORMAT_NONE,
+        code,
+        payload: Payload::Half(value),
+    }
+}
+
+/// The first record of a code.
+pub(super) fn first_of<'l, 'd>(list: &'l mut [Attribute<'d>], code: u8) -> Option<&'l mut Attribute<'d>> {
+    list.iter_mut().find(|r| r.code == code)
 }

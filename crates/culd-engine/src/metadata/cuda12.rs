@@ -1,11 +1,12 @@
 //! What objects of CUDA 12 ask for: barriers from section flags; functions without a sparse mask get one where others have it.
 
-use super::attr;
 use super::attributes::{Attributes, Payload};
-use super::propagate::{Final, byte, first_of, half};
+use super::attributes::{byte, first_of, half};
+use super::kernel::Final;
 use crate::ids::{FunctionId, Table};
-use crate::layout::Context;
 use crate::object::{NO_OWNER, ObjSection, Object, Role};
+use crate::session::Context;
+use cubin::nvinfo::attr;
 
 /// Marks functions without a sparse mask where others have one.
 const NO_SPARSE_MASK: u16 = 0x8000;

@@ -2,7 +2,7 @@
 
 use super::attributes::Facts;
 use crate::ids::{FunctionId, Table};
-use crate::layout::Context;
+use crate::session::Context;
 
 /// What the call graph makes of the functions' numbers, per component. It needs no symbols, so it is worked out beside merging.
 #[derive(Debug)]

@@ -9,54 +9,20 @@
 //! Everything but unions and sums is a fold over the condensed call graph, so cost is linear in its edges.
 
 use super::acting::{Acting, CODES, slot_of};
-use super::attr;
-use super::attributes::{Attribute, Attributes, Facts, Owner, Payload, Reserved};
+use super::attributes::{Attribute, Attributes, Owner, Payload, byte, first_of, flag, half};
 use super::folds::Folds;
+use super::kernel::Final;
 use super::lists::List;
 use super::{cuda12, stubs};
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
-use crate::layout::Context;
 use crate::names::State;
 use crate::options::Identity;
-use cubin::nvinfo::{FORMAT_BYTE, FORMAT_HALF, FORMAT_NONE, FORMAT_SIZED};
+use crate::session::Context;
+use cubin::nvinfo::FORMAT_SIZED;
+use cubin::nvinfo::attr;
 use cubin::release::Rules;
 use hashbrown::HashMap;
-
-/// Attributes of the output.
-#[derive(Debug)]
-pub struct Final<'d> {
-    /// Records of the module.
-    pub module: Vec<Attribute<'d>>,
-    /// Records of the stub table.
-    pub stubs: Vec<Attribute<'d>>,
-    records: Vec<Attribute<'d>>,
-    pub(super) functions: Table<FunctionId, List<'d>>,
-    /// What the inputs say about functions.
-    pub facts: Table<FunctionId, Facts>,
-    /// Registers of each kernel with everything it calls.
-    pub registers: Table<FunctionId, u32>,
-    /// Stack of each kernel; `None` if unknown.
-    pub stack: Table<FunctionId, Option<i64>>,
-    /// Functions whose text section keeps its barrier flags.
-    pub flagged: Vec<FunctionId>,
-    /// Functions that use reserved shared memory.
-    pub reserved: Vec<Reserved>,
-    /// Groups of tensor core instructions in the code of the only kernel itself.
-    only_groups: [bool; 2],
-}
-
-impl<'d> Final<'d> {
-    /// Records of a function.
-    pub fn of(&self, f: FunctionId) -> impl Iterator<Item = &Attribute<'d>> {
-        self.functions[f].iter(&self.records)
-    }
-
-    /// Records of a function, to change; `records` are all records while they are not here yet.
-    pub(super) fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
-        self.functions[f].to_mut(records)
-    }
-}
 
 /// Computes all attributes of the output; `folds` is nothing for a relocatable one.
 pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&Folds>) -> Final<'d> {
@@ -159,32 +125,6 @@ fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Fol
             }),
         }
     }
-}
-
-pub(super) fn half(code: u8, value: u16) -> Attribute<'static> {
-    Attribute {
-        format: FORMAT_HALF,
-        code,
-        payload: Payload::Half(value),
-    }
-}
-pub(super) fn byte(code: u8, value: u16) -> Attribute<'static> {
-    Attribute {
-        format: FORMAT_BYTE,
-        code,
-        payload: Payload::Half(value),
-    }
-}
-pub(super) fn flag(code: u8, value: u16) -> Attribute<'static> {
-    Attribute {
-        format: FORMAT_NONE,
-        code,
-        payload: Payload::Half(value),
-    }
-}
-
-pub(super) fn first_of<'l, 'd>(list: &'l mut [Attribute<'d>], code: u8) -> Option<&'l mut Attribute<'d>> {
-    list.iter_mut().find(|r| r.code == code)
 }
 
 const NEVER: u32 = u32::MAX;

@@ -6,8 +6,8 @@
 use super::attributes::Reserved;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
-use crate::layout::Context;
 use crate::options::Identity;
+use crate::session::Context;
 use std::cmp::Reverse;
 
 /// Reports the functions as errors.

@@ -5,11 +5,12 @@
 //! 3. nvlink quirk: only the first stub has its own record of the second kind; the others get one more.
 
 use super::acting::Acting;
-use super::attr;
+use super::attributes::byte;
 use super::attributes::{Attributes, Payload};
-use super::propagate::{Final, byte};
+use super::kernel::Final;
 use crate::ids::FunctionId;
-use crate::layout::Context;
+use crate::session::Context;
+use cubin::nvinfo::attr;
 
 /// Codes that stubs inherit.
 const CODES: [u8; 2] = [attr::NUM_BARRIERS, attr::VRC_CTA_INIT_COUNT];

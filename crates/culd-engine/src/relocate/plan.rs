@@ -2,9 +2,10 @@
 
 use super::{Decider, Decision, Meaning};
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
-use crate::layout::{Context, Layout};
-use crate::merge::model::{Class, RelocRef};
+use crate::layout::Layout;
 use crate::object::{Object, RelocSection};
+use crate::records::{Class, RelocRef};
+use crate::session::Context;
 
 const PAST_END: &str = "relocation is past end of offset";
 
@@ -26,7 +27,7 @@ pub(crate) struct RefPlan {
 /// Sizes of the relocation sections.
 #[derive(Debug)]
 pub struct RelocPlan {
-    /// Per reference of [`crate::merge::model::Merged::relocs`].
+    /// Per reference of [`crate::records::Merged::relocs`].
     pub(crate) refs: Vec<RefPlan>,
     /// Per section: entries it will have.
     pub(crate) counts: Table<SectionId, u32>,

@@ -10,11 +10,11 @@
 use super::file::{File, Reloc, View};
 use super::{Check, Findings, Rules, text};
 use crate::names::State;
-use crate::relocate::{CLEAR, is_call};
 use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::read::{Section, Symbol};
 use cubin::reloc::{FieldSource, field_content, reloc_info, unified_replacement};
+use cubin::reloc::{UNUSED_CLEAR_TYPES, is_call};
 use hashbrown::HashMap;
 
 struct Image<'a, 'd> {
@@ -149,7 +149,10 @@ impl<'d> Image<'_, 'd> {
         for r in self.file.relocs(target) {
             kept.entry(r.offset).or_default().push(r.symbol);
         }
-        for r in relocs.iter().filter(|r| !CLEAR.contains(&r.kind) && r.kind & 0xffff != 0) {
+        for r in relocs
+            .iter()
+            .filter(|r| !UNUSED_CLEAR_TYPES.contains(&r.kind) && r.kind & 0xffff != 0)
+        {
             let Some(y) = input.symbol(view, r.symbol) else { continue };
             match self.sort(input, y) {
                 Sort::Other => continue,
@@ -174,7 +177,7 @@ impl<'d> Image<'_, 'd> {
                 kept.entry((operation(s, r.offset), self.plain(r.kind))).or_default().push(z);
             }
         }
-        for r in relocs.iter().filter(|r| !CLEAR.contains(&r.kind) && r.kind != 0) {
+        for r in relocs.iter().filter(|r| !UNUSED_CLEAR_TYPES.contains(&r.kind) && r.kind != 0) {
             let Some(y) = input.symbol(View::Sass, r.symbol) else { continue };
             if self.sort(input, y) != Sort::Kept {
                 continue;

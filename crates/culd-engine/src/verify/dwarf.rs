@@ -5,27 +5,13 @@
 //! 3. Line tables: rows lie inside the function, its end included.
 
 use super::file::{File, View};
-use super::line;
+use super::line::{self, Place, Places};
 use super::{Check, Findings, text};
 use crate::names::State;
 use cubin::consts::STT_FUNC;
 use cubin::kind::{SectionKind, without_mercury};
 use cubin::read::Section;
 use hashbrown::HashMap;
-
-/// A place in a function that a field of a debug section names.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    /// Offset in the function.
-    pub(super) offset: u64,
-    /// Size of the function.
-    pub(super) size: u64,
-    /// Symbol of the function.
-    pub(super) symbol: u32,
-}
-
-/// Relocated fields by their offset.
-pub(super) type Places = HashMap<u64, Place, State>;
 
 /// Checks all debug sections of the SASS view.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings) {

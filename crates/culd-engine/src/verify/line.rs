@@ -3,7 +3,22 @@
 //! 1. A unit: length, version, header length, then the standard header of DWARF 2 to 4; other versions are skipped.
 //! 2. Only sequences whose start address is relocated against a function are checked; others belong to functions that are gone.
 
-use super::dwarf::Places;
+use crate::names::State;
+use hashbrown::HashMap;
+
+/// A place in a function that a field of a debug section names.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Offset in the function.
+    pub(super) offset: u64,
+    /// Size of the function.
+    pub(super) size: u64,
+    /// Symbol of the function.
+    pub(super) symbol: u32,
+}
+
+/// Relocated fields by their offset.
+pub(super) type Places = HashMap<u64, Place, State>;
 
 struct Reader<'d> {
     data: &'d [u8],

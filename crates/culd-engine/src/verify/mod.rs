@@ -21,8 +21,9 @@ mod presence;
 mod structure;
 mod views;
 
+use crate::inputs::Input;
+use crate::liveness;
 use crate::options::{Identity, LinkOptions};
-use crate::{Input, liveness};
 use cubin::read::Cubin;
 use cubin::validate::validate;
 use file::File;

@@ -6,8 +6,8 @@
 
 use super::file::File;
 use super::{Check, Findings, Rules, text};
-use crate::layout::constants::CONSTANT_LIMIT;
 use crate::names::State;
+use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::read::{Symbol, SymbolSection};

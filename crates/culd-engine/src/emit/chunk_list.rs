@@ -1,0 +1,222 @@
+//! The way through the image: what stands where, in file order.
+//!
+//! 1. Most sections have one source: bytes that were computed, or one input section. Each is a step of its own, known by its position
+//!    alone, so that nothing is stored for it.
+//! 2. Everything else is listed as [`Unit`]s: headers, the symbol table in parts, the pieces of sections with several, the relocations of
+//!    every reference.
+//! 3. Units are sorted by offset and merged with the sections, which are in file order already.
+//! 4. Each reference is assigned to the step that it patches.
+
+use super::chunks::Chunk;
+use super::chunks::ChunkSource;
+use super::chunks::Contents;
+use super::chunks::Placement;
+use super::reloc_sections;
+use crate::arrange::Parts;
+use crate::arrange::Shape;
+use crate::csr::Lists;
+use crate::ids::{Id, SectionId};
+use crate::records::{Class, Piece};
+use std::ops::Range;
+
+/// A step: first come the positions of all emitted sections, then the units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ChunkId(u32);
+
+impl Id for ChunkId {
+    fn from_index(index: usize) -> Self {
+        ChunkId(index as u32)
+    }
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Everything that has bytes, in file order.
+pub(super) struct ChunkList<'a> {
+    /// Steps in file order.
+    pub(super) steps: Vec<ChunkId>,
+    units: Vec<Chunk<'a>>,
+    /// Number of emitted sections.
+    sections: usize,
+    /// Per step: the references that patch it, newest first.
+    refs: Lists<ChunkId, u32>,
+}
+
+impl<'a> ChunkList<'a> {
+    /// Finds the way.
+    pub(super) fn new(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
+        let sections = parts.arranged.sections.len();
+        let (mixed, relocations) = parts.context.crew.join(
+            || MultiPieceSections::new(parts, contents),
+            || reloc_sections::places(parts, contents.places),
+        );
+        let refs = mixed.references(parts, contents);
+        let mut units = mixed.units;
+        units.extend(frame);
+        units.extend(relocations);
+        let refs = Lists::newest_first(sections + units.len(), &refs);
+        let steps = steps(parts.arranged.shapes.as_slice(), &contents.places.list, &units);
+        ChunkList {
+            steps,
+            units,
+            sections,
+            refs,
+        }
+    }
+
+    /// The part of the image that a step covers.
+    pub(super) fn span(&self, contents: &Contents<'_, '_>, step: ChunkId) -> Range<u64> {
+        match self.unit(step) {
+            Some(unit) => unit.span(),
+            None => contents.places.list.get(step.index()).map_or(0..0, Placement::span),
+        }
+    }
+
+    /// What stands there, and at which offset; nothing where a piece does not fit its section.
+    pub(super) fn unit_at(&self, parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, step: ChunkId) -> Option<Chunk<'a>> {
+        match self.unit(step) {
+            Some(unit) => Some(*unit),
+            None => plain_section(parts, contents, step.index()),
+        }
+    }
+
+    /// References that patch a step, newest first.
+    pub(super) fn patched_by(&self, step: ChunkId) -> &[u32] {
+        self.refs.of(step)
+    }
+
+    fn unit(&self, step: ChunkId) -> Option<&Chunk<'a>> {
+        self.units.get(step.index().checked_sub(self.sections)?)
+    }
+}
+
+/// The bytes of a section that has one source.
+fn plain_section<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, position: usize) -> Option<Chunk<'a>> {
+    let arranged = parts.arranged;
+    let (&id, shape) = arranged.sections.get(position).zip(arranged.shapes.get(position))?;
+    let place = contents.places.list.get(position)?;
+    let computed = match shape.class {
+        Class::SectionNames => Some(arranged.section_names.as_slice()),
+        Class::Strings => Some(arranged.strings.as_slice()),
+        // Code is never computed.
+        Class::Text(_) => None,
+        _ => contents.computed.get(id),
+    };
+    let source = match computed {
+        Some(bytes) => bytes,
+        None => {
+            let s = &parts.layout.m.sections[id];
+            match s.bytes.as_deref() {
+                Some(bytes) => bytes,
+                None => return piece(parts, s.pieces.as_slice().first()?, place),
+            }
+        }
+    };
+    Some(Chunk {
+        offset: place.offset,
+        source: ChunkSource::Bytes(source),
+    })
+}
+
+fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Chunk<'a>> {
+    let bytes = parts.context.inputs.objects[p.object].section(p.section)?.data;
+    // A piece that does not fit its section is left out.
+    let end = p.base.checked_add(bytes.len() as u64)?;
+    (end <= place.size && !bytes.is_empty()).then_some(Chunk {
+        offset: place.offset + p.base,
+        source: ChunkSource::Bytes(bytes),
+    })
+}
+
+/// Is a section one step?
+fn is_plain(shape: &Shape) -> bool {
+    shape.has_bytes && !shape.is_mixed && !is_table(shape)
+}
+
+/// Sections that are made of entries; their units are listed by those who know them.
+fn is_table(shape: &Shape) -> bool {
+    matches!(
+        shape.class,
+        Class::Symbols | Class::ExtendedIndices | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_)
+    )
+}
+
+/// Sections with several pieces.
+struct MultiPieceSections<'a> {
+    /// Their units, one section behind the other.
+    units: Vec<Chunk<'a>>,
+    /// Where each section's are, by position.
+    of_section: Vec<(u32, Range<usize>)>,
+}
+
+impl<'a> MultiPieceSections<'a> {
+    fn new(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>) -> Self {
+        let mut out = MultiPieceSections {
+            units: Vec::new(),
+            of_section: Vec::new(),
+        };
+        let arranged = parts.arranged;
+        let mixed = |shape: &Shape| shape.has_bytes && shape.is_mixed && !is_table(shape);
+        for (position, _) in arranged.shapes.iter().enumerate().filter(|(_, shape)| mixed(shape)) {
+            let (Some(&id), Some(place)) = (arranged.sections.get(position), contents.places.list.get(position)) else {
+                continue;
+            };
+            let first = out.units.len();
+            let pieces = parts.layout.m.sections[id].pieces.as_slice();
+            out.units.extend(pieces.iter().filter_map(|p| piece(parts, p, place)));
+            out.of_section.push((position as u32, first..out.units.len()));
+        }
+        out
+    }
+
+    /// Step and number of every reference that patches something.
+    fn references(&self, parts: &Parts<'_, '_>, contents: &Contents<'_, '_>) -> Vec<(ChunkId, u32)> {
+        let sections = parts.arranged.sections.len();
+        let position = |id: SectionId| (parts.arranged.section_index(id) as usize).checked_sub(1);
+        let mut pairs = Vec::with_capacity(parts.layout.m.relocs.len());
+        for (n, (r, plan)) in (0..).zip(parts.layout.m.relocs.iter().zip(&parts.plan.refs)) {
+            let Some(position) = position(r.target).filter(|_| plan.patches) else {
+                continue;
+            };
+            let is_mixed = parts.arranged.shapes.get(position).is_some_and(|shape| shape.is_mixed);
+            let step = match is_mixed {
+                false => Some(position),
+                true => self.unit_of(position, r.base, contents).map(|unit| sections + unit),
+            };
+            pairs.extend(step.map(|step| (ChunkId::from_index(step), n)));
+        }
+        pairs
+    }
+
+    /// The unit of a mixed section that an offset lies in.
+    fn unit_of(&self, position: usize, base: u64, contents: &Contents<'_, '_>) -> Option<usize> {
+        let found = self.of_section.binary_search_by_key(&(position as u32), |s| s.0).ok()?;
+        let range = self.of_section.get(found)?.1.clone();
+        let own = self.units.get(range.clone())?;
+        let start = contents.places.list.get(position)?.offset;
+        let before = own.partition_point(|u| u.offset - start <= base);
+        (!own.is_empty()).then(|| range.start + before.saturating_sub(1))
+    }
+}
+
+/// Sections of one step and units, merged by offset; what is empty is left out.
+fn steps(shapes: &[Shape], places: &[Placement], units: &[Chunk<'_>]) -> Vec<ChunkId> {
+    let mut order: Vec<u32> = (0..).zip(units).filter(|(_, u)| u.len() > 0).map(|(i, _)| i).collect();
+    let offset_of = |i: u32| units.get(i as usize).map_or(0, |u| u.offset);
+    // Few runs, each in file order: this takes little more than looking at them.
+    order.sort_by_key(|&i| offset_of(i));
+    let mut steps = Vec::with_capacity(places.len() + order.len());
+    let mut order = order.into_iter().peekable();
+    for (position, (shape, place)) in shapes.iter().zip(places).enumerate() {
+        if place.size == 0 || !is_plain(shape) {
+            continue;
+        }
+        while let Some(unit) = order.next_if(|&i| offset_of(i) < place.offset) {
+            steps.push(ChunkId(places.len() as u32 + unit));
+        }
+        steps.push(ChunkId(position as u32));
+    }
+    steps.extend(order.map(|unit| ChunkId(places.len() as u32 + unit)));
+    steps
+}

@@ -1,0 +1,180 @@
+//! Relocation sections of the output.
+//!
+//! 1. Slots of textures come first in the relocations of a parameter bank, offsets descending.
+//! 2. Kept relocations stand in reverse order of arrival: each reference gets the part in front of those that came before it, and its own
+//!    entries are written from the back.
+//! 3. `--preserve-relocs` lists what was patched, in reverse order of arrival, always with addends.
+//!
+//! Only places are worked out here, as [`Unit`]s; entries are made when their window is filled.
+
+use super::chunks::Chunk;
+use super::chunks::ChunkSource;
+use super::chunks::Placements;
+use crate::arrange::Parts;
+use crate::ids::{FunctionId, SectionId, Table};
+use crate::object::Object;
+use crate::records::{RelocRef, SymbolTableEntry};
+use crate::relocate::{Decider, Decision, Entry};
+use cubin::consts::*;
+use cubin::raw::Rela;
+use cubin::read::Relocations;
+use cubin::reloc::{field_content, reloc_info};
+use zerocopy::IntoBytes;
+
+/// Size of an entry with addend.
+const RELA: u64 = 24;
+/// Size of an entry without.
+const REL: u64 = 16;
+
+/// Where the relocations of every reference go, in file order.
+pub(super) fn places(parts: &Parts<'_, '_>, places: &Placements) -> Vec<Chunk<'static>> {
+    let m = &parts.layout.m;
+    let mut units = Vec::with_capacity(m.relocs.len());
+    // What is left of each section, from the back. One that is not emitted has no room.
+    let mut left: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
+    for (&id, place) in parts.arranged.sections.iter().zip(&places.list) {
+        left[id] = place.size;
+    }
+    let mut take = |id: SectionId, wanted: u64| {
+        let place = places.of(parts, id)?;
+        let size = left[id].min(wanted);
+        left[id] -= size;
+        Some((place.offset + left[id], size))
+    };
+    for (reference, (r, plan)) in (0..).zip(m.relocs.iter().zip(&parts.plan.refs)) {
+        if let (true, Some(id)) = (plan.kept > 0, plan.destination) {
+            let with_addends = plan.with_addends;
+            let wanted = u64::from(plan.kept) * if with_addends { RELA } else { REL };
+            units.extend(take(id, wanted).map(|(offset, size)| Chunk {
+                offset,
+                source: ChunkSource::Kept {
+                    reference,
+                    size,
+                    with_addends,
+                },
+            }));
+        }
+        if let (true, Some(id)) = (plan.listed > 0, m.sections[r.target].companions[2]) {
+            units.extend(take(id, u64::from(plan.listed) * RELA).map(|(offset, size)| Chunk {
+                offset,
+                source: ChunkSource::Listed { reference, size },
+            }));
+        }
+    }
+    units.sort_unstable_by_key(|u| u.offset);
+    units
+}
+
+/// Writes the kept relocations of a reference.
+pub(super) fn fill_kept(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, r: &RelocRef, with_addends: bool, place: &mut [u8]) {
+    let object = &parts.context.inputs.objects[r.object];
+    let mut slots = place.rchunks_exact_mut(if with_addends { RELA } else { REL } as usize);
+    decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+        let (kind, symbol, addend) = match decision {
+            Decision::Keep(kind, symbol) => (kind, parts.arranged.symbol_index(symbol), e.addend),
+            Decision::KeepSection(kind, section, addend) => (kind, parts.arranged.named_index(SymbolTableEntry::Section(section)), addend),
+            _ => return,
+        };
+        let Some(slot) = slots.next() else { return };
+        let implicit = if with_addends { implicit_addend(object, r, e) } else { None };
+        put(slot, e.offset, kind, symbol, implicit.unwrap_or(addend));
+    });
+}
+
+/// `--force-rela`: the addend of an entry that was read without one is what its field holds.
+fn implicit_addend(object: &Object<'_>, r: &RelocRef, e: Entry) -> Option<i64> {
+    let relocs = object.relocs.get(r.index as usize)?;
+    let Relocations::Rel(list) = relocs.entries else { return None };
+    let offset = usize::try_from(list.get(e.index as usize)?.r_offset.get()).ok()?;
+    let bytes = object.section(relocs.target)?.data.get(offset..)?;
+    let field = reloc_info(e.kind)?.fields.first()?;
+    field_content(field, bytes).map(|content| content as i64)
+}
+
+/// Writes the list of a reference's resolved relocations.
+pub(super) fn fill_listed(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, r: &RelocRef, place: &mut [u8]) {
+    let object = &parts.context.inputs.objects[r.object];
+    let mut slots = place.rchunks_exact_mut(RELA as usize);
+    decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+        if let Decision::Patch(_, _, _, Some((named, addend))) = decision
+            && let Some(slot) = slots.next()
+        {
+            put(slot, e.offset, e.kind, parts.arranged.named_index(named), addend);
+        }
+    });
+}
+
+fn put(slot: &mut [u8], offset: u64, kind: u32, symbol: u32, addend: i64) {
+    let entry = Rela {
+        r_offset: offset.into(),
+        r_type: kind.into(),
+        r_sym: symbol.into(),
+        r_addend: addend.into(),
+    };
+    let size = slot.len();
+    slot.copy_from_slice(entry.as_bytes().get(..size).unwrap_or_default());
+}
+
+/// Entries for texture slots, offsets descending: for each kind of kernel, told apart by what it leaves out and by its code section if it
+/// has such parameters.
+pub(super) struct TextureEntries(Vec<(TextureKey, Vec<u8>)>);
+
+/// What the entries of a kernel depend on.
+type TextureKey = (Option<u8>, Option<SectionId>);
+
+/// Texture slots, as they stand in the relocations of parameter banks.
+pub(super) fn textures(parts: &Parts<'_, '_>) -> TextureEntries {
+    let mut keys: Vec<TextureKey> = parts.layout.textures.kernels.iter().map(|&t| texture_key(parts, t)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    TextureEntries(keys.into_iter().map(|key| (key, texture_entries(parts, key))).collect())
+}
+
+fn texture_key(parts: &Parts<'_, '_>, (kernel, left_out): (FunctionId, Option<u8>)) -> TextureKey {
+    let m = &parts.layout.m;
+    let owns = |text: &SectionId| {
+        parts
+            .layout
+            .textures
+            .slots
+            .iter()
+            .any(|&(y, _)| m.symbols[y].section == Some(*text))
+    };
+    (left_out, m.functions[kernel].text.filter(owns))
+}
+
+fn texture_entries(parts: &Parts<'_, '_>, (left_out, text): TextureKey) -> Vec<u8> {
+    let m = &parts.layout.m;
+    let size = if parts.context.mode.force_rela { RELA } else { REL } as usize;
+    let mut bytes = Vec::new();
+    for (y, offset) in parts.layout.textures.slots_of(m, (text, left_out)).rev() {
+        let kind: u32 = match m.symbols[y].kind {
+            STT_CUDA_TEXTURE => 6,
+            STT_CUDA_SAMPLER => 7,
+            _ => 52,
+        };
+        let at = bytes.len();
+        bytes.resize(at + size, 0);
+        if let Some(slot) = bytes.get_mut(at..) {
+            put(slot, offset, kind, parts.arranged.symbol_index(y), 0);
+        }
+    }
+    bytes
+}
+
+/// Where texture slots go: all entries, or as many as the section has room for, in front of the relocations of every parameter bank.
+pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
+    let companion = usize::from(parts.context.mode.force_rela);
+    for &kernel in &parts.layout.textures.kernels {
+        let bank = parts.layout.m.functions[kernel.0].parameters.map(|id| &parts.layout.m.sections[id]);
+        let list = bank.and_then(|s| s.companions[companion]).and_then(|list| places.of(parts, list));
+        let key = texture_key(parts, kernel);
+        if let (Some(place), Some((_, bytes))) = (list, entries.0.iter().find(|e| e.0 == key)) {
+            let size = bytes.len().min(place.size as usize);
+            units.push(Chunk {
+                offset: place.offset,
+                source: ChunkSource::Bytes(bytes.get(..size).unwrap_or_default()),
+            });
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! `.nv.info.F` of the SASS view, `.nv.info..nv.uft` among them.
+//!
+//! 1. The records of the linked Mercury view without the finalizer's options. Offsets in code are those of the input's SASS view at the same
+//!    place; the table of attributes tells which words they are ([`CodePlaces`]).
+//! 2. Offsets move with the instructions.
+//! 3. What the input's SASS view has behind these records follows: the parameter bank (with its new section symbol) and the finalizer's
+//!    marks.
+//! 4. Marks that later releases add follow. In a final link, a kernel that reaches a function that starts dependent grids is marked as one
+//!    that does so itself.
+
+use crate::arrange::Parts;
+use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::offsets::mercury_places;
+use crate::finalize::code::sources::Source;
+use crate::finalize::code::stubs::Stubs;
+use crate::finalize::file::numbers::parameter_symbols;
+use crate::finalize::linked::Linked;
+use crate::finalize::sass::Sass;
+use crate::ids::{FunctionId, SectionId};
+use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
+use crate::metadata::kernel::Final;
+use crate::names::State;
+use crate::records::Class;
+use cubin::nvinfo::attr::{FINALIZER_OPTIONS, MIN_STACK_SIZE};
+use cubin::nvinfo::{CodePlaces, FORMAT_SIZED, Record, attribute_info, records};
+use hashbrown::HashSet;
+use std::collections::BTreeMap;
+
+/// The parameter bank: section symbol, offset, size.
+const PARAMETER_BANK: u8 = 0x0a;
+/// Offsets of `EXIT`s.
+const EXITS: u8 = 0x1c;
+
+/// EIATTR_NVSAL_SW_WAR of 1, which newer releases add where it is missing.
+const SOFTWARE_WAIT: [u8; 4] = [3, 0x6b, 1, 0];
+/// EIATTR_PREEXIT_USED of 0, which newer releases add where it is missing.
+const NO_PREEXIT: [u8; 4] = [2, PREEXIT, 0, 0];
+const PREEXIT: u8 = 0x6d;
+/// Attribute 67 of 0, which every function of sm_107 has.
+const SM_107_MARK: [u8; 4] = [2, 0x67, 0, 0];
+
+/// Writes the attribute sections.
+pub(crate) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &Linked, code: &Functions<'_, 'd>, sass: &mut Sass) {
+    let module = parts.layout.m.fixed.info;
+    if let (Some(_), Some(bytes)) = (&code.stubs, &linked.bytes[module]) {
+        sass.put(module, stub_stacks(parts, bytes));
+    }
+    let parameters = parameter_symbols(parts, code);
+    let mut marked = Preexits::default();
+    for &id in &parts.arranged.sections {
+        let (f, list) = match parts.layout.m.sections[id].class {
+            Class::FunctionInfo(f) => (f, attributes.of(f).collect::<Vec<_>>()),
+            Class::UftInfo => match code.stubs.as_ref().and_then(Stubs::first) {
+                Some(first) => (first.function, attributes.stubs.iter().collect()),
+                None => continue,
+            },
+            _ => continue,
+        };
+        let text = parts.layout.m.functions[f].text;
+        let Some((text, function)) = text.and_then(|t| Some((t, code.of(t)?))) else {
+            continue;
+        };
+        let mut bytes = Vec::new();
+        let borrowed = code.sources.of(function.object).borrows_attributes(function.section);
+        let object = parts.context.inputs.objects.get(function.object).filter(|_| borrowed);
+        let places = object.and_then(|o| mercury_places(o, function.section));
+        for record in list {
+            if record.code != FINALIZER_OPTIONS {
+                parts
+                    .encoder()
+                    .one(&sass_record(parts, function, places.as_ref(), record), &mut bytes);
+            }
+        }
+        let bank = parameters[text];
+        for record in tail(code.sources.of(function.object), function.section) {
+            append(&record, bank, &mut bytes);
+        }
+        let rules = &parts.context.mode.rules;
+        let is_final = !parts.context.mode.relocatable;
+        let is_107 = is_final && parts.context.options.target.number == 107;
+        let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
+        present.sort_unstable();
+        let added = [
+            (rules.adds_software_wait, SOFTWARE_WAIT),
+            (rules.adds_preexit, NO_PREEXIT),
+            (rules.has_sm_107 && is_107, SM_107_MARK),
+        ];
+        for (wanted, record) in added {
+            if wanted && present.binary_search(&record[1]).is_err() {
+                bytes.extend_from_slice(&record);
+            }
+        }
+        if parts.layout.m.functions[f].parameters.is_some() {
+            // A kernel with texture slots.
+            bytes.extend_from_slice(&[2, 0x15, 0, 0, 2, 0x16, 0, 0]);
+        }
+        match is_final && rules.adds_preexit && matches!(parts.layout.m.sections[id].class, Class::FunctionInfo(_)) {
+            true => marked.add(f, id, bytes),
+            false => sass.put(id, bytes),
+        }
+    }
+    marked.write(parts, sass);
+}
+
+/// Attributes that wait until all functions with EIATTR_PREEXIT_USED are known.
+#[derive(Default)]
+struct Preexits {
+    using: Vec<FunctionId>,
+    sections: Vec<(FunctionId, SectionId, Vec<u8>)>,
+}
+
+impl Preexits {
+    fn add(&mut self, f: FunctionId, id: SectionId, bytes: Vec<u8>) {
+        if records(&bytes).flatten().any(|r| r.attribute == PREEXIT && r.half != 0) {
+            self.using.push(f);
+        }
+        self.sections.push((f, id, bytes));
+    }
+
+    fn write(self, parts: &Parts<'_, '_>, sass: &mut Sass) {
+        let kernels = &parts.layout.kernels;
+        let mut inherits = vec![false; kernels.len()];
+        let context = &parts.context;
+        context.graph.reach(context.resolved, &self.using, kernels, |_, k| {
+            if let Some(kernel) = inherits.get_mut(k) {
+                *kernel = true;
+            }
+        });
+        let kernels = kernels.iter().zip(inherits).filter(|(_, inherits)| *inherits);
+        let kernels: HashSet<FunctionId, State> = kernels.map(|(k, _)| *k).collect();
+        for (f, id, mut bytes) in self.sections {
+            if kernels.contains(&f)
+                && let Some(value) = preexit_value(&mut bytes)
+            {
+                *value = 1;
+            }
+            sass.put(id, bytes);
+        }
+    }
+}
+
+/// The value of EIATTR_PREEXIT_USED.
+fn preexit_value(bytes: &mut [u8]) -> Option<&mut u8> {
+    let mut at = 0;
+    for record in records(bytes).flatten() {
+        if record.attribute == PREEXIT {
+            return bytes.get_mut(at + 2);
+        }
+        at += match record.format {
+            FORMAT_SIZED => 4 + record.payload.len(),
+            _ => 4,
+        };
+    }
+    None
+}
+
+/// The module's attributes in the SASS view. nvlink quirk: all stubs have the stack of the last one.
+fn stub_stacks(parts: &Parts<'_, '_>, mercury: &[u8]) -> Vec<u8> {
+    let m = &parts.layout.m;
+    let symbols = m.unified.stubs.iter().filter_map(|s| m.symbol_of[s.function]);
+    let symbols: HashSet<u32, State> = symbols.map(|y| parts.arranged.symbol_index(y)).collect();
+    let mut bytes = mercury.to_vec();
+    let mut at = 0;
+    let mut stacks = Vec::new();
+    for record in records(mercury).flatten() {
+        let size = if record.format == FORMAT_SIZED {
+            4 + record.payload.len()
+        } else {
+            4
+        };
+        let symbol = record.payload.first_chunk().map(|b| u32::from_le_bytes(*b));
+        if record.attribute == MIN_STACK_SIZE && symbol.is_some_and(|y| symbols.contains(&y)) {
+            stacks.push(at + 8..at + size);
+        }
+        at += size;
+    }
+    if let Some(value) = stacks.last().and_then(|last| mercury.get(last.clone())) {
+        for stack in stacks.iter().cloned() {
+            if let Some(field) = bytes.get_mut(stack).filter(|f| f.len() == value.len()) {
+                field.copy_from_slice(value);
+            }
+        }
+    }
+    bytes
+}
+
+/// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own;
+/// where none of its instructions starts, the offset is 0.
+fn sass_record<'d>(
+    parts: &Parts<'_, 'd>,
+    function: &Function,
+    places: Option<&BTreeMap<u64, u64>>,
+    record: &Attribute<'d>,
+) -> Attribute<'d> {
+    let offsets = attribute_info(record.code).map_or(CodePlaces::No, |i| i.places);
+    if let (Payload::Views(views), true) = (&record.payload, offsets != CodePlaces::No && in_words(record)) {
+        let mut sass = Vec::new();
+        offsets.for_each(&mut words(views.sass), |offset| sass.push(*offset));
+        let mut sass = sass.into_iter();
+        let mut words = words(views.mercury);
+        offsets.for_each(&mut words, |offset| {
+            let own = match (places, sass.next()) {
+                (Some(places), _) => places.get(&(*offset).into()).copied(),
+                (None, own) => own.map(u64::from),
+            };
+            *offset = own.map_or(0, |own| placed(function, record.code, own)) as u32;
+        });
+        return Attribute {
+            format: record.format,
+            code: record.code,
+            payload: Payload::Words(words.into()),
+        };
+    }
+    let has_no_symbol = |symbol| subject(parts.context, parts.layout, symbol) == Subject::NoSymbol;
+    let bytes = match &record.payload {
+        Payload::Views(views) => views.mercury,
+        Payload::Bytes(bytes) => bytes,
+        Payload::AboutViews(symbol, views) if has_no_symbol(*symbol) => views.sass,
+        Payload::About(symbol, bytes) if has_no_symbol(*symbol) => bytes,
+        _ => return record.clone(),
+    };
+    let payload = match moved(function, record.code, offsets, bytes) {
+        Some(words) => Payload::Words(words.into()),
+        None => Payload::Bytes(bytes),
+    };
+    Attribute {
+        format: record.format,
+        code: record.code,
+        payload,
+    }
+}
+
+/// True if the payload is a list of words.
+fn in_words(record: &Attribute<'_>) -> bool {
+    matches!(&record.payload, Payload::Views(views) if views.mercury.len().is_multiple_of(4))
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let words = bytes.as_chunks::<4>().0.iter();
+    words.map(|b| u32::from_le_bytes(*b)).collect()
+}
+
+/// Offsets after the deletion of instructions; `None` if the record has none.
+fn moved(function: &Function, code: u8, offsets: CodePlaces, bytes: &[u8]) -> Option<Vec<u32>> {
+    if offsets == CodePlaces::No || !function.moved() || !bytes.len().is_multiple_of(4) {
+        return None;
+    }
+    let mut words = words(bytes);
+    offsets.for_each(&mut words, |offset| *offset = placed(function, code, (*offset).into()) as u32);
+    Some(words)
+}
+
+/// New offset of an offset that an attribute names.
+fn placed(function: &Function, code: u8, offset: u64) -> u64 {
+    if code == EXITS {
+        function.place_instruction(offset)
+    } else {
+        function.place(offset)
+    }
+}
+
+/// Records that only the SASS view has: those behind the parallel ones.
+fn tail<'d>(source: &Source<'_, 'd>, text: u32) -> impl Iterator<Item = Record<'d>> {
+    let mercury = records(source.mercury_attributes(text)).flatten();
+    let parallel = mercury.filter(|r| r.attribute != FINALIZER_OPTIONS).count();
+    records(source.sass_attributes(text)).flatten().skip(parallel)
+}
+
+fn append(record: &Record<'_>, bank: u32, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[record.format, record.attribute]);
+    if record.format != FORMAT_SIZED {
+        out.extend_from_slice(&record.half.to_le_bytes());
+        return;
+    }
+    out.extend_from_slice(&(record.payload.len() as u16).to_le_bytes());
+    match record.payload.get(4..) {
+        Some(rest) if record.attribute == PARAMETER_BANK => {
+            out.extend_from_slice(&bank.to_le_bytes());
+            out.extend_from_slice(rest);
+        }
+        _ => out.extend_from_slice(record.payload),
+    }
+}

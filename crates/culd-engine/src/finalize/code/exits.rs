@@ -1,0 +1,324 @@
+//! Fences in front of `EXIT`, and everything that moves with them.
+//!
+//! 1. In links for a debugger, with debug code or with a function that asks for its errors to be seen, every `EXIT` waits for memory errors:
+//!    `[MEMBAR] ERRBAR CGAERRBAR EXIT`, all under the guard of the `EXIT`. Code that was compiled so has them; other code gets them, and the
+//!    compiler's schedule stays.
+//! 2. The capsule tells how many instructions stand for an `EXIT`; so the old fences are known without guessing.
+//! 3. Branches are re-encoded; labels in front of an `EXIT` are in front of its fences. The code is padded like the compiler's.
+//! 4. A wait for the guard goes to the new `ERRBAR`; an instruction that stalled for the `EXIT` behind it no longer does.
+//! 5. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it behind a fence, and all scoreboards
+//!    change: not modelled.
+
+use cubin::capmerc::{Capsule, Instruction};
+use culd_sass::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use culd_sass::reg::RegFile;
+use std::collections::BTreeMap;
+
+/// The fences, unguarded.
+const MEMBAR: u128 = 0x000f_c000_0000_5000_0000_0000_0000_7992;
+const ERRBAR: u128 = 0x000f_c000_0000_0000_0000_0000_0000_79ab;
+const CGAERRBAR: u128 = 0x000f_ec00_0000_0000_0000_0000_0000_75ab;
+/// The last fence as newer releases schedule it.
+const CGAERRBAR_PLAIN: u128 = 0x000f_c000_0000_0000_0000_0000_0000_75ab;
+const GUARD: u128 = 0xf << 12;
+/// All scheduling bits, and the wait mask.
+const CONTROL: u128 = 0x1f_ffff << 105;
+const WAIT: u128 = 0x3f << 116;
+const STALL: u128 = 0xf << 105;
+const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+const CODE_ALIGN: usize = 128;
+
+/// Where instructions went.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    /// New offset of the label in front of each old instruction, and of the end.
+    labels: Vec<u32>,
+    /// `EXIT`s and those of their old fences that stay: old and new offset.
+    exits: Vec<(u32, u32)>,
+}
+
+impl Moves {
+    /// New offset of a label.
+    pub(crate) fn label(&self, offset: u32) -> u32 {
+        let (index, rest) = (offset as usize / INSN_BYTES, offset % INSN_BYTES as u32);
+        self.labels.get(index).map_or(offset, |l| l + rest)
+    }
+    /// New offset of an instruction.
+    pub(crate) fn instruction(&self, offset: u32) -> u32 {
+        match self.exits.binary_search_by_key(&offset, |e| e.0) {
+            Ok(i) => self.exits.get(i).map_or(offset, |e| e.1),
+            Err(_) => self.label(offset),
+        }
+    }
+}
+
+/// Code with other fences.
+pub(crate) struct Fenced {
+    /// Code.
+    pub(crate) code: Vec<u8>,
+    /// Where it went.
+    pub(crate) moves: Moves,
+}
+
+/// The answer is not known.
+pub(crate) struct Unsure;
+
+/// Fences per `EXIT`: instruction number and count of instructions in front of it, from the capsule, which speaks of the compiler's code.
+fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMap<usize, usize> {
+    let mut found = BTreeMap::new();
+    let mut first = 0;
+    let Ok(capsule) = Capsule::read(capsule) else { return found };
+    let number = |old: u32| place(old.saturating_mul(INSN_BYTES as u32)) as usize / INSN_BYTES;
+    for (_, instruction) in capsule.instructions().flatten() {
+        let next = first + instruction.sass_count();
+        let (start, end) = (number(first), number(next));
+        let exit = start < end && !matches!(instruction, Instruction::Expanded { .. });
+        if exit && insns.get(end - 1).is_some_and(|i| i.op == opcode::EXIT) {
+            found.insert(end - 1, end - 1 - start);
+        }
+        first = next;
+    }
+    found
+}
+
+/// Gives every `EXIT` its fences: none, or with or without `MEMBAR`; `plain`: without
+/// `MEMBAR`, the last one has no stall. `None` if nothing changes. Capsule and indirect branches are those of the
+/// compiler's code; `place` tells where its instructions are now.
+pub(crate) fn fence(
+    code: &[u8],
+    capsule: &[u8],
+    (membar, plain): (Option<bool>, bool),
+    indirect: &BTreeMap<u32, Vec<u32>>,
+    place: &dyn Fn(u32) -> u32,
+) -> Result<Option<Fenced>, Unsure> {
+    let insns = decode_all(code).ok_or(Unsure)?;
+    let old = fences(capsule, &insns, place);
+    let placed = |(&at, targets): (&u32, &Vec<u32>)| (place(at), targets.iter().map(|&t| place(t)).collect());
+    let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
+    let last = if plain { CGAERRBAR_PLAIN } else { CGAERRBAR };
+    let wanted: &[u128] = match membar {
+        None => &[],
+        Some(false) => &[ERRBAR, last],
+        Some(true) => &[MEMBAR, ERRBAR, CGAERRBAR],
+    };
+    if old.values().all(|&n| n == wanted.len()) {
+        return Ok(None);
+    }
+    let fresh = |i: usize| old.get(&i) == Some(&0);
+    if insns.iter().enumerate().any(|(i, x)| fresh(i) && !plain_exit(x)) || waits_change(&insns, &indirect, fresh) {
+        return Err(Unsure);
+    }
+    let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);
+    let padding = insns.get(used).map_or(NOP, |i| i.raw);
+    let late = late_guards(&insns, fresh);
+    // Lay out: per old instruction the words that replace it.
+    let mut order: Vec<(Option<usize>, u128)> = Vec::with_capacity(insns.len());
+    let mut moves = Moves::default();
+    let starts: BTreeMap<usize, usize> = old.iter().map(|(&exit, &n)| (exit - n, exit)).collect();
+    let offset = |order: &[(Option<usize>, u128)]| (order.len() * INSN_BYTES) as u32;
+    let mut i = 0;
+    while let Some(insn) = insns.get(i).filter(|_| i < used) {
+        moves.labels.push(offset(&order));
+        let Some((&exit, exit_insn)) = starts.get(&i).and_then(|e| Some((e, insns.get(*e)?))) else {
+            order.push((Some(i), insn.raw));
+            i += 1;
+            continue;
+        };
+        let label = offset(&order);
+        moves.labels.extend(std::iter::repeat_n(label, exit - i));
+        let late = late.get(&exit).copied().unwrap_or(0);
+        if fresh(exit)
+            && let (Some(before), Some(last)) = (exit.checked_sub(1).and_then(|b| insns.get(b)), order.last_mut())
+            && stalls_for(before, exit_insn)
+        {
+            *last = (None, before.raw & !STALL | 1 << 105);
+        }
+        let fences = wanted.iter().map(|&w| scheduled(w, exit_insn) | if w == ERRBAR { late } else { 0 });
+        order.extend(fences.map(|w| (None, w)));
+        let staying = (exit - i).min(wanted.len());
+        let backwards = (0..=staying as u32).rev().map(|k| k * INSN_BYTES as u32);
+        moves.exits.extend(backwards.map(|k| (exit_insn.offset - k, offset(&order) - k)));
+        order.push((None, exit_insn.raw & !late));
+        i = exit + 1;
+    }
+    let end = offset(&order);
+    moves.labels.extend((0..insns.len() - used).map(|k| end + (k * INSN_BYTES) as u32));
+    let size = (end as usize).next_multiple_of(CODE_ALIGN) + CODE_ALIGN;
+    moves.labels.push(size as u32);
+    let words = order.iter().enumerate().map(|(at, &(from, raw))| {
+        let insn = from.and_then(|f| insns.get(f));
+        insn.map_or(raw, |x| retarget(x, (at * INSN_BYTES) as u32, x.target.map(|t| moves.label(t))))
+    });
+    let words = words.chain(std::iter::repeat(padding)).take(size / INSN_BYTES);
+    let code = words.flat_map(u128::to_le_bytes).collect();
+    Ok(Some(Fenced { code, moves }))
+}
+
+/// The waits of guarded `EXIT`s for their guards, by instruction number; each goes to a new `ERRBAR` in front of its `EXIT`.
+fn late_guards(insns: &[Insn], fresh: impl Fn(usize) -> bool) -> BTreeMap<usize, u128> {
+    let mut found = BTreeMap::new();
+    let mut scoreboards: BTreeMap<(RegFile, u8), u8> = BTreeMap::new();
+    for (i, insn) in insns.iter().enumerate() {
+        let guard = insn.guard.filter(|_| fresh(i) && !unscheduled(insn));
+        let scoreboard = guard.and_then(|g| scoreboards.get(&(g.file, g.index))).copied();
+        if let Some(s) = scoreboard.filter(|&s| s != NO_SCOREBOARD) {
+            found.insert(i, insn.raw & 1 << (116 + u32::from(s)));
+        }
+        for reg in insn.defs.minus(&insn.defs.without_predicates()).iter() {
+            scoreboards.insert((reg.file, reg.index), insn.control.write);
+        }
+    }
+    found
+}
+
+/// Does an instruction take one more cycle because the `EXIT` behind it waits for its operands?
+fn stalls_for(before: &Insn, exit: &Insn) -> bool {
+    let Control { stall, read, .. } = before.control;
+    before.target.is_none() && stall == 2 && read != NO_SCOREBOARD && exit.control.wait >> read & 1 == 1
+}
+
+/// A fence under the guard of its `EXIT`. In code that was not scheduled every instruction waits for everything.
+fn scheduled(fence: u128, exit: &Insn) -> u128 {
+    let word = fence & !GUARD | exit.raw & GUARD;
+    match fence {
+        ERRBAR if unscheduled(exit) => word & !WAIT | exit.raw & WAIT,
+        CGAERRBAR | CGAERRBAR_PLAIN if unscheduled(exit) => word & !CONTROL | exit.raw & CONTROL,
+        _ => word,
+    }
+}
+
+/// Code compiled without optimisation: stall 15, wait for scoreboards 0 and 1.
+fn unscheduled(exit: &Insn) -> bool {
+    exit.raw >> 105 & 0x1f == 0xf && exit.control.wait == 3
+}
+
+/// An `EXIT` without modifiers: guard, predicate and control bits only.
+fn plain_exit(insn: &Insn) -> bool {
+    const FREE: u128 = GUARD | 0xf << 87 | ((1 << 23) - 1) << 105;
+    insn.op == opcode::EXIT && insn.raw & !FREE == 0x94d
+}
+
+/// The Mercury form of a plain `EXIT`.
+pub(crate) fn exit_body(word: u128) -> [u8; 16] {
+    let predicate = |at: u32| {
+        let index = (word >> at & 7) as u8;
+        let negated = (word >> (at + 3) & 1) as u8;
+        (if index == 7 { 31 } else { index }) << 3 | negated
+    };
+    let mut body = [0; 16];
+    body[0] = 0x01;
+    body[1] = 0x11;
+    body[3] = 0x0a;
+    body[4] = predicate(12);
+    body[11] = predicate(87);
+    body
+}
+
+/// Is the scoreboard of a late operand in flight at a guarded `EXIT` that gets fences?
+fn waits_change(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: impl Fn(usize) -> bool) -> bool {
+    let index = |offset: u32| offset as usize / INSN_BYTES;
+    let joins: Vec<usize> = insns
+        .iter()
+        .filter(|i| i.op == opcode::BSSY)
+        .filter_map(|i| i.target)
+        .map(index)
+        .collect();
+    let mut state: Vec<Option<u8>> = vec![None; insns.len()];
+    let mut work = vec![(0usize, 0u8)];
+    while let Some((i, arriving)) = work.pop() {
+        let (Some(insn), Some(slot)) = (insns.get(i), state.get_mut(i)) else {
+            continue;
+        };
+        let joined = slot.unwrap_or(0) | arriving;
+        if *slot == Some(joined) {
+            continue;
+        }
+        *slot = Some(joined);
+        let mut flying = joined & !insn.control.wait;
+        if insn.control.read != NO_SCOREBOARD {
+            flying |= 1 << insn.control.read.min(7);
+        }
+        let ends = insn.unguarded() && matches!(insn.op, opcode::BRA | opcode::EXIT | opcode::BRX | opcode::BRXU | opcode::RET);
+        if !ends {
+            work.push((i + 1, flying));
+        }
+        if insn.op == opcode::BSYNC {
+            work.extend(joins.iter().map(|&j| (j, flying)));
+        } else if insn.op != opcode::BSSY {
+            work.extend(insn.target.map(|t| (index(t), flying)));
+        }
+        for &target in indirect.get(&insn.offset).map_or(&[][..], Vec::as_slice) {
+            work.push((index(target), flying));
+        }
+    }
+    insns
+        .iter()
+        .zip(&state)
+        .enumerate()
+        .any(|(i, (insn, state))| fresh(i) && !insn.unguarded() && state.unwrap_or(0) & !insn.control.wait != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+    use super::*;
+
+    const EXIT: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d;
+    const GUARDED_EXIT: u128 = EXIT & !GUARD | 0x9 << 12;
+    /// `BRA` to the next instruction but one.
+    const BRA: u128 = 0x000f_ea00_0380_0000_0000_0000_0004_7947;
+
+    fn code(words: &[u128]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+
+    fn capsule(count: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        cubin::capmerc::write(1, cubin::capmerc::TAG, &vec![Instruction::Derived; count], &mut out).unwrap();
+        out
+    }
+
+    fn words(code: &[u8]) -> Vec<u128> {
+        code.as_chunks::<16>().0.iter().map(|w| u128::from_le_bytes(*w)).collect()
+    }
+
+    #[test]
+    fn fences_take_the_guard_and_move_what_follows() {
+        let input = code(&[BRA, GUARDED_EXIT, NOP, EXIT, NOP]);
+        let Ok(Some(fenced)) = fence(&input, &capsule(5), (Some(true), false), &BTreeMap::new(), &|o| o) else {
+            panic!("not fenced");
+        };
+        let out = words(&fenced.code);
+        assert_eq!(out.len(), 16 + 8);
+        assert_eq!(out[1] & 0xffff, 0x9992);
+        assert_eq!(out[4], GUARDED_EXIT);
+        assert_eq!(out[9], EXIT);
+        // The branch still goes to the instruction behind the first EXIT.
+        assert_eq!(decode_all(&fenced.code).unwrap()[0].target, Some(5 * 16));
+        assert_eq!((fenced.moves.label(16), fenced.moves.instruction(16)), (16, 64));
+        assert_eq!((fenced.moves.label(32), fenced.moves.label(80)), (80, 24 * 16));
+    }
+
+    #[test]
+    fn nothing_to_do_is_nothing_done() {
+        let input = code(&[EXIT, NOP]);
+        assert!(matches!(
+            fence(&input, &capsule(2), (None, false), &BTreeMap::new(), &|o| o),
+            Ok(None)
+        ));
+    }
+
+    #[test]
+    fn late_operands_in_front_of_a_guarded_exit_are_not_modelled() {
+        // A store with a read scoreboard.
+        let store = NOP & !(7 << 113) | 1 << 113;
+        let input = code(&[store, GUARDED_EXIT, EXIT]);
+        assert!(fence(&input, &capsule(3), (Some(true), false), &BTreeMap::new(), &|o| o).is_err());
+    }
+
+    #[test]
+    fn mercury_form_of_exit() {
+        assert_eq!(exit_body(EXIT), [1, 0x11, 0, 0x0a, 0xf8, 0, 0, 0, 0, 0, 0, 0xf8, 0, 0, 0, 0]);
+        assert_eq!(exit_body(GUARDED_EXIT)[4], 0x09);
+    }
+}

@@ -1,0 +1,508 @@
+//! SASS and capsule of every function.
+//!
+//! 1. The code in force, rewritten where a final link does so and the model is sure ([`culd_sass`]); else the compiler's.
+//! 2. Resolved values go into the instruction of the parallel SASS relocation, and into the last word of the full Mercury instruction
+//!    that stands for it.
+//! 3. Reserved shared memory stays a relocation in the Mercury view; SASS gets its address.
+//! 4. The capsule's first word is the number of the code section. Deleted instructions are taken off the counts of their records.
+
+use crate::arrange::Parts;
+use crate::diagnostics::{Code, Collector, Stop};
+use crate::finalize::code::exits::{self, Moves};
+use crate::finalize::code::offsets::INSTRUCTION;
+use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
+use crate::finalize::code::stubs::{self, Stubs};
+use crate::finalize::linked::{Linked, is_reserved};
+use crate::ids::{FunctionId, ObjectId, SectionId, Table};
+use crate::object::{ObjSection, Object, text};
+use crate::options::Identity;
+use crate::records::Class;
+use crate::records::SymbolTableEntry;
+use cubin::capmerc::{Capsule, Instruction};
+use cubin::consts::{STT_CUDA_SURFACE, STT_CUDA_TEXTURE};
+use cubin::raw::Rela;
+use cubin::reloc::{FieldSource, reloc_info};
+use culd_sass::decode::opcode;
+use culd_sass::latency::same_timing;
+use culd_sass::{KernelContext, OffsetMap, Rewrite};
+
+/// `R_MERCURY_ABS32` and `R_MERCURY_ABS16`: width of the field in a Mercury instruction.
+const MERCURY_FIELDS: [(u32, usize); 2] = [(0x1_0003, 4), (0x1_0004, 2)];
+/// Shared memory of the system before the first reserved variable.
+pub(crate) const RESERVED_BASE: u64 = 0x40;
+/// Mercury's move, and what it is in SASS where no record says it: `MOV`, `UMOV`, `R2UR`.
+const MOVE: u8 = 0x0b;
+const MOVES: [u16; 6] = [0x202, 0x802, 0xc02, 0x882, 0xc82, 0x2ca];
+/// Mercury's load from a constant bank: opcode, place of the bank, and the bank of texture slots.
+const LOAD_CONSTANT: u8 = 0x22;
+const LOAD_BANK: usize = 12;
+const SLOTS: u8 = 0x49;
+/// `LDC` and `LDCU`, with the relocation types of their offsets.
+const LOADS: [(u16, u32); 2] = [(0xb82, 0x42), (0x7ac, 0x73)];
+/// Relocation type of the last 32 bits of operands.
+const R_CUDA_ABS32_32: u32 = 0x37;
+/// Relocation type of a move whose result indexes the slots of textures.
+const R_CUDA_ABS16_32: u32 = 0x3b;
+/// Code of the first architecture with instructions that take another time on the second is scheduled anew in links for that: not modelled.
+const FINALIZED_AGAIN: (u32, u32) = (100, 103);
+
+/// A function of the output.
+pub(crate) struct Function {
+    /// Function.
+    pub(crate) function: FunctionId,
+    /// Object that it is taken from.
+    pub(crate) object: ObjectId,
+    /// Its code section there.
+    pub(crate) section: u32,
+    /// SASS.
+    pub(crate) code: Vec<u8>,
+    /// Capsule.
+    pub(crate) capsule: Vec<u8>,
+    changes: Changes,
+}
+
+/// How the code differs from the input's.
+#[derive(Default)]
+struct Changes {
+    map: Option<OffsetMap>,
+    moves: Option<Moves>,
+}
+
+impl Function {
+    fn rewritten_place(&self, offset: u64) -> Option<u32> {
+        let offset = u32::try_from(offset).ok()?;
+        Some(self.changes.map.as_ref().map_or(offset, |m| m.new_offset(offset)))
+    }
+    /// New offset of a label of the input: in front of the fences of an `EXIT`.
+    pub(crate) fn place(&self, offset: u64) -> u64 {
+        let Some(new) = self.rewritten_place(offset) else { return offset };
+        self.changes.moves.as_ref().map_or(new, |m| m.label(new)).into()
+    }
+    /// New offset of an instruction of the input: behind the fences of an `EXIT`.
+    pub(crate) fn place_instruction(&self, offset: u64) -> u64 {
+        let Some(new) = self.rewritten_place(offset) else { return offset };
+        self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
+    }
+    /// Offsets, in the input, of the instructions that move a value into a register.
+    pub(crate) fn moves(&self) -> Vec<u64> {
+        let Ok(capsule) = Capsule::read(&self.capsule) else {
+            return Vec::new();
+        };
+        let mut first = 0;
+        let mut moves = Vec::new();
+        for (_, instruction) in capsule.instructions().flatten() {
+            let is_move = match instruction {
+                Instruction::Derived => self.opcode(first * INSTRUCTION).is_some_and(|op| MOVES.contains(&op)),
+                Instruction::Full([_, MOVE, ..]) | Instruction::Short([_, MOVE, ..]) => true,
+                _ => false,
+            };
+            if is_move {
+                moves.push(first * INSTRUCTION);
+            }
+            first += u64::from(instruction.sass_count());
+        }
+        moves
+    }
+    /// Opcode of the instruction that was at an offset of the input.
+    fn opcode(&self, offset: u64) -> Option<u16> {
+        opcode_at(&self.code, self.place_instruction(offset))
+    }
+    /// True if instructions moved.
+    pub(crate) fn moved(&self) -> bool {
+        self.changes.moves.is_some() || self.changes.map.as_ref().is_some_and(|m| !m.deleted().is_empty())
+    }
+}
+
+/// All functions by code section.
+pub(crate) struct Functions<'a, 'd> {
+    /// By code section of the output.
+    pub(crate) by_text: Table<SectionId, Option<Function>>,
+    /// Code sections in order.
+    pub(crate) order: Vec<SectionId>,
+    /// What belongs to code in the inputs.
+    pub(crate) sources: Sources<'a, 'd>,
+    /// The code of `.nv.uft`.
+    pub(crate) stubs: Option<Stubs>,
+}
+
+impl Functions<'_, '_> {
+    /// The function in a code section.
+    pub(crate) fn of(&self, text: SectionId) -> Option<&Function> {
+        self.by_text[text].as_ref()
+    }
+    /// The stubs of unified functions, if this is the section with their table.
+    pub(crate) fn stubs_in(&self, parts: &Parts<'_, '_>, id: SectionId) -> Option<&Stubs> {
+        self.stubs.as_ref().filter(|_| parts.layout.m.sections[id].class == Class::Uft)
+    }
+    /// The function that is taken from this section of an object.
+    pub(crate) fn taken<'a>(&'a self, parts: &Parts<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
+        object.section(section)?;
+        let (id, _) = parts.layout.m.placed[object.section_ref(section)]?;
+        let function = self.by_text.get(id)?.as_ref()?;
+        (function.object == object.id && function.section == section).then_some((id, function))
+    }
+}
+
+/// Makes all functions.
+pub(crate) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
+    let stubs = stubs::table(parts).map_err(|file| {
+        out.fatal(Code::Damaged {
+            file: file.into(),
+            reason: "the stub of a unified function is not a jump followed by NOPs".into(),
+        })
+    })?;
+    let sources = Sources::new(parts);
+    let maker = Maker {
+        parts,
+        linked,
+        sources: &sources,
+        stubs: stubs.as_ref(),
+        fences: parts.context.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
+    };
+    let made = parts.context.crew.map(&parts.arranged.sections, |&id| maker.make(id));
+    let mut functions = Functions {
+        by_text: Table::new(),
+        order: Vec::new(),
+        sources,
+        stubs,
+    };
+    functions.by_text.grow_with(parts.layout.m.sections.len(), || None);
+    for (&id, (function, kept)) in parts.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
+        if let (Some(reason), Identity::Culd) = (kept, parts.context.options.identity) {
+            out.info(Code::SassKept {
+                function: text(function_name(parts, function.function)),
+                reason,
+            });
+        }
+        functions.by_text[id] = Some(function);
+        functions.order.push(id);
+    }
+    Ok(functions)
+}
+
+/// Makes functions.
+struct Maker<'a, 'd> {
+    parts: &'a Parts<'a, 'd>,
+    linked: &'a Linked,
+    sources: &'a Sources<'a, 'd>,
+    stubs: Option<&'a Stubs>,
+    /// `EXIT`s have fences.
+    fences: bool,
+}
+
+/// True if some input has code with full debug information, dead or not.
+fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
+    let filled = |name: &&[u8]| crate::finalize::sass::find(parts, name).is_some_and(|id| parts.layout.m.sections[id].size > 0);
+    DEBUG_CODE.iter().any(filled)
+}
+
+impl Maker<'_, '_> {
+    /// The function in a code section of the output, and why its code is the compiler's if it should be other.
+    fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
+        let Parts { context, layout, .. } = self.parts;
+        let section = &layout.m.sections[id];
+        if section.class == Class::Uft {
+            return Some((self.stub_table(id)?, None));
+        }
+        let (Class::Text(f) | Class::Stub(f), Some(piece)) = (section.class, section.pieces.as_slice().first()) else {
+            return None;
+        };
+        let object = &context.inputs.objects[piece.object];
+        let compiled = object.sass.get(piece.section as usize)?.data;
+        let (rewritten, kept) = match object.section(piece.section).filter(|_| !context.options.keep_sass) {
+            None => (None, None),
+            Some(input) => match self.rewrite(object, input, piece.section, compiled, f) {
+                Ok(rewritten) => (Some(rewritten), None),
+                Err(reason) => (None, Some(reason)),
+            },
+        };
+        let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.to_vec(), Changes::default()));
+        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
+        let mut function = Function {
+            function: f,
+            object: object.id,
+            section: piece.section,
+            code: Vec::new(),
+            capsule,
+            changes,
+        };
+        patch_code(self.parts, self.linked, self.sources.slot_base, id, &function, &mut code);
+        function.code = code;
+        if matches!(section.class, Class::Stub(_)) {
+            self.unschedule(&mut function);
+        }
+        patch_capsule(self.parts, self.linked, id, &mut function);
+        Some((function, kept))
+    }
+
+    /// The table of unified functions, under the name of the stub in its first slot.
+    fn stub_table(&self, id: SectionId) -> Option<Function> {
+        let stubs = self.stubs?;
+        let first = stubs.first()?;
+        let mut function = Function {
+            function: first.function,
+            object: first.object,
+            section: first.section,
+            code: stubs.code.clone(),
+            capsule: stubs.capsule.clone(),
+            changes: Changes::default(),
+        };
+        self.unschedule(&mut function);
+        patch_capsule(self.parts, self.linked, id, &mut function);
+        Some(function)
+    }
+
+    fn unschedule(&self, stub: &mut Function) {
+        if self.parts.context.mode.debug_symbols {
+            stubs::unschedule(&mut stub.code, stubs::instructions(&stub.capsule));
+        }
+    }
+
+    /// The code as a final link leaves it, or why that is not known.
+    fn rewrite(
+        &self,
+        object: &Object<'_>,
+        input: &ObjSection<'_>,
+        section: u32,
+        code: &[u8],
+        f: FunctionId,
+    ) -> Result<(Vec<u8>, Changes), String> {
+        let parts = self.parts;
+        let (options, source) = (parts.context.options, self.sources.of(object.id));
+        let debug_symbols = parts.context.mode.debug_symbols;
+        let context = KernelContext {
+            arch: options.target.number,
+            entry: parts.context.resolved.functions[f].entry,
+            calls: has_calls(code) && source.calls(input.owner),
+            debug: debug_symbols || source.is_debug_code(function_name(parts, f)),
+            relocatable: options.relocatable,
+            indirect: source.branch_targets(section),
+        };
+        if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
+            return Err("double precision compiled for sm_100".into());
+        }
+        if object.toolkit < parts.context.mode.rules.finalizer {
+            return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
+        }
+        // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
+        let drops_waits = !parts.context.mode.rules.adds_software_wait && (options.relocatable || options.debug);
+        if drops_waits && source.has_software_waits(section) {
+            return Err("has waits of a later compiler, which nvlink drops".into());
+        }
+        let (code, map) = match culd_sass::rewrite(code, &context) {
+            Rewrite::Unchanged => (code.to_vec(), None),
+            Rewrite::Rewritten { code, map } => (code, Some(map)),
+            Rewrite::Unsure(reason) => return Err(reason.to_string()),
+        };
+        let membar = self
+            .fences
+            .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);
+        let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
+        match exits::fence(
+            &code,
+            input.data,
+            (membar, parts.context.mode.rules.plain_exit_fences),
+            &context.indirect,
+            &place,
+        ) {
+            Ok(None) => Ok((code, Changes { map, moves: None })),
+            Ok(Some(fenced)) => Ok((
+                fenced.code,
+                Changes {
+                    map,
+                    moves: Some(fenced.moves),
+                },
+            )),
+            Err(exits::Unsure) => Err("fences at exits change the scoreboards".into()),
+        }
+    }
+}
+
+/// Does code call? The call graph also has edges to traps that the compiler found to be unreachable.
+fn has_calls(code: &[u8]) -> bool {
+    let words = code.as_chunks::<16>().0.iter();
+    words
+        .map(|w| u128::from_le_bytes(*w))
+        .any(|w| opcode::CALLS.contains(&((w & 0xfff) as u16)))
+}
+
+/// Writes the value fields of a SASS type; the bank is in the instruction already.
+fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
+    let Some(word) = code.get_mut(offset as usize..).and_then(|c| c.first_chunk_mut::<16>()) else {
+        return;
+    };
+    let Some(info) = reloc_info(kind) else { return };
+    let mut bits = u128::from_le_bytes(*word);
+    for field in info.fields.iter().filter(|f| f.source == FieldSource::Value) {
+        let mask = (u128::MAX >> (128 - u32::from(field.width.clamp(1, 64)))) << field.start;
+        bits = bits & !mask | (u128::from(value >> field.shift) << field.start) & mask;
+    }
+    *word = bits.to_le_bytes();
+}
+
+fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
+    move_slot_loads(slot_base, function, code);
+    for r in &linked.resolved[id] {
+        let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
+        put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
+    }
+    if parts.context.mode.relocatable {
+        // A relocatable link leaves texture slots to the next one, but moves them behind the longest parameter bank.
+        for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
+            if let Some(twin) = kept.twin {
+                let value = slot(slot_base, &twin, twin.r_addend.get() as u64);
+                put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
+            }
+        }
+    }
+    for &(place, value) in &linked.misplaced[id] {
+        put(code, function.place(place), R_CUDA_ABS32_32, value.into());
+    }
+    for kept in linked.kept[id].iter().filter(|k| is_reserved(parts, k.named)) {
+        let (Some(twin), SymbolTableEntry::Symbol(y)) = (kept.twin, kept.named) else {
+            continue;
+        };
+        let value = parts.layout.m.symbols[y].value.wrapping_add(RESERVED_BASE);
+        let value = value.wrapping_add(twin.r_addend.get() as u64);
+        if !parts.context.mode.relocatable {
+            put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
+        }
+    }
+}
+
+/// Opcode of the instruction at an offset.
+fn opcode_at(code: &[u8], offset: u64) -> Option<u16> {
+    let low = code.get(usize::try_from(offset).ok()?..)?.first_chunk()?;
+    Some(u16::from_le_bytes(*low) & 0xfff)
+}
+
+/// What an instruction has of a texture slot: its place in the parameter bank, or its number of bytes behind the first slot where it goes to
+/// the index register of a load.
+fn slot(slot_base: u64, twin: &Rela, value: u64) -> u64 {
+    if twin.r_type.get() == R_CUDA_ABS16_32 {
+        value
+    } else {
+        slot_base.wrapping_add(value)
+    }
+}
+
+/// Loads from the slots of textures go to where the slots are in this link.
+fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
+    let Ok(capsule) = Capsule::read(&function.capsule) else { return };
+    let mut first = 0;
+    for (_, instruction) in capsule.instructions().flatten() {
+        if let Instruction::Full(body @ [_, LOAD_CONSTANT, ..]) = instruction
+            && body.get(LOAD_BANK) == Some(&SLOTS)
+            && let Some(offset) = body.last_chunk::<4>()
+        {
+            let place = function.place(first * INSTRUCTION);
+            let opcode = opcode_at(code, place);
+            if let Some(&(_, kind)) = LOADS.iter().find(|l| Some(l.0) == opcode) {
+                put(code, place, kind, slot_base.wrapping_add(u32::from_le_bytes(*offset).into()));
+            }
+        }
+        first += u64::from(instruction.sass_count());
+    }
+}
+
+fn is_texture(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> bool {
+    matches!(named, SymbolTableEntry::Symbol(y) if parts.layout.m.symbols.get(y).is_some_and(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
+}
+
+/// A record of a capsule.
+struct Record {
+    /// Offset of the end of the full instruction, if there is one.
+    body_end: Option<usize>,
+    /// First SASS instruction.
+    first: u64,
+    /// Number of SASS instructions.
+    count: u64,
+}
+
+fn records(capsule: &[u8]) -> Vec<Record> {
+    let Ok(parsed) = Capsule::read(capsule) else {
+        return Vec::new();
+    };
+    let mut first = 0;
+    let mut list = Vec::new();
+    for (at, instruction) in parsed.instructions().flatten() {
+        let count = u64::from(instruction.sass_count());
+        if instruction != Instruction::Derived {
+            list.push(Record {
+                body_end: instruction.body().map(|_| at + instruction.size()),
+                first,
+                count,
+            });
+        }
+        first += count;
+    }
+    list
+}
+
+fn patch_capsule(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
+    let records = records(&function.capsule);
+    for r in &linked.resolved[id] {
+        let instruction = r.twin.r_offset.get() / INSTRUCTION;
+        let at = records.partition_point(|x| x.first + x.count <= instruction);
+        let Some(&(_, width)) = MERCURY_FIELDS.iter().find(|f| f.0 == r.kind) else {
+            continue;
+        };
+        let record = records.get(at).filter(|x| x.first <= instruction);
+        let Some(end) = record.and_then(|x| x.body_end) else { continue };
+        if let Some(field) = end.checked_sub(4).and_then(|start| function.capsule.get_mut(start..start + width)) {
+            field.copy_from_slice(r.value.to_le_bytes().get(..width).unwrap_or_default());
+        }
+    }
+    if let Some(word) = function.capsule.first_chunk_mut::<4>() {
+        *word = parts.arranged.section_index(id).to_le_bytes();
+    }
+    if function.moved() {
+        function.capsule = recounted(function).unwrap_or_else(|| function.capsule.clone());
+    }
+}
+
+/// The capsule with the numbers of instructions of the new code. The last record stands for the padding.
+fn recounted(function: &Function) -> Option<Vec<u8>> {
+    let capsule = Capsule::read(&function.capsule).ok()?;
+    let list: Vec<Instruction<'_>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;
+    let mut first = 0;
+    let mut bodies: Vec<[u8; 16]> = Vec::with_capacity(list.len());
+    let mut counts = Vec::with_capacity(list.len());
+    for (i, instruction) in list.iter().enumerate() {
+        let next = first + u64::from(instruction.sass_count()) * INSTRUCTION;
+        let start = function.place(first);
+        let end = if i + 1 == list.len() {
+            function.code.len() as u64
+        } else {
+            function.place(next)
+        };
+        counts.push((end.saturating_sub(start) / INSTRUCTION) as u16);
+        let last = function
+            .code
+            .get(end.saturating_sub(INSTRUCTION) as usize..)
+            .and_then(|c| c.first_chunk());
+        bodies.push(exits::exit_body(last.map_or(0, |w| u128::from_le_bytes(*w))));
+        first = next;
+    }
+    let renewed: Vec<Instruction<'_>> = list
+        .iter()
+        .zip(counts)
+        .zip(&bodies)
+        .map(|((&old, count), exit)| match old {
+            Instruction::Derived if count > 1 => Instruction::ExpandedFull {
+                form: 0x51,
+                count,
+                body: exit,
+            },
+            Instruction::Full(body) if count > 1 => Instruction::ExpandedFull { form: 0x51, count, body },
+            Instruction::ExpandedFull { body, .. } if count == 1 && body == exit => Instruction::Derived,
+            Instruction::ExpandedFull { body, .. } if count == 1 => Instruction::Full(body),
+            Instruction::ExpandedFull { form, body, .. } => Instruction::ExpandedFull { form, count, body },
+            Instruction::Expanded { .. } => Instruction::Expanded { count },
+            other => other,
+        })
+        .collect();
+    let mut out = Vec::with_capacity(function.capsule.len());
+    cubin::capmerc::write(capsule.text_section, capsule.tag, &renewed, &mut out).ok()?;
+    Some(out)
+}

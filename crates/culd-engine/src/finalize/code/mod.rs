@@ -1,0 +1,14 @@
+//! The code of a link with Mercury: what happens to the SASS that the compiler made.
+//!
+//! 1. [`sources`]: what belongs to each code section of the inputs: attributes, parameters, branch targets.
+//! 2. [`offsets`]: which SASS instruction belongs to which Mercury instruction.
+//! 3. [`exits`]: fences before `EXIT`. [`stubs`]: the table of unified functions.
+//! 4. [`functions`]: the SASS of each function, rewritten where a final link rewrites it, with the resolved values in it and in the capsule.
+//! 5. [`jump`]: jump tables as offsets in SASS.
+
+pub(crate) mod exits;
+pub(crate) mod functions;
+pub(crate) mod jump;
+pub(crate) mod offsets;
+pub(crate) mod sources;
+pub(crate) mod stubs;

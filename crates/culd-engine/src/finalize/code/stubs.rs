@@ -1,0 +1,191 @@
+//! `.nv.uft` of a final link: the stubs of unified functions, finalized as one piece of code.
+//!
+//! 1. Each input's stub is a jump, a branch to itself and NOPs; what the compiler's finalizer padded it with is left out. In the order of their
+//!    slots the stubs follow each other, each filled with NOPs to the size of a slot; the padding follows the last one.
+//! 2. The capsule has the records of the stubs' instructions, one more for every NOP, and one for the padding.
+//! 3. nvlink quirk: symbols of the SASS view are where the finalized code has the Mercury offsets of the slots, as if there were no NOPs. Each reaches to
+//!    the next, the first and the last one to the end of the section.
+//! 4. nvlink quirk: relocations of the Mercury view are at the start of their instruction, in code with the NOPs; symbols have the places without them.
+//! 5. nvlink quirk: the unwinding entry of the first slot's stub is translated, its range ends with the next symbol; the
+//!    others stay as they are in the Mercury view.
+
+use crate::arrange::Parts;
+use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
+use crate::records::Stub;
+use cubin::capmerc::{Capsule, Instruction};
+
+/// Control bits of an instruction, and those of code that is not scheduled: stall 15, wait for scoreboards 0 and 1.
+const CONTROL: u128 = 0x1f << 105 | 0x3f << 116;
+const UNSCHEDULED: u128 = 0xf << 105 | 3 << 116;
+/// Size of a slot, in both views.
+const SLOT: u64 = 128;
+const NOP: u16 = 0x918;
+
+/// The table.
+pub(crate) struct Stubs {
+    /// By slot.
+    slots: Vec<Slot>,
+    /// SASS.
+    pub(crate) code: Vec<u8>,
+    /// Capsule; its first word is not set.
+    pub(crate) capsule: Vec<u8>,
+}
+
+/// A stub in its slot.
+struct Slot {
+    stub: Stub,
+    /// Place of its symbol in the SASS view.
+    start: u64,
+    /// Start in the Mercury view, with NOPs.
+    mercury: u64,
+    /// Starts of the Mercury instructions.
+    instructions: Vec<u64>,
+}
+
+/// A stub of an input.
+struct Input<'d> {
+    /// SASS, without padding.
+    code: &'d [u8],
+    padding: &'d [u8],
+    /// Records of the capsule, without padding.
+    records: Vec<Instruction<'d>>,
+    /// Starts of the Mercury instructions.
+    instructions: Vec<u64>,
+}
+
+/// Takes a stub apart; `None` if it is not what the compiler writes.
+fn input<'d>(parts: &Parts<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
+    let object = &parts.context.inputs.objects[stub.object];
+    let section = object.section(stub.section).filter(|s| s.size == SLOT)?;
+    let sass = object.sass.get(stub.section as usize)?.data;
+    let capsule = Capsule::read(section.data).ok()?;
+    let mut records: Vec<Instruction<'d>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;
+    let Some(Instruction::Expanded { .. }) = records.pop() else {
+        return None;
+    };
+    let size = INSTRUCTION * records.iter().map(|r| u64::from(r.sass_count())).sum::<u64>();
+    let (code, padding) = sass.split_at_checked(size as usize)?;
+    let mut instructions: Vec<u64> = mercury_places(object, stub.section)?.into_keys().collect();
+    instructions.truncate(records.len());
+    let last = code.last_chunk::<16>()?;
+    let is_nop = u16::from_le_bytes([last[0], last[1]]) & 0xfff == NOP;
+    (is_nop && size <= SLOT && padding.len() as u64 >= INSTRUCTION && sass.len() as u64 == SLOT).then_some(Input {
+        code,
+        padding,
+        records,
+        instructions,
+    })
+}
+
+/// Makes the table; the name of the input file that has a stub which is not known otherwise.
+pub(crate) fn table<'a>(parts: &Parts<'a, '_>) -> Result<Option<Stubs>, &'a str> {
+    let mut stubs = parts.layout.m.unified.stubs.clone();
+    stubs.sort_by_key(|s| s.offset);
+    let Some(first) = stubs.first() else { return Ok(None) };
+    let file = |stub: &Stub| parts.context.inputs.objects[stub.object].name;
+    let (mut code, mut records, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+    let mut mercury = 0;
+    // SASS offset of each Mercury instruction.
+    let mut places: Vec<(u64, u64)> = Vec::new();
+    let mut padding: &[u8] = &[];
+    let inputs: Vec<Input<'_>> = stubs
+        .iter()
+        .map(|s| input(parts, s).ok_or_else(|| file(s)))
+        .collect::<Result<_, _>>()?;
+    for (stub, input) in stubs.iter().zip(&inputs) {
+        let size = input.code.len() as u64;
+        let nops = (SLOT - size) / INSTRUCTION;
+        let nop = input.code.last_chunk::<16>().ok_or_else(|| file(stub))?;
+        let first = code.len() as u64;
+        let added = (0..nops).map(|i| SLOT + i * INSTRUCTION);
+        let starts = input
+            .instructions
+            .iter()
+            .copied()
+            .chain(added)
+            .zip((first..).step_by(INSTRUCTION as usize));
+        places.extend(starts.map(|(start, sass)| (mercury + start, sass)));
+        code.extend_from_slice(input.code);
+        records.extend_from_slice(&input.records);
+        for _ in 0..nops {
+            code.extend_from_slice(nop);
+            records.push(Instruction::Derived);
+        }
+        slots.push(Slot {
+            stub: *stub,
+            start: 0,
+            mercury,
+            instructions: input.instructions.clone(),
+        });
+        mercury += SLOT + nops * INSTRUCTION;
+        padding = input.padding;
+    }
+    for slot in &mut slots {
+        let next = places.partition_point(|p| p.0 <= slot.stub.offset);
+        slot.start = next.checked_sub(1).and_then(|i| places.get(i)).map_or(0, |p| p.1);
+    }
+    code.extend_from_slice(padding);
+    let filler = padding.last_chunk::<16>().ok_or_else(|| file(first))?;
+    let end = SLOT as usize * (slots.len() + 1);
+    while code.len() < end {
+        code.extend_from_slice(filler);
+    }
+    records.push(Instruction::Expanded {
+        count: (SLOT / INSTRUCTION) as u16,
+    });
+    let mut capsule = Vec::new();
+    cubin::capmerc::write(0, cubin::capmerc::TAG, &records, &mut capsule).map_err(|_| file(first))?;
+    Ok(Some(Stubs { slots, code, capsule }))
+}
+
+/// The code of stubs as a link with debug symbols leaves it: the finalizer has no options for them. `count`: instructions without padding.
+pub(crate) fn unschedule(code: &mut [u8], count: usize) {
+    for word in code.as_chunks_mut::<16>().0.iter_mut().take(count) {
+        *word = (u128::from_le_bytes(*word) & !CONTROL | UNSCHEDULED).to_le_bytes();
+    }
+}
+
+/// Instructions that the capsule of a stub has, without padding.
+pub(crate) fn instructions(capsule: &[u8]) -> usize {
+    Capsule::read(capsule).map_or(0, |c| {
+        let counts = c.instructions().flatten().filter(|i| !matches!(i.1, Instruction::Expanded { .. }));
+        counts.map(|i| i.1.sass_count() as usize).sum()
+    })
+}
+
+impl Stubs {
+    /// The stub in the first slot.
+    pub(crate) fn first(&self) -> Option<&Stub> {
+        self.slots.first().map(|s| &s.stub)
+    }
+
+    /// Place and size of a stub's symbol in the SASS view, by the offset of its slot.
+    pub(crate) fn symbol(&self, offset: u64) -> (u64, u64) {
+        let at = (offset / SLOT) as usize;
+        let end = self.code.len() as u64;
+        let start = self.slots.get(at).map_or(offset, |s| s.start);
+        let next = self.slots.get(at + 1).filter(|_| at > 0).map_or(end, |s| s.start);
+        (start, next.saturating_sub(start))
+    }
+
+    /// Range of the first slot's unwinding entry.
+    pub(crate) fn first_range(&self) -> u64 {
+        self.slots.get(1).map_or(self.code.len() as u64, |s| s.start)
+    }
+
+    /// SASS offset of a relocation, from its Mercury offset and from its offset in the input's stub.
+    pub(crate) fn sass_place(&self, mercury: u64, sass: u64) -> u64 {
+        mercury / SLOT * SLOT + sass
+    }
+
+    /// Mercury offset of a relocation in the finalized code.
+    pub(crate) fn mercury_place(&self, offset: u64) -> u64 {
+        let Some(slot) = self.slots.get((offset / SLOT) as usize) else {
+            return offset;
+        };
+        let within = offset % SLOT;
+        let instruction = slot.instructions.partition_point(|&start| start <= within);
+        let start = instruction.checked_sub(1).and_then(|i| slot.instructions.get(i));
+        slot.mercury + start.copied().unwrap_or(within)
+    }
+}

@@ -1,0 +1,254 @@
+//! `.debug_frame` of the SASS view.
+//!
+//! 1. Every FDE of the linked Mercury view that still has its address: the input's own SASS CIE and FDE of the function in force, with
+//!    new CIE offset and range. Dead and lost functions vanish.
+//! 2. Several FDEs of one function (a replaced copy left one): the first has the Mercury CIE in front of it, in SASS units, and becomes the
+//!    union of their programs: positions in Mercury code, translated; a later entry of a position replaces an earlier one; positions where
+//!    no instruction starts are lost. Each further one is the Mercury CIE and an empty FDE with the Mercury range.
+//!    So are the FDEs of stubs of unified functions, but for the one in the first slot.
+//! 3. Advances move with deleted instructions.
+
+use crate::arrange::Parts;
+use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::stubs::Stubs;
+use crate::finalize::debug::dwarf::{FDE_ADDRESS, FDE_PROGRAM, FrameEntry, FrameOp, frame_entries, frame_ops};
+use crate::finalize::linked::{Kept, Linked, sass_entries};
+use crate::finalize::relocs::relocation;
+use crate::finalize::sass::Sass;
+use crate::ids::{FunctionId, ObjectId, SectionId};
+use crate::names::State;
+use crate::object::Object;
+use crate::records::SymbolTableEntry;
+use cubin::raw::Rela;
+use hashbrown::{HashMap, HashSet};
+
+/// SASS type of an address.
+const R_CUDA_64: u32 = 2;
+/// Advances in SASS programs count in these units.
+const UNIT: u64 = 4;
+/// Place of the unit in a CIE: behind the length, the mark, the version and an empty augmentation.
+const CIE_UNIT: usize = 22;
+
+/// CIE and FDE of each code section of an input.
+type InputFrames<'d> = HashMap<u32, (&'d [u8], &'d [u8]), State>;
+
+/// Writes the section and its relocations.
+pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+    let Some(id) = crate::finalize::sass::find(parts, b".debug_frame") else {
+        return;
+    };
+    let mercury = linked.bytes[id].as_deref().unwrap_or_default();
+    let entries = frame_entries(mercury);
+    let mut frame = Frame {
+        parts,
+        code,
+        mercury,
+        entries: &entries,
+        kept: linked.kept[id].iter().map(|k| (k.offset, k)).collect(),
+        of_function: HashMap::default(),
+        inputs: HashMap::default(),
+        done: HashSet::default(),
+        out: Vec::new(),
+        places: HashMap::default(),
+    };
+    frame.build();
+    let Frame { out, places, .. } = frame;
+    let moved = |k: &Kept| {
+        let &place = places.get(&k.offset)?;
+        Some(relocation(parts, k, place, R_CUDA_64, k.addend))
+    };
+    let entries: Vec<Rela> = linked.kept[id].iter().filter_map(moved).collect();
+    sass.put_relocs(parts, id, &entries);
+    sass.put(id, out);
+}
+
+struct Frame<'a, 'd> {
+    parts: &'a Parts<'a, 'd>,
+    code: &'a Functions<'a, 'd>,
+    mercury: &'a [u8],
+    entries: &'a [FrameEntry],
+    kept: HashMap<u64, &'a Kept, State>,
+    /// FDEs of each function.
+    of_function: HashMap<FunctionId, Vec<&'a FrameEntry>, State>,
+    inputs: HashMap<ObjectId, InputFrames<'d>, State>,
+    done: HashSet<FunctionId, State>,
+    out: Vec<u8>,
+    /// Where addresses went.
+    places: HashMap<u64, u64, State>,
+}
+
+impl<'a, 'd> Frame<'a, 'd> {
+    fn build(&mut self) {
+        for entry in self.entries.iter().filter(|e| e.fde.is_some()) {
+            if let Some((f, _)) = self.function_at((entry.range.start + FDE_ADDRESS) as u64) {
+                self.of_function.entry(f).or_default().push(entry);
+            }
+        }
+        let mut cie: &[u8] = &[];
+        for entry in self.entries {
+            let Some(range) = entry.fde else {
+                cie = self.mercury.get(entry.range.clone()).unwrap_or_default();
+                continue;
+            };
+            let address = (entry.range.start + FDE_ADDRESS) as u64;
+            let Some((f, text)) = self.function_at(address) else { continue };
+            let later_stub = self
+                .code
+                .stubs_in(self.parts, text)
+                .is_some_and(|s| s.first().is_none_or(|s| s.function != f));
+            let start = if self.done.insert(f) && !later_stub {
+                self.first(f, text, cie)
+            } else {
+                Some(self.append(cie, range, &[0; 4]))
+            };
+            if let Some(start) = start {
+                self.places.insert(address, start);
+            }
+        }
+    }
+
+    /// The function that an FDE's address belongs to.
+    fn function_at(&self, address: u64) -> Option<(FunctionId, SectionId)> {
+        let SymbolTableEntry::Symbol(y) = self.kept.get(&address)?.named else {
+            return None;
+        };
+        let f = self.parts.layout.m.symbols.get(y)?.function?;
+        Some((f, self.parts.layout.m.functions[f].text?))
+    }
+
+    /// Appends a CIE and an FDE; gives the place of its address.
+    fn append(&mut self, cie: &[u8], range: u64, program: &[u8]) -> u64 {
+        let at = self.out.len() as u64;
+        self.out.extend_from_slice(cie);
+        let fde = self.out.len();
+        self.out.extend_from_slice(&u32::MAX.to_le_bytes());
+        for word in [24 + program.len() as u64, at, 0, range] {
+            self.out.extend_from_slice(&word.to_le_bytes());
+        }
+        self.out.extend_from_slice(program);
+        (fde + FDE_ADDRESS) as u64
+    }
+
+    /// The function's first FDE. `mercury_cie` stands in front of it in the Mercury view.
+    fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
+        let function = self.code.of(text)?;
+        let object = &self.parts.context.inputs.objects[function.object];
+        let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object));
+        let &(cie, fde) = frames.get(&function.section)?;
+        let own = fde.get(FDE_PROGRAM..)?;
+        let all = self.of_function.get(&f).filter(|all| all.len() > 1);
+        let Some(all) = all else {
+            let stubs = self.code.stubs_in(self.parts, text).map(Stubs::first_range);
+            let range = stubs.unwrap_or(function.code.len() as u64);
+            return Some(self.append(cie, range, &moved(function, own)));
+        };
+        let program = self.union(function, object, all).unwrap_or_else(|| moved(function, own));
+        Some(self.append(&in_sass_units(mercury_cie), function.code.len() as u64, &program))
+    }
+
+    /// The union of several programs, in SASS positions; `None` if something is not known.
+    fn union(&self, function: &Function, object: &Object<'d>, all: &[&FrameEntry]) -> Option<Vec<u8>> {
+        let places = crate::finalize::code::offsets::mercury_places(object, function.section)?;
+        let mut rules: std::collections::BTreeMap<u64, Vec<u8>> = std::collections::BTreeMap::new();
+        for entry in all {
+            let program = self.mercury.get(entry.range.start + FDE_PROGRAM..entry.range.end)?;
+            for (position, rule) in positions(program)? {
+                if let Some(&place) = places.get(&position) {
+                    rules.insert(function.place(place), rule);
+                }
+            }
+        }
+        let mut program = Vec::new();
+        let mut at = 0;
+        for (place, rule) in rules {
+            if place > at {
+                program.push(4);
+                program.extend_from_slice(&(((place - at) / UNIT) as u32).to_le_bytes());
+                at = place;
+            }
+            program.extend_from_slice(&rule);
+        }
+        let size = (FDE_PROGRAM + program.len()).next_multiple_of(8) - FDE_PROGRAM;
+        program.resize(size, 0);
+        Some(program)
+    }
+}
+
+/// A Mercury CIE as the SASS view has it.
+fn in_sass_units(cie: &[u8]) -> Vec<u8> {
+    let mut cie = cie.to_vec();
+    if let Some(unit) = cie.get_mut(CIE_UNIT) {
+        *unit = UNIT as u8;
+    }
+    cie
+}
+
+/// Rules by position; a trailing advance is a position without rule.
+fn positions(program: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
+    let mut list: Vec<(u64, Vec<u8>)> = Vec::new();
+    let (mut position, mut advanced) = (0u64, false);
+    for op in frame_ops(program)? {
+        match op {
+            FrameOp::Advance { delta, .. } => {
+                position = position.wrapping_add_signed(delta.into());
+                advanced = true;
+            }
+            FrameOp::Rule(range) => {
+                let bytes = program.get(range)?;
+                match list.last_mut().filter(|_| !advanced) {
+                    Some(last) => last.1.extend_from_slice(bytes),
+                    None => list.push((position, bytes.to_vec())),
+                }
+                advanced = false;
+            }
+        }
+    }
+    if advanced {
+        list.push((position, Vec::new()));
+    }
+    Some(list)
+}
+
+/// The program with its positions moved.
+fn moved(function: &Function, program: &[u8]) -> Vec<u8> {
+    let mut out = program.to_vec();
+    let (mut old, mut new) = (0u64, 0u64);
+    for op in frame_ops(program).filter(|_| function.moved()).unwrap_or_default() {
+        let FrameOp::Advance { delta, at } = op else { continue };
+        old = old.wrapping_add_signed(i64::from(delta) * UNIT as i64);
+        let place = function.place(old);
+        let delta = (place.wrapping_sub(new) / UNIT) as u32;
+        new = place;
+        if let Some(field) = out.get_mut(at..).and_then(|b| b.first_chunk_mut::<4>()) {
+            *field = delta.to_le_bytes();
+        }
+    }
+    out
+}
+
+fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
+    let mut frames = InputFrames::default();
+    let Some((number, section)) = object.sass.iter().enumerate().find(|(_, s)| s.name == b".debug_frame") else {
+        return frames;
+    };
+    let relocs = object.relocs.iter().find(|r| r.target == number as u32);
+    let addresses: HashMap<u64, u32, State> = relocs
+        .map_or(&[][..], |r| sass_entries(object, r.section))
+        .iter()
+        .map(|r| (r.r_offset.get(), r.r_sym.get()))
+        .collect();
+    let mut cie: &[u8] = &[];
+    for entry in frame_entries(section.data) {
+        let bytes = section.data.get(entry.range.clone()).unwrap_or_default();
+        if entry.fde.is_none() {
+            cie = bytes;
+            continue;
+        }
+        let symbol = addresses.get(&((entry.range.start + FDE_ADDRESS) as u64));
+        if let Some(text) = symbol.and_then(|&y| object.symbol(y).defined_in()) {
+            // A file that was linked before has what is left of replaced copies behind the function's own.
+            frames.entry(text).or_insert((cie, bytes));
+        }
+    }
+    frames
+}

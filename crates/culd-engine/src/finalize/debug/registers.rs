@@ -1,0 +1,77 @@
+//! Registers of variables: `.nv_debug_info_reg_sass` of the SASS view.
+//!
+//! A list belongs to a function by name: name, count, {word, variable, register, start, end}.
+//!
+//! 1. The lists of the inputs one after the other.
+//! 2. The first list of a name is that of the first function of the output with this name; ranges in further ones and of dead functions are
+//!    cleared. nvlink quirk: it is the first one although the code may come from another input (a replaced copy, static functions of one name).
+//! 3. Ranges of the function's own list move with its code.
+//! 4. Ranges of a list that speaks of other code are translated from the Mercury list: places where no Mercury instruction of the code starts
+//!    become 0. Both lists have the same records; the SASS list has them by register and start.
+
+use crate::arrange::Parts;
+use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
+use crate::finalize::code::sources::{function_name, inputs};
+use crate::finalize::register_lists::List;
+use crate::finalize::register_lists::NAME;
+use crate::finalize::register_lists::lists;
+use crate::names::State;
+use crate::object::Object;
+use hashbrown::{HashMap, HashSet};
+
+/// The bytes of the section.
+pub(crate) fn ranges(parts: &Parts<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
+    let mut functions: HashMap<&[u8], &Function, State> = HashMap::default();
+    for function in code.order.iter().filter_map(|&id| code.of(id)) {
+        functions.entry(function_name(parts, function.function)).or_insert(function);
+    }
+    let mut out = Vec::new();
+    let mut seen: HashSet<Vec<u8>, State> = HashSet::default();
+    for (object, data) in inputs(parts, NAME) {
+        let start = out.len();
+        out.extend_from_slice(data);
+        for list in lists(data) {
+            let function = functions.get(list.name).filter(|_| seen.insert(list.name.to_vec()));
+            let places = function.map_or_else(|| vec![(0, 0); list.records.len()], |f| list.placed(parts, object, f));
+            for (record, (first, last)) in list.records.iter().zip(places) {
+                for (at, value) in [(record.range, first), (record.range + 4, last)] {
+                    if let Some(word) = out.get_mut(start + at..).and_then(|b| b.first_chunk_mut::<4>()) {
+                        *word = (value as u32).to_le_bytes();
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+impl List<'_> {
+    /// The new ranges of the records.
+    fn placed(&self, parts: &Parts<'_, '_>, object: &Object<'_>, function: &Function) -> Vec<(u64, u64)> {
+        if function.object == object.id {
+            let place = |offset| function.place_instruction(offset);
+            return self.records.iter().map(|r| (place(r.start), place(r.end))).collect();
+        }
+        self.translated(parts, object, function)
+            .unwrap_or_else(|| vec![(0, 0); self.records.len()])
+    }
+
+    fn translated(&self, parts: &Parts<'_, '_>, object: &Object<'_>, function: &Function) -> Option<Vec<(u64, u64)>> {
+        let mercury = object.sections.iter().find(|s| s.name == NAME)?.data;
+        let mut twins = lists(mercury).into_iter().find(|l| l.name == self.name)?.records;
+        if twins.len() != self.records.len() {
+            return None;
+        }
+        twins.sort_by_key(|r| (r.register, r.start));
+        let places = mercury_places(parts.context.inputs.objects.get(function.object)?, function.section)?;
+        // A Mercury instruction ends with the last of its SASS instructions; a range starts one before the end of the next.
+        let next = |at: u64| places.range(at + 1..).next();
+        let last = |at: u64| next(at)?.1.checked_sub(INSTRUCTION);
+        let place = |sass: Option<u64>| sass.map_or(0, |sass| function.place_instruction(sass));
+        let known = |at: u64| places.contains_key(&at).then_some(at);
+        let start = |at: u64| last(*next(known(at)?)?.0)?.checked_sub(INSTRUCTION);
+        let end = |at: u64| last(known(at)?);
+        Some(twins.iter().map(|r| (place(start(r.start)), place(end(r.end)))).collect())
+    }
+}

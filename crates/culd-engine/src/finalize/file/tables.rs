@@ -1,0 +1,265 @@
+//! String tables and symbol tables of both views.
+//!
+//! 1. Section names: those of the Mercury link; the name of an emitted section that is called differently in SASS is overwritten in place
+//!    and filled with zeros. Then the parameter banks, then the Mercury sections, each on its own.
+//! 2. Symbol names: those of the Mercury link, then new names of renamed section symbols, then the parameter banks. Both symbol tables
+//!    share them.
+//! 3. Mercury symbols keep type and memory space of the inputs. SASS symbols are the same with the sizes of SASS; in final links
+//!    variables become plain objects, and shared memory starts behind what the system reserves.
+
+use crate::arrange::Parts;
+use crate::finalize::code::functions::Functions;
+use crate::finalize::file::numbers::Numbers;
+use crate::ids::{SectionId, Table};
+use crate::records::Class;
+use crate::records::SymbolTableEntry;
+use cubin::consts::*;
+use cubin::layout::sass_name;
+use cubin::read::SymbolSection;
+use cubin::write::strings::NewSymbol;
+
+/// Shared memory that the system reserves in front of kernels' variables.
+pub(crate) const SHARED_BASE: u64 = 0x400;
+/// What the system reserves in front of kernels' variables.
+pub(crate) fn shared_base(parts: &Parts<'_, '_>) -> u64 {
+    if parts.context.mode.relocatable || parts.context.options.disable_smem_reservation {
+        0
+    } else {
+        SHARED_BASE
+    }
+}
+
+/// String tables.
+pub(crate) struct Strings {
+    /// `.shstrtab`.
+    pub(crate) section_names: Vec<u8>,
+    /// `.strtab`.
+    pub(crate) strings: Vec<u8>,
+    /// Bytes kept free behind `.strtab`.
+    pub(crate) reserve: u64,
+    /// Names of the parameter banks: as section, as symbol.
+    pub(crate) parameters: Vec<(u32, u32)>,
+    /// Names of the Mercury sections.
+    pub(crate) mercury: Vec<u32>,
+    /// Name of the Mercury symbol table.
+    pub(crate) mercury_symbols: u32,
+    /// Names of the tables of extended section numbers, Mercury's first.
+    pub(crate) extended: [u32; 2],
+    /// SASS names of renamed section symbols.
+    renamed: Table<SectionId, Option<u32>>,
+}
+
+fn append(table: &mut Vec<u8>, name: &[u8]) -> u32 {
+    let offset = table.len() as u32;
+    table.extend_from_slice(name);
+    table.push(0);
+    offset
+}
+
+/// Length of the part that both names end with.
+fn kept_part(old: &[u8], new: &[u8]) -> usize {
+    let pairs = old.iter().rev().zip(new.iter().rev());
+    pairs.take_while(|(a, b)| a == b && **a != b'.').count()
+}
+
+/// Overwrites a name in place.
+///
+/// nvlink quirk: the part that stays is read from the table, so that a name that two sections share is cut twice.
+fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]) {
+    let Some(place) = table.get_mut(start..start + size) else { return };
+    let end = place.iter().position(|&b| b == 0).unwrap_or(size);
+    let kept = place.get(prefix.min(end)..end).unwrap_or_default().to_vec();
+    let front = new.get(..new.len() - (size - prefix).min(new.len())).unwrap_or_default();
+    let name = [front, &kept].concat();
+    place.fill(0);
+    place.iter_mut().zip(name).for_each(|(to, from)| *to = from);
+}
+
+/// Makes the string tables. `mercury` are the names of the Mercury sections; `extended`: the file has tables of extended section numbers.
+pub(crate) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
+    let sections = &parts.layout.m.sections;
+    let arranged = parts.arranged;
+    let mut section_names = arranged.section_names.clone();
+    let mut strings = arranged.strings.clone();
+    let (mut reserved, mut used) = (0, 0);
+    for &id in &arranged.sections {
+        let old = sections[id].name.to_vec();
+        let new = sass_name(&old);
+        if new.as_ref() == old.as_slice() {
+            continue;
+        }
+        reserved += old.len() as u64;
+        rename(
+            &mut section_names,
+            arranged.name_offset[id] as usize,
+            old.len(),
+            old.len() - kept_part(&old, &new),
+            &new,
+        );
+    }
+    let mut renamed = Table::filled(sections.len(), None);
+    for &named in &arranged.symbols {
+        let SymbolTableEntry::Section(id) = named else { continue };
+        let old = sections[id].name.to_vec();
+        let new = sass_name(&old);
+        if new.as_ref() != old.as_slice() {
+            used += new.len() as u64 + 1;
+            renamed[id] = Some(append(&mut strings, &new));
+        }
+    }
+    let mut extended_names = [0; 2];
+    if extended {
+        extended_names[1] = append(&mut section_names, b".symtab_shndx");
+    }
+    let parameters = parameters
+        .iter()
+        .map(|name| (append(&mut section_names, name), append(&mut strings, name)))
+        .collect();
+    let mercury = mercury.iter().map(|name| append(&mut section_names, name)).collect();
+    if extended {
+        extended_names[0] = append(&mut section_names, b".nv.merc.symtab_shndx");
+    }
+    let mercury_symbols = append(&mut section_names, b".nv.merc.symtab");
+    Strings {
+        section_names,
+        strings,
+        reserve: reserved.saturating_sub(used),
+        parameters,
+        mercury,
+        mercury_symbols,
+        extended: extended_names,
+        renamed,
+    }
+}
+
+/// Symbols of the Mercury view and of the SASS view.
+pub(crate) fn symbols(parts: &Parts<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
+    let null = NewSymbol {
+        name: 0,
+        info: 0,
+        other: 0,
+        section: SymbolSection::Undefined,
+        value: parts.layout.null_value,
+        size: 0,
+        unused_index: 0,
+    };
+    let (mut mercury, mut sass) = (vec![null], vec![null]);
+    for &named in &parts.arranged.symbols {
+        let name = parts.arranged.name(named);
+        let (section, symbol) = mercury_symbol(parts, named, name);
+        let place = |numbers: &dyn Fn(SectionId) -> u32| section.map_or(SymbolSection::Undefined, |s| SymbolSection::Index(numbers(s)));
+        mercury.push(NewSymbol {
+            section: place(&|s| numbers.mercury(parts, s)),
+            ..symbol
+        });
+        let symbol = sass_symbol(parts, code, strings, named, section, symbol);
+        sass.push(NewSymbol {
+            section: place(&|s| parts.arranged.section_index(s)),
+            ..symbol
+        });
+    }
+    for (&(_, name), number) in strings.parameters.iter().zip(numbers.first_parameter..) {
+        sass.push(NewSymbol {
+            name,
+            info: STT_SECTION,
+            section: SymbolSection::Index(number),
+            value: 0,
+            ..null
+        });
+    }
+    [mercury, sass]
+}
+
+fn mercury_symbol(parts: &Parts<'_, '_>, named: SymbolTableEntry, name: u32) -> (Option<SectionId>, NewSymbol) {
+    let mut symbol = NewSymbol {
+        name,
+        info: STT_SECTION,
+        other: 0,
+        section: SymbolSection::Undefined,
+        value: 0,
+        size: 0,
+        unused_index: 0,
+    };
+    let y = match named {
+        SymbolTableEntry::Section(id) => return (Some(id), symbol),
+        SymbolTableEntry::Symbol(id) => &parts.layout.m.symbols[id],
+    };
+    let variable = y.kind == STT_OBJECT;
+    let kind = if variable { STT_CUDA_OBJECT } else { y.kind };
+    let system = SYSTEM_SYMBOLS.iter().any(|s| y.name == s.0);
+    symbol.info = y.bind << 4 | kind;
+    symbol.other = if variable { y.input_other } else { y.other };
+    symbol.value = if system { 0 } else { y.value };
+    symbol.size = y.size;
+    (y.section, symbol)
+}
+
+fn sass_symbol(
+    parts: &Parts<'_, '_>,
+    code: &Functions<'_, '_>,
+    strings: &Strings,
+    named: SymbolTableEntry,
+    section: Option<SectionId>,
+    mut symbol: NewSymbol,
+) -> NewSymbol {
+    let id = match named {
+        SymbolTableEntry::Section(id) => {
+            if let Some(name) = strings.renamed[id] {
+                symbol.name = name;
+            }
+            return symbol;
+        }
+        SymbolTableEntry::Symbol(id) => id,
+    };
+    let y = &parts.layout.m.symbols[id];
+    if let Some(&(_, value)) = SYSTEM_SYMBOLS.iter().find(|s| y.name == s.0) {
+        symbol.value = value;
+    }
+    let has_place = section.is_some() || symbol.other & STO_CUDA_SPACE != 0;
+    let becomes_plain = symbol.info & 0xf == STT_CUDA_OBJECT && has_place && !parts.context.mode.relocatable;
+    if becomes_plain {
+        symbol.info = symbol.info & 0xf0 | STT_OBJECT;
+        symbol.other &= 0x1f;
+    }
+    let Some(section) = section else { return symbol };
+    if let (STT_FUNC, Some(stubs)) = (y.kind, code.stubs_in(parts, section)) {
+        (symbol.value, symbol.size) = stubs.symbol(y.value);
+    } else if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
+        // nvlink quirk: a second name of a function has no size.
+        let owner = y.function == Some(function.function);
+        symbol.size = if owner { function.code.len() as u64 } else { 0 };
+    }
+    if becomes_plain {
+        symbol.value = symbol.value.wrapping_add(match parts.layout.m.sections[section].class {
+            Class::ReservedShared => crate::finalize::code::functions::RESERVED_BASE,
+            Class::KernelShared | Class::ModuleShared => SHARED_BASE,
+            _ => 0,
+        });
+    }
+    symbol
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_overwritten_in_place() {
+        let mut table = b"\0.nv.constant.optimizer.k\0.x\0".to_vec();
+        let (old, new) = (&b".nv.constant.optimizer.k"[..], &b".nv.constant2.k"[..]);
+        let prefix = old.len() - kept_part(old, new);
+        rename(&mut table, 1, old.len(), prefix, new);
+        assert_eq!(table, b"\0.nv.constant2.k\0\0\0\0\0\0\0\0\0\0.x\0");
+    }
+
+    #[test]
+    fn a_shared_name_is_cut_twice() {
+        let old = b".nv.constant.optimizer.Quite_a_long_name";
+        let new = b".nv.constant2.Quite_a_long_name";
+        let mut table = old.to_vec();
+        let prefix = old.len() - kept_part(old, new);
+        rename(&mut table, 0, old.len(), prefix, new);
+        rename(&mut table, 0, old.len(), prefix, new);
+        assert!(table.starts_with(b".nv.constant2.ong_name\0"));
+    }
+}

@@ -1,0 +1,280 @@
+//! The linked Mercury view: contents of its sections, kept relocations, and the values that were resolved in code.
+//!
+//! 1. Contents: computed bytes or the pieces of the inputs.
+//! 2. Every relocation is decided once more. In code nothing is patched here: the value is remembered together with the parallel entry of
+//!    the input's SASS view. Elsewhere it is written.
+//! 3. Kept entries come in reverse order of arrival; relocations of jump tables that were copied into kernels follow.
+//! 4. Values of the system (`.nv.reservedSmem.*`) are in the compiler's code already. nvlink quirk: a function with the relocations of
+//!    another one has them where that one has them, over whatever is there, and 0 where they belong.
+
+use crate::arrange::Parts;
+use crate::emit::copy;
+use crate::finalize::code::offsets::mercury_places;
+use crate::ids::{SectionId, Table};
+use crate::object::{ObjSection, Object, RelocSection, Role, entry};
+use crate::records::{Class, SymbolTableEntry};
+use crate::relocate::{Decider, Decision};
+use crate::sections::Computed;
+use cubin::consts::*;
+use cubin::raw::Rela;
+use cubin::reloc::MERCURY_CODE_ADDRESSES;
+use std::collections::BTreeMap;
+use zerocopy::FromBytes;
+
+/// A relocation that stays.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    /// Offset in the section.
+    pub(crate) offset: u64,
+    /// Mercury type.
+    pub(crate) kind: u32,
+    /// Symbol.
+    pub(crate) named: SymbolTableEntry,
+    /// Addend.
+    pub(crate) addend: i64,
+    /// The input's entry in the SASS view.
+    pub(crate) twin: Option<Rela>,
+}
+
+/// A value that was resolved in code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resolved {
+    /// Mercury type.
+    pub(crate) kind: u32,
+    /// Value.
+    pub(crate) value: u64,
+    /// It is the slot of a texture, sampler or surface.
+    pub(crate) slot: bool,
+    /// The input's entry in the SASS view.
+    pub(crate) twin: Rela,
+}
+
+/// The linked Mercury view.
+pub(crate) struct Linked {
+    /// Contents; `None` for code, tables and relocations.
+    pub(crate) bytes: Table<SectionId, Option<Vec<u8>>>,
+    /// Kept relocations by the section they belong to.
+    pub(crate) kept: Table<SectionId, Vec<Kept>>,
+    /// Resolved relocations that `--preserve-relocs` lists, by the section of the list.
+    pub(crate) listed: Table<SectionId, Vec<Kept>>,
+    /// Resolved values by code section.
+    pub(crate) resolved: Table<SectionId, Vec<Resolved>>,
+    /// Values of the system in functions with the relocations of another one, by code section: place in the compiler's code, value.
+    pub(crate) misplaced: Table<SectionId, Vec<(u64, u32)>>,
+}
+
+/// Number of a symbol or section symbol in the output.
+pub(crate) fn symbol_number(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> u32 {
+    match named {
+        SymbolTableEntry::Symbol(id) => parts.arranged.symbol_index(id),
+        SymbolTableEntry::Section(_) => parts.arranged.named_index(named),
+    }
+}
+
+/// Name of a symbol.
+pub(crate) fn symbol_name<'a>(parts: &'a Parts<'_, '_>, named: SymbolTableEntry) -> &'a [u8] {
+    match named {
+        SymbolTableEntry::Symbol(id) => parts.layout.m.symbols.get(id).map_or(b"", |y| y.name),
+        SymbolTableEntry::Section(_) => b"",
+    }
+}
+
+/// Reserved shared memory: kept in the Mercury view, resolved in SASS.
+pub(crate) fn is_reserved(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> bool {
+    symbol_name(parts, named).starts_with(b"__nv_reservedSMEM")
+}
+
+/// Entries of a relocation section in the SASS view.
+pub(crate) fn sass_entries<'d>(object: &Object<'d>, section: u32) -> &'d [Rela] {
+    let data = object.sass.get(section as usize).map_or(&[][..], |s| s.data);
+    <[Rela]>::ref_from_bytes(data).unwrap_or_default()
+}
+
+/// The SASS entry of each Mercury entry: same order, without those for `.nv.reservedSmem.*`.
+fn pair(object: &Object<'_>, relocs: &RelocSection<'_>, places: Option<&Places>) -> Vec<Option<Rela>> {
+    let mut twins = sass_entries(object, relocs.section).iter();
+    (0..relocs.entries.len())
+        .map(|i| {
+            let mercury = entry(&relocs.entries, i);
+            if object.symbol(mercury.r_sym.get()).name.starts_with(b".nv.reservedSmem") {
+                return None;
+            }
+            let mut twin = *twins.next()?;
+            if let Some(places) = places {
+                twin.r_offset = place(places, mercury.r_offset.get()).into();
+                if MERCURY_CODE_ADDRESSES.contains(&mercury.r_type.get()) {
+                    twin.r_addend = (place(places, mercury.r_addend.get() as u64) as i64).into();
+                }
+            }
+            Some(twin)
+        })
+        .collect()
+}
+
+/// SASS offset of each Mercury instruction.
+type Places = BTreeMap<u64, u64>;
+
+/// SASS offset of the instruction with a Mercury offset.
+fn place(places: &Places, offset: u64) -> u64 {
+    places.range(..=offset).next_back().map_or(offset, |p| *p.1)
+}
+
+/// What happens to the values of the system in a function with the relocations of another one: 0 where its own relocations have them, then the values
+/// where the others have them.
+fn misplaced(object: &Object<'_>, relocs: &RelocSection<'_>, places: &Places) -> Vec<(u64, u32)> {
+    let value = |r: &Rela| {
+        let name = object.symbol(r.r_sym.get()).name;
+        Some(SYSTEM_SYMBOLS.iter().find(|s| s.0 == name)?.1 as u32)
+    };
+    let at = |r: &Rela| place(places, r.r_offset.get());
+    let own = own_entries(object, relocs.target).unwrap_or_default();
+    let own = own.iter().filter(|r| value(r).is_some()).map(|r| (at(r), 0));
+    let borrowed = (0..relocs.entries.len()).map(|i| entry(&relocs.entries, i));
+    own.chain(borrowed.filter_map(|r| Some((at(&r), value(&r)?)))).collect()
+}
+
+/// The Mercury relocations that belong to a code section, whichever its object gave it.
+fn own_entries<'d>(object: &Object<'d>, code: u32) -> Option<&'d [Rela]> {
+    let of_code = |s: &ObjSection<'_>| s.sh_type == SHT_CUDA_CAPMERC && s.data.first_chunk() == Some(&code.to_le_bytes());
+    let capsule = object.sass.iter().position(of_code)? as u32;
+    let mut lists = object.sass.iter().filter(|s| s.sh_type == SHT_CUDA_MERC_RELA);
+    <[Rela]>::ref_from_bytes(lists.find(|s| s.info == capsule)?.data).ok()
+}
+
+/// Where the instructions of a function are, if its relocations are those of another function of this name: the same Mercury places mean other
+/// SASS places.
+fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<Places> {
+    let sass = object.sass.get(relocs.section as usize)?;
+    let borrowed = sass.info != relocs.target && object.section(relocs.target)?.role == Role::Text;
+    borrowed.then(|| mercury_places(object, relocs.target)).flatten()
+}
+
+/// Links the Mercury view.
+pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
+    let layout = parts.layout;
+    let count = layout.m.sections.len();
+    let mut linked = Linked {
+        bytes: Table::filled(count, None),
+        kept: Table::filled(count, Vec::new()),
+        listed: Table::filled(count, Vec::new()),
+        resolved: Table::filled(count, Vec::new()),
+        misplaced: Table::filled(count, Vec::new()),
+    };
+    for &id in &parts.arranged.sections {
+        linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(parts, id));
+    }
+    let decider = Decider::new(parts.context, layout);
+    for r in &layout.m.relocs {
+        let object = &parts.context.inputs.objects[r.object];
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            continue;
+        };
+        let places = borrowed_places(object, relocs);
+        if let Some(places) = &places {
+            linked.misplaced[r.target].extend(misplaced(object, relocs, places));
+        }
+        let twins = pair(object, relocs, places.as_ref());
+        let in_code = matches!(layout.m.sections[r.target].class, Class::Text(_) | Class::Stub(_) | Class::Uft);
+        decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+            let twin = twins.get(e.index as usize).copied().flatten();
+            let mut keep = |kind: u32, named: SymbolTableEntry, addend: i64| {
+                linked.kept[r.target].push(Kept {
+                    offset: e.offset,
+                    kind,
+                    named,
+                    addend,
+                    twin,
+                });
+            };
+            let mut field = |put: &dyn Fn(&mut [u8])| {
+                let bytes = linked.bytes[r.target].as_mut();
+                if let Some(field) = bytes.and_then(|b| b.get_mut(e.offset as usize..)) {
+                    put(field);
+                }
+            };
+            if let Decision::Patch(_, _, _, Some((named, addend))) = decision
+                && let Some(list) = layout.m.sections[r.target].companions[2]
+            {
+                // Static functions of one name share a list: what is not the first one's is found again by its place in the first one's code.
+                let own = matches!(layout.m.sections[list].class, Class::ResolvedRela(owner) if owner == r.target);
+                linked.listed[list].push(Kept {
+                    offset: e.offset,
+                    kind: e.kind,
+                    named,
+                    addend,
+                    twin: twin.filter(|_| own),
+                });
+            }
+            match decision {
+                Decision::Drop | Decision::Removed(_) | Decision::Fail(_) => {}
+                Decision::Keep(kind, symbol) => keep(kind, SymbolTableEntry::Symbol(symbol), e.addend),
+                Decision::KeepSection(kind, section, addend) => keep(kind, SymbolTableEntry::Section(section), addend),
+                Decision::Clear(size) => field(&|f| {
+                    if let Some(f) = f.get_mut(..size.into()) {
+                        f.fill(0);
+                    }
+                }),
+                Decision::Patch(info, value, ..) if in_code => linked.resolved[r.target].extend(twin.map(|twin| Resolved {
+                    kind: info.code,
+                    value,
+                    slot: object.symbol(entry(&relocs.entries, e.index as usize).r_sym.get()).is_texture(),
+                    twin,
+                })),
+                // A field that does not fit was refused when the object was read.
+                Decision::Patch(info, value, bank, _) => {
+                    field(&|f| cubin::reloc::apply(info, f, value, bank, false).unwrap_or_default());
+                }
+            }
+        });
+    }
+    linked
+        .kept
+        .iter_mut()
+        .chain(linked.listed.iter_mut())
+        .for_each(|list| list.reverse());
+    for &(k, left_out) in &layout.textures.kernels {
+        let Some(id) = layout.m.functions[k].parameters else { continue };
+        let slots = layout.textures.slots_of(&layout.m, (layout.m.functions[k].text, left_out));
+        linked.kept[id].extend(slots.rev().map(|(y, offset)| Kept {
+            offset,
+            kind: match layout.m.symbols[y].kind {
+                STT_CUDA_TEXTURE => 0x1_000b,
+                STT_CUDA_SAMPLER => 0x1_000c,
+                _ => 0x1_000d,
+            },
+            named: SymbolTableEntry::Symbol(y),
+            addend: 0,
+            twin: None,
+        }));
+    }
+    for r in &layout.literal_relocs {
+        linked.kept[r.bank].push(Kept {
+            offset: r.offset,
+            kind: r.kind,
+            named: SymbolTableEntry::Symbol(r.symbol),
+            addend: r.addend,
+            twin: None,
+        });
+    }
+    linked
+}
+
+/// Bytes of a section before relocation.
+fn contents(parts: &Parts<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
+    let s = &parts.layout.m.sections[id];
+    match s.class {
+        Class::Text(_) | Class::Stub(_) | Class::Uft | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => return None,
+        Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => return None,
+        _ if cubin::read::is_nobits(s.sh_type) || s.sh_type == SHT_CUDA_SHARED_RESERVED => return None,
+        _ => {}
+    }
+    if let Some(bytes) = &s.bytes {
+        return Some(bytes.to_vec());
+    }
+    let mut bytes = vec![0; s.size as usize];
+    for piece in s.pieces.as_slice() {
+        let input = parts.context.inputs.objects[piece.object].section(piece.section);
+        copy(&mut bytes, piece.base, input.map_or(&[], |i| i.data));
+    }
+    Some(bytes)
+}

@@ -1,0 +1,143 @@
+//! Relocations of the SASS view.
+//!
+//! Code: the parallel entries of the inputs at their new offsets, without reserved shared memory. Jump tables: none, their
+//! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`]. Debug sections write their own.
+
+use crate::arrange::Parts;
+use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::offsets::mercury_places;
+use crate::finalize::linked::{Kept, Linked, is_reserved, symbol_number};
+use crate::finalize::sass::Sass;
+use crate::records::Class;
+use cubin::raw::Rela;
+use cubin::reloc::{MERCURY_CODE_ADDRESSES, unified_replacement};
+use zerocopy::IntoBytes;
+
+/// SASS types of Mercury types in data.
+const DATA_TYPES: [(u32, u32); 12] = [
+    (0x1_0001, 4),
+    (0x1_0002, 2),
+    (0x1_0003, 1),
+    (0x1_0005, 70),
+    (0x1_0006, 71),
+    (0x1_0008, 1),
+    (0x1_000b, 6),
+    (0x1_000c, 101),
+    (0x1_000d, 52),
+    (0x1_000f, 35),
+    (0x1_0032, 102),
+    (0x1_003d, 2),
+];
+
+/// First byte-wise Mercury and SASS types: plain, generic address, function descriptor.
+const BYTE_TYPES: [(u32, u32); 3] = [(0x1_0010, 76), (0x1_0018, 84), (0x1_0020, 92)];
+
+/// SASS type of a Mercury type in data.
+pub(crate) fn sass_type(kind: u32) -> u32 {
+    if let Some(&(_, sass)) = DATA_TYPES.iter().find(|t| t.0 == kind) {
+        return sass;
+    }
+    let bytes = BYTE_TYPES.iter().find(|t| (t.0..t.0 + 8).contains(&kind));
+    bytes.map_or(kind, |t| t.1 + kind - t.0)
+}
+
+/// An entry with the symbol's number in the output.
+pub(crate) fn relocation(parts: &Parts<'_, '_>, kept: &Kept, offset: u64, kind: u32, addend: i64) -> Rela {
+    Rela {
+        r_offset: offset.into(),
+        r_type: kind.into(),
+        r_sym: symbol_number(parts, kept.named).into(),
+        r_addend: addend.into(),
+    }
+}
+
+/// Writes the relocation sections of code, jump tables and data.
+pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+    for &id in &parts.arranged.sections {
+        let kept = &linked.kept[id];
+        let entries: Vec<Rela> = match parts.layout.m.sections[id].class {
+            Class::Text(_) | Class::Stub(_) | Class::Uft => {
+                let Some(function) = code.of(id) else { continue };
+                let entries: Vec<Rela> = kept
+                    .iter()
+                    .filter(|k| parts.context.mode.relocatable || !is_reserved(parts, k.named))
+                    .filter_map(|k| {
+                        let twin = k.twin?;
+                        let kind = twin.r_type.get();
+                        let kind = if parts.context.mode.relocatable || parts.layout.m.unified.active {
+                            kind
+                        } else {
+                            unified_replacement(kind).unwrap_or(kind)
+                        };
+                        // An address in code is an addend that moves with the code.
+                        let addend = twin.r_addend.get();
+                        let addend = match (MERCURY_CODE_ADDRESSES.contains(&k.kind), u64::try_from(addend)) {
+                            (true, Ok(offset)) => function.place(offset) as i64,
+                            _ => addend,
+                        };
+                        let offset = match code.stubs_in(parts, id) {
+                            Some(stubs) => stubs.sass_place(k.offset, twin.r_offset.get()),
+                            None => function.place(twin.r_offset.get()),
+                        };
+                        Some(relocation(parts, k, offset, kind, addend))
+                    })
+                    .collect();
+                entries
+            }
+            Class::ResolvedRela(target) => {
+                let entries = resolved(parts, code.of(target), &linked.listed[id]);
+                sass.put(id, entries.as_bytes().to_vec());
+                continue;
+            }
+            Class::Literals => Vec::new(),
+            Class::Debug(_) => continue,
+            Class::Parameters => {
+                let base = code.sources.slot_base;
+                kept.iter()
+                    .map(|k| relocation(parts, k, base + k.offset, sass_type(k.kind), k.addend))
+                    .collect()
+            }
+            _ if kept.is_empty() => continue,
+            _ => kept
+                .iter()
+                .map(|k| relocation(parts, k, k.offset, sass_type(k.kind), k.addend))
+                .collect(),
+        };
+        sass.put_relocs(parts, id, &entries);
+    }
+}
+
+/// SASS types of a resolved address that stands at the place of some other instruction: one that moves, any other.
+const R_CUDA_ABS32_32: u32 = 55;
+const R_CUDA_ABS24_40: u32 = 74;
+const R_MERCURY_ABS32: u32 = 0x1_0003;
+
+/// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
+fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
+    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?.section);
+    let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
+    let moves = if places.is_empty() {
+        Vec::new()
+    } else {
+        function.map_or(Vec::new(), Function::moves)
+    };
+    let place = |offset: u64| function.map_or(offset, |f| f.place(offset));
+    let entry = |k: &Kept| match k.twin {
+        Some(twin) => Some(relocation(
+            parts,
+            k,
+            place(twin.r_offset.get()),
+            twin.r_type.get(),
+            twin.r_addend.get(),
+        )),
+        None if k.kind == R_MERCURY_ABS32 => {
+            let (_, sass) = places.range(..=k.offset).next_back()?;
+            let is_move = moves.binary_search(sass).is_ok();
+            let kind = if is_move { R_CUDA_ABS32_32 } else { R_CUDA_ABS24_40 };
+            let offset = place(*sass);
+            Some(relocation(parts, k, offset, kind, k.addend))
+        }
+        None => None,
+    };
+    listed.iter().filter_map(entry).collect()
+}

@@ -1,0 +1,37 @@
+//! Contents of the SASS view, collected while it is rebuilt.
+
+use crate::arrange::Parts;
+use crate::ids::{SectionId, Table};
+use crate::records::Class;
+use cubin::raw::Rela;
+use zerocopy::IntoBytes;
+
+/// Contents of the SASS view that differ from the Mercury view's.
+pub(crate) struct Sass {
+    /// Bytes by section.
+    pub(crate) bytes: Table<SectionId, Option<Vec<u8>>>,
+}
+
+impl Sass {
+    pub(crate) fn put(&mut self, section: SectionId, bytes: Vec<u8>) {
+        self.bytes[section] = Some(bytes);
+    }
+
+    /// Writes the relocation section of a target, if it has one that is emitted.
+    pub(crate) fn put_relocs(&mut self, parts: &Parts<'_, '_>, target: SectionId, entries: &[Rela]) {
+        if let Some(id) = parts.layout.m.sections[target].companions[1] {
+            self.bytes[id] = Some(entries.as_bytes().to_vec());
+        }
+    }
+}
+
+/// The emitted section of a class that holds only one.
+pub(crate) fn find(parts: &Parts<'_, '_>, name: &[u8]) -> Option<SectionId> {
+    let sections = &parts.layout.m.sections;
+    parts
+        .arranged
+        .sections
+        .iter()
+        .copied()
+        .find(|&id| matches!(sections[id].class, Class::Debug(_)) && sections[id].name.is(name))
+}

@@ -1,0 +1,40 @@
+//! The attributes of the output: what the module and each function have in the end.
+
+use super::attributes::{Attribute, Facts, Reserved};
+use super::lists::List;
+use crate::ids::{FunctionId, Table};
+
+/// Attributes of the output.
+#[derive(Debug)]
+pub struct Final<'d> {
+    /// Records of the module.
+    pub module: Vec<Attribute<'d>>,
+    /// Records of the stub table.
+    pub stubs: Vec<Attribute<'d>>,
+    pub(super) records: Vec<Attribute<'d>>,
+    pub(super) functions: Table<FunctionId, List<'d>>,
+    /// What the inputs say about functions.
+    pub facts: Table<FunctionId, Facts>,
+    /// Registers of each kernel with everything it calls.
+    pub registers: Table<FunctionId, u32>,
+    /// Stack of each kernel; `None` if unknown.
+    pub stack: Table<FunctionId, Option<i64>>,
+    /// Functions whose text section keeps its barrier flags.
+    pub flagged: Vec<FunctionId>,
+    /// Functions that use reserved shared memory.
+    pub reserved: Vec<Reserved>,
+    /// Groups of tensor core instructions in the code of the only kernel itself.
+    pub(super) only_groups: [bool; 2],
+}
+
+impl<'d> Final<'d> {
+    /// Records of a function.
+    pub fn of(&self, f: FunctionId) -> impl Iterator<Item = &Attribute<'d>> {
+        self.functions[f].iter(&self.records)
+    }
+
+    /// Records of a function, to change; `records` are all records while they are not here yet.
+    pub(super) fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
+        self.functions[f].to_mut(records)
+    }
+}

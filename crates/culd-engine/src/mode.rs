@@ -1,0 +1,56 @@
+//! What the options, the target and the release mean for a link, worked out once.
+
+use crate::inputs::Inputs;
+use crate::options::LinkOptions;
+use cubin::release::{Release, Rules};
+
+/// What the options mean for merging.
+#[derive(Debug, Clone, Copy)]
+pub struct Mode {
+    /// Relocatable output.
+    pub relocatable: bool,
+    /// Shared symbols for a debugger.
+    pub debug_symbols: bool,
+    /// Resolved relocations are kept.
+    pub preserve: bool,
+    /// All kept relocations become RELA.
+    pub force_rela: bool,
+    /// sm_90 and later.
+    pub hopper: bool,
+    /// Offset of the first shared variable: sm_90 reserves 1 KB.
+    pub shared_base: u64,
+    /// First shared offset handed out: 1 with `--reserve-null-pointer`.
+    pub shared_start: u64,
+    /// Toolkit that the output states, version times ten.
+    pub toolkit: u32,
+    /// What the linker of that release does.
+    pub rules: Rules,
+}
+
+impl Mode {
+    /// From the options and, where they leave the release open, the newest of the inputs.
+    pub fn new(options: &LinkOptions<'_>, inputs: &Inputs<'_>) -> Self {
+        let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
+        let release = options.release().unwrap_or_else(|| Release::of_toolkit(newest()));
+        let hopper = options.target.is_hopper_or_later();
+        Mode {
+            relocatable: options.relocatable,
+            debug_symbols: options.debug && !options.suppress_debug_info,
+            preserve: options.preserve_relocs,
+            force_rela: options.force_rela,
+            hopper,
+            shared_base: if hopper && !options.disable_smem_reservation && !options.target.is_blackwell() {
+                0x400
+            } else {
+                0
+            },
+            shared_start: u64::from(options.reserve_null_pointer),
+            toolkit: release.toolkit,
+            rules: release.rules,
+        }
+    }
+    /// Shared variables get symbols.
+    pub fn shared_symbols(&self) -> bool {
+        self.debug_symbols || self.preserve
+    }
+}

@@ -1,0 +1,375 @@
+//! The Mercury view of an object, under the names and numbers of its SASS view.
+//!
+//! 1. Every Mercury section has a twin in the SASS view: a capsule names it in its first word, the others have its name behind a prefix
+//!    (the n-th of a name belongs to the n-th of that name). nvlink quirk: all sections of a name, those of static functions of one name
+//!    after a relocatable link, have the contents of the first.
+//! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
+//!    to both views. Parameter banks only exist in the SASS view: they are made again at the end of the link.
+//! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
+//! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
+
+use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, View, normal_type, plain_sections, role, text};
+use cubin::consts::*;
+use cubin::kind::without_mercury;
+use cubin::layout::sass_name;
+use cubin::raw::Sym;
+use cubin::read::{Cubin, SymbolSection, has_string};
+use std::borrow::Cow;
+use std::collections::{HashMap, VecDeque};
+use zerocopy::FromBytes;
+use zerocopy::little_endian::U32;
+
+/// Numbers of twins: SASS section of each Mercury section and the other way round, 0 if there is none.
+struct Twins {
+    sass: Vec<u32>,
+    mercury: Vec<u32>,
+    /// The Mercury section whose contents a SASS section gets, where that is not its twin: SASS section, Mercury section.
+    borrowed: Vec<(u32, u32)>,
+}
+
+/// Sections of one name in the SASS view.
+#[derive(Default)]
+struct OfOneName {
+    /// Those without a twin so far.
+    left: VecDeque<u32>,
+    /// The first Mercury section of this name.
+    first: Option<u32>,
+}
+
+/// Builds the object from the Mercury view.
+pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Result<Object<'d>, ObjectError> {
+    let plain = plain_sections(cubin)?;
+    let Some(symtab) = plain.iter().find(|s| s.sh_type == SHT_CUDA_MERC_SYMTAB) else {
+        return Err(ObjectError::Section {
+            section: ".nv.merc.symtab".into(),
+            reason: "a file for this architecture needs one".into(),
+        });
+    };
+    let twins = twins(&plain, trusting)?;
+    lonely(&plain, &twins, trusting)?;
+    let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
+        section: text(symtab.name),
+        reason: "size is not a multiple of 24".into(),
+    })?;
+    let extended = plain
+        .iter()
+        .find(|s| s.name == b".nv.merc.symtab_shndx")
+        .map_or(&[][..], |s| s.data);
+    let extended = <[U32]>::ref_from_bytes(extended).unwrap_or_default();
+    let mut places = Vec::with_capacity(entries.len());
+    let mut symbols = Vec::with_capacity(entries.len());
+    for (i, entry) in entries.iter().enumerate() {
+        let place = section_of(i, entry, extended, &twins)?;
+        let mut mapped = *entry;
+        if let SymbolSection::Index(s) = place {
+            mapped.st_shndx = u16::try_from(s).ok().filter(|&s| s < SHN_LORESERVE).unwrap_or(SHN_XINDEX).into();
+        }
+        places.push(place);
+        symbols.push(mapped);
+    }
+    let mut sections: Vec<ObjSection<'d>> = (0..plain.len()).map(|i| section(i, &plain, &twins)).collect();
+    let mut sass = plain.clone();
+    if trusting {
+        twins.borrow(&plain, &mut sections, &mut sass);
+    }
+    for (entry, place) in entries.iter().zip(&places) {
+        if let (STT_FUNC, SymbolSection::Index(s)) = (entry.kind(), place)
+            && let Some(code) = sections.get_mut(*s as usize)
+        {
+            code.size = code.size.max(entry.st_size.get());
+        }
+    }
+    let strings = cubin.strings();
+    let place = |i: u32| {
+        let offset = entries.get(i as usize).map_or(0, |e| e.st_name.get());
+        if !has_string(strings, offset) {
+            return Err(ObjectError::Index {
+                section: text(symtab.name),
+                entry: i as usize,
+                what: "string",
+                index: offset,
+            });
+        }
+        Ok(places.get(i as usize).copied().unwrap_or(SymbolSection::Undefined))
+    };
+    let view = View {
+        sections,
+        symbols: Cow::Owned(symbols),
+        sass,
+    };
+    let object = Object::assemble(name, cubin, view, place, trusting)?;
+    // Frames, attributes and fences of such functions follow rules of their own.
+    let mut functions = object.symbols_of(&[STT_FUNC]);
+    match functions.find(|&i| object.outer(i).is_some()) {
+        Some(inner) => Err(ObjectError::Unsupported {
+            section: object
+                .symbol(inner)
+                .defined_in()
+                .and_then(|s| object.section(s))
+                .map_or(String::new(), |s| text(s.name)),
+            reason: "functions inside of a kernel (-ewp) on sm_100 and later; compile it with -rdc=true",
+        }),
+        None => {
+            drop(functions);
+            Ok(object)
+        }
+    }
+}
+
+/// True for a file that has a Mercury view.
+pub(crate) fn has_mercury(cubin: &Cubin<'_>) -> bool {
+    cubin.section_headers().iter().any(|h| h.sh_type.get() == SHT_CUDA_MERC_SYMTAB)
+}
+
+fn is_mercury(s: &ObjSection<'_>) -> bool {
+    s.flags & SHF_CUDA_MERCURY != 0
+}
+
+/// Second word of a capsule of ptxas 12.8: this and the number of instructions.
+const OLD_CAPSULE: u32 = 0x4000_0000;
+const OLD_CAPSULE_MASK: u32 = 0xc000_0000;
+
+/// Newest version of Mercury instructions that the vendor's linker finalizes: 1.1.
+const NEWEST_MERCURY: u16 = 0x101;
+
+/// Refuses Mercury code that is not supported.
+///
+/// 1. ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
+/// 2. Instructions of a newer version: nvlink ends with an internal error.
+pub(crate) fn check_forms(cubin: &Cubin<'_>) -> Result<(), ObjectError> {
+    for section in cubin.sections() {
+        let section = section?;
+        let tag = section.data.get(4..).and_then(|d| d.first_chunk()).map(|b| u32::from_le_bytes(*b));
+        let reason = match section.header.sh_type.get() {
+            SHT_CUDA_CAPMERC if tag.is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE) => {
+                "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
+            }
+            SHT_CUDA_COMPAT if mercury_version(section.data) > NEWEST_MERCURY => {
+                let section = text(section.name);
+                return Err(ObjectError::NewerMercury { section });
+            }
+            _ => continue,
+        };
+        return Err(ObjectError::Unsupported {
+            section: text(section.name),
+            reason,
+        });
+    }
+    Ok(())
+}
+
+/// The version of Mercury instructions that `.nv.compat` states, 0 if none.
+fn mercury_version(compat: &[u8]) -> u16 {
+    let found = cubin::nvinfo::records(compat)
+        .flatten()
+        .find(|r| r.attribute == cubin::compat::MERCURY_ISA_VERSION);
+    found.map_or(0, |r| r.half)
+}
+
+fn twins(plain: &[ObjSection<'_>], trusting: bool) -> Result<Twins, ObjectError> {
+    let mut twins = Twins {
+        sass: vec![0; plain.len()],
+        mercury: vec![0; plain.len()],
+        borrowed: Vec::new(),
+    };
+    let mut by_name: HashMap<&[u8], OfOneName> = HashMap::new();
+    for (i, s) in plain.iter().enumerate().filter(|(_, s)| !is_mercury(s)) {
+        by_name.entry(s.name).or_default().left.push_back(i as u32);
+    }
+    for (i, s) in plain.iter().enumerate().filter(|(_, s)| is_mercury(s)) {
+        let twin = match s.sh_type {
+            SHT_CUDA_MERC_SYMTAB | SHT_SYMTAB_SHNDX => continue,
+            SHT_CUDA_CAPMERC => s.data.first_chunk().map(|b| u32::from_le_bytes(*b)),
+            _ => by_name.get_mut(sass_name(without_mercury(s.name)).as_ref()).and_then(|same| {
+                let twin = same.left.pop_front()?;
+                let first = *same.first.get_or_insert(i as u32);
+                if first != i as u32 {
+                    twins.borrowed.push((twin, first));
+                }
+                Some(twin)
+            }),
+        };
+        // nvlink quirk: such a section is left out without a word. Of several beside one in the SASS view it takes one or the other.
+        if twin.is_none() && trusting && is_foreign(s) && !by_name.contains_key(without_mercury(s.name)) {
+            continue;
+        }
+        let slot = twin.and_then(|t| twins.mercury.get_mut(t as usize)).filter(|slot| **slot == 0);
+        let (Some(slot), Some(back), Some(twin)) = (slot, twins.sass.get_mut(i), twin) else {
+            return Err(ObjectError::Section {
+                section: text(s.name),
+                reason: "no twin among the other sections".into(),
+            });
+        };
+        *slot = i as u32;
+        *back = twin;
+    }
+    Ok(twins)
+}
+
+/// A Mercury section that no rule of the linker speaks of. The Mercury view names its constant banks by their purpose, not by number.
+fn is_foreign(s: &ObjSection<'_>) -> bool {
+    let name = without_mercury(s.name);
+    match role(name, s.sh_type, s.flags, s.info) {
+        Role::Other => s.sh_type == SHT_NOBITS,
+        Role::PassedThrough | Role::Note | Role::Constant => !name.starts_with(b".nv.constant."),
+        Role::Metadata => true,
+        _ => false,
+    }
+}
+
+/// Types of sections of the SASS view that are read and made again, or that nvlink leaves out.
+fn is_made_again(s: &ObjSection<'_>) -> bool {
+    match s.sh_type {
+        SHT_CUDA_RELOCINFO => s.name.starts_with(b".nv.rel.action"),
+        SHT_NULL | SHT_SYMTAB | SHT_STRTAB | SHT_SYMTAB_SHNDX | SHT_NOTE | SHT_NOBITS => true,
+        SHT_CUDA_CALLGRAPH | SHT_CUDA_PROTOTYPE | SHT_CUDA_COMPAT | SHT_CUDA_HOST | SHT_CUDA_RESOLVED_RELA => true,
+        SHT_CUDA_LOCAL | SHT_CUDA_SHARED_RESERVED => true,
+        _ => false,
+    }
+}
+
+/// Refuses contents that only one of the views has, and types that nobody knows: nvlink crashes.
+fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trusting: bool) -> Result<(), ObjectError> {
+    for ((s, twin), sass) in plain.iter().zip(&twins.mercury).zip(&twins.sass) {
+        let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
+        let reason = match s.role {
+            _ if *sass != 0 && s.sh_type == SHT_PROGBITS && without_mercury(s.name).starts_with(b".nv.constant") => {
+                "a section of this name does not have type 0x1"
+            }
+            _ if is_mercury(s) => continue,
+            Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant | Role::Note if *twin == 0 => {
+                "no twin in the Mercury view"
+            }
+            Role::PassedThrough if !trusting && plain.get(*twin as usize).is_some_and(|t| t.data != s.data) => {
+                "its bytes differ in the Mercury view"
+            }
+            Role::Other if !is_made_again(s) => {
+                return Err(ObjectError::Section {
+                    section: text(s.name),
+                    reason: format!("type {:#x} is not known", s.sh_type),
+                });
+            }
+            Role::Constant if !bank(3) && !bank(4) => "a constant bank that the Mercury view does not have",
+            _ => continue,
+        };
+        return Err(ObjectError::Section {
+            section: text(s.name),
+            reason: reason.into(),
+        });
+    }
+    Ok(())
+}
+
+impl Twins {
+    /// Gives sections of one name the contents of the first, in both views. In the SASS view they still say whose they are.
+    fn borrow<'d>(&self, plain: &[ObjSection<'d>], sections: &mut [ObjSection<'d>], sass: &mut [ObjSection<'d>]) {
+        for &(to, from) in &self.borrowed {
+            let (Some(mercury), Some(first)) = (plain.get(from as usize), self.sass.get(from as usize)) else {
+                continue;
+            };
+            if let Some(section) = sections.get_mut(to as usize) {
+                (section.data, section.size) = (mercury.data, mercury.size);
+            }
+            if let (Some(section), Some(first)) = (sass.get_mut(to as usize), plain.get(*first as usize)) {
+                (section.data, section.size, section.info) = (first.data, first.size, first.info);
+            }
+        }
+    }
+}
+
+fn section_of(i: usize, entry: &Sym, extended: &[U32], twins: &Twins) -> Result<SymbolSection, ObjectError> {
+    let index = match entry.st_shndx.get() {
+        0 => return Ok(SymbolSection::Undefined),
+        SHN_COMMON => return Ok(SymbolSection::Common),
+        SHN_XINDEX => extended.get(i).map_or(0, |x| x.get()),
+        // nvlink quirk: in files with more sections the first reserved number is that of a section.
+        SHN_LORESERVE if twins.sass.len() > SHN_LORESERVE.into() => SHN_LORESERVE.into(),
+        reserved @ SHN_LORESERVE.. => return Ok(SymbolSection::Reserved(reserved)),
+        direct => direct.into(),
+    };
+    match twins.sass.get(index as usize) {
+        Some(0) => Ok(SymbolSection::Index(index)),
+        Some(&twin) => Ok(SymbolSection::Index(twin)),
+        None => Err(ObjectError::Index {
+            section: ".nv.merc.symtab".into(),
+            entry: i,
+            what: "section",
+            index,
+        }),
+    }
+}
+
+/// A section of the SASS view with the contents of its twin.
+fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<'d> {
+    let gone = ObjSection {
+        name: b"",
+        data: &[],
+        size: 0,
+        flags: 0,
+        align: Align::default(),
+        sh_type: SHT_NULL,
+        info: 0,
+        role: Role::Other,
+        relocated: false,
+        owner: NO_OWNER,
+        entsize: 0,
+    };
+    let Some(sass) = plain.get(i) else { return gone };
+    if is_mercury(sass) || sass.role == Role::Parameters {
+        return gone;
+    }
+    let number = twins.mercury.get(i).copied().unwrap_or(0);
+    let Some(twin) = plain.get(number as usize).filter(|_| number != 0) else {
+        let role = if sass.sh_type == SHT_CUDA_SHARED_RESERVED {
+            Role::ReservedShared
+        } else {
+            sass.role
+        };
+        // A relocation section whose twin is missing has nothing to say.
+        return ObjSection { role, ..*sass };
+    };
+    // Observed: bytes without a meaning are those of the SASS view.
+    if sass.role == Role::PassedThrough {
+        return *sass;
+    }
+    if twin.sh_type == SHT_CUDA_CAPMERC {
+        return ObjSection {
+            data: twin.data,
+            size: 0,
+            ..*sass
+        };
+    }
+    let back = |index: u32| match twins.sass.get(index as usize) {
+        Some(&s) if s != 0 => s,
+        _ => index,
+    };
+    let name = without_mercury(twin.name);
+    let flags = twin.flags & !SHF_CUDA_MERCURY;
+    let (sh_type, role, info) = match twin.sh_type {
+        SHT_CUDA_MERC_INFO => (SHT_CUDA_INFO, role(name, SHT_CUDA_INFO, flags, twin.info), back(twin.info)),
+        SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
+        SHT_CUDA_CONSTANT_USER => (SHT_CUDA_CONSTANT0 + 3, Role::Constant, 0),
+        SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
+        SHT_CUDA_CONSTANT_OPTIMIZER => (SHT_CUDA_CONSTANT0 + 2, Role::Literals, back(twin.info)),
+        SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
+        SHT_CUDA_MERC_CALLGRAPH => (SHT_CUDA_CALLGRAPH, sass.role, 0),
+        SHT_CUDA_MERC_PROTOTYPE => (SHT_CUDA_PROTOTYPE, sass.role, 0),
+        other => {
+            let sh_type = normal_type(name, other).unwrap_or(other);
+            (sh_type, role(name, sh_type, flags, twin.info), twin.info)
+        }
+    };
+    ObjSection {
+        name,
+        data: twin.data,
+        size: twin.size,
+        flags,
+        align: twin.align,
+        sh_type,
+        info,
+        role,
+        relocated: false,
+        owner: NO_OWNER,
+        entsize: twin.entsize,
+    }
+}

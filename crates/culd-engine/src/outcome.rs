@@ -1,0 +1,30 @@
+//! What a link produced.
+
+use crate::diagnostics::Message;
+use crate::explain::Explained;
+
+/// What a link produced.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The linked file; `None` when the link failed or a sink took it.
+    pub image: Option<Vec<u8>>,
+    /// A sink took the linked file: its size, or why it could not be written.
+    pub written: Option<std::io::Result<u64>>,
+    /// Messages in order.
+    pub messages: Vec<Message>,
+    /// How the run ended.
+    pub status: Status,
+    /// What was asked for besides the image.
+    pub explained: Explained,
+}
+
+/// How a link ended; the numbers are nvlink's exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// An image was made.
+    Success = 0,
+    /// A fatal problem stopped the link.
+    Fatal = 1,
+    /// The link ran to its end but had errors.
+    Errors = 255,
+}

@@ -1,0 +1,90 @@
+//! The records that merging appends to: sections, local symbols, global symbols, and what hangs on them.
+//!
+//! nvlink keeps append-only lists whose order decides the order of the output; a record that is not emitted in the end still owns its
+//! name in the string tables.
+
+mod build;
+mod function;
+mod section;
+mod symbol;
+mod unified;
+
+pub(crate) use build::{IMAGE_HEADERS, resolved_prefix};
+pub use function::*;
+pub use section::*;
+pub use symbol::*;
+pub use unified::*;
+
+use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::names::State;
+use hashbrown::HashMap;
+
+/// Were relocations that had been read already dropped again?
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cuts {
+    /// Some [`OutFunction::debug_cut`] is set.
+    pub debug: bool,
+    /// Some [`OutSymbol::constant_cut`] is set.
+    pub constants: bool,
+}
+
+/// Everything that merging the inputs makes.
+#[derive(Debug)]
+pub struct Merged<'d> {
+    /// Section records in order of creation.
+    pub sections: Table<SectionId, OutSection<'d>>,
+    /// The functions that have text sections, in order of these.
+    pub texts: Vec<FunctionId>,
+    /// Records of shared and constant memory, in order. They are few among all records, and layout is about them.
+    pub memory: Vec<SectionId>,
+    /// `-r`: symbols that stand for the size of user constants, ascending.
+    pub constant_sizes: Vec<SymbolId>,
+    /// Symbol records.
+    pub symbols: Table<SymbolId, OutSymbol<'d>>,
+    /// Local part of the symbol list.
+    pub locals: Vec<SymbolTableEntry>,
+    /// Global part.
+    pub globals: Vec<SymbolId>,
+    /// What became of the functions.
+    pub functions: Table<FunctionId, OutFunction>,
+    /// The functions' symbols. Everything that refers to a function asks for them, in no order, so they lie close together.
+    pub symbol_of: Table<FunctionId, Option<SymbolId>>,
+    /// Some function is a second name of another.
+    pub has_aliases: bool,
+    /// `--preserve-relocs`: symbols of the functions' literals, in order of the inputs' symbols.
+    pub literal_symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, State>,
+    /// What became of the inputs' symbols.
+    pub places: Table<SymbolRef, Place>,
+    /// Where the inputs' sections went.
+    pub placed: Table<SectionRef, Option<(SectionId, u64)>>,
+    /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
+    pub whole_shared: Vec<(FunctionId, u64, u64)>,
+    /// Relocations in order of arrival.
+    pub relocs: Vec<RelocRef>,
+    /// Literal banks of device functions in order of creation.
+    pub literals: Vec<FunctionLiterals>,
+    /// Shared variables.
+    pub shared: Table<SharedId, SharedVar<'d>>,
+    /// Module-scope shared variables in order of definition (dynamic: of first mention).
+    pub module_shared: Vec<SharedId>,
+    /// Own shared variables of kernels in order of appearance.
+    pub kernel_shared: Vec<(FunctionId, SharedId)>,
+    /// A dynamic shared variable was declared.
+    pub dynamic_declared: bool,
+    /// The textures, samplers and surfaces that definitions in force refer to, dead or not.
+    pub images_used: ImageKinds,
+    /// Weak variables that lost: symbols of inputs, sorted.
+    pub lost: Vec<SymbolRef>,
+    /// ... against a weak one.
+    pub lost_to_weak: Vec<SymbolRef>,
+    /// Relocatable output: largest alignment of a module-scope shared variable.
+    pub module_shared_align: u64,
+    /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
+    pub unified: Unified,
+    /// Records that nvlink makes for dead functions and drops again.
+    pub phantoms: u32,
+    /// What was cut anywhere.
+    pub cuts: Cuts,
+    /// Sections with fixed roles.
+    pub fixed: Fixed,
+}

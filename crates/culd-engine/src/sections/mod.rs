@@ -1,0 +1,161 @@
+//! Synthetic sections: those whose bytes the linker makes.
+//!
+//! * [`encode`]: `.nv.info` and `.nv.info.F`.
+//! * [`callgraph`]: `.nv.callgraph` and `.nv.prototype`.
+//! * [`notes`], [`compat`]: which tools made the file, and where it may run.
+//! * `.nv.uft.entry` and `.nv.udt.entry`, here.
+//!
+//! They need the symbol numbers of `arrange`. Their contents come from `metadata` and from the call graph.
+
+pub mod callgraph;
+pub mod compat;
+pub mod encode;
+pub mod notes;
+
+use crate::arrange::Parts;
+use crate::ids::{FunctionId, SectionId, Table};
+use crate::metadata::kernel::Final;
+use crate::records::{Class, Place, UnifiedEntry};
+use std::ops::Range;
+
+/// Bytes of the sections that the linker computes, many sections to a buffer.
+pub(crate) struct Computed {
+    buffers: Vec<Vec<u8>>,
+    /// Buffer of each part, and where it lies there; the first stands for sections that are not computed.
+    spans: Vec<(u32, Range<usize>)>,
+    /// Per section: its part.
+    parts: Table<SectionId, u32>,
+}
+
+impl Computed {
+    fn new(sections: usize) -> Self {
+        Computed {
+            buffers: Vec::new(),
+            spans: vec![(u32::MAX, 0..0)],
+            parts: Table::filled(sections, 0),
+        }
+    }
+    /// Bytes of a section, if it is a computed one.
+    pub(crate) fn get(&self, id: SectionId) -> Option<&[u8]> {
+        let (buffer, range) = self.spans.get(self.parts[id] as usize)?;
+        self.buffers.get(*buffer as usize)?.get(range.clone())
+    }
+    /// Adds a section.
+    fn add(&mut self, id: SectionId, bytes: Vec<u8>) {
+        let end = bytes.len();
+        self.add_all(bytes, [(id, end)]);
+    }
+    /// Adds sections that lie one behind the other; each comes with its end.
+    fn add_all(&mut self, bytes: Vec<u8>, ends: impl IntoIterator<Item = (SectionId, usize)>) {
+        let mut start = 0;
+        for (id, end) in ends {
+            self.parts[id] = self.spans.len() as u32;
+            self.spans.push((self.buffers.len() as u32, start..end));
+            start = end;
+        }
+        self.buffers.push(bytes);
+    }
+}
+
+/// Computes sections.
+pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Computed {
+    let Parts {
+        context, layout, arranged, ..
+    } = *parts;
+    let fixed = &layout.m.fixed;
+    let mut all = Computed::new(layout.m.sections.len());
+    let singles: [(Option<SectionId>, &Make<'_>); 6] = [
+        (Some(fixed.info), &|| {
+            let mut bytes = Vec::with_capacity(attributes.module.len() * RECORD);
+            parts.encoder().all(&attributes.module, &mut bytes);
+            bytes
+        }),
+        (Some(fixed.callgraph), &|| callgraph::callgraph(context, layout, arranged)),
+        (Some(fixed.prototype), &|| callgraph::prototypes(context, layout, arranged)),
+        (Some(fixed.tool_note), &|| notes::tool_note(context)),
+        (Some(fixed.cuda_note), &|| notes::cuda_note(context)),
+        (fixed.compat, &|| compat::compat(context, layout)),
+    ];
+    let (infos, made) = context.crew.join(
+        || function_infos(parts, attributes),
+        || context.crew.map(&singles, |(id, write)| id.map(|id| (id, write()))),
+    );
+    for (bytes, ends) in infos {
+        all.add_all(bytes, ends);
+    }
+    for (id, bytes) in made.into_iter().flatten() {
+        all.add(id, bytes);
+    }
+    if !layout.m.unified.active && !layout.m.unified.has_functions {
+        return all;
+    }
+    for &id in &arranged.sections {
+        match layout.m.sections[id].class {
+            Class::UftInfo => {
+                let mut bytes = Vec::new();
+                parts.encoder().all(&attributes.stubs, &mut bytes);
+                all.add(id, bytes);
+            }
+            Class::UftEntry => all.add(id, unified_entries(parts, &layout.m.unified.functions)),
+            Class::UdtEntry => all.add(id, unified_entries(parts, &layout.m.unified.data)),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Makes the bytes of a section.
+type Make<'a> = dyn Fn() -> Vec<u8> + Sync + 'a;
+
+/// Sections one behind the other, with the end of each.
+type Encoded = (Vec<u8>, Vec<(SectionId, usize)>);
+
+/// Attributes of functions, in chunks when it pays.
+fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Vec<Encoded> {
+    let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
+    let infos: Vec<(SectionId, FunctionId)> = sections
+        .filter_map(|(&id, shape)| match shape.class {
+            Class::FunctionInfo(f) => Some((id, f)),
+            _ => None,
+        })
+        .collect();
+    let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
+    parts.context.crew.map(&chunks, |chunk| {
+        let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
+        let mut ends = Vec::with_capacity(chunk.len());
+        for &(id, f) in *chunk {
+            parts.encoder().all(attributes.of(f), &mut bytes);
+            ends.push((id, bytes.len()));
+        }
+        (bytes, ends)
+    })
+}
+
+/// Bytes that most records take at most.
+const RECORD: usize = 12;
+
+/// Functions whose attributes are encoded together.
+const INFO_CHUNK: usize = 1024;
+
+fn unified_entries(parts: &Parts<'_, '_>, entries: &[UnifiedEntry]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(32 * entries.len());
+    for e in entries {
+        let m = &parts.layout.m;
+        let symbol = match parts.context.resolved.function(e.symbol) {
+            Some(f) => m.symbol_of[f],
+            None => {
+                if let Place::Symbol(y) = m.places[e.symbol] {
+                    Some(y)
+                } else {
+                    None
+                }
+            }
+        };
+        out.extend_from_slice(&symbol.map_or(0, |y| parts.arranged.symbol_index(y)).to_le_bytes());
+        out.extend_from_slice(&e.flags.to_le_bytes());
+        for word in [e.offset, e.id.0, e.id.1] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+    out
+}

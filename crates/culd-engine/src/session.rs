@@ -1,0 +1,29 @@
+//! What is known about a link once its live set is: the value that every later phase reads.
+
+use crate::graph::CallGraph;
+use crate::inputs::Inputs;
+use crate::liveness::Live;
+use crate::mode::Mode;
+use crate::options::LinkOptions;
+use crate::par::Crew;
+use crate::resolve::Resolved;
+
+/// Inputs and results of the phases up to `liveness`. The pipeline makes it before `merge`; all later phases take it by value: it is `Copy`
+/// and has only shared references.
+#[derive(Clone, Copy)]
+pub struct Context<'a, 'd> {
+    /// Objects.
+    pub inputs: &'a Inputs<'d>,
+    /// Functions.
+    pub resolved: &'a Resolved<'d>,
+    /// Call graph.
+    pub graph: &'a CallGraph,
+    /// Live functions.
+    pub live: &'a Live,
+    /// Options.
+    pub options: &'a LinkOptions<'a>,
+    /// Derived from the options.
+    pub mode: Mode,
+    /// Thread pool settings.
+    pub crew: Crew,
+}
