@@ -25,12 +25,12 @@ fn main() -> ExitCode {
     let Some(loaded) = &outcome.loaded else {
         return ExitCode::from(if outcome.is_fatal() { 1 } else { 255 });
     };
-    if let Some((_, late)) = &loaded.late {
-        eprintln!("nvlink fatal   : {}", late.code);
+    if let Some((_, deferred)) = &loaded.deferred_error {
+        eprintln!("nvlink fatal   : {}", deferred.code);
         return ExitCode::from(1);
     }
     show(loaded);
-    match dump.map(|folder| write(loaded, &folder)) {
+    match dump.map(|directory| write(loaded, &directory)) {
         Some(Err(error)) => {
             eprintln!("{error}");
             ExitCode::from(2)

@@ -5,7 +5,7 @@
 //! 2. A list of one byte is empty. Others are NUL-terminated patterns; a tail without NUL counts, and so do empty patterns.
 //! 3. The lists of the device runtime are taken too, but when no other input has any pattern, all kernels stay.
 
-use crate::examine::Lists;
+use crate::bytes::Bytes;
 
 /// Patterns of the kernels to keep: `*` is a wildcard, a match is anchored at both ends.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -24,6 +24,14 @@ pub struct KernelPatterns {
     pub internal_variables: Vec<Vec<u8>>,
 }
 
+/// The lists of a host object, of external and of internal names.
+#[derive(Debug)]
+pub(crate) struct HostLists {
+    pub(crate) kernels: [Bytes; 2],
+    pub(crate) constants: [Bytes; 2],
+    pub(crate) variables: [Bytes; 2],
+}
+
 /// What was learnt so far.
 #[derive(Debug, Default, Clone)]
 pub struct HostInfo {
@@ -40,7 +48,7 @@ impl HostInfo {
     }
 
     /// The lists of a host object.
-    pub(crate) fn add(&mut self, lists: &Lists, is_device_runtime: bool) {
+    pub(crate) fn add(&mut self, lists: &HostLists, is_device_runtime: bool) {
         let before = self.patterns.external.len() + self.patterns.internal.len();
         let [external, internal] = &lists.kernels;
         self.patterns.external.extend(patterns(external));
@@ -95,9 +103,9 @@ mod tests {
         assert_eq!(all(b"\0\0"), ["", ""]);
     }
 
-    fn lists(kernels: [&[u8]; 2], constants: [&[u8]; 2]) -> Lists {
+    fn lists(kernels: [&[u8]; 2], constants: [&[u8]; 2]) -> HostLists {
         let bytes = |section: &[u8]| section.to_vec().into();
-        Lists {
+        HostLists {
             kernels: kernels.map(bytes),
             constants: constants.map(bytes),
             variables: [b"".as_slice(), b""].map(bytes),

@@ -36,6 +36,15 @@ impl Message {
     }
 }
 
+/// How warnings are treated.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct WarningFlags {
+    /// Not said at all (`--disable-infos`).
+    pub disabled: bool,
+    /// Errors (`--warning-as-error`).
+    pub as_errors: bool,
+}
+
 /// The kinds of messages, with their context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "field names say what they hold; the texts below say the rest")]

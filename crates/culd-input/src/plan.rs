@@ -8,7 +8,7 @@
 use crate::archive::Members;
 use crate::bytes::Bytes;
 use crate::detect::{self, Content, Refusal, Route};
-use crate::devrt;
+use crate::device_runtime;
 use crate::files::{FileId, Files, Opened};
 use crate::host::HostObject;
 use crate::library::{self, Found, Probe};
@@ -166,7 +166,7 @@ impl Plan {
 
     fn add(&mut self, path: &Path, opened: io::Result<Opened>, options: &LoadOptions, files: &dyn Files) {
         let name: Arc<str> = path.to_string_lossy().into();
-        let has_runtime_name = devrt::is_device_runtime(&name);
+        let has_runtime_name = device_runtime::is_device_runtime(&name);
         let start = self.units.len();
         let mut source = Source {
             name,

@@ -359,7 +359,7 @@ mod device_runtime {
     fn an_object_behind_it_is_fatal_for_nvlink_only() {
         let inputs = ["plain.cubin", "libcudadevrt.a", "calls.cubin"];
         let loaded = load(&inputs, &nvlink(), &files()).loaded.unwrap();
-        let (after, message) = loaded.late.unwrap();
+        let (after, message) = loaded.deferred_error.unwrap();
         assert_eq!((after, message.severity), (1, Severity::Fatal));
         assert_eq!(message.code.to_string(), "unexpected object after cudadevrt");
         assert_eq!(loaded.objects.len(), 1);

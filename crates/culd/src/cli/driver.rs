@@ -8,15 +8,17 @@
 //! 6. Write the output, then the side files; these are also written when the link had errors, but not after a fatal one.
 //! 7. Write the JSON report, whatever happened since the command line was read. That of an earlier run was removed before.
 
+use crate::cli::aux_inputs::AuxInputs;
 use crate::cli::called::Called;
-use crate::cli::extra::Extra;
 use crate::cli::flags::Id;
-use crate::cli::high::{self, LinkPlan, Plan, Remark};
-use crate::cli::messages::{Console, Said};
+use crate::cli::hiargs::{self, LinkPlan, Plan, Remark};
+use crate::cli::load::{self, LoadedInputs};
+use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
-use crate::cli::sources::{self, Sources};
-use crate::cli::{doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
+use crate::cli::{
+    doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side_outputs, why,
+};
 use culd_engine::explain::dot;
 use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
@@ -29,7 +31,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let program = args.next().unwrap_or_default();
     let called = match Called::new(&program) {
         Ok(called) => called,
-        Err(reason) => return fatal(&Said::Own(reason), &mut Console::new(Identity::Nvlink)),
+        Err(reason) => return fatal(&CliMessage::Own(reason), &mut Console::new(Identity::Nvlink)),
     };
     let identity = called.identity;
     let args: Vec<Vec<u8>> = args.map(os::into_bytes).collect();
@@ -67,7 +69,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn fatal(said: &Said, console: &mut Console) -> ExitCode {
+fn fatal(said: &CliMessage, console: &mut Console) -> ExitCode {
     console.say(Severity::Fatal, said);
     ExitCode::from(1)
 }
@@ -75,14 +77,14 @@ fn fatal(said: &Said, console: &mut Console) -> ExitCode {
 /// Writes the report, if one is asked for; the exit code of the run.
 fn conclude(file: Option<&[u8]>, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
     report.conclude(status, console.take_log());
-    match file.map(|file| side::write_json(file, &report)) {
+    match file.map(|file| side_outputs::write_json(file, &report)) {
         Some(Err(said)) => fatal(&said, console),
         _ => ExitCode::from(status as u8),
     }
 }
 
 /// Reads the command line and what the environment adds to it.
-fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<LowArgs, Said> {
+fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<LowArgs, CliMessage> {
     let mut redefined = Vec::new();
     let mut low = parse::parse(args, called, &mut redefined);
     if let (false, Ok(typed), Some(added)) = (called.is_nvlink(), &low, std::env::var_os(environment::VARIABLE)) {
@@ -91,7 +93,7 @@ fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Re
         low = parse::parse(&[args, &added].concat(), called, &mut redefined);
     }
     for flag in redefined {
-        console.say(Severity::Warning, &Said::Redefined(flag));
+        console.say(Severity::Warning, &CliMessage::Redefined(flag));
     }
     let low = low?;
     set_up(console, &low);
@@ -111,16 +113,16 @@ fn set_up(console: &mut Console, low: &LowArgs) {
         Some(b"never") => console.set_color(false),
         _ => {}
     }
-    console.set_quiet(high::quiet(low, console.identity()));
+    console.set_quiet(hiargs::quiet(low, console.identity()));
 }
 
 /// From arguments to a plan; prints remarks on the way.
-fn understand(low: &LowArgs, called: Called, console: &mut Console) -> Result<Plan, Said> {
+fn understand(low: &LowArgs, called: Called, console: &mut Console) -> Result<Plan, CliMessage> {
     let mut remarks = Vec::new();
-    let plan = high::plan(low, called, &mut remarks);
+    let plan = hiargs::plan(low, called, &mut remarks);
     for remark in remarks {
         match remark {
-            Remark::Said(severity, said) => console.say(severity, &said),
+            Remark::CliMessage(severity, said) => console.say(severity, &said),
             Remark::Code(severity, code) => console.say_code(severity, &code),
         }
     }
@@ -142,7 +144,7 @@ fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -
 
 fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
     let mut watch = Watch::default();
-    let sources = Sources::read(plan);
+    let sources = LoadedInputs::read(plan);
     let mut report = Report::unlinked(plan.arch.clone());
     let done = run_link(plan, low, &sources, &mut watch, &mut report, console);
     // The process ends: the inputs' memory need not be given back by hand.
@@ -161,11 +163,11 @@ fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
 fn run_link(
     plan: &LinkPlan,
     low: &LowArgs,
-    sources: &Sources,
+    sources: &LoadedInputs,
     watch: &mut Watch,
     report: &mut Report,
     console: &mut Console,
-) -> Result<Status, Said> {
+) -> Result<Status, CliMessage> {
     watch.lap("read inputs");
     if let Some(folder) = low.text(Id::SaveRepro) {
         repro::save(folder, low, &sources.files)?;
@@ -173,13 +175,13 @@ fn run_link(
     if sources.library_messages(plan, console) {
         return Ok(Status::Fatal);
     }
-    let extra = Extra::open(plan)?;
+    let extra = AuxInputs::open(plan)?;
     if sources.input_messages(plan, console) {
         return Ok(Status::Fatal);
     }
     let Some(loaded) = &sources.loaded else { return Ok(Status::Errors) };
     if let Some(file) = &plan.side.time {
-        side::add_times(file, &loaded.compilations, plan)?;
+        side_outputs::add_times(file, &loaded.compilations, plan)?;
     }
     // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
     if console.errors() > sources.harmless_errors() {
@@ -188,7 +190,7 @@ fn run_link(
     if let Some(finished) = &loaded.finished {
         if plan.side.map.is_some() || !plan.options.why_live.is_empty() {
             let text = "the whole program was optimized and nothing was linked: --map and --why-live have nothing to show";
-            console.say(Severity::Warning, &Said::Own(text.into()));
+            console.say(Severity::Warning, &CliMessage::Own(text.into()));
         }
         let outcome = Outcome {
             image: Some(finished.bytes.clone()),
@@ -196,8 +198,8 @@ fn run_link(
         };
         *report = report::report(plan, loaded, &outcome);
         let done = finish(plan, &outcome, None, loaded, sources)?;
-        if let Some(regret) = &finished.regret {
-            sources::say(std::slice::from_ref(regret), plan, console);
+        if let Some(trailing_error) = &finished.trailing_error {
+            load::say(std::slice::from_ref(trailing_error), plan, console);
         }
         return Ok(done);
     }
@@ -231,7 +233,7 @@ fn run_link(
         None => culd_engine::link(&inputs, &options),
     };
     watch.lap_with("link", &outcome.explained.phases);
-    // Said with the other remarks about options, before any file was opened.
+    // CliMessage with the other remarks about options, before any file was opened.
     outcome
         .messages
         .retain(|m| !matches!(m, Message::Diagnostic(d) if matches!(d.code, Code::PreserveRelocsIncomplete { .. })));
@@ -239,12 +241,12 @@ fn run_link(
     if wants_report {
         *report = report::report(plan, loaded, &outcome);
     }
-    if let Some((_, late)) = &loaded.late {
+    if let Some((_, deferred)) = &loaded.deferred_error {
         // What was merged before it may have errors of its own; nothing else is said.
         if outcome.status == Status::Fatal {
             say(&outcome.messages, console);
         } else {
-            sources::say(std::slice::from_ref(late), plan, console);
+            load::say(std::slice::from_ref(deferred), plan, console);
         }
         return Ok(Status::Fatal);
     }
@@ -298,43 +300,46 @@ fn finish(
     outcome: &Outcome,
     pending: Option<output::Pending>,
     loaded: &Loaded,
-    sources: &Sources,
-) -> Result<Status, Said> {
+    sources: &LoadedInputs,
+) -> Result<Status, CliMessage> {
     if outcome.status == Status::Fatal {
         return Ok(outcome.status);
     }
     if let Some(file) = sources.changed() {
-        return Err(Said::Changed(os::bytes(file.as_os_str())));
+        return Err(CliMessage::Changed(os::bytes(file.as_os_str())));
     }
     if let (Status::Success, Some(file)) = (outcome.status, &plan.output) {
         let done = match (&outcome.image, &outcome.written, pending) {
             (Some(image), ..) => output::write(&os::path(file), image),
-            (None, Some(Err(_)), _) => return Err(Said::Writing),
+            (None, Some(Err(_)), _) => return Err(CliMessage::Writing),
             (None, Some(Ok(_)), Some(pending)) => pending.finish(),
             (None, ..) => Ok(()),
         };
         done.map_err(|e| match e {
-            output::WriteError::Open(e) => Said::OutputFile(file.clone(), e.to_string()),
-            output::WriteError::Write(_) => Said::Writing,
+            output::WriteError::Open(e) => CliMessage::OutputFile(file.clone(), e.to_string()),
+            output::WriteError::Write(_) => CliMessage::Writing,
         })?;
     }
-    if let Some(Finished { regret: Some(_), .. }) = &loaded.finished {
+    if let Some(Finished {
+        trailing_error: Some(_), ..
+    }) = &loaded.finished
+    {
         return Ok(Status::Fatal);
     }
     // PTX is no program that could be registered.
     let is_ptx = loaded.finished.is_some() && plan.lto.as_ref().is_some_and(|lto| lto.emit_ptx);
     if let (Some(file), false) = (&plan.side.register, is_ptx) {
-        side::write_register_file(file, &loaded.register)?;
+        side_outputs::write_register_file(file, &loaded.register)?;
     }
     if let (Some(file), Some(graph)) = (&plan.side.dot, &outcome.explained.dot) {
-        side::write_text(file, graph)?;
+        side_outputs::write_text(file, graph)?;
     }
     if let (Some(file), Some(map)) = (&plan.side.map, &outcome.explained.map) {
         let output = plan.output.as_deref().map(os::lossy).unwrap_or_default();
-        side::write_text(file, map::text(map, &output, &plan.arch).as_bytes())?;
+        side_outputs::write_text(file, map::text(map, &output, &plan.arch).as_bytes())?;
     }
     if let (Some(file), Status::Success) = (&plan.side.dependencies, outcome.status) {
-        side::write_text(file, &side::dependency_rule(plan, &sources.files))?;
+        side_outputs::write_text(file, &side_outputs::dependency_rule(plan, &sources.files))?;
     }
     Ok(outcome.status)
 }

@@ -5,7 +5,7 @@
 
 use crate::cli::called::Called;
 use crate::cli::flags::{self, Flag, Known};
-use crate::cli::messages::{Console, Said};
+use crate::cli::messages::{CliMessage, Console};
 use crate::cli::{doctor, inspect, install, os};
 use cubin::release::Version;
 use culd_engine::Severity;
@@ -119,7 +119,7 @@ pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
             doctor::COMMAND => doctor::HELP.into(),
             name if inspect::COMMANDS.contains(&name) => inspect::help(name),
             name => {
-                console.say(Severity::Fatal, &Said::Own(format!("no command {name}; see culd help")));
+                console.say(Severity::Fatal, &CliMessage::Own(format!("no command {name}; see culd help")));
                 return ExitCode::from(1);
             }
         },

@@ -2,15 +2,15 @@
 //!
 //! The JSON has a fixed field order and no times, so equal links give equal reports.
 
-use crate::cli::explain;
-use crate::cli::high::LinkPlan;
+use crate::cli::culd_text;
+use crate::cli::hiargs::LinkPlan;
+use crate::cli::messages::ReportMessage;
 use crate::cli::os;
 use culd_engine::explain::Phase;
 use culd_engine::explain::map::{Dropped, SymbolKind};
-use culd_engine::{Code, Diagnostic, Message, Outcome, Severity, Status};
+use culd_engine::{Code, Diagnostic, Message, Outcome, Status};
 use culd_input::{Loaded, Origin};
 use serde::Serialize;
-use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 /// A whole report.
@@ -166,28 +166,6 @@ pub struct Kernel {
     pub samplers: u32,
 }
 
-/// A message.
-#[derive(Debug, Serialize)]
-pub struct ReportMessage {
-    /// `info`, `warning`, `error` or `fatal`.
-    pub severity: &'static str,
-    /// The kind of message: the name of its code.
-    pub code: String,
-    /// The text.
-    pub text: String,
-}
-
-impl ReportMessage {
-    /// A message whose code is an enum: the variant's name is the first word of its debug form.
-    pub fn new(severity: Severity, code: &dyn Debug, text: String) -> Self {
-        ReportMessage {
-            severity: severity.word(),
-            code: format!("{code:?}").chars().take_while(char::is_ascii_alphanumeric).collect(),
-            text,
-        }
-    }
-}
-
 impl Report {
     /// A report on something that did not get as far as a link.
     pub fn unlinked(target: String) -> Self {
@@ -277,7 +255,7 @@ fn functions(outcome: &Outcome) -> Vec<Function> {
     symbols
         .map(|y| Function {
             name: y.name.clone(),
-            demangled: explain::short_name(&y.name),
+            demangled: culd_text::short_name(&y.name),
             kernel: y.kind == SymbolKind::Kernel,
             size: y.size,
             input: y.input.clone(),
@@ -344,7 +322,7 @@ fn resources(messages: &[Message]) -> (Option<Memory>, Vec<Kernel>) {
                 surfaces,
                 samplers,
             } => kernels.push(Kernel {
-                demangled: explain::short_name(&name),
+                demangled: culd_text::short_name(&name),
                 name: std::mem::take(&mut name),
                 registers: *registers,
                 barriers: *barriers,
@@ -366,7 +344,7 @@ fn messages(messages: &[Message]) -> Vec<ReportMessage> {
         Message::Diagnostic(d) => Some(d),
         Message::Text(_) => None,
     });
-    said.map(|d| ReportMessage::new(d.severity, &d.code, explain::words(&d.code)))
+    said.map(|d| ReportMessage::new(d.severity, &d.code, culd_text::culd_text(&d.code)))
         .collect()
 }
 

@@ -1,11 +1,11 @@
 //! The device objects of a link: calls the loader and prints its messages.
 //!
 //! nvlink searches libraries before it touches anything else, and reads inputs after it has opened every other file. The loader does
-//! both at once; [`Sources::library_messages`] and [`Sources::input_messages`] separate its messages.
+//! both at once; [`LoadedInputs::library_messages`] and [`LoadedInputs::input_messages`] separate its messages.
 
-use crate::cli::high::LinkPlan;
+use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::Console;
-use crate::cli::{called, lto, os};
+use crate::cli::{called, culd_text, lto, os};
 use culd_engine::{Identity, KernelFilter, Severity};
 use culd_input::files::{Opened, standard_input};
 use culd_input::ptx::{PtxOptions, PtxasSearch};
@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 /// The result of loading.
 #[derive(Debug)]
-pub struct Sources {
+pub struct LoadedInputs {
     messages: Vec<Message>,
     /// Libraries that gave nothing.
     passed_over: Vec<Message>,
@@ -30,7 +30,7 @@ pub struct Sources {
     stamps: Vec<(PathBuf, Stamp)>,
 }
 
-impl Sources {
+impl LoadedInputs {
     /// Reads all inputs.
     pub fn read(plan: &LinkPlan) -> Self {
         let options = load_options(plan);
@@ -43,7 +43,7 @@ impl Sources {
         let outcome = load(&inputs, &options, &recorder);
         let opened = recorder.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         let stamps = recorder.stamps.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Sources {
+        LoadedInputs {
             messages: outcome.messages,
             passed_over: outcome.passed_over,
             loaded: outcome.loaded,
@@ -96,7 +96,7 @@ impl Sources {
             let severity = severity(message.severity).min(Severity::Warning);
             let text = words(&message.code, plan);
             console.record(severity, &message.code, &text);
-            console.graded(severity, &text);
+            console.print_filtered(severity, &text);
         }
     }
 
@@ -156,13 +156,13 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
     match (plan.options.identity, code) {
         (Identity::Nvlink, Code::ArchMismatch { file, .. }) => format!("Input file '{file}' arch does not match target '{arch}'"),
         (Identity::Nvlink, Code::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
-        (Identity::Culd, code) => own_words(code, arch),
+        (Identity::Culd, code) => culd_text(code, arch),
         (_, other) => other.to_string(),
     }
 }
 
 /// culd's own text. Codes that the engine has too get the engine's text.
-fn own_words(code: &Code, arch: &str) -> String {
+fn culd_text(code: &Code, arch: &str) -> String {
     let shared = match code.clone() {
         Code::ArchMismatch { file, compiled, .. } => culd_engine::Code::ArchMismatch {
             file,
@@ -182,7 +182,7 @@ fn own_words(code: &Code, arch: &str) -> String {
         Code::LtoObjects => return "the inputs hold code for link-time optimization only; link with -lto".into(),
         other => return other.to_string(),
     };
-    crate::cli::explain::words(&shared)
+    culd_text::culd_text(&shared)
 }
 
 fn severity(of: culd_input::Severity) -> Severity {
@@ -216,7 +216,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         keep_system_libraries: plan.keep_system_libraries,
         registers: plan.side.register.is_some(),
         host_info: plan.host_info,
-        lto: plan.lto.as_ref().map(|lto| lto::options(lto, plan)),
+        lto: plan.lto.as_ref().map(|lto| lto::options(lto, &plan.options)),
         disable_infos: options.disable_infos,
         suppress_arch_warning: plan.suppress_arch_warning,
         warnings_as_errors: options.warnings_as_errors,
