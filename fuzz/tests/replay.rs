@@ -6,9 +6,9 @@
 
 use cubin::Cubin;
 use cubin::notes::{ToolInfo, notes};
-use culd_engine::{Code, Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status, Target, ToolNote};
+use culd_engine::{Arch, Code, Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status, ToolNote};
 use culd_fuzz::judge::InMemory;
-use culd_input::{LoadOptions, Style, load};
+use culd_input::{LoadOptions, load};
 use culd_tests::fixture::{Fixture, Recorded};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 fn understood<'f>(link: &Recorded, files: &'f [(String, Vec<u8>)]) -> Option<(LinkOptions<'f>, LoadOptions, Vec<PathBuf>, String)> {
     let mut words = link.args.split_whitespace();
     let arch = link.args.split_whitespace().find_map(|w| w.strip_prefix("-arch="))?;
-    let mut options = LinkOptions::new(Target::parse(arch)?);
-    let mut loading = LoadOptions::new(culd_input::Target::parse(arch)?);
-    (options.identity, loading.style) = (Identity::Nvlink, Style::Nvlink);
+    let mut options = LinkOptions::new(Arch::parse(arch)?);
+    let mut loading = LoadOptions::new(Arch::parse(arch)?);
+    (options.identity, loading.identity) = (Identity::Nvlink, Identity::Nvlink);
     (options.threads, loading.threads) = (1, 1);
     let (mut inputs, mut output) = (Vec::new(), "a.out".to_owned());
     while let Some(word) = words.next() {
@@ -145,7 +145,7 @@ fn own_errors(case: &str, inputs: &[&str], arch: &str) -> Vec<Code> {
                 .unwrap_or_else(|| panic!("{name}: {:?}", fixture.inputs.keys())),
         })
         .collect();
-    let outcome = culd_engine::link(&objects, &LinkOptions::new(Target::parse(arch).unwrap()));
+    let outcome = culd_engine::link(&objects, &LinkOptions::new(Arch::parse(arch).unwrap()));
     let codes = outcome.messages.into_iter().filter_map(|m| match m {
         Message::Diagnostic(d) if d.severity == Severity::Error => Some(d.code),
         _ => None,

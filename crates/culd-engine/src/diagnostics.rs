@@ -3,32 +3,9 @@
 //! The texts are nvlink's, so that a drop-in can print them as they are; a friendlier front end renders [`Code`] itself.
 
 use crate::options::LinkOptions;
+use culd_base::AdmissionProblem;
+pub use culd_base::Severity;
 use std::fmt;
-
-/// How serious a diagnostic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Information asked for.
-    Info,
-    /// The link goes on and succeeds.
-    Warning,
-    /// The link goes on to its end but makes no image.
-    Error,
-    /// The link stops here.
-    Fatal,
-}
-
-impl Severity {
-    /// The word in messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-            Severity::Fatal => "fatal",
-        }
-    }
-}
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,41 +140,9 @@ pub enum Code {
         entry: String,
         function: String,
     },
-    ArchMismatch {
-        file: String,
-        compiled: String,
-        target: String,
-    },
-    UnknownArch {
-        name: String,
-    },
-    AbiMismatch {
-        file: String,
-    },
-    Expected64Bit {
-        file: String,
-    },
-    Accelerated {
-        file: String,
-    },
-    /// Made by a release that is not known; only culd links it.
-    UnknownRelease {
-        file: String,
-        toolkit: u32,
-    },
-    NewerThanToolkit {
-        file: String,
-        toolkit: u32,
-        own: u32,
-    },
-    TooOld {
-        file: String,
-    },
+    /// An object that may not take part in the link, or only with a warning.
+    Admission(AdmissionProblem),
     MissingIsaClass {
-        file: String,
-        number: u32,
-    },
-    LimitedByOlderInput {
         file: String,
         number: u32,
     },
@@ -354,30 +299,11 @@ impl fmt::Display for Code {
                 f,
                 "Function '{entry}' and function '{function}' have conflicting cache preference, falling back to use cache preference of entry '{entry}'"
             ),
-            ArchMismatch { file, target, .. } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
-            UnknownArch { name } => write!(f, "Unknown arch name '{name}'"),
-            AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
-            Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
-            UnknownRelease { file, toolkit } => write!(
-                f,
-                "{file} was compiled by CUDA {}.{}, newer than any release that culd supports; it is linked by the rules of CUDA {}",
-                toolkit / 10,
-                toolkit % 10,
-                cubin::release::Release::newest().name()
-            ),
-            Accelerated { .. } => write!(f, "cannot link accelerated arch to non-accelerated"),
-            NewerThanToolkit { file, toolkit, own } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
-            TooOld { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
+            Admission(problem) => write!(f, "{problem}"),
             MissingIsaClass { file, number } => write!(
                 f,
                 "Output is limited to run on SM Arch '{number}' only, due to missing attribute 'ISA_CLASS' in input file '{file}'"
             ),
-            LimitedByOlderInput { file, number } => {
-                write!(
-                    f,
-                    "Output is limited to run on SM Arch '{number}' only due to limitations in input file {file}"
-                )
-            }
             UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
             Internal { what } => write!(f, "Internal error: {what}"),
             Lost { file, what } => write!(f, "'{file}': {what} would be lost"),

@@ -9,7 +9,6 @@
 //!    or if its address is taken.
 //! 6. A function inside of another one's text (`-ewp`) stays with it.
 
-use crate::check::is_driver_function;
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, Table};
 use crate::inputs::Inputs;
@@ -18,6 +17,7 @@ use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{Identity, KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::{SHT_CUDA_CONSTANT0, STO_CUDA_ENTRY, STT_FUNC};
+use cubin::driver::is_driver_function;
 use hashbrown::HashSet;
 
 /// The functions that stay.

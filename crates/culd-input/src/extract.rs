@@ -13,12 +13,13 @@ use crate::check::{self, Verdict};
 use crate::extracted::{BytesAt, ChosenEntry, Extracted, HostPart, Item, Part, Piece};
 use crate::host::HostObject;
 use crate::host_info::HostLists;
-use crate::message::{Code, Message, Severity};
+use crate::message::{Code, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Unit, UnitKind};
 use crate::registration::ModuleIds;
 use crate::select::{self, Candidate, Choice};
 use cubin::fatbin::{Compression, Content, Entry, EntryKind, FLAG_64BIT, Fatbin, FatbinError, Packed, VERSION};
+use culd_base::Severity;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -260,7 +261,7 @@ impl<'u> Extractor<'u> {
         }
         if self.options.is_nvlink() {
             let is_elf = |e: &&Entry<'_>| e.kind() == EntryKind::Elf;
-            if entries.iter().filter(is_elf).any(|e| !NAMED_ARCHS.contains(&e.arch())) {
+            if entries.iter().filter(is_elf).any(|e| !NAMED_ARCHS.contains(&e.arch().number)) {
                 self.say(Severity::Fatal, Code::UnnamedArch);
                 self.say(Severity::Fatal, Code::FatbinaryError);
                 return;

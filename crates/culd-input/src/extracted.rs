@@ -2,10 +2,11 @@
 
 use crate::bytes::Bytes;
 use crate::host_info::HostLists;
-use crate::message::{Code, Message, Severity};
+use crate::message::{Code, Message};
 use crate::registration::ModuleIds;
 use crate::select::Candidate;
 use cubin::fatbin::{Entry, Packed};
+use culd_base::Severity;
 use std::ops::Range;
 use std::sync::Arc;
 

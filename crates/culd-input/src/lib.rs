@@ -1,7 +1,7 @@
 //! Recognising linker inputs and extracted the device objects inside them.
 //!
 //! [`load()`] takes paths, libraries and options and returns the device objects to link, in order and with their names, and the messages about
-//! the inputs, either exactly as nvlink does or in culd's own stricter way ([`Style`]).
+//! the inputs, either exactly as nvlink does or in culd's own stricter way ([`Identity`]).
 //!
 //! * [`detect`]: what a file is.
 //! * [`archive`], [`library`]: members and `-l`.
@@ -40,18 +40,17 @@ pub mod ptx;
 pub mod registration;
 pub mod select;
 mod settle;
-pub mod target;
 mod unpack;
 
 pub use bytes::Bytes;
+pub use cubin::arch::{Arch, Suffix};
+pub use culd_base::{Identity, KernelFilter, Severity};
 pub use files::{Disk, Files};
 pub use fold::{Compilation, CompilationKind, LoadedObject, Origin};
-pub use host_info::KernelPatterns;
 pub use load::{Outcome, load};
 pub use mapped::{pages_were_lost, survive_truncation};
-pub use message::{Code, Message, Severity, WarningFlags};
+pub use message::{Code, Message, WarningFlags};
 pub use optimize::Finished;
-pub use options::{LoadOptions, Style};
+pub use options::LoadOptions;
 pub use registration::Register;
 pub use settle::Loaded;
-pub use target::{Suffix, Target};

@@ -10,12 +10,13 @@
 use crate::extracted::{Extracted, Item, Piece};
 use crate::files::Files;
 use crate::fold::{Ended, Fold, Place, Results};
-use crate::message::{Code, Message, Severity};
+use crate::message::{Code, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Plan, Unit};
 use crate::ptx::{self, PtxasOutput};
 use crate::settle::{Loaded, settle};
 use crate::unpack;
+use culd_base::Severity;
 use rayon::prelude::*;
 use std::path::Path;
 

@@ -7,9 +7,9 @@
 //! 3. The PTX is a whole program unless other code takes part or it is incomplete without the device runtime library
 //!    (`is_incomplete`).
 
-use crate::device_runtime::is_provided;
-use crate::host_info::KernelPatterns;
 use crate::message::Code;
+use cubin::driver::is_driver_function;
+use culd_base::KernelFilter;
 use culd_lto::Compiler;
 use std::sync::Arc;
 
@@ -143,7 +143,7 @@ impl LtoOptions {
 }
 
 /// The compiler's options; `host`: the lists of host objects, when they are known.
-pub(crate) fn compiler_options(lto: &LtoOptions, settled: &CommonLtoOptions, others: Others, host: Option<&KernelPatterns>) -> Vec<String> {
+pub(crate) fn compiler_options(lto: &LtoOptions, settled: &CommonLtoOptions, others: Others, host: Option<&KernelFilter>) -> Vec<String> {
     let partial = lto.is_partial(others);
     let mut options = Vec::new();
     if let Some((threads, extended)) = lto.split_compile {
@@ -176,7 +176,7 @@ pub(crate) fn compiler_options(lto: &LtoOptions, settled: &CommonLtoOptions, oth
 }
 
 /// What the host refers to, list by list.
-fn references(uses: &KeepRule, host: Option<&KernelPatterns>) -> Vec<String> {
+fn references(uses: &KeepRule, host: Option<&KernelFilter>) -> Vec<String> {
     let written = |(name, list): (&str, Vec<String>)| (!list.is_empty()).then(|| format!("-host-ref-{name}={}", list.join(",")));
     // The list is written from its end.
     let backwards = |list: &[Vec<u8>]| list.iter().rev().map(|p| String::from_utf8_lossy(p).into_owned()).collect();
@@ -235,7 +235,7 @@ fn calls_out(ptx: &[u8]) -> bool {
             .iter()
             .position(|&b| b == b'(' || b == b';' || b.is_ascii_whitespace())
             .unwrap_or(name.len());
-        !is_provided(name.get(..end).unwrap_or_default())
+        !is_driver_function(name.get(..end).unwrap_or_default())
     })
 }
 
@@ -294,10 +294,10 @@ mod tests {
 
     #[test]
     fn the_compiler_is_told_what_stays() {
-        let host = KernelPatterns {
+        let host = KernelFilter {
             external: vec![b"a*".to_vec(), b"b*".to_vec()],
             external_variables: vec![b"g".to_vec()],
-            ..KernelPatterns::default()
+            ..KernelFilter::default()
         };
         let whole = compiler_options(&plain(), &CommonLtoOptions::default(), Others::default(), Some(&host));
         assert_eq!(whole, ["-has-global-host-info", "-host-ref-ek=b*,a*", "-host-ref-eg=g"]);

@@ -6,11 +6,12 @@
 //! 4. Anything else is compiled as one object that takes the place of the last module.
 
 use crate::fold::{Compilation, CompilationKind, Content, Ended, Fold, LinkItem, LoadedObject, LtoModule, Origin};
-use crate::host_info::KernelPatterns;
 use crate::lto::{self, CommonLtoOptions, LtoOptions, Others};
-use crate::message::{Code, Message, Severity};
+use crate::message::{Code, Message};
 use crate::ptx::{self, Compiled, PtxOptions, PtxasOutput};
-use crate::target::Suffix;
+use cubin::arch::Suffix;
+use culd_base::KernelFilter;
+use culd_base::Severity;
 use culd_lto::{Failure, Job};
 use std::time::Instant;
 
@@ -116,7 +117,7 @@ impl Fold<'_> {
         settled: &CommonLtoOptions,
         others: Others,
     ) -> Result<Vec<u8>, Ended> {
-        let known: Option<&KernelPatterns> = self.host_info.patterns();
+        let known: Option<&KernelFilter> = self.host_info.patterns();
         let target = self.options.target;
         let mut job = Job {
             arch: format!("sm_{}", target.number),

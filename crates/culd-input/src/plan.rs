@@ -12,8 +12,9 @@ use crate::device_runtime;
 use crate::files::{FileId, Files, Opened};
 use crate::host::HostObject;
 use crate::library::{self, Found, Probe};
-use crate::message::{Code, Message, Severity};
+use crate::message::{Code, Message};
 use crate::options::LoadOptions;
+use culd_base::Severity;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::cell::Cell;
@@ -121,7 +122,7 @@ impl Plan {
     }
 
     fn find_libraries(&mut self, options: &LoadOptions, files: &dyn Files) -> Vec<PathBuf> {
-        let folders = library::folders(&options.library_folders, options.library_path.as_deref());
+        let folders = library::folders(&options.library_directories, options.library_path.as_deref());
         let fails = Cell::new(false);
         let look_inside = |path: &Path, bytes: Option<&Bytes>| {
             if !options.is_nvlink() {
@@ -458,7 +459,7 @@ fn system_library(name: &str, options: &LoadOptions, files: &dyn Files) -> Syste
         true => Probe::Archive,
         false => Probe::Skip,
     };
-    let search = library::search(name, &options.system_folders, files, &look_inside);
+    let search = library::search(name, &options.system_directories, files, &look_inside);
     match search.found {
         Found::Archive(path) => SystemLibrary::Device(path),
         Found::Nothing if search.warnings.is_empty() => SystemLibrary::Missing,

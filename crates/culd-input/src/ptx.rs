@@ -8,7 +8,7 @@
 //! 4. Its messages are kept as they are.
 
 use crate::message::WarningFlags;
-use crate::target::{Suffix, Target};
+use cubin::arch::{Arch, Suffix};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ pub fn compile(
     ptxas: &Path,
     text: &[u8],
     entry_options: &[u8],
-    target: Target,
+    target: Arch,
     options: &PtxOptions,
     makes: PtxasOutput,
 ) -> io::Result<Compiled> {
@@ -120,7 +120,7 @@ pub fn compile(
     let mut command = Command::new(std::path::absolute(ptxas)?);
     // nvlink compiles for the plain architecture when it links for a family.
     let target = match target.suffix {
-        Suffix::Family => Target::new(target.number, Suffix::None),
+        Suffix::Family => Arch::new(target.number, Suffix::None),
         _ => target,
     };
     command

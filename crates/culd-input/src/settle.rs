@@ -6,11 +6,11 @@
 
 use crate::device_runtime::Functions;
 use crate::fold::{Compilation, Content, Fold, Ids, LinkItem, LoadedObject};
-use crate::host_info::KernelPatterns;
 use crate::message::{Code, Message, WarningFlags};
 use crate::optimize::Finished;
 use crate::options::LoadOptions;
 use crate::registration::Register;
+use culd_base::KernelFilter;
 use std::path::PathBuf;
 
 /// What a link is made of.
@@ -19,7 +19,7 @@ pub struct Loaded {
     /// Device objects in link order.
     pub objects: Vec<LoadedObject>,
     /// Kernels to keep; `None` keeps all.
-    pub kernels: Option<KernelPatterns>,
+    pub kernels: Option<KernelFilter>,
     /// Ids for `--register-link-binaries`.
     pub register: Register,
     /// A fatal message that comes up after the first `n` objects were merged without error. When it is there, exactly those objects

@@ -3,7 +3,7 @@
 
 mod support;
 
-use culd_input::{LoadOptions, Severity, Style};
+use culd_input::{Identity, LoadOptions, Severity};
 use support::*;
 
 const X86: u16 = 62;
@@ -28,7 +28,7 @@ fn libraries_come_after_all_positional_inputs() {
     both(|options| {
         let options = LoadOptions {
             libraries: vec!["b".into()],
-            library_folders: vec!["none".into(), "lib//".into()],
+            library_directories: vec!["none".into(), "lib//".into()],
             ..options.clone()
         };
         let outcome = load(&["a.o", "d.cubin"], &options, &files);
@@ -205,20 +205,20 @@ fn nvlink_stops_at_the_first_fatal_message_and_culd_names_all() {
 #[test]
 fn a_missing_library_is_an_error_with_strict_libraries_only() {
     let files = Memory::new(&[("a.o", &host_object("a")), ("l/libs.so", b""), ("l/libs.a", b"!<arch>\n")]);
-    let with = |style, library: &str| LoadOptions {
-        style,
+    let with = |identity, library: &str| LoadOptions {
+        identity,
         libraries: vec![library.into()],
-        library_folders: vec!["l".into()],
+        library_directories: vec!["l".into()],
         strict_libraries: true,
         ..culd()
     };
     for library in ["x", "s"] {
-        let outcome = load(&["a.o"], &with(Style::Nvlink, library), &files);
+        let outcome = load(&["a.o"], &with(Identity::Nvlink, library), &files);
         assert!(outcome.messages.is_empty(), "{library}");
     }
-    let outcome = load(&["a.o"], &with(Style::Culd, "x"), &files);
+    let outcome = load(&["a.o"], &with(Identity::Culd, "x"), &files);
     assert_eq!(said(&outcome), ["Error: library -lx not found in l"]);
-    let outcome = load(&["a.o"], &with(Style::Culd, "s"), &files);
+    let outcome = load(&["a.o"], &with(Identity::Culd, "s"), &files);
     assert_eq!(
         said(&outcome),
         ["Info: -ls is the shared library 'l/libs.so', which has no device code to link"]
@@ -240,8 +240,8 @@ fn libraries_of_the_host_are_passed_over() {
     ]);
     let with = |libraries: &[&str]| LoadOptions {
         libraries: libraries.iter().map(|&l| l.into()).collect(),
-        library_folders: vec!["l".into()],
-        system_folders: vec!["none".into(), "sys".into()],
+        library_directories: vec!["l".into()],
+        system_directories: vec!["none".into(), "sys".into()],
         ..culd()
     };
     let outcome = load(&["a.o"], &with(&["m", "pthread", "dl", "gm"]), &files);
@@ -312,7 +312,7 @@ fn nvlink_looks_into_libraries_before_it_reads_inputs() {
     let search = |library: &str| {
         let options = LoadOptions {
             libraries: vec![library.into()],
-            library_folders: ["1", "2", "3"].map(Into::into).to_vec(),
+            library_directories: ["1", "2", "3"].map(Into::into).to_vec(),
             ..nvlink()
         };
         load(&["missing.o"], &options, &files)

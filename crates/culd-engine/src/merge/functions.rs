@@ -6,12 +6,12 @@
 
 use super::model::*;
 use super::{Merger, Mode};
-use crate::check::is_driver_function;
 use crate::diagnostics::Stop;
 use crate::ids::{FunctionId, SectionId};
 use crate::names::Name;
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role};
 use cubin::consts::*;
+use cubin::driver::is_driver_function;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn function(&mut self, object: &Object<'d>, index: u32) -> Result<(), Stop> {

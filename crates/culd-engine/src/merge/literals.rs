@@ -6,13 +6,13 @@
 
 use super::model::*;
 use super::{Merger, align_up};
-use crate::check::is_driver_function;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::Name;
 use crate::object::{ObjSection, ObjSymbol, Object, Role};
 use crate::options::Identity;
 use cubin::consts::*;
+use cubin::driver::is_driver_function;
 use std::borrow::Cow;
 use std::ops::Range;
 

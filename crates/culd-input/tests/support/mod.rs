@@ -10,7 +10,7 @@
 )]
 
 use culd_input::files::{FileId, Files, Opened};
-use culd_input::{LoadOptions, Outcome, Style, Target};
+use culd_input::{Arch, Identity, LoadOptions, Outcome};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,13 +67,13 @@ impl Files for Memory {
     }
 }
 
-pub fn sm(name: &str) -> Target {
-    Target::parse(name).unwrap()
+pub fn sm(name: &str) -> Arch {
+    Arch::parse(name).unwrap()
 }
 
 pub fn nvlink() -> LoadOptions {
     LoadOptions {
-        style: Style::Nvlink,
+        identity: Identity::Nvlink,
         ..LoadOptions::new(sm("sm_90"))
     }
 }

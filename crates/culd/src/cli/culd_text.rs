@@ -1,4 +1,4 @@
-//! culd's own text for the messages of the engine.
+//! culd's own text for the messages of the engine and of the loader.
 //!
 //! 1. C++ names are demangled; the name in the file follows in brackets.
 //! 2. Limits list what adds up to them, register limits the calls that lead there.
@@ -141,19 +141,7 @@ pub fn culd_text(code: &Code) -> String {
             }
             text
         }
-        Code::ArchMismatch { file, compiled, target } => format!("{file} was compiled for {compiled}, not {target}"),
-        Code::AbiMismatch { file } => format!("{file} has an ABI version that culd does not support"),
-        Code::Accelerated { file } => {
-            format!("{file} was compiled for an architecture with suffix a and cannot be linked for a target without it")
-        }
-        Code::NewerThanToolkit { file, toolkit, own } => format!(
-            "{file} was compiled by CUDA {}.{}, but culd only supports objects up to CUDA {}.{}",
-            toolkit / 10,
-            toolkit % 10,
-            own / 10,
-            own % 10
-        ),
-        Code::TooOld { file } => format!("{file} was compiled by a CUDA release before 12.0; recompile it"),
+        Code::Admission(problem) => problem.culd_text(&problem.target.to_string()),
         Code::Lost { file, what } => format!("{file}: {what} would be missing from the output, and no rule of culd allows that"),
         Code::BadImage { reason } => format!("internal error: the output failed verification (please report): {reason}"),
         Code::Damaged { file, reason } | Code::Unsupported { file, reason } | Code::NewerMercury { file, reason } => {
@@ -165,6 +153,15 @@ pub fn culd_text(code: &Code) -> String {
         Code::PreserveRelocsIncomplete { target } => format!("--preserve-relocs does not keep every relocation on {target}"),
         Code::UnifiedWithoutIndex => "the inputs have unified functions or variables; name their index file with --uidx-file".into(),
         Code::Internal { what } => format!("the inputs are inconsistent: {what}"),
+        other => other.to_string(),
+    }
+}
+
+/// The text of a message of the loader under the name culd; `target` as it was typed.
+pub fn loader_text(code: &culd_input::Code, target: &str) -> String {
+    match code {
+        culd_input::Code::Admission(problem) => problem.culd_text(target),
+        culd_input::Code::LtoObjects => "the inputs have code for link-time optimization only; link with -lto".into(),
         other => other.to_string(),
     }
 }

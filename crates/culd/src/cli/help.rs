@@ -43,7 +43,7 @@ fn left_column(flag: &Flag) -> String {
 /// The help text with allowed values and default.
 fn nvlink_text(flag: &Flag, called: Called) -> String {
     let mut text = flag.nvlink_help.to_string();
-    if !flag.allowed.is_empty() {
+    if flag.is_restricted() {
         let quote = if flag.kind == flags::Kind::Number { "" } else { "'" };
         let values: Vec<String> = flag.values(called).map(|v| format!("{quote}{v}{quote}")).collect();
         text += &format!("\nAllowed values for this option:  {}.", values.join(","));

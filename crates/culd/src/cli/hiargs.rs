@@ -17,7 +17,7 @@ use crate::cli::messages::{CliMessage, Quiet};
 use crate::cli::note;
 use crate::cli::os;
 use crate::cli::parse::{LowArgs, ParseError};
-use culd_engine::{Code, Identity, KernelFilter, LinkOptions, Severity, Target, ToolNote};
+use culd_engine::{Arch, Code, Identity, KernelFilter, LinkOptions, Severity, ToolNote};
 
 /// What to do.
 #[derive(Debug)]
@@ -172,7 +172,7 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
         own_checks(low, &arch, lto.is_some())?;
     }
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
-    let target = Target::parse(name.as_deref().unwrap_or(&arch)).ok_or(CliMessage::NoArch)?;
+    let target = Arch::parse(name.as_deref().unwrap_or(&arch)).ok_or(CliMessage::NoArch)?;
     if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
         let target = arch.clone();
         remarks.push(Remark::Code(Severity::Warning, Code::PreserveRelocsIncomplete { target }));
@@ -244,7 +244,7 @@ fn scan_unsigned(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, text.get(digits..)?))
 }
 
-fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, target: Target, lto: Option<LtoPlan>) -> LinkPlan {
+fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, target: Arch, lto: Option<LtoPlan>) -> LinkPlan {
     let text = |id| low.text(id).map(<[u8]>::to_vec);
     let file = |id| output_file(low, called.identity, id);
     let kernels = explicit_kernels(low);
@@ -318,6 +318,7 @@ fn explicit_kernels(low: &LowArgs) -> Option<KernelFilter> {
         internal_constants: variables,
         explicit: true,
         early: true,
+        ..KernelFilter::default()
     })
 }
 
@@ -339,7 +340,7 @@ pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
     }
 }
 
-fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
+fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
     let mut options = LinkOptions::new(target);
     options.identity = called.identity;
     options.release = called.is_nvlink().then_some(called.version.release);
