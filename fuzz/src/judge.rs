@@ -135,7 +135,7 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     load_options.identity = identity;
     let paths: Vec<PathBuf> = files.iter().map(|(name, _)| name.into()).collect();
     let outcome = load(&paths, &load_options, &InMemory(files));
-    let messages = outcome.messages;
+    let messages: Vec<_> = outcome.messages().cloned().collect();
     let Some(loaded) = outcome.loaded else {
         return nothing(!messages.is_empty());
     };
@@ -148,7 +148,7 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     options.relocatable = mode == Mode::Relocatable;
     options.debug = mode == Mode::Debug;
     options.preserve_relocs = mode == Mode::Preserve;
-    options.verbose = mode == Mode::Verbose;
+    options.usage = mode == Mode::Verbose;
     let inputs: Vec<Input<'_>> = loaded
         .objects
         .iter()

@@ -107,7 +107,7 @@ pub fn link(program: &Program, rng: &mut Rng) -> bool {
     options.relocatable = rng.chance(20);
     options.debug = rng.chance(20);
     options.preserve_relocs = rng.chance(20);
-    options.verbose = rng.chance(30);
+    options.usage = rng.chance(30);
     options.dump_callgraph = rng.chance(20);
     options.force_rela = rng.chance(10);
     options.threads = 1;

@@ -7,16 +7,16 @@ use culd_base::AdmissionProblem;
 pub use culd_base::Severity;
 use std::fmt;
 
-/// One message.
+/// A line of the call graph dump.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// A diagnostic: printed with the program's name and the severity in front.
-    Diagnostic(Diagnostic),
-    /// A line of a report that was asked for (call graph dump), printed as it is.
-    Text(String),
+pub struct CallGraphLine {
+    /// Number of messages that came up before it: lines and errors about register limits alternate.
+    pub after: usize,
+    /// The line.
+    pub text: String,
 }
 
-/// A diagnostic.
+/// One message: printed with the program's name and the severity before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Severity after `--warning-as-error`.
@@ -196,23 +196,6 @@ pub enum Code {
         limit: u64,
         section: String,
     },
-    MemoryUse {
-        global: u64,
-        banks: Vec<(u32, u64)>,
-    },
-    FunctionProperties {
-        function: String,
-    },
-    FunctionUse {
-        registers: u32,
-        barriers: u32,
-        stack: u64,
-        shared: u64,
-        banks: Vec<(u32, u64)>,
-        textures: u32,
-        surfaces: u32,
-        samplers: u32,
-    },
     /// Blackwell: the compiler's schedule was kept.
     SassKept {
         function: String,
@@ -221,6 +204,51 @@ pub enum Code {
     PreserveRelocsIncomplete {
         target: String,
     },
+}
+
+culd_base::code_names! {
+    Code {
+        MultipleDefinition => "MultipleDefinition",
+        SizeMismatch => "SizeMismatch",
+        CommonLarger => "CommonLarger",
+        SpaceMismatch => "SpaceMismatch",
+        ManagedMismatch => "ManagedMismatch",
+        PrototypeMismatch => "PrototypeMismatch",
+        EntryMismatch => "EntryMismatch",
+        ParameterBankMismatch => "ParameterBankMismatch",
+        MergeFailed => "MergeFailed",
+        UndefinedReference => "UndefinedReference",
+        RemovedFunction => "RemovedFunction",
+        NothingLeft => "NothingLeft",
+        StackUnknown => "StackUnknown",
+        AddressTakenUncalled => "AddressTakenUncalled",
+        TooMuchShared => "TooMuchShared",
+        TooManyImages => "TooManyImages",
+        TooMuchLiteral => "TooMuchLiteral",
+        TooMuchParameter => "TooMuchParameter",
+        TooMuchConstant => "TooMuchConstant",
+        TooManyRegisters => "TooManyRegisters",
+        TcgenConflict => "TcgenConflict",
+        ReservedShared => "ReservedShared",
+        CachePreference => "CachePreference",
+        MissingIsaClass => "MissingIsaClass",
+        UnifiedWithoutIndex => "UnifiedWithoutIndex",
+        Internal => "Internal",
+        Lost => "Lost",
+        BadImage => "BadImage",
+        Damaged => "Damaged",
+        NewerMercury => "NewerMercury",
+        BesideEwp => "BesideEwp",
+        TensorMemoryMismatch => "TensorMemoryMismatch",
+        OlderBesideEwp => "OlderBesideEwp",
+        PartiallyLinked => "PartiallyLinked",
+        Unsupported => "Unsupported",
+        OutOfProportion => "OutOfProportion",
+        SassKept => "SassKept",
+        PreserveRelocsIncomplete => "PreserveRelocsIncomplete",
+    } else {
+        Code::Admission(problem) => problem.name(),
+    }
 }
 
 impl fmt::Display for Code {
@@ -324,33 +352,6 @@ impl fmt::Display for Code {
                 f,
                 "The linked file would have {size:#x} bytes, {limit:#x} are the most for these inputs; section '{section}' adds most to it"
             ),
-            MemoryUse { global, banks } => {
-                write!(f, "{global} bytes gmem")?;
-                banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))
-            }
-            FunctionProperties { function } => write!(f, "Function properties for '{function}':"),
-            FunctionUse {
-                registers,
-                barriers,
-                stack,
-                shared,
-                banks,
-                textures,
-                surfaces,
-                samplers,
-            } => {
-                write!(
-                    f,
-                    "used {registers} registers, used {barriers} barriers, {stack} stack, {shared} bytes smem"
-                )?;
-                banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))?;
-                write!(f, ", 0 bytes lmem")?;
-                let counts = [(*textures, "textures"), (*surfaces, "surfaces"), (*samplers, "samplers")];
-                counts
-                    .iter()
-                    .filter(|(n, _)| *n > 0)
-                    .try_for_each(|(n, what)| write!(f, ", {n} {what}"))
-            }
             SassKept { function, reason } => write!(f, "Function '{function}' keeps the compiler's schedule: {reason}"),
             PreserveRelocsIncomplete { target } => write!(
                 f,
@@ -358,6 +359,12 @@ impl fmt::Display for Code {
             ),
         }
     }
+}
+
+/// A warning about the options themselves, for the caller to give before the link: the link does not repeat it. `target` as it was typed.
+pub fn option_warning(options: &LinkOptions<'_>, target: &str) -> Option<Code> {
+    let incomplete = options.preserve_relocs && options.target.is_hopper_or_later();
+    incomplete.then(|| Code::PreserveRelocsIncomplete { target: target.to_owned() })
 }
 
 /// The link cannot go on; the reason has been recorded.
@@ -368,7 +375,8 @@ pub struct Stop;
 #[derive(Debug)]
 pub struct Collector<'o> {
     options: &'o LinkOptions<'o>,
-    messages: Vec<Message>,
+    messages: Vec<Diagnostic>,
+    callgraph: Vec<CallGraphLine>,
     errors: usize,
 }
 
@@ -378,11 +386,12 @@ impl<'o> Collector<'o> {
         Collector {
             options,
             messages: Vec::new(),
+            callgraph: Vec::new(),
             errors: 0,
         }
     }
     fn push(&mut self, severity: Severity, code: Code) {
-        self.messages.push(Message::Diagnostic(Diagnostic { severity, code }));
+        self.messages.push(Diagnostic { severity, code });
     }
     /// An info.
     pub fn info(&mut self, code: Code) {
@@ -412,16 +421,21 @@ impl<'o> Collector<'o> {
         self.push(Severity::Fatal, code);
         Stop
     }
-    /// A line of a report.
-    pub fn text(&mut self, line: String) {
-        self.messages.push(Message::Text(line));
+    /// A line of the call graph dump.
+    pub fn text(&mut self, text: String) {
+        let after = self.messages.len();
+        self.callgraph.push(CallGraphLine { after, text });
+    }
+    /// Number of messages so far.
+    pub fn count(&self) -> usize {
+        self.messages.len()
     }
     /// Number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors
     }
-    /// All messages.
-    pub fn into_messages(self) -> Vec<Message> {
-        self.messages
+    /// All messages, and the call graph dump.
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<CallGraphLine>) {
+        (self.messages, self.callgraph)
     }
 }

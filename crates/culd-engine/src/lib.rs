@@ -49,12 +49,14 @@ mod pipeline;
 mod relocate;
 mod report;
 mod resolve;
+pub mod usage;
 pub mod verify;
 
-pub use diagnostics::{Code, Diagnostic, Message, Severity};
+pub use diagnostics::{CallGraphLine, Code, Diagnostic, Severity};
 pub use emit::Sink;
 pub use explain::Explained;
 pub use options::{Arch, Identity, KernelFilter, LinkOptions, ToolNote};
+pub use usage::ResourceUsage;
 
 /// One relocatable device object.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +75,7 @@ pub struct Outcome {
     /// A sink took the linked file: its size, or why it could not be written.
     pub written: Option<std::io::Result<u64>>,
     /// Messages in order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Diagnostic>,
     /// How the run ended.
     pub status: Status,
     /// What was asked for besides the image.

@@ -38,8 +38,8 @@ pub struct LinkOptions<'d> {
     pub preserve_relocs: bool,
     /// Kernels to keep; `None` keeps all.
     pub kernels: Option<KernelFilter>,
-    /// `-v`.
-    pub verbose: bool,
+    /// Collect what the program uses (`-v`).
+    pub usage: bool,
     /// `--dump-callgraph` (either form).
     pub dump_callgraph: bool,
     /// `--dot-file` was given: produce the graph text.
@@ -111,7 +111,7 @@ impl LinkOptions<'_> {
             suppress_debug_info: false,
             preserve_relocs: false,
             kernels: None,
-            verbose: false,
+            usage: false,
             dump_callgraph: false,
             dot_file: false,
             time_phases: false,

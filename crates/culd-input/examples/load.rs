@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let outcome = culd_input::load(&inputs, &options, &Disk);
-    for message in &outcome.messages {
+    for message in outcome.messages() {
         match message.severity {
             _ if message.code.is_verbatim() => eprintln!("{}", message.code),
             Severity::Info => eprintln!("nvlink info    : {}", message.code),

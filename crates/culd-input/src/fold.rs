@@ -148,6 +148,9 @@ pub(crate) struct Ended;
 pub(crate) struct Fold<'o> {
     pub(crate) options: &'o LoadOptions,
     compiled: Results,
+    /// Messages of the library search.
+    pub(crate) search_messages: Vec<Message>,
+    /// Messages of the inputs.
     pub(crate) messages: Vec<Message>,
     /// What `--suppress-arch-warning` keeps from being said.
     suppressed: Vec<Message>,
@@ -165,6 +168,7 @@ impl<'o> Fold<'o> {
         Fold {
             options,
             compiled,
+            search_messages: Vec::new(),
             messages: Vec::new(),
             suppressed: Vec::new(),
             has_errors: false,
@@ -181,7 +185,9 @@ impl<'o> Fold<'o> {
     }
 
     pub(crate) fn run(&mut self, plan: Plan, extracted: Vec<Extracted>) -> Result<(), Ended> {
-        self.say_all(plan.search_messages)?;
+        let ended = self.say_all(plan.search_messages);
+        self.search_messages = std::mem::take(&mut self.messages);
+        ended?;
         let mut extracted: Vec<Option<Extracted>> = extracted.into_iter().map(Some).collect();
         for source in &plan.sources {
             self.source(source, &plan.units, &mut extracted)?;

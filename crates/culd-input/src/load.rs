@@ -28,8 +28,10 @@ const PARALLEL_UNITS: usize = 8;
 /// What loading came to.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Messages in order.
-    pub messages: Vec<Message>,
+    /// Messages of the library search, which come before anything is read.
+    pub search_messages: Vec<Message>,
+    /// Messages of the inputs, in order.
+    pub input_messages: Vec<Message>,
     /// Libraries that were not found or have no device code to link; worth a message only when references stay undefined.
     pub passed_over: Vec<Message>,
     /// The inputs; `None` when a message was an error or fatal.
@@ -37,9 +39,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// All messages in order.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.search_messages.iter().chain(&self.input_messages)
+    }
+
     /// True when a fatal message ended the load (nvlink's exit code 1 instead of 255).
     pub fn is_fatal(&self) -> bool {
-        self.messages.iter().any(|m| m.severity == Severity::Fatal)
+        self.messages().any(|m| m.severity == Severity::Fatal)
     }
 }
 
@@ -61,7 +68,8 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
     }
     let has_errors = fold.has_errors;
     let mut outcome = Outcome {
-        messages: std::mem::take(&mut fold.messages),
+        search_messages: std::mem::take(&mut fold.search_messages),
+        input_messages: std::mem::take(&mut fold.messages),
         passed_over,
         loaded: None,
     };

@@ -158,6 +158,54 @@ impl Code {
     }
 }
 
+culd_base::code_names! {
+    Code {
+        CannotOpen => "CannotOpen",
+        CubinNotElf => "CubinNotElf",
+        CubinNotDevice => "CubinNotDevice",
+        FatbinFormat => "FatbinFormat",
+        NvvmWithoutLto => "NvvmWithoutLto",
+        Bitcode => "Bitcode",
+        BinaryFormat => "BinaryFormat",
+        BinaryKind => "BinaryKind",
+        FatbinaryError => "FatbinaryError",
+        InternalError => "InternalError",
+        UncompressFailed => "UncompressFailed",
+        FatbinMissing => "FatbinMissing",
+        ArchNotFound => "ArchNotFound",
+        LtoObjects => "LtoObjects",
+        UnnamedArch => "UnnamedArch",
+        SizeMismatch => "SizeMismatch",
+        ArchiveFormat => "ArchiveFormat",
+        OutOfMemory => "OutOfMemory",
+        SkippingLibrary => "SkippingLibrary",
+        AfterCudadevrt => "AfterCudadevrt",
+        NotBuiltForLto => "NotBuiltForLto",
+        NoLtoObjects => "NoLtoObjects",
+        LtoOptionsDiffer => "LtoOptionsDiffer",
+        LtoOptionMissing => "LtoOptionMissing",
+        NvvmError => "NvvmError",
+        Nvvm => "Nvvm",
+        JitFailed => "JitFailed",
+        SplitTwice => "SplitTwice",
+        LtoFailed => "LtoFailed",
+        ExpectedRuntime => "ExpectedRuntime",
+        Ptxas => "Ptxas",
+        Unusable => "Unusable",
+        LibraryMissing => "LibraryMissing",
+        SharedLibrary => "SharedLibrary",
+        NoHostCode => "NoHostCode",
+        SeveralFatbins => "SeveralFatbins",
+        NoCodeFor => "NoCodeFor",
+        MemberIgnored => "MemberIgnored",
+        EmptyArchive => "EmptyArchive",
+        HostFileIgnored => "HostFileIgnored",
+        NoPtxas => "NoPtxas",
+    } else {
+        Code::Admission(problem) => problem.name(),
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use Code::*;

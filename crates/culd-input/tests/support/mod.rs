@@ -89,7 +89,7 @@ pub fn load(inputs: &[&str], options: &LoadOptions, files: &Memory) -> Outcome {
 
 /// Messages as text, with the severity in front.
 pub fn said(outcome: &Outcome) -> Vec<String> {
-    outcome.messages.iter().map(|m| format!("{:?}: {}", m.severity, m.code)).collect()
+    outcome.messages().map(|m| format!("{:?}: {}", m.severity, m.code)).collect()
 }
 
 /// Names of the objects in link order.

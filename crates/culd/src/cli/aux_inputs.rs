@@ -40,8 +40,8 @@ impl AuxInputs {
 fn read(file: &[u8]) -> Result<Vec<u8>, CliMessage> {
     let path = os::path(file);
     if path.is_dir() {
-        // nvlink quirk: it asks a folder for its size and believes the answer.
-        return Err(CliMessage::Folder(file.to_vec()));
+        // nvlink quirk: it asks for the size of a directory and allocates that much.
+        return Err(CliMessage::Directory(file.to_vec()));
     }
     match std::fs::read(path) {
         Ok(bytes) if bytes.is_empty() => Err(CliMessage::EmptyFile(file.to_vec())),

@@ -1,4 +1,4 @@
-//! High-level arguments: what a command line means.
+//! High-level arguments: the meaning of a command line.
 //!
 //! The checks come in nvlink's order and the first failure ends the run; messages on the way are kept in order:
 //!
@@ -17,6 +17,7 @@ use crate::cli::messages::{CliMessage, Quiet};
 use crate::cli::note;
 use crate::cli::os;
 use crate::cli::parse::{LowArgs, ParseError};
+use culd_engine::diagnostics::option_warning;
 use culd_engine::{Arch, Code, Identity, KernelFilter, LinkOptions, Severity, ToolNote};
 
 /// What to do.
@@ -60,6 +61,8 @@ pub struct LinkPlan {
     pub arch: String,
     /// The target is virtual: inputs are checked, nothing is linked.
     pub is_virtual: bool,
+    /// `-v`: print what the program uses.
+    pub verbose: bool,
     /// Options of the engine; files that it needs are not read yet.
     pub options: LinkOptions<'static>,
     /// Output file; may be missing for a virtual target.
@@ -173,15 +176,13 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     }
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
     let target = Arch::parse(name.as_deref().unwrap_or(&arch)).ok_or(CliMessage::NoArch)?;
-    if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
-        let target = arch.clone();
-        remarks.push(Remark::Code(Severity::Warning, Code::PreserveRelocsIncomplete { target }));
-    }
+    let options = engine_options(low, called, target, explicit_kernels(low));
+    remarks.extend(option_warning(&options, &arch).map(|code| Remark::Code(Severity::Warning, code)));
     if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {
         return Err(CliMessage::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
     api_version(low)?;
-    Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, target, lto))))
+    Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, options, lto))))
 }
 
 /// What nvlink lets pass and culd does not.
@@ -244,10 +245,16 @@ fn scan_unsigned(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, text.get(digits..)?))
 }
 
-fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, target: Arch, lto: Option<LtoPlan>) -> LinkPlan {
+fn link_plan(
+    low: &LowArgs,
+    called: Called,
+    arch: String,
+    is_virtual: bool,
+    options: LinkOptions<'static>,
+    lto: Option<LtoPlan>,
+) -> LinkPlan {
     let text = |id| low.text(id).map(<[u8]>::to_vec);
     let file = |id| output_file(low, called.identity, id);
-    let kernels = explicit_kernels(low);
     LinkPlan {
         is_virtual: is_virtual && lto.is_none(),
         output: file(Id::Output),
@@ -256,7 +263,7 @@ fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, targ
         library_paths: low.list(Id::LibraryPath).to_vec(),
         strict_libraries: low.has(Id::StrictLibraries),
         keep_system_libraries: low.has(Id::KeepSystemLibraries),
-        host_info: kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
+        host_info: options.kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
         suppress_arch_warning: low.has(Id::SuppressArchWarning),
         lto,
         ptx: PtxPlan {
@@ -278,7 +285,8 @@ fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, targ
         saves_repro: low.text(Id::SaveRepro).is_some(),
         files_read: low.files_read.clone(),
         trace: low.has(Id::Trace),
-        options: engine_options(low, called, target, kernels),
+        verbose: low.has(Id::Verbose),
+        options,
         arch,
     }
 }
@@ -350,7 +358,7 @@ fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<K
     options.suppress_debug_info = low.has(Id::SuppressDebugInfo);
     options.preserve_relocs = low.has(Id::PreserveRelocs);
     options.kernels = kernels;
-    options.verbose = low.has(Id::Verbose);
+    options.usage = low.has(Id::Verbose) || low.has(Id::JsonReport);
     // nvlink quirk: names are demangled with either flag.
     options.dump_callgraph = low.has(Id::DumpCallgraph) || low.has(Id::DumpCallgraphMangled);
     options.dot_file = low.has(Id::DotFile);

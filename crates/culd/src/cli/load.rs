@@ -1,7 +1,7 @@
 //! The device objects of a link: calls the loader and prints its messages.
 //!
 //! nvlink searches libraries before it touches anything else, and reads inputs after it has opened every other file. The loader does
-//! both at once; [`LoadedInputs::library_messages`] and [`LoadedInputs::input_messages`] separate its messages.
+//! both at once and keeps the messages apart: [`LoadedInputs::library_messages`], [`LoadedInputs::input_messages`].
 
 use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::Console;
@@ -19,7 +19,8 @@ use std::time::SystemTime;
 /// The result of loading.
 #[derive(Debug)]
 pub struct LoadedInputs {
-    messages: Vec<Message>,
+    search_messages: Vec<Message>,
+    input_messages: Vec<Message>,
     /// Libraries that gave nothing.
     passed_over: Vec<Message>,
     /// The inputs; `None` when a message forbids the link.
@@ -44,7 +45,8 @@ impl LoadedInputs {
         let opened = recorder.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         let stamps = recorder.stamps.into_inner().unwrap_or_else(PoisonError::into_inner);
         LoadedInputs {
-            messages: outcome.messages,
+            search_messages: outcome.search_messages,
+            input_messages: outcome.input_messages,
             passed_over: outcome.passed_over,
             loaded: outcome.loaded,
             stamps,
@@ -65,29 +67,9 @@ impl LoadedInputs {
         changed.next().or(first.filter(|_| culd_input::pages_were_lost()))
     }
 
-    /// Number of messages that come from searching libraries.
-    fn search_end(&self) -> usize {
-        let searching = |m: &&Message| {
-            matches!(
-                m.code,
-                Code::SkippingLibrary { .. }
-                    | Code::ArchiveFormat
-                    | Code::OutOfMemory
-                    | Code::LibraryMissing { .. }
-                    | Code::SharedLibrary { .. }
-            )
-        };
-        let found = self.messages.iter().take_while(searching).count();
-        // The fatal ones end with a general line.
-        match self.messages.get(found) {
-            Some(m) if found > 0 && m.code == Code::InternalError => found + 1,
-            _ => found,
-        }
-    }
-
     /// Prints the messages of the library search; true when one was fatal.
     pub fn library_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
-        say(self.messages.get(..self.search_end()).unwrap_or_default(), plan, console)
+        say(&self.search_messages, plan, console)
     }
 
     /// Names the libraries that might have defined what is undefined.
@@ -95,7 +77,7 @@ impl LoadedInputs {
         for message in &self.passed_over {
             let severity = message.severity.min(Severity::Warning);
             let text = text_of(&message.code, plan);
-            console.record(severity, &message.code, &text);
+            console.record(severity, message.code.name(), &text);
             console.print_filtered(severity, &text);
         }
     }
@@ -103,12 +85,12 @@ impl LoadedInputs {
     /// Number of messages that are called errors, although the inputs were loaded.
     pub fn harmless_errors(&self) -> usize {
         let of_nvlink = |m: &&Message| m.code == Code::UncompressFailed;
-        self.messages.iter().filter(of_nvlink).count()
+        self.input_messages.iter().filter(of_nvlink).count()
     }
 
     /// Prints the messages of reading inputs; true when one was fatal.
     pub fn input_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
-        say(self.messages.get(self.search_end()..).unwrap_or_default(), plan, console)
+        say(&self.input_messages, plan, console)
     }
 }
 
@@ -129,10 +111,10 @@ pub fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) -> bool
     for message in messages {
         if message.code.is_verbatim() {
             console.raw(&format!("{}\n", message.code));
-            console.record(message.severity, &message.code, &message.code.to_string());
+            console.record(message.severity, message.code.name(), &message.code.to_string());
         } else {
             let text = text_of(&message.code, plan);
-            console.record(message.severity, &message.code, &text);
+            console.record(message.severity, message.code.name(), &text);
             console.engine_line(message.severity, &text);
         }
     }

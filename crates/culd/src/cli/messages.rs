@@ -9,7 +9,6 @@ use crate::cli::parse::ParseError;
 use crate::cli::{culd_text, os, suggest};
 use culd_engine::{Code, Identity, Severity};
 use serde::Serialize;
-use std::fmt::Debug;
 use std::io::{IsTerminal, Write};
 
 /// What the program itself has to say; the texts are nvlink's.
@@ -52,7 +51,7 @@ pub enum CliMessage {
     #[error("Could not read file '{}'", os::lossy(.0))]
     EmptyFile(Vec<u8>),
     #[error("Memory allocation failure")]
-    Folder(Vec<u8>),
+    Directory(Vec<u8>),
     #[error("Internal error: not uidx input")]
     NotIndex,
     #[error("Internal error: malformed uidx input")]
@@ -76,6 +75,38 @@ pub enum CliMessage {
     Own(String),
 }
 
+culd_base::code_names! {
+    CliMessage {
+        Parse => "Parse",
+        Redefined => "Redefined",
+        NoArch => "NoArch",
+        NoOutput => "NoOutput",
+        NoInputs => "NoInputs",
+        Conflict => "Conflict",
+        LtoTarget => "LtoTarget",
+        VirtualTarget => "VirtualTarget",
+        NoNvvmPath => "NoNvvmPath",
+        FastCompileLevel => "FastCompileLevel",
+        ApiVersion => "ApiVersion",
+        ApiVersionMajor => "ApiVersionMajor",
+        UseHostInfoIgnored => "UseHostInfoIgnored",
+        InputsWithHostScript => "InputsWithHostScript",
+        HostScript => "HostScript",
+        InputFile => "InputFile",
+        EmptyFile => "EmptyFile",
+        Directory => "Directory",
+        NotIndex => "NotIndex",
+        MalformedIndex => "MalformedIndex",
+        OutputFile => "OutputFile",
+        Writing => "Writing",
+        TimeFile => "TimeFile",
+        LibraryLoad => "LibraryLoad",
+        NoNvJitLink => "NoNvJitLink",
+        Changed => "Changed",
+        Own => "Own",
+    }
+}
+
 impl CliMessage {
     /// culd's words, where they differ.
     fn culd_text(&self) -> String {
@@ -89,7 +120,7 @@ impl CliMessage {
             CliMessage::Redefined(flag) => format!("--{flag} was given twice with different values; the last one is used"),
             CliMessage::InputFile(file) => format!("cannot read {}", os::lossy(file)),
             CliMessage::EmptyFile(file) => format!("{} is empty", os::lossy(file)),
-            CliMessage::Folder(file) => format!("{} is a directory", os::lossy(file)),
+            CliMessage::Directory(file) => format!("{} is a directory", os::lossy(file)),
             CliMessage::NotIndex => "the file that --uidx-file names is not an index of unified functions and variables".into(),
             CliMessage::MalformedIndex => "the index file that --uidx-file names is damaged".into(),
             CliMessage::OutputFile(file, reason) => format!("cannot write {}: {reason}", os::lossy(file)),
@@ -134,18 +165,18 @@ fn parse_words(problem: &ParseError) -> String {
 pub struct ReportMessage {
     /// `info`, `warning`, `error` or `fatal`.
     pub severity: &'static str,
-    /// The kind of message: the name of its code.
-    pub code: String,
+    /// The stable name of the message; docs/json.md lists them.
+    pub code: &'static str,
     /// The text.
     pub text: String,
 }
 
 impl ReportMessage {
-    /// A message whose code is an enum: the variant's name is the first word of its debug form.
-    pub fn new(severity: Severity, code: &dyn Debug, text: String) -> Self {
+    /// A message with the stable name of its code.
+    pub fn new(severity: Severity, code: &'static str, text: String) -> Self {
         ReportMessage {
             severity: severity.word(),
-            code: format!("{code:?}").chars().take_while(char::is_ascii_alphanumeric).collect(),
+            code,
             text,
         }
     }
@@ -229,7 +260,7 @@ impl Console {
     }
 
     /// Keeps a message that does not come from the engine for the JSON report.
-    pub fn record(&mut self, severity: Severity, code: &dyn Debug, text: &str) {
+    pub fn record(&mut self, severity: Severity, code: &'static str, text: &str) {
         let severity = match severity {
             Severity::Warning if self.quiet.warnings => return,
             Severity::Info if self.quiet.infos => return,
@@ -250,7 +281,7 @@ impl Console {
             Identity::Nvlink => said.to_string(),
             Identity::Culd => said.culd_text(),
         };
-        self.record(severity, said, &text);
+        self.record(severity, said.name(), &text);
         // Option problems are settled before the options that silence or sharpen warnings count.
         match said {
             CliMessage::Redefined(_) => self.line(severity, &text),
@@ -264,7 +295,7 @@ impl Console {
             Identity::Nvlink => code.to_string(),
             Identity::Culd => culd_text::culd_text(code),
         };
-        self.record(severity, code, &text);
+        self.record(severity, code.name(), &text);
         self.print_filtered(severity, &text);
     }
 
