@@ -13,9 +13,9 @@
 //! A crash or a hang is seen by whoever started this process.
 
 use crate::mutant::{Mode, Mutant, Source};
-use culd_engine::{Identity, Input, LinkOptions, Status, Target};
+use culd_engine::{Arch, Identity, Input, LinkOptions, Status};
 use culd_input::files::{FileId, Files, Opened};
-use culd_input::{LoadOptions, Style, load};
+use culd_input::{LoadOptions, load};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -127,18 +127,15 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
         said: Vec::new(),
         success: false,
     };
-    let (Some(target), Some(load_target)) = (Target::parse(arch), culd_input::Target::parse(arch)) else {
+    let Some(target) = Arch::parse(arch) else {
         return nothing(true);
     };
-    let mut load_options = LoadOptions::new(load_target);
+    let mut load_options = LoadOptions::new(target);
     load_options.threads = 1;
-    load_options.style = match identity {
-        Identity::Nvlink => Style::Nvlink,
-        Identity::Culd => Style::Culd,
-    };
+    load_options.identity = identity;
     let paths: Vec<PathBuf> = files.iter().map(|(name, _)| name.into()).collect();
     let outcome = load(&paths, &load_options, &InMemory(files));
-    let messages = outcome.messages;
+    let messages: Vec<_> = outcome.messages().cloned().collect();
     let Some(loaded) = outcome.loaded else {
         return nothing(!messages.is_empty());
     };
@@ -151,7 +148,7 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     options.relocatable = mode == Mode::Relocatable;
     options.debug = mode == Mode::Debug;
     options.preserve_relocs = mode == Mode::Preserve;
-    options.verbose = mode == Mode::Verbose;
+    options.usage = mode == Mode::Verbose;
     let inputs: Vec<Input<'_>> = loaded
         .objects
         .iter()
@@ -163,9 +160,9 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     let outcome = culd_engine::link(&inputs, &options);
     Linked {
         said: messages.iter().map(|m| m.code.to_string()).collect(),
-        explained: !outcome.messages.is_empty() || loaded.late.is_some(),
-        success: outcome.status == Status::Success && loaded.late.is_none(),
-        image: outcome.image.filter(|_| loaded.late.is_none()),
+        explained: !outcome.messages.is_empty() || loaded.deferred_error.is_some(),
+        success: outcome.status == Status::Success && loaded.deferred_error.is_none(),
+        image: outcome.image.filter(|_| loaded.deferred_error.is_none()),
     }
 }
 

@@ -16,7 +16,7 @@ use culd_fuzz::mutant::Source;
 use culd_fuzz::mutate::damage;
 use culd_fuzz::seeds::{Program, Seeds};
 use culd_fuzz::targets;
-use culd_input::Style;
+use culd_input::Identity;
 use culd_tests::rng::Rng;
 use culd_tests::{Error, Result};
 use peak_alloc::PeakAlloc;
@@ -276,7 +276,7 @@ fn one(name: &str, run: u64, seeds: &Seeds, rng: &mut Rng) -> Option<bool> {
         "link_two" => targets::link_two(bytes),
         _ => {
             let file = if bytes.starts_with(b"!") { "x.a" } else { "x.o" };
-            targets::load_input(bytes, file, rng.pick([Style::Nvlink, Style::Culd]))
+            targets::load_input(bytes, file, rng.pick([Identity::Nvlink, Identity::Culd]))
         }
     })
 }

@@ -4,11 +4,11 @@ use crate::seeds::Program;
 use cubin::fatbin::Fatbin;
 use cubin::model::Model;
 use cubin::{Cubin, roundtrip};
-use culd_engine::{Identity, Input, LinkOptions, Status, Target};
+use culd_engine::{Arch, Identity, Input, LinkOptions, Status};
 use culd_input::archive::Members;
 use culd_input::files::{FileId, Files, Opened};
 use culd_input::host::HostObject;
-use culd_input::{LoadOptions, Style, load};
+use culd_input::{LoadOptions, load};
 use culd_tests::rng::Rng;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -85,12 +85,12 @@ impl Files for One<'_> {
 }
 
 /// Recognition of inputs: archives, host objects and what is inside.
-pub fn load_input(bytes: &[u8], name: &str, style: Style) -> bool {
-    let Some(target) = culd_input::Target::parse("sm_90") else {
+pub fn load_input(bytes: &[u8], name: &str, identity: Identity) -> bool {
+    let Some(target) = Arch::parse("sm_90") else {
         return false;
     };
     let mut options = LoadOptions::new(target);
-    options.style = style;
+    options.identity = identity;
     let outcome = load(&[PathBuf::from(name)], &options, &One(bytes));
     !outcome.is_fatal()
 }
@@ -101,13 +101,13 @@ const IMAGE_BOUND: (usize, usize) = (72, 16 << 20);
 
 /// A whole link in a drawn mode: an image that is handed out can be read.
 pub fn link(program: &Program, rng: &mut Rng) -> bool {
-    let Some(target) = Target::parse(&program.arch) else { return false };
+    let Some(target) = Arch::parse(&program.arch) else { return false };
     let mut options = LinkOptions::new(target);
     options.identity = rng.pick([Identity::Nvlink, Identity::Culd]);
     options.relocatable = rng.chance(20);
     options.debug = rng.chance(20);
     options.preserve_relocs = rng.chance(20);
-    options.verbose = rng.chance(30);
+    options.usage = rng.chance(30);
     options.dump_callgraph = rng.chance(20);
     options.force_rela = rng.chance(10);
     options.threads = 1;
@@ -147,8 +147,8 @@ pub fn parse_archive(bytes: &[u8]) -> bool {
             assert!(member.data.len() <= bytes.len() && member.offset < bytes.len());
         }
     }
-    let strict = load_input(bytes, "x.a", Style::Culd);
-    load_input(bytes, "x.a", Style::Nvlink) || strict
+    let strict = load_input(bytes, "x.a", Identity::Culd);
+    load_input(bytes, "x.a", Identity::Nvlink) || strict
 }
 
 /// Host objects: the sections that matter lie in the file.
@@ -159,8 +159,8 @@ pub fn parse_host_object(bytes: &[u8]) -> bool {
             assert!(section.len() <= bytes.len());
         }
     }
-    let strict = load_input(bytes, "x.o", Style::Culd);
-    load_input(bytes, "x.o", Style::Nvlink) || strict
+    let strict = load_input(bytes, "x.o", Identity::Culd);
+    load_input(bytes, "x.o", Identity::Nvlink) || strict
 }
 
 /// Sound objects to link with, by architecture number.

@@ -6,9 +6,9 @@
 
 use cubin::Cubin;
 use cubin::notes::{ToolInfo, notes};
-use culd_engine::{Code, Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status, Target, ToolNote};
+use culd_engine::{Arch, Code, Diagnostic, Identity, Input, KernelFilter, LinkOptions, Severity, Status, ToolNote};
 use culd_fuzz::judge::InMemory;
-use culd_input::{LoadOptions, Style, load};
+use culd_input::{LoadOptions, load};
 use culd_tests::fixture::{Fixture, Recorded};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 fn understood<'f>(link: &Recorded, files: &'f [(String, Vec<u8>)]) -> Option<(LinkOptions<'f>, LoadOptions, Vec<PathBuf>, String)> {
     let mut words = link.args.split_whitespace();
     let arch = link.args.split_whitespace().find_map(|w| w.strip_prefix("-arch="))?;
-    let mut options = LinkOptions::new(Target::parse(arch)?);
-    let mut loading = LoadOptions::new(culd_input::Target::parse(arch)?);
-    (options.identity, loading.style) = (Identity::Nvlink, Style::Nvlink);
+    let mut options = LinkOptions::new(Arch::parse(arch)?);
+    let mut loading = LoadOptions::new(Arch::parse(arch)?);
+    (options.identity, loading.identity) = (Identity::Nvlink, Identity::Nvlink);
     (options.threads, loading.threads) = (1, 1);
     let (mut inputs, mut output) = (Vec::new(), "a.out".to_owned());
     while let Some(word) = words.next() {
@@ -26,7 +26,7 @@ fn understood<'f>(link: &Recorded, files: &'f [(String, Vec<u8>)]) -> Option<(Li
             "-o" => output = words.next()?.to_owned(),
             "-r" => options.relocatable = true,
             "-g" => options.debug = true,
-            "-v" | "--verbose" => options.verbose = true,
+            "-v" | "--verbose" => options.usage = true,
             "--preserve-relocs" => options.preserve_relocs = true,
             "--force-rela" => options.force_rela = true,
             "--reserve-null-pointer" => options.reserve_null_pointer = true,
@@ -86,7 +86,7 @@ fn difference(link: &Recorded, files: &[(String, Vec<u8>)], count: &mut usize) -
     let outcome = culd_engine::link(&objects.collect::<Vec<_>>(), &options);
     *count += 1;
     let said = String::from_utf8_lossy(&[&link.outcome.stderr[..], &link.outcome.stdout[..]].concat()).into_owned();
-    let is_error = |m: &&Message| matches!(m, Message::Diagnostic(d) if d.severity == Severity::Error);
+    let is_error = |d: &&Diagnostic| d.severity == Severity::Error;
     let (ours, theirs) = (
         outcome.messages.iter().filter(is_error).count(),
         said.matches("nvlink error").count(),
@@ -94,10 +94,13 @@ fn difference(link: &Recorded, files: &[(String, Vec<u8>)], count: &mut usize) -
     if ours != theirs {
         return Some(format!("{ours} errors, nvlink has {theirs}"));
     }
-    let texts = outcome.messages.iter().map(|m| match m {
-        Message::Diagnostic(d) => d.code.to_string(),
-        Message::Text(text) => text.clone(),
-    });
+    let graph = outcome.explained.callgraph.iter().map(|line| line.text.clone());
+    let used = outcome
+        .explained
+        .usage
+        .iter()
+        .flat_map(|u| u.kernels.iter().map(|k| k.to_string()).chain([u.memory.to_string()]));
+    let texts = outcome.messages.iter().map(|d| d.code.to_string()).chain(graph).chain(used);
     let unsaid = { texts }.find(|text| !said.contains(text.as_str()));
     match (outcome.status, &outcome.image, expected) {
         _ if unsaid.is_some() => unsaid,
@@ -145,11 +148,12 @@ fn own_errors(case: &str, inputs: &[&str], arch: &str) -> Vec<Code> {
                 .unwrap_or_else(|| panic!("{name}: {:?}", fixture.inputs.keys())),
         })
         .collect();
-    let outcome = culd_engine::link(&objects, &LinkOptions::new(Target::parse(arch).unwrap()));
-    let codes = outcome.messages.into_iter().filter_map(|m| match m {
-        Message::Diagnostic(d) if d.severity == Severity::Error => Some(d.code),
-        _ => None,
-    });
+    let outcome = culd_engine::link(&objects, &LinkOptions::new(Arch::parse(arch).unwrap()));
+    let codes = outcome
+        .messages
+        .into_iter()
+        .filter(|d| d.severity == Severity::Error)
+        .map(|d| d.code);
     codes.collect()
 }
 

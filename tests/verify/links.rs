@@ -1,6 +1,6 @@
 //! The recorded links as values: nvlink's file, its inputs and the options, for links of device objects.
 
-use culd_engine::{Identity, KernelFilter, LinkOptions, Target};
+use culd_engine::{Arch, Identity, KernelFilter, LinkOptions};
 use culd_tests::fixture::Fixture;
 use std::path::Path;
 
@@ -56,14 +56,14 @@ fn link(fixture: &Fixture, number: usize, case: &str) -> Option<Link> {
         let earlier = fixture.links.iter().take(number).rev().find_map(|l| l.outcome.files.get(name));
         earlier.or_else(|| fixture.inputs.get(name)).cloned()
     };
-    let mut options = LinkOptions::new(Target::parse("sm_90")?);
+    let mut options = LinkOptions::new(Arch::parse("sm_90")?);
     options.identity = Identity::Nvlink;
     let (mut inputs, mut image) = (Vec::new(), None);
     let mut words = recorded.args.split_whitespace().map(|w| w.trim_matches('\''));
     while let Some(word) = words.next() {
         let (flag, value) = word.split_once('=').unwrap_or((word, ""));
         match flag {
-            "-arch" => options.target = Target::parse(value)?,
+            "-arch" => options.target = Arch::parse(value)?,
             "-o" => image = recorded.outcome.files.get(words.next()?).cloned(),
             "-r" => options.relocatable = true,
             "-g" => options.debug = true,

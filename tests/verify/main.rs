@@ -45,13 +45,11 @@ fn culd_accepts_its_own_files() {
         let inputs: Vec<culd_engine::Input<'_>> = link.inputs.iter().map(|(name, data)| culd_engine::Input { name, data }).collect();
         let outcome = culd_engine::link(&inputs, &options);
         made += usize::from(outcome.image.is_some());
-        for message in &outcome.messages {
-            if let culd_engine::Message::Diagnostic(d) = message
-                && matches!(
-                    d.code,
-                    culd_engine::Code::Lost { .. } | culd_engine::Code::BadImage { .. } | culd_engine::Code::Internal { .. }
-                )
-            {
+        for d in &outcome.messages {
+            if matches!(
+                d.code,
+                culd_engine::Code::Lost { .. } | culd_engine::Code::BadImage { .. } | culd_engine::Code::Internal { .. }
+            ) {
                 refused.push(format!("{}\n    {}", link.name, d.code));
                 break;
             }
@@ -95,7 +93,7 @@ fn loses_nothing(change: impl Fn(&mut [u8], &cubin::Section<'_>, usize) -> bool,
             Damaged { reason, .. } => reason.contains("does not have type"),
             _ => false,
         };
-        let is_lost = |m: &culd_engine::Message| matches!(m, culd_engine::Message::Diagnostic(d) if is_named(&d.code));
+        let is_lost = |d: &culd_engine::Diagnostic| is_named(&d.code);
         if let Some(image) = &outcome.image {
             let image = cubin::Cubin::parse(image).unwrap();
             for y in cubin.symbols().map(|y| y.unwrap()).filter(|y| symbol(y)) {

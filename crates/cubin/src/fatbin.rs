@@ -18,6 +18,7 @@ mod write;
 pub use unpack::{Content, DEFAULT_LIMIT, Packed};
 pub use write::{NewEntry, Writer};
 
+use crate::arch::{Arch, Suffix};
 use crate::codec::{CodecError, u32_at};
 use std::borrow::Cow;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -150,17 +151,6 @@ impl EntryKind {
             other => EntryKind::Other(other),
         }
     }
-}
-
-/// Suffix of an architecture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Suffix {
-    /// None.
-    Plain,
-    /// `f`: family.
-    Family,
-    /// `a`: exactly this architecture.
-    Specific,
 }
 
 /// How data is stored.
@@ -347,17 +337,14 @@ impl<'d> Entry<'d> {
     pub fn kind(&self) -> EntryKind {
         EntryKind::from_code(self.header.kind.get())
     }
-    /// Architecture number.
-    pub fn arch(&self) -> u32 {
-        self.header.arch.get()
-    }
-    /// Suffix of the architecture.
-    pub fn suffix(&self) -> Suffix {
-        match self.header.flags.get() {
-            f if f & FLAG_ARCH_SPECIFIC != 0 => Suffix::Specific,
+    /// Architecture; its number need not be one that exists.
+    pub fn arch(&self) -> Arch {
+        let suffix = match self.header.flags.get() {
+            f if f & FLAG_ARCH_SPECIFIC != 0 => Suffix::Arch,
             f if f & FLAG_FAMILY_SPECIFIC != 0 => Suffix::Family,
-            _ => Suffix::Plain,
-        }
+            _ => Suffix::None,
+        };
+        Arch::new(self.header.arch.get(), suffix)
     }
     /// How the data is stored.
     pub fn compression(&self) -> Compression {

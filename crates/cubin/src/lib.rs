@@ -6,22 +6,21 @@
 //! * [`elf32`]: a small reader for 32-bit files of old toolkits.
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
-//! * [`admission`]: which objects NVIDIA's linker accepts for an architecture; [`release`]: its releases and what differs between them.
+//! * [`arch`]: the architectures, and which code runs on which; [`release`]: the releases of NVIDIA's linker and what differs between them.
 //! * [`mod@validate`]: whether an object is consistent.
 //! * [`fatbin`]: the container of device code for several architectures.
 //! * [`build`]: a builder of relocatable objects.
 //! * [`mod@write`]: the emitter; [`layout`]: the layout that NVIDIA's tools use; [`model`]: a whole file as values, and back.
 //! * [`consts`]: the numbers of the format and their names; [`driver`]: functions that the driver provides.
 //!
-//! The crate does no file I/O: it takes byte slices and returns views, values or byte vectors. [`admission`] and [`release`] describe NVIDIA's
-//! linker; what to do with an object that it would refuse is decided by the caller.
+//! The crate does no file I/O: it takes byte slices and returns views, values or byte vectors.
 #![forbid(unsafe_code)]
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 mod readme {}
 
-pub mod admission;
+pub mod arch;
 pub mod build;
 pub mod callgraph;
 pub mod capmerc;

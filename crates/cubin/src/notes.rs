@@ -5,7 +5,8 @@
 //! 3. Type 1000 (`cuinfo`): format version, virtual architecture, toolkit version.
 
 use crate::codec::{CodecError, take, u16_at, word};
-use crate::read::string_at;
+use crate::consts::SHT_NOTE;
+use crate::read::{Cubin, Section, string_at};
 
 /// Owner name of NVIDIA's notes, with its NUL.
 pub const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
@@ -13,6 +14,18 @@ pub const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
 pub const TYPE_CUINFO: u32 = 1000;
 /// Type of a [`ToolInfo`] note.
 pub const TYPE_TKINFO: u32 = 2000;
+
+/// `e_flags` of the new form: the top byte is the index of the cuinfo note, this if it does not fit.
+const NOTE_BY_NAME: u32 = 255;
+
+/// The note section of CUDA 13 files: `.note.nv.cuinfo`, or `.note.nv.cuver` in files of CUDA 12.8 and 12.9. Observed: its type matters, its name only where the number does not fit.
+pub fn cuda_note_section<'d>(cubin: &Cubin<'d>) -> Option<Section<'d>> {
+    let note = match cubin.header().e_flags.get() >> 24 {
+        NOTE_BY_NAME => cubin.section_by_name(b".note.nv.cuinfo")?,
+        index => cubin.section(index).ok()?,
+    };
+    (note.header.sh_type.get() == SHT_NOTE).then_some(note)
+}
 
 /// A note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,8 @@ mod relocations;
 mod sections;
 mod symbols;
 
-use crate::admission::note_section;
 use crate::consts::*;
+use crate::notes::cuda_note_section;
 use crate::raw::Phdr;
 use crate::read::{Cubin, ReadError};
 use std::fmt;
@@ -148,7 +148,7 @@ fn header(cubin: &Cubin<'_>) -> Checked {
 /// Files of the new form state in `e_flags` where the note about architecture and toolkit is.
 fn toolkit_note(cubin: &Cubin<'_>) -> Checked {
     let [.., os_abi, _, _, _, _, _, _, _, _] = cubin.header().ident;
-    if os_abi != ELFOSABI_CUDA || note_section(cubin).is_some() {
+    if os_abi != ELFOSABI_CUDA || cuda_note_section(cubin).is_some() {
         return Ok(());
     }
     let index = cubin.header().e_flags.get() >> 24;

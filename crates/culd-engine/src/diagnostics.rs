@@ -3,43 +3,20 @@
 //! The texts are nvlink's, so that a drop-in can print them as they are; a friendlier front end renders [`Code`] itself.
 
 use crate::options::LinkOptions;
+use culd_base::AdmissionProblem;
+pub use culd_base::Severity;
 use std::fmt;
 
-/// How serious a diagnostic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Information asked for.
-    Info,
-    /// The link goes on and succeeds.
-    Warning,
-    /// The link goes on to its end but makes no image.
-    Error,
-    /// The link stops here.
-    Fatal,
-}
-
-impl Severity {
-    /// The word in messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-            Severity::Fatal => "fatal",
-        }
-    }
-}
-
-/// One message.
+/// A line of the call graph dump.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Message {
-    /// A diagnostic: printed with the program's name and the severity in front.
-    Diagnostic(Diagnostic),
-    /// A line of a report that was asked for (call graph dump), printed as it is.
-    Text(String),
+pub struct CallGraphLine {
+    /// Number of messages that came up before it: lines and errors about register limits alternate.
+    pub after: usize,
+    /// The line.
+    pub text: String,
 }
 
-/// A diagnostic.
+/// One message: printed with the program's name and the severity before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Severity after `--warning-as-error`.
@@ -163,41 +140,9 @@ pub enum Code {
         entry: String,
         function: String,
     },
-    ArchMismatch {
-        file: String,
-        compiled: String,
-        target: String,
-    },
-    UnknownArch {
-        name: String,
-    },
-    AbiMismatch {
-        file: String,
-    },
-    Expected64Bit {
-        file: String,
-    },
-    Accelerated {
-        file: String,
-    },
-    /// Made by a release that is not known; only culd links it.
-    UnknownRelease {
-        file: String,
-        toolkit: u32,
-    },
-    NewerThanToolkit {
-        file: String,
-        toolkit: u32,
-        own: u32,
-    },
-    TooOld {
-        file: String,
-    },
+    /// An object that may not take part in the link, or only with a warning.
+    Admission(AdmissionProblem),
     MissingIsaClass {
-        file: String,
-        number: u32,
-    },
-    LimitedByOlderInput {
         file: String,
         number: u32,
     },
@@ -251,23 +196,6 @@ pub enum Code {
         limit: u64,
         section: String,
     },
-    MemoryUse {
-        global: u64,
-        banks: Vec<(u32, u64)>,
-    },
-    FunctionProperties {
-        function: String,
-    },
-    FunctionUse {
-        registers: u32,
-        barriers: u32,
-        stack: u64,
-        shared: u64,
-        banks: Vec<(u32, u64)>,
-        textures: u32,
-        surfaces: u32,
-        samplers: u32,
-    },
     /// Blackwell: the compiler's schedule was kept.
     SassKept {
         function: String,
@@ -276,6 +204,51 @@ pub enum Code {
     PreserveRelocsIncomplete {
         target: String,
     },
+}
+
+culd_base::code_names! {
+    Code {
+        MultipleDefinition => "MultipleDefinition",
+        SizeMismatch => "SizeMismatch",
+        CommonLarger => "CommonLarger",
+        SpaceMismatch => "SpaceMismatch",
+        ManagedMismatch => "ManagedMismatch",
+        PrototypeMismatch => "PrototypeMismatch",
+        EntryMismatch => "EntryMismatch",
+        ParameterBankMismatch => "ParameterBankMismatch",
+        MergeFailed => "MergeFailed",
+        UndefinedReference => "UndefinedReference",
+        RemovedFunction => "RemovedFunction",
+        NothingLeft => "NothingLeft",
+        StackUnknown => "StackUnknown",
+        AddressTakenUncalled => "AddressTakenUncalled",
+        TooMuchShared => "TooMuchShared",
+        TooManyImages => "TooManyImages",
+        TooMuchLiteral => "TooMuchLiteral",
+        TooMuchParameter => "TooMuchParameter",
+        TooMuchConstant => "TooMuchConstant",
+        TooManyRegisters => "TooManyRegisters",
+        TcgenConflict => "TcgenConflict",
+        ReservedShared => "ReservedShared",
+        CachePreference => "CachePreference",
+        MissingIsaClass => "MissingIsaClass",
+        UnifiedWithoutIndex => "UnifiedWithoutIndex",
+        Internal => "Internal",
+        Lost => "Lost",
+        BadImage => "BadImage",
+        Damaged => "Damaged",
+        NewerMercury => "NewerMercury",
+        BesideEwp => "BesideEwp",
+        TensorMemoryMismatch => "TensorMemoryMismatch",
+        OlderBesideEwp => "OlderBesideEwp",
+        PartiallyLinked => "PartiallyLinked",
+        Unsupported => "Unsupported",
+        OutOfProportion => "OutOfProportion",
+        SassKept => "SassKept",
+        PreserveRelocsIncomplete => "PreserveRelocsIncomplete",
+    } else {
+        Code::Admission(problem) => problem.name(),
+    }
 }
 
 impl fmt::Display for Code {
@@ -354,30 +327,11 @@ impl fmt::Display for Code {
                 f,
                 "Function '{entry}' and function '{function}' have conflicting cache preference, falling back to use cache preference of entry '{entry}'"
             ),
-            ArchMismatch { file, target, .. } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
-            UnknownArch { name } => write!(f, "Unknown arch name '{name}'"),
-            AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
-            Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
-            UnknownRelease { file, toolkit } => write!(
-                f,
-                "{file} was compiled by CUDA {}.{}, newer than any release that culd supports; it is linked by the rules of CUDA {}",
-                toolkit / 10,
-                toolkit % 10,
-                cubin::release::Release::newest().name()
-            ),
-            Accelerated { .. } => write!(f, "cannot link accelerated arch to non-accelerated"),
-            NewerThanToolkit { file, toolkit, own } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
-            TooOld { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
+            Admission(problem) => write!(f, "{problem}"),
             MissingIsaClass { file, number } => write!(
                 f,
                 "Output is limited to run on SM Arch '{number}' only, due to missing attribute 'ISA_CLASS' in input file '{file}'"
             ),
-            LimitedByOlderInput { file, number } => {
-                write!(
-                    f,
-                    "Output is limited to run on SM Arch '{number}' only due to limitations in input file {file}"
-                )
-            }
             UnifiedWithoutIndex => write!(f, "Unified symbols found but index file not specified."),
             Internal { what } => write!(f, "Internal error: {what}"),
             Lost { file, what } => write!(f, "'{file}': {what} would be lost"),
@@ -399,33 +353,6 @@ impl fmt::Display for Code {
                 f,
                 "The linked file would have {size:#x} bytes, {limit:#x} are the most for these inputs; section '{section}' adds most to it"
             ),
-            MemoryUse { global, banks } => {
-                write!(f, "{global} bytes gmem")?;
-                banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))
-            }
-            FunctionProperties { function } => write!(f, "Function properties for '{function}':"),
-            FunctionUse {
-                registers,
-                barriers,
-                stack,
-                shared,
-                banks,
-                textures,
-                surfaces,
-                samplers,
-            } => {
-                write!(
-                    f,
-                    "used {registers} registers, used {barriers} barriers, {stack} stack, {shared} bytes smem"
-                )?;
-                banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))?;
-                write!(f, ", 0 bytes lmem")?;
-                let counts = [(*textures, "textures"), (*surfaces, "surfaces"), (*samplers, "samplers")];
-                counts
-                    .iter()
-                    .filter(|(n, _)| *n > 0)
-                    .try_for_each(|(n, what)| write!(f, ", {n} {what}"))
-            }
             SassKept { function, reason } => write!(f, "Function '{function}' keeps the compiler's schedule: {reason}"),
             PreserveRelocsIncomplete { target } => write!(
                 f,
@@ -433,6 +360,12 @@ impl fmt::Display for Code {
             ),
         }
     }
+}
+
+/// A warning about the options themselves, for the caller to give before the link: the link does not repeat it. `target` as it was typed.
+pub fn option_warning(options: &LinkOptions<'_>, target: &str) -> Option<Code> {
+    let incomplete = options.preserve_relocs && options.target.is_hopper_or_later();
+    incomplete.then(|| Code::PreserveRelocsIncomplete { target: target.to_owned() })
 }
 
 /// The link cannot go on; the reason has been recorded.
@@ -443,7 +376,8 @@ pub struct Stop;
 #[derive(Debug)]
 pub struct Collector<'o> {
     options: &'o LinkOptions<'o>,
-    messages: Vec<Message>,
+    messages: Vec<Diagnostic>,
+    callgraph: Vec<CallGraphLine>,
     errors: usize,
 }
 
@@ -453,11 +387,12 @@ impl<'o> Collector<'o> {
         Collector {
             options,
             messages: Vec::new(),
+            callgraph: Vec::new(),
             errors: 0,
         }
     }
     fn push(&mut self, severity: Severity, code: Code) {
-        self.messages.push(Message::Diagnostic(Diagnostic { severity, code }));
+        self.messages.push(Diagnostic { severity, code });
     }
     /// An info.
     pub fn info(&mut self, code: Code) {
@@ -487,16 +422,21 @@ impl<'o> Collector<'o> {
         self.push(Severity::Fatal, code);
         Stop
     }
-    /// A line of a report.
-    pub fn text(&mut self, line: String) {
-        self.messages.push(Message::Text(line));
+    /// A line of the call graph dump.
+    pub fn text(&mut self, text: String) {
+        let after = self.messages.len();
+        self.callgraph.push(CallGraphLine { after, text });
+    }
+    /// Number of messages so far.
+    pub fn count(&self) -> usize {
+        self.messages.len()
     }
     /// Number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors
     }
-    /// All messages.
-    pub fn into_messages(self) -> Vec<Message> {
-        self.messages
+    /// All messages, and the call graph dump.
+    pub fn finish(self) -> (Vec<Diagnostic>, Vec<CallGraphLine>) {
+        (self.messages, self.callgraph)
     }
 }

@@ -3,18 +3,19 @@
 //! 1. Parse the inputs in chunks, in parallel when there is much to read; a chunk goes on to the next steps while the one behind it is
 //!    parsed.
 //! 2. In link order: executables are left out; an object whose structure is broken is left out by nvlink and refused by culd.
-//! 3. Check ABI, architecture and toolkit ([`cubin::admission`]); a caller that has done so is not warned again.
+//! 3. Check ABI, architecture and toolkit ([`culd_base::admission`]); a caller that has done so is not warned again.
 //! 4. Number the objects and their symbols.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
 use crate::object::{Object, ObjectError, mercury};
-use crate::options::{Identity, LinkOptions, Suffix};
+use crate::options::{Identity, LinkOptions};
 use crate::par::Crew;
-use cubin::admission::{self, Admission, Refusal, Request, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
 use cubin::validate::validate;
+use culd_base::AdmissionProblem;
+use culd_base::admission::{self, Admission, Problem, Request};
 
 /// One relocatable device object.
 #[derive(Debug, Clone, Copy)]
@@ -212,45 +213,22 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
 /// Checks ABI, architecture and toolkit.
 fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Result<Admission, Stop> {
     let target = options.target;
-    let request = Request {
-        target: target.number,
-        accelerated: target.suffix == Suffix::Arch,
-        release: options.release(),
+    let admission = admission::admit(
+        cubin,
+        Request {
+            target,
+            release: options.release(),
+        },
+    );
+    let code = |problem: Problem| {
+        let file = input.name.to_string();
+        Code::Admission(AdmissionProblem { file, target, problem })
     };
-    let admission = admission::admit(cubin, request);
-    let file = || input.name.to_string();
     for warning in admission.warnings.iter().filter(|_| !options.inputs_checked) {
-        out.warning(match warning {
-            Warning::Expected64Bit => Code::Expected64Bit { file: file() },
-            Warning::UnknownRelease(toolkit) => Code::UnknownRelease {
-                file: file(),
-                toolkit: *toolkit,
-            },
-            Warning::NoMercury => Code::LimitedByOlderInput {
-                file: file(),
-                number: target.number,
-            },
-        })?;
+        out.warning(code(*warning))?;
     }
-    let Some(refusal) = admission.refusal else {
-        return Ok(admission);
-    };
-    Err(out.fatal(match refusal {
-        Refusal::Abi => Code::AbiMismatch { file: file() },
-        Refusal::UnknownArch(number) => Code::UnknownArch {
-            name: format!("sm_{number}"),
-        },
-        Refusal::Arch(number, specific) => Code::ArchMismatch {
-            file: file(),
-            compiled: format!("sm_{number}{}", if specific { "a" } else { "" }),
-            target: target.to_string(),
-        },
-        Refusal::Accelerated => Code::Accelerated { file: file() },
-        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit {
-            file: file(),
-            toolkit,
-            own,
-        },
-        Refusal::TooOld | Refusal::NoToolkit => Code::TooOld { file: file() },
-    }))
+    match admission.refusal {
+        Some(problem) => Err(out.fatal(code(problem))),
+        None => Ok(admission),
+    }
 }

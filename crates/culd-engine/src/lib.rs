@@ -8,11 +8,11 @@
 //! * [`explain`]: what the link did, for those who asked.
 //!
 //! ```
-//! use culd_engine::{Input, LinkOptions, Target};
+//! use culd_engine::{Arch, Input, LinkOptions};
 //!
 //! let a = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy/saxpy.cubin"));
 //! let b = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/saxpy/combine.cubin"));
-//! let options = LinkOptions::new(Target::parse("sm_90").ok_or("no such target")?);
+//! let options = LinkOptions::new(Arch::parse("sm_90").ok_or("no such target")?);
 //! let inputs = [Input { name: "saxpy.cubin", data: a }, Input { name: "combine.cubin", data: b }];
 //! let outcome = culd_engine::link(&inputs, &options);
 //! let image = outcome.image.ok_or("the link failed")?;
@@ -55,14 +55,16 @@ mod report;
 mod resolve;
 mod sections;
 mod session;
+pub mod usage;
 pub mod verify;
 
-pub use diagnostics::{Code, Diagnostic, Message, Severity};
+pub use diagnostics::{CallGraphLine, Code, Diagnostic, Severity};
 pub use emit::Sink;
 pub use explain::Explained;
 pub use inputs::Input;
-pub use options::{Identity, KernelFilter, LinkOptions, Target, ToolNote};
+pub use options::{Arch, Identity, KernelFilter, LinkOptions, ToolNote};
 pub use outcome::{Outcome, Status};
+pub use usage::ResourceUsage;
 
 /// Links the inputs in their order.
 pub fn link(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {

@@ -1,124 +1,8 @@
 //! What to link for and how: the meaning of a command line, independent of its spelling.
 
+pub use cubin::arch::{Arch, Suffix};
 use cubin::release::{Release, Version};
-use std::fmt;
-
-/// Whose manners the linker has.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
-    /// nvlink's results to the byte, its quirks included.
-    Nvlink,
-    /// culd's own: the same link, signed with its own name, strict about its inputs.
-    #[default]
-    Culd,
-}
-
-/// Architecture suffix.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Suffix {
-    /// None: `sm_90`.
-    #[default]
-    None,
-    /// Family-specific: `sm_100f`.
-    Family,
-    /// Architecture-specific: `sm_90a`.
-    Arch,
-}
-
-/// A target architecture such as `sm_90a`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Target {
-    /// Number, 90 for `sm_90a`.
-    pub number: u32,
-    /// Suffix.
-    pub suffix: Suffix,
-}
-
-/// Architectures that a link can target.
-const TARGETS: [(u32, &str); 13] = [
-    (75, ""),
-    (80, ""),
-    (86, ""),
-    (87, ""),
-    (88, ""),
-    (89, ""),
-    (90, "a"),
-    (100, "af"),
-    (103, "af"),
-    (107, "af"),
-    (110, "af"),
-    (120, "af"),
-    (121, "af"),
-];
-
-impl Target {
-    /// Parses `sm_90a`; `None` for names that no link can target.
-    pub fn parse(name: &str) -> Option<Self> {
-        let rest = name.strip_prefix("sm_")?;
-        let (digits, suffix) = match rest.as_bytes().last()? {
-            b'a' => (rest.strip_suffix('a')?, Suffix::Arch),
-            b'f' => (rest.strip_suffix('f')?, Suffix::Family),
-            _ => (rest, Suffix::None),
-        };
-        let number = digits.parse().ok()?;
-        let (_, suffixes) = TARGETS.iter().find(|(n, _)| *n == number)?;
-        let letter = match suffix {
-            Suffix::None => return (digits.len() == number.to_string().len()).then_some(Target { number, suffix }),
-            Suffix::Arch => 'a',
-            Suffix::Family => 'f',
-        };
-        suffixes.contains(letter).then_some(Target { number, suffix })
-    }
-
-    /// All targets in ascending order.
-    pub fn all() -> impl Iterator<Item = Target> {
-        TARGETS.iter().flat_map(|&(number, suffixes)| {
-            let with = suffixes.chars().map(|c| if c == 'a' { Suffix::Arch } else { Suffix::Family });
-            std::iter::once(Suffix::None)
-                .chain(with)
-                .map(move |suffix| Target { number, suffix })
-        })
-    }
-
-    /// True from sm_90 on: compat attributes, reserved shared memory, RELA only.
-    pub fn is_hopper_or_later(self) -> bool {
-        self.number >= 90
-    }
-
-    /// True from sm_100 on: two views of the code in one file.
-    pub fn is_blackwell(self) -> bool {
-        self.number >= 100
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let suffix = match self.suffix {
-            Suffix::None => "",
-            Suffix::Family => "f",
-            Suffix::Arch => "a",
-        };
-        write!(f, "sm_{}{suffix}", self.number)
-    }
-}
-
-/// Which kernels stay: glob patterns with `*`, anchored at both ends.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct KernelFilter {
-    /// Patterns for global and weak kernels.
-    pub external: Vec<Vec<u8>>,
-    /// Patterns for static kernels.
-    pub internal: Vec<Vec<u8>>,
-    /// Patterns for global and weak constants that stay although no code uses them, when constants have to go.
-    pub external_constants: Vec<Vec<u8>>,
-    /// Patterns for static ones.
-    pub internal_constants: Vec<Vec<u8>>,
-    /// Given by `--kernels-used`/`--variables-used` (not by host objects): a kernel that stays only because its address is taken counts as a
-    /// function.
-    pub explicit: bool,
-    /// Known before objects are merged: such a kernel is merged as a function.
-    pub early: bool,
-}
+pub use culd_base::{Identity, KernelFilter};
 
 /// The linker's own entry in `.note.nv.tkinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,10 +23,10 @@ pub struct ToolNote {
 #[derive(Debug, Clone)]
 pub struct LinkOptions<'d> {
     /// Target architecture.
-    pub target: Target,
-    /// nvlink's manners or culd's.
+    pub target: Arch,
+    /// Which linker to behave like.
     pub identity: Identity,
-    /// The release whose linker to be; `None` is that of the newest input.
+    /// The release of nvlink to behave like; `None` is that of the newest input.
     pub release: Option<&'static Release>,
     /// `-r`: make a relocatable file.
     pub relocatable: bool,
@@ -154,8 +38,8 @@ pub struct LinkOptions<'d> {
     pub preserve_relocs: bool,
     /// Kernels to keep; `None` keeps all.
     pub kernels: Option<KernelFilter>,
-    /// `-v`.
-    pub verbose: bool,
+    /// Collect what the program uses (`-v`).
+    pub usage: bool,
     /// `--dump-callgraph` (either form).
     pub dump_callgraph: bool,
     /// `--dot-file` was given: produce the graph text.
@@ -203,14 +87,14 @@ pub struct LinkOptions<'d> {
 }
 
 impl LinkOptions<'_> {
-    /// The release whose linker to be: under the name nvlink 13.0 where none is given.
+    /// The release of nvlink to behave like: under the name nvlink 13.0 where none is given.
     pub fn release(&self) -> Option<&'static Release> {
         let default = || (self.identity == Identity::Nvlink).then(|| Version::default().release);
         self.release.or_else(default)
     }
 
     /// A plain final link under culd's name.
-    pub fn new(target: Target) -> Self {
+    pub fn new(target: Arch) -> Self {
         let note = ToolNote {
             object_name: Vec::new(),
             tool_name: b"culd".to_vec(),
@@ -227,7 +111,7 @@ impl LinkOptions<'_> {
             suppress_debug_info: false,
             preserve_relocs: false,
             kernels: None,
-            verbose: false,
+            usage: false,
             dump_callgraph: false,
             dot_file: false,
             time_phases: false,

@@ -1,6 +1,6 @@
 //! What a link produced.
 
-use crate::diagnostics::Message;
+use crate::diagnostics::Diagnostic;
 use crate::explain::Explained;
 
 /// What a link produced.
@@ -11,7 +11,7 @@ pub struct Outcome {
     /// A sink took the linked file: its size, or why it could not be written.
     pub written: Option<std::io::Result<u64>>,
     /// Messages in order.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Diagnostic>,
     /// How the run ended.
     pub status: Status,
     /// What was asked for besides the image.

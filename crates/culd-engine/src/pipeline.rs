@@ -50,11 +50,13 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
         Some(Emitted::Image(image)) => (Some(image), None),
         Some(Emitted::Written(result)) => (None, Some(result)),
     };
+    let (messages, callgraph) = out.finish();
+    explained.callgraph = callgraph;
     Outcome {
         image,
         written,
         status,
-        messages: out.into_messages(),
+        messages,
         explained,
     }
 }
@@ -68,14 +70,6 @@ fn link(
     explained: &mut Explained,
     watch: &mut Watch,
 ) -> Result<Option<Emitted>, Stop> {
-    if options.preserve_relocs && options.target.is_hopper_or_later() {
-        out.warning(Code::PreserveRelocsIncomplete {
-            target: options.target.to_string(),
-        })?;
-        if out.errors() > 0 {
-            return Ok(None);
-        }
-    }
     let mut resolver = Resolver::new(options.identity);
     let inputs = inputs::admit(files, options, crew, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
@@ -131,7 +125,7 @@ fn link(
     watch.lap("plan");
     let arranged = arrange::arrange(order, names);
     encode::complete(context, &layout, &arranged, &mut attributes);
-    report::report(context, &layout, &arranged, &attributes, out);
+    explained.usage = report::report(context, &layout, &arranged, &attributes, out);
     watch.lap("arrange");
     if out.errors() > 0 {
         return Ok(None);

@@ -6,14 +6,20 @@ use crate::ids::{FunctionId, SectionId};
 use crate::layout::Layout;
 use crate::metadata::kernel::Final;
 use crate::metadata::reservation;
-use crate::records::ABSENT;
-use crate::records::Class;
+use crate::records::{ABSENT, Class};
 use crate::session::Context;
+use crate::usage::{ConstantBank, KernelUsage, MemoryUsage, ResourceUsage};
 use cubin::consts::*;
 use cubin::nvinfo::attr;
 
 /// Call graph dump, register limits, resource usage, in nvlink's order.
-pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {
+pub fn report(
+    context: Context<'_, '_>,
+    layout: &Layout<'_>,
+    arranged: &Arranged,
+    attributes: &Final<'_>,
+    out: &mut Collector<'_>,
+) -> Option<ResourceUsage> {
     let dump = context.options.dump_callgraph && !context.options.relocatable;
     if dump {
         dump_callgraph(context, layout, attributes, out);
@@ -22,9 +28,8 @@ pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged
         registers(context, layout, arranged, attributes, dump, out);
     }
     reservation::check(context, &attributes.reserved, out);
-    if context.options.verbose {
-        usage(context, layout, arranged, attributes, out);
-    }
+    let after = out.count();
+    context.options.usage.then(|| usage(context, layout, arranged, attributes, after))
 }
 
 fn shown(context: Context<'_, '_>, f: FunctionId) -> String {
@@ -152,25 +157,25 @@ fn registers(
 /// Constant banks of the module that `-v` counts.
 const REPORTED_BANKS: [u32; 5] = [1, 3, 4, 5, 6];
 
-/// `-v`: memory of the module, then resources of each kernel, last kernel first.
-fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {
+/// Memory of the module, and resources of each kernel, last kernel first.
+fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, after: usize) -> ResourceUsage {
     let m = &layout.m;
     let emitted = |id: &SectionId| arranged.section_index(*id) != 0;
     let size = |id: SectionId| if m.sections[id].size == ABSENT { 0 } else { m.sections[id].size };
     let mut global = 0;
-    let mut banks: Vec<(u32, u64)> = Vec::new();
+    let mut constant_banks = Vec::new();
     for &id in &arranged.sections {
         match m.sections[id].class {
             Class::Global | Class::GlobalInit => global = size(id).saturating_add(global),
             // Constants of the Mercury view have no bank yet.
             Class::Constant(bank) if !context.options.target.is_blackwell() && REPORTED_BANKS.contains(&bank) => {
-                banks.push((bank, size(id)))
+                constant_banks.push(ConstantBank { bank, size: size(id) })
             }
             _ => {}
         }
     }
-    banks.sort_unstable();
-    out.info(Code::MemoryUse { global, banks });
+    constant_banks.sort_unstable();
+    let memory = MemoryUsage { global, constant_banks };
     // No counts for the Mercury view.
     let textured = |k: FunctionId| {
         let mut kernels = layout.textures.kernels.iter();
@@ -187,18 +192,22 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f])
         .collect();
     kernels.sort_by_key(|&k| (m.functions[k].text, functions[k].defined_by));
+    let mut usages = Vec::with_capacity(kernels.len());
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
         let literals = function.ghost.or(function.literals);
-        let mut banks: Vec<(u32, u64)> = [function.parameters, literals]
+        let mut constant_banks: Vec<ConstantBank> = [function.parameters, literals]
             .into_iter()
             .flatten()
             .filter(emitted)
             .filter(|&id| !m.sections[id].withdrawn && !context.options.target.is_blackwell())
-            .map(|id| (bank(id), size(id)))
+            .map(|id| ConstantBank {
+                bank: bank(id),
+                size: size(id),
+            })
             .collect();
-        banks.sort_unstable();
+        constant_banks.sort_unstable();
         let relocatable = context.mode.relocatable;
         let own = attributes.facts[k];
         // A relocatable output keeps the barriers of CUDA 12 objects in section flags.
@@ -210,10 +219,8 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         } else {
             attributes.stack[k].unwrap_or(own.frame.into()) as u64
         };
-        out.info(Code::FunctionProperties {
-            function: context.resolved.function_name(k),
-        });
-        out.info(Code::FunctionUse {
+        usages.push(KernelUsage {
+            name: context.resolved.function_name(k),
             registers: if relocatable || !context.live.is_kernel[k] {
                 own.registers.unwrap_or(0)
             } else {
@@ -222,10 +229,15 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             barriers,
             stack,
             shared: function.shared.filter(emitted).map_or(0, size),
-            banks,
+            constant_banks,
             textures: count(k, STT_CUDA_TEXTURE),
             surfaces: count(k, STT_CUDA_SURFACE),
             samplers: count(k, STT_CUDA_SAMPLER),
         });
+    }
+    ResourceUsage {
+        after,
+        memory,
+        kernels: usages,
     }
 }

@@ -3,7 +3,7 @@
 //! Prints the messages, the objects in link order and the ids to register; `--dump DIR` also writes the objects as `DIR/000.cubin`, ...
 
 use culd_input::ptx::PtxasSearch;
-use culd_input::{Disk, LoadOptions, Loaded, Severity, Style, Target};
+use culd_input::{Arch, Disk, Identity, LoadOptions, Loaded, Severity};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let outcome = culd_input::load(&inputs, &options, &Disk);
-    for message in &outcome.messages {
+    for message in outcome.messages() {
         match message.severity {
             _ if message.code.is_verbatim() => eprintln!("{}", message.code),
             Severity::Info => eprintln!("nvlink info    : {}", message.code),
@@ -25,12 +25,12 @@ fn main() -> ExitCode {
     let Some(loaded) = &outcome.loaded else {
         return ExitCode::from(if outcome.is_fatal() { 1 } else { 255 });
     };
-    if let Some((_, late)) = &loaded.late {
-        eprintln!("nvlink fatal   : {}", late.code);
+    if let Some((_, deferred)) = &loaded.deferred_error {
+        eprintln!("nvlink fatal   : {}", deferred.code);
         return ExitCode::from(1);
     }
     show(loaded);
-    match dump.map(|folder| write(loaded, &folder)) {
+    match dump.map(|directory| write(loaded, &directory)) {
         Some(Err(error)) => {
             eprintln!("{error}");
             ExitCode::from(2)
@@ -40,18 +40,18 @@ fn main() -> ExitCode {
 }
 
 fn arguments() -> Option<(Vec<PathBuf>, LoadOptions, Option<PathBuf>)> {
-    let mut options = LoadOptions::new(Target::parse("sm_90")?);
+    let mut options = LoadOptions::new(Arch::parse("sm_90")?);
     options.ptxas = PtxasSearch::from_environment(None);
     options.library_path = std::env::var_os("LIBRARY_PATH");
     let mut inputs = Vec::new();
     let mut dump = None;
     for argument in std::env::args().skip(1) {
         if let Some(target) = argument.strip_prefix("-arch=") {
-            options.target = Target::parse(target)?;
+            options.target = Arch::parse(target)?;
         } else if let Some(library) = argument.strip_prefix("-l") {
             options.libraries.push(library.to_owned());
         } else if let Some(folder) = argument.strip_prefix("-L") {
-            options.library_folders.push(folder.into());
+            options.library_directories.push(folder.into());
         } else if let Some(folder) = argument.strip_prefix("--dump=") {
             dump = Some(folder.into());
         } else if let Some(extra) = argument.strip_prefix("-Xptxas=") {
@@ -60,7 +60,7 @@ fn arguments() -> Option<(Vec<PathBuf>, LoadOptions, Option<PathBuf>)> {
             options.ptx.max_registers = count.parse().ok();
         } else {
             match argument.as_str() {
-                "-nvlink" => options.style = Style::Nvlink,
+                "-nvlink" => options.identity = Identity::Nvlink,
                 "-Werror" => options.warnings_as_errors = true,
                 "-g" => options.ptx.debug = true,
                 "-1" => options.threads = 1,

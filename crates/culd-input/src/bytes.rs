@@ -1,7 +1,7 @@
 //! Bytes of an input: a range of a mapped file or of an owned buffer, shared without copying.
 
+use crate::buffer::HugeBuffer;
 use crate::mapped::Mapped;
-use crate::room::Room;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 enum Backing {
     Mapped(Mapped),
     Owned(Vec<u8>),
-    Room(Room),
+    Buffer(HugeBuffer),
 }
 
 /// A cheap handle on immutable bytes; clones and sub-ranges share the storage.
@@ -63,11 +63,11 @@ impl From<Vec<u8>> for Bytes {
     }
 }
 
-impl From<Room> for Bytes {
-    fn from(room: Room) -> Self {
-        let range = 0..room.len();
+impl From<HugeBuffer> for Bytes {
+    fn from(buffer: HugeBuffer) -> Self {
+        let range = 0..buffer.len();
         Bytes {
-            backing: Arc::new(Backing::Room(room)),
+            backing: Arc::new(Backing::Buffer(buffer)),
             range,
         }
     }
@@ -79,7 +79,7 @@ impl Deref for Bytes {
         let all = match &*self.backing {
             Backing::Mapped(map) => map.as_slice(),
             Backing::Owned(bytes) => bytes,
-            Backing::Room(room) => room,
+            Backing::Buffer(buffer) => buffer,
         };
         all.get(self.range.clone()).unwrap_or_default()
     }

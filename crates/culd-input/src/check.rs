@@ -1,16 +1,17 @@
 //! Whether a device object may take part in a link: nvlink's checks, in nvlink's order.
 //!
 //! 1. A linked file (`ET_EXEC`) has nothing to link.
-//! 2. The file must hold together: 64-bit little-endian, tables and sections inside. nvlink drops others silently;
+//! 2. The file must be consistent: 64-bit little-endian, tables and sections inside. nvlink drops others silently;
 //!    objects out of fatbins skip this test, but a 32-bit one is refused.
-//! 3. ABI, architecture and toolkit must fit: [`cubin::admission`].
+//! 3. ABI, architecture and toolkit must fit: [`culd_base::admission`].
 
 use crate::message::Code;
-use crate::target::{Suffix, Target};
 use cubin::Cubin;
-use cubin::admission::{self, Refusal, Request, Warning};
+use cubin::arch::Arch;
 use cubin::raw::Ehdr;
 use cubin::release::Release;
+use culd_base::AdmissionProblem;
+use culd_base::admission::{self, Problem, Request};
 use zerocopy::FromBytes;
 
 const ET_EXEC: u16 = 2;
@@ -22,7 +23,7 @@ pub enum Verdict {
     Accept(Vec<Code>),
     /// A linked file.
     Linked,
-    /// Does not hold together, with the reason.
+    /// Not consistent, with the reason.
     Damaged(String),
     /// Refuse: warnings first, then the reason.
     Refuse(Vec<Code>, Code),
@@ -38,7 +39,7 @@ pub enum Source {
 }
 
 /// Checks one device object.
-pub fn check(data: &[u8], name: &str, target: Target, release: Option<&'static Release>, source: Source) -> Verdict {
+pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Release>, source: Source) -> Verdict {
     let Ok((header, _)) = Ehdr::ref_from_prefix(data) else {
         return Verdict::Damaged(format!("{} bytes are too few for a device object", data.len()));
     };
@@ -54,42 +55,17 @@ pub fn check(data: &[u8], name: &str, target: Target, release: Option<&'static R
         Ok(cubin) => cubin,
         Err(error) => return Verdict::Damaged(error.to_string()),
     };
-    let request = Request {
-        target: target.number,
-        accelerated: target.suffix == Suffix::Arch,
-        release,
-    };
-    let admission = admission::admit(&cubin, request);
-    let warnings = admission.warnings.iter().map(|w| match w {
-        Warning::Expected64Bit => Code::Expected64Bit { file: file() },
-        Warning::UnknownRelease(toolkit) => Code::UnknownRelease {
+    let admission = admission::admit(&cubin, Request { target, release });
+    let code = |problem: Problem| {
+        Code::Admission(AdmissionProblem {
             file: file(),
-            toolkit: *toolkit,
-        },
-        Warning::NoMercury => Code::LimitedByOlderInput {
-            file: file(),
-            number: target.number,
-        },
-    });
-    let refusal = admission.refusal.map(|r| match r {
-        Refusal::Abi => Code::AbiMismatch { file: file() },
-        Refusal::UnknownArch(number) => Code::UnknownArch { file: file(), number },
-        Refusal::Arch(number, specific) => Code::ArchMismatch {
-            file: file(),
-            compiled: Target::new(number, if specific { Suffix::Arch } else { Suffix::None }),
             target,
-        },
-        Refusal::Accelerated => Code::Accelerated { file: file() },
-        Refusal::Newer(toolkit, own) => Code::NewerThanToolkit {
-            file: file(),
-            toolkit,
-            own,
-        },
-        Refusal::TooOld => Code::TooOld { file: file() },
-        Refusal::NoToolkit => Code::NoToolkit { file: file() },
-    });
-    match refusal {
-        Some(code) => Verdict::Refuse(warnings.collect(), code),
-        None => Verdict::Accept(warnings.collect()),
+            problem,
+        })
+    };
+    let warnings = admission.warnings.into_iter().map(code).collect();
+    match admission.refusal {
+        Some(problem) => Verdict::Refuse(warnings, code(problem)),
+        None => Verdict::Accept(warnings),
     }
 }

@@ -1,13 +1,13 @@
 //! Access to files, behind a small trait so that tests and embedders can bring their own.
 //!
 //! 1. A regular file of 64 KiB or more is mapped, a smaller one is read: one system call beats two and a page fault.
-//!    Many small files are read side by side into one room: memory for each costs more than reading it.
+//!    Many small files are read side by side into one buffer: memory for each costs more than reading it.
 //! 2. Anything else that can be read (a pipe, a device) is read up to 1 GiB.
 //! 3. Directories and everything that fails are errors of the caller's file, never a panic.
 
+use crate::buffer::HugeBuffer;
 use crate::bytes::Bytes;
 use crate::mapped::Mapped;
-use crate::room::Room;
 use rayon::prelude::*;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -121,7 +121,7 @@ fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
     Ok(Opened { bytes: bytes.into(), id })
 }
 
-/// Opens many files; the small ones share a room.
+/// Opens many files; the small ones share a buffer.
 fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
     let small = |path: &&Path| {
         let meta = path.metadata().ok()?;
@@ -136,8 +136,8 @@ fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
     };
     // A byte more than there should be: a file that fills it has grown meanwhile.
     let size = |known: &Option<(usize, FileId)>| known.as_ref().map_or(0, |k| k.0 + 1);
-    let mut room = Room::new(known.iter().map(size).sum());
-    let mut rest = &mut *room;
+    let mut buffer = HugeBuffer::new(known.iter().map(size).sum());
+    let mut rest = &mut *buffer;
     let mut start = 0;
     let mut slots = Vec::with_capacity(paths.len());
     for (path, known) in paths.iter().zip(known) {
@@ -153,18 +153,18 @@ fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
     } else {
         slots.into_iter().map(Slot::read).collect()
     };
-    let shared = Bytes::from(room);
+    let shared = Bytes::from(buffer);
     let finish = |read| match read {
-        InRoom::Shared(range, id) => Opened {
+        ReadInto::Shared(range, id) => Opened {
             bytes: shared.slice(range).unwrap_or_else(|| Vec::new().into()),
             id,
         },
-        InRoom::Alone(opened) => opened,
+        ReadInto::Alone(opened) => opened,
     };
     read.into_iter().map(|r| r.map(finish)).collect()
 }
 
-/// A file and its place in the room.
+/// A file and its place in the buffer.
 struct Slot<'a> {
     path: &'a Path,
     /// Of a small file.
@@ -174,24 +174,24 @@ struct Slot<'a> {
 }
 
 /// What a file came to.
-enum InRoom {
-    /// A range of the room.
+enum ReadInto {
+    /// A range of the buffer.
     Shared(Range<usize>, FileId),
     /// By itself.
     Alone(Opened),
 }
 
 impl Slot<'_> {
-    fn read(self) -> io::Result<InRoom> {
+    fn read(self) -> io::Result<ReadInto> {
         if let (Some(id), Some(expected)) = (self.id, self.place.len().checked_sub(1)) {
             let read = read_enough(&mut File::open(self.path)?, self.place, expected)?;
             if read == expected {
-                return Ok(InRoom::Shared(self.start..self.start + read, id));
+                return Ok(ReadInto::Shared(self.start..self.start + read, id));
             }
             // It changed since its size was asked for.
         }
         let (file, meta) = open(self.path)?;
-        whole(self.path, file, &meta).map(InRoom::Alone)
+        whole(self.path, file, &meta).map(ReadInto::Alone)
     }
 }
 
@@ -269,16 +269,16 @@ mod tests {
         std::fs::write(&path, b"four").unwrap();
         let id = Disk.open(&path).unwrap().id;
         for expected in [2, 3, 4, 5, 6] {
-            let mut room = vec![0; expected + 1];
+            let mut buffer = vec![0; expected + 1];
             let slot = Slot {
                 path: &path,
                 id: Some(id.clone()),
                 start: 10,
-                place: &mut room,
+                place: &mut buffer,
             };
             match slot.read().unwrap() {
-                InRoom::Shared(range, _) => assert_eq!((range, expected), (10..14, 4)),
-                InRoom::Alone(opened) => assert_eq!((&*opened.bytes, expected == 4), (&b"four"[..], false)),
+                ReadInto::Shared(range, _) => assert_eq!((range, expected), (10..14, 4)),
+                ReadInto::Alone(opened) => assert_eq!((&*opened.bytes, expected == 4), (&b"four"[..], false)),
             }
         }
     }

@@ -5,29 +5,21 @@
 //! 2. A list of one byte is empty. Others are NUL-terminated patterns; a tail without NUL counts, and so do empty patterns.
 //! 3. The lists of the device runtime are taken too, but when no other input has any pattern, all kernels stay.
 
-use crate::examine::Lists;
+use crate::bytes::Bytes;
+use culd_base::KernelFilter;
 
-/// Patterns of the kernels to keep: `*` is a wildcard, a match is anchored at both ends.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct KernelPatterns {
-    /// For kernels with external linkage.
-    pub external: Vec<Vec<u8>>,
-    /// For static kernels.
-    pub internal: Vec<Vec<u8>>,
-    /// For constants with external linkage that host code uses.
-    pub external_constants: Vec<Vec<u8>>,
-    /// For static constants that host code uses.
-    pub internal_constants: Vec<Vec<u8>>,
-    /// For other variables with external linkage that host code uses.
-    pub external_variables: Vec<Vec<u8>>,
-    /// For other static variables that host code uses.
-    pub internal_variables: Vec<Vec<u8>>,
+/// The lists of a host object, of external and of internal names.
+#[derive(Debug)]
+pub(crate) struct HostLists {
+    pub(crate) kernels: [Bytes; 2],
+    pub(crate) constants: [Bytes; 2],
+    pub(crate) variables: [Bytes; 2],
 }
 
 /// What was learnt so far.
 #[derive(Debug, Default, Clone)]
 pub struct HostInfo {
-    patterns: KernelPatterns,
+    patterns: KernelFilter,
     /// Patterns of inputs other than the device runtime.
     counted: usize,
     unknown: bool,
@@ -40,7 +32,7 @@ impl HostInfo {
     }
 
     /// The lists of a host object.
-    pub(crate) fn add(&mut self, lists: &Lists, is_device_runtime: bool) {
+    pub(crate) fn add(&mut self, lists: &HostLists, is_device_runtime: bool) {
         let before = self.patterns.external.len() + self.patterns.internal.len();
         let [external, internal] = &lists.kernels;
         self.patterns.external.extend(patterns(external));
@@ -57,12 +49,12 @@ impl HostInfo {
     }
 
     /// The patterns so far; `None` keeps all kernels.
-    pub(crate) fn patterns(&self) -> Option<&KernelPatterns> {
+    pub(crate) fn patterns(&self) -> Option<&KernelFilter> {
         (!self.unknown && self.counted > 0).then_some(&self.patterns)
     }
 
     /// The patterns; `None` keeps all kernels.
-    pub fn finish(self) -> Option<KernelPatterns> {
+    pub fn finish(self) -> Option<KernelFilter> {
         self.patterns().is_some().then_some(self.patterns)
     }
 }
@@ -95,9 +87,9 @@ mod tests {
         assert_eq!(all(b"\0\0"), ["", ""]);
     }
 
-    fn lists(kernels: [&[u8]; 2], constants: [&[u8]; 2]) -> Lists {
+    fn lists(kernels: [&[u8]; 2], constants: [&[u8]; 2]) -> HostLists {
         let bytes = |section: &[u8]| section.to_vec().into();
-        Lists {
+        HostLists {
             kernels: kernels.map(bytes),
             constants: constants.map(bytes),
             variables: [b"".as_slice(), b""].map(bytes),
@@ -108,10 +100,10 @@ mod tests {
     fn one_unknown_input_keeps_all_kernels() {
         let mut info = HostInfo::default();
         info.add(&lists([b"a\0", b"\0"], [b"c\0d\0", b"\0"]), false);
-        let expected = KernelPatterns {
+        let expected = KernelFilter {
             external: vec![b"a".to_vec()],
             external_constants: vec![b"c".to_vec(), b"d".to_vec()],
-            ..KernelPatterns::default()
+            ..KernelFilter::default()
         };
         assert_eq!(info.clone().finish(), Some(expected));
         info.unknown();

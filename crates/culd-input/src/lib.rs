@@ -1,14 +1,14 @@
-//! Recognising linker inputs and finding the device objects inside them.
+//! Recognising linker inputs and extracted the device objects inside them.
 //!
 //! [`load()`] takes paths, libraries and options and returns the device objects to link, in order and with their names, and the messages about
-//! the inputs, either exactly as nvlink does or in culd's own stricter way ([`Style`]).
+//! the inputs, either exactly as nvlink does or in culd's own stricter way ([`Identity`]).
 //!
 //! * [`detect`]: what a file is.
 //! * [`archive`], [`library`]: members and `-l`.
 //! * [`host`], and [`cubin::fatbin`]: the containers around device code.
 //! * [`select`], [`check`]: which code fits the target.
 //! * [`ptx`]: compiling PTX with ptxas; [`lto`]: link-time optimization.
-//! * [`devrt`], [`host_info`], [`register`]: the device runtime library, kernels in use, side files.
+//! * [`device_runtime`], [`host_info`], [`register`]: the device runtime library, kernels in use, side files.
 //! * [`files`], [`bytes`]: files mapped, not copied.
 #![deny(unsafe_code)]
 
@@ -17,12 +17,15 @@
 mod readme {}
 
 pub mod archive;
+mod buffer;
 pub mod bytes;
 pub mod check;
 pub mod detect;
-pub mod devrt;
-mod examine;
+pub mod device_runtime;
+mod extract;
+mod extracted;
 pub mod files;
+mod fold;
 pub mod host;
 pub mod host_info;
 pub mod library;
@@ -30,21 +33,24 @@ mod load;
 pub mod lto;
 mod mapped;
 pub mod message;
+mod optimize;
 mod options;
 mod plan;
 pub mod ptx;
-pub mod register;
-mod room;
+pub mod registration;
 pub mod select;
-pub mod target;
+mod settle;
 mod unpack;
 
 pub use bytes::Bytes;
+pub use cubin::arch::{Arch, Suffix};
+pub use culd_base::{Identity, KernelFilter, Severity};
 pub use files::{Disk, Files};
-pub use host_info::KernelPatterns;
-pub use load::{Compilation, Compiles, Finished, Loaded, LoadedObject, Origin, Outcome, WarningFlags, load};
+pub use fold::{Compilation, CompilationKind, LoadedObject, Origin};
+pub use load::{Outcome, load};
 pub use mapped::{pages_were_lost, survive_truncation};
-pub use message::{Code, Message, Severity};
-pub use options::{LoadOptions, Style};
-pub use register::Register;
-pub use target::{Suffix, Target};
+pub use message::{Code, Message, WarningFlags};
+pub use optimize::Finished;
+pub use options::LoadOptions;
+pub use registration::Register;
+pub use settle::Loaded;

@@ -1,4 +1,4 @@
-//! Finding `-l` libraries.
+//! Extracted `-l` libraries.
 //!
 //! 1. For each folder of `-L` in order, then each of `LIBRARY_PATH`: when `libX.so` is there, stop; the library has no device code to give.
 //! 2. Else, when `libX.a` is there, look inside: it must be an archive. nvlink also wants to see a host object in it, behind any

@@ -7,9 +7,9 @@
 //! 3. The PTX is a whole program unless other code takes part or it is incomplete without the device runtime library
 //!    (`is_incomplete`).
 
-use crate::devrt::is_provided;
-use crate::host_info::KernelPatterns;
 use crate::message::Code;
+use cubin::driver::is_driver_function;
+use culd_base::KernelFilter;
 use culd_lto::Compiler;
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ pub struct LtoOptions {
     /// `-Xnvvm`.
     pub nvvm: Vec<String>,
     /// What must stay.
-    pub uses: Uses,
+    pub uses: KeepRule,
 }
 
 /// How it is known what must stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Uses {
+pub enum KeepRule {
     /// By the lists in host objects.
     Host,
     /// Not at all (`--ignore-host-info`).
@@ -56,7 +56,7 @@ pub enum Uses {
 
 /// Options that all modules are compiled with.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Settled {
+pub(crate) struct CommonLtoOptions {
     pub(crate) max_registers: Option<u32>,
     pub(crate) line_info: bool,
     /// `-ftz=0` and others that change results, under the names that the compiler has for them.
@@ -84,8 +84,8 @@ fn registers(options: &str) -> Option<u32> {
 
 /// Agrees on the options of all modules that have any; `max_registers` is that of the command line. Also what there is to say; the error is
 /// fatal.
-pub(crate) fn settle(modules: &[String], max_registers: Option<u32>) -> Result<(Settled, Vec<Code>), Code> {
-    let mut settled = Settled::default();
+pub(crate) fn settle(modules: &[String], max_registers: Option<u32>) -> Result<(CommonLtoOptions, Vec<Code>), Code> {
+    let mut settled = CommonLtoOptions::default();
     let mut said = Vec::new();
     for (name, option, passed) in VALUES {
         let mut values = modules.iter().filter_map(|m| value(m, name));
@@ -143,7 +143,7 @@ impl LtoOptions {
 }
 
 /// The compiler's options; `host`: the lists of host objects, when they are known.
-pub(crate) fn compiler_options(lto: &LtoOptions, settled: &Settled, others: Others, host: Option<&KernelPatterns>) -> Vec<String> {
+pub(crate) fn compiler_options(lto: &LtoOptions, settled: &CommonLtoOptions, others: Others, host: Option<&KernelFilter>) -> Vec<String> {
     let partial = lto.is_partial(others);
     let mut options = Vec::new();
     if let Some((threads, extended)) = lto.split_compile {
@@ -159,7 +159,7 @@ pub(crate) fn compiler_options(lto: &LtoOptions, settled: &Settled, others: Othe
     flag(partial || others.runtime, "--device-c");
     flag(partial, "--force-device-c");
     flag(lto.debug, "-g");
-    flag(lto.uses != Uses::Unknown && !partial, "-has-global-host-info");
+    flag(lto.uses != KeepRule::Unknown && !partial, "-has-global-host-info");
     options.extend(lto.nvvm.iter().cloned());
     if !lto.nvvm.is_empty() {
         // The user's own values go first; the modules' stand in for those that are not given.
@@ -176,13 +176,13 @@ pub(crate) fn compiler_options(lto: &LtoOptions, settled: &Settled, others: Othe
 }
 
 /// What the host refers to, list by list.
-fn references(uses: &Uses, host: Option<&KernelPatterns>) -> Vec<String> {
+fn references(uses: &KeepRule, host: Option<&KernelFilter>) -> Vec<String> {
     let written = |(name, list): (&str, Vec<String>)| (!list.is_empty()).then(|| format!("-host-ref-{name}={}", list.join(",")));
     // The list is written from its end.
     let backwards = |list: &[Vec<u8>]| list.iter().rev().map(|p| String::from_utf8_lossy(p).into_owned()).collect();
     match (uses, host) {
-        (Uses::Unknown, _) | (Uses::Host, None) => Vec::new(),
-        (Uses::Host, Some(host)) => [
+        (KeepRule::Unknown, _) | (KeepRule::Host, None) => Vec::new(),
+        (KeepRule::Host, Some(host)) => [
             ("ek", &host.external),
             ("ik", &host.internal),
             ("ec", &host.external_constants),
@@ -193,7 +193,7 @@ fn references(uses: &Uses, host: Option<&KernelPatterns>) -> Vec<String> {
         .into_iter()
         .filter_map(|(name, list)| written((name, backwards(list))))
         .collect(),
-        (Uses::Named { kernels, variables }, _) => [
+        (KeepRule::Named { kernels, variables }, _) => [
             ("ek", kernels),
             ("ik", kernels),
             ("ec", variables),
@@ -235,7 +235,7 @@ fn calls_out(ptx: &[u8]) -> bool {
             .iter()
             .position(|&b| b == b'(' || b == b';' || b.is_ascii_whitespace())
             .unwrap_or(name.len());
-        !is_provided(name.get(..end).unwrap_or_default())
+        !is_driver_function(name.get(..end).unwrap_or_default())
     })
 }
 
@@ -264,7 +264,7 @@ mod tests {
             split_compile: None,
             split_twice: false,
             nvvm: Vec::new(),
-            uses: Uses::Host,
+            uses: KeepRule::Host,
         }
     }
 
@@ -294,18 +294,18 @@ mod tests {
 
     #[test]
     fn the_compiler_is_told_what_stays() {
-        let host = KernelPatterns {
+        let host = KernelFilter {
             external: vec![b"a*".to_vec(), b"b*".to_vec()],
             external_variables: vec![b"g".to_vec()],
-            ..KernelPatterns::default()
+            ..KernelFilter::default()
         };
-        let whole = compiler_options(&plain(), &Settled::default(), Others::default(), Some(&host));
+        let whole = compiler_options(&plain(), &CommonLtoOptions::default(), Others::default(), Some(&host));
         assert_eq!(whole, ["-has-global-host-info", "-host-ref-ek=b*,a*", "-host-ref-eg=g"]);
         let others = Others {
             objects: true,
             ..Others::default()
         };
-        let partial = compiler_options(&plain(), &Settled::default(), others, Some(&host));
+        let partial = compiler_options(&plain(), &CommonLtoOptions::default(), others, Some(&host));
         assert_eq!(partial, ["--device-c", "--force-device-c"]);
     }
 

@@ -2,21 +2,9 @@
 //!
 //! The first group of codes carries nvlink's wording, so that a drop-in can print it as it is; the second is culd's own.
 
-use crate::target::Target;
+use cubin::arch::Arch;
+use culd_base::{AdmissionProblem, Severity};
 use std::fmt;
-
-/// How serious a message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Information.
-    Info,
-    /// The link goes on and succeeds.
-    Warning,
-    /// Loading goes on, but there will be no link.
-    Error,
-    /// Loading stops here.
-    Fatal,
-}
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +22,15 @@ impl Message {
             code,
         }
     }
+}
+
+/// How warnings are treated.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct WarningFlags {
+    /// Not said at all (`--disable-infos`).
+    pub disabled: bool,
+    /// Errors (`--warning-as-error`).
+    pub as_errors: bool,
 }
 
 /// The kinds of messages, with their context.
@@ -59,50 +56,14 @@ pub enum Code {
     },
     ArchNotFound {
         file: String,
-        target: Target,
+        target: Arch,
     },
     LtoObjects,
-    ArchMismatch {
-        file: String,
-        compiled: Target,
-        target: Target,
-    },
+    /// An object that may not take part in the link, or only with a warning.
+    Admission(AdmissionProblem),
     UnnamedArch,
-    UnknownArch {
-        file: String,
-        number: u32,
-    },
     SizeMismatch {
         file: String,
-    },
-    AbiMismatch {
-        file: String,
-    },
-    Expected64Bit {
-        file: String,
-    },
-    Accelerated {
-        file: String,
-    },
-    /// Compiled by a later release than any that is supported; only culd links it.
-    UnknownRelease {
-        file: String,
-        toolkit: u32,
-    },
-    NewerThanToolkit {
-        file: String,
-        toolkit: u32,
-        own: u32,
-    },
-    TooOld {
-        file: String,
-    },
-    NoToolkit {
-        file: String,
-    },
-    LimitedByOlderInput {
-        file: String,
-        number: u32,
     },
     ArchiveFormat,
     OutOfMemory,
@@ -167,7 +128,7 @@ pub enum Code {
     /// Device code for other architectures only.
     NoCodeFor {
         file: String,
-        target: Target,
+        target: Arch,
         have: Vec<String>,
     },
     /// A member without device code, for which nvlink ends the link.
@@ -197,6 +158,54 @@ impl Code {
     }
 }
 
+culd_base::code_names! {
+    Code {
+        CannotOpen => "CannotOpen",
+        CubinNotElf => "CubinNotElf",
+        CubinNotDevice => "CubinNotDevice",
+        FatbinFormat => "FatbinFormat",
+        NvvmWithoutLto => "NvvmWithoutLto",
+        Bitcode => "Bitcode",
+        BinaryFormat => "BinaryFormat",
+        BinaryKind => "BinaryKind",
+        FatbinaryError => "FatbinaryError",
+        InternalError => "InternalError",
+        UncompressFailed => "UncompressFailed",
+        FatbinMissing => "FatbinMissing",
+        ArchNotFound => "ArchNotFound",
+        LtoObjects => "LtoObjects",
+        UnnamedArch => "UnnamedArch",
+        SizeMismatch => "SizeMismatch",
+        ArchiveFormat => "ArchiveFormat",
+        OutOfMemory => "OutOfMemory",
+        SkippingLibrary => "SkippingLibrary",
+        AfterCudadevrt => "AfterCudadevrt",
+        NotBuiltForLto => "NotBuiltForLto",
+        NoLtoObjects => "NoLtoObjects",
+        LtoOptionsDiffer => "LtoOptionsDiffer",
+        LtoOptionMissing => "LtoOptionMissing",
+        NvvmError => "NvvmError",
+        Nvvm => "Nvvm",
+        JitFailed => "JitFailed",
+        SplitTwice => "SplitTwice",
+        LtoFailed => "LtoFailed",
+        ExpectedRuntime => "ExpectedRuntime",
+        Ptxas => "Ptxas",
+        Unusable => "Unusable",
+        LibraryMissing => "LibraryMissing",
+        SharedLibrary => "SharedLibrary",
+        NoHostCode => "NoHostCode",
+        SeveralFatbins => "SeveralFatbins",
+        NoCodeFor => "NoCodeFor",
+        MemberIgnored => "MemberIgnored",
+        EmptyArchive => "EmptyArchive",
+        HostFileIgnored => "HostFileIgnored",
+        NoPtxas => "NoPtxas",
+    } else {
+        Code::Admission(problem) => problem.name(),
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use Code::*;
@@ -215,26 +224,9 @@ impl fmt::Display for Code {
             FatbinMissing { file } => write!(f, "Could not find fatbin in '{file}'"),
             ArchNotFound { file, target } => write!(f, "SM Arch ('{target}') not found in '{file}'"),
             LtoObjects => write!(f, "LTO objects found, use -dlto"),
-            ArchMismatch { file, target, .. } => write!(f, "Input file '{file}' arch does not match target '{target}'"),
             UnnamedArch => write!(f, "Unknown arch name ''"),
-            UnknownArch { number, .. } => write!(f, "Unknown arch name 'sm_{number}'"),
             SizeMismatch { file } => write!(f, "Input file '{file}' size does not match target '-m64'"),
-            AbiMismatch { file } => write!(f, "Input file '{file}' abi does not match"),
-            Expected64Bit { file } => write!(f, "expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
-            UnknownRelease { file, toolkit } => write!(
-                f,
-                "{file} was compiled by CUDA {}.{}, newer than any release that culd supports; it is linked by the rules of CUDA {}",
-                toolkit / 10,
-                toolkit % 10,
-                cubin::release::Release::newest().name()
-            ),
-            Accelerated { .. } => write!(f, "cannot link accelerated arch to non-accelerated"),
-            NewerThanToolkit { file, toolkit, own } => write!(f, "Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
-            TooOld { file } | NoToolkit { file } => write!(f, "Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
-            LimitedByOlderInput { file, number } => {
-                let limited = format_args!("Output is limited to run on SM Arch '{number}' only");
-                write!(f, "{limited} due to limitations in input file {file}")
-            }
+            Admission(problem) => write!(f, "{problem}"),
             ArchiveFormat => write!(f, "unexpected archive format"),
             OutOfMemory => write!(f, "Memory allocation failure"),
             SkippingLibrary { path, library } => write!(f, "Skipping incompatible '{path}' when searching for -l{library}"),

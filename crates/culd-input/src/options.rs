@@ -3,38 +3,29 @@
 use crate::lto::LtoOptions;
 use crate::message::Code;
 use crate::ptx::{PtxOptions, PtxasSearch};
-use crate::target::Target;
+use cubin::arch::Arch;
 use cubin::release::Release;
+use culd_base::Identity;
 use std::ffi::OsString;
 use std::path::PathBuf;
-
-/// Whose manners the loader has.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// nvlink's rules to the letter, its silences and quirks included.
-    Nvlink,
-    /// culd's own: content decides, nothing is dropped without a word, damage is an error that names file and reason.
-    #[default]
-    Culd,
-}
 
 /// Everything that decides how inputs are read.
 #[derive(Debug, Clone)]
 pub struct LoadOptions {
-    /// Target architecture.
-    pub target: Target,
-    /// nvlink's manners or culd's.
-    pub style: Style,
-    /// The release whose linker to be; `None` takes objects of every release.
+    /// Arch architecture.
+    pub target: Arch,
+    /// Which linker to behave like.
+    pub identity: Identity,
+    /// The release of nvlink to behave like; `None` takes objects of every release.
     pub release: Option<&'static Release>,
     /// `-l` in order.
     pub libraries: Vec<String>,
     /// `-L` in order.
-    pub library_folders: Vec<PathBuf>,
+    pub library_directories: Vec<PathBuf>,
     /// The environment's `LIBRARY_PATH`.
     pub library_path: Option<OsString>,
     /// Directories of the host's own libraries, searched last; only device code is taken from there. culd only.
-    pub system_folders: Vec<PathBuf>,
+    pub system_directories: Vec<PathBuf>,
     /// A library that is not found is an error. culd only.
     pub strict_libraries: bool,
     /// `--keep-system-libraries`: the device runtime is an archive like any other.
@@ -74,15 +65,15 @@ impl LoadOptions {
     }
 
     /// A plain load under culd's name.
-    pub fn new(target: Target) -> Self {
+    pub fn new(target: Arch) -> Self {
         LoadOptions {
             target,
-            style: Style::Culd,
+            identity: Identity::Culd,
             release: None,
             libraries: Vec::new(),
-            library_folders: Vec::new(),
+            library_directories: Vec::new(),
             library_path: None,
-            system_folders: Vec::new(),
+            system_directories: Vec::new(),
             strict_libraries: false,
             keep_system_libraries: false,
             registers: false,
@@ -98,6 +89,6 @@ impl LoadOptions {
     }
 
     pub(crate) fn is_nvlink(&self) -> bool {
-        self.style == Style::Nvlink
+        self.identity == Identity::Nvlink
     }
 }

@@ -8,12 +8,13 @@
 use crate::archive::Members;
 use crate::bytes::Bytes;
 use crate::detect::{self, Content, Refusal, Route};
-use crate::devrt;
+use crate::device_runtime;
 use crate::files::{FileId, Files, Opened};
 use crate::host::HostObject;
 use crate::library::{self, Found, Probe};
-use crate::message::{Code, Message, Severity};
+use crate::message::{Code, Message};
 use crate::options::LoadOptions;
+use culd_base::Severity;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::cell::Cell;
@@ -121,7 +122,7 @@ impl Plan {
     }
 
     fn find_libraries(&mut self, options: &LoadOptions, files: &dyn Files) -> Vec<PathBuf> {
-        let folders = library::folders(&options.library_folders, options.library_path.as_deref());
+        let folders = library::folders(&options.library_directories, options.library_path.as_deref());
         let fails = Cell::new(false);
         let look_inside = |path: &Path, bytes: Option<&Bytes>| {
             if !options.is_nvlink() {
@@ -166,7 +167,7 @@ impl Plan {
 
     fn add(&mut self, path: &Path, opened: io::Result<Opened>, options: &LoadOptions, files: &dyn Files) {
         let name: Arc<str> = path.to_string_lossy().into();
-        let has_runtime_name = devrt::is_device_runtime(&name);
+        let has_runtime_name = device_runtime::is_device_runtime(&name);
         let start = self.units.len();
         let mut source = Source {
             name,
@@ -458,7 +459,7 @@ fn system_library(name: &str, options: &LoadOptions, files: &dyn Files) -> Syste
         true => Probe::Archive,
         false => Probe::Skip,
     };
-    let search = library::search(name, &options.system_folders, files, &look_inside);
+    let search = library::search(name, &options.system_directories, files, &look_inside);
     match search.found {
         Found::Archive(path) => SystemLibrary::Device(path),
         Found::Nothing if search.warnings.is_empty() => SystemLibrary::Missing,

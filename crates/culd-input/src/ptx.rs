@@ -7,8 +7,8 @@
 //!    through a file; then only the record of a `-g` compilation differs, by the file's name.
 //! 4. Its messages are kept as they are.
 
-use crate::load::WarningFlags;
-use crate::target::{Suffix, Target};
+use crate::message::WarningFlags;
+use cubin::arch::{Arch, Suffix};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -99,35 +99,35 @@ pub struct Compiled {
 
 /// What a compilation makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Makes {
+pub enum PtxasOutput {
     /// An object to link.
     Object,
     /// A file to load, without a link.
     Program,
 }
 
-/// Compiles `text` for `target`. `entry_options` are those stored with the fatbin entry.
+/// CompilationKind `text` for `target`. `entry_options` are those stored with the fatbin entry.
 pub fn compile(
     ptxas: &Path,
     text: &[u8],
     entry_options: &[u8],
-    target: Target,
+    target: Arch,
     options: &PtxOptions,
-    makes: Makes,
+    makes: PtxasOutput,
 ) -> io::Result<Compiled> {
     let folder = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
     // it runs in another folder, and nvcc may have put a relative one on PATH
     let mut command = Command::new(std::path::absolute(ptxas)?);
     // nvlink compiles for the plain architecture when it links for a family.
     let target = match target.suffix {
-        Suffix::Family => Target::new(target.number, Suffix::None),
+        Suffix::Family => Arch::new(target.number, Suffix::None),
         _ => target,
     };
     command
         .current_dir(folder.path())
         .arg(format!("-arch={target}"))
         .arg("-m64")
-        .args((makes == Makes::Object).then_some("--compile-only"));
+        .args((makes == PtxasOutput::Object).then_some("--compile-only"));
     command.args(split(&String::from_utf8_lossy(entry_options)));
     command.args(options.extra.iter().flat_map(|item| split(item)));
     if let Some(count) = options.max_registers {

@@ -3,12 +3,11 @@
 //! 1. Keep the entries that can run on the target: ELF by the binary-compatibility table, PTX and LTO IR by the rules of virtual architectures.
 //! 2. Of those, take the greatest by (architecture number, ELF over PTX, suffix a > f > none).
 //! 3. Between equals the first wins, except between PTX without suffix of exactly the target's number, where the last wins.
-//! 4. With link-time optimization LTO IR comes before all others. Without, it is no candidate; but when nothing else fits, that there is some is
-//!    worth saying.
+//! 4. With link-time optimization LTO IR comes before all others. Without, it is not a candidate, but when nothing else fits, its presence is
+//!    reported.
 
-use crate::target::{Suffix, Target};
-use cubin::admission::runs_on;
-use cubin::fatbin::{self, Entry, EntryKind};
+use cubin::arch::{Arch, Suffix};
+use cubin::fatbin::{Entry, EntryKind};
 
 /// What the choice looks at in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,19 +15,14 @@ pub struct Candidate {
     /// What it holds.
     pub kind: EntryKind,
     /// What it was made for.
-    pub arch: Target,
+    pub arch: Arch,
 }
 
 impl From<&Entry<'_>> for Candidate {
     fn from(entry: &Entry<'_>) -> Self {
-        let suffix = match entry.suffix() {
-            fatbin::Suffix::Plain => Suffix::None,
-            fatbin::Suffix::Family => Suffix::Family,
-            fatbin::Suffix::Specific => Suffix::Arch,
-        };
         Candidate {
             kind: entry.kind(),
-            arch: Target::new(entry.arch(), suffix),
+            arch: entry.arch(),
         }
     }
 }
@@ -45,36 +39,26 @@ pub enum Choice {
 }
 
 /// True when a device ELF for `code` can be linked for `target`; `strict`: code with suffix `a` only for a target with it.
-pub fn elf_fits(code: Target, target: Target, strict: bool) -> bool {
+pub fn elf_fits(code: Arch, target: Arch, strict: bool) -> bool {
     if strict && code.suffix == Suffix::Arch && target.suffix != Suffix::Arch {
         return false;
     }
-    // Below sm_100 there is no family code, so the suffix rule is one for all pairs.
-    runs_on(code.number, code.suffix == Suffix::Arch, target.number)
-}
-
-/// True when PTX or LTO IR for `code` can be compiled for `target`.
-pub fn virtual_fits(code: Target, target: Target) -> bool {
-    match code.suffix {
-        Suffix::None => code.number <= target.number,
-        Suffix::Arch => code == target,
-        Suffix::Family => code.number <= target.number && code.family().is_some() && code.family() == target.family(),
-    }
+    code.runs_on(target)
 }
 
 /// What is better the greater it is: LTO IR where it is wanted, the architecture, device code, the suffix.
 type Rank = (bool, u32, bool, Suffix);
 
 /// Chooses the entry for `target`; `lto`: with link-time optimization; `strict`: as in [`elf_fits`].
-pub fn choose(entries: &[Candidate], target: Target, lto: bool, strict: bool) -> Choice {
+pub fn choose(entries: &[Candidate], target: Arch, lto: bool, strict: bool) -> Choice {
     let mut best: Option<(Rank, usize)> = None;
     let mut lto_fits = false;
     for (index, entry) in entries.iter().enumerate() {
         let code = entry.arch;
         let is_elf = match entry.kind {
             EntryKind::Elf if elf_fits(code, target, strict) => true,
-            EntryKind::Ptx if virtual_fits(code, target) => false,
-            EntryKind::Lto if virtual_fits(code, target) => {
+            EntryKind::Ptx if code.compiles_for(target) => false,
+            EntryKind::Lto if code.compiles_for(target) => {
                 lto_fits = true;
                 if !lto {
                     continue;
@@ -101,55 +85,14 @@ pub fn choose(entries: &[Candidate], target: Target, lto: bool, strict: bool) ->
 mod tests {
     use super::*;
 
-    fn target(name: &str) -> Target {
-        Target::parse(&format!("sm_{name}")).unwrap()
+    fn target(name: &str) -> Arch {
+        Arch::parse(&format!("sm_{name}")).unwrap()
     }
 
     #[test]
-    fn device_code_runs_on_its_number_and_few_others() {
-        let fits = |code, on| elf_fits(target(code), target(on), false);
-        for (code, on) in [
-            ("90", "90a"),
-            ("90a", "90"),
-            ("100a", "100f"),
-            ("80", "86"),
-            ("80", "89"),
-            ("86", "89"),
-        ] {
-            assert!(fits(code, on), "{code} on {on}");
-        }
-        for (code, on) in [("100", "103a"), ("100f", "103"), ("120f", "121f")] {
-            assert!(fits(code, on), "{code} on {on}");
-        }
-        for (code, on) in [
-            ("80", "87"),
-            ("80", "90"),
-            ("86", "80"),
-            ("89", "90"),
-            ("100a", "103"),
-            ("103", "100"),
-            ("110", "120"),
-        ] {
-            assert!(!fits(code, on), "{code} on {on}");
-        }
-    }
-
-    #[test]
-    fn virtual_code_goes_upwards() {
-        let fits = |code, on| virtual_fits(target(code), target(on));
-        for (code, on) in [("80", "90"), ("90", "90a"), ("90a", "90a"), ("100f", "103a"), ("120f", "121")] {
-            assert!(fits(code, on), "{code} on {on}");
-        }
-        for (code, on) in [
-            ("90", "80"),
-            ("90a", "90"),
-            ("90a", "100a"),
-            ("100f", "110"),
-            ("103f", "100"),
-            ("100a", "100f"),
-        ] {
-            assert!(!fits(code, on), "{code} on {on}");
-        }
+    fn a_strict_release_takes_accelerated_code_for_accelerated_targets_only() {
+        assert!(elf_fits(target("90a"), target("90"), false) && elf_fits(target("90a"), target("90a"), true));
+        assert!(!elf_fits(target("90a"), target("90"), true));
     }
 
     /// Chooses among entries written as `e90a` (ELF), `p80` (PTX), `l90` (LTO IR).

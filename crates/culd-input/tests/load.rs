@@ -3,7 +3,7 @@
 
 mod support;
 
-use culd_input::{LoadOptions, Severity, Style};
+use culd_input::{Identity, LoadOptions, Severity};
 use support::*;
 
 const X86: u16 = 62;
@@ -28,7 +28,7 @@ fn libraries_come_after_all_positional_inputs() {
     both(|options| {
         let options = LoadOptions {
             libraries: vec!["b".into()],
-            library_folders: vec!["none".into(), "lib//".into()],
+            library_directories: vec!["none".into(), "lib//".into()],
             ..options.clone()
         };
         let outcome = load(&["a.o", "d.cubin"], &options, &files);
@@ -91,7 +91,7 @@ fn the_content_decides_for_culd_and_the_name_for_nvlink() {
     assert_eq!(names(&outcome), ["a.txt", "noext", "f.bin", "l.a:m"]);
     let outcome = load(&inputs, &nvlink(), &files);
     assert!(names(&outcome).is_empty());
-    assert!(outcome.messages.is_empty(), "nvlink says nothing about it");
+    assert!(outcome.messages().next().is_none(), "nvlink says nothing about it");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn joined_objects_keep_all_their_fatbins_under_culd() {
     let files = Memory::new(&[("abc.o", &object)]);
     let outcome = load(&["abc.o"], &nvlink(), &files);
     assert_eq!(names(&outcome), ["abc.o"]);
-    assert!(outcome.messages.is_empty());
+    assert!(outcome.messages().next().is_none());
     let outcome = load(&["abc.o"], &culd(), &files);
     assert_eq!(names(&outcome), ["abc.o", "abc.o#2", "abc.o#3"]);
     assert_eq!(said(&outcome), ["Info: 'abc.o' contains 3 fatbins; all of them are linked"]);
@@ -146,9 +146,9 @@ fn code_for_another_architecture_is_an_error_for_culd() {
     };
     let outcome = load(&["a.o", "b.cubin"], &passes, &files);
     assert_eq!(names(&outcome), ["b.cubin"]);
-    assert!(outcome.messages.is_empty());
+    assert!(outcome.messages().next().is_none());
     let outcome = load(&["a.o"], &passes, &files);
-    assert!(outcome.messages.len() == 1 && outcome.loaded.is_none(), "nothing is left");
+    assert!(outcome.messages().count() == 1 && outcome.loaded.is_none(), "nothing is left");
 }
 
 #[test]
@@ -205,20 +205,20 @@ fn nvlink_stops_at_the_first_fatal_message_and_culd_names_all() {
 #[test]
 fn a_missing_library_is_an_error_with_strict_libraries_only() {
     let files = Memory::new(&[("a.o", &host_object("a")), ("l/libs.so", b""), ("l/libs.a", b"!<arch>\n")]);
-    let with = |style, library: &str| LoadOptions {
-        style,
+    let with = |identity, library: &str| LoadOptions {
+        identity,
         libraries: vec![library.into()],
-        library_folders: vec!["l".into()],
+        library_directories: vec!["l".into()],
         strict_libraries: true,
         ..culd()
     };
     for library in ["x", "s"] {
-        let outcome = load(&["a.o"], &with(Style::Nvlink, library), &files);
-        assert!(outcome.messages.is_empty(), "{library}");
+        let outcome = load(&["a.o"], &with(Identity::Nvlink, library), &files);
+        assert!(outcome.messages().next().is_none(), "{library}");
     }
-    let outcome = load(&["a.o"], &with(Style::Culd, "x"), &files);
+    let outcome = load(&["a.o"], &with(Identity::Culd, "x"), &files);
     assert_eq!(said(&outcome), ["Error: library -lx not found in l"]);
-    let outcome = load(&["a.o"], &with(Style::Culd, "s"), &files);
+    let outcome = load(&["a.o"], &with(Identity::Culd, "s"), &files);
     assert_eq!(
         said(&outcome),
         ["Info: -ls is the shared library 'l/libs.so', which has no device code to link"]
@@ -240,12 +240,12 @@ fn libraries_of_the_host_are_passed_over() {
     ]);
     let with = |libraries: &[&str]| LoadOptions {
         libraries: libraries.iter().map(|&l| l.into()).collect(),
-        library_folders: vec!["l".into()],
-        system_folders: vec!["none".into(), "sys".into()],
+        library_directories: vec!["l".into()],
+        system_directories: vec!["none".into(), "sys".into()],
         ..culd()
     };
     let outcome = load(&["a.o"], &with(&["m", "pthread", "dl", "gm"]), &files);
-    assert!(outcome.messages.is_empty() && outcome.passed_over.is_empty() && outcome.loaded.is_some());
+    assert!(outcome.messages().next().is_none() && outcome.passed_over.is_empty() && outcome.loaded.is_some());
     let outcome = load(&["a.o"], &with(&["d", "x", "s", "d"]), &files);
     assert_eq!(names(&outcome), ["a.o", "sys/libd.a:d.o"]);
     let passed: Vec<String> = outcome.passed_over.iter().map(|m| m.code.to_string()).collect();
@@ -290,7 +290,7 @@ fn nvlink_leaves_an_archive_at_the_first_foreign_member() {
     let files = Memory::new(&[("l.a", &lib)]);
     let outcome = load(&["l.a"], &nvlink(), &files);
     assert_eq!(names(&outcome), ["l.a:a.o"]);
-    assert!(outcome.messages.is_empty());
+    assert!(outcome.messages().next().is_none());
     let outcome = load(&["l.a"], &culd(), &files);
     assert_eq!(names(&outcome), ["l.a:a.o", "l.a:c.cubin", "l.a:b.o"]);
     assert_eq!(said(&outcome), ["Warning: 'l.a:readme' is of an unknown kind and is not linked"]);
@@ -312,7 +312,7 @@ fn nvlink_looks_into_libraries_before_it_reads_inputs() {
     let search = |library: &str| {
         let options = LoadOptions {
             libraries: vec![library.into()],
-            library_folders: ["1", "2", "3"].map(Into::into).to_vec(),
+            library_directories: ["1", "2", "3"].map(Into::into).to_vec(),
             ..nvlink()
         };
         load(&["missing.o"], &options, &files)
@@ -359,7 +359,7 @@ mod device_runtime {
     fn an_object_behind_it_is_fatal_for_nvlink_only() {
         let inputs = ["plain.cubin", "libcudadevrt.a", "calls.cubin"];
         let loaded = load(&inputs, &nvlink(), &files()).loaded.unwrap();
-        let (after, message) = loaded.late.unwrap();
+        let (after, message) = loaded.deferred_error.unwrap();
         assert_eq!((after, message.severity), (1, Severity::Fatal));
         assert_eq!(message.code.to_string(), "unexpected object after cudadevrt");
         assert_eq!(loaded.objects.len(), 1);
@@ -418,7 +418,7 @@ mod kernels {
             ("cudadevrt.o", &with(b"\0", b"memcpy*\0")),
         ]);
         let outcome = load(inputs, &nvlink(), &files);
-        assert!(outcome.messages.is_empty());
+        assert!(outcome.messages().next().is_none());
         let kernels = outcome.loaded.unwrap().kernels;
         kernels.map(|k| k.external.len() + k.internal.len())
     }
@@ -501,11 +501,11 @@ fn ptx_is_compiled_with_the_options_of_its_entry() {
     // ptxas leaves its own switches behind in nvlink: a warning is no error any more.
     options.warnings_as_errors = true;
     let outcome = load(&["a.fatbin", "old.fatbin"], &options, &files);
-    assert_eq!(outcome.messages[1].severity, Severity::Warning);
+    assert_eq!(outcome.messages().nth(1).unwrap().severity, Severity::Warning);
     assert!(!outcome.loaded.unwrap().warnings.as_errors);
     options.ptx.extra.push("-Werror".into());
     let outcome = load(&["a.fatbin", "old.fatbin"], &options, &files);
-    assert_eq!(outcome.messages[1].severity, Severity::Error);
+    assert_eq!(outcome.messages().nth(1).unwrap().severity, Severity::Error);
 }
 
 #[test]

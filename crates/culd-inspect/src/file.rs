@@ -7,7 +7,7 @@
 
 use crate::names;
 use crate::view::{Problem, View};
-use cubin::fatbin::{Compression, DEFAULT_LIMIT, Entry, EntryKind, FLAG_NAMES, Fatbin, MAGIC, Suffix};
+use cubin::fatbin::{Compression, DEFAULT_LIMIT, Entry, EntryKind, FLAG_NAMES, Fatbin, MAGIC};
 use culd_input::archive::Members;
 use culd_input::detect::Content;
 use serde::Serialize;
@@ -214,13 +214,8 @@ impl<'d> DeviceFile<'d> {
             EntryKind::Group => "group".into(),
             EntryKind::Other(n) => Cow::Owned(format!("kind {n}")),
         };
-        let suffix = match entry.suffix() {
-            Suffix::Plain => "",
-            Suffix::Family => "f",
-            Suffix::Specific => "a",
-        };
         let prefix = if entry.kind() == EntryKind::Elf { "sm" } else { "compute" };
-        let arch = format!("{prefix}_{}{suffix}", entry.arch());
+        let arch = format!("{prefix}_{}{}", entry.arch().number, entry.arch().suffix.letter());
         // Entries of one object are counted through, over all its containers.
         let same =
             |p: &&Part<'_>| p.row.name == name || p.row.name.strip_prefix(name).is_some_and(|r| name.is_empty() || r.starts_with(':'));

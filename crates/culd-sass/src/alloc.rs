@@ -87,7 +87,7 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
 }
 
 /// What `pick` needs to know about the setter that wants a number.
-struct Wish {
+struct Request {
     block: BlockId,
     id: SetterId,
     insn: usize,
@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     /// Number of long loads whose value leaves the block.
-    fn long_out(&self) -> u8 {
+    fn escaping_load_slot(&self) -> u8 {
         self.top() - 1
     }
 
@@ -115,7 +115,7 @@ impl Run<'_> {
         SCOREBOARDS - u8::from(self.any_texture)
     }
 
-    fn is_long_out(&self, id: SetterId) -> bool {
+    fn is_escaping_load(&self, id: SetterId) -> bool {
         let setter = self.f.setters.get(id);
         setter.class == Class::Long && setter.kind == Kind::Write && self.f.policy.first_need(id).is_none()
     }
@@ -140,8 +140,8 @@ impl Run<'_> {
     fn block(&mut self, id: BlockId) {
         let (start, end) = (self.f.cfg.blocks[id.index()].start, self.f.cfg.blocks[id.index()].end);
         let mut live = self.entry(id);
-        let long_reserved = live.iter().flatten().any(|(s, _)| self.is_long_out(*s))
-            || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_long_out(s)));
+        let long_reserved = live.iter().flatten().any(|(s, _)| self.is_escaping_load(*s))
+            || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_escaping_load(s)));
         for k in start..end {
             let insn = &self.f.insns[k];
             if !keeps_pending(insn) {
@@ -161,15 +161,17 @@ impl Run<'_> {
             }
             let dead = self.dead;
             for s in self.f.setters.of(k).filter(|s| dead != Some(*s)) {
-                let wish = self.wish(id, s, long_reserved);
-                let number = self.pick(&wish, &live);
+                let request = self.request(id, s, long_reserved);
+                let number = self.pick(&request, &live);
                 self.numbers[s.index()] = Some(number);
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
-                    let forced =
-                        reserved || !list.is_empty() && wish.start >= self.long_out() && !self.f.cfg.blocks[id.index()].succ.contains(&id);
+                    let forced = reserved
+                        || !list.is_empty()
+                            && request.start >= self.escaping_load_slot()
+                            && !self.f.cfg.blocks[id.index()].succ.contains(&id);
                     self.companions[s.index()] = (!forced).then(|| list.iter().map(|(s, _)| *s).collect());
-                    list.push((s, wish.need));
+                    list.push((s, request.need));
                 }
             }
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
@@ -188,16 +190,16 @@ impl Run<'_> {
         self.out[id.index()] = Some(out);
     }
 
-    fn wish(&self, block: BlockId, id: SetterId, long_reserved: bool) -> Wish {
+    fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> Request {
         let setter = self.f.setters.get(id);
         let need = self.f.policy.first_need(id);
         let start = match (setter.kind, setter.class) {
             (Kind::Write, Class::Texture) => TEXTURE,
-            (Kind::Write, Class::Long) => need.map_or(self.long_out(), |_| 2),
+            (Kind::Write, Class::Long) => need.map_or(self.escaping_load_slot(), |_| 2),
             _ => 0,
         };
         let start = start.max(u8::from(self.f.zero_reserved));
-        Wish {
+        Request {
             block,
             id,
             insn: setter.insn,
@@ -208,39 +210,39 @@ impl Run<'_> {
         }
     }
 
-    fn pick(&mut self, wish: &Wish, live: &Live) -> u8 {
-        if RESERVED_ZERO.contains(&self.f.insns[wish.insn].name) {
+    fn pick(&mut self, request: &Request, live: &Live) -> u8 {
+        if RESERVED_ZERO.contains(&self.f.insns[request.insn].name) {
             return 0;
         }
-        if let Some(number) = self.joinable(wish, live) {
+        if let Some(number) = self.joinable(request, live) {
             return number;
         }
-        let signal_out = wish.kind == Kind::Write && wish.need.is_none() && self.f.setters.get(wish.id).signals_only();
-        let may_be_long = wish.need.is_some() || signal_out || !self.any_long;
-        let long_out = self.long_out();
-        let limit = match wish.start {
-            dedicated if dedicated >= long_out => dedicated + 1,
-            _ if !may_be_long || wish.long_reserved => long_out,
+        let signal_out = request.kind == Kind::Write && request.need.is_none() && self.f.setters.get(request.id).signals_only();
+        let may_be_long = request.need.is_some() || signal_out || !self.any_long;
+        let escaping_load_slot = self.escaping_load_slot();
+        let limit = match request.start {
+            dedicated if dedicated >= escaping_load_slot => dedicated + 1,
+            _ if !may_be_long || request.long_reserved => escaping_load_slot,
             _ => self.top(),
         };
-        let busy = self.busy(wish, live);
-        if let Some(free) = (wish.start..limit).find(|n| busy >> n & 1 == 0) {
+        let busy = self.busy(request, live);
+        if let Some(free) = (request.start..limit).find(|n| busy >> n & 1 == 0) {
             return free;
         }
-        if wish.start >= long_out {
-            return wish.start;
+        if request.start >= escaping_load_slot {
+            return request.start;
         }
-        match wish.need {
-            None => self.share_out(wish, live),
-            Some(need) => self.share_in(wish, need, limit, live),
+        match request.need {
+            None => self.share_out(request, live),
+            Some(need) => self.share_in(request, need, limit, live),
         }
     }
 
     /// A number whose setters are first needed where this one is needed, or a group of operand reads that leave the block as well.
-    fn joinable(&self, wish: &Wish, live: &Live) -> Option<u8> {
-        let block = &self.f.cfg.blocks[wish.block.index()];
-        let here = |insn: usize| (block.start..wish.insn).contains(&insn);
-        let fits = |list: &[(SetterId, Option<usize>)]| match wish.need {
+    fn joinable(&self, request: &Request, live: &Live) -> Option<u8> {
+        let block = &self.f.cfg.blocks[request.block.index()];
+        let here = |insn: usize| (block.start..request.insn).contains(&insn);
+        let fits = |list: &[(SetterId, Option<usize>)]| match request.need {
             Some(need) => {
                 earliest(list) == Some(need)
                     && list.iter().all(|(s, _)| {
@@ -250,7 +252,7 @@ impl Run<'_> {
                     })
             }
             None => {
-                wish.kind == Kind::Read
+                request.kind == Kind::Read
                     && list.iter().all(|(s, need)| {
                         let other = self.f.setters.get(*s);
                         other.kind == Kind::Read && need.is_none() && here(other.insn)
@@ -264,7 +266,7 @@ impl Run<'_> {
     }
 
     /// Numbers with something pending here, and for values that leave the block also those pending at a successor's entry.
-    fn busy(&self, wish: &Wish, live: &Live) -> u8 {
+    fn busy(&self, request: &Request, live: &Live) -> u8 {
         let mut busy = 0;
         let mut mark = |occupied: [bool; SCOREBOARDS as usize]| {
             for (n, used) in occupied.into_iter().enumerate() {
@@ -272,8 +274,8 @@ impl Run<'_> {
             }
         };
         mark(std::array::from_fn(|n| !live[n].is_empty()));
-        if wish.need.is_none() {
-            for succ in &self.f.cfg.blocks[wish.block.index()].succ {
+        if request.need.is_none() {
+            for succ in &self.f.cfg.blocks[request.block.index()].succ {
                 for pred in &self.f.cfg.blocks[succ.index()].pred {
                     if let Some(out) = &self.out[pred.index()] {
                         mark(std::array::from_fn(|n| !out[n].is_empty()));
@@ -285,18 +287,26 @@ impl Run<'_> {
     }
 
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
-    fn share_out(&mut self, wish: &Wish, live: &Live) -> u8 {
-        let block = &self.f.cfg.blocks[wish.block.index()];
-        let mut first = wish.start..if self.any_long { self.long_out() } else { self.top() };
+    fn share_out(&mut self, request: &Request, live: &Live) -> u8 {
+        let block = &self.f.cfg.blocks[request.block.index()];
+        let mut first = request.start..if self.any_long { self.escaping_load_slot() } else { self.top() };
         if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
             return free;
         }
-        let range = wish.start..if wish.long_reserved { self.long_out() } else { self.top() };
+        let range = request.start..if request.long_reserved {
+            self.escaping_load_slot()
+        } else {
+            self.top()
+        };
         let (start, end) = (block.start, block.end);
-        self.estimate(wish.block, start..end);
-        let Some((_, issue)) = &self.times else { return self.long_out() };
-        let setter = self.f.setters.get(wish.id);
-        let done = issue.get(wish.insn - start).map_or(0, |t| t + latency(setter.class, setter.kind));
+        self.estimate(request.block, start..end);
+        let Some((_, issue)) = &self.times else {
+            return self.escaping_load_slot();
+        };
+        let setter = self.f.setters.get(request.id);
+        let done = issue
+            .get(request.insn - start)
+            .map_or(0, |t| t + latency(setter.class, setter.kind));
         let cost = |list: &[(SetterId, Option<usize>)]| {
             earliest(list)
                 .and_then(|k| issue.get(k.wrapping_sub(start)))
@@ -304,41 +314,45 @@ impl Run<'_> {
         };
         // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
         self.ambiguous |= range.clone().all(|n| earliest(&live[usize::from(n)]).is_some());
-        range.min_by_key(|n| (cost(&live[usize::from(*n)]), *n)).unwrap_or(self.long_out())
+        range
+            .min_by_key(|n| (cost(&live[usize::from(*n)]), *n))
+            .unwrap_or(self.escaping_load_slot())
     }
 
     /// No number for a value needed in this block: share with the number that costs the least waiting time.
-    fn share_in(&mut self, wish: &Wish, need: usize, limit: u8, live: &Live) -> u8 {
+    fn share_in(&mut self, request: &Request, need: usize, limit: u8, live: &Live) -> u8 {
         let (start, end) = (
-            self.f.cfg.blocks[wish.block.index()].start,
-            self.f.cfg.blocks[wish.block.index()].end,
+            self.f.cfg.blocks[request.block.index()].start,
+            self.f.cfg.blocks[request.block.index()].end,
         );
-        self.estimate(wish.block, start..end);
-        let Some((_, issue)) = &self.times else { return self.long_out() };
+        self.estimate(request.block, start..end);
+        let Some((_, issue)) = &self.times else {
+            return self.escaping_load_slot();
+        };
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
             issue
                 .get(setter.insn.wrapping_sub(start))
                 .map_or(0, |t| t + latency(setter.class, setter.kind))
         };
-        let own = done(wish.id);
+        let own = done(request.id);
         // What is over by now costs nothing, whenever it ended.
-        let now = issue.get(wish.insn - start).copied().unwrap_or(0);
+        let now = issue.get(request.insn - start).copied().unwrap_or(0);
         let mut best: Option<((u32, i64, u8), u8)> = None;
-        for number in wish.start..limit {
+        for number in request.start..limit {
             let list = &live[usize::from(number)];
-            let holds_long_out = list.iter().any(|(s, need)| {
+            let holds_escaping_load = list.iter().any(|(s, need)| {
                 let setter = self.f.setters.get(*s);
                 setter.class == Class::Long && setter.kind == Kind::Write && need.is_none()
             });
-            if list.is_empty() || holds_long_out {
+            if list.is_empty() || holds_escaping_load {
                 continue;
             }
             let theirs = earliest(list).map_or(i64::MAX, |k| k as i64);
             let last = list
                 .iter()
                 .map(|(s, _)| {
-                    if (start..wish.insn).contains(&self.f.setters.get(*s).insn) {
+                    if (start..request.insn).contains(&self.f.setters.get(*s).insn) {
                         done(*s)
                     } else {
                         0
@@ -354,7 +368,7 @@ impl Run<'_> {
                 best = Some((key, number));
             }
         }
-        best.map_or(self.long_out(), |(_, number)| number)
+        best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
 
     /// Estimated issue time of every instruction of the block.

@@ -71,24 +71,24 @@ fn is_cta_fence(insn: &Insn) -> bool {
 }
 
 /// Marks the instructions to delete.
-pub(crate) fn doomed(insns: &[Insn]) -> Vec<bool> {
+pub(crate) fn deletable_prefixes(insns: &[Insn]) -> Vec<bool> {
     let has = |name| insns.iter().any(|insn| insn.name == name);
     let (barriers, copies) = (has("SYNCS"), has("LDGSTS"));
-    let mut doomed = vec![false; insns.len()];
+    let mut deletable = vec![false; insns.len()];
     for (k, insn) in insns.iter().enumerate() {
         if insn.op != opcode::MEMBAR {
             continue;
         }
         let next_is_fence = insns.get(k + 1).is_some_and(|next| next.op == opcode::MEMBAR);
-        doomed[k] |= next_is_fence && is_cta_fence(insn) && !barriers;
+        deletable[k] |= next_is_fence && is_cta_fence(insn) && !barriers;
         if copies {
             continue;
         }
         for j in (k.saturating_sub(RUN)..k).rev().take_while(|j| is_dummy_load(&insns[*j])) {
-            doomed[j] = true;
+            deletable[j] = true;
         }
     }
-    doomed
+    deletable
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
 
     fn marks(code: &[u128]) -> Vec<bool> {
         let insns: Vec<Insn> = code.iter().enumerate().map(|(k, raw)| decode(*raw, 16 * k as u32)).collect();
-        doomed(&insns)
+        deletable_prefixes(&insns)
     }
 
     #[test]

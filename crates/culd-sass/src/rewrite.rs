@@ -14,8 +14,9 @@ use std::fmt;
 
 use crate::alloc::{Function, allocate, reserves_zero};
 use crate::cfg::{Cfg, IndirectTargets};
+use crate::context::KernelContext;
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
-use crate::fence::{OffsetMap, doomed};
+use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
 use crate::policy::{Policy, counted_wait};
 use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
@@ -34,23 +35,6 @@ const PROLOGUE: usize = 64;
 
 /// Larger functions are left alone, so that the time of a link stays bounded.
 const MAX_INSNS: usize = 1 << 20;
-
-/// What the linker knows about a function.
-#[derive(Debug, Clone, Default)]
-pub struct KernelContext {
-    /// Target architecture number, such as 100 or 121.
-    pub arch: u32,
-    /// It is an entry function (a kernel).
-    pub entry: bool,
-    /// It calls something, directly or indirectly.
-    pub calls: bool,
-    /// Its input was compiled with full debug information.
-    pub debug: bool,
-    /// The link produces a relocatable object.
-    pub relocatable: bool,
-    /// Indirect branches and their targets, as offsets in the function.
-    pub indirect: BTreeMap<u32, Vec<u32>>,
-}
 
 /// Outcome for one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,13 +124,13 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     if insns.iter().any(|insn| opcode::CALLS.contains(&insn.op) || insn.op == opcode::RET) {
         return Ok(Rewrite::Unchanged);
     }
-    let doomed = doomed(&insns);
+    let deletable = deletable_prefixes(&insns);
     let dead = dead_stack_pointer(&insns);
-    if dead.is_none() && !doomed.contains(&true) {
+    if dead.is_none() && !deletable.contains(&true) {
         return Ok(Rewrite::Unchanged);
     }
     let old_size = u32::try_from(code.len()).map_err(|_| unsure(Reason::Size, 0))?;
-    let (kept, deleted) = split(insns, &doomed)?;
+    let (kept, deleted) = split(insns, &deletable)?;
     let new_size = padded(kept.len() * INSN_BYTES);
     let map = OffsetMap::new(deleted, old_size, u32::try_from(new_size).map_err(|_| unsure(Reason::Size, 0))?);
     let (kept, indirect) = aim_at_kept(kept, &context.indirect);
@@ -181,11 +165,11 @@ fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
     (owns_scoreboard && !elsewhere && !load.uses.contains(STACK_POINTER)).then_some(load.offset)
 }
 
-fn split(insns: Vec<Insn>, doomed: &[bool]) -> Result<(Vec<Insn>, Vec<u32>), Unsure> {
+fn split(insns: Vec<Insn>, deletable: &[bool]) -> Result<(Vec<Insn>, Vec<u32>), Unsure> {
     let mut kept = Vec::with_capacity(insns.len());
     let mut deleted = Vec::new();
-    for (insn, doomed) in insns.into_iter().zip(doomed) {
-        if *doomed {
+    for (insn, deletable) in insns.into_iter().zip(deletable) {
+        if *deletable {
             let Control { write, read, wait, .. } = insn.control;
             if (write, read, wait) != (NO_SCOREBOARD, NO_SCOREBOARD, 0) {
                 return Err(unsure(Reason::FenceCarriesScoreboard, insn.offset));

@@ -240,7 +240,7 @@ impl Huffman {
     /// Decodes four streams, each of which has a quarter of the output, rounded up but for the last.
     pub(crate) fn four(&self, src: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let this = self;
-        twice!(Huffman::four_streams as (this: &Huffman, src: &[u8], out: &mut [u8]) -> Result<(), Error>)
+        dispatch_bmi!(Huffman::four_streams as (this: &Huffman, src: &[u8], out: &mut [u8]) -> Result<(), Error>)
     }
 
     #[inline(always)]

@@ -20,7 +20,7 @@
 mod readme {}
 
 #[macro_use]
-mod twice;
+mod dispatch;
 
 mod bits;
 mod copy;

@@ -267,7 +267,7 @@ impl Sequences {
     /// Reads sequences, none of which is the last.
     fn read(&self, states: &mut States<'_>, steps: &mut [Step]) {
         let this = self;
-        twice!(Sequences::read_steps as (this: &Sequences, states: &mut States<'_>, steps: &mut [Step]))
+        dispatch_bmi!(Sequences::read_steps as (this: &Sequences, states: &mut States<'_>, steps: &mut [Step]))
     }
 
     #[inline(always)]

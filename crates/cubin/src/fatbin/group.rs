@@ -123,7 +123,7 @@ mod tests {
         let members = entry.members().unwrap();
         let seen: Vec<_> = members
             .iter()
-            .map(|m| (m.arch(), m.payload(DEFAULT_LIMIT).unwrap().to_vec()))
+            .map(|m| (m.arch().number, m.payload(DEFAULT_LIMIT).unwrap().to_vec()))
             .collect();
         assert_eq!(seen, [(90, b"first".to_vec()), (100, b"other".to_vec())]);
     }

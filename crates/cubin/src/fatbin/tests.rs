@@ -18,7 +18,7 @@ fn three_ways_to_store_give_the_same_data() {
         assert_eq!(list.iter().map(Entry::arch).collect::<Vec<_>>(), [90, 75]);
         for (entry, plain) in list.iter().zip(&stored) {
             assert_eq!(entry.compression(), compression);
-            assert_eq!(entry.suffix(), Suffix::Plain);
+            assert_eq!(entry.arch().suffix, Suffix::None);
             assert_eq!(entry.identifier(), b"hello.cu");
             let data = entry.payload(DEFAULT_LIMIT).unwrap();
             assert!(plain.stored.starts_with(&data));

@@ -18,8 +18,10 @@ pub use phases::Phase;
 pub use why::WhyLive;
 
 use crate::arrange::Parts;
+use crate::diagnostics::CallGraphLine;
 use crate::layout::Layout;
 use crate::session::Context;
+use crate::usage::ResourceUsage;
 
 /// The answers.
 #[derive(Debug, Default)]
@@ -27,6 +29,10 @@ pub struct Explained {
     /// The call graph in the DOT language, when [`LinkOptions::dot_file`](crate::LinkOptions::dot_file) is set. Links that end with
     /// errors have one too, unless merging failed.
     pub dot: Option<Vec<u8>>,
+    /// What the program uses, when [`LinkOptions::usage`](crate::LinkOptions::usage) is set and the link got past the layout.
+    pub usage: Option<ResourceUsage>,
+    /// The call graph as text, when [`LinkOptions::dump_callgraph`](crate::LinkOptions::dump_callgraph) is set.
+    pub callgraph: Vec<CallGraphLine>,
     /// Phases in order, when [`LinkOptions::time_phases`](crate::LinkOptions::time_phases) is set.
     pub phases: Vec<Phase>,
     /// The link map, when [`LinkOptions::map`](crate::LinkOptions::map) is set and an image was made.

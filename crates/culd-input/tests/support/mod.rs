@@ -10,7 +10,7 @@
 )]
 
 use culd_input::files::{FileId, Files, Opened};
-use culd_input::{LoadOptions, Outcome, Style, Target};
+use culd_input::{Arch, Identity, LoadOptions, Outcome};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,13 +67,13 @@ impl Files for Memory {
     }
 }
 
-pub fn sm(name: &str) -> Target {
-    Target::parse(name).unwrap()
+pub fn sm(name: &str) -> Arch {
+    Arch::parse(name).unwrap()
 }
 
 pub fn nvlink() -> LoadOptions {
     LoadOptions {
-        style: Style::Nvlink,
+        identity: Identity::Nvlink,
         ..LoadOptions::new(sm("sm_90"))
     }
 }
@@ -89,7 +89,7 @@ pub fn load(inputs: &[&str], options: &LoadOptions, files: &Memory) -> Outcome {
 
 /// Messages as text, with the severity in front.
 pub fn said(outcome: &Outcome) -> Vec<String> {
-    outcome.messages.iter().map(|m| format!("{:?}: {}", m.severity, m.code)).collect()
+    outcome.messages().map(|m| format!("{:?}: {}", m.severity, m.code)).collect()
 }
 
 /// Names of the objects in link order.

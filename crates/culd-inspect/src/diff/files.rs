@@ -1,7 +1,9 @@
 //! Comparing files of any kind: their parts pair by name, cubins are compared as cubins, everything else byte by byte.
 
+use super::compare::compare;
+use super::finding::{Finding, Group};
+use super::options::Options;
 use super::report::{self, Report};
-use super::{Finding, Group, Options, compare};
 use crate::file::{DeviceFile, Part};
 use crate::style::{Style, Tone};
 use crate::view::View;

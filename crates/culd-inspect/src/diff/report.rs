@@ -1,8 +1,8 @@
 //! A comparison's result, as text and as JSON.
 
-use super::Options;
 use super::context::Context;
 use super::finding::{Finding, Group, lines};
+use super::options::Options;
 use crate::style::{Style, Tone};
 use serde::Serialize;
 use std::collections::BTreeMap;

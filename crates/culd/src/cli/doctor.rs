@@ -4,8 +4,8 @@
 //! 2. ptxas, for PTX inputs, and libnvJitLink, for link-time optimization, found as a link finds them.
 //! 3. What does not fit together, one line each. Nothing is changed, and the exit code is 0 unless the arguments are wrong.
 
-use crate::cli::messages::{Console, Said};
-use crate::cli::{called, install, lto, os, sources};
+use crate::cli::messages::{CliMessage, Console};
+use crate::cli::{called, install, load, lto, os};
 use cubin::release::{RELEASES, Version};
 use culd_engine::Severity;
 use std::fmt::Write as _;
@@ -34,7 +34,10 @@ pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
         ["--toolkit", toolkit] => Findings::collect(Some(toolkit.into())).text(),
         [flag] if flag.starts_with("--toolkit=") => Findings::collect(flag.split_once('=').map(|(_, t)| t.into())).text(),
         _ => {
-            console.say(Severity::Fatal, &Said::Own("usage: culd doctor [--toolkit <directory>]".into()));
+            console.say(
+                Severity::Fatal,
+                &CliMessage::Own("usage: culd doctor [--toolkit <directory>]".into()),
+            );
             return ExitCode::from(1);
         }
     };
@@ -61,7 +64,7 @@ impl Findings {
         let toolkit = install::find_toolkit(named).map_err(|e| e.to_string());
         let bin = toolkit.as_ref().ok().map(|t| t.join("bin"));
         let nvvm = toolkit.as_ref().ok().map(|t| t.join("nvvm"));
-        let mut ptxas = sources::ptxas_search(None);
+        let mut ptxas = load::ptxas_search(None);
         // A view of the toolkit would take the ptxas in it first.
         ptxas.program_dir = bin.clone().or(ptxas.program_dir);
         let with_version = |ptxas: PathBuf| {

@@ -1,24 +1,26 @@
 //! The program, step by step.
 //!
-//! 1. Whose manners: by the name the program was called with. Subcommands of culd.
-//! 2. Parse the command line, find out what it means.
+//! 1. The program name selects the mode: nvlink or culd. Subcommands of culd.
+//! 2. Parse the command line and determine its meaning.
 //! 3. For a link: libraries, time table, index file, inputs.
 //! 4. Errors so far stop here. Link.
-//! 5. Say what the engine said.
+//! 5. Print the messages of the engine.
 //! 6. Write the output, then the side files; these are also written when the link had errors, but not after a fatal one.
 //! 7. Write the JSON report, whatever happened since the command line was read. That of an earlier run was removed before.
 
+use crate::cli::aux_inputs::AuxInputs;
 use crate::cli::called::Called;
-use crate::cli::extra::Extra;
 use crate::cli::flags::Id;
-use crate::cli::high::{self, LinkPlan, Plan, Remark};
-use crate::cli::messages::{Console, Said};
+use crate::cli::hiargs::{self, LinkPlan, Plan, Remark};
+use crate::cli::load::{self, LoadedInputs};
+use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
-use crate::cli::sources::{self, Sources};
-use crate::cli::{doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
+use crate::cli::{
+    doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side_outputs, why,
+};
 use culd_engine::explain::dot;
-use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
+use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
 use std::ffi::OsString;
 use std::io::Write;
@@ -29,7 +31,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let program = args.next().unwrap_or_default();
     let called = match Called::new(&program) {
         Ok(called) => called,
-        Err(reason) => return fatal(&Said::Own(reason), &mut Console::new(Identity::Nvlink)),
+        Err(reason) => return fatal(&CliMessage::Own(reason), &mut Console::new(Identity::Nvlink)),
     };
     let identity = called.identity;
     let args: Vec<Vec<u8>> = args.map(os::into_bytes).collect();
@@ -67,7 +69,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn fatal(said: &Said, console: &mut Console) -> ExitCode {
+fn fatal(said: &CliMessage, console: &mut Console) -> ExitCode {
     console.say(Severity::Fatal, said);
     ExitCode::from(1)
 }
@@ -75,14 +77,14 @@ fn fatal(said: &Said, console: &mut Console) -> ExitCode {
 /// Writes the report, if one is asked for; the exit code of the run.
 fn conclude(file: Option<&[u8]>, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
     report.conclude(status, console.take_log());
-    match file.map(|file| side::write_json(file, &report)) {
+    match file.map(|file| side_outputs::write_json(file, &report)) {
         Some(Err(said)) => fatal(&said, console),
         _ => ExitCode::from(status as u8),
     }
 }
 
 /// Reads the command line and what the environment adds to it.
-fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<LowArgs, Said> {
+fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Result<LowArgs, CliMessage> {
     let mut redefined = Vec::new();
     let mut low = parse::parse(args, called, &mut redefined);
     if let (false, Ok(typed), Some(added)) = (called.is_nvlink(), &low, std::env::var_os(environment::VARIABLE)) {
@@ -91,7 +93,7 @@ fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Re
         low = parse::parse(&[args, &added].concat(), called, &mut redefined);
     }
     for flag in redefined {
-        console.say(Severity::Warning, &Said::Redefined(flag));
+        console.say(Severity::Warning, &CliMessage::Redefined(flag));
     }
     let low = low?;
     set_up(console, &low);
@@ -111,16 +113,16 @@ fn set_up(console: &mut Console, low: &LowArgs) {
         Some(b"never") => console.set_color(false),
         _ => {}
     }
-    console.set_quiet(high::quiet(low, console.identity()));
+    console.set_quiet(hiargs::quiet(low, console.identity()));
 }
 
 /// From arguments to a plan; prints remarks on the way.
-fn understand(low: &LowArgs, called: Called, console: &mut Console) -> Result<Plan, Said> {
+fn understand(low: &LowArgs, called: Called, console: &mut Console) -> Result<Plan, CliMessage> {
     let mut remarks = Vec::new();
-    let plan = high::plan(low, called, &mut remarks);
+    let plan = hiargs::plan(low, called, &mut remarks);
     for remark in remarks {
         match remark {
-            Remark::Said(severity, said) => console.say(severity, &said),
+            Remark::CliMessage(severity, said) => console.say(severity, &said),
             Remark::Code(severity, code) => console.say_code(severity, &code),
         }
     }
@@ -135,18 +137,18 @@ fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -
         Plan::Script(plan) => return script::run(&plan, console),
         Plan::Link(plan) => return link(&plan, low, console),
     };
-    // A reader that has seen enough is no error.
+    // Ignore EPIPE.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
 
 fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
     let mut watch = Watch::default();
-    let sources = Sources::read(plan);
+    let inputs = LoadedInputs::read(plan);
     let mut report = Report::unlinked(plan.arch.clone());
-    let done = run_link(plan, low, &sources, &mut watch, &mut report, console);
+    let done = run_link(plan, low, &inputs, &mut watch, &mut report, console);
     // The process ends: the inputs' memory need not be given back by hand.
-    std::mem::forget(sources);
+    std::mem::forget(inputs);
     if plan.options.time_phases {
         console.raw(&watch.text());
     }
@@ -161,107 +163,116 @@ fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
 fn run_link(
     plan: &LinkPlan,
     low: &LowArgs,
-    sources: &Sources,
+    inputs: &LoadedInputs,
     watch: &mut Watch,
     report: &mut Report,
     console: &mut Console,
-) -> Result<Status, Said> {
+) -> Result<Status, CliMessage> {
     watch.lap("read inputs");
-    if let Some(folder) = low.text(Id::SaveRepro) {
-        repro::save(folder, low, &sources.files)?;
+    if let Some(directory) = low.text(Id::SaveRepro) {
+        repro::save(directory, low, &inputs.files)?;
     }
-    if sources.library_messages(plan, console) {
+    let Some(aux) = open_inputs(plan, inputs, console)? else {
         return Ok(Status::Fatal);
-    }
-    let extra = Extra::open(plan)?;
-    if sources.input_messages(plan, console) {
-        return Ok(Status::Fatal);
-    }
-    let Some(loaded) = &sources.loaded else { return Ok(Status::Errors) };
+    };
+    let Some(loaded) = &inputs.loaded else { return Ok(Status::Errors) };
     if let Some(file) = &plan.side.time {
-        side::add_times(file, &loaded.compilations, plan)?;
+        side_outputs::add_times(file, &loaded.compilations, plan)?;
     }
     // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
-    if console.errors() > sources.harmless_errors() {
+    if console.errors() > inputs.harmless_errors() {
         return Ok(Status::Errors);
     }
     if let Some(finished) = &loaded.finished {
-        if plan.side.map.is_some() || !plan.options.why_live.is_empty() {
-            let text = "the whole program was optimized and nothing was linked: --map and --why-live have nothing to show";
-            console.say(Severity::Warning, &Said::Own(text.into()));
-        }
-        let outcome = Outcome {
-            image: Some(finished.bytes.clone()),
-            ..nothing_linked()
-        };
-        *report = report::report(plan, loaded, &outcome);
-        let done = finish(plan, &outcome, None, loaded, sources)?;
-        if let Some(regret) = &finished.regret {
-            sources::say(std::slice::from_ref(regret), plan, console);
-        }
-        return Ok(done);
+        return write_finished(plan, finished, inputs, loaded, report, console);
     }
     if plan.is_virtual {
-        return finish(plan, &nothing_linked(), None, loaded, sources);
+        return finish(plan, &nothing_linked(), None, loaded, inputs);
     }
-    let options = LinkOptions {
-        unified_index: extra.unified_index.as_deref(),
-        host_data: extra.host_data.as_deref(),
-        inputs_checked: true,
-        leave_memory: true,
-        kernels: plan.kernels(loaded),
-        // The report is made from what -v says.
-        verbose: plan.options.verbose || plan.side.json_report.is_some(),
-        ..plan.options.clone()
-    };
-    let inputs: Vec<Input<'_>> = loaded
-        .objects
-        .iter()
-        .map(|o| Input {
-            name: &o.name,
-            data: &o.bytes,
-        })
-        .collect();
-    if plan.trace {
-        inputs.iter().for_each(|i| console.raw(&format!("{}\n", i.name)));
-    }
-    let pending = plan.output.as_ref().map(|file| output::Pending::new(os::path(file)));
-    let mut outcome = match &pending {
-        Some(pending) => culd_engine::link_into(&inputs, &options, pending),
-        None => culd_engine::link(&inputs, &options),
-    };
+    let (outcome, pending) = link_objects(plan, loaded, &aux, console);
     watch.lap_with("link", &outcome.explained.phases);
-    // Said with the other remarks about options, before any file was opened.
-    outcome
-        .messages
-        .retain(|m| !matches!(m, Message::Diagnostic(d) if matches!(d.code, Code::PreserveRelocsIncomplete { .. })));
-    let wants_report = plan.side.json_report.is_some();
-    if wants_report {
+    if plan.side.json_report.is_some() {
         *report = report::report(plan, loaded, &outcome);
     }
-    if let Some((_, late)) = &loaded.late {
-        // What was merged before it may have errors of its own; nothing else is said.
-        if outcome.status == Status::Fatal {
-            say(&outcome.messages, console);
-        } else {
-            sources::say(std::slice::from_ref(late), plan, console);
+    if let Some((_, deferred)) = &loaded.deferred_error {
+        // What was merged before it may have errors of its own; nothing else is printed.
+        match outcome.status {
+            Status::Fatal => explain::print(&outcome, plan.verbose, console),
+            _ => _ = load::say(std::slice::from_ref(deferred), plan, console),
         }
         return Ok(Status::Fatal);
     }
-    if wants_report {
-        outcome.messages.retain(|m| plan.options.verbose || !report::is_resource_use(m));
-    }
-    say(&outcome.messages, console);
-    let is_undefined = |m: &Message| matches!(m, Message::Diagnostic(d) if matches!(d.code, Code::UndefinedReference { .. }));
-    if outcome.messages.iter().any(is_undefined) {
-        sources.library_hints(plan, console);
+    explain::print(&outcome, plan.verbose, console);
+    if outcome.messages.iter().any(|d| matches!(d.code, Code::UndefinedReference { .. })) {
+        inputs.library_hints(plan, console);
     }
     for answer in &outcome.explained.why {
         console.raw(&why::text(answer));
     }
-    let done = finish(plan, &outcome, pending, loaded, sources);
+    let done = finish(plan, &outcome, pending, loaded, inputs);
     watch.lap("write output");
     done
+}
+
+/// Opens the other files and prints the messages of the library search before them, those of the inputs after them; `None` when one was
+/// fatal.
+fn open_inputs(plan: &LinkPlan, inputs: &LoadedInputs, console: &mut Console) -> Result<Option<AuxInputs>, CliMessage> {
+    if inputs.library_messages(plan, console) {
+        return Ok(None);
+    }
+    let aux = AuxInputs::open(plan)?;
+    Ok((!inputs.input_messages(plan, console)).then_some(aux))
+}
+
+/// Writes the output of link-time optimization that needs no link.
+fn write_finished(
+    plan: &LinkPlan,
+    finished: &Finished,
+    inputs: &LoadedInputs,
+    loaded: &Loaded,
+    report: &mut Report,
+    console: &mut Console,
+) -> Result<Status, CliMessage> {
+    if plan.side.map.is_some() || !plan.options.why_live.is_empty() {
+        let text = "the whole program was optimized and nothing was linked: --map and --why-live have nothing to show";
+        console.say(Severity::Warning, &CliMessage::Own(text.into()));
+    }
+    let outcome = Outcome {
+        image: Some(finished.bytes.clone()),
+        ..nothing_linked()
+    };
+    *report = report::report(plan, loaded, &outcome);
+    let done = finish(plan, &outcome, None, loaded, inputs)?;
+    if let Some(error) = &finished.trailing_error {
+        load::say(std::slice::from_ref(error), plan, console);
+    }
+    Ok(done)
+}
+
+/// Links the objects; the image is in the outcome or in the pending output file.
+fn link_objects(plan: &LinkPlan, loaded: &Loaded, aux: &AuxInputs, console: &Console) -> (Outcome, Option<output::Pending>) {
+    let options = LinkOptions {
+        unified_index: aux.unified_index.as_deref(),
+        host_data: aux.host_data.as_deref(),
+        inputs_checked: true,
+        leave_memory: true,
+        kernels: plan.kernels(loaded),
+        ..plan.options.clone()
+    };
+    let objects = loaded.objects.iter().map(|o| Input {
+        name: &o.name,
+        data: &o.bytes,
+    });
+    let objects: Vec<Input<'_>> = objects.collect();
+    if plan.trace {
+        objects.iter().for_each(|o| console.raw(&format!("{}\n", o.name)));
+    }
+    let pending = plan.output.as_ref().map(|file| output::Pending::new(os::path(file)));
+    let outcome = match &pending {
+        Some(pending) => culd_engine::link_into(&objects, &options, pending),
+        None => culd_engine::link(&objects, &options),
+    };
+    (outcome, pending)
 }
 
 /// What a link for a virtual target makes.
@@ -279,62 +290,52 @@ fn nothing_linked() -> Outcome {
     }
 }
 
-/// Prints the engine's messages.
-fn say(messages: &[Message], console: &mut Console) {
-    if console.identity() == Identity::Culd {
-        return explain::print(messages, console);
-    }
-    for message in messages {
-        match message {
-            Message::Text(line) => console.raw(&format!("{line}\n")),
-            Message::Diagnostic(d) => console.engine_line(d.severity, &d.code.to_string()),
-        }
-    }
-}
-
 /// Writes what the link made.
 fn finish(
     plan: &LinkPlan,
     outcome: &Outcome,
     pending: Option<output::Pending>,
     loaded: &Loaded,
-    sources: &Sources,
-) -> Result<Status, Said> {
+    inputs: &LoadedInputs,
+) -> Result<Status, CliMessage> {
     if outcome.status == Status::Fatal {
         return Ok(outcome.status);
     }
-    if let Some(file) = sources.changed() {
-        return Err(Said::Changed(os::bytes(file.as_os_str())));
+    if let Some(file) = inputs.changed() {
+        return Err(CliMessage::Changed(os::bytes(file.as_os_str())));
     }
     if let (Status::Success, Some(file)) = (outcome.status, &plan.output) {
         let done = match (&outcome.image, &outcome.written, pending) {
             (Some(image), ..) => output::write(&os::path(file), image),
-            (None, Some(Err(_)), _) => return Err(Said::Writing),
+            (None, Some(Err(_)), _) => return Err(CliMessage::Writing),
             (None, Some(Ok(_)), Some(pending)) => pending.finish(),
             (None, ..) => Ok(()),
         };
         done.map_err(|e| match e {
-            output::WriteError::Open(e) => Said::OutputFile(file.clone(), e.to_string()),
-            output::WriteError::Write(_) => Said::Writing,
+            output::WriteError::Open(e) => CliMessage::OutputFile(file.clone(), e.to_string()),
+            output::WriteError::Write(_) => CliMessage::Writing,
         })?;
     }
-    if let Some(Finished { regret: Some(_), .. }) = &loaded.finished {
+    if let Some(Finished {
+        trailing_error: Some(_), ..
+    }) = &loaded.finished
+    {
         return Ok(Status::Fatal);
     }
-    // PTX is no program that could be registered.
+    // PTX cannot be registered.
     let is_ptx = loaded.finished.is_some() && plan.lto.as_ref().is_some_and(|lto| lto.emit_ptx);
     if let (Some(file), false) = (&plan.side.register, is_ptx) {
-        side::write_register_file(file, &loaded.register)?;
+        side_outputs::write_register_file(file, &loaded.register)?;
     }
     if let (Some(file), Some(graph)) = (&plan.side.dot, &outcome.explained.dot) {
-        side::write_text(file, graph)?;
+        side_outputs::write_text(file, graph)?;
     }
     if let (Some(file), Some(map)) = (&plan.side.map, &outcome.explained.map) {
         let output = plan.output.as_deref().map(os::lossy).unwrap_or_default();
-        side::write_text(file, map::text(map, &output, &plan.arch).as_bytes())?;
+        side_outputs::write_text(file, map::text(map, &output, &plan.arch).as_bytes())?;
     }
     if let (Some(file), Status::Success) = (&plan.side.dependencies, outcome.status) {
-        side::write_text(file, &side::dependency_rule(plan, &sources.files))?;
+        side_outputs::write_text(file, &side_outputs::dependency_rule(plan, &inputs.files))?;
     }
     Ok(outcome.status)
 }

@@ -5,7 +5,7 @@
 
 use crate::cli::called::Called;
 use crate::cli::flags::{self, Flag, Known};
-use crate::cli::messages::{Console, Said};
+use crate::cli::messages::{CliMessage, Console};
 use crate::cli::{doctor, inspect, install, os};
 use cubin::release::Version;
 use culd_engine::Severity;
@@ -43,7 +43,7 @@ fn left_column(flag: &Flag) -> String {
 /// The help text with allowed values and default.
 fn nvlink_text(flag: &Flag, called: Called) -> String {
     let mut text = flag.nvlink_help.to_string();
-    if !flag.allowed.is_empty() {
+    if flag.is_restricted() {
         let quote = if flag.kind == flags::Kind::Number { "" } else { "'" };
         let values: Vec<String> = flag.values(called).map(|v| format!("{quote}{v}{quote}")).collect();
         text += &format!("\nAllowed values for this option:  {}.", values.join(","));
@@ -119,7 +119,7 @@ pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
             doctor::COMMAND => doctor::HELP.into(),
             name if inspect::COMMANDS.contains(&name) => inspect::help(name),
             name => {
-                console.say(Severity::Fatal, &Said::Own(format!("no command {name}; see culd help")));
+                console.say(Severity::Fatal, &CliMessage::Own(format!("no command {name}; see culd help")));
                 return ExitCode::from(1);
             }
         },

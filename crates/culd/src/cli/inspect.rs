@@ -4,7 +4,7 @@
 //! 2. `dump` writes each file, says what could not be read, and ends with 1 when there was such a thing.
 //! 3. `diff` ends with 0 for equal files, 1 for different ones and 2 when it could not compare.
 
-use crate::cli::messages::{Console, Said};
+use crate::cli::messages::{CliMessage, Console};
 use crate::cli::os;
 use culd_engine::Severity;
 use culd_input::files::{Opened, standard_input};
@@ -180,7 +180,7 @@ pub fn run(command: &str, arguments: &[Vec<u8>], console: &mut Console) -> ExitC
     let request = match understand(command, arguments) {
         Ok(request) => request,
         Err(words) => {
-            console.say(Severity::Fatal, &Said::Own(words));
+            console.say(Severity::Fatal, &CliMessage::Own(words));
             return trouble;
         }
     };
@@ -204,7 +204,7 @@ pub fn run(command: &str, arguments: &[Vec<u8>], console: &mut Console) -> ExitC
         // The reader has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            console.say(Severity::Fatal, &Said::Own(format!("cannot write: {error}")));
+            console.say(Severity::Fatal, &CliMessage::Own(format!("cannot write: {error}")));
             trouble
         }
     }
@@ -220,7 +220,7 @@ fn open(file: &[u8]) -> io::Result<Opened> {
 
 fn run_dump(request: &Request, out: &mut impl Write, style: Style, console: &mut Console) -> io::Result<ExitCode> {
     if request.files.is_empty() {
-        console.say(Severity::Fatal, &Said::Own("no files; see culd dump --help".into()));
+        console.say(Severity::Fatal, &CliMessage::Own("no files; see culd dump --help".into()));
         return Ok(ExitCode::from(1));
     }
     let mut good = true;
@@ -234,7 +234,7 @@ fn run_dump(request: &Request, out: &mut impl Write, style: Style, console: &mut
             Ok(opened) => opened,
             Err(error) => {
                 good = false;
-                console.say(Severity::Error, &Said::Own(format!("cannot read {path}: {error}")));
+                console.say(Severity::Error, &CliMessage::Own(format!("cannot read {path}: {error}")));
                 continue;
             }
         };
@@ -258,7 +258,7 @@ fn run_dump(request: &Request, out: &mut impl Write, style: Style, console: &mut
 
 fn run_diff(request: &Request, out: &mut impl Write, style: Style, console: &mut Console) -> io::Result<ExitCode> {
     let [a, b] = request.files.as_slice() else {
-        console.say(Severity::Fatal, &Said::Own("two files, please; see culd diff --help".into()));
+        console.say(Severity::Fatal, &CliMessage::Own("two files, please; see culd diff --help".into()));
         return Ok(ExitCode::from(2));
     };
     let paths = [a, b].map(|f| os::lossy(f));
@@ -275,7 +275,7 @@ fn run_diff(request: &Request, out: &mut impl Write, style: Style, console: &mut
     let found = match found {
         Ok(found) => found,
         Err(words) => {
-            console.say(Severity::Fatal, &Said::Own(words));
+            console.say(Severity::Fatal, &CliMessage::Own(words));
             return Ok(ExitCode::from(2));
         }
     };

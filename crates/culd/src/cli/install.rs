@@ -11,7 +11,7 @@
 //! 6. Add what nvcc and nvlink look for and the layout lacks: `lib64` and `nvvm/lib64/libnvvm.so` (`complete`).
 
 use crate::cli::called::{self, Mode, VIEW_FILE};
-use crate::cli::messages::{Console, Said};
+use crate::cli::messages::{CliMessage, Console};
 use crate::cli::os;
 use cubin::release::Version;
 use culd_engine::Severity;
@@ -83,7 +83,7 @@ pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(e) => {
-            console.say(Severity::Fatal, &Said::Own(e.to_string()));
+            console.say(Severity::Fatal, &CliMessage::Own(e.to_string()));
             ExitCode::from(1)
         }
     }

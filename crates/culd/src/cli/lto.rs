@@ -7,12 +7,11 @@
 
 use crate::cli::called;
 use crate::cli::flags::Id;
-use crate::cli::high::LinkPlan;
-use crate::cli::messages::Said;
+use crate::cli::messages::CliMessage;
 use crate::cli::os;
 use crate::cli::parse::LowArgs;
-use culd_engine::Identity;
-use culd_input::lto::{LtoOptions, Uses};
+use culd_engine::{Identity, LinkOptions};
+use culd_input::lto::{KeepRule, LtoOptions};
 use culd_lto::{Child, Compiler, Failure, Job, Search};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,13 +40,13 @@ pub struct LtoPlan {
     /// `-Xnvvm`.
     pub nvvm: Vec<Vec<u8>>,
     /// What must stay.
-    pub uses: Uses,
+    pub uses: KeepRule,
 }
 
 /// Checks the flags; `None` without link-time optimization.
-pub fn plan(low: &LowArgs, identity: Identity, arch: &str) -> Result<Option<LtoPlan>, Said> {
+pub fn plan(low: &LowArgs, identity: Identity, arch: &str) -> Result<Option<LtoPlan>, CliMessage> {
     if arch.starts_with("lto_") {
-        return Err(Said::LtoTarget(arch.into()));
+        return Err(CliMessage::LtoTarget(arch.into()));
     }
     if !low.has(Id::Lto) && !low.has(Id::Dlto) {
         const NEED_LTO: [(Id, &str); 4] = [
@@ -57,19 +56,19 @@ pub fn plan(low: &LowArgs, identity: Identity, arch: &str) -> Result<Option<LtoP
             (Id::FastCompile, "--Ofast-compile"),
         ];
         let alone = NEED_LTO.iter().find(|(id, _)| low.has(*id));
-        return alone.map_or(Ok(None), |(_, name)| Err(Said::Conflict(name, "no -dlto")));
+        return alone.map_or(Ok(None), |(_, name)| Err(CliMessage::Conflict(name, "no -dlto")));
     }
     let folder = low.text(Id::NvvmPath).map(<[u8]>::to_vec);
     if folder.is_none() && identity == Identity::Nvlink {
-        return Err(Said::NoNvvmPath);
+        return Err(CliMessage::NoNvvmPath);
     }
     if low.has(Id::ForcePartialLto) && low.has(Id::ForceWholeLto) {
-        return Err(Said::Conflict("-force-partial-lto", "-force-whole-lto"));
+        return Err(CliMessage::Conflict("-force-partial-lto", "-force-whole-lto"));
     }
     let fast_compile = match low.text(Id::FastCompile) {
         None | Some(b"0") => None,
         Some(level @ (b"min" | b"mid" | b"max")) => Some(os::lossy(level)),
-        Some(_) => return Err(Said::FastCompileLevel),
+        Some(_) => return Err(CliMessage::FastCompileLevel),
     };
     let extended = low.number(Id::SplitCompileExtended).map(|n| (n, true));
     Ok(Some(LtoPlan {
@@ -85,18 +84,18 @@ pub fn plan(low: &LowArgs, identity: Identity, arch: &str) -> Result<Option<LtoP
     }))
 }
 
-fn uses(low: &LowArgs) -> Uses {
+fn uses(low: &LowArgs) -> KeepRule {
     let (kernels, variables) = (low.list(Id::KernelsUsed), low.list(Id::VariablesUsed));
     let anywhere = |list: &[Vec<u8>]| list.iter().map(|k| format!("*{}*", os::lossy(k))).collect();
     if !kernels.is_empty() || !variables.is_empty() {
-        return Uses::Named {
+        return KeepRule::Named {
             kernels: anywhere(kernels),
             variables: anywhere(variables),
         };
     }
     match low.has(Id::IgnoreHostInfo) {
-        true => Uses::Unknown,
-        false => Uses::Host,
+        true => KeepRule::Unknown,
+        false => KeepRule::Host,
     }
 }
 
@@ -110,19 +109,19 @@ pub fn nvjitlink_search(named: Option<PathBuf>, nvvm: Option<PathBuf>) -> Search
 }
 
 /// The library.
-pub fn library(lto: &LtoPlan, identity: Identity) -> Result<PathBuf, Said> {
+pub fn library(lto: &LtoPlan, identity: Identity) -> Result<PathBuf, CliMessage> {
     let folder = lto.folder.as_deref().map(os::path);
     if identity == Identity::Nvlink && !folder.as_ref().is_some_and(|f| f.join("lib64/libnvvm.so").exists()) {
-        return Err(Said::LibraryLoad);
+        return Err(CliMessage::LibraryLoad);
     }
     nvjitlink_search(lto.library.as_deref().map(os::path), folder)
         .find()
-        .map_err(Said::NoNvJitLink)
+        .map_err(CliMessage::NoNvJitLink)
 }
 
 /// The loader's options.
-pub fn options(lto: &LtoPlan, plan: &LinkPlan) -> LtoOptions {
-    let compiler: Arc<dyn Compiler> = match (library(lto, plan.options.identity), std::env::current_exe()) {
+pub fn options(lto: &LtoPlan, options: &LinkOptions<'_>) -> LtoOptions {
+    let compiler: Arc<dyn Compiler> = match (library(lto, options.identity), std::env::current_exe()) {
         (Ok(library), Ok(program)) => Arc::new(Child {
             program,
             // Whatever this process is called: nvlink has no subcommands.
@@ -135,10 +134,10 @@ pub fn options(lto: &LtoPlan, plan: &LinkPlan) -> LtoOptions {
     };
     LtoOptions {
         compiler,
-        relocatable: plan.options.relocatable,
+        relocatable: options.relocatable,
         emit_ptx: lto.emit_ptx,
         force_partial: lto.force_partial,
-        debug: plan.options.debug,
+        debug: options.debug,
         fast_compile: lto.fast_compile.clone(),
         split_compile: lto.split_compile,
         split_twice: lto.split_twice,

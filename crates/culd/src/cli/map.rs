@@ -1,7 +1,7 @@
 //! The link map as text: one block per output section in file order, one line per input section and per symbol in it, by offset; then
 //! shared memory, then everything that was dropped with the reason. C++ names are demangled beside the name in the file.
 
-use crate::cli::explain;
+use crate::cli::culd_text;
 use culd_engine::explain::map::*;
 use std::fmt::Write;
 
@@ -17,8 +17,8 @@ pub fn text(map: &LinkMap, output: &str, target: &str) -> String {
         out += "\nShared memory\n";
     }
     for var in &map.shared {
-        let whose = var.kernel.as_deref().map(|k| format!("  of {}", explain::short_name(k)));
-        let name = explain::name(&var.name);
+        let whose = var.kernel.as_deref().map(|k| format!("  of {}", culd_text::short_name(k)));
+        let name = culd_text::name(&var.name);
         line(
             &mut out,
             var.offset,
@@ -30,7 +30,7 @@ pub fn text(map: &LinkMap, output: &str, target: &str) -> String {
         out += "\nDropped\n";
     }
     for dropped in &map.dropped {
-        let name = explain::name(&dropped.name);
+        let name = culd_text::name(&dropped.name);
         let _ = writeln!(out, "{:>21}  {}  {name}: {}", dropped.size, dropped.input, reason(&dropped.why));
     }
     out
@@ -47,7 +47,7 @@ fn section_lines(section: &MapSection, out: &mut String) {
         while let Some(piece) = pieces.next_if(|p| p.offset <= symbol.offset) {
             piece_line(piece, out);
         }
-        let name = explain::name(&symbol.name);
+        let name = culd_text::name(&symbol.name);
         let kernel = if symbol.kind == SymbolKind::Kernel { "kernel " } else { "" };
         // The input is named where the section's line does not do it.
         let alone = section.pieces.is_empty();

@@ -6,16 +6,15 @@
 //! A [`Console`] also counts errors, because nvlink goes on after some of them and stops later.
 
 use crate::cli::parse::ParseError;
-use crate::cli::report::ReportMessage;
-use crate::cli::{explain, os, suggest};
+use crate::cli::{culd_text, os, suggest};
 use culd_engine::{Code, Identity, Severity};
-use std::fmt::Debug;
+use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
 /// What the program itself has to say; the texts are nvlink's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
-pub enum Said {
+pub enum CliMessage {
     #[error(transparent)]
     Parse(#[from] ParseError),
     #[error("incompatible redefinition for option '{0}', the last value of this option was used")]
@@ -52,7 +51,7 @@ pub enum Said {
     #[error("Could not read file '{}'", os::lossy(.0))]
     EmptyFile(Vec<u8>),
     #[error("Memory allocation failure")]
-    Folder(Vec<u8>),
+    Directory(Vec<u8>),
     #[error("Internal error: not uidx input")]
     NotIndex,
     #[error("Internal error: malformed uidx input")]
@@ -76,34 +75,72 @@ pub enum Said {
     Own(String),
 }
 
-impl Said {
+culd_base::code_names! {
+    CliMessage {
+        Parse => "Parse",
+        Redefined => "Redefined",
+        NoArch => "NoArch",
+        NoOutput => "NoOutput",
+        NoInputs => "NoInputs",
+        Conflict => "Conflict",
+        LtoTarget => "LtoTarget",
+        VirtualTarget => "VirtualTarget",
+        NoNvvmPath => "NoNvvmPath",
+        FastCompileLevel => "FastCompileLevel",
+        ApiVersion => "ApiVersion",
+        ApiVersionMajor => "ApiVersionMajor",
+        UseHostInfoIgnored => "UseHostInfoIgnored",
+        InputsWithHostScript => "InputsWithHostScript",
+        HostScript => "HostScript",
+        InputFile => "InputFile",
+        EmptyFile => "EmptyFile",
+        Directory => "Directory",
+        NotIndex => "NotIndex",
+        MalformedIndex => "MalformedIndex",
+        OutputFile => "OutputFile",
+        Writing => "Writing",
+        TimeFile => "TimeFile",
+        LibraryLoad => "LibraryLoad",
+        NoNvJitLink => "NoNvJitLink",
+        Changed => "Changed",
+        Own => "Own",
+    }
+}
+
+impl CliMessage {
     /// culd's words, where they differ.
-    fn own_words(&self) -> String {
+    fn culd_text(&self) -> String {
         match self {
-            Said::Parse(ParseError::Unknown(name)) => suggest::unknown_flag(name),
-            Said::Parse(ParseError::NotAllowed { value, flag }) => suggest::not_allowed(value, flag),
-            Said::Parse(problem) => parse_words(problem),
-            Said::NoArch => "no target: name one with -arch, for example -arch sm_90".into(),
-            Said::NoOutput => "no output file: name one with -o".into(),
-            Said::NoInputs => "no input files; see culd --help".into(),
-            Said::Redefined(flag) => format!("--{flag} was given twice with different values; the last one is used"),
-            Said::InputFile(file) => format!("cannot read {}", os::lossy(file)),
-            Said::EmptyFile(file) => format!("{} is empty", os::lossy(file)),
-            Said::Folder(file) => format!("{} is a directory", os::lossy(file)),
-            Said::NotIndex => "the file that --uidx-file names is not an index of unified functions and variables".into(),
-            Said::MalformedIndex => "the index file that --uidx-file names is damaged".into(),
-            Said::OutputFile(file, reason) => format!("cannot write {}: {reason}", os::lossy(file)),
-            Said::Writing => "the output could not be written completely".into(),
-            Said::LtoTarget(arch) => format!("{arch} names code that is compiled at link time, not a target; link for an sm_ architecture"),
-            Said::VirtualTarget(arch) => format!("{arch} is a virtual architecture, for which nothing can be linked; link for an sm_ one"),
-            Said::LibraryLoad => "cannot load lib64/libnvvm.so from the directory that -nvvmpath names".into(),
-            Said::HostScript => "the host linker does not print a usable script".into(),
-            Said::InputsWithHostScript => "--gen-host-linker-script takes no input files".into(),
-            Said::UseHostInfoIgnored => "-use-host-info is ignored with -kernels-used and -variables-used".into(),
-            Said::ApiVersion | Said::ApiVersionMajor => "--cuda-api-version must look like 13.0, and its major number must be 13".into(),
-            Said::TimeFile(file) => format!("cannot write the time table {}", os::lossy(file)),
-            Said::Conflict(a, b) if b.starts_with("no ") => format!("{a} requires {}", b.trim_start_matches("no ")),
-            Said::Conflict(a, b) => format!("{a} and {b} cannot be used together"),
+            CliMessage::Parse(ParseError::Unknown(name)) => suggest::unknown_flag(name),
+            CliMessage::Parse(ParseError::NotAllowed { value, flag }) => suggest::not_allowed(value, flag),
+            CliMessage::Parse(problem) => parse_words(problem),
+            CliMessage::NoArch => "no target: name one with -arch, for example -arch sm_90".into(),
+            CliMessage::NoOutput => "no output file: name one with -o".into(),
+            CliMessage::NoInputs => "no input files; see culd --help".into(),
+            CliMessage::Redefined(flag) => format!("--{flag} was given twice with different values; the last one is used"),
+            CliMessage::InputFile(file) => format!("cannot read {}", os::lossy(file)),
+            CliMessage::EmptyFile(file) => format!("{} is empty", os::lossy(file)),
+            CliMessage::Directory(file) => format!("{} is a directory", os::lossy(file)),
+            CliMessage::NotIndex => "the file that --uidx-file names is not an index of unified functions and variables".into(),
+            CliMessage::MalformedIndex => "the index file that --uidx-file names is damaged".into(),
+            CliMessage::OutputFile(file, reason) => format!("cannot write {}: {reason}", os::lossy(file)),
+            CliMessage::Writing => "the output could not be written completely".into(),
+            CliMessage::LtoTarget(arch) => {
+                format!("{arch} names code that is compiled at link time, not a target; link for an sm_ architecture")
+            }
+            CliMessage::VirtualTarget(arch) => {
+                format!("{arch} is a virtual architecture, for which nothing can be linked; link for an sm_ one")
+            }
+            CliMessage::LibraryLoad => "cannot load lib64/libnvvm.so from the directory that -nvvmpath names".into(),
+            CliMessage::HostScript => "the host linker does not print a usable script".into(),
+            CliMessage::InputsWithHostScript => "--gen-host-linker-script takes no input files".into(),
+            CliMessage::UseHostInfoIgnored => "-use-host-info is ignored with -kernels-used and -variables-used".into(),
+            CliMessage::ApiVersion | CliMessage::ApiVersionMajor => {
+                "--cuda-api-version must look like 13.0, and its major number must be 13".into()
+            }
+            CliMessage::TimeFile(file) => format!("cannot write the time table {}", os::lossy(file)),
+            CliMessage::Conflict(a, b) if b.starts_with("no ") => format!("{a} requires {}", b.trim_start_matches("no ")),
+            CliMessage::Conflict(a, b) => format!("{a} and {b} cannot be used together"),
             other => other.to_string(),
         }
     }
@@ -120,6 +157,28 @@ fn parse_words(problem: &ParseError) -> String {
         ParseError::OptionsFile(file) => format!("cannot read the options file {}", os::lossy(file)),
         ParseError::TooManyFiles(file) => format!("options files are nested too deep at {}", os::lossy(file)),
         other => other.to_string(),
+    }
+}
+
+/// A message of the JSON report.
+#[derive(Debug, Serialize)]
+pub struct ReportMessage {
+    /// `info`, `warning`, `error` or `fatal`.
+    pub severity: &'static str,
+    /// The stable name of the message; docs/json.md lists them.
+    pub code: &'static str,
+    /// The text.
+    pub text: String,
+}
+
+impl ReportMessage {
+    /// A message with the stable name of its code.
+    pub fn new(severity: Severity, code: &'static str, text: String) -> Self {
+        ReportMessage {
+            severity: severity.word(),
+            code,
+            text,
+        }
     }
 }
 
@@ -201,7 +260,7 @@ impl Console {
     }
 
     /// Keeps a message that does not come from the engine for the JSON report.
-    pub fn record(&mut self, severity: Severity, code: &dyn Debug, text: &str) {
+    pub fn record(&mut self, severity: Severity, code: &'static str, text: &str) {
         let severity = match severity {
             Severity::Warning if self.quiet.warnings => return,
             Severity::Info if self.quiet.infos => return,
@@ -217,16 +276,16 @@ impl Console {
     }
 
     /// Says something of our own.
-    pub fn say(&mut self, severity: Severity, said: &Said) {
+    pub fn say(&mut self, severity: Severity, said: &CliMessage) {
         let text = match self.identity {
             Identity::Nvlink => said.to_string(),
-            Identity::Culd => said.own_words(),
+            Identity::Culd => said.culd_text(),
         };
-        self.record(severity, said, &text);
+        self.record(severity, said.name(), &text);
         // Option problems are settled before the options that silence or sharpen warnings count.
         match said {
-            Said::Redefined(_) => self.line(severity, &text),
-            _ => self.graded(severity, &text),
+            CliMessage::Redefined(_) => self.line(severity, &text),
+            _ => self.print_filtered(severity, &text),
         }
     }
 
@@ -234,14 +293,14 @@ impl Console {
     pub fn say_code(&mut self, severity: Severity, code: &Code) {
         let text = match self.identity {
             Identity::Nvlink => code.to_string(),
-            Identity::Culd => explain::words(code),
+            Identity::Culd => culd_text::culd_text(code),
         };
-        self.record(severity, code, &text);
-        self.graded(severity, &text);
+        self.record(severity, code.name(), &text);
+        self.print_filtered(severity, &text);
     }
 
     /// Prints a message whose severity the options may change.
-    pub fn graded(&mut self, severity: Severity, text: &str) {
+    pub fn print_filtered(&mut self, severity: Severity, text: &str) {
         match severity {
             Severity::Warning if self.quiet.warnings => {}
             Severity::Info if self.quiet.infos => {}
@@ -250,7 +309,7 @@ impl Console {
         }
     }
 
-    /// Prints a message of the engine, which has already graded it.
+    /// Prints a message of the engine, which has already print_filtered it.
     pub fn engine_line(&mut self, severity: Severity, text: &str) {
         if severity != Severity::Info || !self.quiet.infos {
             self.line(severity, text);

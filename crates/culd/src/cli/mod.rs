@@ -2,23 +2,25 @@
 //!
 //! Called through a name `nvlink` it has nvlink's command line, texts and exit codes; under its own name it is stricter and explains more.
 //!
-//! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`high`] finds what it means.
+//! * [`flags`]: one table of all flags; [`parse`] and [`tokens`] read a command line into what was typed; [`hiargs`] finds what it means.
 //! * [`called`], [`environment`]: what the name of the program, a view and `CULD_FLAGS` add to the command line.
-//! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
-//! * [`messages`], `explain`, [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
+//! * [`driver`]: the steps of a run; [`load`] and [`aux_inputs`] read files, [`output`], [`side_outputs`], [`report`] and [`repro`] write files.
+//! * [`messages`], [`culd_text`], `explain`, [`suggest`]: messages and their texts. [`help`], [`note`]: texts made from the flag table.
 //! * [`map`], [`why`]: texts about where things went and why they are there.
 //! * [`inspect`], [`install`], [`doctor`], [`script`]: everything that is not a link.
+pub mod aux_inputs;
 pub mod called;
+pub mod culd_text;
 pub mod doctor;
 pub mod driver;
 pub mod environment;
 mod explain;
-pub mod extra;
 pub mod flags;
 pub mod help;
-pub mod high;
+pub mod hiargs;
 pub mod inspect;
 pub mod install;
+pub mod load;
 pub mod lto;
 pub mod map;
 pub mod messages;
@@ -29,8 +31,7 @@ pub mod parse;
 pub mod report;
 pub mod repro;
 pub mod script;
-pub mod side;
-pub mod sources;
+pub mod side_outputs;
 pub mod suggest;
 pub mod tokens;
 pub mod why;

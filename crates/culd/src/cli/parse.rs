@@ -297,14 +297,13 @@ fn read_value(flag: &'static Flag, text: &[u8], called: Called) -> Result<Value,
         Kind::Number => {
             let number = read_number(text)?;
             let allowed = |n: &str| n.parse() == Ok(number);
-            (flag.allowed.is_empty() || flag.values(called).any(allowed))
+            (!flag.is_restricted() || flag.values(called).any(allowed))
                 .then_some(Value::Number(number))
                 .ok_or_else(not_allowed)
         }
-        Kind::Text | Kind::OptionalText => (flag.allowed.is_empty()
-            || flag.allowed.iter().any(|a| a.as_bytes() == text && flag.knows(a, called)))
-        .then(|| Value::Text(text.to_vec()))
-        .ok_or_else(not_allowed),
+        Kind::Text | Kind::OptionalText => (!flag.is_restricted() || flag.values(called).any(|a| a.as_bytes() == text))
+            .then(|| Value::Text(text.to_vec()))
+            .ok_or_else(not_allowed),
     }
 }
 

@@ -2,15 +2,16 @@
 //!
 //! The JSON has a fixed field order and no times, so equal links give equal reports.
 
-use crate::cli::explain;
-use crate::cli::high::LinkPlan;
+use crate::cli::culd_text;
+use crate::cli::hiargs::LinkPlan;
+use crate::cli::messages::ReportMessage;
 use crate::cli::os;
 use culd_engine::explain::Phase;
 use culd_engine::explain::map::{Dropped, SymbolKind};
-use culd_engine::{Code, Diagnostic, Message, Outcome, Severity, Status};
+use culd_engine::usage::{ConstantBank, KernelUsage};
+use culd_engine::{Code, Diagnostic, Outcome, ResourceUsage, Status};
 use culd_input::{Loaded, Origin};
 use serde::Serialize;
-use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 /// A whole report.
@@ -166,28 +167,6 @@ pub struct Kernel {
     pub samplers: u32,
 }
 
-/// A message.
-#[derive(Debug, Serialize)]
-pub struct ReportMessage {
-    /// `info`, `warning`, `error` or `fatal`.
-    pub severity: &'static str,
-    /// The kind of message: the name of its code.
-    pub code: String,
-    /// The text.
-    pub text: String,
-}
-
-impl ReportMessage {
-    /// A message whose code is an enum: the variant's name is the first word of its debug form.
-    pub fn new(severity: Severity, code: &dyn Debug, text: String) -> Self {
-        ReportMessage {
-            severity: severity.word(),
-            code: format!("{code:?}").chars().take_while(char::is_ascii_alphanumeric).collect(),
-            text,
-        }
-    }
-}
-
 impl Report {
     /// A report on something that did not get as far as a link.
     pub fn unlinked(target: String) -> Self {
@@ -236,9 +215,9 @@ pub fn discard_old(file: &[u8]) {
     }
 }
 
-/// Puts a report together. The engine must have been asked to be verbose.
+/// Puts a report together. The engine must have been asked for the usage.
 pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
-    let (memory, kernels) = resources(&outcome.messages);
+    let usage = outcome.explained.usage.as_ref();
     let written = || outcome.written.as_ref().and_then(|w| w.as_ref().ok()).copied();
     let size = outcome.image.as_ref().map(|i| i.len() as u64).or_else(written);
     let output = size.zip(plan.output.as_ref());
@@ -260,8 +239,8 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
                 },
             })
             .collect(),
-        memory,
-        kernels,
+        memory: usage.map(memory),
+        kernels: usage.map_or(Vec::new(), |u| u.kernels.iter().map(kernel).collect()),
         functions: functions(outcome),
         sections: sections(outcome),
         dropped: outcome.explained.map.as_ref().map_or(Vec::new(), |m| m.dropped.clone()),
@@ -277,7 +256,7 @@ fn functions(outcome: &Outcome) -> Vec<Function> {
     symbols
         .map(|y| Function {
             name: y.name.clone(),
-            demangled: explain::short_name(&y.name),
+            demangled: culd_text::short_name(&y.name),
             kernel: y.kind == SymbolKind::Kernel,
             size: y.size,
             input: y.input.clone(),
@@ -295,12 +274,9 @@ fn sections(outcome: &Outcome) -> Vec<Section> {
         .collect()
 }
 
-fn kept_sass(messages: &[Message]) -> Vec<KeptSass> {
-    let kept = messages.iter().filter_map(|m| match m {
-        Message::Diagnostic(Diagnostic {
-            code: Code::SassKept { function, reason },
-            ..
-        }) => Some(KeptSass {
+fn kept_sass(messages: &[Diagnostic]) -> Vec<KeptSass> {
+    let kept = messages.iter().filter_map(|d| match &d.code {
+        Code::SassKept { function, reason } => Some(KeptSass {
             name: function.clone(),
             reason: reason.clone(),
         }),
@@ -309,64 +285,40 @@ fn kept_sass(messages: &[Message]) -> Vec<KeptSass> {
     kept.collect()
 }
 
-/// True for messages that only say what was used.
-pub fn is_resource_use(message: &Message) -> bool {
-    matches!(
-        message,
-        Message::Diagnostic(d) if matches!(d.code, Code::MemoryUse { .. } | Code::FunctionProperties { .. } | Code::FunctionUse { .. })
-    )
+fn banks(list: &[ConstantBank]) -> Vec<Bank> {
+    let bank = |b: &ConstantBank| Bank {
+        bank: b.bank,
+        size: b.size,
+    };
+    list.iter().map(bank).collect()
 }
 
-fn banks(list: &[(u32, u64)]) -> Vec<Bank> {
-    list.iter().map(|&(bank, size)| Bank { bank, size }).collect()
-}
-
-/// Collects what `-v` would print.
-fn resources(messages: &[Message]) -> (Option<Memory>, Vec<Kernel>) {
-    let (mut memory, mut kernels, mut name) = (None, Vec::new(), String::new());
-    for message in messages {
-        let Message::Diagnostic(d) = message else { continue };
-        match &d.code {
-            Code::MemoryUse { global, banks: list } => {
-                memory = Some(Memory {
-                    global: *global,
-                    constant_banks: banks(list),
-                });
-            }
-            Code::FunctionProperties { function } => name.clone_from(function),
-            Code::FunctionUse {
-                registers,
-                barriers,
-                stack,
-                shared,
-                banks: list,
-                textures,
-                surfaces,
-                samplers,
-            } => kernels.push(Kernel {
-                demangled: explain::short_name(&name),
-                name: std::mem::take(&mut name),
-                registers: *registers,
-                barriers: *barriers,
-                stack: *stack,
-                shared: *shared,
-                constant_banks: banks(list),
-                textures: *textures,
-                surfaces: *surfaces,
-                samplers: *samplers,
-            }),
-            _ => {}
-        }
+fn memory(usage: &ResourceUsage) -> Memory {
+    Memory {
+        global: usage.memory.global,
+        constant_banks: banks(&usage.memory.constant_banks),
     }
-    (memory, kernels)
 }
 
-fn messages(messages: &[Message]) -> Vec<ReportMessage> {
-    let said = messages.iter().filter(|m| !is_resource_use(m)).filter_map(|m| match m {
-        Message::Diagnostic(d) => Some(d),
-        Message::Text(_) => None,
-    });
-    said.map(|d| ReportMessage::new(d.severity, &d.code, explain::words(&d.code)))
+fn kernel(usage: &KernelUsage) -> Kernel {
+    Kernel {
+        name: usage.name.clone(),
+        demangled: culd_text::short_name(&usage.name),
+        registers: usage.registers,
+        barriers: usage.barriers,
+        stack: usage.stack,
+        shared: usage.shared,
+        constant_banks: banks(&usage.constant_banks),
+        textures: usage.textures,
+        surfaces: usage.surfaces,
+        samplers: usage.samplers,
+    }
+}
+
+fn messages(messages: &[Diagnostic]) -> Vec<ReportMessage> {
+    messages
+        .iter()
+        .map(|d| ReportMessage::new(d.severity, d.code.name(), culd_text::culd_text(&d.code)))
         .collect()
 }
 

@@ -8,7 +8,7 @@
 //! `cd <folder> && culd @response.txt` repeats the link.
 
 use crate::cli::flags::{self, Id};
-use crate::cli::messages::Said;
+use crate::cli::messages::CliMessage;
 use crate::cli::parse::{LowArgs, Value};
 use crate::cli::{note, os};
 use std::fs;
@@ -34,9 +34,9 @@ const LEFT_OUT: [Id; 11] = [
 ];
 
 /// Saves a link: `files` are those that the loader opened, in order.
-pub fn save(folder: &[u8], low: &LowArgs, files: &[Vec<u8>]) -> Result<(), Said> {
+pub fn save(folder: &[u8], low: &LowArgs, files: &[Vec<u8>]) -> Result<(), CliMessage> {
     let folder = os::path(folder);
-    let problem = |path: &Path, e: io::Error| Said::Own(format!("cannot save the reproduction: {}: {e}", path.display()));
+    let problem = |path: &Path, e: io::Error| CliMessage::Own(format!("cannot save the reproduction: {}: {e}", path.display()));
     fs::create_dir_all(&folder).map_err(|e| problem(&folder, e))?;
     if fs::read_dir(&folder).map_err(|e| problem(&folder, e))?.next().is_some() {
         return Err(problem(&folder, io::Error::other("the directory is not empty")));

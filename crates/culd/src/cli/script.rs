@@ -7,8 +7,8 @@
 //! 2. Ask the linker for that script (`--verbose`) and cut its frame off.
 //! 3. Write both parts, and let the linker read the result once.
 
-use crate::cli::high::ScriptPlan;
-use crate::cli::messages::{Console, Said};
+use crate::cli::hiargs::ScriptPlan;
+use crate::cli::messages::{CliMessage, Console};
 use crate::cli::{os, output};
 use culd_engine::{Identity, Severity};
 use std::io::Write;
@@ -28,22 +28,22 @@ pub fn run(plan: &ScriptPlan, console: &mut Console) -> ExitCode {
     }
 }
 
-fn make(plan: &ScriptPlan, console: &Console) -> Result<(), Said> {
+fn make(plan: &ScriptPlan, console: &Console) -> Result<(), CliMessage> {
     let mut text = Vec::new();
     if plan.absolute {
         let given = given_options(plan, console.identity());
         if plan.verbose {
             console.raw(&shown_command(plan, &given));
         }
-        text = default_script(plan, &given, console).map_err(|_| Said::HostScript)?;
+        text = default_script(plan, &given, console).map_err(|_| CliMessage::HostScript)?;
     }
     text.extend(DEVICE_SECTIONS.bytes());
     let Some(file) = &plan.output else {
-        return std::io::stdout().write_all(&text).map_err(|_| Said::HostScript);
+        return std::io::stdout().write_all(&text).map_err(|_| CliMessage::HostScript);
     };
     output::write(&os::path(file), &text).map_err(|e| match plan.absolute {
-        true => Said::HostScript,
-        false => Said::OutputFile(file.clone(), e.to_string()),
+        true => CliMessage::HostScript,
+        false => CliMessage::OutputFile(file.clone(), e.to_string()),
     })?;
     if plan.absolute {
         verify(plan, file, console)?;
@@ -132,14 +132,14 @@ fn script_options(compiler_said: &str) -> Vec<String> {
 }
 
 /// Lets the linker read the script; it must only miss inputs.
-fn verify(plan: &ScriptPlan, file: &[u8], console: &Console) -> Result<(), Said> {
+fn verify(plan: &ScriptPlan, file: &[u8], console: &Console) -> Result<(), CliMessage> {
     if plan.verbose {
         console.raw(&format!("#$ ld -T {} 2>&1 | grep 'no input files' > /dev/null\n", os::lossy(file)));
     }
     let ld = Command::new("ld").arg("-T").arg(os::string(file)).stdin(Stdio::null()).output();
     match ld {
         Ok(out) if [&out.stdout, &out.stderr].iter().any(|t| os::lossy(t).contains("no input files")) => Ok(()),
-        _ => Err(Said::HostScript),
+        _ => Err(CliMessage::HostScript),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Guessing what was meant by a mistyped flag or value.
 
+use crate::cli::called::Called;
 use crate::cli::flags;
 use crate::cli::os;
 use culd_engine::Identity;
@@ -25,7 +26,8 @@ pub fn unknown_flag(name: &[u8]) -> String {
 /// The message for a value that a flag does not accept.
 pub fn not_allowed(value: &[u8], flag: &str) -> String {
     let typed = os::lossy(value);
-    let allowed = flags::by_long(flag.as_bytes(), Identity::Culd.into()).map_or(&[][..], |f| f.allowed);
+    let culd = Called::from(Identity::Culd);
+    let allowed: Vec<&str> = flags::by_long(flag.as_bytes(), culd).map_or(Vec::new(), |f| f.values(culd).collect());
     match nearest(&typed, allowed.iter().map(|a| (*a, (*a).to_string()))) {
         Some(guess) => format!("--{flag} does not support '{typed}'; did you mean '{guess}'?"),
         None if allowed.len() <= 8 => format!("--{flag} does not support '{typed}'; use one of {}", allowed.join(", ")),

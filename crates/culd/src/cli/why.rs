@@ -1,11 +1,11 @@
 //! `--why-live`: the chain that keeps a function or a variable in the output, in words, one line per step.
 
-use crate::cli::{explain, map};
+use crate::cli::{culd_text, map};
 use culd_engine::explain::why::*;
 
 /// The answer for one symbol.
 pub fn text(why: &WhyLive) -> String {
-    let name = explain::name(&why.symbol);
+    let name = culd_text::name(&why.symbol);
     match &why.answer {
         Answer::Unknown => format!("{name}: no input mentions it\n"),
         Answer::Dropped(reason) => format!("{name} is dropped: {}\n", map::reason(reason)),
@@ -17,7 +17,7 @@ pub fn text(why: &WhyLive) -> String {
 }
 
 fn words(step: &Step) -> String {
-    let name = explain::short_name(&step.symbol);
+    let name = culd_text::short_name(&step.symbol);
     match step.how {
         How::Kernel => format!("kernel {name}"),
         How::Stub => format!("stub of a unified function {name}"),

@@ -1,6 +1,6 @@
 //! Flags that only `culd` knows.
 
-use super::{BASE, Flag, Id, Kind, Known};
+use super::flag::{Allowed, BASE, Flag, Id, Kind, Known};
 
 /// A flag of culd's own.
 const OURS: Flag = Flag {
@@ -16,7 +16,7 @@ pub(super) const OWN: &[Flag] = &[
         kind: Kind::Text,
         argument: "<when>",
         about: "Colour messages: auto (on a terminal, unless NO_COLOR is set), always or never.",
-        allowed: &["always", "auto", "never"],
+        allowed: Allowed::Words(&["always", "auto", "never"]),
         ..OURS
     },
     Flag {

@@ -5,39 +5,15 @@
 //! 3. A whole program is compiled and is the output; nothing is linked, and the device runtime library is left out.
 //! 4. Anything else is compiled as one object that takes the place of the last module.
 
-use super::{Compilation, Compiles, Content, Ended, Fold, Item, LoadedObject, Origin};
-use crate::examine::Piece;
-use crate::host_info::KernelPatterns;
-use crate::lto::{self, LtoOptions, Others, Settled};
-use crate::message::{Code, Message, Severity};
-use crate::ptx::{self, Compiled, Makes, PtxOptions};
-use crate::target::Suffix;
-use culd_lto::{Failure, Job, Kind, Module};
+use crate::fold::{Compilation, CompilationKind, Content, Ended, Fold, LinkItem, LoadedObject, LtoModule, Origin};
+use crate::lto::{self, CommonLtoOptions, LtoOptions, Others};
+use crate::message::{Code, Message};
+use crate::ptx::{self, Compiled, PtxOptions, PtxasOutput};
+use cubin::arch::Suffix;
+use culd_base::KernelFilter;
+use culd_base::Severity;
+use culd_lto::{Failure, Job};
 use std::time::Instant;
-
-/// A module of an item.
-#[derive(Debug)]
-pub(super) struct LtoModule {
-    pub(super) module: Module,
-    /// Options it was compiled with, as text; none for LTO IR in a file of its own.
-    pub(super) options: Option<String>,
-    /// It came from a host object.
-    pub(super) from_host: bool,
-}
-
-impl LtoModule {
-    pub(super) fn new(piece: &Piece, kind: Kind, options: &[u8], from_host: bool) -> Self {
-        LtoModule {
-            module: Module {
-                name: piece.name.to_string(),
-                kind,
-                bytes: piece.bytes.to_vec(),
-            },
-            options: (kind == Kind::Fatbin).then(|| String::from_utf8_lossy(options).into_owned()),
-            from_host,
-        }
-    }
-}
 
 /// An output that needs no link.
 #[derive(Debug)]
@@ -45,7 +21,7 @@ pub struct Finished {
     /// The output.
     pub bytes: Vec<u8>,
     /// A fatal message that follows although the output is good.
-    pub regret: Option<Message>,
+    pub trailing_error: Option<Message>,
 }
 
 /// Names of the result in messages and time tables.
@@ -54,8 +30,8 @@ const PTX_NAME: &str = "lto.ptx";
 
 impl Fold<'_> {
     /// Optimizes the modules.
-    pub(super) fn optimize(&mut self, lto: &LtoOptions) -> Result<Option<Finished>, Ended> {
-        let is_module = |item: &Item| matches!(item.content, Content::Module(_));
+    pub(crate) fn optimize(&mut self, lto: &LtoOptions) -> Result<Option<Finished>, Ended> {
+        let is_module = |item: &LinkItem| matches!(item.content, Content::Module(_));
         let Some(last) = self.items.iter().rposition(is_module) else {
             self.say(Message {
                 severity: Severity::Warning,
@@ -84,18 +60,21 @@ impl Fold<'_> {
         let hosts = modules.iter().any(|m| m.from_host);
         let ptx = self.compile_modules(lto, modules, &settled, others)?;
         if lto.emit_ptx {
-            return Ok(Some(Finished { bytes: ptx, regret: None }));
+            return Ok(Some(Finished {
+                bytes: ptx,
+                trailing_error: None,
+            }));
         }
         // nvlink quirk: it links with the library only what came from host objects.
         let may_call = others.runtime && (hosts || !self.options.is_nvlink());
         let is_linked = lto.is_partial(others) || (may_call && lto::is_incomplete(&ptx));
-        let makes = if is_linked { Makes::Object } else { Makes::Program };
+        let makes = if is_linked { PtxasOutput::Object } else { PtxasOutput::Program };
         let bytes = self.assemble(&ptx, lto, &settled, makes)?;
         if !is_linked {
             // nvlink quirk: it makes the output and then misses the library.
             let misses = self.options.is_nvlink() && hosts && !others.runtime;
-            let regret = misses.then(|| Message::fatal(Code::ExpectedRuntime));
-            return Ok(Some(Finished { bytes, regret }));
+            let trailing_error = misses.then(|| Message::fatal(Code::ExpectedRuntime));
+            return Ok(Some(Finished { bytes, trailing_error }));
         }
         self.is_optimized = !lto.is_partial(others);
         if let Some(item) = self.items.get_mut(last) {
@@ -108,7 +87,7 @@ impl Fold<'_> {
         Ok(None)
     }
 
-    fn settle(&mut self, modules: &[LtoModule]) -> Result<Settled, Ended> {
+    fn settle(&mut self, modules: &[LtoModule]) -> Result<CommonLtoOptions, Ended> {
         let options: Vec<String> = modules.iter().filter_map(|m| m.options.clone()).collect();
         match lto::settle(&options, self.options.ptx.max_registers) {
             Ok((settled, said)) => {
@@ -131,8 +110,14 @@ impl Fold<'_> {
         Ended
     }
 
-    fn compile_modules(&mut self, lto: &LtoOptions, modules: Vec<LtoModule>, settled: &Settled, others: Others) -> Result<Vec<u8>, Ended> {
-        let known: Option<&KernelPatterns> = self.host_info.patterns();
+    fn compile_modules(
+        &mut self,
+        lto: &LtoOptions,
+        modules: Vec<LtoModule>,
+        settled: &CommonLtoOptions,
+        others: Others,
+    ) -> Result<Vec<u8>, Ended> {
+        let known: Option<&KernelFilter> = self.host_info.patterns();
         let target = self.options.target;
         let mut job = Job {
             arch: format!("sm_{}", target.number),
@@ -147,7 +132,7 @@ impl Fold<'_> {
             made = lto.compiler.compile(&job);
         }
         self.compilations.push(Compilation {
-            what: Compiles::Modules,
+            what: CompilationKind::Modules,
             name: "lto.nvvm".to_owned(),
             time: start.elapsed(),
         });
@@ -172,7 +157,7 @@ impl Fold<'_> {
     }
 
     /// Runs ptxas.
-    fn assemble(&mut self, ptx: &[u8], lto: &LtoOptions, settled: &Settled, makes: Makes) -> Result<Vec<u8>, Ended> {
+    fn assemble(&mut self, ptx: &[u8], lto: &LtoOptions, settled: &CommonLtoOptions, makes: PtxasOutput) -> Result<Vec<u8>, Ended> {
         let fast = lto.fast_compile.iter().map(|level| format!("-Ofc={level}"));
         let options = PtxOptions {
             extra: fast.chain(self.options.ptx.extra.iter().cloned()).collect(),
@@ -199,7 +184,7 @@ impl Fold<'_> {
             code: Code::Ptxas { line },
         }));
         self.compilations.push(Compilation {
-            what: Compiles::Optimized,
+            what: CompilationKind::Optimized,
             name: PTX_NAME.to_owned(),
             time,
         });

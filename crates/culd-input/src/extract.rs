@@ -10,14 +10,16 @@
 
 use crate::bytes::Bytes;
 use crate::check::{self, Verdict};
+use crate::extracted::{BytesAt, ChosenEntry, Extracted, HostPart, Item, Part, Piece};
 use crate::host::HostObject;
-use crate::message::{Code, Message, Severity};
+use crate::host_info::HostLists;
+use crate::message::{Code, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Unit, UnitKind};
-use crate::register::ModuleIds;
+use crate::registration::ModuleIds;
 use crate::select::{self, Candidate, Choice};
-use crate::unpack::{Held, Part};
 use cubin::fatbin::{Compression, Content, Entry, EntryKind, FLAG_64BIT, Fatbin, FatbinError, Packed, VERSION};
+use culd_base::Severity;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,80 +34,8 @@ const NAMED_ARCHS: std::ops::Range<u32> = 1..1000;
 /// What an allocation is refused for.
 const UNOBTAINABLE: u64 = 1 << 36;
 
-/// One thing that happens when a unit is taken in.
-#[derive(Debug)]
-pub(crate) enum Step<B = Bytes> {
-    Say(Message),
-    Object(Piece<B>),
-    /// PTX text to compile; its place in the order stays.
-    Ptx(Piece<B>, Vec<u8>),
-    /// A module for link-time optimization, with the options it was compiled with.
-    Lto(Piece<B>, culd_lto::Kind, Vec<u8>),
-}
-
-impl Step {
-    /// The message, when it is one.
-    pub(crate) fn into_message(self) -> Option<Message> {
-        match self {
-            Step::Say(message) => Some(message),
-            _ => None,
-        }
-    }
-}
-
-/// A piece of device code.
-#[derive(Debug)]
-pub(crate) struct Piece<B = Bytes> {
-    pub(crate) name: Arc<str>,
-    pub(crate) bytes: B,
-}
-
-/// What a unit says about the kernels that host code uses.
-#[derive(Debug, Default)]
-pub(crate) enum HostPart {
-    /// Nothing, and that does not matter.
-    #[default]
-    Silent,
-    /// Nothing, so all kernels have to stay.
-    Unknown,
-    /// The lists of what is used.
-    Lists(Box<Lists>),
-}
-
-/// The lists of a host object, of external and of internal names.
-#[derive(Debug)]
-pub(crate) struct Lists {
-    pub(crate) kernels: [Bytes; 2],
-    pub(crate) constants: [Bytes; 2],
-    pub(crate) variables: [Bytes; 2],
-}
-
-/// Everything a unit contributes.
-#[derive(Debug, Default)]
-pub(crate) struct Finding {
-    pub(crate) steps: Vec<Step>,
-    pub(crate) host: HostPart,
-    /// Ids of the host object; registered even without code for the target.
-    pub(crate) ids: Option<ModuleIds>,
-}
-
-impl Finding {
-    /// True for a host object that announces a fatbin and has none.
-    pub(crate) fn lacks_fatbin(&self) -> bool {
-        let first = self.steps.first();
-        matches!(first, Some(Step::Say(m)) if matches!(m.code, Code::FatbinMissing { .. }))
-    }
-
-    /// True when a message ends the load here.
-    pub(crate) fn is_fatal(&self) -> bool {
-        self.steps
-            .iter()
-            .any(|s| matches!(s, Step::Say(m) if m.severity == Severity::Fatal))
-    }
-}
-
 /// A unit that is being examined.
-pub(crate) struct Examiner<'u> {
+pub(crate) struct Extractor<'u> {
     unit: &'u Unit,
     options: &'u LoadOptions,
     parts: Vec<Part<'u>>,
@@ -113,18 +43,10 @@ pub(crate) struct Examiner<'u> {
     ids: Option<ModuleIds>,
 }
 
-/// An entry of a fatbin that was chosen.
-pub(crate) struct Taken<'u> {
-    name: Arc<str>,
-    entry: Entry<'u>,
-    /// What there was to choose from.
-    all: Vec<Candidate>,
-}
-
-impl<'u> Examiner<'u> {
+impl<'u> Extractor<'u> {
     /// Examines a unit, but for compressed entries.
     pub(crate) fn new(unit: &'u Unit, options: &'u LoadOptions) -> Self {
-        let mut examiner = Examiner {
+        let mut extractor = Extractor {
             unit,
             options,
             parts: Vec::new(),
@@ -134,40 +56,40 @@ impl<'u> Examiner<'u> {
         let is_device = matches!(unit.kind, UnitKind::Device | UnitKind::Fatbin | UnitKind::Ptx) && unit.archive_name.is_none();
         if is_device && options.registers && options.release.is_some_and(|r| r.rules.reports_missing_host_code) {
             let file = unit.name.to_string();
-            examiner.say(Severity::Info, Code::NoHostCode { file });
+            extractor.say(Severity::Info, Code::NoHostCode { file });
         }
         match &unit.kind {
             UnitKind::Problem(messages) => {
                 let messages = messages.iter().cloned();
-                examiner.parts.extend(messages.map(|m| Part::Step(Step::Say(m))));
+                extractor.parts.extend(messages.map(|m| Part::Item(Item::Message(m))));
             }
-            UnitKind::Device => examiner.device(),
-            UnitKind::Fatbin => examiner.fatbin(),
-            UnitKind::Ptx => examiner.ptx(),
-            UnitKind::LtoIr => examiner.lto_ir(),
-            UnitKind::Host => examiner.host(),
-            UnitKind::Passed => examiner.host = HostPart::Unknown,
+            UnitKind::Device => extractor.device(),
+            UnitKind::Fatbin => extractor.fatbin(),
+            UnitKind::Ptx => extractor.ptx(),
+            UnitKind::LtoIr => extractor.lto_ir(),
+            UnitKind::Host => extractor.host(),
+            UnitKind::Passed => extractor.host = HostPart::Unknown,
         }
-        examiner
+        extractor
     }
 
     /// Bytes that its compressed entries unpack to.
     pub(crate) fn packed_size(&self) -> usize {
         let sizes = self.parts.iter().map(|part| match part {
             Part::Packed(_, packed) => packed.size(),
-            Part::Step(_) => 0,
+            Part::Item(_) => 0,
         });
         sizes.sum()
     }
 
     /// Unpacks compressed entries into `place`, which starts at `start` of the memory that is shared with other units.
     pub(crate) fn unpack(&mut self, mut start: usize, mut place: &mut [u8]) {
-        if self.parts.iter().all(|part| matches!(part, Part::Step(_))) {
+        if self.parts.iter().all(|part| matches!(part, Part::Item(_))) {
             return;
         }
         for part in std::mem::take(&mut self.parts) {
             match part {
-                Part::Step(_) => self.parts.push(part),
+                Part::Item(_) => self.parts.push(part),
                 Part::Packed(taken, packed) => {
                     let (own, rest) = std::mem::take(&mut place).split_at_mut_checked(packed.size()).unwrap_or_default();
                     self.unpack_one(&taken, &packed, own, start..start + own.len());
@@ -178,21 +100,21 @@ impl<'u> Examiner<'u> {
         }
     }
 
-    fn unpack_one(&mut self, taken: &Taken<'u>, packed: &Packed<'_>, place: &mut [u8], range: Range<usize>) {
+    fn unpack_one(&mut self, taken: &ChosenEntry<'u>, packed: &Packed<'_>, place: &mut [u8], range: Range<usize>) {
         match packed.unpack_into(place) {
             Ok(()) => {
                 if self.has_any_magic(taken) {
                     set_magic(place);
                 }
-                self.judge(taken, place, Held::Shared(range));
+                self.judge(taken, place, BytesAt::Shared(range));
             }
             Err(error) => self.not_unpacked(taken, &error),
         }
     }
 
     /// What was found; `shared` is the memory that entries were unpacked into.
-    pub(crate) fn finish(self, shared: &Bytes) -> Finding {
-        Finding {
+    pub(crate) fn finish(self, shared: &Bytes) -> Extracted {
+        Extracted {
             steps: self.parts.into_iter().filter_map(|part| part.into_step(shared)).collect(),
             host: self.host,
             ids: self.ids,
@@ -200,7 +122,7 @@ impl<'u> Examiner<'u> {
     }
 
     fn say(&mut self, severity: Severity, code: Code) {
-        self.parts.push(Part::Step(Step::Say(Message { severity, code })));
+        self.parts.push(Part::Item(Item::Message(Message { severity, code })));
     }
 
     fn unusable(&mut self, file: &str, reason: impl Into<String>) {
@@ -240,7 +162,7 @@ impl<'u> Examiner<'u> {
             Verdict::Damaged(reason) => self.unusable(&self.unit.name, reason),
             Verdict::Refuse(warnings, code) => self.refuse(warnings, code),
             Verdict::Accept(warnings) => {
-                self.accept(&self.unit.name, warnings, Held::Alone(self.unit.bytes.clone()));
+                self.accept(&self.unit.name, warnings, BytesAt::Alone(self.unit.bytes.clone()));
                 if self.is_dropped() {
                     return;
                 }
@@ -249,11 +171,11 @@ impl<'u> Examiner<'u> {
         self.no_host_info();
     }
 
-    fn accept(&mut self, name: &Arc<str>, warnings: Vec<Code>, bytes: Held) {
+    fn accept(&mut self, name: &Arc<str>, warnings: Vec<Code>, bytes: BytesAt) {
         warnings.into_iter().for_each(|code| self.say(Severity::Warning, code));
         if !self.is_dropped() {
             let name = name.clone();
-            self.parts.push(Part::Step(Step::Object(Piece { name, bytes })));
+            self.parts.push(Part::Item(Item::Object(Piece { name, bytes })));
         }
     }
 
@@ -274,18 +196,18 @@ impl<'u> Examiner<'u> {
     fn ptx(&mut self) {
         let piece = Piece {
             name: self.unit.name.clone(),
-            bytes: Held::Alone(self.unit.bytes.clone()),
+            bytes: BytesAt::Alone(self.unit.bytes.clone()),
         };
-        self.parts.push(Part::Step(Step::Ptx(piece, Vec::new())));
+        self.parts.push(Part::Item(Item::Ptx(piece, Vec::new())));
         if !self.is_dropped() {
             self.no_host_info();
         }
     }
 
     fn lto_ir(&mut self) {
-        let (name, bytes) = (self.unit.name.clone(), Held::Alone(self.unit.bytes.clone()));
-        let step = Step::Lto(Piece { name, bytes }, culd_lto::Kind::LtoIr, Vec::new());
-        self.parts.push(Part::Step(step));
+        let (name, bytes) = (self.unit.name.clone(), BytesAt::Alone(self.unit.bytes.clone()));
+        let step = Item::Lto(Piece { name, bytes }, culd_lto::Kind::LtoIr, Vec::new());
+        self.parts.push(Part::Item(step));
     }
 
     fn fatbin(&mut self) {
@@ -339,7 +261,7 @@ impl<'u> Examiner<'u> {
         }
         if self.options.is_nvlink() {
             let is_elf = |e: &&Entry<'_>| e.kind() == EntryKind::Elf;
-            if entries.iter().filter(is_elf).any(|e| !NAMED_ARCHS.contains(&e.arch())) {
+            if entries.iter().filter(is_elf).any(|e| !NAMED_ARCHS.contains(&e.arch().number)) {
                 self.say(Severity::Fatal, Code::UnnamedArch);
                 self.say(Severity::Fatal, Code::FatbinaryError);
                 return;
@@ -352,7 +274,7 @@ impl<'u> Examiner<'u> {
         match select::choose(&candidates, self.options.target, self.options.lto.is_some(), strict) {
             Choice::Entry(index) => {
                 if let Some(&entry) = entries.get(index) {
-                    self.take(Taken {
+                    self.take(ChosenEntry {
                         name: name.clone(),
                         entry,
                         all: candidates,
@@ -401,7 +323,7 @@ impl<'u> Examiner<'u> {
     }
 
     /// An entry that does not unpack, and nvlink's ways to say so.
-    fn not_unpacked(&mut self, taken: &Taken<'_>, error: &FatbinError) {
+    fn not_unpacked(&mut self, taken: &ChosenEntry<'_>, error: &FatbinError) {
         if !self.options.is_nvlink() {
             return self.unusable(&taken.name, error.to_string());
         }
@@ -420,13 +342,13 @@ impl<'u> Examiner<'u> {
     }
 
     /// Takes an entry; small compressed ones are left for later.
-    fn take(&mut self, taken: Taken<'u>) {
+    fn take(&mut self, taken: ChosenEntry<'u>) {
         if taken.entry.kind() == EntryKind::Lto {
             // Only the optimizer can read what is inside.
             let options = taken.entry.options().split(|&b| b == 0).next().unwrap_or_default().to_vec();
-            let (name, bytes) = (taken.name, Held::Alone(taken.entry.alone().into()));
-            let step = Step::Lto(Piece { name, bytes }, culd_lto::Kind::Fatbin, options);
-            self.parts.push(Part::Step(step));
+            let (name, bytes) = (taken.name, BytesAt::Alone(taken.entry.alone().into()));
+            let step = Item::Lto(Piece { name, bytes }, culd_lto::Kind::Fatbin, options);
+            self.parts.push(Part::Item(step));
             if matches!(self.unit.kind, UnitKind::Fatbin) {
                 // Modules have no kernels that somebody might miss: the optimizer knows what must stay.
                 self.host = HostPart::Silent;
@@ -442,19 +364,19 @@ impl<'u> Examiner<'u> {
         match content {
             Ok(bytes) => {
                 let bytes = if self.has_any_magic(&taken) { with_magic(bytes) } else { bytes };
-                self.judge(&taken, &bytes, Held::Alone(bytes.clone()));
+                self.judge(&taken, &bytes, BytesAt::Alone(bytes.clone()));
             }
             Err(error) => self.not_unpacked(&taken, &error),
         }
     }
 
     /// nvlink quirk: in a fatbin the flags of the entry say what it is; magic and byte order of the file inside are not looked at.
-    fn has_any_magic(&self, taken: &Taken<'_>) -> bool {
+    fn has_any_magic(&self, taken: &ChosenEntry<'_>) -> bool {
         self.options.is_nvlink() && taken.entry.kind() == EntryKind::Elf
     }
 
     /// Checks the contents of an entry; `held` is where they are.
-    fn judge(&mut self, taken: &Taken<'_>, content: &[u8], held: Held) {
+    fn judge(&mut self, taken: &ChosenEntry<'_>, content: &[u8], held: BytesAt) {
         let is_nvlink = self.options.is_nvlink();
         let name = &taken.name;
         if taken.entry.kind() == EntryKind::Ptx {
@@ -463,7 +385,7 @@ impl<'u> Examiner<'u> {
                 name: name.clone(),
                 bytes: held,
             };
-            return self.parts.push(Part::Step(Step::Ptx(piece, options.to_vec())));
+            return self.parts.push(Part::Item(Item::Ptx(piece, options.to_vec())));
         }
         match check::check(content, name, self.options.target, self.options.release, check::Source::Fatbin) {
             Verdict::Accept(warnings) => self.accept(name, warnings, held),
@@ -493,7 +415,7 @@ impl<'u> Examiner<'u> {
             None => HostPart::Unknown,
             Some(external) => {
                 let list = |section: Option<&[u8]>| unit.bytes.part(section.unwrap_or_default());
-                HostPart::Lists(Box::new(Lists {
+                HostPart::Lists(Box::new(HostLists {
                     kernels: [unit.bytes.part(external), list(host.internal_kernels)],
                     constants: [list(host.external_constants), list(host.internal_constants)],
                     variables: [list(host.external_variables), list(host.internal_variables)],

@@ -5,24 +5,24 @@
 //! 3. The index of unified functions and variables, whose shape is checked at once.
 //! 4. The file for `.nv.host`.
 
-use crate::cli::high::LinkPlan;
-use crate::cli::messages::Said;
-use crate::cli::{lto, os, side};
+use crate::cli::hiargs::LinkPlan;
+use crate::cli::messages::CliMessage;
+use crate::cli::{lto, os, side_outputs};
 
 /// What was read.
 #[derive(Debug)]
-pub struct Extra {
+pub struct AuxInputs {
     /// `--uidx-file`.
     pub unified_index: Option<Vec<u8>>,
     /// `--nv-host`.
     pub host_data: Option<Vec<u8>>,
 }
 
-impl Extra {
+impl AuxInputs {
     /// Opens everything that the plan names.
-    pub fn open(plan: &LinkPlan) -> Result<Self, Said> {
+    pub fn open(plan: &LinkPlan) -> Result<Self, CliMessage> {
         if let Some(file) = &plan.side.time {
-            side::start_time_table(file)?;
+            side_outputs::start_time_table(file)?;
         }
         if let Some(lto) = &plan.lto {
             lto::library(lto, plan.options.identity)?;
@@ -32,21 +32,21 @@ impl Extra {
             check_index(index)?;
         }
         let host_data = plan.side.host.as_deref().map(read).transpose()?;
-        Ok(Extra { unified_index, host_data })
+        Ok(AuxInputs { unified_index, host_data })
     }
 }
 
 /// Reads a whole file that must not be empty.
-fn read(file: &[u8]) -> Result<Vec<u8>, Said> {
+fn read(file: &[u8]) -> Result<Vec<u8>, CliMessage> {
     let path = os::path(file);
     if path.is_dir() {
-        // nvlink quirk: it asks a folder for its size and believes the answer.
-        return Err(Said::Folder(file.to_vec()));
+        // nvlink quirk: it asks for the size of a directory and allocates that much.
+        return Err(CliMessage::Directory(file.to_vec()));
     }
     match std::fs::read(path) {
-        Ok(bytes) if bytes.is_empty() => Err(Said::EmptyFile(file.to_vec())),
+        Ok(bytes) if bytes.is_empty() => Err(CliMessage::EmptyFile(file.to_vec())),
         Ok(bytes) => Ok(bytes),
-        Err(_) => Err(Said::InputFile(file.to_vec())),
+        Err(_) => Err(CliMessage::InputFile(file.to_vec())),
     }
 }
 
@@ -54,9 +54,9 @@ fn read(file: &[u8]) -> Result<Vec<u8>, Said> {
 const INDEX_HEADER: u64 = 48;
 
 /// Checks the shape of an index file: magic, version, two counts, and exactly as many records.
-fn check_index(bytes: &[u8]) -> Result<(), Said> {
+fn check_index(bytes: &[u8]) -> Result<(), CliMessage> {
     if !bytes.starts_with(b"\x7fUFTINDX") {
-        return Err(Said::NotIndex);
+        return Err(CliMessage::NotIndex);
     }
     let shape = || {
         let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -71,7 +71,7 @@ fn check_index(bytes: &[u8]) -> Result<(), Said> {
     };
     match shape() {
         Some(size) if size == bytes.len() as u64 => Ok(()),
-        _ => Err(Said::MalformedIndex),
+        _ => Err(CliMessage::MalformedIndex),
     }
 }
 
@@ -95,12 +95,12 @@ mod tests {
         let mut both = index(2, 3, 120 + 24);
         both[40] = 1;
         assert_eq!(check_index(&both), Ok(()));
-        assert_eq!(check_index(&index(1, 2, 49)), Err(Said::MalformedIndex));
-        assert_eq!(check_index(&index(2, 2, 48)), Err(Said::MalformedIndex));
-        assert_eq!(check_index(b"\x7fUFTINDX\x01"), Err(Said::MalformedIndex));
-        assert_eq!(check_index(b"\x7fELF"), Err(Said::NotIndex));
+        assert_eq!(check_index(&index(1, 2, 49)), Err(CliMessage::MalformedIndex));
+        assert_eq!(check_index(&index(2, 2, 48)), Err(CliMessage::MalformedIndex));
+        assert_eq!(check_index(b"\x7fUFTINDX\x01"), Err(CliMessage::MalformedIndex));
+        assert_eq!(check_index(b"\x7fELF"), Err(CliMessage::NotIndex));
         let mut huge = index(1, 0, 0);
         huge[24..32].fill(0xff);
-        assert_eq!(check_index(&huge), Err(Said::MalformedIndex));
+        assert_eq!(check_index(&huge), Err(CliMessage::MalformedIndex));
     }
 }

@@ -1,4 +1,4 @@
-//! High-level arguments: what a command line means.
+//! High-level arguments: the meaning of a command line.
 //!
 //! The checks come in nvlink's order and the first failure ends the run; messages on the way are kept in order:
 //!
@@ -13,11 +13,12 @@
 use crate::cli::called::Called;
 use crate::cli::flags::Id;
 use crate::cli::lto::{self, LtoPlan};
-use crate::cli::messages::{Quiet, Said};
+use crate::cli::messages::{CliMessage, Quiet};
 use crate::cli::note;
 use crate::cli::os;
 use crate::cli::parse::{LowArgs, ParseError};
-use culd_engine::{Code, Identity, KernelFilter, LinkOptions, Severity, Target, ToolNote};
+use culd_engine::diagnostics::option_warning;
+use culd_engine::{Arch, Code, Identity, KernelFilter, LinkOptions, Severity, ToolNote};
 
 /// What to do.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub struct LinkPlan {
     pub arch: String,
     /// The target is virtual: inputs are checked, nothing is linked.
     pub is_virtual: bool,
+    /// `-v`: print what the program uses.
+    pub verbose: bool,
     /// Options of the engine; files that it needs are not read yet.
     pub options: LinkOptions<'static>,
     /// Output file; may be missing for a virtual target.
@@ -130,13 +133,13 @@ pub struct SideFiles {
 #[derive(Debug)]
 pub enum Remark {
     /// Our own.
-    Said(Severity, Said),
+    CliMessage(Severity, CliMessage),
     /// One of the engine's codes.
     Code(Severity, Code),
 }
 
 /// Finds out what a command line means. `remarks` receives messages in order; the error is fatal.
-pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<Plan, Said> {
+pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<Plan, CliMessage> {
     let identity = called.identity;
     if low.has(Id::Help) {
         return Ok(Plan::Help);
@@ -152,52 +155,50 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     }
     // nvlink asks for a target first; without any input that would not be helpful.
     if identity == Identity::Culd && low.inputs.is_empty() {
-        return Err(Said::NoInputs);
+        return Err(CliMessage::NoInputs);
     }
-    let arch = os::lossy(low.text(Id::Arch).ok_or(Said::NoArch)?);
+    let arch = os::lossy(low.text(Id::Arch).ok_or(CliMessage::NoArch)?);
     let is_virtual = !arch.starts_with("sm_");
     if !is_virtual && !low.has(Id::Output) {
-        return Err(Said::NoOutput);
+        return Err(CliMessage::NoOutput);
     }
     if low.inputs.is_empty() {
-        return Err(Said::NoInputs);
+        return Err(CliMessage::NoInputs);
     }
     exclusions(low)?;
     let explicit = !low.list(Id::KernelsUsed).is_empty() || !low.list(Id::VariablesUsed).is_empty();
     if explicit && low.has(Id::UseHostInfo) {
-        remarks.push(Remark::Said(Severity::Info, Said::UseHostInfoIgnored));
+        remarks.push(Remark::CliMessage(Severity::Info, CliMessage::UseHostInfoIgnored));
     }
     let lto = lto::plan(low, identity, &arch)?;
     if identity == Identity::Culd {
         own_checks(low, &arch, lto.is_some())?;
     }
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
-    let target = Target::parse(name.as_deref().unwrap_or(&arch)).ok_or(Said::NoArch)?;
-    if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
-        let target = arch.clone();
-        remarks.push(Remark::Code(Severity::Warning, Code::PreserveRelocsIncomplete { target }));
-    }
+    let target = Arch::parse(name.as_deref().unwrap_or(&arch)).ok_or(CliMessage::NoArch)?;
+    let options = engine_options(low, called, target, explicit_kernels(low));
+    remarks.extend(option_warning(&options, &arch).map(|code| Remark::Code(Severity::Warning, code)));
     if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {
-        return Err(Said::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
+        return Err(CliMessage::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
     api_version(low)?;
-    Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, target, lto))))
+    Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, options, lto))))
 }
 
 /// What nvlink lets pass and culd does not.
-fn own_checks(low: &LowArgs, arch: &str, lto: bool) -> Result<(), Said> {
+fn own_checks(low: &LowArgs, arch: &str, lto: bool) -> Result<(), CliMessage> {
     if arch.starts_with("compute_") && !lto {
-        return Err(Said::VirtualTarget(arch.into()));
+        return Err(CliMessage::VirtualTarget(arch.into()));
     }
     match low.number(Id::Threads) {
-        Some(n) if n < 0 => Err(Said::Own("--threads cannot be less than 0".into())),
+        Some(n) if n < 0 => Err(CliMessage::Own("--threads cannot be less than 0".into())),
         _ => Ok(()),
     }
 }
 
-fn script_plan(low: &LowArgs, identity: Identity) -> Result<Plan, Said> {
+fn script_plan(low: &LowArgs, identity: Identity) -> Result<Plan, CliMessage> {
     if !low.inputs.is_empty() {
-        return Err(Said::InputsWithHostScript);
+        return Err(CliMessage::InputsWithHostScript);
     }
     Ok(Plan::Script(ScriptPlan {
         absolute: low.text(Id::HostScript) == Some(b"lcs-abs"),
@@ -211,28 +212,28 @@ fn script_plan(low: &LowArgs, identity: Identity) -> Result<Plan, Said> {
 }
 
 /// Flags that exclude each other, in the order in which nvlink looks.
-fn exclusions(low: &LowArgs) -> Result<(), Said> {
+fn exclusions(low: &LowArgs) -> Result<(), CliMessage> {
     if low.has(Id::SuppressDebugInfo) && !low.has(Id::Debug) {
-        return Err(Said::Conflict("-suppress-debug-info", "no -g"));
+        return Err(CliMessage::Conflict("-suppress-debug-info", "no -g"));
     }
     if low.has(Id::DumpCallgraph) && low.has(Id::DumpCallgraphMangled) {
-        return Err(Said::Conflict("-dump-callgraph", "-dump-callgraph-no-demangle"));
+        return Err(CliMessage::Conflict("-dump-callgraph", "-dump-callgraph-no-demangle"));
     }
     if low.has(Id::UseHostInfo) && low.has(Id::IgnoreHostInfo) {
-        return Err(Said::Conflict("-use-host-info", "-ignore-host-info"));
+        return Err(CliMessage::Conflict("-use-host-info", "-ignore-host-info"));
     }
     Ok(())
 }
 
 /// Checks `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13.
-fn api_version(low: &LowArgs) -> Result<(), Said> {
+fn api_version(low: &LowArgs) -> Result<(), CliMessage> {
     let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(()) };
-    let (major, rest) = scan_unsigned(text).ok_or(Said::ApiVersion)?;
-    let (_, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(Said::ApiVersion)?;
+    let (major, rest) = scan_unsigned(text).ok_or(CliMessage::ApiVersion)?;
+    let (_, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(CliMessage::ApiVersion)?;
     if !rest.iter().all(u8::is_ascii_whitespace) {
-        return Err(Said::ApiVersion);
+        return Err(CliMessage::ApiVersion);
     }
-    if major == 13 { Ok(()) } else { Err(Said::ApiVersionMajor) }
+    if major == 13 { Ok(()) } else { Err(CliMessage::ApiVersionMajor) }
 }
 
 /// Reads blanks, an optional plus sign and digits.
@@ -244,10 +245,16 @@ fn scan_unsigned(text: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, text.get(digits..)?))
 }
 
-fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, target: Target, lto: Option<LtoPlan>) -> LinkPlan {
+fn link_plan(
+    low: &LowArgs,
+    called: Called,
+    arch: String,
+    is_virtual: bool,
+    options: LinkOptions<'static>,
+    lto: Option<LtoPlan>,
+) -> LinkPlan {
     let text = |id| low.text(id).map(<[u8]>::to_vec);
     let file = |id| output_file(low, called.identity, id);
-    let kernels = explicit_kernels(low);
     LinkPlan {
         is_virtual: is_virtual && lto.is_none(),
         output: file(Id::Output),
@@ -256,7 +263,7 @@ fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, targ
         library_paths: low.list(Id::LibraryPath).to_vec(),
         strict_libraries: low.has(Id::StrictLibraries),
         keep_system_libraries: low.has(Id::KeepSystemLibraries),
-        host_info: kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
+        host_info: options.kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
         suppress_arch_warning: low.has(Id::SuppressArchWarning),
         lto,
         ptx: PtxPlan {
@@ -278,7 +285,8 @@ fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, targ
         saves_repro: low.text(Id::SaveRepro).is_some(),
         files_read: low.files_read.clone(),
         trace: low.has(Id::Trace),
-        options: engine_options(low, called, target, kernels),
+        verbose: low.has(Id::Verbose),
+        options,
         arch,
     }
 }
@@ -318,6 +326,7 @@ fn explicit_kernels(low: &LowArgs) -> Option<KernelFilter> {
         internal_constants: variables,
         explicit: true,
         early: true,
+        ..KernelFilter::default()
     })
 }
 
@@ -339,7 +348,7 @@ pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
     }
 }
 
-fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
+fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
     let mut options = LinkOptions::new(target);
     options.identity = called.identity;
     options.release = called.is_nvlink().then_some(called.version.release);
@@ -349,7 +358,7 @@ fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option
     options.suppress_debug_info = low.has(Id::SuppressDebugInfo);
     options.preserve_relocs = low.has(Id::PreserveRelocs);
     options.kernels = kernels;
-    options.verbose = low.has(Id::Verbose);
+    options.usage = low.has(Id::Verbose) || low.has(Id::JsonReport);
     // nvlink quirk: names are demangled with either flag.
     options.dump_callgraph = low.has(Id::DumpCallgraph) || low.has(Id::DumpCallgraphMangled);
     options.dot_file = low.has(Id::DotFile);

@@ -1,10 +1,10 @@
 //! Files besides the output: registration list, time table, dependencies.
 
-use crate::cli::high::LinkPlan;
-use crate::cli::messages::Said;
+use crate::cli::hiargs::LinkPlan;
+use crate::cli::messages::CliMessage;
 use crate::cli::{os, output};
 use culd_engine::Identity;
-use culd_input::{Compilation, Compiles, Register};
+use culd_input::{Compilation, CompilationKind, Register};
 use std::fs::OpenOptions;
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use std::io::Write;
 const TIME_HEADER: &str = "source file name , phase name , phase input files , phase output file , arch , tool, metric , unit\n";
 
 /// Starts the time table: a header when the file is new or empty.
-pub fn start_time_table(file: &[u8]) -> Result<(), Said> {
-    let problem = |_| Said::TimeFile(file.to_vec());
+pub fn start_time_table(file: &[u8]) -> Result<(), CliMessage> {
+    let problem = |_| CliMessage::TimeFile(file.to_vec());
     if file == b"-" {
         return std::io::stdout().write_all(TIME_HEADER.as_bytes()).map_err(problem);
     }
@@ -25,19 +25,19 @@ pub fn start_time_table(file: &[u8]) -> Result<(), Said> {
 }
 
 /// Writes a text file for which a problem is fatal.
-pub fn write_text(file: &[u8], text: &[u8]) -> Result<(), Said> {
-    output::write(&os::path(file), text).map_err(|e| Said::OutputFile(file.to_vec(), e.to_string()))
+pub fn write_text(file: &[u8], text: &[u8]) -> Result<(), CliMessage> {
+    output::write(&os::path(file), text).map_err(|e| CliMessage::OutputFile(file.to_vec(), e.to_string()))
 }
 
 /// Writes a JSON file for people to read.
-pub fn write_json(file: &[u8], value: &impl serde::Serialize) -> Result<(), Said> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|e| Said::Own(e.to_string()))?;
+pub fn write_json(file: &[u8], value: &impl serde::Serialize) -> Result<(), CliMessage> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|e| CliMessage::Own(e.to_string()))?;
     text.push(b'\n');
     write_text(file, &text)
 }
 
 /// Adds a row to the time table for each PTX compilation.
-pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan) -> Result<(), Said> {
+pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan) -> Result<(), CliMessage> {
     // nvlink names itself here even when --tool-name calls it something else.
     let tool = match plan.options.identity {
         Identity::Nvlink => "nvlink",
@@ -47,11 +47,11 @@ pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan) -> 
     for Compilation { what, name, time } in compilations {
         let milliseconds = time.as_secs_f64() * 1000.0;
         let (source, phase, input, output) = match what {
-            Compiles::Modules => ("lto.nvvm", "cicc", "", "lto.ptx"),
-            Compiles::Optimized => ("lto.ptx", "ptxas", "", "lto.cubin"),
-            Compiles::Ptx if name.ends_with(".ptx") => (name.as_str(), "ptxas", name.as_str(), ""),
+            CompilationKind::Modules => ("lto.nvvm", "cicc", "", "lto.ptx"),
+            CompilationKind::Optimized => ("lto.ptx", "ptxas", "", "lto.cubin"),
+            CompilationKind::Ptx if name.ends_with(".ptx") => (name.as_str(), "ptxas", name.as_str(), ""),
             // PTX from inside another file has no name of its own.
-            Compiles::Ptx => ("ptx", "ptxas", name.as_str(), "cubin"),
+            CompilationKind::Ptx => ("ptx", "ptxas", name.as_str(), "cubin"),
         };
         rows += &format!(
             "{source} , {phase} , {input} , {output} , {} , {tool} , {milliseconds:.4} , ms\n",
@@ -61,7 +61,7 @@ pub fn add_times(file: &[u8], compilations: &[Compilation], plan: &LinkPlan) -> 
     if rows.is_empty() {
         return Ok(());
     }
-    append(file, &rows).map_err(|_| Said::TimeFile(file.to_vec()))
+    append(file, &rows).map_err(|_| CliMessage::TimeFile(file.to_vec()))
 }
 
 fn append(file: &[u8], text: &str) -> std::io::Result<()> {
@@ -72,7 +72,7 @@ fn append(file: &[u8], text: &str) -> std::io::Result<()> {
 }
 
 /// Writes the C file that lists registration routines.
-pub fn write_register_file(file: &[u8], register: &Register) -> Result<(), Said> {
+pub fn write_register_file(file: &[u8], register: &Register) -> Result<(), CliMessage> {
     // nvlink quirk: nvcc names the same file for every architecture; with a device runtime in the link the first one stays.
     if register.keep_existing && os::path(file).exists() {
         return Ok(());

@@ -1,14 +1,14 @@
-//! Functions that are compiled twice.
+//! Functions that are compiled twice, with and without BMI instructions.
 //!
-//! Shifts by a number that is not known are most of what reading bits costs. x86 has had better instructions for them (BMI) for long, but not
-//! from the start, so a program for all of these processors may only use them after a look. `twice!` calls a function in one of two copies:
+//! Shifts by a number that is not known are most of what reading bits costs. x86 processors with BMI have better
+//! instructions for them, but a portable program must check for BMI first. `dispatch_bmi!` calls a function in one of two copies:
 //!
 //! 1. The function is always inlined, so that each copy is compiled with the instructions of the function around it.
 //! 2. One copy may use BMI and is called when the processor has it; what it has is asked once and remembered by the standard library.
 //! 3. Both do the same; a test compares them.
 
 /// Calls `function(arguments)` in the copy that fits the processor; each argument is a variable and its type.
-macro_rules! twice {
+macro_rules! dispatch_bmi {
     ($function:path as ($($name:ident: $type:ty),*) $(-> $out:ty)?) => {{
         #[inline(never)]
         fn plain($($name: $type),*) $(-> $out)? {
@@ -20,7 +20,7 @@ macro_rules! twice {
             $function($($name),*)
         }
         #[cfg(target_arch = "x86_64")]
-        if crate::twice::has_bmi() {
+        if crate::dispatch::has_bmi() {
             // SAFETY: the processor has the instructions that the copy is compiled for; there is no other condition.
             #[allow(unsafe_code, reason = "a copy for other instructions can only be called so")]
             return unsafe { with_bmi($($name),*) };
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn both_copies_give_the_same() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/samples");
         let mut frames = 0;
-        for entry in std::fs::read_dir(folder).unwrap() {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let mut frame = std::fs::read(entry.unwrap().path()).unwrap();
             frames += 1;
             // As it is, and with a damaged byte in many places.

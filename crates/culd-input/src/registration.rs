@@ -3,7 +3,7 @@
 //! 1. One id per object, in link order. A host object has its own (`__nv_module_id`, up to the NUL), also when it has no code for the target.
 //! 2. Everything else that is linked is named by its absolute path with every character outside `[A-Za-z0-9]` replaced by `_`.
 //! 3. After link-time optimization of a whole program the last object comes first; modules in files of their own have no id.
-//! 4. An object made by `ld -r` has several ids: the first stands in its place, the others of all objects follow at the end, last first.
+//! 4. An object made by `ld -r` has several ids: the first takes its place, the others of all objects follow at the end, last first.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ enum Id {
 }
 
 impl Register {
-    /// No ids yet; names are relative to this folder.
+    /// No ids yet; names are relative to this directory.
     pub(crate) fn new(current_dir: PathBuf) -> Self {
         Register {
             current_dir,
@@ -78,9 +78,9 @@ impl Register {
 /// The ids of one object.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct ModuleIds {
-    /// Stands in the object's place.
+    /// Takes the place of the object.
     pub first: Vec<u8>,
-    /// Stand at the end.
+    /// Appended at the end of the list.
     pub further: Vec<Vec<u8>>,
 }
 

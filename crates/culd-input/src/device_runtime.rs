@@ -8,6 +8,7 @@
 //! 3. nvlink: once one was left out, a later object is fatal. culd: it is asked again after the last object.
 
 use cubin::Cubin;
+use cubin::driver::is_driver_function;
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
@@ -15,52 +16,9 @@ const STT_FUNC: u8 = 2;
 const STB_GLOBAL: u8 = 1;
 const STB_LOCAL: u8 = 0;
 
-/// Functions that need no definition: the driver has them.
-const PROVIDED: [&str; 33] = [
-    "__assertfail",
-    "__profile",
-    "cnpCtxSynchronize",
-    "cnpDeviceGetAttribute",
-    "cnpDeviceGetName",
-    "cnpEventCreate",
-    "cnpEventDestroy",
-    "cnpEventRecord",
-    "cnpFuncGetAttribute",
-    "cnpGetCacheConfig",
-    "cnpGetDevice",
-    "cnpGetDeviceCount",
-    "cnpGetLastError",
-    "cnpGetLimit",
-    "cnpGetParameterBuffer",
-    "cnpGetParameterBufferV2",
-    "cnpGetSharedMemConfig",
-    "cnpLaunchDevice",
-    "cnpLaunchDeviceV2",
-    "cnpSetLastError",
-    "cnpStreamCreate",
-    "cnpStreamDestroy",
-    "cnpStreamWaitEvent",
-    "cudaGraphKernelNodeSetEnabled",
-    "cudaGraphKernelNodeSetGridDim",
-    "cudaGraphKernelNodeSetParam",
-    "cudaGraphKernelNodeUpdatesApply",
-    "cudaGraphLaunch",
-    "cudaGraphSetConditional",
-    "free",
-    "malloc",
-    "vfprintf",
-    "vprintf",
-];
-/// Prefix of further such functions.
-const PROVIDED_PREFIX: &[u8] = b"__cuda_syscall";
-
 /// True when a path means the device runtime library.
 pub fn is_device_runtime(path: &str) -> bool {
     path.contains("cudadevrt")
-}
-
-pub(crate) fn is_provided(name: &[u8]) -> bool {
-    name.starts_with(PROVIDED_PREFIX) || PROVIDED.binary_search_by(|p| p.as_bytes().cmp(name)).is_ok()
 }
 
 /// Functions called and defined by the objects linked so far.
@@ -89,7 +47,7 @@ impl<'d> Functions<'d> {
                 continue;
             };
             if is_undefined {
-                if !is_provided(name) && !self.defined.contains(name) {
+                if !is_driver_function(name) && !self.defined.contains(name) {
                     self.undefined.insert(name);
                 }
             } else {
@@ -108,13 +66,6 @@ impl<'d> Functions<'d> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_table_is_sorted() {
-        assert!(PROVIDED.is_sorted());
-        assert!(is_provided(b"vprintf") && is_provided(b"__cuda_syscall_x") && is_provided(b"cnpGetLimit"));
-        assert!(!is_provided(b"printf") && !is_provided(b"__cuda_syscal") && !is_provided(b"cnpMalloc"));
-    }
 
     #[test]
     fn any_path_with_the_name_counts() {

@@ -1,15 +1,15 @@
 //! The device objects of a link: calls the loader and prints its messages.
 //!
 //! nvlink searches libraries before it touches anything else, and reads inputs after it has opened every other file. The loader does
-//! both at once; [`Sources::library_messages`] and [`Sources::input_messages`] separate its messages.
+//! both at once and keeps the messages apart: [`LoadedInputs::library_messages`], [`LoadedInputs::input_messages`].
 
-use crate::cli::high::LinkPlan;
+use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::Console;
-use crate::cli::{called, lto, os};
+use crate::cli::{called, culd_text, lto, os};
 use culd_engine::{Identity, KernelFilter, Severity};
 use culd_input::files::{Opened, standard_input};
 use culd_input::ptx::{PtxOptions, PtxasSearch};
-use culd_input::{Code, Disk, Files, LoadOptions, Loaded, Message, Style, Target, load};
+use culd_input::{Code, Disk, Files, LoadOptions, Loaded, Message, load};
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,9 @@ use std::time::SystemTime;
 
 /// The result of loading.
 #[derive(Debug)]
-pub struct Sources {
-    messages: Vec<Message>,
+pub struct LoadedInputs {
+    search_messages: Vec<Message>,
+    input_messages: Vec<Message>,
     /// Libraries that gave nothing.
     passed_over: Vec<Message>,
     /// The inputs; `None` when a message forbids the link.
@@ -30,7 +31,7 @@ pub struct Sources {
     stamps: Vec<(PathBuf, Stamp)>,
 }
 
-impl Sources {
+impl LoadedInputs {
     /// Reads all inputs.
     pub fn read(plan: &LinkPlan) -> Self {
         let options = load_options(plan);
@@ -43,8 +44,9 @@ impl Sources {
         let outcome = load(&inputs, &options, &recorder);
         let opened = recorder.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         let stamps = recorder.stamps.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Sources {
-            messages: outcome.messages,
+        LoadedInputs {
+            search_messages: outcome.search_messages,
+            input_messages: outcome.input_messages,
             passed_over: outcome.passed_over,
             loaded: outcome.loaded,
             stamps,
@@ -65,68 +67,37 @@ impl Sources {
         changed.next().or(first.filter(|_| culd_input::pages_were_lost()))
     }
 
-    /// Number of messages that come from searching libraries.
-    fn search_end(&self) -> usize {
-        let searching = |m: &&Message| {
-            matches!(
-                m.code,
-                Code::SkippingLibrary { .. }
-                    | Code::ArchiveFormat
-                    | Code::OutOfMemory
-                    | Code::LibraryMissing { .. }
-                    | Code::SharedLibrary { .. }
-            )
-        };
-        let found = self.messages.iter().take_while(searching).count();
-        // The fatal ones end with a general line.
-        match self.messages.get(found) {
-            Some(m) if found > 0 && m.code == Code::InternalError => found + 1,
-            _ => found,
-        }
-    }
-
     /// Prints the messages of the library search; true when one was fatal.
     pub fn library_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
-        say(self.messages.get(..self.search_end()).unwrap_or_default(), plan, console)
+        say(&self.search_messages, plan, console)
     }
 
     /// Names the libraries that might have defined what is undefined.
     pub fn library_hints(&self, plan: &LinkPlan, console: &mut Console) {
         for message in &self.passed_over {
-            let severity = severity(message.severity).min(Severity::Warning);
-            let text = words(&message.code, plan);
-            console.record(severity, &message.code, &text);
-            console.graded(severity, &text);
+            let severity = message.severity.min(Severity::Warning);
+            let text = text_of(&message.code, plan);
+            console.record(severity, message.code.name(), &text);
+            console.print_filtered(severity, &text);
         }
     }
 
     /// Number of messages that are called errors, although the inputs were loaded.
     pub fn harmless_errors(&self) -> usize {
         let of_nvlink = |m: &&Message| m.code == Code::UncompressFailed;
-        self.messages.iter().filter(of_nvlink).count()
+        self.input_messages.iter().filter(of_nvlink).count()
     }
 
     /// Prints the messages of reading inputs; true when one was fatal.
     pub fn input_messages(&self, plan: &LinkPlan, console: &mut Console) -> bool {
-        say(self.messages.get(self.search_end()..).unwrap_or_default(), plan, console)
+        say(&self.input_messages, plan, console)
     }
 }
 
 impl LinkPlan {
     /// The kernels to keep: those named outright, or those that host objects launch.
     pub fn kernels(&self, loaded: &Loaded) -> Option<KernelFilter> {
-        let by_host = || {
-            let patterns = loaded.kernels.clone()?;
-            Some(KernelFilter {
-                external: patterns.external,
-                internal: patterns.internal,
-                external_constants: patterns.external_constants,
-                internal_constants: patterns.internal_constants,
-                explicit: false,
-                early: false,
-            })
-        };
-        let mut kernels = self.options.kernels.clone().or_else(by_host);
+        let mut kernels = self.options.kernels.clone().or_else(|| loaded.kernels.clone());
         if let (Some(filter), true) = (&mut kernels, loaded.is_optimized) {
             // nvlink has the lists before it merges anything.
             filter.early = true;
@@ -140,83 +111,41 @@ pub fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) -> bool
     for message in messages {
         if message.code.is_verbatim() {
             console.raw(&format!("{}\n", message.code));
-            console.record(severity(message.severity), &message.code, &message.code.to_string());
+            console.record(message.severity, message.code.name(), &message.code.to_string());
         } else {
-            let text = words(&message.code, plan);
-            console.record(severity(message.severity), &message.code, &text);
-            console.engine_line(severity(message.severity), &text);
+            let text = text_of(&message.code, plan);
+            console.record(message.severity, message.code.name(), &text);
+            console.engine_line(message.severity, &text);
         }
     }
-    messages.iter().any(|m| m.severity == culd_input::Severity::Fatal)
+    messages.iter().any(|m| m.severity == Severity::Fatal)
 }
 
 /// The text of a message; it names the target as it was typed.
-fn words(code: &Code, plan: &LinkPlan) -> String {
+fn text_of(code: &Code, plan: &LinkPlan) -> String {
     let arch = &plan.arch;
     match (plan.options.identity, code) {
-        (Identity::Nvlink, Code::ArchMismatch { file, .. }) => format!("Input file '{file}' arch does not match target '{arch}'"),
+        (Identity::Nvlink, Code::Admission(problem)) => problem.nvlink_text(arch),
         (Identity::Nvlink, Code::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
-        (Identity::Culd, code) => own_words(code, arch),
+        (Identity::Culd, code) => culd_text::loader_text(code, arch),
         (_, other) => other.to_string(),
-    }
-}
-
-/// culd's own text. Codes that the engine has too get the engine's text.
-fn own_words(code: &Code, arch: &str) -> String {
-    let shared = match code.clone() {
-        Code::ArchMismatch { file, compiled, .. } => culd_engine::Code::ArchMismatch {
-            file,
-            compiled: compiled.to_string(),
-            target: arch.into(),
-        },
-        Code::AbiMismatch { file } => culd_engine::Code::AbiMismatch { file },
-        Code::TooOld { file } => culd_engine::Code::TooOld { file },
-        Code::Accelerated { file } => culd_engine::Code::Accelerated { file },
-        Code::NewerThanToolkit { file, toolkit, own } => culd_engine::Code::NewerThanToolkit { file, toolkit, own },
-        Code::NoToolkit { file } => {
-            return format!(
-                "{file} does not state its toolkit: section '.note.nv.cuinfo' is missing, damaged or not the one that e_flags names"
-            );
-        }
-        Code::UnknownArch { file, number } => return format!("{file} was compiled for sm_{number}, which does not exist"),
-        Code::LtoObjects => return "the inputs hold code for link-time optimization only; link with -lto".into(),
-        other => return other.to_string(),
-    };
-    crate::cli::explain::words(&shared)
-}
-
-fn severity(of: culd_input::Severity) -> Severity {
-    match of {
-        culd_input::Severity::Info => Severity::Info,
-        culd_input::Severity::Warning => Severity::Warning,
-        culd_input::Severity::Error => Severity::Error,
-        culd_input::Severity::Fatal => Severity::Fatal,
     }
 }
 
 fn load_options(plan: &LinkPlan) -> LoadOptions {
     let options = &plan.options;
-    let target = options.target;
-    let suffix = match target.suffix {
-        culd_engine::options::Suffix::None => culd_input::Suffix::None,
-        culd_engine::options::Suffix::Family => culd_input::Suffix::Family,
-        culd_engine::options::Suffix::Arch => culd_input::Suffix::Arch,
-    };
     LoadOptions {
         release: options.release,
-        style: match options.identity {
-            Identity::Nvlink => Style::Nvlink,
-            Identity::Culd => Style::Culd,
-        },
+        identity: options.identity,
         libraries: plan.libraries.iter().map(|l| os::lossy(l)).collect(),
-        library_folders: plan.library_paths.iter().map(|l| os::path(l)).collect(),
+        library_directories: plan.library_paths.iter().map(|l| os::path(l)).collect(),
         library_path: std::env::var_os("LIBRARY_PATH"),
-        system_folders: system_directories(),
+        system_directories: system_directories(),
         strict_libraries: plan.strict_libraries,
         keep_system_libraries: plan.keep_system_libraries,
         registers: plan.side.register.is_some(),
         host_info: plan.host_info,
-        lto: plan.lto.as_ref().map(|lto| lto::options(lto, plan)),
+        lto: plan.lto.as_ref().map(|lto| lto::options(lto, &plan.options)),
         disable_infos: options.disable_infos,
         suppress_arch_warning: plan.suppress_arch_warning,
         warnings_as_errors: options.warnings_as_errors,
@@ -227,7 +156,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         },
         ptxas: ptxas_search(plan.ptx.program.as_deref().map(os::path)),
         threads: options.threads,
-        ..LoadOptions::new(Target::new(target.number, suffix))
+        ..LoadOptions::new(options.target)
     }
 }
 

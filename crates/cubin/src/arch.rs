@@ -1,0 +1,258 @@
+//! GPU architectures: the one table of their numbers, suffixes, families and names, and which code runs where.
+//!
+//! * [`Arch`] is a number with a suffix, as in `sm_90a`.
+//! * [`Arch::runs_on`] answers for device code, [`Arch::compiles_for`] for PTX and LTO IR.
+//! * [`names`] lists every name that a command line may use: `sm_90`, the virtual `compute_90`, and `lto_90`.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+/// Architecture suffix, in the order in which a fatbin entry is preferred.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Suffix {
+    /// None: `sm_90`.
+    #[default]
+    None,
+    /// Family-specific: `sm_100f`.
+    Family,
+    /// Architecture-specific: `sm_90a`.
+    Arch,
+}
+
+impl Suffix {
+    /// The letter in names; empty for none.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Suffix::None => "",
+            Suffix::Family => "f",
+            Suffix::Arch => "a",
+        }
+    }
+}
+
+/// An architecture such as `sm_90a`: the target of a link, or what device code was compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Arch {
+    /// Number, 90 for `sm_90a`.
+    pub number: u32,
+    /// Suffix.
+    pub suffix: Suffix,
+}
+
+/// One architecture number that a link can target.
+struct Row {
+    number: u32,
+    /// Suffixes besides none.
+    suffixes: &'static [Suffix],
+    /// First member of the family whose members run each other's `f` code.
+    family: Option<u32>,
+    /// Other numbers that run device code for this one.
+    runs_on: &'static [u32],
+    /// Toolkit version times ten that introduced it; 0 for all supported releases.
+    since: u32,
+}
+
+const fn row(number: u32, suffixes: &'static [Suffix], family: Option<u32>, runs_on: &'static [u32]) -> Row {
+    Row {
+        number,
+        suffixes,
+        family,
+        runs_on,
+        since: 0,
+    }
+}
+
+const PLAIN: &[Suffix] = &[];
+const ARCH_ONLY: &[Suffix] = &[Suffix::Arch];
+const ARCH_AND_FAMILY: &[Suffix] = &[Suffix::Arch, Suffix::Family];
+
+/// Architectures in ascending order.
+const TABLE: [Row; 13] = [
+    row(75, PLAIN, None, &[]),
+    row(80, PLAIN, None, &[86, 89]),
+    row(86, PLAIN, None, &[89]),
+    row(87, PLAIN, None, &[]),
+    row(88, PLAIN, None, &[]),
+    row(89, PLAIN, None, &[]),
+    row(90, ARCH_ONLY, None, &[]),
+    row(100, ARCH_AND_FAMILY, Some(100), &[103, 107]),
+    row(103, ARCH_AND_FAMILY, Some(100), &[107]),
+    Row {
+        since: 134,
+        ..row(107, ARCH_AND_FAMILY, None, &[])
+    },
+    row(110, ARCH_AND_FAMILY, Some(110), &[]),
+    row(120, ARCH_AND_FAMILY, Some(120), &[121]),
+    row(121, ARCH_AND_FAMILY, Some(120), &[]),
+];
+
+/// Numbers that CUDA 13 renamed: code for the first runs on the second, but no link targets the first.
+const RENAMED: [(u32, u32); 1] = [(101, 110)];
+
+fn row_of(number: u32) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.number == number)
+}
+
+impl Arch {
+    /// An architecture; its number need not be in the table.
+    pub const fn new(number: u32, suffix: Suffix) -> Self {
+        Arch { number, suffix }
+    }
+
+    /// Parses `sm_90a`; `None` for names that no link can target.
+    pub fn parse(name: &str) -> Option<Self> {
+        let rest = name.strip_prefix("sm_")?;
+        let (digits, suffix) = match rest.as_bytes().last()? {
+            b'a' => (rest.strip_suffix('a')?, Suffix::Arch),
+            b'f' => (rest.strip_suffix('f')?, Suffix::Family),
+            _ => (rest, Suffix::None),
+        };
+        let row = TABLE.iter().find(|row| digits == row.number.to_string())?;
+        let exists = suffix == Suffix::None || row.suffixes.contains(&suffix);
+        exists.then_some(Arch::new(row.number, suffix))
+    }
+
+    /// All targets in ascending order.
+    pub fn all() -> impl Iterator<Item = Arch> {
+        TABLE.iter().flat_map(|row| {
+            let suffixes = std::iter::once(&Suffix::None).chain(row.suffixes);
+            suffixes.map(|&suffix| Arch::new(row.number, suffix))
+        })
+    }
+
+    /// The family whose members run each other's `f` code, named by its first member.
+    pub fn family(self) -> Option<u32> {
+        row_of(self.number)?.family
+    }
+
+    /// True when device code for this architecture runs on `target`. Code with suffix `a` runs on its own number only.
+    pub fn runs_on(self, target: Arch) -> bool {
+        let listed = || row_of(self.number).is_some_and(|row| row.runs_on.contains(&target.number));
+        let renamed = || RENAMED.contains(&(self.number, target.number));
+        self.number == target.number || (self.suffix != Suffix::Arch && (listed() || renamed()))
+    }
+
+    /// True when PTX or LTO IR for this architecture can be compiled for `target`.
+    pub fn compiles_for(self, target: Arch) -> bool {
+        match self.suffix {
+            Suffix::None => self.number <= target.number,
+            Suffix::Arch => self == target,
+            Suffix::Family => self.number <= target.number && self.family().is_some() && self.family() == target.family(),
+        }
+    }
+
+    /// True from sm_90 on: compat attributes, reserved shared memory, RELA only.
+    pub fn is_hopper_or_later(self) -> bool {
+        self.number >= 90
+    }
+
+    /// True from sm_100 on: two views of the code in one file.
+    pub fn is_blackwell(self) -> bool {
+        self.number >= 100
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sm_{}{}", self.number, self.suffix.letter())
+    }
+}
+
+/// A name of an architecture.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ArchName {
+    /// `sm_90a`, `compute_90a` or `lto_90a`.
+    pub text: String,
+    /// Toolkit version times ten that introduced it; 0 for all supported releases.
+    pub since: u32,
+}
+
+static NAMES: LazyLock<Vec<ArchName>> = LazyLock::new(|| {
+    let prefixes = ["compute", "lto", "sm"];
+    let mut names: Vec<ArchName> = prefixes
+        .iter()
+        .flat_map(|prefix| {
+            Arch::all().map(move |arch| ArchName {
+                text: format!("{prefix}_{}{}", arch.number, arch.suffix.letter()),
+                since: row_of(arch.number).map_or(0, |row| row.since),
+            })
+        })
+        .collect();
+    names.sort();
+    names
+});
+
+/// Every name of every architecture, real and virtual, sorted as text.
+pub fn names() -> &'static [ArchName] {
+    &NAMES
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    fn arch(name: &str) -> Arch {
+        Arch::parse(&format!("sm_{name}")).unwrap()
+    }
+
+    #[test]
+    fn names_are_read_and_written() {
+        for target in Arch::all() {
+            assert_eq!(Arch::parse(&target.to_string()), Some(target));
+        }
+        for name in ["sm_90f", "sm_080", "sm_+90", "sm_", "sm_a", "90", "compute_90", "sm_75a", "sm_101"] {
+            assert_eq!(Arch::parse(name), None, "{name}");
+        }
+        assert_eq!(names().len(), 3 * Arch::all().count());
+        assert!(names().is_sorted() && names().iter().any(|n| n.text == "lto_107f" && n.since == 134));
+    }
+
+    #[test]
+    fn device_code_runs_on_its_number_and_few_others() {
+        let runs = |code, on| arch(code).runs_on(arch(on));
+        for (code, on) in [
+            ("90", "90a"),
+            ("90a", "90"),
+            ("100a", "100f"),
+            ("80", "86"),
+            ("80", "89"),
+            ("86", "89"),
+            ("100", "103a"),
+            ("100f", "103"),
+            ("120f", "121f"),
+        ] {
+            assert!(runs(code, on), "{code} on {on}");
+        }
+        for (code, on) in [
+            ("80", "87"),
+            ("80", "90"),
+            ("86", "80"),
+            ("89", "90"),
+            ("100a", "103"),
+            ("103", "100"),
+            ("110", "120"),
+        ] {
+            assert!(!runs(code, on), "{code} on {on}");
+        }
+        assert!(Arch::new(101, Suffix::None).runs_on(arch("110")) && !Arch::new(101, Suffix::Arch).runs_on(arch("110")));
+    }
+
+    #[test]
+    fn virtual_code_compiles_for_later_architectures() {
+        let compiles = |code, on| arch(code).compiles_for(arch(on));
+        for (code, on) in [("80", "90"), ("90", "90a"), ("90a", "90a"), ("100f", "103a"), ("120f", "121")] {
+            assert!(compiles(code, on), "{code} on {on}");
+        }
+        for (code, on) in [
+            ("90", "80"),
+            ("90a", "90"),
+            ("90a", "100a"),
+            ("100f", "110"),
+            ("103f", "100"),
+            ("100a", "100f"),
+        ] {
+            assert!(!compiles(code, on), "{code} on {on}");
+        }
+    }
+}

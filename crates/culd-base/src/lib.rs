@@ -1,0 +1,23 @@
+//! Words that the engine and the loader share, each defined once.
+//!
+//! * [`Identity`]: which linker to behave like.
+//! * [`Severity`]: how serious a message is.
+//! * [`KernelFilter`]: which kernels stay in the output.
+//! * [`admission`]: whether an object may take part in a link.
+//! * [`code_names`]: stable names of message codes.
+#![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
+pub mod admission;
+mod identity;
+mod kernel_filter;
+mod names;
+mod severity;
+
+pub use admission::{Admission, AdmissionProblem};
+pub use identity::Identity;
+pub use kernel_filter::KernelFilter;
+pub use severity::Severity;
