@@ -12,7 +12,7 @@ pub mod called;
 pub mod doctor;
 pub mod driver;
 pub mod environment;
-mod explain;
+pub(crate) mod explain;
 pub mod extra;
 pub mod flags;
 pub mod help;

@@ -162,7 +162,7 @@ fn words(code: &Code, plan: &LinkPlan) -> String {
 }
 
 /// culd's own text. Codes that the engine has too get the engine's text.
-fn own_words(code: &Code, arch: &str) -> String {
+pub(crate) fn own_words(code: &Code, arch: &str) -> String {
     let shared = match code.clone() {
         Code::ArchMismatch { file, compiled, .. } => culd_engine::Code::ArchMismatch {
             file,
@@ -185,7 +185,7 @@ fn own_words(code: &Code, arch: &str) -> String {
     crate::cli::explain::words(&shared)
 }
 
-fn severity(of: culd_input::Severity) -> Severity {
+pub(crate) fn severity(of: culd_input::Severity) -> Severity {
     match of {
         culd_input::Severity::Info => Severity::Info,
         culd_input::Severity::Warning => Severity::Warning,

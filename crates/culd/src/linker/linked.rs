@@ -1,0 +1,197 @@
+//! The result of a link.
+
+use super::{Diagnostic, Linker};
+use culd_engine::{Code, Message};
+use culd_input::{LoadedObject, Origin};
+use serde::Serialize;
+
+/// A linked program and what there is to know about it.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Linked {
+    /// Version of the layout of [`Linked::report_json`].
+    format: u32,
+    /// culd's version.
+    linker: &'static str,
+    target: String,
+    size: u64,
+    inputs: Vec<InputObject>,
+    memory: Option<Memory>,
+    kernels: Vec<Kernel>,
+    diagnostics: Vec<Diagnostic>,
+    #[serde(skip)]
+    image: Vec<u8>,
+}
+
+/// A device object that took part.
+#[derive(Debug, Clone, Serialize)]
+struct InputObject {
+    name: String,
+    size: u64,
+    origin: &'static str,
+}
+
+/// Memory of the whole program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Memory {
+    /// Global memory in bytes.
+    pub global: u64,
+    /// Constant banks.
+    pub constant_banks: Vec<Bank>,
+}
+
+/// A constant bank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Bank {
+    /// Number.
+    pub bank: u32,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a kernel uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Kernel {
+    /// Name in the file.
+    pub name: String,
+    /// Name as in the source.
+    pub demangled: String,
+    /// Registers per thread.
+    pub registers: u32,
+    /// Barriers.
+    pub barriers: u32,
+    /// Stack in bytes per thread.
+    pub stack: u64,
+    /// Static shared memory in bytes.
+    pub shared: u64,
+    /// Constant banks of the kernel.
+    pub constant_banks: Vec<Bank>,
+    /// Texture references.
+    pub textures: u32,
+    /// Surface references.
+    pub surfaces: u32,
+    /// Sampler references.
+    pub samplers: u32,
+}
+
+impl Linked {
+    /// The linked file: what the driver loads, or another relocatable object.
+    pub fn image(&self) -> &[u8] {
+        &self.image
+    }
+
+    /// The linked file itself.
+    pub fn into_image(self) -> Vec<u8> {
+        self.image
+    }
+
+    /// The kernels and what they use, in the order of the call graph. Empty when [`Linker::usage`] is off or the whole program was compiled by
+    /// link-time optimization.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// Memory of the whole program, where [`Linked::kernels`] are known.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.memory.as_ref()
+    }
+
+    /// Warnings and other diagnostics in order, without errors.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Everything but the image as JSON, with a fixed order of fields and without times.
+    pub fn report_json(&self) -> String {
+        // Only maps with keys that are not text cannot be written.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    pub(super) fn finished(linker: &Linker, image: Vec<u8>, diagnostics: Vec<Diagnostic>) -> Self {
+        Linked::new(linker, image, Usage::default(), &[], diagnostics)
+    }
+
+    pub(super) fn new(linker: &Linker, image: Vec<u8>, usage: Usage, objects: &[&LoadedObject], diagnostics: Vec<Diagnostic>) -> Self {
+        let input = |object: &&LoadedObject| InputObject {
+            name: object.name.to_string(),
+            size: object.bytes.len() as u64,
+            origin: match object.origin {
+                Origin::Binary => "binary",
+                Origin::Ptx => "ptx",
+            },
+        };
+        Linked {
+            format: 1,
+            linker: env!("CARGO_PKG_VERSION"),
+            target: linker.target().to_string(),
+            size: image.len() as u64,
+            inputs: objects.iter().map(input).collect(),
+            memory: usage.memory,
+            kernels: usage.kernels,
+            diagnostics,
+            image,
+        }
+    }
+}
+
+/// What the messages of a link report about the use of resources.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    memory: Option<Memory>,
+    kernels: Vec<Kernel>,
+}
+
+impl Usage {
+    pub(super) fn collect(messages: &[Message]) -> Self {
+        let mut usage = Usage::default();
+        let mut name = "";
+        for message in messages {
+            let Message::Diagnostic(diagnostic) = message else { continue };
+            match &diagnostic.code {
+                Code::MemoryUse { global, banks } => {
+                    let constant_banks = self::banks(banks);
+                    let global = *global;
+                    usage.memory = Some(Memory { global, constant_banks });
+                }
+                Code::FunctionProperties { function } => name = function,
+                code => usage.kernels.extend(kernel(name, code)),
+            }
+        }
+        usage
+    }
+}
+
+fn kernel(name: &str, code: &Code) -> Option<Kernel> {
+    let Code::FunctionUse {
+        registers,
+        barriers,
+        stack,
+        shared,
+        banks,
+        textures,
+        surfaces,
+        samplers,
+    } = code
+    else {
+        return None;
+    };
+    Some(Kernel {
+        name: name.to_owned(),
+        demangled: culd_demangle::demangle(name.as_bytes()).unwrap_or_else(|| name.to_owned()),
+        registers: *registers,
+        barriers: *barriers,
+        stack: *stack,
+        shared: *shared,
+        constant_banks: self::banks(banks),
+        textures: *textures,
+        surfaces: *surfaces,
+        samplers: *samplers,
+    })
+}
+
+fn banks(list: &[(u32, u64)]) -> Vec<Bank> {
+    list.iter().map(|&(bank, size)| Bank { bank, size }).collect()
+}
