@@ -182,11 +182,19 @@ fn loader_file(code: &culd_input::Code) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkError {
     diagnostics: Vec<Diagnostic>,
+    nvlink_lines: Vec<(Severity, String)>,
 }
 
 impl LinkError {
     pub(super) fn new(diagnostics: Vec<Diagnostic>) -> Self {
-        LinkError { diagnostics }
+        LinkError {
+            diagnostics,
+            nvlink_lines: Vec::new(),
+        }
+    }
+
+    pub(super) fn with_lines(self, nvlink_lines: Vec<(Severity, String)>) -> Self {
+        LinkError { nvlink_lines, ..self }
     }
 
     pub(super) fn unknown_target(name: &str) -> Self {
@@ -207,6 +215,11 @@ impl LinkError {
     /// All diagnostics in order, warnings included. At least one is an error.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
+    }
+
+    /// The messages of the link as nvlink prints them, without program name and severity. Empty when no link was made.
+    pub fn nvlink_lines(&self) -> &[(Severity, String)] {
+        &self.nvlink_lines
     }
 
     /// The diagnostics themselves.

@@ -1,7 +1,7 @@
 //! The result of a link.
 
 use super::{Diagnostic, Linker};
-use culd_engine::{Code, Message};
+use culd_engine::{Code, Message, Severity};
 use culd_input::{LoadedObject, Origin};
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ pub struct Linked {
     memory: Option<Memory>,
     kernels: Vec<Kernel>,
     diagnostics: Vec<Diagnostic>,
+    #[serde(skip)]
+    nvlink_lines: Vec<(Severity, String)>,
     #[serde(skip)]
     image: Vec<u8>,
 }
@@ -110,6 +112,15 @@ impl Linked {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
+    /// The messages of the link as nvlink prints them, without program name and severity; use of resources included.
+    pub fn nvlink_lines(&self) -> &[(Severity, String)] {
+        &self.nvlink_lines
+    }
+
+    pub(super) fn with_lines(self, nvlink_lines: Vec<(Severity, String)>) -> Self {
+        Linked { nvlink_lines, ..self }
+    }
+
     pub(super) fn finished(linker: &Linker, image: Vec<u8>, diagnostics: Vec<Diagnostic>) -> Self {
         Linked::new(linker, image, Usage::default(), &[], diagnostics)
     }
@@ -132,6 +143,7 @@ impl Linked {
             memory: usage.memory,
             kernels: usage.kernels,
             diagnostics,
+            nvlink_lines: Vec::new(),
             image,
         }
     }

@@ -4,7 +4,7 @@ use super::linked::Usage;
 use super::memory::{Inputs, Named, Source};
 use super::{Diagnostic, Entry, LinkError, Linked, Linker};
 use culd_engine::options::Suffix;
-use culd_engine::{Identity, Input, KernelFilter, LinkOptions, Severity, Status};
+use culd_engine::{Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status};
 use culd_input::detect::Content;
 use culd_input::lto::{LtoOptions, Uses};
 use culd_input::ptx::PtxasSearch;
@@ -23,6 +23,8 @@ impl Linker {
         let inputs = [Named::of(&source)];
         let options = LoadOptions {
             host_info: false,
+            // One input is not worth a pool of threads, which a process that forks would lose.
+            threads: 1,
             ..self.load_options(needs_tools)
         };
         let (loaded, diagnostics) = load(&inputs, &options)?;
@@ -176,15 +178,24 @@ fn link_objects(
     let outcome = culd_engine::link(&inputs, &options);
     let usage = Usage::collect(&outcome.messages);
     diagnostics.extend(outcome.messages.iter().filter_map(Diagnostic::of_engine));
+    let lines = nvlink_lines(&outcome.messages);
     match (outcome.status, outcome.image) {
-        (Status::Success, Some(image)) => Ok(Linked::new(linker, image, usage, &objects, diagnostics)),
+        (Status::Success, Some(image)) => Ok(Linked::new(linker, image, usage, &objects, diagnostics).with_lines(lines)),
         _ => {
             if !diagnostics.iter().any(|d| d.severity >= Severity::Error) {
                 diagnostics.push(Diagnostic::internal("the link made no image"));
             }
-            Err(LinkError::new(diagnostics))
+            Err(LinkError::new(diagnostics).with_lines(lines))
         }
     }
+}
+
+fn nvlink_lines(messages: &[Message]) -> Vec<(Severity, String)> {
+    let line = |message: &Message| match message {
+        Message::Diagnostic(d) => Some((d.severity, d.code.to_string())),
+        Message::Text(_) => None,
+    };
+    messages.iter().filter_map(line).collect()
 }
 
 /// The release of the newest input.
