@@ -10,8 +10,10 @@ mod endure;
 mod fatbins;
 mod fuzz;
 mod kept;
+mod libraries;
 mod mutate;
 mod nvcc;
+mod nvjitlink;
 mod oracle;
 mod random;
 mod record;
@@ -54,6 +56,9 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
+cargo xtask libraries [--quick]         build target/library/libnvJitLink.so.13 and check its export table; --quick: the dev profile
+cargo xtask nvjitlink [NAME..]          run scenarios of the C interface with NVIDIA's libnvJitLink and with ours, each in its own process
+    --quick         the dev profile              --seed S    of the generated ones
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask bench --threads 1,2,4,8,16  the same links on so many cores: wall time, serial part, busy cores per phase; writes docs/scaling.md
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
@@ -188,6 +193,11 @@ fn task() -> Result<bool> {
             let run = if task == "cxx" { random::run_cxx } else { random::run };
             run(&context, &linker, &plan, &report)?;
         }
+        "libraries" => {
+            libraries::build(&context, typed.quick)?;
+            return Ok(true);
+        }
+        "nvjitlink" => nvjitlink::run(&context, &typed.names, typed.quick, &report)?,
         "mutate" => {
             let plan = mutate::Plan {
                 count: typed.count.unwrap_or(100_000) as u64,

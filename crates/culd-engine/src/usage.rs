@@ -13,6 +13,15 @@ pub struct ResourceUsage {
     pub kernels: Vec<KernelUsage>,
 }
 
+impl ResourceUsage {
+    /// The lines that nvlink prints with `-v`, without program name and severity.
+    pub fn lines(&self) -> Vec<String> {
+        let kernels = self.kernels.iter();
+        let kernels = kernels.flat_map(|k| [format!("Function properties for '{}':", k.name), k.to_string()]);
+        std::iter::once(self.memory.to_string()).chain(kernels).collect()
+    }
+}
+
 /// A constant bank and its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConstantBank {

@@ -30,6 +30,15 @@ pub fn compile(library: &Path, job: &Job) -> Result<Vec<u8>, Failure> {
 }
 
 #[cfg(unix)]
+#[path = "jitlink/session.rs"]
+mod session;
+#[cfg(not(unix))]
+#[path = "jitlink/no_session.rs"]
+mod session;
+
+pub use session::Session;
+
+#[cfg(unix)]
 mod unix {
     use crate::{Failure, Job, Kind};
     use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -38,13 +47,13 @@ mod unix {
     use std::ptr;
 
     /// The library's linker.
-    type Handle = *mut c_void;
+    pub(super) type Handle = *mut c_void;
     type Create = unsafe extern "C" fn(*mut Handle, u32, *const *const c_char) -> c_int;
     type Destroy = unsafe extern "C" fn(*mut Handle) -> c_int;
     type AddData = unsafe extern "C" fn(Handle, c_int, *const c_void, usize, *const c_char) -> c_int;
     type Complete = unsafe extern "C" fn(Handle) -> c_int;
-    type Size = unsafe extern "C" fn(Handle, *mut usize) -> c_int;
-    type Get = unsafe extern "C" fn(Handle, *mut c_char) -> c_int;
+    pub(super) type Size = unsafe extern "C" fn(Handle, *mut usize) -> c_int;
+    pub(super) type Get = unsafe extern "C" fn(Handle, *mut c_char) -> c_int;
 
     /// Numbers of the interface for kinds of inputs.
     const fn number(kind: Kind) -> c_int {
@@ -55,13 +64,15 @@ mod unix {
     }
 
     /// The functions of a loaded library.
+    #[derive(Debug)]
     pub(super) struct Library {
-        create: Create,
-        destroy: Destroy,
-        add: AddData,
-        complete: Complete,
-        ptx: (Size, Get),
-        log: (Size, Get),
+        pub(super) handle: *mut c_void,
+        pub(super) create: Create,
+        pub(super) destroy: Destroy,
+        pub(super) add: AddData,
+        pub(super) complete: Complete,
+        pub(super) ptx: (Size, Get),
+        pub(super) log: (Size, Get),
     }
 
     /// A function of a loaded library.
@@ -69,7 +80,7 @@ mod unix {
     /// # Safety
     ///
     /// `F` must be the function's type.
-    unsafe fn function<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, Failure> {
+    pub(super) unsafe fn function<F: Copy>(library: *mut c_void, name: &CStr) -> Result<F, Failure> {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
         // SAFETY: the library is loaded and never unloaded, the name ends with NUL.
         let address = unsafe { libc::dlsym(library, name.as_ptr()) };
@@ -98,6 +109,7 @@ mod unix {
             // SAFETY: the types are those of the public header nvJitLink.h.
             unsafe {
                 Ok(Library {
+                    handle: library,
                     create: function(library, c"nvJitLinkCreate")?,
                     destroy: function(library, c"nvJitLinkDestroy")?,
                     add: function(library, c"nvJitLinkAddData")?,

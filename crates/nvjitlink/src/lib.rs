@@ -1,0 +1,19 @@
+//! A replacement for NVIDIA's libnvJitLink: its C interface on top of [`culd::Linker`].
+//!
+//! * [`options`]: the options of `nvJitLinkCreate`.
+//! * [`session`]: one link, from `nvJitLinkCreate` to `nvJitLinkDestroy`: result codes and logs.
+//! * [`tools`]: where ptxas and NVIDIA's own library are.
+//! * [`abi`]: the exported functions. All unsafe code of the crate is there.
+//!
+//! PTX is compiled by ptxas in a process of its own. A link with `-lto` is handed to NVIDIA's library, loaded by its full path: only that library
+//! reads LTO IR.
+#![deny(unsafe_code)]
+
+pub mod abi;
+pub mod code;
+pub mod options;
+pub mod session;
+pub mod tools;
+
+pub use code::{Code, Flavour};
+pub use session::{Kind, Session};

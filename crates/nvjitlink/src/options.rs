@@ -1,0 +1,267 @@
+//! The options of `nvJitLinkCreate`.
+//!
+//! 1. Options are looked at in order; the first bad one decides.
+//! 2. Options with a value match up to their `=`; flags match as prefixes, except `-g` and `-O<n>`.
+//! 3. Combinations are checked after all of them: no target, a virtual target without `-ptx`, `-ptx` without `-lto`.
+
+use crate::code::Code;
+use culd::Target;
+
+/// What the options mean.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the options")]
+#[non_exhaustive]
+pub struct Options {
+    pub target: Option<Target>,
+    pub is_virtual: bool,
+    pub max_registers: Option<u32>,
+    pub time: bool,
+    pub verbose: bool,
+    pub lto: bool,
+    pub ptx: bool,
+    /// `-O0`.
+    pub unoptimized: bool,
+    pub debug: bool,
+    pub line_info: bool,
+    pub kernels_used: Vec<String>,
+    pub variables_used: Vec<String>,
+    pub ptxas: Vec<String>,
+    pub relocatable: bool,
+    pub index: Option<Vec<u8>>,
+}
+
+/// Why the options were refused: the code and the text of the error log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Code.
+    pub code: Code,
+    /// Error log.
+    pub log: String,
+}
+
+impl Refusal {
+    fn new(code: Code, log: String) -> Self {
+        Refusal { code, log }
+    }
+
+    fn unrecognized(text: String) -> Self {
+        Refusal::new(Code::UnrecognizedOption, text)
+    }
+}
+
+/// Architectures that can be linked for, with the suffixes that each has.
+const ARCHS: [(u32, &str); 12] = [
+    (75, ""),
+    (80, ""),
+    (86, ""),
+    (87, ""),
+    (88, ""),
+    (89, ""),
+    (90, "a"),
+    (100, "af"),
+    (103, "af"),
+    (110, "af"),
+    (120, "af"),
+    (121, "af"),
+];
+/// Architectures that CUDA 13 no longer supports.
+const OLD_ARCHS: [u32; 9] = [35, 37, 50, 52, 53, 60, 61, 62, 70];
+
+/// Flags without a value.
+const FLAGS: [(&str, fn(&mut Options)); 9] = [
+    ("-time", |o| o.time = true),
+    ("-verbose", |o| o.verbose = true),
+    ("-lto", |o| o.lto = true),
+    ("-dlto", |o| o.lto = true),
+    ("-ptx", |o| o.ptx = true),
+    ("-lineinfo", |o| o.line_info = true),
+    ("-optimize-unused-variables", |_| {}),
+    ("-no-cache", |_| {}),
+    ("-r", |o| o.relocatable = true),
+];
+
+/// Options that must have a value.
+const WITH_VALUE: [(&str, fn(&mut Options, &str)); 5] = [
+    ("-maxrregcount=", |o, v| o.max_registers = leading_number(v)),
+    ("-kernels-used=", |o, v| o.kernels_used.push(v.to_owned())),
+    ("-variables-used=", |o, v| o.variables_used.push(v.to_owned())),
+    ("-Xptxas=", |o, v| o.ptxas.push(v.to_owned())),
+    ("-Xnvvm=", |_, _| {}),
+];
+
+/// Options for link-time optimization whose values are not looked at.
+const IGNORED: [&str; 5] = ["-ftz=", "-prec-div=", "-prec-sqrt=", "-fma=", "-jump-table-density="];
+
+/// Reads the options.
+///
+/// # Errors
+///
+/// The first option that is not accepted, or a combination that is not.
+pub fn parse(options: &[String]) -> Result<Options, Refusal> {
+    let mut out = Options::default();
+    for option in options {
+        one(option, &mut out)?;
+    }
+    if out.target.is_none() {
+        return Err(Refusal::new(Code::MissingArch, String::new()));
+    }
+    if out.is_virtual && !out.ptx {
+        return Err(Refusal::new(
+            Code::IncompatibleOptions,
+            "ERROR: virtual arch requires -ptx\n".into(),
+        ));
+    }
+    if out.ptx && !out.lto {
+        return Err(Refusal::new(Code::IncompatibleOptions, "ERROR: -ptx requires -lto\n".into()));
+    }
+    Ok(out)
+}
+
+fn one(option: &str, out: &mut Options) -> Result<(), Refusal> {
+    let missing = || {
+        let text = format!("ERROR NVJITLINK_ERROR_UNRECOGNIZED_OPTION: missing option value ({option})\n");
+        Refusal::unrecognized(text)
+    };
+    if let Some(value) = option.strip_prefix("-arch=") {
+        let (target, is_virtual) = arch(value).ok_or_else(missing)??;
+        out.target = Some(target);
+        out.is_virtual = is_virtual;
+        return Ok(());
+    }
+    for (name, set) in WITH_VALUE {
+        if let Some(value) = option.strip_prefix(name) {
+            return if value.is_empty() { Err(missing()) } else { Ok(set(out, value)) };
+        }
+    }
+    if let Some(value) = option.strip_prefix("-Ofc=") {
+        return match value {
+            "" => Err(missing()),
+            "0" | "min" | "mid" | "max" => Ok(()),
+            _ => Err(Refusal::unrecognized(format!(
+                "unsupported value of --Ofast-compile (-Ofc): {value}. Only 0, min, mid, and max are supported.\n"
+            ))),
+        };
+    }
+    for name in ["-split-compile=", "-split-compile-extended="] {
+        if let Some(value) = option.strip_prefix(name) {
+            return match value.trim_start().strip_prefix('-').and_then(leading_number) {
+                Some(1..) => {
+                    let name = name.trim_end_matches('=');
+                    Err(Refusal::unrecognized(format!("argument for {name} must be non-negative.\n")))
+                }
+                _ => Ok(()),
+            };
+        }
+    }
+    if let Some(file) = option.strip_prefix("-uidx=") {
+        let bytes = std::fs::read(file).map_err(|_| Refusal::new(Code::InvalidInput, format!("ERROR: File '{file}' does not exist\n")))?;
+        out.index = Some(bytes);
+        return Ok(());
+    }
+    level_or_flag(option, out)
+}
+
+/// `-g`, `-O<n>` and flags.
+fn level_or_flag(option: &str, out: &mut Options) -> Result<(), Refusal> {
+    match option {
+        "-g" => out.debug = true,
+        "-O3" => out.unoptimized = false,
+        "-O0" => out.unoptimized = true,
+        _ if IGNORED.iter().any(|name| option.starts_with(name)) => {}
+        _ => match (FLAGS.iter().find(|(name, _)| option.starts_with(name)), option.strip_prefix("-O")) {
+            (Some((_, set)), _) => set(out),
+            (None, Some(level)) if level.len() == 1 && level.bytes().all(|b| b.is_ascii_digit()) => {
+                let text = format!("unsupported value of -O: {level}. Only 0 and 3 are supported.\n");
+                return Err(Refusal::unrecognized(text));
+            }
+            (None, _) => return Err(Refusal::unrecognized(format!("unrecognized option: {option}\n"))),
+        },
+    }
+    Ok(())
+}
+
+/// The target and whether it is virtual; `None` when there is none in the text.
+fn arch(value: &str) -> Option<Result<(Target, bool), Refusal>> {
+    let (rest, is_virtual) = match value.strip_prefix("sm_") {
+        Some(rest) => (rest, false),
+        None => (value.strip_prefix("compute_").or_else(|| value.strip_prefix("lto_"))?, true),
+    };
+    let number = leading_number(rest).filter(|n| *n > 0)?;
+    let Some((_, suffixes)) = ARCHS.iter().find(|(n, _)| *n == number) else {
+        let (code, name, word) = match OLD_ARCHS.contains(&number) {
+            true => (Code::UnsupportedArch, "UNSUPPORTED_ARCH", "unsupported"),
+            false => (Code::UnrecognizedArch, "UNRECOGNIZED_ARCH", "unrecognized"),
+        };
+        let text = format!("ERROR NVJITLINK_ERROR_{name}: {word} architecture (compute_{number})\n");
+        return Some(Err(Refusal::new(code, text)));
+    };
+    let letter = rest.chars().find(|c| !c.is_ascii_digit()).filter(|c| suffixes.contains(*c));
+    let name = match letter {
+        Some(letter) => format!("sm_{number}{letter}"),
+        None => format!("sm_{number}"),
+    };
+    Some(Ok((Target::parse(&name)?, is_virtual)))
+}
+
+/// The number at the start of a text.
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.get(..digits)?.parse().ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn refused(options: &[&str]) -> (i32, String) {
+        let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+        parse(&options).map_or_else(|r| (r.code as i32, r.log), |_| (0, String::new()))
+    }
+
+    #[test]
+    fn the_first_bad_option_decides() {
+        assert_eq!(refused(&[]), (2, String::new()));
+        assert_eq!(refused(&["-arch=sm_90"]).0, 0);
+        assert_eq!(refused(&["-bogus", "-arch=sm_99"]), (1, "unrecognized option: -bogus\n".into()));
+        assert_eq!(
+            refused(&["-O2", "-arch=sm_90"]).1,
+            "unsupported value of -O: 2. Only 0 and 3 are supported.\n"
+        );
+        for unknown in [
+            "",
+            "-",
+            "--arch=sm_90",
+            "-arch",
+            "-v",
+            "-G",
+            "-O",
+            "-O=3",
+            "-O3x",
+            "-O33",
+            "a.cubin",
+        ] {
+            assert_eq!(refused(&[unknown]), (1, format!("unrecognized option: {unknown}\n")));
+        }
+        for flag in ["-timex", "-verbose=1", "-ltoir", "-report-arch", "-lineinfo=1", "-maxrregcount=x"] {
+            assert_eq!(refused(&[flag, "-arch=sm_90"]).0, 0, "{flag}");
+        }
+    }
+
+    #[test]
+    fn targets() {
+        for (arch, code) in [
+            ("sm_99", 16),
+            ("sm_9", 16),
+            ("sm_70", 17),
+            ("foo", 1),
+            ("90", 1),
+            ("sm_", 1),
+            ("compute_90", 11),
+            ("sm_90a", 0),
+            ("sm_80z", 0),
+        ] {
+            assert_eq!(refused(&[&format!("-arch={arch}")]).0, code, "{arch}");
+        }
+    }
+}

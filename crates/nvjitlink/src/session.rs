@@ -1,0 +1,460 @@
+//! One link: the state after `nvJitLinkCreate`, with its logs.
+//!
+//! 1. [`Session::create`] reads the options. A refused session still has its log.
+//! 2. [`Session::add`] reads an input at once: containers are unpacked, PTX is compiled. What is refused is not part of the link.
+//! 3. [`Session::complete`] links. An image exists only after a link without errors.
+//!
+//! With `-lto`, NVIDIA's library does all of it.
+
+use crate::code::Code;
+use crate::options::{self, Options};
+use crate::tools;
+use cubin::release::Version;
+use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, Severity, ToolNote};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Links of this size and above use several threads.
+const SEVERAL_THREADS: usize = 4 << 20;
+
+/// Input types; the numbers are those of the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the header")]
+#[non_exhaustive]
+pub enum Kind {
+    Cubin = 1,
+    Ptx = 2,
+    LtoIr = 3,
+    Fatbin = 4,
+    Object = 5,
+    Library = 6,
+    Index = 7,
+    Any = 10,
+}
+
+impl Kind {
+    /// The type with a number.
+    pub fn from_number(number: i32) -> Option<Kind> {
+        use Kind::*;
+        [Cubin, Ptx, LtoIr, Fatbin, Object, Library, Index, Any]
+            .into_iter()
+            .find(|kind| *kind as i32 == number)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Cubin => "CUBIN",
+            Kind::Ptx => "PTX",
+            Kind::LtoIr => "LTOIR",
+            Kind::Fatbin => "FATBIN",
+            Kind::Object => "OBJECT",
+            Kind::Library => "LIBRARY",
+            Kind::Index => "INDEX",
+            Kind::Any => "ANY",
+        }
+    }
+
+    fn admits(self, content: InputKind) -> bool {
+        match self {
+            Kind::Cubin => content == InputKind::Cubin,
+            Kind::Ptx => content == InputKind::Ptx,
+            Kind::LtoIr => content == InputKind::LtoIr,
+            Kind::Fatbin => content == InputKind::Fatbin,
+            Kind::Object => matches!(content, InputKind::Object | InputKind::Cubin),
+            Kind::Library => content == InputKind::Archive,
+            Kind::Index => false,
+            Kind::Any => true,
+        }
+    }
+}
+
+/// Finds the file of this library, where it is one.
+pub type Own = fn() -> Option<PathBuf>;
+
+/// How far a session is.
+#[derive(Debug)]
+enum State {
+    /// The options were refused.
+    Refused,
+    Open(Box<Linker>),
+    /// NVIDIA's library has the link.
+    Delegated(culd_lto::Session),
+    /// `-lto`, and NVIDIA's library is missing.
+    NoDelegate(String),
+    /// The image; `None` after a link with errors.
+    Done(Option<Vec<u8>>),
+}
+
+/// One link.
+#[derive(Debug)]
+pub struct Session {
+    options: Options,
+    state: State,
+    started: Instant,
+    bytes: usize,
+    own: Own,
+    error_log: Vec<u8>,
+    info_log: Vec<u8>,
+}
+
+impl Session {
+    /// Reads the options. `own` finds the file of this library, which is never taken for NVIDIA's.
+    pub fn create(list: &[String], own: Own) -> (Self, Code) {
+        let mut session = Session {
+            options: Options::default(),
+            state: State::Refused,
+            started: Instant::now(),
+            bytes: 0,
+            own,
+            error_log: Vec::new(),
+            info_log: Vec::new(),
+        };
+        let code = match options::parse(list) {
+            Ok(options) => {
+                session.options = options;
+                session.open(list)
+            }
+            Err(refusal) => {
+                session.error_log.extend(refusal.log.bytes());
+                refusal.code
+            }
+        };
+        (session, code)
+    }
+
+    fn open(&mut self, list: &[String]) -> Code {
+        if self.options.lto {
+            return self.delegate(list);
+        }
+        let Some(target) = self.options.target else {
+            return Code::MissingArch;
+        };
+        let mut linker = Linker::new(target);
+        linker
+            .identity(Identity::Nvlink)
+            .usage(self.options.verbose)
+            .debug(self.options.debug)
+            .relocatable(self.options.relocatable)
+            .keep_unlaunched_kernels(true)
+            .max_registers(self.options.max_registers.unwrap_or(0))
+            .tool_note(tool_note());
+        self.options.kernels_used.iter().for_each(|name| {
+            linker.kernel_used(name);
+        });
+        self.options.variables_used.iter().for_each(|name| {
+            linker.variable_used(name);
+        });
+        if let Some(index) = self.options.index.take() {
+            linker.unified_index(index);
+        }
+        let flags = [
+            (self.options.verbose, "-v"),
+            (self.options.unoptimized, "-O0"),
+            (self.options.line_info, "-lineinfo"),
+        ];
+        for (_, option) in flags.iter().filter(|(on, _)| *on) {
+            linker.ptxas_option(*option);
+        }
+        for option in &self.options.ptxas {
+            linker.ptxas_option(option.clone());
+        }
+        self.state = State::Open(Box::new(linker));
+        Code::Success
+    }
+
+    fn delegate(&mut self, list: &[String]) -> Code {
+        match tools::nvjitlink((self.own)().as_deref()) {
+            Ok(library) => match culd_lto::Session::create(&library, list) {
+                Ok((session, 0)) => {
+                    self.state = State::Delegated(session);
+                    Code::Success
+                }
+                Ok((session, code)) => {
+                    self.error_log.extend(session.error_log());
+                    from_number(code)
+                }
+                Err(failure) => {
+                    self.state = State::NoDelegate(format!("{}: {failure}", library.display()));
+                    Code::Success
+                }
+            },
+            Err(tried) => {
+                let text = format!(
+                    "link-time optimization needs NVIDIA's libnvJitLink.so.13, which was not found (tried {}); name it with CULD_NVJITLINK",
+                    tried.join(", ")
+                );
+                self.state = State::NoDelegate(text);
+                Code::Success
+            }
+        }
+    }
+
+    /// Adds an input from memory. `name` is `None` for a null pointer.
+    pub fn add(&mut self, number: i32, bytes: &[u8], name: Option<&str>) -> Code {
+        match &mut self.state {
+            State::Refused => return Code::Internal,
+            State::Delegated(session) => return from_number(session.add(number, bytes, name)),
+            State::NoDelegate(text) => {
+                let text = format!("ERROR: {text}\n");
+                return self.fail(Code::NvvmCompile, &text);
+            }
+            State::Open(_) | State::Done(_) => {}
+        }
+        let shown = name.unwrap_or_default();
+        let Some(kind) = Kind::from_number(number) else {
+            return self.fail(
+                Code::IncorrectInputType,
+                &format!("unsupported input type: {}\n", name.unwrap_or("(null)")),
+            );
+        };
+        if bytes.is_empty() {
+            return Code::InvalidInput;
+        }
+        let content = InputKind::of(bytes);
+        let Some(content) = content.filter(|content| kind.admits(*content)) else {
+            return match kind {
+                Kind::Any => self.fail(
+                    Code::UnrecognizedInput,
+                    &format!("unrecognized input type: {}\n", name.unwrap_or("(null)")),
+                ),
+                kind => self.fail(
+                    Code::IncorrectInputType,
+                    &format!("ERROR 1: bad input: does not match type NVJITLINK_INPUT_{}{shown}\n", kind.name()),
+                ),
+            };
+        };
+        if content == InputKind::LtoIr {
+            return self.fail(
+                Code::LtoNotEnabled,
+                "ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n",
+            );
+        }
+        if matches!(self.state, State::Done(_)) {
+            return self.fail(Code::Internal, &format!("ERROR 1: empty elfw when adding cubin{shown}\n"));
+        }
+        self.read(content, bytes, name)
+    }
+
+    fn read(&mut self, content: InputKind, bytes: &[u8], name: Option<&str>) -> Code {
+        let own = self.own;
+        let State::Open(linker) = &mut self.state else {
+            return Code::Internal;
+        };
+        if content != InputKind::Cubin
+            && let Some(ptxas) = tools::ptxas(own().as_deref())
+        {
+            linker.ptxas(ptxas);
+        }
+        let length = bytes.len();
+        match linker.add(Some(content), name.unwrap_or("(null)"), bytes) {
+            Ok(diagnostics) => {
+                self.bytes = self.bytes.saturating_add(length);
+                for line in diagnostics.iter().filter(|d| d.code == "Ptxas") {
+                    self.info_log.extend(line.nvlink_text.bytes());
+                    self.info_log.push(b'\n');
+                }
+                Code::Success
+            }
+            Err(error) => self.refuse(content, name, &error),
+        }
+    }
+
+    /// The code and the text for an input that cannot be linked.
+    fn refuse(&mut self, content: InputKind, name: Option<&str>, error: &LinkError) -> Code {
+        let has = |code: &str| error.diagnostics().iter().any(|d| d.code == code);
+        let shown = name.unwrap_or_default();
+        if has("LtoObjects") {
+            return self.fail(
+                Code::LtoNotEnabled,
+                "ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n",
+            );
+        }
+        if has("Ptxas") || has("NoPtxas") || content == InputKind::Ptx {
+            let mut text = String::new();
+            for line in error.diagnostics().iter().filter(|d| d.code == "Ptxas" || d.code == "NoPtxas") {
+                text += &line.nvlink_text;
+                text.push('\n');
+            }
+            text += "ERROR NVJITLINK_ERROR_PTX_COMPILE: JIT the PTX";
+            match name {
+                Some(name) => text += &format!(" ({name})\n"),
+                None => text.push('\n'),
+            }
+            return self.fail(Code::PtxCompile, &text);
+        }
+        let text = match content {
+            InputKind::Cubin => format!("ERROR 4: bad input:{shown}\n"),
+            _ => format!("ERROR 3: bad input: {shown}\n"),
+        };
+        // Foreign architectures have this one line; anything else is damage that NVIDIA's library crashes on or drops.
+        let detail: String = match ["ArchMismatch", "NoCodeFor", "AbiMismatch", "UnknownArch", "TooOld"]
+            .iter()
+            .any(|c| has(c))
+        {
+            true => String::new(),
+            false => error.diagnostics().iter().map(|d| format!("{d}\n")).collect(),
+        };
+        self.fail(Code::InvalidInput, &(text + &detail))
+    }
+
+    fn fail(&mut self, code: Code, text: &str) -> Code {
+        self.error_log.extend(text.bytes());
+        code
+    }
+
+    /// Adds a file.
+    pub fn add_file(&mut self, number: i32, path: &str) -> Code {
+        if let State::Delegated(session) = &mut self.state {
+            return from_number(session.add_file(number, path));
+        }
+        match std::fs::read(Path::new(path)) {
+            Ok(bytes) => self.add(number, &bytes, Some(path)),
+            Err(_) => self.fail(Code::InvalidInput, &format!("no such file: {path}\n")),
+        }
+    }
+
+    /// Links.
+    pub fn complete(&mut self) -> Code {
+        match &mut self.state {
+            State::Delegated(session) => return from_number(session.complete()),
+            State::NoDelegate(text) => {
+                let text = format!("ERROR: {text}\n");
+                return self.fail(Code::NvvmCompile, &text);
+            }
+            State::Refused | State::Done(_) => return Code::Internal,
+            State::Open(_) => {}
+        }
+        if self.options.time {
+            let text = format!("nvJitLink time until Complete: {}\n", milliseconds(self.started));
+            self.info_log.extend(text.bytes());
+        }
+        let start = Instant::now();
+        let State::Open(mut linker) = std::mem::replace(&mut self.state, State::Done(None)) else {
+            return Code::Internal;
+        };
+        linker.threads(match self.bytes < SEVERAL_THREADS {
+            true => 1,
+            false => std::thread::available_parallelism().map_or(1, usize::from),
+        });
+        let code = match linker.link() {
+            Ok(linked) => {
+                self.report(linked.nvlink_lines(), linked.diagnostics());
+                self.state = State::Done(Some(linked.into_image()));
+                Code::Success
+            }
+            Err(error) => {
+                self.report(error.nvlink_lines(), error.diagnostics());
+                self.fail(Code::Internal, "ERROR 9: finish\n")
+            }
+        };
+        if self.options.time {
+            let text = format!("nvJitLinkComplete time to finish: {}\n", milliseconds(start));
+            self.info_log.extend(text.bytes());
+        }
+        code
+    }
+
+    /// Writes the messages of a link to the logs: errors to one, everything else to the other.
+    fn report(&mut self, lines: &[(Severity, String)], diagnostics: &[Diagnostic]) {
+        debug_assert!(diagnostics.len() <= lines.len());
+        for (severity, line) in lines {
+            let log = match *severity >= Severity::Error {
+                true => &mut self.error_log,
+                false => &mut self.info_log,
+            };
+            log.extend(format!("{:<7} : {line}\n", severity.word()).bytes());
+        }
+    }
+
+    /// The linked cubin.
+    ///
+    /// # Errors
+    ///
+    /// There is none (yet).
+    pub fn cubin(&self) -> Result<std::borrow::Cow<'_, [u8]>, Code> {
+        match &self.state {
+            State::Done(Some(image)) => Ok(image.into()),
+            State::Delegated(session) => session.cubin().map(Into::into).map_err(from_number),
+            _ => Err(Code::Internal),
+        }
+    }
+
+    /// The linked PTX, with its final NUL.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn ptx(&self) -> Result<Vec<u8>, Code> {
+        match &self.state {
+            State::Delegated(session) => session.ptx().map_err(from_number),
+            _ => Err(Code::InvalidInput),
+        }
+    }
+
+    /// The linked LTO IR.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn lto_ir(&self) -> Result<Vec<u8>, Code> {
+        match &self.state {
+            State::Delegated(session) => session.lto_ir().map_err(from_number),
+            State::Done(_) => Err(Code::InvalidInput),
+            _ => Err(Code::Internal),
+        }
+    }
+
+    /// The log of errors.
+    pub fn error_log(&self) -> std::borrow::Cow<'_, [u8]> {
+        match &self.state {
+            State::Delegated(session) => session.error_log().into(),
+            _ => (&self.error_log).into(),
+        }
+    }
+
+    /// The log of everything else.
+    pub fn info_log(&self) -> std::borrow::Cow<'_, [u8]> {
+        match &self.state {
+            State::Delegated(session) => session.info_log().into(),
+            _ => (&self.info_log).into(),
+        }
+    }
+}
+
+fn milliseconds(since: Instant) -> String {
+    format!("{:.6}", since.elapsed().as_secs_f64() * 1000.0)
+}
+
+/// A code of NVIDIA's library.
+fn from_number(number: i32) -> Code {
+    use Code::*;
+    let codes = [
+        Success,
+        UnrecognizedOption,
+        MissingArch,
+        InvalidInput,
+        PtxCompile,
+        NvvmCompile,
+        Internal,
+        UnrecognizedInput,
+        NullInput,
+        IncompatibleOptions,
+        IncorrectInputType,
+        UnrecognizedArch,
+        UnsupportedArch,
+        LtoNotEnabled,
+    ];
+    codes.into_iter().find(|code| *code as i32 == number).unwrap_or(Internal)
+}
+
+/// The linker's record in the output: in the form of nvJitLink's, signed by culd.
+fn tool_note() -> ToolNote {
+    let version = Version::default();
+    ToolNote {
+        object_name: b"in-memory-ELF-image".to_vec(),
+        tool_name: b"culd".to_vec(),
+        version: version.line().into_bytes(),
+        build: format!("culd {}", env!("CARGO_PKG_VERSION")).into_bytes(),
+        command_line: b"JIT API Command Line Options".to_vec(),
+    }
+}

@@ -1,0 +1,1 @@
+__device__ int twice_host(int x) { return x + x; }

@@ -1,0 +1,97 @@
+//! `cargo xtask nvjitlink`: the C interface of libnvJitLink, ours against NVIDIA's.
+//!
+//! 1. Build our library ([`crate::libraries`]).
+//! 2. Compile the inputs of `tests/nvjitlink` with the oracle's compilers.
+//! 3. Build the conformance cases and write their links as scenarios: those that the interface can express.
+//! 4. `tests/nvjitlink/scenarios.py` runs every scenario with both libraries, each time in a process of its own, and compares result codes, logs
+//!    and bytes without the tool note. Differences that are corrections are listed there with their reasons.
+
+use crate::context::{Context, succeed};
+use crate::report::Report;
+use crate::{libraries, oracle};
+use culd_tests::case::Case;
+use culd_tests::{Error, Result, cases_dir};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs the scenarios whose names contain one of `names`, or all.
+pub(crate) fn run(context: &Context, names: &[String], quick: bool, report: &Report) -> Result<()> {
+    let tools = oracle::bin_dir(context)?;
+    let ours = libraries::build(context, quick)?;
+    let theirs = theirs(&tools)?;
+    let work = context.root.join("target/nvjitlink");
+    std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
+    let cases = work.join("cases.json");
+    let list = conformance(context, &tools)?;
+    std::fs::write(&cases, Value::Array(list).to_string()).map_err(Error::file(&cases))?;
+    let mut python = Command::new("python3");
+    python
+        .arg(context.root.join("tests/nvjitlink/scenarios.py"))
+        .args([&ours, &theirs, &tools, &work, &cases])
+        .args(names)
+        .env("CULD_PTXAS", tools.join("ptxas"))
+        .env("CULD_NVJITLINK", &theirs);
+    let done = succeed(&mut python);
+    let failure = done.err().map(|e| e.to_string());
+    report.named("nvjitlink", failure.as_deref());
+    Ok(())
+}
+
+/// NVIDIA's library of 13.0.
+fn theirs(tools: &Path) -> Result<PathBuf> {
+    if let Some(given) = std::env::var_os("CULD_NVJITLINK") {
+        return Ok(given.into());
+    }
+    let beside = tools.join("../lib/libnvJitLink.so.13");
+    beside
+        .canonicalize()
+        .map_err(|_| Error::Other(format!("{} is missing: set CULD_NVJITLINK", beside.display())))
+}
+
+/// Links of the conformance cases as scenarios.
+fn conformance(context: &Context, tools: &Path) -> Result<Vec<Value>> {
+    let mut list = Vec::new();
+    for case in Case::load_all(&cases_dir(), &[])? {
+        let input = context.root.join("target/cases").join(&case.name).join("in");
+        if let Some(parent) = input.parent() {
+            std::fs::create_dir_all(parent).map_err(Error::file(parent))?;
+        }
+        case.build(&input, tools)?;
+        for (index, line) in case.links.iter().enumerate() {
+            // Only files that the sources make: results of earlier links are not there.
+            if let Some((options, files)) = translate(line, &input) {
+                let name = format!("case/{}/{}", case.name, index + 1);
+                list.push(json!({ "name": name, "options": options, "files": files }));
+            }
+        }
+    }
+    Ok(list)
+}
+
+/// Options and inputs of a link, when the interface has all of its flags and nvlink takes all inputs by their content.
+fn translate(line: &str, directory: &Path) -> Option<(Vec<String>, Vec<String>)> {
+    let (mut options, mut files) = (Vec::new(), Vec::new());
+    let mut words = line.split_whitespace();
+    while let Some(word) = words.next() {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("-o", "") => {
+                words.next()?;
+            }
+            ("-arch", arch) => options.push(format!("-arch={arch}")),
+            ("-r" | "-g", "") => options.push(word.to_owned()),
+            ("-v", "") => options.push("-verbose".to_owned()),
+            ("--kernels-used", list) if !list.is_empty() => options.extend(list.split(',').map(|k| format!("-kernels-used={k}"))),
+            ("--variables-used", list) if !list.is_empty() => options.extend(list.split(',').map(|k| format!("-variables-used={k}"))),
+            ("--uidx-file", file) if !file.is_empty() => options.push(format!("-uidx={}", directory.join(file).display())),
+            ("--ignore-host-info", "") => {}
+            _ if word.starts_with('-') => return None,
+            _ => {
+                let file = directory.join(word);
+                file.is_file().then_some(())?;
+                files.push(file.display().to_string());
+            }
+        }
+    }
+    (!files.is_empty()).then_some((options, files))
+}
