@@ -1,0 +1,73 @@
+"""The package from outside, with the bundled example objects. Run with pytest after installing the wheel, or with CULD_LIBRARY set."""
+
+import pathlib
+import pickle
+import threading
+
+import culd
+import pytest
+
+DATA = pathlib.Path(__file__).parents[3] / "crates/culd/examples/data"
+SAXPY, COMBINE = DATA / "saxpy.cubin", DATA / "combine.cubin"
+
+
+def test_files_and_bytes_give_the_same_image():
+    files = culd.link("sm_90", [SAXPY, COMBINE])
+    memory = culd.link("sm_90", [("saxpy.cubin", SAXPY.read_bytes()), COMBINE.read_bytes()])
+    assert files.image[:4] == b"\x7fELF"
+    assert files.image == memory.image
+    assert [k.name for k in files.kernels] == ["saxpy"]
+    assert files.kernels[0].registers > 0 and files.kernels[0].constant_banks
+
+
+def test_a_failed_link_tells_why():
+    with pytest.raises(culd.LinkError) as caught:
+        culd.link("sm_90", [SAXPY])
+    first = caught.value.diagnostics[0]
+    assert (first.severity, first.code) == ("error", "UndefinedReference")
+    assert first.symbol and first.symbol in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).diagnostics == caught.value.diagnostics
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError):
+        culd.Linker("sm_9")
+    with pytest.raises(ValueError):
+        culd.Linker("sm_90", release="9.0")
+    with pytest.raises(TypeError):
+        culd.Linker("sm_90", kernels_used="saxpy")
+    with pytest.raises(culd.LinkError):
+        culd.link("sm_80", [SAXPY, COMBINE])
+    with pytest.raises(culd.LinkError):
+        culd.Linker("sm_90").add(("a", b"\x7fELF"), kind=culd.InputKind.CUBIN).link()
+
+
+def test_a_relocatable_object_links_again():
+    partial = culd.link("sm_90", [SAXPY, COMBINE], relocatable=True)
+    again = culd.link("sm_90", [("partial.cubin", partial.image)], verify=True)
+    assert [k.name for k in again.kernels] == ["saxpy"]
+
+
+def test_dump_and_diff(tmp_path):
+    linked = culd.link("sm_90", [SAXPY, COMBINE])
+    linked.save(tmp_path / "out.cubin")
+    assert (tmp_path / "out.cubin").read_bytes() == linked.image
+    assert "saxpy" in str(culd.dump(tmp_path / "out.cubin"))
+    assert culd.diff(linked.image, tmp_path / "out.cubin") == ""
+    assert culd.diff(SAXPY, COMBINE) != ""
+
+
+def test_threads_do_not_disturb_each_other():
+    want = culd.link("sm_90", [SAXPY, COMBINE]).image
+    got = []
+
+    def work():
+        for _ in range(20):
+            got.append(culd.link("sm_90", [SAXPY, COMBINE]).image == want)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == [True] * 160
