@@ -54,6 +54,8 @@ pub struct Rules {
     pub partial_keeps_shared_relocs: bool,
     /// EIATTR_EXTERNS of the only kernel of a link lists new names last, not first.
     pub externs_in_order: bool,
+    /// Messages about a lone kernel whose functions use tensor core instructions for one CTA and for pairs, while it uses none itself.
+    pub tensor_groups_of_functions: u8,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
     pub adds_software_wait: bool,
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
@@ -91,6 +93,7 @@ const RULES_13_0: Rules = Rules {
     accelerated_only_for_itself: false,
     partial_keeps_shared_relocs: false,
     externs_in_order: false,
+    tensor_groups_of_functions: 0,
     adds_software_wait: false,
     names_larger_common: false,
     reports_missing_host_code: false,
@@ -118,6 +121,7 @@ const RULES_13_2: Rules = Rules {
     partial_keeps_shared_relocs: true,
     reads_groups: true,
     externs_in_order: true,
+    tensor_groups_of_functions: 2,
     adds_software_wait: true,
     ..RULES_13_1
 };
