@@ -63,8 +63,6 @@ pub struct Rules {
     pub names_larger_common: bool,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,
-    /// Without `MEMBAR`, the last fence before an `EXIT` has no stall.
-    pub plain_exit_fences: bool,
     /// Oldest toolkit whose Blackwell code this release does not schedule again.
     pub finalizer: u32,
     /// Weak symbols are in the global part of the symbol table.
@@ -97,7 +95,6 @@ const RULES_13_0: Rules = Rules {
     adds_software_wait: false,
     names_larger_common: false,
     reports_missing_host_code: false,
-    plain_exit_fences: false,
     finalizer: 130,
     weak_symbols_global: false,
     kernel_shared_local: false,
@@ -128,7 +125,6 @@ const RULES_13_2: Rules = Rules {
 const RULES_13_3: Rules = Rules {
     compat_instruction_set: true,
     mask_of_target: true,
-    plain_exit_fences: true,
     names_larger_common: true,
     reports_missing_host_code: true,
     ..RULES_13_2

@@ -14,7 +14,8 @@ use std::fmt;
 
 use crate::alloc::{Function, allocate, reserves_zero};
 use crate::cfg::{Cfg, IndirectTargets};
-use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
+use crate::decode::opcode::{self, MEMBAR};
+use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
 use crate::fence::{OffsetMap, doomed};
 use crate::order::visit_order;
 use crate::policy::{Policy, counted_wait};
@@ -181,19 +182,30 @@ fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
     (owns_scoreboard && !elsewhere && !load.uses.contains(STACK_POINTER)).then_some(load.offset)
 }
 
+/// Parts the instructions into those that stay and the offsets of the others. A deleted fence may signal the fence behind it, which then no longer
+/// waits: the number was free before and is free after, so that no other instruction changes.
 fn split(insns: Vec<Insn>, doomed: &[bool]) -> Result<(Vec<Insn>, Vec<u32>), Unsure> {
     let mut kept = Vec::with_capacity(insns.len());
     let mut deleted = Vec::new();
-    for (insn, doomed) in insns.into_iter().zip(doomed) {
-        if *doomed {
-            let Control { write, read, wait, .. } = insn.control;
-            if (write, read, wait) != (NO_SCOREBOARD, NO_SCOREBOARD, 0) {
-                return Err(unsure(Reason::FenceCarriesScoreboard, insn.offset));
-            }
-            deleted.push(insn.offset);
-        } else {
-            kept.push(insn);
+    let mut signal: Option<u8> = None;
+    for (mut insn, doomed) in insns.into_iter().zip(doomed) {
+        let Control { write, read, wait, .. } = insn.control;
+        let carries = || unsure(Reason::FenceCarriesScoreboard, insn.offset);
+        if let Some(number) = signal.take() {
+            let (true, MEMBAR) = (!doomed && wait >> number & 1 == 1, insn.op) else {
+                return Err(carries());
+            };
+            insn.control.wait &= !(1 << number);
         }
+        if !doomed {
+            kept.push(insn);
+            continue;
+        }
+        if (write, wait) != (NO_SCOREBOARD, 0) || read != NO_SCOREBOARD && (insn.op != MEMBAR || read >= SCOREBOARDS) {
+            return Err(carries());
+        }
+        signal = Some(read).filter(|&number| number != NO_SCOREBOARD);
+        deleted.push(insn.offset);
     }
     Ok((kept, deleted))
 }
