@@ -67,6 +67,8 @@ pub struct Rules {
     pub finalizer: u32,
     /// Weak symbols are in the global part of the symbol table.
     pub weak_symbols_global: bool,
+    /// Shared memory of a kernel that has a size and no variables, as a relocatable link leaves it, counts.
+    pub counts_laid_out_shared: bool,
     /// With symbols for shared memory, a variable that one kernel uses alone has a local symbol.
     pub kernel_shared_local: bool,
     /// The Mercury view has a call graph and prototypes of its own.
@@ -97,6 +99,7 @@ const RULES_13_0: Rules = Rules {
     reports_missing_host_code: false,
     finalizer: 130,
     weak_symbols_global: false,
+    counts_laid_out_shared: false,
     kernel_shared_local: false,
     mercury_callgraph: false,
     adds_preexit: false,
@@ -132,6 +135,7 @@ const RULES_13_3: Rules = Rules {
 const RULES_13_4: Rules = Rules {
     compat_scheduling: true,
     weak_symbols_global: true,
+    counts_laid_out_shared: true,
     kernel_shared_local: true,
     mercury_callgraph: true,
     adds_preexit: true,
