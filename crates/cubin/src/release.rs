@@ -61,6 +61,8 @@ pub struct Rules {
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
     /// such a definition.
     pub names_larger_common: bool,
+    /// How messages spell `--link-as-tools-patch`.
+    pub tools_patch_flag: &'static str,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,
     /// Oldest toolkit whose Blackwell code this release does not schedule again.
@@ -96,6 +98,7 @@ const RULES_13_0: Rules = Rules {
     tensor_groups_of_functions: 0,
     adds_software_wait: false,
     names_larger_common: false,
+    tools_patch_flag: "--astoolspatch",
     reports_missing_host_code: false,
     finalizer: 130,
     weak_symbols_global: false,
@@ -134,6 +137,7 @@ const RULES_13_3: Rules = Rules {
 };
 const RULES_13_4: Rules = Rules {
     compat_scheduling: true,
+    tools_patch_flag: "-astoolspatch",
     weak_symbols_global: true,
     counts_laid_out_shared: true,
     kernel_shared_local: true,

@@ -180,8 +180,10 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {
         return Err(Said::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
-    api_version(low)?;
-    Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, target, lto))))
+    let api_version = api_version(low)?;
+    let mut plan = link_plan(low, called, arch, is_virtual, target, lto);
+    plan.options.api_version = api_version;
+    Ok(Plan::Link(Box::new(plan)))
 }
 
 /// What nvlink lets pass and culd does not.
@@ -224,15 +226,19 @@ fn exclusions(low: &LowArgs) -> Result<(), Said> {
     Ok(())
 }
 
-/// Checks `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13.
-fn api_version(low: &LowArgs) -> Result<(), Said> {
-    let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(()) };
+/// Reads `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13. Version times ten.
+fn api_version(low: &LowArgs) -> Result<Option<u32>, Said> {
+    let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(None) };
     let (major, rest) = scan_unsigned(text).ok_or(Said::ApiVersion)?;
-    let (_, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(Said::ApiVersion)?;
+    let (minor, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(Said::ApiVersion)?;
     if !rest.iter().all(u8::is_ascii_whitespace) {
         return Err(Said::ApiVersion);
     }
-    if major == 13 { Ok(()) } else { Err(Said::ApiVersionMajor) }
+    if major != 13 {
+        return Err(Said::ApiVersionMajor);
+    }
+    let number = minor.saturating_add(10 * major);
+    Ok(Some(u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
 /// Reads blanks, an optional plus sign and digits.
@@ -345,8 +351,10 @@ fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option
     options.release = called.is_nvlink().then_some(called.version.release);
     options.note = tool_note(low, called, options.note);
     options.relocatable = low.has(Id::Relocatable);
-    options.debug = low.has(Id::Debug);
-    options.suppress_debug_info = low.has(Id::SuppressDebugInfo);
+    // Nothing is removed from a patch, as in links for a debugger.
+    options.tools_patch = low.has(Id::ToolsPatch);
+    options.debug = low.has(Id::Debug) || options.tools_patch;
+    options.suppress_debug_info = low.has(Id::SuppressDebugInfo) || options.tools_patch && !low.has(Id::Debug);
     options.preserve_relocs = low.has(Id::PreserveRelocs);
     options.kernels = kernels;
     options.verbose = low.has(Id::Verbose);
