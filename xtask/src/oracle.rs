@@ -169,6 +169,45 @@ pub(crate) fn ptxas(context: &Context, tools: &Path, toolkit: Toolkit) -> Result
     Ok(program)
 }
 
+/// A package that nvcc of a release needs besides its own.
+struct Companion {
+    package: &'static str,
+    /// Whether every release has one. Otherwise the newest one that is not newer than the release serves.
+    is_in_every_release: bool,
+}
+
+const COMPANIONS: [Companion; 4] = [
+    Companion {
+        package: "nvidia-nvvm",
+        is_in_every_release: true,
+    },
+    Companion {
+        package: "nvidia-cuda-crt",
+        is_in_every_release: true,
+    },
+    Companion {
+        package: "nvidia-cuda-runtime",
+        is_in_every_release: true,
+    },
+    Companion {
+        package: "nvidia-cuda-cccl",
+        is_in_every_release: false,
+    },
+];
+
+impl Companion {
+    /// What pip is asked for; `None` if `version` is not one.
+    fn requirement(&self, version: &str) -> Option<String> {
+        let Self { package, .. } = self;
+        let mut numbers = version.split('.');
+        let (major, minor) = (numbers.next()?, numbers.next()?.parse::<u32>().ok()?);
+        Some(match self.is_in_every_release {
+            true => format!("{package}=={major}.{minor}.*"),
+            false => format!("{package}>={major}.0,<{major}.{}", minor.checked_add(1)?),
+        })
+    }
+}
+
 /// The tools of another build of CUDA 13, installed if need be:
 ///
 /// 1. `CULD_TOOLKITS`, if set, names a directory; `VERSION/bin` in it is used if it holds all tools.
@@ -188,8 +227,7 @@ pub(crate) fn release(context: &Context, version: &str) -> Result<PathBuf> {
     }
     eprintln!("installing CUDA {version} into {} (once)", home.display());
     let partial = root.join(format!("{version}.{}", std::process::id()));
-    let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
-    let own = ["nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl"].map(|p| format!("{p}=={minor}.*"));
+    let own = COMPANIONS.iter().filter_map(|companion| companion.requirement(version));
     let dumps = PINNED
         .lines()
         .filter(|l| l.starts_with("nvidia-cuda-cuobjdump") || l.starts_with("nvidia-cuda-nvdisasm"));
@@ -240,7 +278,15 @@ fn check(bin: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::toolkits;
+    use super::{COMPANIONS, toolkits};
+
+    #[test]
+    fn a_release_without_a_package_takes_the_one_before() {
+        let asked: Vec<_> = COMPANIONS.iter().filter_map(|c| c.requirement("13.4.92")).collect();
+        assert_eq!(asked.first().map(String::as_str), Some("nvidia-nvvm==13.4.*"));
+        assert_eq!(asked.last().map(String::as_str), Some("nvidia-cuda-cccl>=13.0,<13.5"));
+        assert!(COMPANIONS.iter().all(|c| c.requirement("13").is_none()));
+    }
 
     #[test]
     fn every_line_of_the_list_is_a_toolkit() {

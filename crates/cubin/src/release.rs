@@ -54,19 +54,23 @@ pub struct Rules {
     pub partial_keeps_shared_relocs: bool,
     /// EIATTR_EXTERNS of the only kernel of a link lists new names last, not first.
     pub externs_in_order: bool,
+    /// Messages about a lone kernel whose functions use tensor core instructions for one CTA and for pairs, while it uses none itself.
+    pub tensor_groups_of_functions: u8,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
     pub adds_software_wait: bool,
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
     /// such a definition.
     pub names_larger_common: bool,
+    /// How messages spell `--link-as-tools-patch`.
+    pub tools_patch_flag: &'static str,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,
-    /// Without `MEMBAR`, the last fence before an `EXIT` has no stall.
-    pub plain_exit_fences: bool,
     /// Oldest toolkit whose Blackwell code this release does not schedule again.
     pub finalizer: u32,
     /// Weak symbols are in the global part of the symbol table.
     pub weak_symbols_global: bool,
+    /// Shared memory of a kernel that has a size and no variables, as a relocatable link leaves it, counts.
+    pub counts_laid_out_shared: bool,
     /// With symbols for shared memory, a variable that one kernel uses alone has a local symbol.
     pub kernel_shared_local: bool,
     /// The Mercury view has a call graph and prototypes of its own.
@@ -91,12 +95,14 @@ const RULES_13_0: Rules = Rules {
     accelerated_only_for_itself: false,
     partial_keeps_shared_relocs: false,
     externs_in_order: false,
+    tensor_groups_of_functions: 0,
     adds_software_wait: false,
     names_larger_common: false,
+    tools_patch_flag: "--astoolspatch",
     reports_missing_host_code: false,
-    plain_exit_fences: false,
     finalizer: 130,
     weak_symbols_global: false,
+    counts_laid_out_shared: false,
     kernel_shared_local: false,
     mercury_callgraph: false,
     adds_preexit: false,
@@ -118,20 +124,22 @@ const RULES_13_2: Rules = Rules {
     partial_keeps_shared_relocs: true,
     reads_groups: true,
     externs_in_order: true,
+    tensor_groups_of_functions: 2,
     adds_software_wait: true,
     ..RULES_13_1
 };
 const RULES_13_3: Rules = Rules {
     compat_instruction_set: true,
     mask_of_target: true,
-    plain_exit_fences: true,
     names_larger_common: true,
     reports_missing_host_code: true,
     ..RULES_13_2
 };
 const RULES_13_4: Rules = Rules {
     compat_scheduling: true,
+    tools_patch_flag: "-astoolspatch",
     weak_symbols_global: true,
+    counts_laid_out_shared: true,
     kernel_shared_local: true,
     mercury_callgraph: true,
     adds_preexit: true,

@@ -65,6 +65,18 @@ pub enum Code {
     ParameterBankMismatch {
         symbol: String,
     },
+    /// Version times ten: what an object uses, and what the link allows.
+    ApiVersionTooHigh {
+        file: String,
+        version: u32,
+        limit: u32,
+    },
+    /// `flag`: the option as this release spells it.
+    NotToolsPatch {
+        function: String,
+        file: String,
+        flag: &'static str,
+    },
     MergeFailed,
     /// `files`: every input that asks for the symbol, first mention first.
     UndefinedReference {
@@ -209,6 +221,8 @@ pub enum Code {
 culd_base::code_names! {
     Code {
         MultipleDefinition => "MultipleDefinition",
+        ApiVersionTooHigh => "ApiVersionTooHigh",
+        NotToolsPatch => "NotToolsPatch",
         SizeMismatch => "SizeMismatch",
         CommonLarger => "CommonLarger",
         SpaceMismatch => "SpaceMismatch",
@@ -275,6 +289,14 @@ impl fmt::Display for Code {
             }
             EntryMismatch { symbol } => write!(f, "Function '{symbol}' not declared __global__ in all source files"),
             ParameterBankMismatch { symbol } => write!(f, "Duplicate weak parameter bank for '{symbol}' is not the same size"),
+            ApiVersionTooHigh { file, version, limit } => write!(
+                f,
+                "Object '{file}' has cuda-api-version of {version} which is greater than version on link line ({limit})"
+            ),
+            NotToolsPatch { function, file, flag } => write!(
+                f,
+                "Function '{function}' in '{file}' is missing EIATTR_TOOLS_PATCH_FUNC attribute required by {flag} option"
+            ),
             MergeFailed => write!(f, "merge_elf failed"),
             UndefinedReference { symbol, file, .. } => write!(f, "Undefined reference to '{symbol}' in '{file}'"),
             NothingLeft { functions, reason } => write!(f, "the output has none of the functions of the inputs ({functions}): {reason}"),

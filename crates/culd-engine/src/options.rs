@@ -66,6 +66,10 @@ pub struct LinkOptions<'d> {
     pub disable_smem_reservation: bool,
     /// `--enable-extended-smem true`.
     pub extended_smem: bool,
+    /// `--cuda-api-version`: the newest interface that objects may use, version times ten.
+    pub api_version: Option<u32>,
+    /// `--link-as-tools-patch`: every function must be compiled for that.
+    pub tools_patch: bool,
     /// `--allow-undefined-globals`.
     pub allow_undefined_globals: bool,
     /// Contents of `--uidx-file`.
@@ -125,6 +129,8 @@ impl LinkOptions<'_> {
             reserve_null_pointer: false,
             disable_smem_reservation: false,
             extended_smem: false,
+            api_version: None,
+            tools_patch: false,
             allow_undefined_globals: false,
             unified_index: None,
             host_data: None,

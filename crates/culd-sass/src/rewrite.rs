@@ -15,7 +15,8 @@ use std::fmt;
 use crate::alloc::{Function, allocate, reserves_zero};
 use crate::cfg::{Cfg, IndirectTargets};
 use crate::context::KernelContext;
-use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
+use crate::decode::opcode::{self, MEMBAR};
+use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
 use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
 use crate::policy::{Policy, counted_wait};
@@ -165,19 +166,30 @@ fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
     (owns_scoreboard && !elsewhere && !load.uses.contains(STACK_POINTER)).then_some(load.offset)
 }
 
+/// Parts the instructions into those that stay and the offsets of the others. A deleted fence may signal the fence behind it, which then no longer
+/// waits: the number was free before and is free after, so that no other instruction changes.
 fn split(insns: Vec<Insn>, deletable: &[bool]) -> Result<(Vec<Insn>, Vec<u32>), Unsure> {
     let mut kept = Vec::with_capacity(insns.len());
     let mut deleted = Vec::new();
-    for (insn, deletable) in insns.into_iter().zip(deletable) {
-        if *deletable {
-            let Control { write, read, wait, .. } = insn.control;
-            if (write, read, wait) != (NO_SCOREBOARD, NO_SCOREBOARD, 0) {
-                return Err(unsure(Reason::FenceCarriesScoreboard, insn.offset));
-            }
-            deleted.push(insn.offset);
-        } else {
-            kept.push(insn);
+    let mut signal: Option<u8> = None;
+    for (mut insn, deletable) in insns.into_iter().zip(deletable) {
+        let Control { write, read, wait, .. } = insn.control;
+        let carries = || unsure(Reason::FenceCarriesScoreboard, insn.offset);
+        if let Some(number) = signal.take() {
+            let (true, MEMBAR) = (!deletable && wait >> number & 1 == 1, insn.op) else {
+                return Err(carries());
+            };
+            insn.control.wait &= !(1 << number);
         }
+        if !deletable {
+            kept.push(insn);
+            continue;
+        }
+        if (write, wait) != (NO_SCOREBOARD, 0) || read != NO_SCOREBOARD && (insn.op != MEMBAR || read >= SCOREBOARDS) {
+            return Err(carries());
+        }
+        signal = Some(read).filter(|&number| number != NO_SCOREBOARD);
+        deleted.push(insn.offset);
     }
     Ok((kept, deleted))
 }

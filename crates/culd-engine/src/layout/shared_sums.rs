@@ -33,7 +33,7 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         let record = &mut layout.m.sections[id];
         record.align = record.align.max(align);
         record.size = align_up(record.size.max(context.mode.shared_start), align);
-        if context.mode.rules.dynamic_alignment {
+        if context.mode.rules.dynamic_alignment && !context.mode.debug_symbols {
             record.size = record.size.max(declared);
         }
         if let Some(symbol) = instance {
@@ -61,7 +61,7 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     if context.mode.debug_symbols {
         let start = align_up(context.mode.shared_start, 16);
         for y in layout.m.symbols.iter_mut().filter(|y| y.dynamic) {
-            y.value = y.value.max(start);
+            y.value = start;
         }
         equalise(context, layout, &uses);
     }

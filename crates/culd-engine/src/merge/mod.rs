@@ -8,6 +8,7 @@
 //!
 //! Dead functions leave nothing. After the last object common symbols get their storage.
 
+mod attributes;
 mod functions;
 mod literals;
 mod namesakes;
@@ -263,9 +264,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 prototypes += 1;
                 self.out.error(code.clone());
             }
+            self.api_versions(object);
             if self.out.errors() > 0 {
                 return Err(self.out.fatal(Code::MergeFailed));
             }
+            self.tools_patches(object)?;
         }
         Ok(())
     }

@@ -57,7 +57,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn whole_shared(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
         let is_whole = match self.options.identity {
             // nvlink quirk: with a debugger, and in a relocatable output that is linked again, this memory is lost.
-            Identity::Nvlink => object.is_ewp && !self.mode.debug_symbols,
+            Identity::Nvlink => {
+                let is_laid_out = self.mode.rules.counts_laid_out_shared && !has_variables(object, index);
+                (object.is_ewp || is_laid_out) && !self.mode.debug_symbols
+            }
             Identity::Culd => object.is_ewp || !has_variables(object, index),
         };
         let owner = object.owner_of(s).and_then(|o| self.resolved.function(object.symbol_ref(o)));

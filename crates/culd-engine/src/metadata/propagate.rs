@@ -505,7 +505,14 @@ pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut
     }
     for &k in &context.live.kernels {
         let [one, two] = GROUPS.map(|code| last.of(k).any(|r| r.code == code));
-        if one && two && !is_overlooked(context, last, k) {
+        let times = match is_from_functions(context, last, k) {
+            _ if !(one && two) => 0,
+            // nvlink quirk: groups that the only kernel has from functions were compared with its own, not with each other; later
+            // releases do, once for each group
+            true => context.mode.rules.tensor_groups_of_functions,
+            false => 1,
+        };
+        for _ in 0..times {
             out.error(Code::TcgenConflict {
                 entry: context.resolved.function_name(k),
             });
@@ -513,7 +520,7 @@ pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut
     }
 }
 
-/// nvlink quirk: groups that the only kernel has from functions are compared with its own, not with each other.
-fn is_overlooked(context: Context<'_, '_>, last: &Final<'_>, kernel: FunctionId) -> bool {
+/// Whether the kernel is the only one and has its groups from functions alone, in a link where that counts.
+fn is_from_functions(context: Context<'_, '_>, last: &Final<'_>, kernel: FunctionId) -> bool {
     context.live.only == Some(kernel) && context.options.identity == Identity::Nvlink && last.only_groups == [false; 2]
 }

@@ -12,6 +12,8 @@ const ISA_CLASS: u8 = 2;
 const FINALIZER: u8 = 0x0b;
 const ACCELERATOR: u8 = 9;
 const SCHEDULER: u8 = 0x0e;
+/// Both fields of the record about tensor cores are 1.
+const EVERY_TENSOR_CORE: u16 = 5;
 /// Value of the scheduler's record from sm_100 on.
 const SCHEDULER_DEFAULT: u16 = 0x400;
 
@@ -67,9 +69,9 @@ const RULES: [Rule; 10] = [
         ..BASE
     },
     Rule {
-        code: 5,
+        code: TCGEN05_MMA,
         join: both_fields,
-        missing: |r| (!r.compat_without_defaults).then_some(0),
+        missing: |_| Some(0),
         silent: |r| r.compat_without_defaults.then_some(0),
         ..BASE
     },
@@ -202,9 +204,15 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             (Some(i), Value::Half(_, half)) => (RULES[i].silent)(rules) != Some(*half) && !(RULES[i].of_all && lacking[i]),
             _ => true,
         });
+    let tensor_cores = joined.records.iter().find_map(|r| match r {
+        (TCGEN05_MMA, Value::Half(_, value)) => Some(*value),
+        _ => None,
+    });
     // Observed: then the code is not finalized for a relative of its architecture.
-    let is_bound = |r: &(u8, Value)| matches!(r, (TCGEN05_MMA, Value::Half(_, value)) if value & 3 == 2);
-    let is_bound = !rules.mask_of_target && joined.records.iter().any(is_bound);
+    let is_bound = match rules.compat_without_defaults {
+        true => accelerator == 1 && tensor_cores != Some(EVERY_TENSOR_CORE),
+        false => tensor_cores.is_some_and(|value| value & 3 == 2),
+    };
     if let Some(mask) = finalizer_mask(context, layout, is_bound) {
         match joined.records.iter_mut().find(|r| r.0 == FINALIZER) {
             Some(known) => known.1 = Value::Mask(mask),
@@ -249,7 +257,13 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>, is_bound: bool)
         })
     };
     Some(match context.options.target.number {
-        100 if context.mode.rules.mask_of_target => 9,
+        100 if context.mode.rules.mask_of_target => {
+            if is_bound {
+                1
+            } else {
+                9
+            }
+        }
         _ if texts.peek().is_none() && !context.mode.rules.mask_of_target => 0,
         100 => {
             if is_bound || texts.any(slow) {

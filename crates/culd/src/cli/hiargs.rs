@@ -181,8 +181,10 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {
         return Err(CliMessage::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
-    api_version(low)?;
-    Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, options, lto))))
+    let api_version = api_version(low)?;
+    let mut plan = link_plan(low, called, arch, is_virtual, options, lto);
+    plan.options.api_version = api_version;
+    Ok(Plan::Link(Box::new(plan)))
 }
 
 /// What nvlink lets pass and culd does not.
@@ -225,15 +227,21 @@ fn exclusions(low: &LowArgs) -> Result<(), CliMessage> {
     Ok(())
 }
 
-/// Checks `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13.
-fn api_version(low: &LowArgs) -> Result<(), CliMessage> {
-    let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(()) };
+/// Reads `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13. Version times ten.
+fn api_version(low: &LowArgs) -> Result<Option<u32>, CliMessage> {
+    let Some(text) = low.text(Id::CudaApiVersion) else {
+        return Ok(None);
+    };
     let (major, rest) = scan_unsigned(text).ok_or(CliMessage::ApiVersion)?;
-    let (_, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(CliMessage::ApiVersion)?;
+    let (minor, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(CliMessage::ApiVersion)?;
     if !rest.iter().all(u8::is_ascii_whitespace) {
         return Err(CliMessage::ApiVersion);
     }
-    if major == 13 { Ok(()) } else { Err(CliMessage::ApiVersionMajor) }
+    if major != 13 {
+        return Err(CliMessage::ApiVersionMajor);
+    }
+    let number = minor.saturating_add(10 * major);
+    Ok(Some(u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
 /// Reads blanks, an optional plus sign and digits.
@@ -354,8 +362,10 @@ fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<K
     options.release = called.is_nvlink().then_some(called.version.release);
     options.note = tool_note(low, called, options.note);
     options.relocatable = low.has(Id::Relocatable);
-    options.debug = low.has(Id::Debug);
-    options.suppress_debug_info = low.has(Id::SuppressDebugInfo);
+    // Nothing is removed from a patch, as in links for a debugger.
+    options.tools_patch = low.has(Id::ToolsPatch);
+    options.debug = low.has(Id::Debug) || options.tools_patch;
+    options.suppress_debug_info = low.has(Id::SuppressDebugInfo) || options.tools_patch && !low.has(Id::Debug);
     options.preserve_relocs = low.has(Id::PreserveRelocs);
     options.kernels = kernels;
     options.usage = low.has(Id::Verbose) || low.has(Id::JsonReport);

@@ -18,8 +18,6 @@ use std::collections::BTreeMap;
 const MEMBAR: u128 = 0x000f_c000_0000_5000_0000_0000_0000_7992;
 const ERRBAR: u128 = 0x000f_c000_0000_0000_0000_0000_0000_79ab;
 const CGAERRBAR: u128 = 0x000f_ec00_0000_0000_0000_0000_0000_75ab;
-/// The last fence as newer releases schedule it.
-const CGAERRBAR_PLAIN: u128 = 0x000f_c000_0000_0000_0000_0000_0000_75ab;
 const GUARD: u128 = 0xf << 12;
 /// All scheduling bits, and the wait mask.
 const CONTROL: u128 = 0x1f_ffff << 105;
@@ -81,13 +79,12 @@ fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMa
     found
 }
 
-/// Gives every `EXIT` its fences: none, or with or without `MEMBAR`; `plain`: without
-/// `MEMBAR`, the last one has no stall. `None` if nothing changes. Capsule and indirect branches are those of the
+/// Gives every `EXIT` its fences: none, or with or without `MEMBAR`. `None` if nothing changes. Capsule and indirect branches are those of the
 /// compiler's code; `place` tells where its instructions are now.
 pub(crate) fn fence(
     code: &[u8],
     capsule: &[u8],
-    (membar, plain): (Option<bool>, bool),
+    membar: Option<bool>,
     indirect: &BTreeMap<u32, Vec<u32>>,
     place: &dyn Fn(u32) -> u32,
 ) -> Result<Option<Fenced>, Unsure> {
@@ -95,10 +92,9 @@ pub(crate) fn fence(
     let old = fences(capsule, &insns, place);
     let placed = |(&at, targets): (&u32, &Vec<u32>)| (place(at), targets.iter().map(|&t| place(t)).collect());
     let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
-    let last = if plain { CGAERRBAR_PLAIN } else { CGAERRBAR };
     let wanted: &[u128] = match membar {
         None => &[],
-        Some(false) => &[ERRBAR, last],
+        Some(false) => &[ERRBAR, CGAERRBAR],
         Some(true) => &[MEMBAR, ERRBAR, CGAERRBAR],
     };
     if old.values().all(|&n| n == wanted.len()) {
@@ -182,14 +178,14 @@ fn scheduled(fence: u128, exit: &Insn) -> u128 {
     let word = fence & !GUARD | exit.raw & GUARD;
     match fence {
         ERRBAR if unscheduled(exit) => word & !WAIT | exit.raw & WAIT,
-        CGAERRBAR | CGAERRBAR_PLAIN if unscheduled(exit) => word & !CONTROL | exit.raw & CONTROL,
+        CGAERRBAR if unscheduled(exit) => word & !CONTROL | exit.raw & CONTROL,
         _ => word,
     }
 }
 
-/// Code compiled without optimisation: stall 15, wait for scoreboards 0 and 1.
+/// Code compiled without optimisation: stall 15 and a wait for scoreboards 0 and 1, or since CUDA 13.3 neither.
 fn unscheduled(exit: &Insn) -> bool {
-    exit.raw >> 105 & 0x1f == 0xf && exit.control.wait == 3
+    matches!((exit.raw >> 105 & 0x1f, exit.control.wait), (0xf, 3) | (0, 0))
 }
 
 /// An `EXIT` without modifiers: guard, predicate and control bits only.
@@ -285,7 +281,7 @@ mod tests {
     #[test]
     fn fences_take_the_guard_and_move_what_follows() {
         let input = code(&[BRA, GUARDED_EXIT, NOP, EXIT, NOP]);
-        let Ok(Some(fenced)) = fence(&input, &capsule(5), (Some(true), false), &BTreeMap::new(), &|o| o) else {
+        let Ok(Some(fenced)) = fence(&input, &capsule(5), Some(true), &BTreeMap::new(), &|o| o) else {
             panic!("not fenced");
         };
         let out = words(&fenced.code);
@@ -302,10 +298,7 @@ mod tests {
     #[test]
     fn nothing_to_do_is_nothing_done() {
         let input = code(&[EXIT, NOP]);
-        assert!(matches!(
-            fence(&input, &capsule(2), (None, false), &BTreeMap::new(), &|o| o),
-            Ok(None)
-        ));
+        assert!(matches!(fence(&input, &capsule(2), None, &BTreeMap::new(), &|o| o), Ok(None)));
     }
 
     #[test]
@@ -313,7 +306,7 @@ mod tests {
         // A store with a read scoreboard.
         let store = NOP & !(7 << 113) | 1 << 113;
         let input = code(&[store, GUARDED_EXIT, EXIT]);
-        assert!(fence(&input, &capsule(3), (Some(true), false), &BTreeMap::new(), &|o| o).is_err());
+        assert!(fence(&input, &capsule(3), Some(true), &BTreeMap::new(), &|o| o).is_err());
     }
 
     #[test]

@@ -298,13 +298,7 @@ impl Maker<'_, '_> {
             .fences
             .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);
         let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
-        match exits::fence(
-            &code,
-            input.data,
-            (membar, parts.context.mode.rules.plain_exit_fences),
-            &context.indirect,
-            &place,
-        ) {
+        match exits::fence(&code, input.data, membar, &context.indirect, &place) {
             Ok(None) => Ok((code, Changes { map, moves: None })),
             Ok(Some(fenced)) => Ok((
                 fenced.code,
