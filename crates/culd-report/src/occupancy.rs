@@ -127,6 +127,8 @@ pub enum Limiter {
     Shared,
     /// Named barriers.
     Barriers,
+    /// More threads than the kernel was compiled for.
+    LaunchBounds,
 }
 
 impl Limiter {
@@ -138,6 +140,7 @@ impl Limiter {
             Limiter::Registers => "registers",
             Limiter::Shared => "shared",
             Limiter::Barriers => "barriers",
+            Limiter::LaunchBounds => "launch bounds",
         }
     }
 }
@@ -181,6 +184,27 @@ pub fn occupancy(limits: &Limits, needs: Needs) -> Occupancy {
         percent: resident * 100 / limits.warps.max(1),
         limited_by: candidates.iter().filter(|c| c.1 == blocks).map(|c| c.0).collect(),
     }
+}
+
+/// Resident blocks of a kernel that was read from a file. None when its registers are not known.
+pub fn of_kernel(limits: &Limits, f: &crate::Function, threads: u32, dynamic: u64) -> Option<Occupancy> {
+    let needs = Needs {
+        threads,
+        registers: f.registers?,
+        shared: f.shared.saturating_add(dynamic),
+        barriers: f.barriers,
+    };
+    let result = occupancy(limits, needs);
+    if f.required_threads.or(f.max_threads).is_none_or(|most| threads <= most) {
+        return Some(result);
+    }
+    Some(Occupancy {
+        blocks: 0,
+        warps: 0,
+        percent: 0,
+        limited_by: vec![Limiter::LaunchBounds],
+        ..result
+    })
 }
 
 fn by_registers(limits: &Limits, registers: u32, warps: u32) -> u32 {

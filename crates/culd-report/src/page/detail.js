@@ -2,7 +2,7 @@
 
 const LIMITER_WORDS = {
   warps: "warps per multiprocessor", blocks: "blocks per multiprocessor", registers: "registers", shared: "shared memory", barriers: "named barriers",
-  "launch bounds": "its launch bounds",
+  launch_bounds: "its launch bounds",
 };
 
 function pair(title, value, help) {

@@ -40,6 +40,6 @@ function occupancyOf(f, threads = state.block) {
   if (!limits || !f.kernel || f.registers === null) return null;
   const result = occupancy(limits, { threads, registers: f.registers, shared: f.shared + state.dynamic, barriers: f.barriers });
   const allowed = f.required_threads || f.max_threads;
-  if (allowed && threads > allowed) return { ...result, blocks: 0, warps: 0, percent: 0, limited_by: ["launch bounds"] };
+  if (allowed && threads > allowed) return { ...result, blocks: 0, warps: 0, percent: 0, limited_by: ["launch_bounds"] };
   return result;
 }

@@ -16,7 +16,7 @@ use crate::cli::messages::{Console, Said};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
 use crate::cli::sources::{self, Sources};
-use crate::cli::{doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side, why};
+use crate::cli::{doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side, why};
 use culd_engine::explain::dot;
 use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
@@ -36,6 +36,9 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let mut console = Console::new(identity);
     if let (Identity::Culd, Some((command, rest))) = (identity, args.split_first()) {
         let command = os::lossy(command);
+        if see::takes(&command, rest) {
+            return see::run(&command, rest, &mut console);
+        }
         if inspect::COMMANDS.contains(&command.as_str()) {
             return inspect::run(&command, rest, &mut console);
         }
@@ -62,7 +65,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         Err(said) => {
             console.say(Severity::Fatal, &said);
             let target = low.text(Id::Arch).map(os::lossy).unwrap_or_default();
-            conclude(low.text(Id::JsonReport), Report::unlinked(target), Status::Fatal, &mut console)
+            conclude(&low, Report::unlinked(target), Status::Fatal, &mut console)
         }
     }
 }
@@ -72,10 +75,16 @@ fn fatal(said: &Said, console: &mut Console) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Writes the report, if one is asked for; the exit code of the run.
-fn conclude(file: Option<&[u8]>, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
+/// Writes the report and the page, if they are asked for; the exit code of the run.
+fn conclude(low: &LowArgs, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
     report.conclude(status, console.take_log());
-    match file.map(|file| side::write_json(file, &report)) {
+    if let Some(file) = low.text(Id::Html) {
+        let described = report.described.take();
+        if let Err(said) = see::page::write(file, described, &report) {
+            return fatal(&said, console);
+        }
+    }
+    match low.text(Id::JsonReport).map(|file| side::write_json(file, &report)) {
         Some(Err(said)) => fatal(&said, console),
         _ => ExitCode::from(status as u8),
     }
@@ -132,6 +141,8 @@ fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -
         Plan::Help => help::help(called, console.tool()),
         Plan::Version => help::version(called, console.tool()),
         Plan::Docs => help::reference(),
+        Plan::Man => shell::man(),
+        Plan::Completions(name) => shell::completions(&name).unwrap_or_default(),
         Plan::Script(plan) => return script::run(&plan, console),
         Plan::Link(plan) => return link(&plan, low, console),
     };
@@ -155,7 +166,7 @@ fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
         Status::Fatal
     });
     report.phases = plan.options.time_phases.then(|| watch.times());
-    conclude(plan.side.json_report.as_deref(), report, status, console)
+    conclude(low, report, status, console)
 }
 
 fn run_link(
@@ -195,6 +206,7 @@ fn run_link(
             ..nothing_linked()
         };
         *report = report::report(plan, loaded, &outcome);
+        report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
         let done = finish(plan, &outcome, None, loaded, sources)?;
         if let Some(regret) = &finished.regret {
             sources::say(std::slice::from_ref(regret), plan, console);
@@ -211,7 +223,7 @@ fn run_link(
         leave_memory: true,
         kernels: plan.kernels(loaded),
         // The report is made from what -v says.
-        verbose: plan.options.verbose || plan.side.json_report.is_some(),
+        verbose: plan.options.verbose || plan.side.json_report.is_some() || low.has(Id::Html),
         ..plan.options.clone()
     };
     let inputs: Vec<Input<'_>> = loaded
@@ -235,9 +247,10 @@ fn run_link(
     outcome
         .messages
         .retain(|m| !matches!(m, Message::Diagnostic(d) if matches!(d.code, Code::PreserveRelocsIncomplete { .. })));
-    let wants_report = plan.side.json_report.is_some();
+    let wants_report = plan.side.json_report.is_some() || low.has(Id::Html);
     if wants_report {
         *report = report::report(plan, loaded, &outcome);
+        report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
     }
     if let Some((_, late)) = &loaded.late {
         // What was merged before it may have errors of its own; nothing else is said.

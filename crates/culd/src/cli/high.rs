@@ -28,6 +28,10 @@ pub enum Plan {
     Version,
     /// Print the reference page.
     Docs,
+    /// Print the manual page.
+    Man,
+    /// Print the completions of a shell.
+    Completions(String),
     /// Write a host linker script.
     Script(ScriptPlan),
     /// Link.
@@ -146,6 +150,12 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     }
     if low.has(Id::GenerateDocs) {
         return Ok(Plan::Docs);
+    }
+    if low.has(Id::GenerateMan) {
+        return Ok(Plan::Man);
+    }
+    if let Some(shell) = low.text(Id::GenerateCompletions) {
+        return Ok(Plan::Completions(os::lossy(shell)));
     }
     if low.has(Id::HostScript) {
         return script_plan(low, identity);
@@ -354,7 +364,7 @@ fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option
     options.dump_callgraph = low.has(Id::DumpCallgraph) || low.has(Id::DumpCallgraphMangled);
     options.dot_file = low.has(Id::DotFile);
     options.time_phases = low.has(Id::TimePhases);
-    options.map = low.has(Id::Map) || low.has(Id::JsonReport);
+    options.map = low.has(Id::Map) || low.has(Id::JsonReport) || low.has(Id::Html);
     options.why_live = low.list(Id::WhyLive).iter().map(|s| os::lossy(s)).collect();
     options.extra_warnings = low.has(Id::ExtraWarnings);
     options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);

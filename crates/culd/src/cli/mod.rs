@@ -7,6 +7,7 @@
 //! * [`driver`]: the steps of a run; [`sources`] and [`extra`] read files, [`output`], [`side`], [`report`] and [`repro`] write files.
 //! * [`messages`], `explain`, [`suggest`]: what is said and how. [`help`], [`note`]: texts made from the flag table.
 //! * [`map`], [`why`]: texts about where things went and why they are there.
+//! * [`see`]: sizes, resources, occupancy and the HTML page. [`shell`]: manual page and completions.
 //! * [`inspect`], [`install`], [`doctor`], [`script`]: everything that is not a link.
 pub mod called;
 pub mod doctor;
@@ -29,6 +30,8 @@ pub mod parse;
 pub mod report;
 pub mod repro;
 pub mod script;
+pub mod see;
+pub mod shell;
 pub mod side;
 pub mod sources;
 pub mod suggest;

@@ -30,6 +30,7 @@ const LEFT_OUT: [Id; 11] = [
     Id::DotFile,
     Id::Time,
     Id::JsonReport,
+    Id::Html,
     Id::Map,
 ];
 

@@ -28,10 +28,33 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::GenerateCompletions,
+        long: "generate-completions",
+        kind: Kind::Text,
+        argument: "<shell>",
+        about: "Print the completions for a shell: bash, fish or zsh.",
+        allowed: &crate::cli::shell::SHELLS,
+        ..OURS
+    },
+    Flag {
         id: Id::GenerateDocs,
         long: "generate-docs",
         about: "Print the reference page of the command line in Markdown.",
         hidden: true,
+        ..OURS
+    },
+    Flag {
+        id: Id::GenerateMan,
+        long: "generate-man",
+        about: "Print the manual page.",
+        ..OURS
+    },
+    Flag {
+        id: Id::Html,
+        long: "html",
+        kind: Kind::Text,
+        argument: "<file>",
+        about: "Write a page about the link: sizes, kernels with occupancy, calls, memory, what was dropped, messages. One file that loads nothing else. Written for failed links too. - is standard output.",
         ..OURS
     },
     Flag {
