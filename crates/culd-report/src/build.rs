@@ -216,10 +216,11 @@ fn spaces(view: &View<'_>) -> Vec<Space> {
     for s in view.sections.iter().skip(1) {
         let section = String::from_utf8_lossy(s.name).into_owned();
         let Some(name) = space_name(&section) else { continue };
+        let is_reserved = section.starts_with(".nv.shared.") && view.arch() >= RESERVED_FROM;
         let space = Space {
             name,
             section,
-            size: s.header.sh_size.get(),
+            size: s.header.sh_size.get().saturating_sub(if is_reserved { RESERVED } else { 0 }),
             variables: Vec::new(),
         };
         spaces.push((s.index, space));

@@ -101,7 +101,7 @@ fn add_map(unit: &mut Unit, map: &LinkMap, inputs: &mut Inputs) {
 
 /// Adds a variable that several kernels may use.
 fn shared_by_all(unit: &mut Unit, variable: Variable) {
-    const NAME: &str = "shared, of several kernels";
+    const NAME: &str = "shared, by variable";
     let at = unit.spaces.iter().position(|s| s.name == NAME).unwrap_or_else(|| {
         unit.spaces.push(crate::model::Space {
             name: NAME.into(),

@@ -21,9 +21,12 @@ pub fn html(report: &Report) -> String {
     fill(&report.title, &data, "")
 }
 
-/// The page without data: a place to drop files. `reader` is the script that reads them.
-pub fn viewer(reader: &str) -> String {
-    fill("culd viewer", "null", reader)
+/// The script that hands files to the reader.
+const READER: &str = include_str!("page/reader.js");
+
+/// The page without data: a place to drop files. `module` is the reader, compiled to WebAssembly, packed by gzip and written in base64.
+pub fn viewer(module: &str) -> String {
+    fill("culd viewer", "null", &format!("window.culdModule = \"{module}\";\n{READER}"))
 }
 
 fn fill(title: &str, data: &str, reader: &str) -> String {

@@ -34,10 +34,14 @@ function occupancy(limits, needs) {
 
 const limitsOf = (sm) => state.report.architectures.find((l) => l.sm === sm) || null;
 
-/** Occupancy of a kernel with the block size and dynamic shared memory that are set; null when it cannot be known. */
-function occupancyOf(f, threads = state.block) {
+/**
+ * Occupancy of a kernel with the dynamic shared memory that is set; null when it cannot be known. Without a number of threads it is the one
+ * that is set, or the most that the kernel allows.
+ */
+function occupancyOf(f, asked) {
   const limits = limitsOf(state.sm);
   if (!limits || !f.kernel || f.registers === null) return null;
+  const threads = asked || Math.min(state.block, f.required_threads || f.max_threads || 1024);
   const result = occupancy(limits, { threads, registers: f.registers, shared: f.shared + state.dynamic, barriers: f.barriers });
   const allowed = f.required_threads || f.max_threads;
   if (allowed && threads > allowed) return { ...result, blocks: 0, warps: 0, percent: 0, limited_by: ["launch_bounds"] };

@@ -18,10 +18,10 @@ function overview(unit) {
       card("code", bytes(code), `${percent(code, unit.size)} of the file`),
       card("kernels", number(kernels.length), bytes(sum(kernels, (f) => f.code))),
       card("functions", number(others.length), bytes(sum(others, (f) => f.code))),
-      unit.inputs.length ? card("inputs", number(unit.inputs.length), `${number(unit.dropped.length)} things dropped`) : null,
+      unit.inputs.length ? card("inputs", number(unit.inputs.length), `dropped: ${number(unit.dropped.length)}`) : null,
       card("global memory", bytes(global), `constants: ${bytes(constant)}`),
       heavy ? card("most registers", number(heavy.registers), heavy.family) : null,
-      deep ? card("deepest stack", bytes(deep.stack || 0), unknown ? `unknown for ${number(unknown)} kernels` : deep.family) : null,
+      deep ? card("deepest stack", bytes(deep.stack || 0), unknown ? `unknown for ${number(unknown)}` : deep.family) : null,
       wide ? card("most static shared", bytes(wide.shared), wide.family) : null),
     el("div", { class: "panel" }, el("h2", {}, "Where the code is"), treemap(unit, openFunction)));
 }
@@ -36,17 +36,17 @@ function kernelsPanel(unit) {
   const side = el("div", {});
   const has = (of) => unit.functions.some(of);
   const columns = [
-    { title: "name", get: (r) => r.f.demangled, text: (r) => r.f.demangled, width: "minmax(180px, 3fr)" },
-    { title: "code", get: (r) => r.f.code, num: true, width: "80px" },
-    { title: "regs", get: (r) => r.f.registers, num: true, width: "58px", help: "registers per thread" },
-    { title: "stack", get: (r) => (r.f.stack_unknown ? Infinity : r.f.stack), text: (r) => stackText(r.f), num: true, width: "74px", help: "bytes with everything that is called" },
-    { title: "local", get: (r) => (r.f.local_access ? r.f.local_access[0] + r.f.local_access[1] : null), num: true, width: "60px", help: "instructions that access local memory: spills, arrays" },
-    { title: "shared", get: (r) => r.f.shared, text: (r) => number(r.f.shared) + (r.f.dynamic_shared ? "+" : ""), num: true, width: "76px", help: "static bytes; + for dynamic shared memory" },
-    { title: "const", get: (r) => constantBytes(r.f), num: true, width: "62px", help: "bytes in constant banks, parameters included" },
-    { title: "bar", get: (r) => r.f.barriers, num: true, width: "48px", help: "named barriers" },
-    { title: "occupancy", get: (r) => (r.o ? r.o.percent : null), num: true, width: "96px", text: (r) => (r.o ? el("span", { class: r.o.blocks ? "" : "bad" }, `${r.o.percent} %`) : "–") },
-    { title: "limited by", get: (r) => (r.o ? r.o.limited_by.join(", ") : null), text: (r) => (r.o ? r.o.limited_by.join(", ") : ""), width: "minmax(110px, 1fr)" },
-    has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", width: "minmax(90px, 1fr)" } : null,
+    { title: "name", get: (r) => r.f.demangled, text: (r) => r.f.demangled, width: "minmax(150px, 3fr)" },
+    { title: "code", get: (r) => r.f.code, num: true, width: "74px" },
+    { title: "regs", get: (r) => r.f.registers, num: true, width: "54px", help: "registers per thread" },
+    { title: "stack", get: (r) => (r.f.stack_unknown ? Infinity : r.f.stack), text: (r) => stackText(r.f), num: true, width: "84px", help: "bytes with everything that is called" },
+    { title: "local", get: (r) => (r.f.local_access ? r.f.local_access[0] + r.f.local_access[1] : null), num: true, width: "56px", help: "instructions that access local memory: spills, arrays" },
+    { title: "shared", get: (r) => r.f.shared, text: (r) => number(r.f.shared) + (r.f.dynamic_shared ? "+" : ""), num: true, width: "72px", help: "static bytes; + for dynamic shared memory" },
+    { title: "const", get: (r) => constantBytes(r.f), num: true, width: "58px", help: "bytes in constant banks, parameters included" },
+    { title: "bar", get: (r) => r.f.barriers, num: true, width: "46px", help: "named barriers" },
+    { title: "occupancy", get: (r) => (r.o ? r.o.percent : null), num: true, width: "96px", text: (r) => (r.o ? el("span", { class: r.o.blocks ? "" : "bad" }, `${r.o.percent} %${r.o.threads < state.block ? ` @${r.o.threads}` : ""}`) : "–") },
+    { title: "limited by", get: (r) => (r.o ? r.o.limited_by.join(", ") : null), text: (r) => (r.o ? r.o.limited_by.join(", ") : ""), width: "minmax(100px, 1fr)" },
+    has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", width: "minmax(80px, 1fr)" } : null,
   ].filter(Boolean);
   const table = grid({ columns, label: "Kernels", height: tableHeight, sort: { at: 1, down: true }, least: 820, onOpen: (r) => open(r.at) });
 

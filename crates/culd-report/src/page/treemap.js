@@ -67,15 +67,22 @@ function squarify(list, x, y, w, h, put) {
   }
 }
 
-function hueOf(text) {
-  let hash = 2166136261;
-  for (let i = 0; i < text.length; i += 1) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
-  return (hash >>> 0) % 360;
+/** Hues by size of inputs and families: neighbours in size are far apart on the circle. */
+function hues(unit) {
+  const sizes = new Map();
+  const add = (name, size) => sizes.set(name, (sizes.get(name) || 0) + size);
+  for (const f of unit.functions) {
+    add(f.family, f.code);
+    add(inputName(unit, f) || "(the linker)", f.code);
+  }
+  const order = [...sizes].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  return new Map(order.map(([name], i) => [name, Math.round(210 + i * 137.508) % 360]));
 }
 
 /** The map with its breadcrumbs and the list beside it. */
 function treemap(unit, onOpen) {
   const root = codeTree(unit);
+  const hue = hues(unit);
   const view = { node: root, rects: [], focus: 0, colour: "family" };
   const canvas = el("canvas", { tabindex: "0", role: "application", "aria-describedby": "map-help",
     "aria-label": "Treemap of code. Arrow keys choose a part, Enter opens it, Escape goes back." });
@@ -92,7 +99,7 @@ function treemap(unit, onOpen) {
       return `hsl(${Math.round(140 - 140 * share)} 55% ${dark() ? 36 : 74}%)`;
     }
     const of = node.kind === "input" ? node.name : node.at !== undefined ? unit.functions[node.at].family : node.name;
-    return `hsl(${hueOf(of)} ${node.at === undefined ? 30 : 48}% ${dark() ? (node.at === undefined ? 24 : 34) : (node.at === undefined ? 90 : 80)}%)`;
+    return `hsl(${hue.get(of) ?? 0} ${node.at === undefined ? 30 : 48}% ${dark() ? (node.at === undefined ? 24 : 34) : (node.at === undefined ? 90 : 80)}%)`;
   }
 
   function place(node, x, y, w, h, depth) {
@@ -172,10 +179,10 @@ function treemap(unit, onOpen) {
     crumbs.replaceChildren(...path.map((n, i) => el("button", { "aria-current": i === path.length - 1 ? "location" : null, onclick: () => go(n), title: n.name },
       n === root ? "all code" : n.name)), el("span", { class: "soft" }, `${bytes(view.node.size)}, ${number(view.node.count)} functions`));
     const rows = view.node.list.slice(0, 200);
-    list.replaceChildren(el("h2", {}, "Largest here"), ...rows.map((n) => el("div", { style: "margin:4px 0" },
+    list.replaceChildren(...[el("h2", {}, "Largest here"), ...rows.map((n) => el("div", { style: "margin:4px 0" },
       el("button", { class: "link", onclick: () => go(n), title: n.name }, n.name),
       el("div", { class: "soft" }, el("span", { class: "bar", style: `width:${(90 * n.size) / Math.max(1, rows[0].size)}px` }), ` ${bytes(n.size)} · ${percent(n.size, view.node.size)}`))),
-      view.node.list.length > rows.length ? el("p", { class: "soft" }, `and ${number(view.node.list.length - rows.length)} more`) : null);
+      view.node.list.length > rows.length ? el("p", { class: "soft" }, `and ${number(view.node.list.length - rows.length)} more`) : null].filter(Boolean));
     draw();
   }
 
