@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod browser;
 mod conformance;
 mod context;
 mod endure;
@@ -19,6 +20,7 @@ mod report;
 mod sass;
 mod test;
 mod versions;
+mod viewer;
 
 use context::Context;
 use culd_tests::{Error, Result};
@@ -54,6 +56,8 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
+cargo xtask viewer                      compile reader and linker to WebAssembly and write the page target/viewer/index.html
+cargo xtask browser                     click through the pages in headless Chromium; screenshots are in target/browser. Skipped without Chromium
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 
@@ -235,6 +239,14 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             let (count, seed) = (typed.count.unwrap_or(600), typed.seed.unwrap_or(1));
             fatbins::run(&context, &linker, &fatbins::Plan { count, seed, jobs }, &report)?;
+        }
+        "viewer" => {
+            println!("{}", viewer::run(&context)?.display());
+            return Ok(true);
+        }
+        "browser" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            browser::run(&context, &linker, &report)?;
         }
         "bench" => {
             let linker = context.linker(typed.linker.as_deref())?;
