@@ -100,6 +100,9 @@ pub const WARP: u32 = 32;
 /// Threads that a block can have.
 pub const BLOCK: u32 = 1024;
 
+/// Partitions that the check of a launch assumes; on sm_60, too, which has two.
+const LAUNCH_PARTITIONS: u32 = 4;
+
 /// What a kernel needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -212,7 +215,7 @@ fn by_registers(limits: &Limits, registers: u32, warps: u32) -> u32 {
         return u32::MAX;
     }
     let per_warp = registers.saturating_mul(WARP).next_multiple_of(limits.register_unit);
-    let assumed = per_warp.saturating_mul(warps.next_multiple_of(limits.partitions));
+    let assumed = per_warp.saturating_mul(warps.next_multiple_of(LAUNCH_PARTITIONS));
     if assumed > limits.registers_per_block || registers > limits.registers_per_thread {
         return 0;
     }

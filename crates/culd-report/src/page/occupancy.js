@@ -1,12 +1,13 @@
 // The calculation of crates/culd-report/src/occupancy.rs, with the same table: architectures are in the data.
 
 const WARP = 32;
+const LAUNCH_PARTITIONS = 4;
 const up = (n, unit) => Math.ceil(n / unit) * unit;
 
 function blocksByRegisters(limits, registers, warps) {
   if (!registers) return Infinity;
   const perWarp = up(registers * WARP, limits.register_unit);
-  if (perWarp * up(warps, limits.partitions) > limits.registers_per_block || registers > limits.registers_per_thread) return 0;
+  if (perWarp * up(warps, LAUNCH_PARTITIONS) > limits.registers_per_block || registers > limits.registers_per_thread) return 0;
   return Math.floor((Math.floor(limits.registers / limits.partitions / perWarp) * limits.partitions) / warps);
 }
 
