@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod browser;
 mod conformance;
 mod context;
 mod endure;
@@ -21,6 +22,7 @@ mod report;
 mod sass;
 mod test;
 mod versions;
+mod viewer;
 
 use context::Context;
 use culd_tests::{Error, Result};
@@ -59,6 +61,8 @@ cargo xtask sass [--arch A]             link real kernels for Blackwell with bot
 cargo xtask libraries [--quick]         build target/library/libnvJitLink.so.13 and check its export table; --quick: the dev profile
 cargo xtask nvjitlink [NAME..]          run scenarios of the C interface with NVIDIA's libnvJitLink and with ours, each in its own process
     --quick         the dev profile              --seed S    of the generated ones
+cargo xtask viewer                      compile reader and linker to WebAssembly and write the page target/viewer/index.html
+cargo xtask browser                     click through the pages in headless Chromium; screenshots are in target/browser. Skipped without Chromium
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask bench --threads 1,2,4,8,16  the same links on so many cores: wall time, serial part, busy cores per phase; writes docs/scaling.md
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
@@ -255,6 +259,14 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             let (count, seed) = (typed.count.unwrap_or(600), typed.seed.unwrap_or(1));
             fatbins::run(&context, &linker, &fatbins::Plan { count, seed, jobs }, &report)?;
+        }
+        "viewer" => {
+            println!("{}", viewer::run(&context)?.display());
+            return Ok(true);
+        }
+        "browser" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            browser::run(&context, &linker, &report)?;
         }
         "bench" => {
             let linker = context.linker(typed.linker.as_deref())?;

@@ -84,6 +84,7 @@ pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report
     let linker = steps.step("release build", || context.linker(None));
     let Some(linker) = linker else { return Ok(()) };
     steps.step("example", || example(context, &linker));
+    steps.step("browser", || crate::browser::run(context, &linker, report));
     steps.tests(
         "recorded results",
         &["test", "--quiet", "-p", "culd-tests", "--no-fail-fast"],

@@ -17,7 +17,7 @@ use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
 use crate::cli::{
-    doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, side_outputs, why,
+    doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side_outputs, why,
 };
 use culd_engine::explain::dot;
 use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Outcome, Severity, Status};
@@ -38,6 +38,9 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     let mut console = Console::new(identity);
     if let (Identity::Culd, Some((command, rest))) = (identity, args.split_first()) {
         let command = os::lossy(command);
+        if see::takes(&command, rest) {
+            return see::run(&command, rest, &mut console);
+        }
         if inspect::COMMANDS.contains(&command.as_str()) {
             return inspect::run(&command, rest, &mut console);
         }
@@ -64,7 +67,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         Err(said) => {
             console.say(Severity::Fatal, &said);
             let target = low.text(Id::Arch).map(os::lossy).unwrap_or_default();
-            conclude(low.text(Id::JsonReport), Report::unlinked(target), Status::Fatal, &mut console)
+            conclude(&low, Report::unlinked(target), Status::Fatal, &mut console)
         }
     }
 }
@@ -74,10 +77,16 @@ fn fatal(said: &CliMessage, console: &mut Console) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Writes the report, if one is asked for; the exit code of the run.
-fn conclude(file: Option<&[u8]>, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
+/// Writes the report and the page, if they are asked for; the exit code of the run.
+fn conclude(low: &LowArgs, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
     report.conclude(status, console.take_log());
-    match file.map(|file| side_outputs::write_json(file, &report)) {
+    if let Some(file) = low.text(Id::Html) {
+        let described = report.described.take();
+        if let Err(said) = see::page::write(file, described, &report) {
+            return fatal(&said, console);
+        }
+    }
+    match low.text(Id::JsonReport).map(|file| side_outputs::write_json(file, &report)) {
         Some(Err(said)) => fatal(&said, console),
         _ => ExitCode::from(status as u8),
     }
@@ -134,6 +143,8 @@ fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -
         Plan::Help => help::help(called, console.tool()),
         Plan::Version => help::version(called, console.tool()),
         Plan::Docs => help::reference(),
+        Plan::Man => shell::man(),
+        Plan::Completions(name) => shell::completions(&name).unwrap_or_default(),
         Plan::Script(plan) => return script::run(&plan, console),
         Plan::Link(plan) => return link(&plan, low, console),
     };
@@ -157,7 +168,7 @@ fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
         Status::Fatal
     });
     report.phases = plan.options.time_phases.then(|| watch.times());
-    conclude(plan.side.json_report.as_deref(), report, status, console)
+    conclude(low, report, status, console)
 }
 
 fn run_link(
@@ -184,15 +195,16 @@ fn run_link(
         return Ok(Status::Errors);
     }
     if let Some(finished) = &loaded.finished {
-        return write_finished(plan, finished, inputs, loaded, report, console);
+        return write_finished(plan, low, finished, inputs, report, console);
     }
     if plan.is_virtual {
         return finish(plan, &nothing_linked(), None, loaded, inputs);
     }
     let (outcome, pending) = link_objects(plan, loaded, &aux, console);
     watch.lap_with("link", &outcome.explained.phases);
-    if plan.side.json_report.is_some() {
+    if plan.side.json_report.is_some() || low.has(Id::Html) {
         *report = report::report(plan, loaded, &outcome);
+        report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
     }
     if let Some((_, deferred)) = &loaded.deferred_error {
         // What was merged before it may have errors of its own; nothing else is printed.
@@ -227,9 +239,9 @@ fn open_inputs(plan: &LinkPlan, inputs: &LoadedInputs, console: &mut Console) ->
 /// Writes the output of link-time optimization that needs no link.
 fn write_finished(
     plan: &LinkPlan,
+    low: &LowArgs,
     finished: &Finished,
     inputs: &LoadedInputs,
-    loaded: &Loaded,
     report: &mut Report,
     console: &mut Console,
 ) -> Result<Status, CliMessage> {
@@ -241,7 +253,9 @@ fn write_finished(
         image: Some(finished.bytes.clone()),
         ..nothing_linked()
     };
+    let Some(loaded) = &inputs.loaded else { return Ok(Status::Errors) };
     *report = report::report(plan, loaded, &outcome);
+    report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
     let done = finish(plan, &outcome, None, loaded, inputs)?;
     if let Some(error) = &finished.trailing_error {
         load::say(std::slice::from_ref(error), plan, console);

@@ -6,7 +6,7 @@
 use crate::cli::called::Called;
 use crate::cli::flags::{self, Flag, Known};
 use crate::cli::messages::{CliMessage, Console};
-use crate::cli::{doctor, inspect, install, os};
+use crate::cli::{doctor, inspect, install, os, see};
 use cubin::release::Version;
 use culd_engine::Severity;
 use std::fmt::Write;
@@ -94,10 +94,19 @@ pub fn culd_version() -> String {
 }
 
 /// Subcommands: how to call them and what they do.
-pub const COMMANDS: [(&str, &str); 6] = [
+pub const COMMANDS: [(&str, &str); 9] = [
     ("culd [flags] <inputs>... -arch <name> -o <file>", "link device objects"),
     ("culd dump ...", "show what is in a device object"),
     ("culd diff ...", "explain how two device objects differ"),
+    (
+        "culd size <file>...",
+        "show where the bytes are: by input, function, template family or section",
+    ),
+    (
+        "culd occupancy <file>...",
+        "show how many blocks of each kernel fit on a multiprocessor",
+    ),
+    ("culd report <file>... --html <file>", "write a page about device code"),
     (
         "culd install-as-nvlink <directory> [flags]",
         "make a view of a CUDA toolkit whose nvlink is culd",
@@ -117,6 +126,7 @@ pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
             COMMAND => culd_help(),
             install::COMMAND => install::HELP.into(),
             doctor::COMMAND => doctor::HELP.into(),
+            name if see::COMMANDS.contains(&name) => see::help(name),
             name if inspect::COMMANDS.contains(&name) => inspect::help(name),
             name => {
                 console.say(Severity::Fatal, &CliMessage::Own(format!("no command {name}; see culd help")));

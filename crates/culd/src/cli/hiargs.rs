@@ -29,6 +29,10 @@ pub enum Plan {
     Version,
     /// Print the reference page.
     Docs,
+    /// Print the manual page.
+    Man,
+    /// Print the completions of a shell.
+    Completions(String),
     /// Write a host linker script.
     Script(ScriptPlan),
     /// Link.
@@ -149,6 +153,12 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     }
     if low.has(Id::GenerateDocs) {
         return Ok(Plan::Docs);
+    }
+    if low.has(Id::GenerateMan) {
+        return Ok(Plan::Man);
+    }
+    if let Some(shell) = low.text(Id::GenerateCompletions) {
+        return Ok(Plan::Completions(os::lossy(shell)));
     }
     if low.has(Id::HostScript) {
         return script_plan(low, identity);
@@ -368,12 +378,12 @@ fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<K
     options.suppress_debug_info = low.has(Id::SuppressDebugInfo) || options.tools_patch && !low.has(Id::Debug);
     options.preserve_relocs = low.has(Id::PreserveRelocs);
     options.kernels = kernels;
-    options.usage = low.has(Id::Verbose) || low.has(Id::JsonReport);
+    options.usage = low.has(Id::Verbose) || low.has(Id::JsonReport) || low.has(Id::Html);
     // nvlink quirk: names are demangled with either flag.
     options.dump_callgraph = low.has(Id::DumpCallgraph) || low.has(Id::DumpCallgraphMangled);
     options.dot_file = low.has(Id::DotFile);
     options.time_phases = low.has(Id::TimePhases);
-    options.map = low.has(Id::Map) || low.has(Id::JsonReport);
+    options.map = low.has(Id::Map) || low.has(Id::JsonReport) || low.has(Id::Html);
     options.why_live = low.list(Id::WhyLive).iter().map(|s| os::lossy(s)).collect();
     options.extra_warnings = low.has(Id::ExtraWarnings);
     options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);

@@ -171,7 +171,7 @@ pub fn help(command: &str) -> String {
         };
         out.push_str(&format!("  {name:<18} {}\n", e.about));
     }
-    out
+    out + &crate::cli::see::more_help(command)
 }
 
 /// Runs a subcommand with the arguments behind its name.

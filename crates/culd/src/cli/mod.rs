@@ -7,6 +7,7 @@
 //! * [`driver`]: the steps of a run; [`load`] and [`aux_inputs`] read files, [`output`], [`side_outputs`], [`report`] and [`repro`] write files.
 //! * [`messages`], [`culd_text`], `explain`, [`suggest`]: messages and their texts. [`help`], [`note`]: texts made from the flag table.
 //! * [`map`], [`why`]: texts about where things went and why they are there.
+//! * [`see`]: sizes, resources, occupancy and the HTML page. [`shell`]: manual page and completions.
 //! * [`inspect`], [`install`], [`doctor`], [`script`]: everything that is not a link.
 pub mod aux_inputs;
 pub mod called;
@@ -31,6 +32,8 @@ pub mod parse;
 pub mod report;
 pub mod repro;
 pub mod script;
+pub mod see;
+pub mod shell;
 pub mod side_outputs;
 pub mod suggest;
 pub mod tokens;

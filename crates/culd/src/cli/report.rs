@@ -46,6 +46,9 @@ pub struct Report {
     /// With `--time-phases`: how long everything took but writing this report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phases: Option<Vec<Time>>,
+    /// With `--html`: what its page shows.
+    #[serde(skip)]
+    pub described: Option<culd_report::Report>,
 }
 
 /// A function of the output.
@@ -185,6 +188,7 @@ impl Report {
             kept_sass: Vec::new(),
             messages: Vec::new(),
             phases: None,
+            described: None,
         }
     }
 

@@ -19,7 +19,7 @@ use std::path::Path;
 pub const RESPONSE: &str = "response.txt";
 
 /// Flags that are not spelled again: replaced by what they led to, or without influence on the result.
-const LEFT_OUT: [Id; 11] = [
+const LEFT_OUT: [Id; 12] = [
     Id::Output,
     Id::Library,
     Id::LibraryPath,
@@ -30,6 +30,7 @@ const LEFT_OUT: [Id; 11] = [
     Id::DotFile,
     Id::Time,
     Id::JsonReport,
+    Id::Html,
     Id::Map,
 ];
 

@@ -2,6 +2,9 @@
 
 use super::flag::{Allowed, BASE, Flag, Id, Kind, Known};
 
+/// Shells that completions can be printed for.
+pub(in crate::cli) const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
+
 /// A flag of culd's own.
 const OURS: Flag = Flag {
     known: Known::Culd,
@@ -28,10 +31,33 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::GenerateCompletions,
+        long: "generate-completions",
+        kind: Kind::Text,
+        argument: "<shell>",
+        about: "Print the completions for a shell: bash, fish or zsh.",
+        allowed: Allowed::Words(&SHELLS),
+        ..OURS
+    },
+    Flag {
         id: Id::GenerateDocs,
         long: "generate-docs",
         about: "Print the reference page of the command line in Markdown.",
         hidden: true,
+        ..OURS
+    },
+    Flag {
+        id: Id::GenerateMan,
+        long: "generate-man",
+        about: "Print the manual page.",
+        ..OURS
+    },
+    Flag {
+        id: Id::Html,
+        long: "html",
+        kind: Kind::Text,
+        argument: "<file>",
+        about: "Write a page about the link: sizes, kernels with occupancy, calls, memory, what was dropped, messages. One file that loads nothing else. Written for failed links too. - is standard output.",
         ..OURS
     },
     Flag {
