@@ -22,7 +22,12 @@ fn cubins() -> Vec<(String, Vec<u8>)> {
     let mut out = Vec::new();
     for file in files.iter().step_by(STEP) {
         let fixture = Fixture::decode(&std::fs::read(file).unwrap()).unwrap();
-        for link in fixture.links.iter().take(1).filter(|l| l.outcome.exit == 0 && !l.args.contains("-r ")) {
+        for link in fixture
+            .links
+            .iter()
+            .take(1)
+            .filter(|l| l.outcome.exit == 0 && !l.args.contains("-r "))
+        {
             for (name, bytes) in &link.outcome.files {
                 if bytes.starts_with(b"\x7fELF") && bytes.get(4) == Some(&2) {
                     out.push((format!("{}/{name}", file.file_stem().unwrap().to_string_lossy()), bytes.clone()));
@@ -60,7 +65,11 @@ fn own(unit: &Unit, f: &Function) -> BTreeMap<String, String> {
         ("SHARED".into(), (f.shared + reserved).to_string()),
         (
             "STACK".into(),
-            if f.stack_unknown { "UNKNOWN".into() } else { f.stack.unwrap_or(0).to_string() },
+            if f.stack_unknown {
+                "UNKNOWN".into()
+            } else {
+                f.stack.unwrap_or(0).to_string()
+            },
         ),
     ]);
     for [bank, size] in &f.constants {
@@ -95,7 +104,12 @@ fn resources_of_kernels_are_those_of_cuobjdump() {
     }
     println!("{compared} kernels compared");
     assert!(compared > 50, "only {compared} kernels");
-    assert!(wrong.is_empty(), "{} differences in {compared} kernels:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} differences in {compared} kernels:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -112,7 +126,11 @@ fn sizes_of_code_are_those_of_the_sections() {
                 assert_eq!(f.code, size, "{name} {}", f.name);
             }
         }
-        let total: u64 = sections.iter().filter(|s| s.name.starts_with(b".text.")).map(|s| s.size as u64).sum();
+        let total: u64 = sections
+            .iter()
+            .filter(|s| s.name.starts_with(b".text."))
+            .map(|s| s.size as u64)
+            .sum();
         assert_eq!(unit.code(), total, "{name}");
     }
     assert!(compared > 100, "only {compared} functions");

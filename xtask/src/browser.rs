@@ -38,9 +38,26 @@ pub(crate) fn run(context: &Context, linker: &Linker, report: &Report) -> Result
     let large = out.join("large.html");
     std::fs::write(&large, culd_report::page::html(&made_up())).map_err(Error::file(&large))?;
     let mut check = Command::new("python3");
-    check.arg(context.root.join("tests/browser/check.py")).arg("--culd").arg(&linker.culd).arg("--out").arg(&out);
-    check.arg("--report").arg(&page).arg("--cubin").arg(&cubin).arg("--large").arg(&large);
-    check.arg("--viewer").arg(viewer::run(context)?).arg("--objects").args(&objects).arg("--linked").args([&cubin, &other]);
+    check
+        .arg(context.root.join("tests/browser/check.py"))
+        .arg("--culd")
+        .arg(&linker.culd)
+        .arg("--out")
+        .arg(&out);
+    check
+        .arg("--report")
+        .arg(&page)
+        .arg("--cubin")
+        .arg(&cubin)
+        .arg("--large")
+        .arg(&large);
+    check
+        .arg("--viewer")
+        .arg(viewer::run(context)?)
+        .arg("--objects")
+        .args(&objects)
+        .arg("--linked")
+        .args([&cubin, &other]);
     let checked = succeed(&mut check);
     report.named("pages in a browser", checked.err().map(|e| e.to_string()).as_deref());
     Ok(())
@@ -48,7 +65,11 @@ pub(crate) fn run(context: &Context, linker: &Linker, report: &Report) -> Result
 
 /// Finds Chromium or installs it.
 fn chromium() -> std::result::Result<(), String> {
-    let is_there = || ["chromium", "chromium-browser", "google-chrome"].iter().any(|name| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success()));
+    let is_there = || {
+        ["chromium", "chromium-browser", "google-chrome"]
+            .iter()
+            .any(|name| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success()))
+    };
     if is_there() {
         return Ok(());
     }
@@ -56,13 +77,21 @@ fn chromium() -> std::result::Result<(), String> {
     if id.stdout.trim_ascii() != b"0" {
         return Err("chromium is not installed, and only root can install it (apt-get install chromium)".into());
     }
-    let install = || Command::new("apt-get").args(["install", "-y", "-qq", "--no-install-recommends", "chromium"]).output();
+    let install = || {
+        Command::new("apt-get")
+            .args(["install", "-y", "-qq", "--no-install-recommends", "chromium"])
+            .output()
+    };
     let _ = install();
     if !is_there() {
         let _ = Command::new("apt-get").args(["update", "-qq"]).output();
         let _ = install();
     }
-    if is_there() { Ok(()) } else { Err("chromium is not installed, and apt-get cannot install it".into()) }
+    if is_there() {
+        Ok(())
+    } else {
+        Err("chromium is not installed, and apt-get cannot install it".into())
+    }
 }
 
 /// The inputs of the recorded case as files.

@@ -16,7 +16,11 @@ const LIMIT: usize = 3 << 20;
 pub(crate) fn run(context: &Context) -> Result<PathBuf> {
     // Where it is installed already, or where there is no rustup, the build decides.
     let _ = Command::new("rustup").args(["target", "add", TARGET]).output();
-    succeed(context.cargo().args(["build", "--quiet", "--profile", "viewer", "--target", TARGET, "-p", "culd-viewer"]))?;
+    succeed(
+        context
+            .cargo()
+            .args(["build", "--quiet", "--profile", "viewer", "--target", TARGET, "-p", "culd-viewer"]),
+    )?;
     let module = context.target.join(TARGET).join("viewer/culd_viewer.wasm");
     let raw = std::fs::read(&module).map_err(Error::file(&module))?;
     let packed = Command::new("gzip").args(["-9nc"]).arg(&module).output();
@@ -27,7 +31,10 @@ pub(crate) fn run(context: &Context) -> Result<PathBuf> {
     let packed = packed.stdout;
     println!("reader and linker: {} bytes, {} packed", raw.len(), packed.len());
     if packed.len() > LIMIT || packed.is_empty() {
-        return Err(Error::Other(format!("the packed module has {} bytes, at most {LIMIT} are allowed", packed.len())));
+        return Err(Error::Other(format!(
+            "the packed module has {} bytes, at most {LIMIT} are allowed",
+            packed.len()
+        )));
     }
     let folder = context.target.join("viewer");
     std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;

@@ -103,7 +103,11 @@ pub fn unit(name: &str, bytes: &[u8]) -> Result<Unit, String> {
         relocatable: view.header.e_type.get() == ET_REL,
         ..Unit::default()
     };
-    let code: HashMap<&[u8], &[u8]> = view.sections.iter().filter_map(|s| Some((s.name.strip_prefix(b".text.")?, s.data))).collect();
+    let code: HashMap<&[u8], &[u8]> = view
+        .sections
+        .iter()
+        .filter_map(|s| Some((s.name.strip_prefix(b".text.")?, s.data)))
+        .collect();
     let shared: Vec<&[u8]> = view.sections.iter().filter_map(|s| s.name.strip_prefix(b".nv.shared.")).collect();
     unit.functions = model.functions().iter().map(|row| function(row, &code, unit.sm)).collect();
     for f in unit.functions.iter_mut().filter(|f| f.kernel && f.shared == 0) {
@@ -175,7 +179,9 @@ fn graph(model: &Model<'_, '_>, unit: &mut Unit) {
     unit.calls.sort_unstable();
     unit.calls.dedup();
     for call in &graph.indirect_calls {
-        let f = position.get(&*call.function.name).and_then(|&at| unit.functions.get_mut(at as usize));
+        let f = position
+            .get(&*call.function.name)
+            .and_then(|&at| unit.functions.get_mut(at as usize));
         if let Some(f) = f {
             f.indirect = true;
         }
@@ -204,7 +210,9 @@ pub(crate) fn space_name(section: &str) -> Option<String> {
     }
     if let Some(bank) = plain.strip_prefix("constant") {
         let number = bank.split('.').next().unwrap_or(bank);
-        let of = bank.split_once('.').map(|(_, function)| format!(" of {}", names::demangled(function)));
+        let of = bank
+            .split_once('.')
+            .map(|(_, function)| format!(" of {}", names::demangled(function)));
         return Some(format!("constant bank {number}{}", of.unwrap_or_default()));
     }
     let kernel = plain.strip_prefix("shared.")?;

@@ -90,7 +90,9 @@ fn stacks(unit: &Unit, callees: &Lists) -> Vec<Option<u32>> {
             work.pop();
             let done = callees.get(f).into_iter().flatten();
             // Callees that the search has not left yet are calls back.
-            let best = done.filter_map(|&c| Some((depth.get(c as usize).copied()??, c))).max_by_key(|&(d, c)| (d, std::cmp::Reverse(c)));
+            let best = done
+                .filter_map(|&c| Some((depth.get(c as usize).copied()??, c)))
+                .max_by_key(|&(d, c)| (d, std::cmp::Reverse(c)));
             if let (Some(slot), Some(via)) = (depth.get_mut(f), deepest.get_mut(f)) {
                 *slot = Some(frame(f).saturating_add(best.map_or(0, |b| b.0)));
                 *via = best.filter(|b| b.0 > 0).map(|b| b.1);

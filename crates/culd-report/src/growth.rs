@@ -81,7 +81,11 @@ pub fn growth(before: &Report, after: &Report) -> Growth {
     };
     let mut taken = vec![false; after.units.len()];
     for a in &before.units {
-        let candidates = after.units.iter().enumerate().filter(|(at, b)| b.arch == a.arch && taken.get(*at) == Some(&false));
+        let candidates = after
+            .units
+            .iter()
+            .enumerate()
+            .filter(|(at, b)| b.arch == a.arch && taken.get(*at) == Some(&false));
         let best = candidates.max_by_key(|(at, b)| (common(a, b), std::cmp::Reverse(*at)));
         if let Some((at, b)) = best {
             taken.iter_mut().skip(at).take(1).for_each(|t| *t = true);
@@ -124,7 +128,9 @@ fn compare(a: Option<&Unit>, b: Option<&Unit>, growth: &mut Growth) {
         }
         for slot in &mut left {
             let Some(f) = slot.and_then(|at| get(a, at)) else { continue };
-            let Some(at) = places.get_mut(key(&f)).and_then(Vec::pop) else { continue };
+            let Some(at) = places.get_mut(key(&f)).and_then(Vec::pop) else {
+                continue;
+            };
             right.iter_mut().skip(at).take(1).for_each(|s| *s = None);
             *slot = None;
             pairs.push((Some(f), get(b, at)));

@@ -223,7 +223,9 @@ fn by_registers(limits: &Limits, registers: u32, warps: u32) -> u32 {
 }
 
 fn by_shared(limits: &Limits, shared: u64) -> u32 {
-    let total = shared.saturating_add(limits.shared_reserved.into()).next_multiple_of(limits.shared_unit.into());
+    let total = shared
+        .saturating_add(limits.shared_reserved.into())
+        .next_multiple_of(limits.shared_unit.into());
     if total > u64::from(limits.shared_per_block + limits.shared_reserved) {
         return 0;
     }

@@ -86,7 +86,10 @@ pub fn table<'u>(units: impl IntoIterator<Item = &'u Unit>, by: By) -> Table {
             By::Section => unit.sections.iter().filter(|s| s.in_file).for_each(|s| add(&s.name, s.size)),
             By::Function => unit.functions.iter().for_each(|f| add(&f.demangled, f.code)),
             By::Family => unit.functions.iter().for_each(|f| add(&f.family, f.code)),
-            By::Input => unit.functions.iter().for_each(|f| add(unit.input(f.input).unwrap_or(&unit.name), f.code)),
+            By::Input => unit
+                .functions
+                .iter()
+                .for_each(|f| add(unit.input(f.input).unwrap_or(&unit.name), f.code)),
         }
     }
     rows.sort_by(|a, b| b.size.cmp(&a.size).then_with(|| a.name.cmp(&b.name)));

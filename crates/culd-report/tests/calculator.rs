@@ -24,9 +24,29 @@ fn is_known(limits: &Limits) -> bool {
 fn rows() -> Vec<(&'static Limits, Needs)> {
     let mut rows = Vec::new();
     for limits in TABLE.iter().filter(|l| is_known(l)) {
-        for threads in [1, 31, 32, 33, 64, 96, 128, 160, 192, 224, 256, 320, 384, 512, 544, 640, 672, 768, 800, 896, 1000, 1024] {
-            for registers in [1, 8, 16, 24, 25, 32, 33, 40, 41, 48, 56, 63, 64, 65, 72, 80, 96, 100, 128, 129, 160, 168, 200, 240, 255] {
-                for shared in [0, 1, 255, 256, 1024, 5000, 16384, 33000, 48 * 1024, 65536, 99 * 1024, 101_377, 163 * 1024, 200_000, 227 * 1024] {
+        for threads in [
+            1, 31, 32, 33, 64, 96, 128, 160, 192, 224, 256, 320, 384, 512, 544, 640, 672, 768, 800, 896, 1000, 1024,
+        ] {
+            for registers in [
+                1, 8, 16, 24, 25, 32, 33, 40, 41, 48, 56, 63, 64, 65, 72, 80, 96, 100, 128, 129, 160, 168, 200, 240, 255,
+            ] {
+                for shared in [
+                    0,
+                    1,
+                    255,
+                    256,
+                    1024,
+                    5000,
+                    16384,
+                    33000,
+                    48 * 1024,
+                    65536,
+                    99 * 1024,
+                    101_377,
+                    163 * 1024,
+                    200_000,
+                    227 * 1024,
+                ] {
                     let barriers = (threads + registers) % 17;
                     let needs = Needs {
                         threads,
@@ -54,7 +74,13 @@ fn the_calculator_of_the_toolkit_agrees() {
     let work = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let program = work.join("calculator");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calculator.cpp");
-    let built = Command::new("g++").arg("-I").arg(include).arg(source).arg("-o").arg(&program).output();
+    let built = Command::new("g++")
+        .arg("-I")
+        .arg(include)
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .output();
     let Ok(built) = built else {
         println!("left out: no g++");
         return;
@@ -85,15 +111,28 @@ fn the_calculator_of_the_toolkit_agrees() {
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()).unwrap());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
-    let answers: Vec<i64> = String::from_utf8(output.stdout).unwrap().lines().map(|l| l.parse().unwrap()).collect();
+    let answers: Vec<i64> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|l| l.parse().unwrap())
+        .collect();
     assert_eq!(answers.len(), rows.len());
     let mut wrong = Vec::new();
     for ((limits, needs), expected) in rows.iter().zip(&answers) {
         let ours = occupancy(limits, *needs);
         if i64::from(ours.blocks) != *expected {
-            wrong.push(format!("sm_{} {needs:?}: calculator {expected}, here {} by {:?}", limits.sm, ours.blocks, ours.limited_by));
+            wrong.push(format!(
+                "sm_{} {needs:?}: calculator {expected}, here {} by {:?}",
+                limits.sm, ours.blocks, ours.limited_by
+            ));
         }
     }
     println!("{} rows compared", rows.len());
-    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), rows.len(), wrong.iter().take(20).cloned().collect::<Vec<_>>().join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} differ:\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
+    );
 }

@@ -43,7 +43,12 @@ pub fn compare(files: &[File]) -> Report {
 pub fn link(files: &[File]) -> (Report, Option<Vec<u8>>) {
     let mut failed = Report::new("link");
     let Some(arch) = target(files) else {
-        say(&mut failed, "error", "NoTarget", "none of the files has relocatable device code".into());
+        say(
+            &mut failed,
+            "error",
+            "NoTarget",
+            "none of the files has relocatable device code".into(),
+        );
         return (failed, None);
     };
     let targets = culd_engine::Target::parse(&arch).zip(culd_input::Target::parse(&arch));
@@ -60,7 +65,12 @@ pub fn link(files: &[File]) -> (Report, Option<Vec<u8>>) {
     let outcome = culd_input::load(&names, &options, &Memory { files });
     let mut messages = Report::default();
     for m in &outcome.messages {
-        say(&mut messages, &format!("{:?}", m.severity).to_lowercase(), &word(&m.code), m.code.to_string());
+        say(
+            &mut messages,
+            &format!("{:?}", m.severity).to_lowercase(),
+            &word(&m.code),
+            m.code.to_string(),
+        );
     }
     let Some(loaded) = outcome.loaded else {
         failed.messages = messages.messages;

@@ -16,7 +16,9 @@ use crate::cli::messages::{Console, Said};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
 use crate::cli::sources::{self, Sources};
-use crate::cli::{doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side, why};
+use crate::cli::{
+    doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side, why,
+};
 use culd_engine::explain::dot;
 use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Message, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};

@@ -98,8 +98,14 @@ pub const COMMANDS: [(&str, &str); 9] = [
     ("culd [flags] <inputs>... -arch <name> -o <file>", "link device objects"),
     ("culd dump ...", "show what is in a device object"),
     ("culd diff ...", "explain how two device objects differ"),
-    ("culd size <file>...", "show where the bytes are: by input, function, template family or section"),
-    ("culd occupancy <file>...", "show how many blocks of each kernel fit on a multiprocessor"),
+    (
+        "culd size <file>...",
+        "show where the bytes are: by input, function, template family or section",
+    ),
+    (
+        "culd occupancy <file>...",
+        "show how many blocks of each kernel fit on a multiprocessor",
+    ),
     ("culd report <file>... --html <file>", "write a page about device code"),
     (
         "culd install-as-nvlink <directory> [flags]",

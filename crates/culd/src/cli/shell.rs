@@ -12,7 +12,9 @@ pub const SHELLS: [&str; 3] = ["bash", "fish", "zsh"];
 
 /// Names of all subcommands, from the list that help shows.
 fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let named = help::COMMANDS.iter().filter_map(|(usage, about)| Some((usage.strip_prefix("culd ")?.split(' ').next()?, *about)));
+    let named = help::COMMANDS
+        .iter()
+        .filter_map(|(usage, about)| Some((usage.strip_prefix("culd ")?.split(' ').next()?, *about)));
     named.filter(|(name, _)| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'))
 }
 
@@ -46,16 +48,34 @@ pub fn man() -> String {
     for (title, known) in [("OPTIONS", Known::Both), ("OPTIONS OF CULD", Known::Culd)] {
         let _ = writeln!(out, ".SH {title}");
         for flag in listed().filter(|f| f.known == known) {
-            let short = flag.short.filter(|s| *s != flag.long).map(|s| format!("-{s}, ")).unwrap_or_default();
-            let value = if flag.argument.is_empty() { String::new() } else { format!(" {}", flag.argument) };
-            let _ = writeln!(out, ".TP\n.B {}\n{}", roff(&format!("{short}--{}{value}", flag.long)), roff(flag.about));
+            let short = flag
+                .short
+                .filter(|s| *s != flag.long)
+                .map(|s| format!("-{s}, "))
+                .unwrap_or_default();
+            let value = if flag.argument.is_empty() {
+                String::new()
+            } else {
+                format!(" {}", flag.argument)
+            };
+            let _ = writeln!(
+                out,
+                ".TP\n.B {}\n{}",
+                roff(&format!("{short}--{}{value}", flag.long)),
+                roff(flag.about)
+            );
         }
     }
     out += ".SH OPTIONS OF OTHER COMMANDS\n";
     for e in see::FLAGS.iter().filter(|e| e.name != "help") {
         let value = e.value.map(|v| format!(" <{v}>")).unwrap_or_default();
         let names = e.commands.join(", ");
-        let _ = writeln!(out, ".TP\n.B {}\n({names}) {}", roff(&format!("--{}{value}", e.name)), roff(e.about));
+        let _ = writeln!(
+            out,
+            ".TP\n.B {}\n({names}) {}",
+            roff(&format!("--{}{value}", e.name)),
+            roff(e.about)
+        );
     }
     out += ".SH EXIT STATUS\n.TP\n.B 0\nlinked\n.TP\n.B 1\nstopped at the first problem\n.TP\n.B 255\nthe inputs or the link have errors, all of which were listed\n";
     out += ".PP\nculd diff ends with 0 for equal files, 1 for different ones and 2 on trouble; with \\-\\-sizes, 1 when a limit of \\-\\-fail\\-above is exceeded.\n";
@@ -78,8 +98,17 @@ fn flags_of(command: &str) -> Vec<String> {
         "dump" | "diff" => crate::cli::inspect::help(command),
         _ => String::new(),
     };
-    let mut names: Vec<String> = from_help.split_whitespace().filter(|w| w.starts_with("--")).map(str::to_owned).collect();
-    names.extend(see::FLAGS.iter().filter(|e| e.commands.contains(&command)).map(|e| format!("--{}", e.name)));
+    let mut names: Vec<String> = from_help
+        .split_whitespace()
+        .filter(|w| w.starts_with("--"))
+        .map(str::to_owned)
+        .collect();
+    names.extend(
+        see::FLAGS
+            .iter()
+            .filter(|e| e.commands.contains(&command))
+            .map(|e| format!("--{}", e.name)),
+    );
     names.sort();
     names.dedup();
     names
@@ -94,7 +123,12 @@ fn bash() -> String {
     let mut values = String::new();
     for flag in listed().filter(|f| !f.allowed.is_empty()) {
         let short = flag.short.map(|s| format!("|-{s}")).unwrap_or_default();
-        let _ = writeln!(values, "    --{}{short}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;", flag.long, flag.allowed.join(" "));
+        let _ = writeln!(
+            values,
+            "    --{}{short}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;",
+            flag.long,
+            flag.allowed.join(" ")
+        );
     }
     let mut by_command = String::new();
     for name in &names {
@@ -150,7 +184,9 @@ fn fish() -> String {
 }
 
 fn zsh() -> String {
-    let mut out = String::from("#compdef culd\n# Completions of culd for zsh; written by `culd --generate-completions zsh`.\n_culd() {\n  local -a commands flags\n  commands=(\n");
+    let mut out = String::from(
+        "#compdef culd\n# Completions of culd for zsh; written by `culd --generate-completions zsh`.\n_culd() {\n  local -a commands flags\n  commands=(\n",
+    );
     for (name, about) in commands() {
         let _ = writeln!(out, "    '{name}:{}'", quoted(&about.replace(':', "\\:")));
     }
@@ -198,7 +234,10 @@ mod tests {
     #[test]
     fn bash_completes_commands_flags_and_values() {
         let complete = |words: &str, at: usize| {
-            let script = format!("{}\nCOMP_WORDS=({words}); COMP_CWORD={at}; _culd; printf '%s\\n' \"${{COMPREPLY[@]}}\"", bash());
+            let script = format!(
+                "{}\nCOMP_WORDS=({words}); COMP_CWORD={at}; _culd; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+                bash()
+            );
             let output = Command::new("bash").args(["--norc", "-c", &script]).output().ok()?;
             Some(String::from_utf8_lossy(&output.stdout).into_owned())
         };

@@ -72,7 +72,12 @@ fn text(growth: &Growth, top: usize) -> String {
     }
     let ([size_a, size_b], [code_a, code_b]) = (growth.size, growth.code);
     out += &format!("code {} -> {} bytes ({})\n", number(code_a), number(code_b), delta(code_a, code_b));
-    out += &format!("cubins {} -> {} bytes ({})\n", number(size_a), number(size_b), delta(size_a, size_b));
+    out += &format!(
+        "cubins {} -> {} bytes ({})\n",
+        number(size_a),
+        number(size_b),
+        delta(size_a, size_b)
+    );
     out + &format!("{} functions differ, {} have the same numbers\n", growth.changes.len(), growth.same)
 }
 
@@ -88,7 +93,13 @@ fn cells(change: &Change) -> Vec<String> {
         _ => "",
     };
     let difference = change.code_delta();
-    let sign = if difference > 0 { "+" } else if difference < 0 { "-" } else { "" };
+    let sign = if difference > 0 {
+        "+"
+    } else if difference < 0 {
+        "-"
+    } else {
+        ""
+    };
     vec![
         format!("{state}{}", change.name),
         format!("{sign}{}", number(u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX))),
@@ -116,18 +127,17 @@ fn budgets(text: &str) -> Result<Vec<Budget>, String> {
         let (field, limit) = match part.split_once('=') {
             Some((field, limit)) => {
                 let known = FIELDS.iter().find(|f| **f == field);
-                (Some(*known.ok_or_else(|| format!("--fail-above knows code, registers, stack and shared, not {field}"))?), limit)
+                (
+                    Some(*known.ok_or_else(|| format!("--fail-above knows code, registers, stack and shared, not {field}"))?),
+                    limit,
+                )
             }
             None => (None, part),
         };
         let (digits, is_percent) = limit.strip_suffix('%').map_or((limit, false), |d| (d, true));
         let limit = digits.trim().parse().ok().filter(|n: &f64| *n >= 0.0 && n.is_finite());
         let limit = limit.ok_or_else(|| format!("--fail-above needs a number, not {part}"))?;
-        Ok(Budget {
-            field,
-            limit,
-            is_percent,
-        })
+        Ok(Budget { field, limit, is_percent })
     };
     text.split(',').filter(|p| !p.is_empty()).map(parse).collect()
 }
@@ -135,14 +145,20 @@ fn budgets(text: &str) -> Result<Vec<Budget>, String> {
 impl Budget {
     fn is_over(&self, before: u64, after: u64) -> bool {
         let grown = after.saturating_sub(before) as f64;
-        if self.is_percent { grown * 100.0 > self.limit * before as f64 } else { grown > self.limit }
+        if self.is_percent {
+            grown * 100.0 > self.limit * before as f64
+        } else {
+            grown > self.limit
+        }
     }
 
     fn exceeded(&self, growth: &Growth) -> Vec<String> {
         let limit = format!("{}{}", self.limit, if self.is_percent { " %" } else { "" });
         let Some(field) = self.field else {
             let [a, b] = growth.code;
-            let over = self.is_over(a, b).then(|| format!("all code grew by {} (limit {limit})", delta(a, b)));
+            let over = self
+                .is_over(a, b)
+                .then(|| format!("all code grew by {} (limit {limit})", delta(a, b)));
             return over.into_iter().collect();
         };
         let value = |n: Numbers| match field {

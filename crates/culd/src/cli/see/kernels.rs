@@ -35,13 +35,20 @@ fn sort(functions: &mut [&Function], column: &str) -> Result<(), String> {
         "name" => |_| 0,
         other => return Err(format!("--sort is code, name, registers, stack or shared, not {other}")),
     };
-    functions.sort_by(|a, b| (!a.kernel, key(b)).cmp(&(!b.kernel, key(a))).then_with(|| a.demangled.cmp(&b.demangled)));
+    functions.sort_by(|a, b| {
+        (!a.kernel, key(b))
+            .cmp(&(!b.kernel, key(a)))
+            .then_with(|| a.demangled.cmp(&b.demangled))
+    });
     Ok(())
 }
 
 fn cells(f: &Function) -> Vec<String> {
     let known = |n: Option<u32>| n.map_or_else(|| "-".into(), |n| number(n.into()));
-    let constants = f.constants.iter().fold(0, |sum: u64, b| sum.saturating_add(b.last().copied().unwrap_or(0)));
+    let constants = f
+        .constants
+        .iter()
+        .fold(0, |sum: u64, b| sum.saturating_add(b.last().copied().unwrap_or(0)));
     let threads = match (f.required_threads, f.max_threads) {
         (Some(n), _) => format!("={n}"),
         (None, Some(n)) => format!("<={n}"),
@@ -52,7 +59,8 @@ fn cells(f: &Function) -> Vec<String> {
         number(f.code),
         known(f.registers),
         if f.stack_unknown { "unknown".into() } else { known(f.stack) },
-        f.local_access.map_or_else(|| "-".into(), |[loads, stores]| number(u64::from(loads) + u64::from(stores))),
+        f.local_access
+            .map_or_else(|| "-".into(), |[loads, stores]| number(u64::from(loads) + u64::from(stores))),
         format!("{}{}", number(f.shared), if f.dynamic_shared { "+" } else { "" }),
         number(constants),
         number(f.barriers.into()),

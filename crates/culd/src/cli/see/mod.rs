@@ -49,18 +49,73 @@ const fn entry(name: &'static str, value: Option<&'static str>, commands: &'stat
 
 /// The flags.
 pub const FLAGS: &[Entry] = &[
-    entry("kernels", None, &["dump"], "only the table of kernels and functions, cut to the width of the terminal"),
-    entry("sass", Some("function"), &["dump"], "the machine code of a function with its source lines (needs nvdisasm: CULD_NVDISASM, the toolkit or PATH)"),
-    entry("sizes", None, &["diff"], "per function: code, registers, stack and shared memory before and after"),
-    entry("fail-above", Some("limit"), &["diff"], "with --sizes, end with 1 when something grows more: 5% or 4096 (all code), or code=, registers=, stack=, shared= of any one function; commas separate"),
-    entry("by", Some("list"), &["size"], "input, function, family (of templates), section; commas separate (default: function)"),
-    entry("sort", Some("column"), &["size", "dump"], "size (default), name or count; with dump --kernels: code (default), name, registers, stack or shared"),
+    entry(
+        "kernels",
+        None,
+        &["dump"],
+        "only the table of kernels and functions, cut to the width of the terminal",
+    ),
+    entry(
+        "sass",
+        Some("function"),
+        &["dump"],
+        "the machine code of a function with its source lines (needs nvdisasm: CULD_NVDISASM, the toolkit or PATH)",
+    ),
+    entry(
+        "sizes",
+        None,
+        &["diff"],
+        "per function: code, registers, stack and shared memory before and after",
+    ),
+    entry(
+        "fail-above",
+        Some("limit"),
+        &["diff"],
+        "with --sizes, end with 1 when something grows more: 5% or 4096 (all code), or code=, registers=, stack=, shared= of any one function; commas separate",
+    ),
+    entry(
+        "by",
+        Some("list"),
+        &["size"],
+        "input, function, family (of templates), section; commas separate (default: function)",
+    ),
+    entry(
+        "sort",
+        Some("column"),
+        &["size", "dump"],
+        "size (default), name or count; with dump --kernels: code (default), name, registers, stack or shared",
+    ),
     entry("top", Some("n"), &["size", "dump", "diff"], "only the first n rows"),
-    entry("arch", Some("name"), &["size", "occupancy"], "size: only code for this architecture; occupancy: calculate for this one (sm_90)"),
-    entry("block", Some("list"), &["occupancy"], "threads per block, commas separate (default: 64 to 1024 by powers of two; all multiples of 32 in JSON)"),
-    entry("dynamic-shared", Some("bytes"), &["occupancy"], "shared memory that the launch adds"),
-    entry("html", Some("file"), &["report"], "write the page to this file; - is standard output"),
-    entry("json", None, &["size", "occupancy", "report", "dump", "diff"], "write JSON (see docs/json.md)"),
+    entry(
+        "arch",
+        Some("name"),
+        &["size", "occupancy"],
+        "size: only code for this architecture; occupancy: calculate for this one (sm_90)",
+    ),
+    entry(
+        "block",
+        Some("list"),
+        &["occupancy"],
+        "threads per block, commas separate (default: 64 to 1024 by powers of two; all multiples of 32 in JSON)",
+    ),
+    entry(
+        "dynamic-shared",
+        Some("bytes"),
+        &["occupancy"],
+        "shared memory that the launch adds",
+    ),
+    entry(
+        "html",
+        Some("file"),
+        &["report"],
+        "write the page to this file; - is standard output",
+    ),
+    entry(
+        "json",
+        None,
+        &["size", "occupancy", "report", "dump", "diff"],
+        "write JSON (see docs/json.md)",
+    ),
     entry("help", None, &["size", "occupancy", "report"], "show this help"),
 ];
 
@@ -81,7 +136,9 @@ impl Request {
     }
 
     fn number(&self, name: &str) -> Result<Option<u64>, String> {
-        let parsed = self.value(name).map(|v| v.parse().map_err(|_| format!("--{name} is a number, not {v}")));
+        let parsed = self
+            .value(name)
+            .map(|v| v.parse().map_err(|_| format!("--{name} is a number, not {v}")));
         parsed.transpose()
     }
 
@@ -93,7 +150,11 @@ impl Request {
 
 /// True for the commands here, and for `dump` and `diff` with the flags that are handled here.
 pub fn takes(command: &str, arguments: &[Vec<u8>]) -> bool {
-    let has = |flag: &str| arguments.iter().any(|a| *a == flag.as_bytes() || a.starts_with(format!("{flag}=").as_bytes()));
+    let has = |flag: &str| {
+        arguments
+            .iter()
+            .any(|a| *a == flag.as_bytes() || a.starts_with(format!("{flag}=").as_bytes()))
+    };
     match command {
         "dump" => has("--kernels") || has("--sass"),
         "diff" => has("--sizes"),
@@ -280,7 +341,12 @@ mod tests {
     fn help_names_every_flag() {
         for command in ["size", "occupancy", "report"] {
             let text = help(command);
-            assert!(FLAGS.iter().filter(|e| e.commands.contains(&command)).all(|e| text.contains(&format!("--{}", e.name))));
+            assert!(
+                FLAGS
+                    .iter()
+                    .filter(|e| e.commands.contains(&command))
+                    .all(|e| text.contains(&format!("--{}", e.name)))
+            );
         }
     }
 }

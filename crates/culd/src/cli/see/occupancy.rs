@@ -35,7 +35,12 @@ pub(super) fn run(request: &Request, report: &Report, out: &mut dyn Write) -> Re
     let blocks: Vec<u32> = match request.value("block") {
         Some(list) => list
             .split(',')
-            .map(|n| n.parse().ok().filter(|n| (1..=1024).contains(n)).ok_or_else(|| format!("--block is 1 to 1024, not {n}")))
+            .map(|n| {
+                n.parse()
+                    .ok()
+                    .filter(|n| (1..=1024).contains(n))
+                    .ok_or_else(|| format!("--block is 1 to 1024, not {n}"))
+            })
             .collect::<Result<_, _>>()?,
         None if json => (1..=32).map(|n| n * 32).collect(),
         None => SHOWN.to_vec(),
@@ -48,7 +53,9 @@ pub(super) fn run(request: &Request, report: &Report, out: &mut dyn Write) -> Re
         let limits = limits(unit, request.value("arch"))?;
         let kernels: Vec<&Function> = unit.functions.iter().filter(|f| f.kernel).collect();
         if json {
-            document.kernels.extend(kernels.iter().map(|f| kernel(unit, limits, f, &blocks, dynamic)));
+            document
+                .kernels
+                .extend(kernels.iter().map(|f| kernel(unit, limits, f, &blocks, dynamic)));
         } else {
             put(out, &format!("{} on sm_{}\n", unit.name, limits.sm))?;
             put(out, &text(&kernels, limits, &blocks, dynamic))?;
@@ -62,7 +69,11 @@ pub(super) fn run(request: &Request, report: &Report, out: &mut dyn Write) -> Re
 
 fn limits(unit: &Unit, stated: Option<&str>) -> Result<&'static Limits, String> {
     let sm = match stated {
-        Some(arch) => arch.trim_start_matches("sm_").trim_end_matches(['a', 'f']).parse().map_err(|_| format!("no architecture {arch}"))?,
+        Some(arch) => arch
+            .trim_start_matches("sm_")
+            .trim_end_matches(['a', 'f'])
+            .parse()
+            .map_err(|_| format!("no architecture {arch}"))?,
         None => unit.sm,
     };
     occupancy::limits(sm).ok_or_else(|| format!("{}: the limits of sm_{sm} are not known; --arch chooses others", unit.name))
@@ -95,7 +106,11 @@ fn text(kernels: &[&Function], limits: &Limits, blocks: &[u32], dynamic: u64) ->
             f.registers.map_or_else(|| "-".into(), |n| number(n.into())),
             number(f.shared.saturating_add(dynamic)),
         ];
-        cells.extend(results.iter().map(|r| r.as_ref().map_or_else(|| "-".into(), |r| format!("{} %", r.percent))));
+        cells.extend(
+            results
+                .iter()
+                .map(|r| r.as_ref().map_or_else(|| "-".into(), |r| format!("{} %", r.percent))),
+        );
         let mut words: Vec<&str> = results.iter().flatten().flat_map(|r| &r.limited_by).map(|l| l.word()).collect();
         words.sort_unstable();
         words.dedup();

@@ -36,7 +36,8 @@ pub(super) fn run(function: &str, files: &[Vec<u8>], out: &mut dyn Write) -> Res
 
 fn symbol(view: &View<'_>, wanted: &str) -> Option<u32> {
     let table = view.tables.first()?;
-    let functions = (0..table.entries.len() as u32).filter(|&i| table.entries.get(i as usize).is_some_and(|e| e.kind() == cubin::consts::STT_FUNC));
+    let functions =
+        (0..table.entries.len() as u32).filter(|&i| table.entries.get(i as usize).is_some_and(|e| e.kind() == cubin::consts::STT_FUNC));
     let mut named = functions.map(|i| (i, String::from_utf8_lossy(table.name(i)).into_owned()));
     let fits = |name: &str| {
         let demangled = names::demangled(name);
@@ -58,9 +59,19 @@ fn nvdisasm() -> Result<PathBuf, String> {
 }
 
 fn disassemble(program: &PathBuf, cubin: &[u8], index: u32) -> Result<String, String> {
-    let mut file = tempfile::Builder::new().suffix(".cubin").tempfile().map_err(|e| format!("cannot write a temporary file: {e}"))?;
+    let mut file = tempfile::Builder::new()
+        .suffix(".cubin")
+        .tempfile()
+        .map_err(|e| format!("cannot write a temporary file: {e}"))?;
     file.write_all(cubin).map_err(|e| format!("cannot write a temporary file: {e}"))?;
-    let run = |flags: &[&str]| Command::new(program).args(flags).arg("-fun").arg(index.to_string()).arg(file.path()).output();
+    let run = |flags: &[&str]| {
+        Command::new(program)
+            .args(flags)
+            .arg("-fun")
+            .arg(index.to_string())
+            .arg(file.path())
+            .output()
+    };
     // Files without line tables are refused with -g by some versions.
     let mut result = run(&["-c", "-g"]);
     if result.as_ref().is_ok_and(|r| !r.status.success()) {
@@ -87,7 +98,10 @@ fn with_sources(text: &str) -> String {
     for line in text.lines() {
         if let Some((file, number)) = remark(line) {
             let source = files.entry(file.to_owned()).or_insert_with(|| std::fs::read_to_string(file).ok());
-            let words = source.as_deref().and_then(|s| s.lines().nth(number.saturating_sub(1))).unwrap_or_default();
+            let words = source
+                .as_deref()
+                .and_then(|s| s.lines().nth(number.saturating_sub(1)))
+                .unwrap_or_default();
             let short = file.rsplit('/').next().unwrap_or(file);
             out.push_str(format!("\n{short}:{number}  {}", words.trim()).trim_end_matches(' '));
             out.push('\n');

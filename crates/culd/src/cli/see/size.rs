@@ -18,7 +18,11 @@ pub(super) fn run(request: &Request, report: &Report, out: &mut dyn Write) -> Re
     let by: Vec<By> = by
         .map(|name| By::parse(name).ok_or_else(|| format!("--by is input, function, family or section, not {name}")))
         .collect::<Result<_, _>>()?;
-    let units: Vec<&Unit> = report.units.iter().filter(|u| request.value("arch").is_none_or(|a| a == u.arch)).collect();
+    let units: Vec<&Unit> = report
+        .units
+        .iter()
+        .filter(|u| request.value("arch").is_none_or(|a| a == u.arch))
+        .collect();
     let mut tables: Vec<sizes::Table> = by.into_iter().map(|by| sizes::table(units.iter().copied(), by)).collect();
     for table in &mut tables {
         match request.value("sort").unwrap_or("size") {

@@ -41,7 +41,14 @@ impl Table {
 
     fn fitted(&self, width: Option<usize>) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);
-        let of = |column: usize| self.rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count()).max().unwrap_or(0);
+        let of = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|r| r.get(column))
+                .map(|c| c.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
         let mut widths: Vec<usize> = (0..columns).map(of).collect();
         let others: usize = widths.iter().skip(1).map(|w| w + 2).sum();
         if let (Some(first), Some(width)) = (widths.first_mut(), width) {
@@ -56,7 +63,11 @@ impl Table {
                 }
                 let is_text = at == 0 || at + self.texts_after >= columns;
                 let cell = cut(cell, if at == 0 { width } else { usize::MAX });
-                let _ = if is_text { write!(line, "{cell:<width$}") } else { write!(line, "{cell:>width$}") };
+                let _ = if is_text {
+                    write!(line, "{cell:<width$}")
+                } else {
+                    write!(line, "{cell:>width$}")
+                };
             }
             out.push_str(line.trim_end());
             out.push('\n');
@@ -118,7 +129,11 @@ mod tests {
     #[test]
     fn rows_fit_and_names_keep_both_ends() {
         let mut table = Table::new(&["name", "code", "limit"]).texts_after(1);
-        table.row(vec!["void a_long_name_of_a_kernel<float>(float*)".into(), "12,345".into(), "warps".into()]);
+        table.row(vec![
+            "void a_long_name_of_a_kernel<float>(float*)".into(),
+            "12,345".into(),
+            "warps".into(),
+        ]);
         table.row(vec!["k".into(), "1".into(), "".into()]);
         let text = table.fitted(Some(40));
         assert!(text.lines().all(|l| l.chars().count() <= 40), "{text}");
