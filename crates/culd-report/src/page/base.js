@@ -35,7 +35,27 @@ const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(
 const sum = (list, of) => list.reduce((total, item) => total + of(item), 0);
 const stackText = (f) => (f.stack_unknown ? "unknown" : number(f.stack));
 const constantBytes = (f) => sum(f.constants, (b) => b[1]);
-const inputName = (unit, f) => (f.input === null ? null : unit.inputs[f.input]);
+
+/** Inputs without the directories that all of them share. */
+function inputNames(unit) {
+  if (!unit.shortInputs) {
+    const [first, ...rest] = unit.inputs;
+    let shared = rest.length ? first.lastIndexOf("/") + 1 : (first || "").lastIndexOf("/") + 1;
+    for (const name of rest) {
+      while (shared > 0 && name.slice(0, shared) !== first.slice(0, shared)) shared = first.lastIndexOf("/", shared - 2) + 1;
+    }
+    Object.defineProperty(unit, "shortInputs", { value: unit.inputs.map((n) => n.slice(shared)), enumerable: false });
+  }
+  return unit.shortInputs;
+}
+const inputName = (unit, f) => (f.input === null ? null : inputNames(unit)[f.input]);
+
+/** Text with its middle left out: the ends of C++ names tell them apart. */
+function middle(text, most) {
+  if (text.length <= most || most < 8) return text;
+  const tail = Math.floor((most - 1) * 0.6);
+  return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
 
 /** Shows a text beside the pointer or an element. */
 function tip(text, x, y) {

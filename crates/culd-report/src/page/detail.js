@@ -98,7 +98,7 @@ function occupancyChart(f) {
   const results = sizes.map((threads) => occupancyOf(f, threads));
   const now = occupancyOf(f);
   const best = Math.max(...results.map((r) => r.percent));
-  const [width, height] = [400, 110];
+  const [width, height] = [412, 110];
   const bars = results.map((r, i) => {
     const tall = (r.percent / 100) * 80;
     const words = `${r.threads} threads: ${r.percent} %, ${r.blocks} blocks, limited by ${r.limited_by.join(", ")}`;

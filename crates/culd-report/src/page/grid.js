@@ -45,13 +45,15 @@ function grid({ columns, label, onOpen, sort, height, least }) {
     const from = Math.max(0, Math.floor(body.scrollTop / ROW) - 8);
     const to = Math.min(view.rows.length, Math.ceil((body.scrollTop + room) / ROW) + 8);
     const shown = [];
+    const widths = heads.map((h) => h.clientWidth);
     for (let i = from; i < to; i += 1) {
       const row = view.rows[i];
       shown.push(el("div", { class: i === view.on ? "row on" : "row", role: "row", "aria-rowindex": i + 2, "aria-selected": i === view.on ? "true" : "false",
         style: `top:${i * ROW}px;grid-template-columns:${template}`, onclick: () => choose(i, true) },
-        columns.map((c) => {
+        columns.map((c, at) => {
           const content = c.text ? c.text(row) : number(c.get(row));
-          return el("div", { role: "gridcell", class: c.num ? "num" : "", title: typeof content === "string" && !c.num ? content : null }, content);
+          const short = c.names ? middle(content, Math.floor((widths[at] - 16) / 7.1)) : content;
+          return el("div", { role: "gridcell", class: c.num ? "num" : "", title: typeof content === "string" && !c.num ? content : null }, short);
         })));
     }
     if (!view.rows.length) shown.push(el("div", { class: "empty" }, "nothing to show"));

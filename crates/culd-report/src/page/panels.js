@@ -36,7 +36,7 @@ function kernelsPanel(unit) {
   const side = el("div", {});
   const has = (of) => unit.functions.some(of);
   const columns = [
-    { title: "name", get: (r) => r.f.demangled, text: (r) => r.f.demangled, width: "minmax(150px, 3fr)" },
+    { title: "name", get: (r) => r.f.demangled, text: (r) => r.f.demangled.replace(/^void /, ""), names: true, width: "minmax(150px, 3fr)" },
     { title: "code", get: (r) => r.f.code, num: true, width: "74px" },
     { title: "regs", get: (r) => r.f.registers, num: true, width: "54px", help: "registers per thread" },
     { title: "stack", get: (r) => (r.f.stack_unknown ? Infinity : r.f.stack), text: (r) => stackText(r.f), num: true, width: "84px", help: "bytes with everything that is called" },
@@ -46,7 +46,7 @@ function kernelsPanel(unit) {
     { title: "bar", get: (r) => r.f.barriers, num: true, width: "46px", help: "named barriers" },
     { title: "occupancy", get: (r) => (r.o ? r.o.percent : null), num: true, width: "96px", text: (r) => (r.o ? el("span", { class: r.o.blocks ? "" : "bad" }, `${r.o.percent} %${r.o.threads < state.block ? ` @${r.o.threads}` : ""}`) : "–") },
     { title: "limited by", get: (r) => (r.o ? r.o.limited_by.join(", ") : null), text: (r) => (r.o ? r.o.limited_by.join(", ") : ""), width: "minmax(100px, 1fr)" },
-    has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", width: "minmax(80px, 1fr)" } : null,
+    has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", names: true, width: "minmax(80px, 1fr)" } : null,
   ].filter(Boolean);
   const table = grid({ columns, label: "Kernels", height: tableHeight, sort: { at: 1, down: true }, least: 820, onOpen: (r) => open(r.at) });
 
@@ -93,7 +93,7 @@ function kernelsPanel(unit) {
 function memoryPanel(unit) {
   const rows = unit.spaces.flatMap((s) => s.variables.map((v) => ({ s, v })));
   const table = grid({ label: "Variables", height: () => Math.max(240, innerHeight - 420), sort: { at: 1, down: true }, least: 640, columns: [
-    { title: "variable", get: (r) => r.v.demangled, text: (r) => r.v.demangled, width: "minmax(160px, 2fr)" },
+    { title: "variable", get: (r) => r.v.demangled, text: (r) => r.v.demangled, names: true, width: "minmax(160px, 2fr)" },
     { title: "bytes", get: (r) => r.v.size, num: true, width: "100px" },
     { title: "offset", get: (r) => r.v.offset, text: (r) => `0x${r.v.offset.toString(16)}`, num: true, width: "100px" },
     { title: "memory", get: (r) => r.s.name, text: (r) => r.s.name, width: "minmax(120px, 1fr)" },
@@ -126,7 +126,7 @@ function droppedPanel(unit) {
   const why = new Map();
   for (const d of unit.dropped) why.set(d.why, (why.get(d.why) || 0) + d.size);
   const table = grid({ label: "Dropped", height: tableHeight, sort: { at: 1, down: true }, least: 640, columns: [
-    { title: "name", get: (d) => d.demangled, text: (d) => d.demangled, width: "minmax(180px, 2fr)" },
+    { title: "name", get: (d) => d.demangled, text: (d) => d.demangled, names: true, width: "minmax(180px, 2fr)" },
     { title: "bytes", get: (d) => d.size, num: true, width: "90px" },
     { title: "input", get: (d) => d.input, text: (d) => d.input, width: "minmax(100px, 1fr)" },
     { title: "why", get: (d) => d.why, text: (d) => d.why, width: "minmax(180px, 2fr)" },
@@ -149,12 +149,12 @@ function growthPanel() {
     const [a, b] = [value(c.before), value(c.after)];
     if (a === b) return number(a === undefined ? null : a);
     const show = (v) => (v === undefined ? "–" : v === null ? "unknown" : number(v));
-    const worse = b !== undefined && (a === undefined || b === null || b > a);
-    return el("span", { class: worse ? "bad" : "good" }, `${show(a)} → ${show(b)}`);
+    const worse = b === null || (b || 0) > (a || 0);
+    return el("span", { class: worse ? "bad" : (b || 0) < (a || 0) ? "good" : "soft" }, `${show(a)} → ${show(b)}`);
   };
   const change = (c) => (c.after ? c.after.code : 0) - (c.before ? c.before.code : 0);
   const table = grid({ label: "Changes", height: tableHeight, sort: { at: 2, down: true }, least: 820, columns: [
-    { title: "name", get: (c) => c.name, text: (c) => c.name, width: "minmax(200px, 3fr)" },
+    { title: "name", get: (c) => c.name, text: (c) => c.name, names: true, width: "minmax(200px, 3fr)" },
     { title: "", get: (c) => (c.before ? (c.after ? "changed" : "gone") : "new"), text: (c) => (c.before ? (c.after ? "changed" : "gone") : "new"), width: "80px" },
     { title: "delta", get: (c) => Math.abs(change(c)), text: (c) => el("span", { class: change(c) > 0 ? "bad" : "good" }, delta(0, change(c))), num: true, width: "90px" },
     { title: "code", get: (c) => (c.after || c.before).code, text: field("code"), num: true, width: "150px" },

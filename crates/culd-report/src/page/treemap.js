@@ -129,7 +129,7 @@ function treemap(unit, onOpen) {
     for (const { node, x, y, w, h } of view.rects) {
       pen.fillStyle = fill(node);
       pen.fillRect(x + 0.5, y + 0.5, Math.max(0.5, w - 1), Math.max(0.5, h - 1));
-      if (w > 38 && h > 15) {
+      if (node.list.length ? w > 60 && h > 34 : w > 38 && h > 15) {
         pen.fillStyle = style("--text");
         pen.font = `${node.list.length ? 600 : 400} 11.5px system-ui, sans-serif`;
         label(pen, node.name, x + 5, y + 3, w - 10);
