@@ -4,14 +4,14 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 use crate::object::text;
 use crate::records::{Class, Merged, NO_SPACE, OutSymbol, Place, SharedVar, SymbolTableEntry};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::driver::is_driver_function;
 use cubin::unified::UNIFIED_SYMBOLS;
 
 /// Kernels whose stack is unknown: one warning per callee from which a cycle can be reached.
-pub fn stacks(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let Context { resolved, graph, .. } = context;
+pub fn stacks(context: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let Link { resolved, graph, .. } = context;
     if context.options.relocatable || context.options.suppress_stack_size_warning {
         return Ok(());
     }
@@ -36,8 +36,8 @@ pub fn stacks(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), S
 }
 
 /// Functions whose address is taken, and that no kernel may call.
-pub fn uncalled(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let Context {
+pub fn uncalled(context: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let Link {
         resolved,
         graph,
         live,
@@ -60,7 +60,7 @@ pub fn uncalled(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(),
 }
 
 /// Undefined references, one error per symbol in symbol order; shared variables at the place of their first mention.
-pub fn undefined(context: Context<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
+pub fn undefined(context: Link<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
     if context.options.relocatable {
         return;
     }
@@ -84,7 +84,7 @@ pub fn undefined(context: Context<'_, '_>, m: &Merged<'_>, out: &mut Collector<'
 }
 
 /// Functions that were removed because no call graph lists the calls to them, one error for each user.
-pub fn removed(context: Context<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, SectionId, FunctionId)], out: &mut Collector<'_>) {
+pub fn removed(context: Link<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, SectionId, FunctionId)], out: &mut Collector<'_>) {
     let mut uses = uses.to_vec();
     uses.sort_unstable();
     uses.dedup();
@@ -102,10 +102,10 @@ pub fn removed(context: Context<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, Sect
     }
 }
 
-fn report_missing(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
+fn report_missing(context: Link<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
     let y = &m.symbols[id];
     if y.section.is_none() && is_missing(context, y) {
-        let file = context.inputs.objects[y.first].name.to_string();
+        let file = context.inputs.objects[y.first_mention].name.to_string();
         out.error(Code::UndefinedReference {
             symbol: text(y.name),
             file,
@@ -114,8 +114,8 @@ fn report_missing(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &
     }
 }
 
-fn missing_shared(context: Context<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'_>) {
-    let file = context.inputs.objects[var.first].name.to_string();
+fn missing_shared(context: Link<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'_>) {
+    let file = context.inputs.objects[var.first_mention].name.to_string();
     out.error(Code::UndefinedReference {
         symbol: text(var.name),
         files: vec![file.clone()],
@@ -123,7 +123,7 @@ fn missing_shared(context: Context<'_, '_>, var: &SharedVar<'_>, out: &mut Colle
     });
 }
 
-fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
+fn is_missing(context: Link<'_, '_>, y: &OutSymbol<'_>) -> bool {
     if y.weak_reference || !y.keep {
         return false;
     }
@@ -140,7 +140,7 @@ fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
 
 /// culd only: an output without any function, although the inputs define some. That is an error when flags dropped the kernels, and a
 /// warning when the host's own lists did, or when there are no kernels.
-pub fn nothing_left(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+pub fn nothing_left(context: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
     let options = context.options;
     if options.identity == crate::options::Identity::Nvlink || options.relocatable {
         return Ok(());
@@ -165,13 +165,13 @@ pub fn nothing_left(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result
 }
 
 /// Files that mention a symbol, in link order.
-fn askers(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
+fn askers(context: Link<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
     let function = m.symbols[id].function;
     let mentions = |object: ObjectId| {
         let object = &context.inputs.objects[object];
         (1..object.symbol_count()).any(|i| {
             let y = object.symbol_ref(i);
-            m.places[y] == Place::Symbol(id) || (function.is_some() && context.resolved.function(y) == function)
+            m.symbol_placement[y] == Place::Symbol(id) || (function.is_some() && context.resolved.function(y) == function)
         })
     };
     if context.options.identity == crate::options::Identity::Nvlink {

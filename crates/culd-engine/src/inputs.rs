@@ -10,7 +10,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
 use crate::object::{Object, ObjectError, mercury};
 use crate::options::{Identity, LinkOptions, Suffix};
-use crate::par::Crew;
+use crate::par::Threads;
 use cubin::admission::{self, Admission, Refusal, Request, Warning};
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
@@ -77,7 +77,7 @@ const CHUNK: usize = 128;
 pub fn admit<'d>(
     inputs: &[Input<'d>],
     options: &LinkOptions<'_>,
-    crew: Crew,
+    threads: Threads,
     out: &mut Collector<'_>,
     mut each: impl FnMut(&Table<ObjectId, Object<'d>>, ObjectId) + Send,
 ) -> Result<Inputs<'d>, Stop> {
@@ -90,14 +90,14 @@ pub fn admit<'d>(
         named: 0,
         bytes: bytes as u64,
     };
-    let parse_all = |chunk: &[Input<'d>]| crew.map(chunk, |input| parse(input, trusting));
+    let parse_all = |chunk: &[Input<'d>]| threads.map(chunk, |input| parse(input, trusting));
     let mut after_ewp = false;
     let mut chunks = inputs.chunks(CHUNK);
     let mut now = chunks.next().unwrap_or_default();
     let mut parsed = parse_all(now);
     while !now.is_empty() {
         let next = chunks.next().unwrap_or_default();
-        let (following, done) = crew.join(
+        let (following, done) = threads.join(
             || parse_all(next),
             || {
                 now.iter().zip(parsed).try_for_each(|(input, parsed)| {

@@ -14,9 +14,9 @@ use crate::layout::Layout;
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role, entry, text};
 use crate::options::Identity;
 use crate::records::{Class, Place, RelocRef};
-use crate::relocate::{Decider, Decision, RelocPlan};
+use crate::relocate::{RelocAction, RelocPlan, RelocResolver};
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::kind::{SectionKind, classify};
 use cubin::reloc::UNUSED_CLEAR_TYPES;
@@ -54,7 +54,7 @@ pub(crate) struct Entry {
 }
 
 /// Refuses the link if something is lost without a reason.
-pub(crate) fn check(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, out: &mut Collector<'_>) -> Result<(), Stop> {
+pub(crate) fn check(context: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, out: &mut Collector<'_>) -> Result<(), Stop> {
     let strict = context.options.identity == Identity::Culd;
     let ledger = Ledger { context, layout };
     let mut entries = Vec::new();
@@ -81,18 +81,18 @@ pub(crate) fn check(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocP
 }
 
 /// Everything that is not in the output as it was, in link order.
-pub(crate) fn entries(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan) -> Vec<Entry> {
+pub(crate) fn entries(context: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan) -> Vec<Entry> {
     let ledger = Ledger { context, layout };
-    let decider = Decider::new(context, layout);
+    let resolver = RelocResolver::new(context, layout);
     let mut found = Vec::new();
-    let mut relocs = layout.m.relocs.as_slice();
+    let mut relocs = layout.records.relocs.as_slice();
     for object in context.inputs.objects.iter() {
         ledger.sections(object, |_| true, &mut found);
         ledger.symbols(object, &mut found);
         let count = relocs.iter().take_while(|r| r.object == object.id).count();
         let (own, rest) = relocs.split_at(count);
         for r in own {
-            ledger.relocations(object, r, &decider, plan, &mut found);
+            ledger.relocations(object, r, &resolver, plan, &mut found);
         }
         relocs = rest;
     }
@@ -100,7 +100,7 @@ pub(crate) fn entries(context: Context<'_, '_>, layout: &Layout<'_>, plan: &Relo
 }
 
 struct Ledger<'a, 'd> {
-    context: Context<'a, 'd>,
+    context: Link<'a, 'd>,
     layout: &'a Layout<'d>,
 }
 
@@ -120,7 +120,7 @@ impl<'d> Ledger<'_, 'd> {
     }
 
     fn section(&self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Disposition {
-        if index == 0 || s.size == 0 && s.data.is_empty() || self.layout.m.placed[object.section_ref(index)].is_some() {
+        if index == 0 || s.size == 0 && s.data.is_empty() || self.layout.records.section_placement[object.section_ref(index)].is_some() {
             return Disposition::Placed;
         }
         match s.role {
@@ -169,7 +169,7 @@ impl<'d> Ledger<'_, 'd> {
         let Some(code) = object.section(s.info).filter(|c| matches!(c.role, Role::Text | Role::Stub)) else {
             return Disposition::Unexplained;
         };
-        let taken = self.layout.m.placed[object.section_ref(s.info)].is_some();
+        let taken = self.layout.records.section_placement[object.section_ref(s.info)].is_some();
         match s.role {
             _ if code.owner == NO_OWNER => Disposition::Unnamed,
             // Literals of functions are copied into their kernels; shared variables are laid out one by one.
@@ -193,13 +193,13 @@ impl<'d> Ledger<'_, 'd> {
 
     /// Memory that is only taken for the sake of a symbol.
     fn memory(&self, object: &Object<'d>, index: u32) -> Disposition {
-        let m = &self.layout.m;
+        let m = &self.layout.records;
         let mut reason = Disposition::Unnamed;
         for i in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
             if object.symbol(i).defined_in() != Some(index) {
                 continue;
             }
-            match m.lost.binary_search(&object.symbol_ref(i)).is_ok() {
+            match m.overridden.binary_search(&object.symbol_ref(i)).is_ok() {
                 true => reason = Disposition::OtherCopy,
                 false => return Disposition::Unexplained,
             }
@@ -230,7 +230,7 @@ impl<'d> Ledger<'_, 'd> {
     }
 
     fn symbol(&self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Disposition {
-        let m = &self.layout.m;
+        let m = &self.layout.records;
         if y.kind == STT_FUNC {
             let Some(f) = self.context.resolved.function(y.reference) else {
                 return Disposition::Unexplained;
@@ -244,14 +244,14 @@ impl<'d> Ledger<'_, 'd> {
                 Fate::Winner => Disposition::Unexplained,
             };
         }
-        if m.places[y.reference] != Place::Nothing {
+        if m.symbol_placement[y.reference] != Place::Nothing {
             return Disposition::Placed;
         }
         let Some(section) = y.defined_in() else {
             // Local mentions, and names of the unified tables where there are none.
             return Disposition::Consumed;
         };
-        let placed = m.placed[object.section_ref(section)].is_some();
+        let placed = m.section_placement[object.section_ref(section)].is_some();
         // `_param`, `*.const_opt.*`: the name ends with the link, the section is taken.
         let hidden = y.other & 3 == STV_INTERNAL;
         match object.section(section).map(|s| self.section(object, section, s)) {
@@ -263,8 +263,8 @@ impl<'d> Ledger<'_, 'd> {
         }
     }
 
-    fn relocations(&self, object: &Object<'d>, r: &RelocRef, decider: &Decider<'_, 'd>, plan: &RelocPlan, found: &mut Vec<Entry>) {
-        let class = self.layout.m.sections[r.target].class;
+    fn relocations(&self, object: &Object<'d>, r: &RelocRef, resolver: &RelocResolver<'_, 'd>, plan: &RelocPlan, found: &mut Vec<Entry>) {
+        let class = self.layout.records.sections[r.target].class;
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };
@@ -272,8 +272,8 @@ impl<'d> Ledger<'_, 'd> {
         if matches!(class, Class::Debug(_)) {
             return;
         }
-        decider.for_each(object, r, plan.meanings(object.id), |e, decision| {
-            if !matches!(decision, Decision::Drop) {
+        resolver.for_each(object, r, plan.meanings(object.id), |e, decision| {
+            if !matches!(decision, RelocAction::Drop) {
                 return;
             }
             let raw = entry(&relocs.entries, e.index as usize);
@@ -294,11 +294,11 @@ impl<'d> Ledger<'_, 'd> {
 
     /// Why a relocation of a section that stays was dropped.
     fn relocation(&self, object: &Object<'d>, kind: u32, y: &ObjSymbol<'d>) -> Disposition {
-        let m = &self.layout.m;
+        let m = &self.layout.records;
         if UNUSED_CLEAR_TYPES.contains(&kind) || kind & 0xffff == 0 {
             return Disposition::Consumed;
         }
-        match (y.kind, m.places[y.reference]) {
+        match (y.kind, m.symbol_placement[y.reference]) {
             (STT_SECTION, _) => {
                 let section = y.defined_in().and_then(|s| Some((s, object.section(s)?)));
                 match section.map(|(index, s)| self.section(object, index, s)) {

@@ -12,7 +12,7 @@
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, Table};
 use crate::inputs::Inputs;
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{Identity, KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
@@ -57,7 +57,7 @@ pub fn glob(pattern: &[u8], name: &[u8]) -> bool {
 
 /// Patterns of one kind: host objects name thousands of kernels, nearly always without a star.
 pub(crate) struct Patterns<'f> {
-    exact: HashSet<&'f [u8], State>,
+    exact: HashSet<&'f [u8], SeededState>,
     stars: Vec<&'f [u8]>,
 }
 

@@ -14,7 +14,7 @@ pub(crate) use classify::{normal_type, role};
 pub(crate) use read::plain_sections;
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
-use crate::names::Hashing;
+use crate::names::NameHasher;
 use cubin::consts::*;
 use cubin::raw::{Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
@@ -265,7 +265,7 @@ struct Label {
 const UNKNOWN: u32 = u32::MAX;
 
 impl Label {
-    fn new(name: &[u8], hashing: &Hashing) -> Self {
+    fn new(name: &[u8], hashing: &NameHasher) -> Self {
         Label {
             length: name.len() as u32,
             hash: hashing.of(name),

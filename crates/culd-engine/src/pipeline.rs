@@ -20,16 +20,16 @@ use crate::explain::Explained;
 use crate::explain::phases::Watch;
 use crate::graph::CallGraph;
 use crate::inputs::Input;
-use crate::metadata::folds::Folds;
+use crate::metadata::call_totals::CallTotals;
 use crate::metadata::{attributes, propagate};
 use crate::mode::Mode;
 use crate::options::LinkOptions;
 use crate::outcome::{Outcome, Status};
-use crate::par::Crew;
+use crate::par::Threads;
 use crate::resolve::Resolver;
 use crate::sections::{self, encode};
-use crate::session::Context;
-use crate::{arrange, bounds, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, verify};
+use crate::session::Link;
+use crate::{arrange, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, size_limit, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -37,8 +37,8 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
     let mut explained = Explained::default();
     let mut watch = Watch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
-    let crew = Crew::new(bytes, options.threads);
-    let result = crew.gather(|| link(inputs, options, crew, sink, &mut out, &mut explained, &mut watch));
+    let threads = Threads::new(bytes, options.threads);
+    let result = threads.install(|| link(inputs, options, threads, sink, &mut out, &mut explained, &mut watch));
     explained.phases = watch.into_phases();
     let (emitted, status) = match result {
         Err(Stop) => (None, Status::Fatal),
@@ -62,7 +62,7 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
 fn link(
     files: &[Input<'_>],
     options: &LinkOptions<'_>,
-    crew: Crew,
+    threads: Threads,
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
     explained: &mut Explained,
@@ -77,29 +77,29 @@ fn link(
         }
     }
     let mut resolver = Resolver::new(options.identity);
-    let inputs = inputs::admit(files, options, crew, out, |objects, id| resolver.add(objects, id))?;
+    let inputs = inputs::admit(files, options, threads, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);
-    let (resolved, places) = crew.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
+    let (resolved, places) = threads.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
     watch.lap("resolve");
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);
     watch.lap("liveness");
-    let context = Context {
+    let context = Link {
         inputs: &inputs,
         resolved: &resolved,
         graph: &graph,
         live: &live,
         options,
         mode,
-        crew,
+        threads,
     };
     // Attributes are read and inherited meanwhile: that needs no more than to know who lives.
-    let (merged, mut attributes) = crew.join(
+    let (merged, mut attributes) = threads.join(
         || merge::merge(&inputs, &resolved, &live, places, options, mode, out),
         || {
             let attributes = attributes::collect(context);
-            let folds = (!options.relocatable).then(|| Folds::new(context, &attributes.facts));
+            let folds = (!options.relocatable).then(|| CallTotals::new(context, &attributes.facts));
             propagate::propagate(context, attributes, folds.as_ref())
         },
     );
@@ -111,13 +111,13 @@ fn link(
     }
     check::uncalled(context, out)?;
     let layout = layout::lay_out(context, merged, out)?;
-    check::undefined(context, &layout.m, out);
+    check::undefined(context, &layout.records, out);
     explain::layout(context, &layout, explained);
     watch.lap("layout");
     let is_written = |record| encode::Encoder::writes(context, &layout, record);
     let has_info = !live.kernels.is_empty() || attributes.module.iter().any(is_written);
     // These only read what was laid out.
-    let ((plan, order), names) = crew.join(
+    let ((plan, order), names) = threads.join(
         || {
             let plan = relocate::plan(context, &layout);
             let order = arrange::order(context, &layout, &plan, has_info);
@@ -125,7 +125,7 @@ fn link(
         },
         || arrange::names(context, &layout),
     );
-    check::removed(context, &layout.m, &plan.removed, out);
+    check::removed(context, &layout.records, &plan.removed, out);
     check::nothing_left(context, out)?;
     propagate::check_tensor_groups(context, &attributes, out);
     watch.lap("plan");
@@ -139,10 +139,10 @@ fn link(
     if let Some(what) = layout.failure.or(plan.failure) {
         return Err(out.fatal(Code::Internal { what }));
     }
-    bounds::check(&inputs, &layout, &arranged, out)?;
+    size_limit::check(&inputs, &layout, &arranged, out)?;
     ledger::check(context, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
-    let parts = arrange::Parts {
+    let parts = arrange::OutputPlan {
         context,
         layout: &layout,
         plan: &plan,
@@ -156,7 +156,7 @@ fn link(
         Emitted::Image(finalize::emit(&parts, &computed, &attributes, out)?)
     } else {
         // Their bytes are made, and they take more memory than anything that follows.
-        let (emitted, ()) = crew.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));
+        let (emitted, ()) = threads.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));
         emitted?
     };
     watch.lap("emit");

@@ -4,16 +4,16 @@ use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId};
 use crate::layout::Layout;
-use crate::metadata::kernel::Final;
+use crate::metadata::kernel::KernelAttributes;
 use crate::metadata::reservation;
 use crate::records::ABSENT;
 use crate::records::Class;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::nvinfo::attr;
 
 /// Call graph dump, register limits, resource usage, in nvlink's order.
-pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {
+pub fn report(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &KernelAttributes<'_>, out: &mut Collector<'_>) {
     let dump = context.options.dump_callgraph && !context.options.relocatable;
     if dump {
         dump_callgraph(context, layout, attributes, out);
@@ -27,12 +27,12 @@ pub fn report(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged
     }
 }
 
-fn shown(context: Context<'_, '_>, f: FunctionId) -> String {
+fn shown(context: Link<'_, '_>, f: FunctionId) -> String {
     let name = context.resolved.functions[f].name;
     String::from_utf8_lossy(&culd_demangle::display(name)).into_owned()
 }
 
-fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Final<'_>, out: &mut Collector<'_>) {
+fn dump_callgraph(context: Link<'_, '_>, layout: &Layout<'_>, attributes: &KernelAttributes<'_>, out: &mut Collector<'_>) {
     if context.inputs.objects.len() == 0 {
         out.text("No relocatable objects found. Did not generate callgraph.".into());
         return;
@@ -48,7 +48,7 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
     }
     for f in context.resolved.functions.ids() {
         let number = f.number() + 1;
-        if !context.live.alive[f] || layout.m.symbol_of[f].is_none() {
+        if !context.live.alive[f] || layout.records.symbol_of[f].is_none() {
             out.text(format!("{number}: "));
             continue;
         }
@@ -76,10 +76,10 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
 /// Functions in order of their sections, kernels in descending order: a kernel's count rises step by step. Without a dump only kernels
 /// whose final count exceeds their limit need the walk.
 fn registers(
-    context: Context<'_, '_>,
+    context: Link<'_, '_>,
     layout: &Layout<'_>,
     arranged: &Arranged,
-    attributes: &Final<'_>,
+    attributes: &KernelAttributes<'_>,
     dump: bool,
     out: &mut Collector<'_>,
 ) {
@@ -95,7 +95,7 @@ fn registers(
         return;
     }
     let text = |id: &SectionId| {
-        if let Class::Text(f) = layout.m.sections[*id].class {
+        if let Class::Text(f) = layout.records.sections[*id].class {
             Some(f)
         } else {
             None
@@ -153,8 +153,8 @@ fn registers(
 const REPORTED_BANKS: [u32; 5] = [1, 3, 4, 5, 6];
 
 /// `-v`: memory of the module, then resources of each kernel, last kernel first.
-fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, out: &mut Collector<'_>) {
-    let m = &layout.m;
+fn usage(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &KernelAttributes<'_>, out: &mut Collector<'_>) {
+    let m = &layout.records;
     let emitted = |id: &SectionId| arranged.section_index(*id) != 0;
     let size = |id: SectionId| if m.sections[id].size == ABSENT { 0 } else { m.sections[id].size };
     let mut global = 0;
@@ -190,7 +190,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
-        let literals = function.ghost.or(function.literals);
+        let literals = function.orphaned_literals.or(function.literals);
         let mut banks: Vec<(u32, u64)> = [function.parameters, literals]
             .into_iter()
             .flatten()

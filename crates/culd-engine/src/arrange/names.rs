@@ -8,9 +8,9 @@
 
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
-use crate::names::{Name, Numbering};
+use crate::names::{Deduplicator, Name};
 use crate::records::{Merged, OutSection, OutSymbol, SymbolTableEntry};
-use crate::session::Context;
+use crate::session::Link;
 use std::borrow::Cow;
 
 /// The string tables and where everything's name is in them.
@@ -28,12 +28,12 @@ pub struct Names {
 }
 
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
-pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
-    let m = &layout.m;
+pub fn names(context: Link<'_, '_>, layout: &Layout<'_>) -> Names {
+    let m = &layout.records;
     let distinct = Distinct::of_sections(context, m);
     let of_section = &distinct.of_section;
     let (mut names, (section_names, section_offset)) = context
-        .crew
+        .threads
         .join(|| symbol_strings(context, m, &distinct), || section_strings(m, of_section));
     names.section_names = section_names;
     names.section_offset = section_offset;
@@ -48,7 +48,7 @@ type StringNumber = u32;
 
 /// Distinct names of sections.
 struct Distinct {
-    numbering: Numbering,
+    numbering: Deduplicator,
     /// Number of each section's name.
     of_section: Table<SectionId, StringNumber>,
     /// The first section of each.
@@ -58,14 +58,14 @@ struct Distinct {
 }
 
 impl Distinct {
-    fn of_sections(context: Context<'_, '_>, m: &Merged<'_>) -> Self {
+    fn of_sections(context: Link<'_, '_>, m: &Merged<'_>) -> Self {
         let chunks: Vec<&[OutSection<'_>]> = m.sections.as_slice().chunks(HASH_CHUNK).collect();
-        let hashed = context.crew.map(&chunks, |chunk| {
+        let hashed = context.threads.map(&chunks, |chunk| {
             let dotted = chunk.iter().all(|s| s.name.is_dotted());
             (chunk.iter().map(|s| s.name.hash()).collect::<Vec<u32>>(), dotted)
         });
         let mut out = Distinct {
-            numbering: Numbering::new(m.sections.len()),
+            numbering: Deduplicator::new(m.sections.len()),
             of_section: Table::filled(m.sections.len(), 0),
             first: Vec::with_capacity(m.sections.len()),
             all_dotted: hashed.iter().all(|h| h.1),
@@ -137,13 +137,13 @@ struct SymbolStrings<'a, 'd> {
 
 /// Strings that may be equal to a section's name.
 struct Odd<'d> {
-    numbering: Numbering,
+    numbering: Deduplicator,
     names: Vec<Cow<'d, [u8]>>,
     places: Vec<u32>,
 }
 
 /// Makes everything of [`Names`] but what belongs to `.shstrtab`.
-fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Names {
+fn symbol_strings(context: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Names {
     let resolved = context.resolved;
     let mut of_sections = Table::filled(m.sections.len(), 0);
     let mut of_symbols = Table::filled(m.symbols.len(), 0);
@@ -158,7 +158,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct)
         places: vec![ABSENT; distinct.first.len()],
         by_name: Table::filled(resolved.name_count, ABSENT),
         odd: Odd {
-            numbering: Numbering::new(0),
+            numbering: Deduplicator::new(0),
             names: Vec::new(),
             places: Vec::new(),
         },

@@ -4,10 +4,10 @@
 //! included. A relocatable link does not know yet where pointers lead: it only has direct calls. Names are those of the file.
 
 use crate::records::Merged;
-use crate::session::Context;
+use crate::session::Link;
 
 /// Writes the graph.
-pub(crate) fn graph(context: Context<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
+pub(crate) fn graph(context: Link<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
     let resolved = context.resolved;
     let name = |f| resolved.functions[f].name;
     let mut out = b"digraph callgraph {\n".to_vec();

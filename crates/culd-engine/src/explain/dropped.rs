@@ -6,22 +6,22 @@
 //! 4. Sections and references that the [`ledger`] has a reason for that the above do not tell.
 
 use super::map::{DropReason, Dropped};
-use super::seek::{self, Definers};
-use crate::arrange::Parts;
+use super::references::{self, Definers};
+use crate::arrange::OutputPlan;
 use crate::ids::{FunctionId, SymbolId};
 use crate::layout::{Layout, Moves};
 use crate::ledger::{self, Disposition};
 use crate::object::{Object, Role, text};
 use crate::records::{Class, Place};
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 
 /// Lists what was dropped.
-pub(super) fn dropped(parts: &Parts<'_, '_>) -> Vec<Dropped> {
+pub(super) fn dropped(parts: &OutputPlan<'_, '_>) -> Vec<Dropped> {
     let (context, layout) = (parts.context, parts.layout);
     let mut list = Vec::new();
-    let defined_by = seek::definers(context, layout);
+    let defined_by = references::definers(context, layout);
     for object in context.inputs.objects.iter() {
         functions(context, object, &mut list);
         variables(context, layout, &defined_by, object, &mut list);
@@ -48,7 +48,7 @@ fn entry(object: &Object<'_>, name: &[u8], size: u64, why: DropReason) -> Droppe
     }
 }
 
-fn functions(context: Context<'_, '_>, object: &Object<'_>, list: &mut Vec<Dropped>) {
+fn functions(context: Link<'_, '_>, object: &Object<'_>, list: &mut Vec<Dropped>) {
     let resolved = context.resolved;
     for index in object.symbols_of(&[STT_FUNC]) {
         let symbol = object.symbol_ref(index);
@@ -70,21 +70,21 @@ fn functions(context: Context<'_, '_>, object: &Object<'_>, list: &mut Vec<Dropp
 }
 
 /// Why a function is dead.
-pub(super) fn why_dead(context: Context<'_, '_>, f: FunctionId) -> DropReason {
+pub(super) fn why_dead(context: Link<'_, '_>, f: FunctionId) -> DropReason {
     match context.resolved.functions[f].entry {
         true => DropReason::NotUsed,
         false => DropReason::Unreached,
     }
 }
 
-fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, object: &Object<'_>, list: &mut Vec<Dropped>) {
-    let m = &layout.m;
+fn variables(context: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, object: &Object<'_>, list: &mut Vec<Dropped>) {
+    let m = &layout.records;
     for index in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
         let symbol = object.symbol_ref(index);
         let y = object.symbol(index);
-        match m.places[symbol] {
-            Place::Symbol(id) if m.lost.binary_search(&symbol).is_ok() => {
-                let winner = context.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first)]
+        match m.symbol_placement[symbol] {
+            Place::Symbol(id) if m.overridden.binary_search(&symbol).is_ok() => {
+                let winner = context.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first_mention)]
                     .name
                     .to_string();
                 list.push(entry(object, y.name, y.size, DropReason::OtherCopy(winner)));
@@ -104,7 +104,7 @@ fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definer
 
 /// A constant that went because not all of them fit.
 fn went(layout: &Layout<'_>, id: SymbolId) -> bool {
-    let y = &layout.m.symbols[id];
+    let y = &layout.records.symbols[id];
     let in_bank = |moves: &Moves| y.section == Some(moves.bank);
     y.withdrawn && layout.moves.as_ref().is_some_and(in_bank)
 }
@@ -115,10 +115,10 @@ fn constants(layout: &Layout<'_>, object: &Object<'_>, list: &mut Vec<Dropped>) 
         return;
     }
     for (index, s) in object.sections.iter().enumerate().filter(|(_, s)| s.role == Role::Constant) {
-        let Some((id, _)) = layout.m.placed[object.section_ref(index as u32)] else {
+        let Some((id, _)) = layout.records.section_placement[object.section_ref(index as u32)] else {
             continue;
         };
-        let record = &layout.m.sections[id];
+        let record = &layout.records.sections[id];
         // Pieces come in link order.
         let is_piece = || record.pieces.as_slice().binary_search_by_key(&object.id, |p| p.object).is_ok();
         if matches!(record.class, Class::Constant(_)) && !is_piece() {

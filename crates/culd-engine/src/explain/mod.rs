@@ -5,21 +5,21 @@
 //! * [`map`]: where everything went and what did not get there (`--map`).
 //! * [`why`]: what keeps a function or a variable in the output (`--why-live`).
 
+mod build_map;
 pub mod dot;
 mod dropped;
-mod fill;
 pub mod map;
 pub mod phases;
-mod seek;
+mod references;
 pub mod why;
 
 pub use map::LinkMap;
 pub use phases::Phase;
 pub use why::WhyLive;
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::layout::Layout;
-use crate::session::Context;
+use crate::session::Link;
 
 /// The answers.
 #[derive(Debug, Default)]
@@ -36,15 +36,15 @@ pub struct Explained {
 }
 
 /// Answers that need the layout.
-pub(crate) fn layout(context: Context<'_, '_>, layout: &Layout<'_>, explained: &mut Explained) {
+pub(crate) fn layout(context: Link<'_, '_>, layout: &Layout<'_>, explained: &mut Explained) {
     let options = context.options;
-    explained.dot = options.dot_file.then(|| dot::graph(context, &layout.m));
+    explained.dot = options.dot_file.then(|| dot::graph(context, &layout.records));
     explained.why = options.why_live.iter().map(|asked| why::why_live(context, layout, asked)).collect();
 }
 
 /// Answers that need the image.
-pub(crate) fn image(parts: &Parts<'_, '_>, image: &[u8], explained: &mut Explained) {
+pub(crate) fn image(parts: &OutputPlan<'_, '_>, image: &[u8], explained: &mut Explained) {
     if parts.context.options.map {
-        explained.map = Some(fill::map(parts, image));
+        explained.map = Some(build_map::map(parts, image));
     }
 }

@@ -21,21 +21,26 @@ mod register_lists;
 mod relocs;
 mod sass;
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::diagnostics::{Collector, Stop};
 use crate::ids::Table;
-use crate::metadata::kernel::Final;
-use crate::sections::Computed;
+use crate::metadata::kernel::KernelAttributes;
+use crate::sections::SyntheticSections;
 use code::{functions, jump};
 use debug::{frame, info, line};
 use sass::Sass;
 
 /// Makes the image.
-pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, attributes: &Final<'_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+pub(crate) fn emit(
+    parts: &OutputPlan<'_, '_>,
+    computed: &SyntheticSections,
+    attributes: &KernelAttributes<'_>,
+    out: &mut Collector<'_>,
+) -> Result<Vec<u8>, Stop> {
     let linked = linked::link(parts, computed);
     let code = functions::functions(parts, &linked, out)?;
     let mut sass = Sass {
-        bytes: Table::filled(parts.layout.m.sections.len(), None),
+        bytes: Table::filled(parts.layout.records.sections.len(), None),
     };
     relocs::write(parts, &linked, &code, &mut sass);
     attributes::write(parts, attributes, &linked, &code, &mut sass);

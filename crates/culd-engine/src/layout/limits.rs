@@ -8,11 +8,11 @@ use crate::object::text;
 use crate::options::{Identity, Suffix};
 use crate::records::ABSENT;
 use crate::records::{Class, Piece, Place};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
 
 /// Limit of static shared memory: default, and by architecture with `--enable-extended-smem`.
-fn shared_limit(context: Context<'_, '_>) -> u64 {
+fn shared_limit(context: Link<'_, '_>) -> u64 {
     // Architecture-specific targets have the larger limit too.
     if !context.options.extended_smem && context.options.target.suffix != Suffix::Arch {
         return 0xc000;
@@ -25,14 +25,19 @@ fn shared_limit(context: Context<'_, '_>) -> u64 {
     }
 }
 
-pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
+pub(super) fn check(context: Link<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
     let (base, limit) = (context.mode.shared_base, shared_limit(context));
-    for (id, s) in layout.m.memory.iter().map(|&id| (id, &layout.m.sections[id])) {
+    for (id, s) in layout.records.memory.iter().map(|&id| (id, &layout.records.sections[id])) {
         let used = if s.size == ABSENT { 0 } else { s.size.saturating_sub(base) };
         match s.class {
             Class::KernelShared | Class::ModuleShared if context.mode.relocatable => {}
             Class::KernelShared if used > limit => {
-                let Some(f) = layout.kernels.iter().copied().find(|&f| layout.m.shared_section(f) == Some(id)) else {
+                let Some(f) = layout
+                    .kernels
+                    .iter()
+                    .copied()
+                    .find(|&f| layout.records.shared_section(f) == Some(id))
+                else {
                     continue;
                 };
                 let contributors = contributors(layout, context, f);
@@ -88,14 +93,14 @@ pub(super) fn check(context: Context<'_, '_>, layout: &Layout<'_>, out: &mut Col
 
 /// The function that a section belongs to.
 fn owner_of(layout: &Layout<'_>, id: SectionId) -> Option<FunctionId> {
-    match layout.m.sections[id].owner.map(|code| layout.m.sections[code].class)? {
+    match layout.records.sections[id].owner.map(|code| layout.records.sections[code].class)? {
         Class::Text(f) => Some(f),
         _ => None,
     }
 }
 
 /// The function whose bank of literals this is, a kernel in a final link, and the functions that add to it, largest first.
-fn literal_user(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) -> (String, Vec<(String, u64)>) {
+fn literal_user(context: Link<'_, '_>, layout: &Layout<'_>, id: SectionId) -> (String, Vec<(String, u64)>) {
     let Some(kernel) = owner_of(layout, id) else {
         return (String::new(), Vec::new());
     };
@@ -106,16 +111,20 @@ fn literal_user(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) ->
         return (if optimizer { format!("optimizer.{entry}") } else { entry }, Vec::new());
     }
     let reached = context.graph.mark(context.resolved, [kernel]);
-    let pieces = layout.m.literals.iter().filter(|p| reached[p.function] && !p.bytes.is_empty());
+    let pieces = layout
+        .records
+        .literals
+        .iter()
+        .filter(|p| reached[p.function] && !p.bytes.is_empty());
     let list = pieces
         .map(|p| (context.resolved.function_name(p.function), p.bytes.len() as u64))
         .collect();
     (entry, largest_first(list))
 }
 
-fn constant_contributors(context: Context<'_, '_>, layout: &Layout<'_>, id: SectionId) -> Vec<(String, u64)> {
+fn constant_contributors(context: Link<'_, '_>, layout: &Layout<'_>, id: SectionId) -> Vec<(String, u64)> {
     let size = |p: &Piece| context.inputs.objects[p.object].section(p.section).map_or(0, |s| s.size);
-    let pieces = layout.m.sections[id].pieces.as_slice();
+    let pieces = layout.records.sections[id].pieces.as_slice();
     let list = pieces
         .iter()
         .map(|p| (context.inputs.objects[p.object].name.to_string(), size(p)))
@@ -129,11 +138,11 @@ fn largest_first(mut list: Vec<(String, u64)>) -> Vec<(String, u64)> {
 }
 
 /// Variables that a kernel's own and reachable code refers to, largest first.
-fn contributors(layout: &Layout<'_>, context: Context<'_, '_>, kernel: FunctionId) -> Vec<(String, u64)> {
+fn contributors(layout: &Layout<'_>, context: Link<'_, '_>, kernel: FunctionId) -> Vec<(String, u64)> {
     let reached = context.graph.mark(context.resolved, [kernel]);
     let mut list: Vec<(String, u64)> = Vec::new();
-    for r in &layout.m.relocs {
-        let Class::Text(f) = layout.m.sections[r.target].class else {
+    for r in &layout.records.relocs {
+        let Class::Text(f) = layout.records.sections[r.target].class else {
             continue;
         };
         let object = &context.inputs.objects[r.object];
@@ -141,8 +150,8 @@ fn contributors(layout: &Layout<'_>, context: Context<'_, '_>, kernel: FunctionI
             continue;
         };
         for &index in object.specials(relocs) {
-            if let Place::Shared(s) = layout.m.places[object.symbol_ref(index)] {
-                let entry = (text(layout.m.shared[s].name), layout.m.shared[s].size);
+            if let Place::Shared(s) = layout.records.symbol_placement[object.symbol_ref(index)] {
+                let entry = (text(layout.records.shared[s].name), layout.records.shared[s].size);
                 if !list.contains(&entry) {
                     list.push(entry);
                 }

@@ -7,23 +7,23 @@
 use super::Layout;
 use crate::align::align_up;
 use crate::ids::{FunctionId, ObjectId, SectionId};
-use crate::names::{Name, State};
+use crate::names::{Name, SeededState};
 use crate::object::entry;
 use crate::options::Identity;
 use crate::records::LiteralReloc;
 use crate::records::{Class, FunctionLiterals};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
+pub(super) fn lay_out<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>) {
     for f in context.resolved.functions.ids().filter(|&f| context.resolved.functions[f].entry) {
-        if layout.m.functions[f].literals.is_some() || layout.m.functions[f].ghost.is_some() {
+        if layout.records.functions[f].literals.is_some() || layout.records.functions[f].orphaned_literals.is_some() {
             layout.literals[f] = Some(0);
         }
     }
-    let mut pieces = std::mem::take(&mut layout.m.literals);
+    let mut pieces = std::mem::take(&mut layout.records.literals);
     let functions: Vec<FunctionId> = pieces.iter().map(|p| p.function).collect();
     let mut reaching: Vec<Vec<FunctionId>> = vec![Vec::new(); pieces.len()];
     context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
@@ -34,7 +34,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         }
     });
     let mut known = known_banks(context, layout);
-    let mut inside: HashMap<usize, Vec<(FunctionId, u64)>, State> = HashMap::default();
+    let mut inside: HashMap<usize, Vec<(FunctionId, u64)>, SeededState> = HashMap::default();
     let mut grown = 0;
     for (i, mut kernels) in reaching.into_iter().enumerate().rev() {
         let piece = std::mem::replace(&mut pieces[i], FunctionLiterals::none(functions[i]));
@@ -59,7 +59,7 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         for bank in banks {
             match bank {
                 Bank::Own(id) => {
-                    let record = &mut layout.m.sections[id];
+                    let record = &mut layout.records.sections[id];
                     record.align = align;
                     let bytes = record.bytes.get_or_insert_default();
                     append(bytes, &piece, offset, align);
@@ -87,13 +87,13 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         }
         pieces[i] = piece;
     }
-    layout.m.literals = pieces;
+    layout.records.literals = pieces;
     move_symbols(layout);
 }
 
 /// `--preserve-relocs`: symbols in the literals of functions that may count as kernels stay in their banks, with the offset elsewhere.
 fn move_symbols(layout: &mut Layout<'_>) {
-    let m = &mut layout.m;
+    let m = &mut layout.records;
     for (&f, symbols) in &m.literal_symbols {
         if m.functions[f].literal_record.is_none() {
             continue;
@@ -122,13 +122,13 @@ enum Bank {
 impl Bank {
     fn align(self, layout: &Layout<'_>, pieces: &[FunctionLiterals]) -> u64 {
         match self {
-            Bank::Own(id) => layout.m.sections[id].align,
+            Bank::Own(id) => layout.records.sections[id].align,
             Bank::Piece(n) => pieces[n].align,
         }
     }
     fn size(self, layout: &Layout<'_>, pieces: &[FunctionLiterals]) -> u64 {
         match self {
-            Bank::Own(id) => layout.m.sections[id].size,
+            Bank::Own(id) => layout.records.sections[id].size,
             Bank::Piece(n) => pieces[n].bytes.len() as u64,
         }
     }
@@ -142,14 +142,14 @@ fn append(bytes: &mut Vec<u8>, piece: &FunctionLiterals, offset: u64, align: u64
 
 /// The relocations of a function's jump tables go with its piece: regions by descending start, newest object first, each copy reversed.
 /// Entries outside all regions belonged to a longer table that was replaced.
-fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece: &FunctionLiterals, bank: SectionId, offset: u64) {
+fn copy_relocations<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, piece: &FunctionLiterals, bank: SectionId, offset: u64) {
     let mut found: Vec<(Reverse<u64>, Reverse<ObjectId>, LiteralReloc)> = Vec::new();
     for &(object, section, base) in &piece.tables {
         let object = &context.inputs.objects[object];
         for relocs in object.relocs.iter().filter(|r| r.target == section && !r.entries.is_empty()) {
-            if layout.m.sections[bank].companions[1].is_none() {
-                layout.m.add_companion(context.mode, bank, true);
-                layout.m.add_resolved_companion(context.mode, bank);
+            if layout.records.sections[bank].companions[1].is_none() {
+                layout.records.add_companion(context.mode, bank, true);
+                layout.records.add_resolved_companion(context.mode, bank);
             }
             for i in 0..relocs.entries.len() {
                 let e = entry(&relocs.entries, i);
@@ -160,7 +160,10 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
                 let function = Some(e.r_sym.get())
                     .filter(|&y| y < object.symbol_count())
                     .and_then(|y| context.resolved.function(object.symbol_ref(y)));
-                let Some(symbol) = function.filter(|&f| context.live.alive[f]).and_then(|f| layout.m.symbol_of[f]) else {
+                let Some(symbol) = function
+                    .filter(|&f| context.live.alive[f])
+                    .and_then(|f| layout.records.symbol_of[f])
+                else {
                     continue;
                 };
                 let reloc = LiteralReloc {
@@ -183,10 +186,10 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
 ///
 /// nvlink quirk: banks are found by name, so that the first one of several static kernels of one name gets everything, and **the others
 /// read past theirs**.
-type KnownBanks<'d> = HashMap<&'d [u8], SectionId, State>;
+type KnownBanks<'d> = HashMap<&'d [u8], SectionId, SeededState>;
 
-fn known_banks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Option<KnownBanks<'d>> {
-    let (m, functions) = (&layout.m, &context.resolved.functions);
+fn known_banks<'d>(context: Link<'_, 'd>, layout: &Layout<'d>) -> Option<KnownBanks<'d>> {
+    let (m, functions) = (&layout.records, &context.resolved.functions);
     if context.options.identity == Identity::Culd || !layout.kernels.iter().any(|&k| functions[k].local) {
         return None;
     }
@@ -202,27 +205,27 @@ fn known_banks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Option<Know
 
 /// The bank of a kernel, made if it has none. nvlink quirk: a record left by a losing copy is found first.
 fn bank<'d>(
-    context: Context<'_, 'd>,
+    context: Link<'_, 'd>,
     layout: &mut Layout<'d>,
     (known, waiting): (&mut Option<KnownBanks<'d>>, usize),
     kernel: FunctionId,
     piece: &FunctionLiterals,
 ) -> Bank {
     let (number, align) = (piece.bank, piece.align);
-    let function = &layout.m.functions[kernel];
+    let function = &layout.records.functions[kernel];
     if let Some(index) = function.literal_index.map(|n| n as usize) {
         let record = function.literal_record.filter(|_| index > waiting);
         return record.map_or(Bank::Piece(index), Bank::Own);
     }
     let bank = match known {
         Some(known) => known.get(context.resolved.functions[kernel].name).copied(),
-        None => function.ghost.or(function.literals),
+        None => function.orphaned_literals.or(function.literals),
     };
     if let Some(id) = bank {
         return Bank::Own(id);
     }
     let (text, name) = (function.text, context.resolved.functions[kernel].name);
-    let id = layout.m.add_section(
+    let id = layout.records.add_section(
         context.mode,
         Name::new(prefix(context, number), name),
         Class::Literals,
@@ -231,8 +234,8 @@ fn bank<'d>(
         align,
         0,
     );
-    layout.m.sections[id].owner = text;
-    layout.m.functions[kernel].literals = Some(id);
+    layout.records.sections[id].owner = text;
+    layout.records.functions[kernel].literals = Some(id);
     if let Some(known) = known {
         known.insert(name, id);
     }
@@ -240,7 +243,7 @@ fn bank<'d>(
 }
 
 /// `.nv.constantB.` by bank.
-fn prefix(context: Context<'_, '_>, bank: u32) -> &'static [u8] {
+fn prefix(context: Link<'_, '_>, bank: u32) -> &'static [u8] {
     if context.options.target.is_blackwell() {
         return b".nv.constant.optimizer.";
     }

@@ -23,7 +23,7 @@ use crate::names::Name;
 use crate::options::Identity;
 use crate::records::LiteralReloc;
 use crate::records::{Class, Merged, OutFunction};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 pub use overflow::Moves;
 
@@ -79,7 +79,7 @@ impl Textures {
 #[derive(Debug)]
 pub struct Layout<'d> {
     /// Records, complete.
-    pub m: Merged<'d>,
+    pub records: Merged<'d>,
     /// Kernels in order of their sections.
     pub kernels: Vec<FunctionId>,
     /// Shared memory.
@@ -103,7 +103,7 @@ pub struct Layout<'d> {
 }
 
 /// Lays out everything.
-pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
+pub fn lay_out<'d>(context: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
     let kernels = m.texts.iter().copied().filter(|&f| context.live.is_kernel[f]).collect();
     let mut layout = Layout {
         kernels,
@@ -120,23 +120,23 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         failure: None,
         literal_relocs: Vec::new(),
         dynamic_instances: Vec::new(),
-        m,
+        records: m,
     };
     if context.mode.relocatable {
         shared_sums::sum(context, &mut layout);
         withdraw_empty_literals(context, &mut layout);
-        let size = constants::user_size(&layout.m);
-        for &symbol in &layout.m.constant_sizes {
-            layout.m.symbols[symbol].value = size;
+        let size = constants::user_size(&layout.records);
+        for &symbol in &layout.records.constant_sizes {
+            layout.records.symbols[symbol].value = size;
         }
         limits::check(context, &layout, out);
         return Ok(layout);
     }
     // Kernels that were not selected but stay have shared memory and texture slots all the same, and so have functions with the sections
     // of a kernel, whether they count as one or not.
-    let texts = layout.m.texts.iter().copied();
+    let texts = layout.records.texts.iter().copied();
     let every = texts
-        .filter(|&f| context.resolved.functions[f].entry || layout.m.functions[f].shared.is_some())
+        .filter(|&f| context.resolved.functions[f].entry || layout.records.functions[f].shared.is_some())
         .collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
     // Slots have sections of their own on Blackwell, in front of others that are made now.
@@ -158,7 +158,7 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
     }
     limits::check(context, &layout, out);
     if !context.options.target.is_blackwell() {
-        let action = layout.m.add_section(
+        let action = layout.records.add_section(
             context.mode,
             Name::fixed(b".nv.rel.action"),
             Class::RelAction,
@@ -167,8 +167,8 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
             8,
             8,
         );
-        layout.m.sections[action].bytes = Some(Box::new(REL_ACTION.to_vec()));
-        layout.m.sections[action].size = REL_ACTION.len() as u64;
+        layout.records.sections[action].bytes = Some(Box::new(REL_ACTION.to_vec()));
+        layout.records.sections[action].size = REL_ACTION.len() as u64;
     }
     withdraw_empty_literals(context, &mut layout);
     Ok(layout)
@@ -180,11 +180,11 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 /// Literal records that replacement emptied leave no section, no name and no symbols.
 ///
 /// nvlink quirks: a relocatable link keeps the name of a record that a losing copy made, and gives up if a symbol is left in one.
-fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
-    let m = &mut layout.m;
+fn withdraw_empty_literals(context: Link<'_, '_>, layout: &mut Layout<'_>) {
+    let m = &mut layout.records;
     let relocatable = context.mode.relocatable;
     let by_loser = |f: &OutFunction| {
-        f.ghost
+        f.orphaned_literals
             .or(f.literals.filter(|_| f.literals_by_loser == Some(true)))
             .filter(|_| relocatable)
     };

@@ -17,7 +17,7 @@ use crate::ids::{SectionId, SymbolId, Table};
 use crate::liveness::Patterns;
 use crate::options::Identity;
 use crate::records::{Class, Merged, OutSymbol, Piece, Pieces, Place};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
 use cubin::read::Relocations;
@@ -53,22 +53,22 @@ struct Variable {
 }
 
 /// Lays the user constants out again if they do not fit; true if so.
-pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) -> bool {
-    let mut memory = layout.m.memory.iter().copied();
-    let Some(bank) = memory.find(|&id| layout.m.sections[id].class == Class::Constant(USER_BANK)) else {
+pub(super) fn lay_out(context: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
+    let mut memory = layout.records.memory.iter().copied();
+    let Some(bank) = memory.find(|&id| layout.records.sections[id].class == Class::Constant(USER_BANK)) else {
         return false;
     };
-    if layout.m.sections[bank].size <= CONSTANT_LIMIT {
+    if layout.records.sections[bank].size <= CONSTANT_LIMIT {
         return false;
     }
     let is_needed = needed(context, layout, bank);
     let mut variables = Vec::new();
-    for (symbol, y) in layout.m.symbols.enumerate().filter(|(_, y)| lies_in(y, bank)) {
+    for (symbol, y) in layout.records.symbols.enumerate().filter(|(_, y)| lies_in(y, bank)) {
         if is_needed.as_ref().is_none_or(|needed| needed[symbol]) {
             variables.push(Variable {
                 symbol,
                 local: y.bind != STB_GLOBAL,
-                align: alignment(context, &layout.m, bank, y),
+                align: alignment(context, &layout.records, bank, y),
                 size: y.size,
                 old: y.value,
             });
@@ -90,7 +90,7 @@ fn lies_in(y: &OutSymbol<'_>, bank: SectionId) -> bool {
     y.section == Some(bank) && !y.withdrawn
 }
 
-fn alignment(context: Context<'_, '_>, m: &Merged<'_>, bank: SectionId, y: &OutSymbol<'_>) -> u64 {
+fn alignment(context: Link<'_, '_>, m: &Merged<'_>, bank: SectionId, y: &OutSymbol<'_>) -> u64 {
     match context.options.identity {
         Identity::Nvlink => y.size.clamp(1, 8),
         Identity::Culd => (1 << y.value.trailing_zeros().min(62)).min(m.sections[bank].align.max(1)),
@@ -98,9 +98,9 @@ fn alignment(context: Context<'_, '_>, m: &Merged<'_>, bank: SectionId, y: &OutS
 }
 
 /// The constants that stay where some may go.
-fn needed(context: Context<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Table<SymbolId, bool>> {
+fn needed(context: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Table<SymbolId, bool>> {
     let filter = context.options.kernels.as_ref().filter(|_| !context.mode.debug_symbols)?;
-    let m = &layout.m;
+    let m = &layout.records;
     let (external, internal) = (Patterns::new(&filter.external_constants), Patterns::new(&filter.internal_constants));
     let mut needed = Table::filled(m.symbols.len(), false);
     let mut by_offset: Vec<(u64, SymbolId)> = Vec::new();
@@ -120,12 +120,15 @@ fn needed(context: Context<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Opt
         }
         let mut refer = |index: u32, addend: i64| {
             if object.symbol_kind(index) != STT_SECTION {
-                if let Place::Symbol(id) = m.places[object.symbol_ref(index)] {
+                if let Place::Symbol(id) = m.symbol_placement[object.symbol_ref(index)] {
                     needed[id] = true;
                 }
                 return;
             }
-            let section = object.symbol(index).defined_in().and_then(|s| m.placed[object.section_ref(s)]);
+            let section = object
+                .symbol(index)
+                .defined_in()
+                .and_then(|s| m.section_placement[object.section_ref(s)]);
             if let Some((_, base)) = section.filter(|s| s.0 == bank) {
                 let offset = base.wrapping_add(addend as u64);
                 let at = by_offset.partition_point(|v| v.0 <= offset).checked_sub(1);
@@ -143,17 +146,17 @@ fn needed(context: Context<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Opt
 }
 
 /// Puts the variables one behind the other, from `start` on, and makes the bank of them.
-fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables: &[Variable], start: u64) {
-    let pieces = std::mem::replace(&mut layout.m.sections[bank].pieces, Pieces::EMPTY);
+fn place(context: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables: &[Variable], start: u64) {
+    let pieces = std::mem::replace(&mut layout.records.sections[bank].pieces, Pieces::EMPTY);
     let mut bytes = Vec::new();
     let mut ranges = Vec::with_capacity(variables.len());
     let (mut end, mut align) = (start, 1);
-    let mut stays = Table::filled(layout.m.symbols.len(), false);
+    let mut stays = Table::filled(layout.records.symbols.len(), false);
     for v in variables {
         let offset = end.div_ceil(v.align).saturating_mul(v.align);
         end = offset.saturating_add(v.size);
         align = align.max(v.align);
-        layout.m.symbols[v.symbol].value = offset;
+        layout.records.symbols[v.symbol].value = offset;
         stays[v.symbol] = true;
         ranges.push((v.old, v.size, offset));
         // What is refused anyway need not be copied.
@@ -166,7 +169,7 @@ fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, var
         }
     }
     ranges.sort_unstable();
-    let record = &mut layout.m.sections[bank];
+    let record = &mut layout.records.sections[bank];
     (record.size, record.align) = (end, align);
     if end > CONSTANT_LIMIT {
         // Nothing will be written: the message names the inputs.
@@ -175,21 +178,21 @@ fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, var
         record.bytes = Some(Box::new(bytes));
     }
     record.withdrawn = variables.is_empty();
-    let gone = layout.m.symbols.enumerate().filter(|(id, y)| lies_in(y, bank) && !stays[*id]);
+    let gone = layout.records.symbols.enumerate().filter(|(id, y)| lies_in(y, bank) && !stays[*id]);
     let gone: Vec<SymbolId> = gone.map(|(id, _)| id).collect();
     for id in gone {
         // nvlink quirk: `--preserve-relocs` keeps the symbols of constants that are gone, with their old values.
         if context.mode.preserve && !variables.is_empty() {
-            layout.m.symbols[id].other |= STV_INTERNAL;
+            layout.records.symbols[id].other |= STV_INTERNAL;
         } else {
-            layout.m.symbols[id].withdrawn = true;
+            layout.records.symbols[id].withdrawn = true;
         }
     }
     layout.moves = Some(Moves { bank, ranges });
 }
 
 /// The bytes of a variable in the input that defines it.
-fn contents<'d>(context: Context<'_, 'd>, pieces: &[Piece], v: &Variable) -> Option<&'d [u8]> {
+fn contents<'d>(context: Link<'_, 'd>, pieces: &[Piece], v: &Variable) -> Option<&'d [u8]> {
     let piece = pieces.get(pieces.partition_point(|p| p.base <= v.old).checked_sub(1)?)?;
     let data = context.inputs.objects[piece.object].section(piece.section)?.data;
     let rest = data.get(usize::try_from(v.old - piece.base).ok()?..)?;

@@ -11,7 +11,7 @@ use crate::ids::{SectionId, SymbolId};
 use crate::records::Class;
 
 pub(super) fn lay_out(layout: &mut Layout<'_>) {
-    let m = &mut layout.m;
+    let m = &mut layout.records;
     let section = |y: SymbolId| {
         let id = m.symbols[y].section?;
         (m.sections[id].class == Class::ReservedShared).then_some((id, y))

@@ -16,7 +16,7 @@ use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::object::text;
 use crate::options::Identity;
 use crate::records::{ABSENT, Class, Merged, Place};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
 use hashbrown::HashMap;
 
@@ -49,9 +49,9 @@ struct Kernel {
     used: bool,
 }
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
+pub(super) fn lay_out<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
     let references = references(context, layout);
-    let users = users(&layout.m, &references);
+    let users = users(&layout.records, &references);
     let owner = section_owners(layout);
     let mut kernels = vec![
         Kernel {
@@ -65,20 +65,20 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     whole(context, layout, &users, &mut kernels, out);
     if context.options.identity == Identity::Nvlink {
         // nvlink quirk: what sm_90 reserves is added to the value of symbol 0 for each of these.
-        let count = layout.m.whole_shared.iter().filter(|w| w.1 > 0).count() as u64;
+        let count = layout.records.whole_shared.iter().filter(|w| w.1 > 0).count() as u64;
         layout.null_value = context.mode.shared_base.saturating_mul(count);
     }
     let late = late_kernels(layout, &references);
-    let (slots, needs) = assign(&layout.m, &users, &owner, &late, &mut kernels);
+    let (slots, needs) = assign(&layout.records, &users, &owner, &late, &mut kernels);
     layout.shared.has_slots = !slots.is_empty();
     make_sections(context, layout, &needs);
     let slot_end = place_slots(context, layout, &slots, &owner, &mut kernels);
-    let module_align = module_align(&layout.m);
-    let mut placed_in = Table::filled(layout.m.shared.len(), None);
+    let module_align = module_align(&layout.records);
+    let mut placed_in = Table::filled(layout.records.shared.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         place_list(layout, k, kernel, &mut placed_in);
         // A section that is made for dynamic memory, later, does not take it.
-        if !slots.is_empty() && layout.m.shared_section(layout.kernels[k]).is_some() {
+        if !slots.is_empty() && layout.records.shared_section(layout.kernels[k]).is_some() {
             kernel.align = kernel.align.max(module_align);
         }
     }
@@ -99,9 +99,9 @@ fn module_align(m: &Merged<'_>) -> u64 {
 }
 
 /// Functions with relocations against shared variables, and the kernels that reach them.
-fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
-    let m = &layout.m;
-    let mut number: HashMap<FunctionId, usize, crate::names::State> = HashMap::default();
+fn references(context: Link<'_, '_>, layout: &Layout<'_>) -> References {
+    let m = &layout.records;
+    let mut number: HashMap<FunctionId, usize, crate::names::SeededState> = HashMap::default();
     let mut references = References {
         functions: Vec::new(),
         variables: Vec::new(),
@@ -120,7 +120,7 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
             continue;
         }
         for &index in specials {
-            let Place::Shared(id) = m.places[object.symbol_ref(index)] else {
+            let Place::Shared(id) = m.symbol_placement[object.symbol_ref(index)] else {
                 continue;
             };
             let n = *number.entry(f).or_insert_with(|| {
@@ -156,7 +156,7 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
 struct Late {
     kernels: Vec<u32>,
     /// Position of each in this order.
-    position: HashMap<u32, usize, crate::names::State>,
+    position: HashMap<u32, usize, crate::names::SeededState>,
 }
 
 impl Late {
@@ -170,7 +170,7 @@ impl Late {
 
 fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
     let mut late = Late::default();
-    let is_late: Vec<bool> = layout.kernels.iter().map(|&k| layout.m.shared_section(k).is_none()).collect();
+    let is_late: Vec<bool> = layout.kernels.iter().map(|&k| layout.records.shared_section(k).is_none()).collect();
     if !is_late.contains(&true) {
         return late;
     }
@@ -200,14 +200,14 @@ fn users(m: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<
 
 /// Per kernel: the kernel that owns its `.nv.shared.NAME` (another one only for static kernels of one name).
 fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
-    let mut number: HashMap<SectionId, u32, crate::names::State> = HashMap::default();
-    let texts: HashMap<SectionId, u32, crate::names::State> = layout
+    let mut number: HashMap<SectionId, u32, crate::names::SeededState> = HashMap::default();
+    let texts: HashMap<SectionId, u32, crate::names::SeededState> = layout
         .kernels
         .iter()
         .enumerate()
-        .filter_map(|(k, &f)| Some((layout.m.functions[f].text?, k as u32)))
+        .filter_map(|(k, &f)| Some((layout.records.functions[f].text?, k as u32)))
         .collect();
-    for (id, s) in layout.m.memory.iter().map(|&id| (id, &layout.m.sections[id])) {
+    for (id, s) in layout.records.memory.iter().map(|&id| (id, &layout.records.sections[id])) {
         if s.class == Class::KernelShared
             && let Some(&k) = s.owner.and_then(|t| texts.get(&t))
         {
@@ -217,7 +217,7 @@ fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
     (0..layout.kernels.len() as u32)
         .map(|k| {
             layout
-                .m
+                .records
                 .shared_section(layout.kernels[k as usize])
                 .and_then(|s| number.get(&s))
                 .copied()
@@ -227,34 +227,34 @@ fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
 }
 
 fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
-    let number: HashMap<FunctionId, usize, crate::names::State> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let number: HashMap<FunctionId, usize, crate::names::SeededState> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     let mut own: Vec<(usize, SharedId)> = layout
-        .m
+        .records
         .kernel_shared
         .iter()
         .filter_map(|(f, s)| Some((*number.get(f)?, *s)))
         .collect();
     own.sort_by_key(|e| e.0);
     for (k, s) in own {
-        let var = &layout.m.shared[s];
+        let var = &layout.records.shared[s];
         kernels[owner[k] as usize].list.push((s, var.align, var.size));
     }
 }
 
 /// Kernels whose shared memory the compiler laid out: nothing but dynamic memory can follow.
 fn whole(
-    context: Context<'_, '_>,
+    context: Link<'_, '_>,
     layout: &Layout<'_>,
     users: &Table<SharedId, Option<Vec<u32>>>,
     kernels: &mut [Kernel],
     out: &mut Collector<'_>,
 ) {
-    let m = &layout.m;
+    let m = &layout.records;
     if m.whole_shared.is_empty() {
         return;
     }
     let mut is_whole = vec![false; kernels.len()];
-    let number: HashMap<FunctionId, usize, crate::names::State> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let number: HashMap<FunctionId, usize, crate::names::SeededState> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     for &(f, size, align) in &m.whole_shared {
         let Some(&k) = number.get(&f) else { continue };
         let kernel = &mut kernels[k];
@@ -333,25 +333,25 @@ fn assign(
 }
 
 /// Kernels that were not selected get their sections when the first variable comes to them.
-fn make_sections<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
+fn make_sections<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
     for &k in needs {
         let kernel = layout.kernels[k as usize];
-        if layout.m.shared_section(kernel).is_none() {
+        if layout.records.shared_section(kernel).is_none() {
             let name = context.resolved.functions[kernel].name;
-            layout.m.add_shared_section(context.mode, kernel, name);
+            layout.records.add_shared_section(context.mode, kernel, name);
         }
     }
 }
 
 /// Offsets of the slots; returns their end.
-fn place_slots(context: Context<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
+fn place_slots(context: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
     let mut cursor = context.mode.shared_start;
     for slot in slots {
         let offset = align_up(cursor, slot.align);
         cursor = offset.saturating_add(slot.size);
         for (s, used_by) in &slot.members {
             layout.shared.offset[*s] = Some(offset);
-            let end = offset.saturating_add(layout.m.shared[*s].size);
+            let end = offset.saturating_add(layout.records.shared[*s].size);
             for &k in used_by {
                 let kernel = &mut kernels[owner[k as usize] as usize];
                 kernel.end = kernel.end.max(end);
@@ -374,13 +374,13 @@ fn place_list(layout: &mut Layout<'_>, k: usize, kernel: &mut Kernel, placed_in:
 
 /// Dynamic variables: one start per group of kernels that share a function (with a debugger: a variable).
 fn dynamic(
-    context: Context<'_, '_>,
+    context: Link<'_, '_>,
     layout: &mut Layout<'_>,
     references: &References,
     users: &Table<SharedId, Option<Vec<u32>>>,
     kernels: &mut [Kernel],
 ) {
-    let m = &layout.m;
+    let m = &layout.records;
     let mut groups = Groups::new(kernels.len());
     let is_dynamic = |s: SharedId| m.shared[s].is_dynamic();
     let users_of = |s: SharedId| users[s].as_deref().unwrap_or_default();
@@ -435,7 +435,7 @@ fn dynamic(
 }
 
 /// Alignment of a dynamic variable that is declared with this one.
-pub(super) fn dynamic_align(context: Context<'_, '_>, declared: u64) -> u64 {
+pub(super) fn dynamic_align(context: Link<'_, '_>, declared: u64) -> u64 {
     match context.mode.rules.dynamic_alignment && declared.is_power_of_two() {
         true => declared.max(DYNAMIC_ALIGN),
         false => DYNAMIC_ALIGN,
@@ -445,14 +445,14 @@ pub(super) fn dynamic_align(context: Context<'_, '_>, declared: u64) -> u64 {
 /// A kernel has a shared section if it uses a variable that got space or a dynamic one, or has a list.
 fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) {
     for (s, used_by) in users.enumerate() {
-        let counts = layout.shared.offset[s].is_some() || layout.m.shared[s].is_dynamic();
+        let counts = layout.shared.offset[s].is_some() || layout.records.shared[s].is_dynamic();
         for &k in used_by.iter().flatten().filter(|_| counts) {
             kernels[owner[k as usize] as usize].used = true;
         }
     }
 }
 
-fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
+fn section_sizes<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
     let base = context.mode.shared_base;
     for (k, kernel) in kernels.iter().enumerate() {
         if owner[k] as usize != k {
@@ -463,21 +463,23 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
-            None if layout.shared.has_slots && layout.m.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => Some(base),
+            None if layout.shared.has_slots && layout.records.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => {
+                Some(base)
+            }
             None => None,
         };
         let kernel_id = layout.kernels[k];
-        let Some(section) = layout.m.shared_section(kernel_id) else {
+        let Some(section) = layout.records.shared_section(kernel_id) else {
             continue;
         };
-        let record = &mut layout.m.sections[section];
+        let record = &mut layout.records.sections[section];
         record.no_symbol = size.unwrap_or(0) == 0;
         match size {
             Some(size) if size > 0 || kernel.align == DYNAMIC_ALIGN => (record.size, record.align) = (size, kernel.align),
             _ => record.size = ABSENT,
         }
     }
-    let m = &mut layout.m;
+    let m = &mut layout.records;
     for &id in &m.memory {
         let s = &mut m.sections[id];
         if s.class == Class::KernelShared && s.size == 0 && !s.no_symbol {
@@ -486,9 +488,9 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
     }
 }
 
-fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
+fn module_section(context: Link<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
     let slots = layout.shared.has_slots;
-    let dynamic = layout.m.dynamic_declared;
+    let dynamic = layout.records.dynamic_declared;
     let (size, align) = if context.mode.shared_symbols() {
         let align = (if dynamic { DYNAMIC_ALIGN } else { 0 }).max(if slots { module_align } else { 0 });
         if slots || dynamic {
@@ -502,8 +504,8 @@ fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u
         (0, 0)
     };
     let symbols = context.mode.shared_symbols();
-    if let Some(id) = layout.m.module_shared_section() {
-        let s = &mut layout.m.sections[id];
+    if let Some(id) = layout.records.module_shared_section() {
+        let s = &mut layout.records.sections[id];
         s.no_symbol = size == 0 || !symbols;
         (s.size, s.align) = if size > 0 || align == DYNAMIC_ALIGN {
             (size, align)
@@ -514,30 +516,30 @@ fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u
 }
 
 /// Values and sections of shared symbols for a debugger or for preserved relocations.
-fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<SharedId, Option<usize>>) {
+fn symbols(context: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<SharedId, Option<usize>>) {
     if !context.mode.shared_symbols() {
         return;
     }
     let base = context.mode.shared_base;
-    let module = layout.m.module_shared_section();
-    let module_is_empty = module.is_some_and(|id| layout.m.sections[id].no_symbol);
-    let mut listed: Table<SharedId, u64> = Table::filled(layout.m.shared.len(), 0);
-    for &s in &layout.m.module_shared {
+    let module = layout.records.module_shared_section();
+    let module_is_empty = module.is_some_and(|id| layout.records.sections[id].no_symbol);
+    let mut listed: Table<SharedId, u64> = Table::filled(layout.records.shared.len(), 0);
+    for &s in &layout.records.module_shared {
         listed[s] += 1;
     }
-    for (_, s) in &layout.m.kernel_shared {
+    for (_, s) in &layout.records.kernel_shared {
         listed[*s] = 1;
     }
-    for s in layout.m.shared.ids() {
-        let Some(symbol) = layout.m.shared[s].symbol else { continue };
+    for s in layout.records.shared.ids() {
+        let Some(symbol) = layout.records.shared[s].symbol else { continue };
         let offset = layout.shared.offset[s];
         let section = match placed_in[s] {
-            Some(k) => layout.m.shared_section(layout.kernels[k]),
+            Some(k) => layout.records.shared_section(layout.kernels[k]),
             None => module,
         };
-        let dynamic = layout.m.shared[s].is_dynamic();
+        let dynamic = layout.records.shared[s].is_dynamic();
         let slots = layout.shared.has_slots;
-        let record = &mut layout.m.symbols[symbol];
+        let record = &mut layout.records.symbols[symbol];
         record.section = section;
         if placed_in[s].is_some() && context.mode.rules.kernel_shared_local {
             record.bind = STB_LOCAL;

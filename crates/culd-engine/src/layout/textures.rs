@@ -16,7 +16,7 @@ use crate::ids::{FunctionId, SymbolId, Table};
 use crate::names::Name;
 use crate::records::IMAGE_HEADERS;
 use crate::records::{Class, ImageKinds, SymbolTableEntry};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 
 /// How many a kernel may have, in the order in which they are counted.
@@ -26,8 +26,8 @@ const LIMITS: [(u8, &str, usize); 3] = [
     (STT_CUDA_SURFACE, "surfaces", 32),
 ];
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let m = &layout.m;
+pub(super) fn lay_out<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let m = &layout.records;
     if !m.symbols.iter().any(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)) {
         return Ok(());
     }
@@ -81,8 +81,8 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
         }
     }
     for &(k, _) in &textures.kernels {
-        if let Some(id) = layout.m.functions[k].parameters {
-            layout.m.sections[id].size = end;
+        if let Some(id) = layout.records.functions[k].parameters {
+            layout.records.sections[id].size = end;
         }
     }
     layout.textures = textures;
@@ -90,8 +90,8 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
 }
 
 /// Of several kernels with too many, the newest is the one that is named.
-fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, textures: &Textures, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let m = &layout.m;
+fn check_limits(context: Link<'_, '_>, layout: &Layout<'_>, textures: &Textures, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let m = &layout.records;
     if textures.slots.len() <= LIMITS.iter().map(|l| l.2).min().unwrap_or(0) {
         return Ok(());
     }
@@ -108,9 +108,9 @@ fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, textures: &Textur
 }
 
 /// The Mercury view has a section of its own for the slots; it joins the parameters in the SASS view.
-fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId) {
+fn image_headers<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId) {
     let name = context.resolved.functions[k].name;
-    let id = layout.m.add_section(
+    let id = layout.records.add_section(
         context.mode,
         Name::new(IMAGE_HEADERS, name),
         Class::Parameters,
@@ -119,13 +119,13 @@ fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: Funct
         4,
         0,
     );
-    layout.m.sections[id].owner = layout.m.functions[k].text;
-    layout.m.functions[k].parameters = Some(id);
+    layout.records.sections[id].owner = layout.records.functions[k].text;
+    layout.records.functions[k].parameters = Some(id);
 }
 
 /// What the relocations of each function refer to.
-fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, ImageKinds> {
-    let m = &layout.m;
+fn users(context: Link<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, ImageKinds> {
+    let m = &layout.records;
     let mut uses = Table::filled(m.functions.len(), ImageKinds::default());
     for r in &m.relocs {
         let object = &context.inputs.objects[r.object];

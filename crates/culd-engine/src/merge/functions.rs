@@ -19,7 +19,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = object.symbol_ref(index);
         let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
         let y = object.symbol(index);
-        if self.not_a_function(object, &y)? {
+        if self.report_function_clash(object, &y)? {
             return Ok(());
         }
         if let Some(outer) = object.outer(index) {
@@ -33,9 +33,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if !self.live.alive[f] {
             if section.is_some() && took {
-                self.m.phantom(f, 0);
+                self.records.phantom(f, 0);
                 if y.other & STO_CUDA_ENTRY != 0 {
-                    self.m.phantom(f, 1);
+                    self.records.phantom(f, 1);
                     self.unselected_kernel(y.name);
                 } else if is_driver_function(y.name) {
                     self.kernel_shared_section(y.name);
@@ -44,7 +44,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
-            if self.m.symbol_of[f].is_none() {
+            if self.records.symbol_of[f].is_none() {
                 let mut new = self.new_symbol(object, &y, STB_GLOBAL, STT_FUNC);
                 new.other = if self.mode.relocatable { y.other } else { 0 };
                 new.weak_reference = y.bind == STB_WEAK;
@@ -59,13 +59,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.stub(object, f, &y, section_index);
             return Ok(());
         }
-        let first_seen_undefined = self.m.symbol_of[f].is_some() && self.m.functions[f].text.is_none();
-        if self.m.symbol_of[f].is_none() {
+        let first_seen_undefined = self.records.symbol_of[f].is_some() && self.records.functions[f].text.is_none();
+        if self.records.symbol_of[f].is_none() {
             let new = self.new_symbol(object, &y, y.bind, STT_FUNC);
             self.function_symbol(f, &y, new);
         }
         self.take_over(f, &y, first_seen_undefined);
-        if self.m.functions[f].text.is_some() {
+        if self.records.functions[f].text.is_some() {
             self.drop_body(f);
         }
         if section.owner != index && section.role == Role::Text && section.owner != NO_OWNER {
@@ -73,7 +73,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         let id = self.text_section(f, &y, section);
-        let record = &mut self.m.sections[id];
+        let record = &mut self.records.sections[id];
         record.align = record.align.max(section.align.get());
         record.size = section.size;
         record.flags = text_flags(self.mode, section);
@@ -82,11 +82,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             section: section_index,
             base: 0,
         });
-        self.m.functions[f].barriers = section.barriers();
-        self.m.functions[f].registers = (section.info >> 24) as u8;
-        self.m.placed[object.section_ref(section_index)] = Some((id, 0));
-        if let Some(symbol) = self.m.symbol_of[f] {
-            self.m.symbols[symbol].section = Some(id);
+        self.records.functions[f].barriers = section.barriers();
+        self.records.functions[f].registers = (section.info >> 24) as u8;
+        self.records.section_placement[object.section_ref(section_index)] = Some((id, 0));
+        if let Some(symbol) = self.records.symbol_of[f] {
+            self.records.symbols[symbol].section = Some(id);
         }
         // nvlink quirk: functions that the driver provides have a kernel's sections where an input defines them.
         let is_late = self.live.late.binary_search(&f).is_ok();
@@ -101,7 +101,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !self.live.alive[f] || !self.resolved.took(y.reference) {
             return;
         }
-        if self.m.symbol_of[f].is_none() {
+        if self.records.symbol_of[f].is_none() {
             let new = self.new_symbol(object, y, y.bind, STT_FUNC);
             self.function_symbol(f, y, new);
         }
@@ -109,9 +109,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let text = self
             .resolved
             .function(object.symbol_ref(outer))
-            .and_then(|o| self.m.functions[o].text);
-        if let Some(symbol) = self.m.symbol_of[f] {
-            self.m.symbols[symbol].section = text;
+            .and_then(|o| self.records.functions[o].text);
+        if let Some(symbol) = self.records.symbol_of[f] {
+            self.records.symbols[symbol].section = text;
         }
     }
 
@@ -124,10 +124,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Remembers whether taken copies have text relocations: replacing such a copy drops debug relocations read so far.
     fn note_relocations(&mut self, object: &Object<'d>, f: FunctionId, section: &ObjSection<'d>) {
-        let function = &mut self.m.functions[f];
+        let function = &mut self.records.functions[f];
         if function.relocated == Some(true) {
-            function.debug_cut = object.id;
-            self.m.cuts.debug = true;
+            function.relocs_dropped_before = object.id;
+            self.records.cuts.debug = true;
         }
         function.relocated = Some(function.relocated == Some(true) || section.relocated);
     }
@@ -135,14 +135,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn function_symbol(&mut self, f: FunctionId, y: &ObjSymbol<'d>, mut new: OutSymbol<'d>) {
         new.function = Some(f);
         let id = self.symbol(y, new);
-        self.m.symbol_of[f] = Some(id);
+        self.records.symbol_of[f] = Some(id);
     }
 
     fn take_over(&mut self, f: FunctionId, y: &ObjSymbol<'d>, first_seen_undefined: bool) {
         let relocatable = self.mode.relocatable;
-        self.m.functions[f].bind = y.bind;
-        let Some(id) = self.m.symbol_of[f] else { return };
-        let symbol = &mut self.m.symbols[id];
+        self.records.functions[f].bind = y.bind;
+        let Some(id) = self.records.symbol_of[f] else { return };
+        let symbol = &mut self.records.symbols[id];
         symbol.bind = y.bind;
         symbol.other = if relocatable { y.other } else { y.other & 0x1f };
         if first_seen_undefined {
@@ -157,16 +157,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     ///
     /// nvlink quirk: only the bank that is found first by name is emptied, which may be the record of a losing copy.
     fn drop_body(&mut self, f: FunctionId) {
-        let function = &self.m.functions[f];
-        if let Some(id) = function.ghost.or(function.literals) {
-            let record = &mut self.m.sections[id];
+        let function = &self.records.functions[f];
+        if let Some(id) = function.orphaned_literals.or(function.literals) {
+            let record = &mut self.records.sections[id];
             record.size = 0;
             record.bytes = None;
             record.pieces = Pieces::EMPTY;
             return;
         }
         let index = function.literal_index;
-        if let Some(literals) = index.and_then(|i| self.m.literals.get_mut(i as usize)) {
+        if let Some(literals) = index.and_then(|i| self.records.literals.get_mut(i as usize)) {
             literals.bytes.clear();
             literals.regions.clear();
             literals.lost = None;
@@ -179,16 +179,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             .section(section)
             .map(|s| object.symbol_ref(s.owner))
             .and_then(|y| self.resolved.function(y));
-        let target = owner.and_then(|o| self.m.functions[o].text);
-        self.m.functions[f].alias_of = owner;
-        self.m.has_aliases |= owner.is_some();
-        if let (Some(symbol), Some(target)) = (self.m.symbol_of[f], target) {
-            self.m.symbols[symbol].section = Some(target);
+        let target = owner.and_then(|o| self.records.functions[o].text);
+        self.records.functions[f].alias_of = owner;
+        self.records.has_aliases |= owner.is_some();
+        if let (Some(symbol), Some(target)) = (self.records.symbol_of[f], target) {
+            self.records.symbols[symbol].section = Some(target);
         }
     }
 
     fn text_section(&mut self, f: FunctionId, y: &ObjSymbol<'d>, section: &ObjSection<'d>) -> SectionId {
-        if let Some(id) = self.m.functions[f].text {
+        if let Some(id) = self.records.functions[f].text {
             return id;
         }
         let id = if section.role == Role::Stub {
@@ -210,23 +210,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 0,
             )
         };
-        self.m.functions[f].text = Some(id);
+        self.records.functions[f].text = Some(id);
         id
     }
 
     fn kernel_sections(&mut self, f: FunctionId, name: &'d [u8], text: SectionId) {
-        if self.m.functions[f].info.is_none() {
+        if self.records.functions[f].info.is_none() {
             self.info_section(f, Name::new(b".nv.info.", name), text);
         }
         let shared = self.kernel_shared_section(name);
-        self.m.sections[shared].owner.get_or_insert(text);
-        self.m.functions[f].shared = Some(shared);
+        self.records.sections[shared].owner.get_or_insert(text);
+        self.records.functions[f].shared = Some(shared);
     }
 
     pub(super) fn info_section(&mut self, f: FunctionId, name: Name<'d>, text: SectionId) {
         let id = self.section(name, Class::FunctionInfo(f), SHT_CUDA_INFO, SHF_INFO_LINK, 4, 0);
-        self.m.sections[id].owner = Some(text);
-        self.m.functions[f].info = Some(id);
+        self.records.sections[id].owner = Some(text);
+        self.records.functions[f].info = Some(id);
     }
 
     /// `.nv.shared.K`: one per name, even for two static kernels.

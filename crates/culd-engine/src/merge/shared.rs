@@ -26,7 +26,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             _ => self.module_variable(object, index, y),
         };
-        self.m.places[object.symbol_ref(index)] = Place::Shared(id);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Shared(id);
         let own_of_dead = kernel.is_some_and(|k| k.is_none_or(|k| !self.live.alive[k]));
         let internal = y.other & 3 == 1;
         if self.mode.shared_symbols() && (!internal || self.mode.preserve) && !own_of_dead {
@@ -37,18 +37,18 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn own_variable(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, name: &'d [u8], kernel: Option<FunctionId>) -> SharedId {
         let mut var = new_variable(object, y);
         (var.align, var.size, var.defined, var.kernel) = (y.value, y.size, true, kernel);
-        let id = self.m.shared.push(var);
+        let id = self.records.shared.push(var);
         let Some(kernel) = kernel else { return id };
-        if self.m.functions[kernel].shared.is_none() {
+        if self.records.functions[kernel].shared.is_none() {
             // A kernel that was not selected still makes the record; it is emitted only if the kernel stays.
             let section = self.kernel_shared_section(name);
-            let text = self.m.functions[kernel].text;
-            self.m.functions[kernel].shared = Some(section);
-            let record = &mut self.m.sections[section];
+            let text = self.records.functions[kernel].text;
+            self.records.functions[kernel].shared = Some(section);
+            let record = &mut self.records.sections[section];
             record.owner = record.owner.or(text);
         }
         if self.live.alive[kernel] {
-            self.m.kernel_shared.push((kernel, id));
+            self.records.kernel_shared.push((kernel, id));
         }
         id
     }
@@ -64,13 +64,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let (Some(f), true) = (owner, is_whole && self.is_mine(object, s.info)) else {
             return;
         };
-        let Some(id) = self.m.functions[f].shared else { return };
+        let Some(id) = self.records.functions[f].shared else { return };
         if self.mode.relocatable {
-            let record = &mut self.m.sections[id];
+            let record = &mut self.records.sections[id];
             record.size = record.size.saturating_add(s.size);
             record.align = record.align.max(s.align.get());
         }
-        self.m.whole_shared.push((f, s.size, s.align.get()));
+        self.records.whole_shared.push((f, s.size, s.align.get()));
     }
 
     fn module_variable(&mut self, object: &Object<'d>, _index: u32, y: &ObjSymbol<'d>) -> SharedId {
@@ -81,11 +81,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let id = known.unwrap_or_else(|| {
             let mut var = new_variable(object, y);
-            var.position = self.m.globals.len();
+            var.position = self.records.globals.len();
             if y.defined_in().is_none() && y.size == 0 {
                 var.align = y.value;
             }
-            let id = self.m.shared.push(var);
+            let id = self.records.shared.push(var);
             if y.bind != STB_LOCAL {
                 self.shared_by_name.insert(y.name, id);
             }
@@ -94,19 +94,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let defined = y.defined_in().is_some();
         if !defined && y.size == 0 && self.options.identity == Identity::Culd {
             // nvlink takes the alignment of the first declaration, which may be too small for another.
-            let var = &mut self.m.shared[id];
+            let var = &mut self.records.shared[id];
             var.align = var.align.max(y.value);
         }
         self.check_shared(object, y, id, defined);
-        let var = &mut self.m.shared[id];
+        let var = &mut self.records.shared[id];
         if var.mentioned == 0 {
             var.mentioned = y.size;
         }
         if defined && var.defined && var.bind == STB_WEAK && y.bind == STB_GLOBAL {
             // nvlink quirk: a strong definition after a weak one takes space a second time.
-            self.m.module_shared.push(id);
+            self.records.module_shared.push(id);
         }
-        let var = &mut self.m.shared[id];
+        let var = &mut self.records.shared[id];
         if defined && (!var.defined || (var.bind == STB_WEAK && y.bind == STB_GLOBAL)) {
             let counts = y.size != 0 || self.mode.rules.dynamic_alignment;
             (var.align, var.size, var.defined, var.bind) = (if counts { y.value } else { 0 }, y.size, true, y.bind);
@@ -116,20 +116,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if defined || y.size == 0 {
             if !std::mem::replace(&mut var.listed, true) {
-                self.m.module_shared.push(id);
+                self.records.module_shared.push(id);
             }
             self.module_shared_section(1);
         }
-        self.m.dynamic_declared |= y.size == 0;
+        self.records.dynamic_declared |= y.size == 0;
         id
     }
 
     fn check_shared(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, id: SharedId, defined: bool) {
-        let var = &self.m.shared[id];
+        let var = &self.records.shared[id];
         let size = if var.size != 0 { var.size } else { var.mentioned };
         let strong_before = var.defined && var.bind == STB_GLOBAL;
         let dynamic_before = var.is_dynamic() && y.size == 0 && var.listed;
-        let (first, twice) = (var.first, defined && y.bind == STB_GLOBAL && (strong_before || dynamic_before));
+        let (first, twice) = (
+            var.first_mention,
+            defined && y.bind == STB_GLOBAL && (strong_before || dynamic_before),
+        );
         if y.bind != STB_LOCAL && size != 0 && y.size != 0 && size != y.size {
             let first = self.file(first);
             self.out.error(Code::SizeMismatch {
@@ -165,11 +168,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             (new.section, new.size, new.shared) = (section, y.size, Some(id));
             self.symbol(y, new)
         });
-        let var = &mut self.m.shared[id];
+        let var = &mut self.records.shared[id];
         var.symbol.get_or_insert(symbol);
-        let strong_over_weak = y.bind == STB_GLOBAL && self.m.symbols[symbol].bind == STB_WEAK;
+        let strong_over_weak = y.bind == STB_GLOBAL && self.records.symbols[symbol].bind == STB_WEAK;
         if defined && (!std::mem::replace(&mut var.symbol_defined, true) || strong_over_weak) {
-            let record = &mut self.m.symbols[symbol];
+            let record = &mut self.records.symbols[symbol];
             (record.size, record.bind, record.section) = (y.size, y.bind, section);
             record.input_other = y.other | record.other;
         }
@@ -182,15 +185,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Some(symbol) => {
                 // nvlink quirk: a dynamic variable that an earlier relocatable link defined collides with any earlier mention.
                 if y.defined_in().is_some() && y.bind == STB_GLOBAL {
-                    let first = self.m.symbols[symbol].first;
+                    let first = self.records.symbols[symbol].first_mention;
                     self.multiple_definition(object, y.name, first);
                 }
                 symbol
             }
             None => {
-                let record = &mut self.m.sections[section];
+                let record = &mut self.records.sections[section];
                 record.align = record.align.max(y.value);
-                self.m.module_shared_align = self.m.module_shared_align.max(y.value);
+                self.records.module_shared_align = self.records.module_shared_align.max(y.value);
                 let mut new = self.new_symbol(object, y, y.bind, STT_CUDA_OBJECT);
                 // nvlink quirk: the value that an earlier relocatable link gave to a definition only counts as an alignment.
                 let keeps = self.mode.rules.dynamic_alignment || y.defined_in().is_none();
@@ -198,19 +201,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.symbol(y, new)
             }
         };
-        let record = &mut self.m.symbols[symbol];
+        let record = &mut self.records.symbols[symbol];
         (record.section, record.dynamic) = (Some(section), true);
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
-        self.m.dynamic_declared = true;
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.dynamic_declared = true;
     }
 
     /// Relocatable output: sizes are summed, not laid out.
     pub(super) fn sum_shared(&mut self, section: SectionId, y: &ObjSymbol<'d>) {
-        let record = &mut self.m.sections[section];
+        let record = &mut self.records.sections[section];
         record.size = record.size.saturating_add(y.size);
         record.align = record.align.max(y.value);
         if record.class == Class::ModuleShared {
-            self.m.module_shared_align = self.m.module_shared_align.max(y.value);
+            self.records.module_shared_align = self.records.module_shared_align.max(y.value);
         }
     }
 }
@@ -228,7 +231,7 @@ fn new_variable<'d>(object: &Object<'d>, y: &ObjSymbol<'d>) -> SharedVar<'d> {
         mentioned: 0,
         defined: false,
         bind: 0,
-        first: object.id,
+        first_mention: object.id,
         wanted: false,
         listed: false,
         kernel: None,

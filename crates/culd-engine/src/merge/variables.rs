@@ -18,7 +18,7 @@ use cubin::unified::UNIFIED_SYMBOLS;
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn variable(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) -> Result<(), Stop> {
         let relocatable = self.mode.relocatable;
-        if self.in_other_space(object, y) {
+        if self.report_variable_clash(object, y) {
             return Ok(());
         }
         if y.is_shared() && !relocatable {
@@ -65,7 +65,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let known = if y.bind == STB_LOCAL { None } else { self.known(y) };
         if let Some(symbol) = known
             && y.bind == STB_WEAK
-            && (self.m.symbols[symbol].section.is_some() || self.commons.known.contains_key(&symbol))
+            && (self.records.symbols[symbol].section.is_some() || self.commons.known.contains_key(&symbol))
         {
             return self.weak_loses(object, index, y, section, symbol);
         }
@@ -74,12 +74,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         // nvlink quirk: a unified variable that was declared before without its id is not marked as one.
         let unmarked = known
-            .map(|symbol| &self.m.symbols[symbol])
+            .map(|symbol| &self.records.symbols[symbol])
             .is_some_and(|known| known.section.is_none() && known.input_other & STO_CUDA_ENTRY == 0);
         let symbol = match known {
             Some(symbol) => {
                 self.check(object, y, symbol);
-                if self.takes_definition(object, y, symbol) {
+                if self.replace_or_report(object, y, symbol) {
                     symbol
                 } else {
                     return Ok(());
@@ -92,14 +92,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         self.define(object, index, y, symbol, id, base);
         if unmarked {
-            let record = &mut self.m.symbols[symbol];
+            let record = &mut self.records.symbols[symbol];
             record.other &= !STO_CUDA_ENTRY;
             record.input_other &= !STO_CUDA_ENTRY;
         }
         // Position-independent code reads addresses from a constant bank; the names of its entries end here.
-        self.m.symbols[symbol].hidden = hidden;
+        self.records.symbols[symbol].hidden = hidden;
         if input.role == Role::UnifiedData && !self.mode.relocatable {
-            self.m.unified.variables.push(UnifiedVar {
+            self.records.unified.variables.push(UnifiedVar {
                 symbol: object.symbol_ref(index),
                 out: symbol,
             });
@@ -110,22 +110,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn weak_loses(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32, symbol: SymbolId) -> Result<(), Stop> {
         self.check(object, y, symbol);
         let is_initialized = object.section(section).is_some_and(|s| s.role == Role::GlobalInit);
-        if is_initialized && self.commons.known.contains_key(&symbol) && self.m.symbols[symbol].section.is_none() {
+        if is_initialized && self.commons.known.contains_key(&symbol) && self.records.symbols[symbol].section.is_none() {
             // The common variable stays, with room for both; messages name the file of the definition.
             let size = self.commons.losers.entry(symbol).or_default();
             *size = y.size.max(*size);
-            self.m.symbols[symbol].first = object.id;
+            self.records.symbols[symbol].first_mention = object.id;
         }
         let reference = object.symbol_ref(index);
-        self.m.places[reference] = Place::Symbol(symbol);
-        self.m.lost.push(reference);
-        if self.m.symbols[symbol].bind == STB_WEAK {
-            self.m.lost_to_weak.push(reference);
+        self.records.symbol_placement[reference] = Place::Symbol(symbol);
+        self.records.overridden.push(reference);
+        if self.records.symbols[symbol].bind == STB_WEAK {
+            self.records.overridden_by_weak.push(reference);
         }
         // After a definition without initial value the section comes with those that no symbol asked for.
-        let later = self.m.symbols[symbol]
+        let later = self.records.symbols[symbol]
             .section
-            .is_some_and(|id| self.m.sections[id].class == Class::Global);
+            .is_some_and(|id| self.records.sections[id].class == Class::Global);
         let is_taken = |s: &ObjSection<'d>| !matches!(s.role, Role::Global | Role::ReservedShared);
         if !later && object.section(section).is_some_and(is_taken) {
             self.place(object, section)?;
@@ -134,17 +134,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Two strong definitions are an error; a strong one over a weak one cuts constant-bank relocations read so far.
-    fn takes_definition(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) -> bool {
-        let known = &mut self.m.symbols[symbol];
+    fn replace_or_report(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) -> bool {
+        let known = &mut self.records.symbols[symbol];
         if known.section.is_none() {
             return true;
         }
         if known.bind == STB_WEAK {
-            known.constant_cut = object.id;
-            self.m.cuts.constants = true;
+            known.constant_relocs_dropped_before = object.id;
+            self.records.cuts.constants = true;
             return true;
         }
-        let first = known.first;
+        let first = known.first_mention;
         self.multiple_definition(object, y.name, first);
         false
     }
@@ -152,17 +152,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn define(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, symbol: SymbolId, section: SectionId, base: u64) {
         let relocatable = self.mode.relocatable;
         let shared = y.is_shared();
-        let record = &mut self.m.symbols[symbol];
+        let record = &mut self.records.symbols[symbol];
         record.bind = y.bind;
         record.kind = if relocatable { y.kind } else { STT_OBJECT };
         record.other = if relocatable { y.other } else { y.other & 0x1f };
         record.input_other = y.other;
-        if self.m.sections[section].class == Class::Literals {
+        if self.records.sections[section].class == Class::Literals {
             record.literal_number = self.counted.number(object, index);
         }
         record.section = Some(section);
         // Shared symbols of relocatable files keep their alignment as value.
-        record.value = match self.m.sections[section].class {
+        record.value = match self.records.sections[section].class {
             _ if shared => y.value,
             // Reserved shared memory: the value in the input is an alignment, until the layout.
             Class::ReservedShared if !relocatable => y.value,
@@ -174,13 +174,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own, unless a
         // weak one with initial values came between them. Not so in later releases.
         let joins = self.mode.rules.names_larger_common;
-        let replaced = joins || self.m.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
+        let replaced = joins || self.records.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
         if replaced && self.commons.known.remove(&symbol).is_some() {
-            record.first = object.id;
+            record.first_mention = object.id;
         }
         record.weak_reference = false;
         record.keep = true;
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
         if shared {
             self.sum_shared(section, y);
         }
@@ -193,15 +193,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 let mut new = self.new_symbol(object, y, STB_LOCAL, STT_CUDA_OBJECT);
                 (new.other, new.input_other, new.size) = (y.other, y.other, y.size);
                 let symbol = self.symbol(y, new);
-                self.m.constant_sizes.push(symbol);
-                self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+                self.records.constant_sizes.push(symbol);
+                self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
             }
             return;
         }
         let symbol = match self.known(y) {
             Some(symbol) => {
                 self.check(object, y, symbol);
-                self.m.symbols[symbol].weak_reference &= y.bind == STB_WEAK;
+                self.records.symbols[symbol].weak_reference &= y.bind == STB_WEAK;
                 symbol
             }
             None => {
@@ -209,7 +209,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 new.other = if relocatable { y.other } else { y.other & STO_CUDA_MANAGED };
                 new.input_other = y.other;
                 new.size = y.size;
-                new.keep = relocatable || self.m.unified.active || !UNIFIED_SYMBOLS.contains(&y.name);
+                new.keep = relocatable || self.records.unified.active || !UNIFIED_SYMBOLS.contains(&y.name);
                 new.space = y.other & STO_CUDA_SPACE;
                 new.managed = y.other & STO_CUDA_MANAGED != 0;
                 new.weak_reference = y.bind == STB_WEAK;
@@ -221,17 +221,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.symbol(y, new)
             }
         };
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     fn common(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
         let relocatable = self.mode.relocatable;
         let symbol = match self.known(y) {
             Some(symbol) => {
-                let known = &self.m.symbols[symbol];
-                let first = known.first;
+                let known = &self.records.symbols[symbol];
+                let first = known.first_mention;
                 // nvlink quirk: a common symbol collides with a definition without initial value, in older releases.
-                let in_global = known.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+                let in_global = known.section.is_some_and(|id| self.records.sections[id].class == Class::Global);
                 let in_global = in_global && !self.mode.rules.names_larger_common;
                 let other_space = known.space != y.other & STO_CUDA_SPACE;
                 let collides = known.section.is_some() && known.bind == STB_GLOBAL && (in_global || other_space);
@@ -250,10 +250,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.symbol(y, new)
             }
         };
-        let record = &mut self.m.symbols[symbol];
+        let record = &mut self.records.symbols[symbol];
         // nvlink quirk: next to a weak definition without initial value it gets storage, and the symbol moves there. Not so in later releases.
         let moves = record.bind == STB_WEAK && !self.mode.rules.names_larger_common;
-        let weak = moves && record.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+        let weak = moves && record.section.is_some_and(|id| self.records.sections[id].class == Class::Global);
         if record.section.is_none() || weak {
             let known = self.commons.known.get(&symbol).copied();
             let (align, size) = known.unwrap_or((y.value, 0));
@@ -263,16 +263,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.commons.known.insert(symbol, (align, size.max(y.size)));
             if y.size > size {
                 // The file that asks for most is the one that messages name.
-                record.first = object.id;
+                record.first_mention = object.id;
             }
             record.size = size.max(y.size);
         }
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     /// Every incoming variable is checked against what is known of its name.
     fn check(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) {
-        let known = &self.m.symbols[symbol];
+        let known = &self.records.symbols[symbol];
         let context = |first: String| (text(y.name), object.name.to_string(), first);
         let initialized = self.common_and_initialized(object, y, symbol);
         let is_common = (known.section.is_none() || known.bind == STB_WEAK) && self.commons.known.contains_key(&symbol);
@@ -282,7 +282,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let other_size = known.size != 0 && y.size != 0 && known.size != y.size && !both_common && initialized.is_none();
         let larger_than_global = other_size && is_common && known.size > y.size && self.mode.rules.names_larger_common;
         let other_kind = is_variable && known.managed != (y.other & STO_CUDA_MANAGED != 0);
-        let first = known.first;
+        let first = known.first_mention;
         if other_space {
             let (symbol, file, first) = context(self.file(first));
             self.out.error(Code::SpaceMismatch { symbol, file, first });
@@ -310,7 +310,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         // nvlink quirk: an array without a size takes none from a later declaration.
         let takes_size = self.options.identity == Identity::Culd || y.section != SymbolSection::Undefined;
-        let known = &mut self.m.symbols[symbol];
+        let known = &mut self.records.symbols[symbol];
         if known.size == 0 && takes_size {
             known.size = y.size;
         }
@@ -319,17 +319,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// A common variable and a definition with initial values, in any order: the size of the common one and the file that asks for it,
     /// and the size of the definition. The common one may be smaller.
     fn common_and_initialized(&self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) -> Option<(u64, ObjectId, u64)> {
-        let known = &self.m.symbols[symbol];
+        let known = &self.records.symbols[symbol];
         match y.section {
             SymbolSection::Common => {
-                let class = self.m.sections[known.section?].class;
+                let class = self.records.sections[known.section?].class;
                 (class == Class::GlobalInit).then_some((y.size, object.id, known.size))
             }
             // A weak definition without initial values leaves the name to the common variable, a strong one does not.
             SymbolSection::Index(section) if known.section.is_none() || known.bind == STB_WEAK => {
                 let (_, size) = self.commons.known.get(&symbol).copied()?;
                 let role = object.section(section)?.role;
-                (role == Role::GlobalInit).then_some((size, known.first, y.size))
+                (role == Role::GlobalInit).then_some((size, known.first_mention, y.size))
             }
             _ => None,
         }
@@ -341,7 +341,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.texture_parameter(object, index, y);
             return;
         }
-        if self.not_an_image(object, y) {
+        if self.report_texture_clash(object, y) {
             return;
         }
         let symbol = match self.known(y) {
@@ -353,12 +353,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.symbol(y, new)
             }
         };
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     /// A kernel parameter: a local symbol on the kernel's text. A copy that replaces another finds that one's.
     fn texture_parameter(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
-        let Some((text, _)) = y.defined_in().and_then(|s| self.m.placed[object.section_ref(s)]) else {
+        let Some((text, _)) = y.defined_in().and_then(|s| self.records.section_placement[object.section_ref(s)]) else {
             return;
         };
         let symbol = match self.texture_parameters.get(&(text, y.name)) {
@@ -371,6 +371,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 symbol
             }
         };
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 }

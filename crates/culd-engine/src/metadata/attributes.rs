@@ -13,7 +13,7 @@ use crate::object::{ObjSection, Object, Role};
 use crate::records::Place;
 use crate::records::SymbolTableEntry;
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::nvinfo::FORMAT_BYTE;
 use cubin::nvinfo::FORMAT_HALF;
@@ -144,7 +144,7 @@ impl<'d> Attributes<'d> {
 const SYMBOL_FIRST: [u8; 14] = [0x02, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x11, 0x12, 0x13, 0x14, 0x17, 0x2f, 0x3b, 0x45];
 
 /// Collects the records.
-pub fn collect<'d>(context: Context<'_, 'd>) -> Attributes<'d> {
+pub fn collect<'d>(context: Link<'_, 'd>) -> Attributes<'d> {
     let mut out = Attributes {
         module: Vec::new(),
         records: Vec::new(),
@@ -212,7 +212,7 @@ fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d
 }
 
 /// The function that an attribute section speaks for, if its definition is in force and lives.
-fn owner(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
+fn owner(context: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
     let symbol = object.symbol_ref(object.owner_of(s)?);
     let f = context.resolved.function(symbol)?;
     if !context.live.alive[f] || context.resolved.fate(symbol) != Fate::Winner {
@@ -223,7 +223,7 @@ fn owner(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> O
 }
 
 /// Whether the definition that an attribute section speaks for is in force, but dead.
-fn is_dead(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
+fn is_dead(context: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
     let symbol = object.owner_of(s).map(|index| object.symbol_ref(index));
     let dead = |f| !context.live.alive[f];
     symbol.is_some_and(|y| context.resolved.function(y).is_some_and(dead) && context.resolved.fate(y) == Fate::Winner)
@@ -236,7 +236,7 @@ fn uses_reserved(data: &[u8]) -> bool {
 }
 
 struct Section<'a, 'd> {
-    context: Context<'a, 'd>,
+    context: Link<'a, 'd>,
     object: &'a Object<'d>,
     owner: Owner,
 }
@@ -327,18 +327,18 @@ pub(crate) enum Subject {
 }
 
 /// What the symbol in front of a payload is in the output.
-pub(crate) fn subject(context: Context<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
-    let m = &layout.m;
+pub(crate) fn subject(context: Link<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
+    let m = &layout.records;
     if let Some(f) = context.resolved.function(symbol) {
         return m.symbol_of[f].map_or(Subject::Gone, |y| Subject::Is(SymbolTableEntry::Symbol(y)));
     }
     let (object, index) = context.inputs.locate(symbol);
     if object.symbol_kind(index) == STT_SECTION {
         let section = object.symbol(index).defined_in();
-        let placed = section.and_then(|s| m.placed[object.section_ref(s)]);
+        let placed = section.and_then(|s| m.section_placement[object.section_ref(s)]);
         return placed.map_or(Subject::Gone, |(id, _)| Subject::Is(SymbolTableEntry::Section(id)));
     }
-    match m.places[symbol] {
+    match m.symbol_placement[symbol] {
         Place::Symbol(y) => Subject::Is(SymbolTableEntry::Symbol(y)),
         _ => Subject::NoSymbol,
     }

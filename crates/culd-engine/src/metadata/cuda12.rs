@@ -2,10 +2,10 @@
 
 use super::attributes::{Attributes, Payload};
 use super::attributes::{byte, first_of, half};
-use super::kernel::Final;
+use super::kernel::KernelAttributes;
 use crate::ids::{FunctionId, Table};
 use crate::object::{NO_OWNER, ObjSection, Object, Role};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::nvinfo::attr;
 
 /// Marks functions without a sparse mask where others have one.
@@ -15,7 +15,7 @@ const NO_SPARSE_MASK: u16 = 0x8000;
 const FIRST_MERCURY: u16 = 0x100;
 
 /// Functions with Mercury code that do not state its version get the first one, before their other records.
-pub(super) fn mercury_versions<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+pub(super) fn mercury_versions<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
     if !context.options.target.is_blackwell() {
         return;
     }
@@ -31,7 +31,12 @@ pub(super) fn mercury_versions<'d>(context: Context<'_, 'd>, attributes: &Attrib
 }
 
 /// `has`: functions that have a mask.
-pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, has: &Table<FunctionId, bool>, last: &mut Final<'d>) {
+pub(super) fn sparse_masks<'d>(
+    context: Link<'_, 'd>,
+    attributes: &Attributes<'d>,
+    has: &Table<FunctionId, bool>,
+    last: &mut KernelAttributes<'d>,
+) {
     let functions = &context.resolved.functions;
     if !has.iter().any(|&h| h) {
         return;
@@ -70,7 +75,7 @@ pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes
 }
 
 /// Barriers of CUDA 12 objects, from the flags of their text sections.
-pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
+pub(super) fn barriers<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
     if !context.inputs.objects.iter().any(|o| o.has_barrier_flags) {
         return;
     }
@@ -104,7 +109,7 @@ pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>
 }
 
 /// The text section of a function's definition in force, and the symbol of the definition.
-fn text<'a, 'd>(context: Context<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'a ObjSection<'d>, u32)> {
+fn text<'a, 'd>(context: Link<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'a ObjSection<'d>, u32)> {
     let winner = context.resolved.functions[f].winner.filter(|_| context.live.alive[f])?;
     let object = &context.inputs.objects[winner.object];
     let section = object.section(winner.section).filter(|s| s.role == Role::Text)?;
@@ -112,26 +117,26 @@ fn text<'a, 'd>(context: Context<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'
 }
 
 /// It lies inside of another function's text, which speaks for it.
-fn is_inner(context: Context<'_, '_>, f: FunctionId) -> bool {
+fn is_inner(context: Link<'_, '_>, f: FunctionId) -> bool {
     let winner = context.resolved.functions[f].winner;
     winner.is_some_and(|w| context.inputs.objects[w.object].outer(w.symbol).is_some())
 }
 
 /// The function that another one is a second name of.
-fn alias_of(context: Context<'_, '_>, f: FunctionId) -> Option<FunctionId> {
+fn alias_of(context: Link<'_, '_>, f: FunctionId) -> Option<FunctionId> {
     let (object, section, symbol) = text(context, f)?;
     let owner = Some(section.owner).filter(|&o| o != symbol && o != NO_OWNER)?;
     context.resolved.function(object.symbol_ref(owner))
 }
 
-fn own_barriers(context: Context<'_, '_>, f: FunctionId) -> u16 {
+fn own_barriers(context: Link<'_, '_>, f: FunctionId) -> u16 {
     match text(context, f) {
         Some((_, section, symbol)) if section.owner == symbol || section.owner == NO_OWNER => section.barriers() as u16,
         _ => 0,
     }
 }
 
-fn callee_barriers(context: Context<'_, '_>, f: FunctionId, highest: &[u16]) -> u16 {
+fn callee_barriers(context: Link<'_, '_>, f: FunctionId, highest: &[u16]) -> u16 {
     let callees = context.graph.callees(context.resolved, f);
     callees.iter().map(|&c| highest[context.graph.component(c)]).max().unwrap_or(0)
 }

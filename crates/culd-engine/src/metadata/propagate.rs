@@ -8,28 +8,28 @@
 //!
 //! Everything but unions and sums is a fold over the condensed call graph, so cost is linear in its edges.
 
-use super::acting::{Acting, CODES, slot_of};
 use super::attributes::{Attribute, Attributes, Owner, Payload, byte, first_of, flag, half};
-use super::folds::Folds;
-use super::kernel::Final;
+use super::call_totals::CallTotals;
+use super::inheritable::{CODES, InheritableRecords, slot_of};
+use super::kernel::KernelAttributes;
 use super::lists::List;
 use super::{cuda12, stubs};
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::options::Identity;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::nvinfo::attr;
 use cubin::release::Rules;
 use hashbrown::HashMap;
 
 /// Computes all attributes of the output; `folds` is nothing for a relocatable one.
-pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&Folds>) -> Final<'d> {
+pub fn propagate<'d>(context: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&CallTotals>) -> KernelAttributes<'d> {
     let count = context.resolved.functions.len();
     let mut module = std::mem::take(&mut attributes.module);
     module.reverse();
-    let mut last = Final {
+    let mut last = KernelAttributes {
         module,
         stubs: Vec::new(),
         records: Vec::new(),
@@ -51,7 +51,7 @@ pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, f
 }
 
 /// Hands every function its own records.
-fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
+fn share<'d>(attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
     for (owner, range) in attributes.sections() {
         match owner {
             Owner::Module => {}
@@ -63,10 +63,10 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
     last.functions.iter_mut().for_each(List::finish);
 }
 
-fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Folds, last: &mut Final<'d>) {
+fn inherit<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
     registers(context, folds, last);
     stacks(context, attributes, folds, last);
-    let acting = Acting::new(attributes, context.resolved.functions.len());
+    let acting = InheritableRecords::new(attributes, context.resolved.functions.len());
     if context.live.only.is_none() {
         stubs::inherit(context, attributes, &acting, last);
     }
@@ -82,7 +82,7 @@ fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Fo
     cuda12::barriers(context, attributes, last);
 }
 
-fn registers(context: Context<'_, '_>, folds: &Folds, last: &mut Final<'_>) {
+fn registers(context: Link<'_, '_>, folds: &CallTotals, last: &mut KernelAttributes<'_>) {
     for &k in &context.live.kernels {
         last.registers[k] = folds.registers[context.graph.component(k)];
     }
@@ -96,7 +96,7 @@ fn registers(context: Context<'_, '_>, folds: &Folds, last: &mut Final<'_>) {
 }
 
 /// MIN_STACK_SIZE per kernel is added when symbols have their numbers; the call-return stack here.
-fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Folds, last: &mut Final<'d>) {
+fn stacks<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
     for f in context
         .resolved
         .functions
@@ -131,7 +131,7 @@ const NEVER: u32 = u32::MAX;
 
 /// What a component of the call graph hands to the kernels above it.
 #[derive(Clone)]
-struct Heritage {
+struct Inherited {
     /// Number of the first record of each acting code.
     first: [u32; CODES.len()],
     barriers: u16,
@@ -141,9 +141,9 @@ struct Heritage {
     reconfig: (u32, u16),
 }
 
-impl Default for Heritage {
+impl Default for Inherited {
     fn default() -> Self {
-        Heritage {
+        Inherited {
             first: [NEVER; CODES.len()],
             barriers: 0,
             init_count: 0,
@@ -153,7 +153,7 @@ impl Default for Heritage {
     }
 }
 
-impl Heritage {
+impl Inherited {
     fn add(&mut self, number: u32, record: &Attribute<'_>) {
         let Some(slot) = slot_of(record.code) else { return };
         self.first[slot] = self.first[slot].min(number);
@@ -166,7 +166,7 @@ impl Heritage {
             _ => {}
         }
     }
-    fn join(&mut self, other: &Heritage) {
+    fn join(&mut self, other: &Inherited) {
         for (a, b) in self.first.iter_mut().zip(other.first) {
             *a = (*a).min(b);
         }
@@ -178,17 +178,17 @@ impl Heritage {
 }
 
 /// Lists that several records add to: distinct contents in order of first appearance.
-struct Unions<'r, 'd> {
+struct SharedLists<'r, 'd> {
     contents: Vec<&'r Payload<'d>>,
     /// Functions with such records, and their contents with the records' numbers.
     functions: Vec<FunctionId>,
     numbers: Vec<Vec<(u32, u32)>>,
 }
 
-fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, acting: &Acting, code: u8) -> Unions<'r, 'd> {
-    let mut known: HashMap<Vec<u32>, u32, State> = HashMap::default();
-    let mut place: HashMap<FunctionId, usize, State> = HashMap::default();
-    let mut out = Unions {
+fn unions<'r, 'd>(context: Link<'_, '_>, attributes: &'r Attributes<'d>, acting: &InheritableRecords, code: u8) -> SharedLists<'r, 'd> {
+    let mut known: HashMap<Vec<u32>, u32, SeededState> = HashMap::default();
+    let mut place: HashMap<FunctionId, usize, SeededState> = HashMap::default();
+    let mut out = SharedLists {
         contents: Vec::new(),
         functions: Vec::new(),
         numbers: Vec::new(),
@@ -226,7 +226,7 @@ fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, acti
 }
 
 /// Per kernel the contents that reach it, in merge order of the records that bring them.
-fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<Vec<u32>> {
+fn reaching_contents(context: Link<'_, '_>, unions: &SharedLists<'_, '_>) -> Vec<Vec<u32>> {
     let mut per_kernel: Vec<Vec<(u32, u32)>> = vec![Vec::new(); context.live.kernels.len()];
     context
         .graph
@@ -245,8 +245,8 @@ fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<V
     per_kernel.into_iter().map(in_order).collect()
 }
 
-fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
-    let mut own: HashMap<FunctionId, Heritage, State> = HashMap::default();
+fn many_kernels<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
+    let mut own: HashMap<FunctionId, Inherited, SeededState> = HashMap::default();
     let mut mbarriers: Vec<(FunctionId, u16)> = Vec::new();
     for (owner, number, record) in acting.records(attributes) {
         let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
@@ -262,12 +262,12 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, actin
     }
     let heritage = context.graph.fold(
         context.resolved,
-        |f, h: &mut Heritage| {
+        |f, h: &mut Inherited| {
             if let Some(mine) = own.get(&f) {
                 h.join(mine);
             }
         },
-        Heritage::join,
+        Inherited::join,
     );
     let sums = mbarrier_sums(context, &mbarriers);
     let externs = unions(context, attributes, acting, attr::EXTERNS);
@@ -310,7 +310,7 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, actin
 }
 
 /// Fragments belong to kernels: functions lose theirs.
-fn drop_fragments<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
+fn drop_fragments<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
     for (owner, _, record) in acting.records(attributes) {
         if record.code == attr::AT_ENTRY_FRAGMENTS
             && let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry)
@@ -329,8 +329,8 @@ fn sum(a: u16, b: u16) -> u16 {
     }
 }
 
-fn mbarrier_sums(context: Context<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<u16> {
-    let mut totals: HashMap<FunctionId, u16, State> = HashMap::default();
+fn mbarrier_sums(context: Link<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<u16> {
+    let mut totals: HashMap<FunctionId, u16, SeededState> = HashMap::default();
     for &(f, n) in mbarriers {
         let total = totals.entry(f).or_insert(0);
         *total = sum(*total, n);
@@ -359,7 +359,7 @@ fn add(list: &mut Vec<Attribute<'_>>, code: u8, value: u16) {
 }
 
 /// Adds what is new of each content to the kernel's record; without one, makes it.
-fn extend<'d>(list: &mut Vec<Attribute<'d>>, code: u8, unions: &Unions<'_, 'd>, contents: Option<&Vec<u32>>) {
+fn extend<'d>(list: &mut Vec<Attribute<'d>>, code: u8, unions: &SharedLists<'_, 'd>, contents: Option<&Vec<u32>>) {
     if first_of(list, code).is_none() {
         let payload = if code == attr::EXTERNS {
             Payload::Functions(Box::default())
@@ -396,7 +396,13 @@ fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
     }
 }
 
-fn one_kernel<'d>(rules: &Rules, attributes: &Attributes<'d>, acting: &Acting, kernel: FunctionId, last: &mut Final<'d>) {
+fn one_kernel<'d>(
+    rules: &Rules,
+    attributes: &Attributes<'d>,
+    acting: &InheritableRecords,
+    kernel: FunctionId,
+    last: &mut KernelAttributes<'d>,
+) {
     let others = || {
         acting
             .records(attributes)
@@ -499,7 +505,7 @@ fn one_kernel_externs<'r, 'd>(
 const GROUPS: [u8; 2] = [attr::TCGEN05_1CTA_USED, attr::TCGEN05_2CTA_USED];
 
 /// Refuses kernels that use both groups of tensor core instructions.
-pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut Collector<'_>) {
+pub fn check_tensor_groups(context: Link<'_, '_>, last: &KernelAttributes<'_>, out: &mut Collector<'_>) {
     if context.mode.relocatable {
         return;
     }
@@ -514,6 +520,6 @@ pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut
 }
 
 /// nvlink quirk: groups that the only kernel has from functions are compared with its own, not with each other.
-fn is_overlooked(context: Context<'_, '_>, last: &Final<'_>, kernel: FunctionId) -> bool {
+fn is_overlooked(context: Link<'_, '_>, last: &KernelAttributes<'_>, kernel: FunctionId) -> bool {
     context.live.only == Some(kernel) && context.options.identity == Identity::Nvlink && last.only_groups == [false; 2]
 }

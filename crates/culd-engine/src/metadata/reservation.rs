@@ -7,11 +7,11 @@ use super::attributes::Reserved;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
 use crate::options::Identity;
-use crate::session::Context;
+use crate::session::Link;
 use std::cmp::Reverse;
 
 /// Reports the functions as errors.
-pub fn check(context: Context<'_, '_>, reserved: &[Reserved], out: &mut Collector<'_>) {
+pub fn check(context: Link<'_, '_>, reserved: &[Reserved], out: &mut Collector<'_>) {
     if !context.options.disable_smem_reservation || reserved.is_empty() {
         return;
     }
@@ -29,7 +29,7 @@ pub fn check(context: Context<'_, '_>, reserved: &[Reserved], out: &mut Collecto
 }
 
 /// Kernels that use reserved shared memory only through what they call.
-fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId> {
+fn inheriting(context: Link<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId> {
     let kernels = context.live.kernels.as_slice();
     let mut first_use: Table<FunctionId, Option<usize>> = Table::filled(context.resolved.functions.len(), None);
     for &(cause, f) in reserved.iter().rev() {

@@ -4,12 +4,12 @@
 //! 2. The records are added to the table's attributes in the order of the records that cause them.
 //! 3. nvlink quirk: only the first stub has its own record of the second kind; the others get one more.
 
-use super::acting::Acting;
 use super::attributes::byte;
 use super::attributes::{Attributes, Payload};
-use super::kernel::Final;
+use super::inheritable::InheritableRecords;
+use super::kernel::KernelAttributes;
 use crate::ids::FunctionId;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::nvinfo::attr;
 
 /// Codes that stubs inherit.
@@ -28,7 +28,12 @@ fn join(into: &mut Inherited, other: &Inherited) {
 }
 
 /// Adds the records.
-pub(super) fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
+pub(super) fn inherit<'d>(
+    context: Link<'_, 'd>,
+    attributes: &Attributes<'d>,
+    acting: &InheritableRecords,
+    last: &mut KernelAttributes<'d>,
+) {
     let functions = &context.resolved.functions;
     let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub && context.live.alive[f]).collect();
     if stubs.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::classify::{contradicts, normal_type, role};
 use super::{Align, Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
-use crate::names::Hashing;
+use crate::names::NameHasher;
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
@@ -40,7 +40,7 @@ impl<'d> Object<'d> {
     pub(super) fn check_symbols(&mut self, place: impl Fn(u32) -> Result<SymbolSection, ObjectError>) -> Result<(), ObjectError> {
         let strings = self.strings;
         let name = |entry: &Sym| string_at(strings, entry.st_name.get()).unwrap_or_default();
-        let hashing = Hashing::default();
+        let hashing = NameHasher::default();
         self.labels.reserve_exact(self.symbols.len());
         for (i, entry) in self.symbols.iter().enumerate() {
             let section = place(i as u32)?;

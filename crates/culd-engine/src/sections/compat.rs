@@ -3,7 +3,7 @@
 use crate::layout::Layout;
 use crate::options::Suffix;
 use crate::records::{Class, OutSection};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::compat::TCGEN05_MMA;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::release::Rules;
@@ -169,7 +169,7 @@ impl Joined {
 }
 
 /// Bytes of `.nv.compat`.
-pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
+pub fn compat(context: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     let target = context.options.target;
     let rules = &context.mode.rules;
     let accelerator = u16::from(target.suffix == Suffix::Arch);
@@ -229,13 +229,18 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
 /// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.
-fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
+fn finalizer_mask(context: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
     let objects = &context.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
     if !context.options.target.is_blackwell() || !wanted {
         return None;
     }
-    let mut texts = layout.m.sections.iter().filter(|s| matches!(s.class, Class::Text(_))).peekable();
+    let mut texts = layout
+        .records
+        .sections
+        .iter()
+        .filter(|s| matches!(s.class, Class::Text(_)))
+        .peekable();
     let slow = |s: &OutSection<'_>| {
         s.pieces.as_slice().iter().any(|p| {
             let code = context.inputs.objects[p.object]

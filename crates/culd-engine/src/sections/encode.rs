@@ -1,12 +1,12 @@
 //! Bytes of `.nv.info` and `.nv.info.F`.
 
-use crate::arrange::{Arranged, Parts};
+use crate::arrange::{Arranged, OutputPlan};
 use crate::ids::FunctionId;
 use crate::layout::Layout;
 use crate::metadata::attributes::flag;
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
-use crate::metadata::kernel::Final;
-use crate::session::Context;
+use crate::metadata::kernel::KernelAttributes;
+use crate::session::Link;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::nvinfo::attr;
 
@@ -14,7 +14,7 @@ use cubin::nvinfo::attr;
 const VERSION_10: u32 = 100;
 
 /// Adds the mark of old inputs, then the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
-pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, last: &mut Final<'_>) {
+pub fn complete(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, last: &mut KernelAttributes<'_>) {
     if context.mode.relocatable {
         return;
     }
@@ -30,7 +30,7 @@ pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arrang
         .iter()
         .copied()
         .chain(stubs)
-        .filter_map(|f| Some((arranged.symbol_index(layout.m.symbol_of[f]?), f)))
+        .filter_map(|f| Some((arranged.symbol_index(layout.records.symbol_of[f]?), f)))
         .collect();
     entries.sort_unstable_by_key(|e| e.0);
     for &(_, f) in &entries {
@@ -55,7 +55,7 @@ fn word(code: u8, f: FunctionId, value: u32) -> Attribute<'static> {
 }
 
 /// Region stacks: the maximum over the functions that a kernel calls.
-fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId)], last: &mut Final<'_>) {
+fn regions(context: Link<'_, '_>, entries: &[(u32, FunctionId)], last: &mut KernelAttributes<'_>) {
     if last.facts.iter().all(|f| f.region.is_none()) {
         return;
     }
@@ -76,7 +76,7 @@ fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId)], last: &mut F
 #[derive(Clone, Copy)]
 pub(crate) struct Encoder<'a, 'd> {
     /// Inputs and functions.
-    pub(crate) context: Context<'a, 'd>,
+    pub(crate) context: Link<'a, 'd>,
     /// Records.
     pub(crate) layout: &'a Layout<'d>,
     /// Numbers.
@@ -107,7 +107,7 @@ impl<'d> Encoder<'_, 'd> {
                 out.extend_from_slice(bytes);
             }
         };
-        let symbol_of = |f: FunctionId| Some(self.arranged.symbol_index(self.layout.m.symbol_of[f]?));
+        let symbol_of = |f: FunctionId| Some(self.arranged.symbol_index(self.layout.records.symbol_of[f]?));
         match &record.payload {
             Payload::Half(value) => out.extend_from_slice(&head((*value).into())),
             Payload::Bytes(bytes) => plain(bytes),
@@ -137,7 +137,7 @@ impl<'d> Encoder<'_, 'd> {
     }
 
     /// Will this record be written?
-    pub(crate) fn writes(context: Context<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
+    pub(crate) fn writes(context: Link<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
         let about = record.payload.about();
         about.is_none_or(|(symbol, _)| subject(context, layout, symbol) != Subject::Gone)
     }
@@ -156,10 +156,10 @@ fn list(head: impl Fn(usize) -> [u8; 4], words: impl Iterator<Item = u32>, out: 
     }
 }
 
-impl<'a, 'd> Parts<'a, 'd> {
+impl<'a, 'd> OutputPlan<'a, 'd> {
     /// Writes attributes.
     pub(crate) fn encoder(&self) -> Encoder<'a, 'd> {
-        let Parts {
+        let OutputPlan {
             context, layout, arranged, ..
         } = *self;
         Encoder { context, layout, arranged }

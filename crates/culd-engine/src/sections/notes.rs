@@ -1,10 +1,10 @@
 //! `.note.nv.tkinfo` and `.note.nv.cuinfo`.
 
-use crate::session::Context;
+use crate::session::Link;
 use cubin::notes::{CudaInfo, ToolInfo};
 
 /// The linker's own entry, then every input's entries as they are (not in relocatable outputs).
-pub fn tool_note(context: Context<'_, '_>) -> Vec<u8> {
+pub fn tool_note(context: Link<'_, '_>) -> Vec<u8> {
     let note = &context.options.note;
     let own = ToolInfo {
         version: 2,
@@ -26,7 +26,7 @@ pub fn tool_note(context: Context<'_, '_>) -> Vec<u8> {
 }
 
 /// Virtual architecture: the smallest of target and inputs.
-pub fn cuda_note(context: Context<'_, '_>) -> Vec<u8> {
+pub fn cuda_note(context: Link<'_, '_>) -> Vec<u8> {
     let inputs = context.inputs.objects.iter().filter_map(|o| o.virtual_sm);
     let virtual_sm = inputs.fold(context.options.target.number, u32::min);
     let mut out = Vec::new();

@@ -8,7 +8,7 @@
 
 use super::file::File;
 use super::{Check, Findings, text};
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::nvinfo::{Payload, Record, records};
@@ -86,11 +86,11 @@ fn module_only(module: &Section<'_>) -> Option<String> {
 /// What is looked up for every function of the image.
 struct Facts {
     /// `.nv.info.F` by text section.
-    info_of: HashMap<u32, u32, State>,
+    info_of: HashMap<u32, u32, SeededState>,
     /// Parameter banks by text section.
-    bank_of: HashMap<u32, u32, State>,
+    bank_of: HashMap<u32, u32, SeededState>,
     /// Attributes of `.nv.info` by symbol.
-    of_symbol: HashSet<(u8, u32), State>,
+    of_symbol: HashSet<(u8, u32), SeededState>,
     relocatable: bool,
 }
 
@@ -120,8 +120,8 @@ impl Facts {
 
 /// Definitions of the inputs by the name of their code section.
 struct Definitions<'a, 'd> {
-    by_code: HashMap<&'d [u8], Vec<(&'a File<'d>, u32)>, State>,
-    info_of: HashMap<(*const File<'d>, u32), u32, State>,
+    by_code: HashMap<&'d [u8], Vec<(&'a File<'d>, u32)>, SeededState>,
+    info_of: HashMap<(*const File<'d>, u32), u32, SeededState>,
     /// Some input has attributes of its module.
     has_module_info: bool,
 }
@@ -333,8 +333,8 @@ fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>
 }
 
 /// Operations that the attributes name, by attribute, sorted.
-fn operations(code: &Section<'_>, records: &[Record<'_>]) -> HashMap<u8, Vec<Option<u16>>, State> {
-    let mut found: HashMap<u8, Vec<Option<u16>>, State> = HashMap::default();
+fn operations(code: &Section<'_>, records: &[Record<'_>]) -> HashMap<u8, Vec<Option<u16>>, SeededState> {
+    let mut found: HashMap<u8, Vec<Option<u16>>, SeededState> = HashMap::default();
     for r in records {
         let mut places = places_of(r).peekable();
         if places.peek().is_some() {

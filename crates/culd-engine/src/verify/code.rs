@@ -9,7 +9,7 @@
 
 use super::file::{File, Reloc, View};
 use super::{Check, Findings, Rules, text};
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::read::{Section, Symbol};
@@ -20,9 +20,9 @@ use hashbrown::HashMap;
 struct Image<'a, 'd> {
     file: &'a File<'d>,
     /// Sections of the symbols of a name.
-    symbols: HashMap<&'d [u8], Vec<&'a Symbol<'d>>, State>,
+    symbols: HashMap<&'d [u8], Vec<&'a Symbol<'d>>, SeededState>,
     /// Number of definitions in the inputs by the name of the code section.
-    definitions: HashMap<&'d [u8], usize, State>,
+    definitions: HashMap<&'d [u8], usize, SeededState>,
     nvlink: bool,
     relocatable: bool,
     /// Without unified tables references through them become plain ones.
@@ -31,13 +31,13 @@ struct Image<'a, 'd> {
 
 /// Compares every function of the image with the inputs.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
-    let mut definitions: HashMap<&[u8], Vec<(&File<'_>, u32)>, State> = HashMap::default();
+    let mut definitions: HashMap<&[u8], Vec<(&File<'_>, u32)>, SeededState> = HashMap::default();
     for input in inputs {
         for s in input.sections.iter().filter(|s| input.kind(s.index) == SectionKind::Text) {
             definitions.entry(s.name).or_default().push((input, s.index));
         }
     }
-    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, State> = HashMap::default();
+    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, SeededState> = HashMap::default();
     for y in image.symbols.iter().skip(1).filter(|y| y.entry.kind() != STT_SECTION) {
         symbols.entry(y.name).or_default().push(y);
     }
@@ -63,8 +63,8 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
                 }
             });
         // nvlink quirk: static functions of one name in one file take each other's contents on sm_100 and later.
-        let namesakes = candidates.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)));
-        let excused = rules.nvlink && namesakes && image.file.has_mercury();
+        let name_clashes = candidates.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)));
+        let excused = rules.nvlink && name_clashes && image.file.has_mercury();
         if !fits && !excused {
             let reason = match (candidates.len(), first) {
                 (1, Some(reason)) => reason,
@@ -78,7 +78,7 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
 }
 
 /// Capsules by the code section that they belong to.
-fn capsules(file: &File<'_>) -> HashMap<u32, u32, State> {
+fn capsules(file: &File<'_>) -> HashMap<u32, u32, SeededState> {
     let capsules = file.sections.iter().filter(|s| file.kind(s.index) == SectionKind::Capsule);
     capsules
         .filter_map(|s| Some((u32::from_le_bytes(*s.data.first_chunk::<4>()?), s.index)))
@@ -86,7 +86,7 @@ fn capsules(file: &File<'_>) -> HashMap<u32, u32, State> {
 }
 
 impl<'d> Image<'_, 'd> {
-    fn compare(&self, s: &Section<'d>, capsules: &HashMap<u32, u32, State>, input: &File<'d>, code: u32) -> Result<(), String> {
+    fn compare(&self, s: &Section<'d>, capsules: &HashMap<u32, u32, SeededState>, input: &File<'d>, code: u32) -> Result<(), String> {
         let Some(of) = input.section(code) else { return Ok(()) };
         let relocs = input.relocs(code);
         if !self.file.has_mercury() {
@@ -145,7 +145,7 @@ impl<'d> Image<'_, 'd> {
         input: &File<'d>,
         relocs: &[Reloc],
     ) -> Result<(), String> {
-        let mut kept: HashMap<u64, Vec<u32>, State> = HashMap::default();
+        let mut kept: HashMap<u64, Vec<u32>, SeededState> = HashMap::default();
         for r in self.file.relocs(target) {
             kept.entry(r.offset).or_default().push(r.symbol);
         }
@@ -171,7 +171,7 @@ impl<'d> Image<'_, 'd> {
 
     /// References where code has moved: by operation and type, each as often as in the input.
     fn names(&self, s: &Section<'d>, of: &Section<'d>, input: &File<'d>, relocs: &[Reloc]) -> Result<(), String> {
-        let mut kept: HashMap<(Option<u16>, u32), Vec<&Symbol<'d>>, State> = HashMap::default();
+        let mut kept: HashMap<(Option<u16>, u32), Vec<&Symbol<'d>>, SeededState> = HashMap::default();
         for r in self.file.relocs(s.index) {
             if let Some(z) = self.file.symbol(View::Sass, r.symbol) {
                 kept.entry((operation(s, r.offset), self.plain(r.kind))).or_default().push(z);

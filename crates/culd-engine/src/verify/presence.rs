@@ -6,7 +6,7 @@
 
 use super::file::File;
 use super::{Check, Findings, Rules, text};
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
@@ -15,7 +15,7 @@ use hashbrown::HashMap;
 
 /// Looks for everything.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
-    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, State> = HashMap::default();
+    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, SeededState> = HashMap::default();
     for y in image.symbols.iter().skip(1).filter(|y| y.entry.kind() != STT_SECTION) {
         symbols.entry(y.name).or_default().push(y);
     }
@@ -58,9 +58,9 @@ struct Variable<'a, 'd> {
 /// Variables of the inputs by name, in order of the first mention.
 fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 'd>>)> {
     let mut found: Vec<(&'d [u8], Vec<Variable<'a, 'd>>)> = Vec::new();
-    let mut at: HashMap<&'d [u8], usize, State> = HashMap::default();
+    let mut at: HashMap<&'d [u8], usize, SeededState> = HashMap::default();
     for input in inputs {
-        let mut places: HashMap<u32, Vec<u64>, State> = HashMap::default();
+        let mut places: HashMap<u32, Vec<u64>, SeededState> = HashMap::default();
         for y in input
             .symbols
             .iter()
@@ -143,7 +143,7 @@ fn functions(
     image: &File<'_>,
     input: &File<'_>,
     rules: &Rules<'_>,
-    symbols: &HashMap<&[u8], Vec<&Symbol<'_>>, State>,
+    symbols: &HashMap<&[u8], Vec<&Symbol<'_>>, SeededState>,
     found: &mut Findings,
 ) {
     let defined = input

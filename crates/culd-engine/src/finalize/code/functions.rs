@@ -6,7 +6,7 @@
 //! 3. Reserved shared memory stays a relocation in the Mercury view; SASS gets its address.
 //! 4. The capsule's first word is the number of the code section. Deleted instructions are taken off the counts of their records.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::finalize::code::exits::{self, Moves};
 use crate::finalize::code::offsets::INSTRUCTION;
@@ -131,20 +131,22 @@ impl Functions<'_, '_> {
         self.by_text[text].as_ref()
     }
     /// The stubs of unified functions, if this is the section with their table.
-    pub(crate) fn stubs_in(&self, parts: &Parts<'_, '_>, id: SectionId) -> Option<&Stubs> {
-        self.stubs.as_ref().filter(|_| parts.layout.m.sections[id].class == Class::Uft)
+    pub(crate) fn stubs_in(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<&Stubs> {
+        self.stubs
+            .as_ref()
+            .filter(|_| parts.layout.records.sections[id].class == Class::Uft)
     }
     /// The function that is taken from this section of an object.
-    pub(crate) fn taken<'a>(&'a self, parts: &Parts<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
+    pub(crate) fn taken<'a>(&'a self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
         object.section(section)?;
-        let (id, _) = parts.layout.m.placed[object.section_ref(section)]?;
+        let (id, _) = parts.layout.records.section_placement[object.section_ref(section)]?;
         let function = self.by_text.get(id)?.as_ref()?;
         (function.object == object.id && function.section == section).then_some((id, function))
     }
 }
 
 /// Makes all functions.
-pub(crate) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
+pub(crate) fn functions<'a, 'd>(parts: &OutputPlan<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
     let stubs = stubs::table(parts).map_err(|file| {
         out.fatal(Code::Damaged {
             file: file.into(),
@@ -159,14 +161,14 @@ pub(crate) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mu
         stubs: stubs.as_ref(),
         fences: parts.context.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
     };
-    let made = parts.context.crew.map(&parts.arranged.sections, |&id| maker.make(id));
+    let made = parts.context.threads.map(&parts.arranged.sections, |&id| maker.make(id));
     let mut functions = Functions {
         by_text: Table::new(),
         order: Vec::new(),
         sources,
         stubs,
     };
-    functions.by_text.grow_with(parts.layout.m.sections.len(), || None);
+    functions.by_text.grow_with(parts.layout.records.sections.len(), || None);
     for (&id, (function, kept)) in parts.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
         if let (Some(reason), Identity::Culd) = (kept, parts.context.options.identity) {
             out.info(Code::SassKept {
@@ -182,7 +184,7 @@ pub(crate) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mu
 
 /// Makes functions.
 struct Maker<'a, 'd> {
-    parts: &'a Parts<'a, 'd>,
+    parts: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     sources: &'a Sources<'a, 'd>,
     stubs: Option<&'a Stubs>,
@@ -191,16 +193,16 @@ struct Maker<'a, 'd> {
 }
 
 /// True if some input has code with full debug information, dead or not.
-fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
-    let filled = |name: &&[u8]| crate::finalize::sass::find(parts, name).is_some_and(|id| parts.layout.m.sections[id].size > 0);
+fn has_debug_code(parts: &OutputPlan<'_, '_>) -> bool {
+    let filled = |name: &&[u8]| crate::finalize::sass::find(parts, name).is_some_and(|id| parts.layout.records.sections[id].size > 0);
     DEBUG_CODE.iter().any(filled)
 }
 
 impl Maker<'_, '_> {
     /// The function in a code section of the output, and why its code is the compiler's if it should be other.
     fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
-        let Parts { context, layout, .. } = self.parts;
-        let section = &layout.m.sections[id];
+        let OutputPlan { context, layout, .. } = self.parts;
+        let section = &layout.records.sections[id];
         if section.class == Class::Uft {
             return Some((self.stub_table(id)?, None));
         }
@@ -340,7 +342,7 @@ fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
     *word = bits.to_le_bytes();
 }
 
-fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
+fn patch_code(parts: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
     move_slot_loads(slot_base, function, code);
     for r in &linked.resolved[id] {
         let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
@@ -362,7 +364,7 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: Sectio
         let (Some(twin), SymbolTableEntry::Symbol(y)) = (kept.twin, kept.named) else {
             continue;
         };
-        let value = parts.layout.m.symbols[y].value.wrapping_add(RESERVED_BASE);
+        let value = parts.layout.records.symbols[y].value.wrapping_add(RESERVED_BASE);
         let value = value.wrapping_add(twin.r_addend.get() as u64);
         if !parts.context.mode.relocatable {
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
@@ -405,8 +407,8 @@ fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
     }
 }
 
-fn is_texture(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> bool {
-    matches!(named, SymbolTableEntry::Symbol(y) if parts.layout.m.symbols.get(y).is_some_and(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
+fn is_texture(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
+    matches!(named, SymbolTableEntry::Symbol(y) if parts.layout.records.symbols.get(y).is_some_and(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
 }
 
 /// A record of a capsule.
@@ -439,7 +441,7 @@ fn records(capsule: &[u8]) -> Vec<Record> {
     list
 }
 
-fn patch_capsule(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
+fn patch_capsule(parts: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
     let records = records(&function.capsule);
     for r in &linked.resolved[id] {
         let instruction = r.twin.r_offset.get() / INSTRUCTION;

@@ -9,7 +9,7 @@
 //! 5. nvlink quirk: the unwinding entry of the first slot's stub is translated, its range ends with the next symbol; the
 //!    others stay as they are in the Mercury view.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
 use crate::records::Stub;
 use cubin::capmerc::{Capsule, Instruction};
@@ -54,7 +54,7 @@ struct Input<'d> {
 }
 
 /// Takes a stub apart; `None` if it is not what the compiler writes.
-fn input<'d>(parts: &Parts<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
+fn input<'d>(parts: &OutputPlan<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
     let object = &parts.context.inputs.objects[stub.object];
     let section = object.section(stub.section).filter(|s| s.size == SLOT)?;
     let sass = object.sass.get(stub.section as usize)?.data;
@@ -78,8 +78,8 @@ fn input<'d>(parts: &Parts<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
 }
 
 /// Makes the table; the name of the input file that has a stub which is not known otherwise.
-pub(crate) fn table<'a>(parts: &Parts<'a, '_>) -> Result<Option<Stubs>, &'a str> {
-    let mut stubs = parts.layout.m.unified.stubs.clone();
+pub(crate) fn table<'a>(parts: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'a str> {
+    let mut stubs = parts.layout.records.unified.stubs.clone();
     stubs.sort_by_key(|s| s.offset);
     let Some(first) = stubs.first() else { return Ok(None) };
     let file = |stub: &Stub| parts.context.inputs.objects[stub.object].name;

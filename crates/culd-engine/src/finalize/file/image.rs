@@ -9,8 +9,7 @@
 //!    that is the start of that file's section headers.
 
 use crate::align::align_up;
-use crate::arrange::Parts;
-use crate::bounds;
+use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::final_type;
 use crate::finalize::code::functions::{Functions, RESERVED_BASE};
@@ -23,6 +22,7 @@ use crate::ids::{SectionId, Table};
 use crate::options::Identity;
 use crate::records::ABSENT;
 use crate::records::{Class, OutSection};
+use crate::size_limit;
 use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
 use cubin::raw::{Rela, Shdr};
@@ -56,11 +56,11 @@ struct Parameters<'d> {
     flags: u64,
 }
 
-fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parameters<'d>> {
+fn parameters<'d>(parts: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parameters<'d>> {
     let mut banks = Vec::new();
     for &text in &code.order {
         let Some(function) = code.of(text) else { continue };
-        if parts.layout.m.functions[function.function].parameters.is_some() {
+        if parts.layout.records.functions[function.function].parameters.is_some() {
             continue;
         }
         if let Some(bank) = parameter_bank(parts, code, function) {
@@ -111,7 +111,7 @@ fn is_code(s: &OutSection<'_>) -> bool {
 }
 
 struct Writer<'a, 'd> {
-    parts: &'a Parts<'a, 'd>,
+    parts: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     code: &'a Functions<'a, 'd>,
     sass: Sass,
@@ -127,13 +127,13 @@ struct Writer<'a, 'd> {
 
 /// Makes the file.
 pub(crate) fn emit<'d>(
-    parts: &Parts<'_, 'd>,
+    parts: &OutputPlan<'_, 'd>,
     linked: &Linked,
     code: &Functions<'_, 'd>,
     sass: Sass,
     out: &mut Collector<'_>,
 ) -> Result<Vec<u8>, Stop> {
-    let sections = &parts.layout.m.sections;
+    let sections = &parts.layout.records.sections;
     let banks = parameters(parts, code);
     let twins = parts
         .arranged
@@ -202,7 +202,7 @@ pub(crate) fn emit<'d>(
         style: Style::Finalizer,
         sections: writer.sections,
     };
-    image.emit_within(bounds::limit(parts.context.inputs)).map_err(|e| {
+    image.emit_within(size_limit::limit(parts.context.inputs)).map_err(|e| {
         let file = parts
             .context
             .inputs
@@ -217,8 +217,8 @@ pub(crate) fn emit<'d>(
     })
 }
 
-fn header(parts: &Parts<'_, '_>) -> ImageHeader {
-    let fixed = &parts.layout.m.fixed;
+fn header(parts: &OutputPlan<'_, '_>) -> ImageHeader {
+    let fixed = &parts.layout.records.standard;
     let note = parts.arranged.section_index(fixed.cuda_note).min(255);
     ImageHeader {
         ident: ImageHeader::IDENT,
@@ -247,7 +247,7 @@ fn extended_section(name: u32, flags: u64, link: u32, table: Vec<u8>) -> ImageSe
 
 impl Writer<'_, '_> {
     fn section(&self, id: SectionId) -> &OutSection<'_> {
-        &self.parts.layout.m.sections[id]
+        &self.parts.layout.records.sections[id]
     }
 
     fn is_nobits(&self, id: SectionId) -> bool {
@@ -338,7 +338,7 @@ impl Writer<'_, '_> {
     fn link_and_info(&self, id: SectionId) -> (u32, u32) {
         let parts = self.parts;
         let index = |id: SectionId| parts.arranged.section_index(id);
-        let fixed = &parts.layout.m.fixed;
+        let fixed = &parts.layout.records.standard;
         let s = self.section(id);
         let symtab = index(fixed.symbols);
         let owner = s.owner.map_or(0, index);
@@ -361,15 +361,15 @@ impl Writer<'_, '_> {
 
     fn text_info(&self, id: SectionId) -> u32 {
         let symbol = match self.section(id).class {
-            Class::Text(f) | Class::Stub(f) => self.parts.layout.m.symbol_of[f],
-            Class::Uft => self.parts.layout.m.unified.first_stub,
+            Class::Text(f) | Class::Stub(f) => self.parts.layout.records.symbol_of[f],
+            Class::Uft => self.parts.layout.records.unified.first_stub,
             _ => None,
         };
         symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))
     }
 
     fn extended_numbers(&mut self) {
-        let symbols = self.parts.arranged.section_index(self.parts.layout.m.fixed.symbols);
+        let symbols = self.parts.arranged.section_index(self.parts.layout.records.standard.symbols);
         let table = std::mem::take(&mut self.extended[1]);
         self.sections.push(extended_section(self.strings.extended[1], 0, symbols, table));
     }
@@ -409,7 +409,7 @@ impl Writer<'_, '_> {
             name: self.strings.mercury_symbols,
             sh_type: SHT_CUDA_MERC_SYMTAB,
             flags: SHF_CUDA_MERCURY,
-            link: self.parts.arranged.section_index(self.parts.layout.m.fixed.strings),
+            link: self.parts.arranged.section_index(self.parts.layout.records.standard.strings),
             info: self.parts.arranged.first_global,
             align: 8,
             entsize: 24,

@@ -7,7 +7,7 @@
 //! 3. Mercury symbols keep type and memory space of the inputs. SASS symbols are the same with the sizes of SASS; in final links
 //!    variables become plain objects, and shared memory starts behind what the system reserves.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::Functions;
 use crate::finalize::file::numbers::Numbers;
 use crate::ids::{SectionId, Table};
@@ -21,7 +21,7 @@ use cubin::write::strings::NewSymbol;
 /// Shared memory that the system reserves in front of kernels' variables.
 pub(crate) const SHARED_BASE: u64 = 0x400;
 /// What the system reserves in front of kernels' variables.
-pub(crate) fn shared_base(parts: &Parts<'_, '_>) -> u64 {
+pub(crate) fn shared_base(parts: &OutputPlan<'_, '_>) -> u64 {
     if parts.context.mode.relocatable || parts.context.options.disable_smem_reservation {
         0
     } else {
@@ -76,8 +76,8 @@ fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]
 }
 
 /// Makes the string tables. `mercury` are the names of the Mercury sections; `extended`: the file has tables of extended section numbers.
-pub(crate) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
-    let sections = &parts.layout.m.sections;
+pub(crate) fn strings(parts: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
+    let sections = &parts.layout.records.sections;
     let arranged = parts.arranged;
     let mut section_names = arranged.section_names.clone();
     let mut strings = arranged.strings.clone();
@@ -133,7 +133,7 @@ pub(crate) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[
 }
 
 /// Symbols of the Mercury view and of the SASS view.
-pub(crate) fn symbols(parts: &Parts<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
+pub(crate) fn symbols(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
     let null = NewSymbol {
         name: 0,
         info: 0,
@@ -170,7 +170,7 @@ pub(crate) fn symbols(parts: &Parts<'_, '_>, code: &Functions<'_, '_>, numbers: 
     [mercury, sass]
 }
 
-fn mercury_symbol(parts: &Parts<'_, '_>, named: SymbolTableEntry, name: u32) -> (Option<SectionId>, NewSymbol) {
+fn mercury_symbol(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry, name: u32) -> (Option<SectionId>, NewSymbol) {
     let mut symbol = NewSymbol {
         name,
         info: STT_SECTION,
@@ -182,7 +182,7 @@ fn mercury_symbol(parts: &Parts<'_, '_>, named: SymbolTableEntry, name: u32) -> 
     };
     let y = match named {
         SymbolTableEntry::Section(id) => return (Some(id), symbol),
-        SymbolTableEntry::Symbol(id) => &parts.layout.m.symbols[id],
+        SymbolTableEntry::Symbol(id) => &parts.layout.records.symbols[id],
     };
     let variable = y.kind == STT_OBJECT;
     let kind = if variable { STT_CUDA_OBJECT } else { y.kind };
@@ -195,7 +195,7 @@ fn mercury_symbol(parts: &Parts<'_, '_>, named: SymbolTableEntry, name: u32) -> 
 }
 
 fn sass_symbol(
-    parts: &Parts<'_, '_>,
+    parts: &OutputPlan<'_, '_>,
     code: &Functions<'_, '_>,
     strings: &Strings,
     named: SymbolTableEntry,
@@ -211,7 +211,7 @@ fn sass_symbol(
         }
         SymbolTableEntry::Symbol(id) => id,
     };
-    let y = &parts.layout.m.symbols[id];
+    let y = &parts.layout.records.symbols[id];
     if let Some(&(_, value)) = SYSTEM_SYMBOLS.iter().find(|s| y.name == s.0) {
         symbol.value = value;
     }
@@ -230,7 +230,7 @@ fn sass_symbol(
         symbol.size = if owner { function.code.len() as u64 } else { 0 };
     }
     if becomes_plain {
-        symbol.value = symbol.value.wrapping_add(match parts.layout.m.sections[section].class {
+        symbol.value = symbol.value.wrapping_add(match parts.layout.records.sections[section].class {
             Class::ReservedShared => crate::finalize::code::functions::RESERVED_BASE,
             Class::KernelShared | Class::ModuleShared => SHARED_BASE,
             _ => 0,

@@ -5,21 +5,21 @@ use crate::layout::Layout;
 use crate::object::{NO_OWNER, Object, RelocSection, Role};
 use crate::records::Place;
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 
 /// The object whose definition each symbol of the output has.
 pub(super) type Definers = Table<SymbolId, Option<ObjectId>>;
 
 /// Finds the definitions in force.
-pub(super) fn definers(context: Context<'_, '_>, layout: &Layout<'_>) -> Definers {
-    let m = &layout.m;
+pub(super) fn definers(context: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
+    let m = &layout.records;
     let mut by = Table::filled(m.symbols.len(), None);
     for object in context.inputs.objects.iter() {
         for index in 1..object.symbol_count() {
             let y = object.symbol_ref(index);
-            let Place::Symbol(id) = m.places[y] else { continue };
+            let Place::Symbol(id) = m.symbol_placement[y] else { continue };
             // A strong definition comes after the weak one that it replaces.
-            if object.symbol(index).defined_in().is_some() && m.lost.binary_search(&y).is_err() {
+            if object.symbol(index).defined_in().is_some() && m.overridden.binary_search(&y).is_err() {
                 by[id] = Some(object.id);
             }
         }
@@ -28,7 +28,7 @@ pub(super) fn definers(context: Context<'_, '_>, layout: &Layout<'_>) -> Definer
         match y.function.and_then(|f| context.resolved.functions[f].winner) {
             Some(winner) => by[id] = Some(winner.object),
             // Storage of a common symbol: the file that asks for most.
-            None if y.section.is_some() && by[id].is_none() => by[id] = Some(y.first),
+            None if y.section.is_some() && by[id].is_none() => by[id] = Some(y.first_mention),
             None => {}
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn definers(context: Context<'_, '_>, layout: &Layout<'_>) -> Definer
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sought {
+pub(super) enum ReferenceTarget {
     /// A function.
     Function(FunctionId),
     /// A variable.
@@ -56,7 +56,7 @@ pub(super) enum Referrer<'d> {
 }
 
 /// All who refer to something: relocations of code that stays and of data, in link order.
-pub(super) fn referrers<'a, 'd>(context: Context<'a, 'd>, layout: &'a Layout<'d>, sought: Sought) -> Vec<Referrer<'d>> {
+pub(super) fn referrers<'a, 'd>(context: Link<'a, 'd>, layout: &'a Layout<'d>, sought: ReferenceTarget) -> Vec<Referrer<'d>> {
     let mut found = Vec::new();
     for object in context.inputs.objects.iter() {
         for relocs in &object.relocs {
@@ -82,7 +82,7 @@ pub(super) fn referrers<'a, 'd>(context: Context<'a, 'd>, layout: &'a Layout<'d>
 }
 
 /// The function that a symbol defines, if that definition is in force and stays.
-fn living(context: Context<'_, '_>, object: &Object<'_>, symbol: u32) -> Option<FunctionId> {
+fn living(context: Link<'_, '_>, object: &Object<'_>, symbol: u32) -> Option<FunctionId> {
     let y = object.symbol_ref(symbol);
     let f = context.resolved.function(y)?;
     (context.resolved.fate(y) == Fate::Winner && context.live.alive[f]).then_some(f)
@@ -90,11 +90,11 @@ fn living(context: Context<'_, '_>, object: &Object<'_>, symbol: u32) -> Option<
 
 /// Offset of the first relocation against something.
 fn first_mention(
-    context: Context<'_, '_>,
+    context: Link<'_, '_>,
     layout: &Layout<'_>,
     object: &Object<'_>,
     relocs: &RelocSection<'_>,
-    sought: Sought,
+    sought: ReferenceTarget,
 ) -> Option<u64> {
     let is_it = |symbol: u32| {
         if symbol >= object.symbol_count() {
@@ -102,9 +102,9 @@ fn first_mention(
         }
         let y = object.symbol_ref(symbol);
         match sought {
-            Sought::Function(f) => context.resolved.function(y) == Some(f),
-            Sought::Variable(id) => layout.m.places[y] == Place::Symbol(id),
-            Sought::Shared(id) => layout.m.places[y] == Place::Shared(id),
+            ReferenceTarget::Function(f) => context.resolved.function(y) == Some(f),
+            ReferenceTarget::Variable(id) => layout.records.symbol_placement[y] == Place::Symbol(id),
+            ReferenceTarget::Shared(id) => layout.records.symbol_placement[y] == Place::Shared(id),
         }
     };
     let entries = (0..relocs.entries.len()).filter_map(|i| relocs.entries.get(i));
