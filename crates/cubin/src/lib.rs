@@ -6,6 +6,7 @@
 //! * [`elf32`]: a small reader for 32-bit files of old toolkits.
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
+//! * [`arch`]: capabilities of architectures.
 //! * [`admission`]: which objects NVIDIA's linker accepts for an architecture; [`release`]: its releases and what differs between them.
 //! * [`mod@validate`]: whether an object is consistent.
 //! * [`fatbin`]: the container of device code for several architectures.
@@ -22,6 +23,7 @@
 mod readme {}
 
 pub mod admission;
+pub mod arch;
 pub mod build;
 pub mod callgraph;
 pub mod capmerc;

@@ -182,7 +182,7 @@ pub fn order(context: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_i
         Identity::Culd => kept,
     };
     // Blackwell: decided when all sections of both views are known.
-    let extended = records + 1 >= MAX_SECTIONS && !context.options.target.is_blackwell();
+    let extended = records + 1 >= MAX_SECTIONS && !context.options.target.capabilities().has_mercury;
     if extended {
         let id = layout.records.standard.extended;
         ranks[0].0.push(id);

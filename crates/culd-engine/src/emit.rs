@@ -335,7 +335,11 @@ fn program_headers(parts: &OutputPlan<'_, '_>, shapes: &[Shape], places: &[Place
 fn file_header(parts: &OutputPlan<'_, '_>, headers: u64, programs: u64, program_count: usize) -> Ehdr {
     let arranged = parts.arranged;
     let note = arranged.section_index(parts.layout.records.standard.cuda_note).min(255);
-    let kind = if parts.context.options.target.is_blackwell() { 2 } else { 4 };
+    let kind = if parts.context.options.target.capabilities().has_mercury {
+        2
+    } else {
+        4
+    };
     let count = u16::try_from(arranged.sections.len() + 1)
         .ok()
         .filter(|&n| n < SHN_LORESERVE)

@@ -1,5 +1,6 @@
 //! What to link for and how: the meaning of a command line, independent of its spelling.
 
+use cubin::arch::{Capabilities, capabilities};
 use cubin::release::{Release, Version};
 use std::fmt;
 
@@ -80,14 +81,14 @@ impl Target {
         })
     }
 
-    /// True from sm_90 on: compat attributes, reserved shared memory, RELA only.
-    pub fn is_hopper_or_later(self) -> bool {
-        self.number >= 90
+    /// What files for this architecture have.
+    pub fn capabilities(self) -> &'static Capabilities {
+        capabilities(self.number)
     }
 
-    /// True from sm_100 on: two views of the code in one file.
-    pub fn is_blackwell(self) -> bool {
-        self.number >= 100
+    /// True from sm_90 on.
+    pub fn is_hopper_or_later(self) -> bool {
+        self.number >= 90
     }
 }
 

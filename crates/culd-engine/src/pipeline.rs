@@ -68,7 +68,7 @@ fn link(
     explained: &mut Explained,
     watch: &mut Watch,
 ) -> Result<Option<Emitted>, Stop> {
-    if options.preserve_relocs && options.target.is_hopper_or_later() {
+    if options.preserve_relocs && options.target.capabilities().lists_relocs_incompletely {
         out.warning(Code::PreserveRelocsIncomplete {
             target: options.target.to_string(),
         })?;
@@ -152,7 +152,7 @@ fn link(
     let computed = sections::computed(&parts, &attributes);
     // Whoever looks at the image needs it in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
-    let emitted = if options.target.is_blackwell() {
+    let emitted = if options.target.capabilities().has_mercury {
         Emitted::Image(finalize::emit(&parts, &computed, &attributes, out)?)
     } else {
         // Their bytes are made, and they take more memory than anything that follows.

@@ -285,7 +285,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             SymbolTarget::ConstantSize => patch(kind, self.constant_size, 0, None),
             SymbolTarget::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
             SymbolTarget::Shared(id) => self.shared(site.class, id, kind, e),
-            SymbolTarget::Texture(y) if relocatable && !site.object.sass.is_empty() => RelocAction::Keep(kind, y),
+            SymbolTarget::Texture(y) if relocatable && site.object.has_mercury() => RelocAction::Keep(kind, y),
             SymbolTarget::Texture(y) if resolvable(kind).is_none() => RelocAction::Keep(kind, y),
             SymbolTarget::Texture(y) if relocatable => patch(kind, addend, self.bank(y), named(y)),
             SymbolTarget::Texture(y) => match self.slot(y) {
@@ -439,7 +439,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 _ => false,
             },
             replaces: !self.context.mode.relocatable && !self.layout.records.unified.active,
-            lists_shared_only: !object.sass.is_empty(),
+            lists_shared_only: object.has_mercury(),
             moves: self.layout.moves.as_ref().filter(|moves| moves.bank == r.target),
         };
         match relocs.entries {

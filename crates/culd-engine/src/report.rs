@@ -163,7 +163,7 @@ fn usage(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attrib
         match m.sections[id].class {
             Class::Global | Class::GlobalInit => global = size(id).saturating_add(global),
             // Constants of the Mercury view have no bank yet.
-            Class::Constant(bank) if !context.options.target.is_blackwell() && REPORTED_BANKS.contains(&bank) => {
+            Class::Constant(bank) if !context.options.target.capabilities().has_mercury && REPORTED_BANKS.contains(&bank) => {
                 banks.push((bank, size(id)))
             }
             _ => {}
@@ -174,7 +174,7 @@ fn usage(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attrib
     // No counts for the Mercury view.
     let textured = |k: FunctionId| {
         let mut kernels = layout.textures.kernels.iter();
-        kernels.find(|t| t.0 == k && !context.options.target.is_blackwell())
+        kernels.find(|t| t.0 == k && !context.options.target.capabilities().has_mercury)
     };
     let count = |k: FunctionId, kind: u8| {
         let slots = textured(k).map(|t| layout.textures.slots_of(m, (m.functions[k].text, t.1)));
@@ -195,7 +195,7 @@ fn usage(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attrib
             .into_iter()
             .flatten()
             .filter(emitted)
-            .filter(|&id| !m.sections[id].withdrawn && !context.options.target.is_blackwell())
+            .filter(|&id| !m.sections[id].withdrawn && !context.options.target.capabilities().has_mercury)
             .map(|id| (bank(id), size(id)))
             .collect();
         banks.sort_unstable();

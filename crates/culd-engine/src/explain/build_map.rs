@@ -51,7 +51,7 @@ fn sections(parts: &OutputPlan<'_, '_>, image: &[u8]) -> Vec<MapSection> {
     for (&id, section) in parts.arranged.sections.iter().zip(&mut sections) {
         section.pieces = pieces(parts, id, section.size);
     }
-    if parts.context.options.target.is_blackwell() {
+    if parts.context.options.target.capabilities().has_mercury {
         two_views(parts, &mut sections);
     }
     for (bank, piece) in literals {

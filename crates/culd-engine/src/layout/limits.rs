@@ -107,7 +107,7 @@ fn literal_user(context: Link<'_, '_>, layout: &Layout<'_>, id: SectionId) -> (S
     let entry = context.resolved.function_name(kernel);
     if context.options.identity == Identity::Nvlink {
         // nvlink quirk: it takes what follows the first dot after ".nv.constant" for the name; sm_100 has ".nv.constant.optimizer.K".
-        let optimizer = context.options.target.is_blackwell();
+        let optimizer = context.options.target.capabilities().has_optimizer_bank;
         return (if optimizer { format!("optimizer.{entry}") } else { entry }, Vec::new());
     }
     let reached = context.graph.mark(context.resolved, [kernel]);

@@ -244,7 +244,7 @@ fn bank<'d>(
 
 /// `.nv.constantB.` by bank.
 fn prefix(context: Link<'_, '_>, bank: u32) -> &'static [u8] {
-    if context.options.target.is_blackwell() {
+    if context.options.target.capabilities().has_optimizer_bank {
         return b".nv.constant.optimizer.";
     }
     const PREFIXES: [&[u8]; 18] = [

@@ -139,8 +139,8 @@ pub fn lay_out<'d>(context: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>
         .filter(|&f| context.resolved.functions[f].entry || layout.records.functions[f].shared.is_some())
         .collect();
     let selected = std::mem::replace(&mut layout.kernels, every);
-    // Slots have sections of their own on Blackwell, in front of others that are made now.
-    let early = context.options.target.is_blackwell();
+    // Slots that have sections of their own come before the other sections that are made now.
+    let early = context.options.target.capabilities().has_texture_slot_sections;
     if early {
         textures::lay_out(context, &mut layout, out)?;
     }
@@ -157,7 +157,7 @@ pub fn lay_out<'d>(context: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>
         layout.kernels = selected;
     }
     limits::check(context, &layout, out);
-    if !context.options.target.is_blackwell() {
+    if context.options.target.capabilities().has_rel_action {
         let action = layout.records.add_section(
             context.mode,
             Name::fixed(b".nv.rel.action"),
@@ -198,7 +198,7 @@ fn withdraw_empty_literals(context: Link<'_, '_>, layout: &mut Layout<'_>) {
     for &id in &empty {
         m.sections[id].withdrawn = true;
     }
-    if context.options.target.is_blackwell() {
+    if context.options.target.capabilities().has_mercury {
         // The finalizer leaves nothing of an empty jump table; a relocatable link keeps the names.
         for id in empty {
             let [rel, rela, listed] = m.sections[id].companions;

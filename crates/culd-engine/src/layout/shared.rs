@@ -273,7 +273,7 @@ fn whole(
         errors.push(refused.collect());
     }
     // nvlink quirk: below sm_90 it says so twice about the smallest variable.
-    let repeats = context.options.identity == Identity::Nvlink && !context.mode.hopper;
+    let repeats = context.options.identity == Identity::Nvlink && !context.options.target.is_hopper_or_later();
     let again = errors.last().filter(|_| repeats).cloned();
     for code in errors.into_iter().chain(again).flatten() {
         out.error(code);

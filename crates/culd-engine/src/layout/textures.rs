@@ -59,15 +59,15 @@ pub(super) fn lay_out<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, out: &
         |all, callee| all.add(*callee),
     );
     let alone = context.live.only.is_some();
-    let blackwell = context.options.target.is_blackwell();
+    let own_sections = context.options.target.capabilities().has_texture_slot_sections;
     let used = |k: FunctionId| match context.live.is_kernel[k] {
         true if alone => m.images_used,
         true => reaches[context.graph.component(k)],
-        false if blackwell && alone => ImageKinds::default(),
+        false if own_sections && alone => ImageKinds::default(),
         false => uses[k],
     };
     // Functions that count as kernels have slots where these are in no section of their own.
-    let fills = |k: &FunctionId| context.resolved.functions[*k].entry || (context.live.is_kernel[*k] && !blackwell);
+    let fills = |k: &FunctionId| context.resolved.functions[*k].entry || (context.live.is_kernel[*k] && !own_sections);
     let used = layout.kernels.iter().copied().filter(fills).map(|k| (k, used(k)));
     let kernels = used
         .filter(|(_, used)| !used.is_empty())
@@ -75,7 +75,7 @@ pub(super) fn lay_out<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, out: &
         .collect();
     let textures = Textures { slots, kernels };
     check_limits(context, layout, &textures, out)?;
-    if context.options.target.is_blackwell() {
+    if context.options.target.capabilities().has_texture_slot_sections {
         for &(k, _) in &textures.kernels {
             image_headers(context, layout, k);
         }

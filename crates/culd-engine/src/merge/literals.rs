@@ -263,7 +263,7 @@ pub(super) struct Counted {
 impl Counted {
     /// Number of a literal among its object's in the Mercury view, counted from 1; 0 in other objects.
     pub(super) fn number(&mut self, object: &Object<'_>, index: u32) -> u32 {
-        if object.sass.is_empty() {
+        if !object.has_mercury() {
             return 0;
         }
         if self.object != object.id || index < self.next {

@@ -219,13 +219,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.records.standard.symbols = self.section(fixed(b".symtab"), Class::Symbols, SHT_SYMTAB, 0, 8, 24);
         self.records.standard.extended = self.section(fixed(b".symtab_shndx"), Class::ExtendedIndices, SHT_SYMTAB_SHNDX, 0, 4, 4);
         self.records.standard.tool_note = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
-        let flags = if self.mode.hopper { 0x100_0040 } else { 0x100_0000 };
+        let flags = if self.options.target.capabilities().has_compat {
+            0x100_0040
+        } else {
+            0x100_0000
+        };
         self.records.standard.cuda_note = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
         if !self.mode.relocatable && self.records.unified.has_functions {
             self.unified_table(SHT_CUDA_UFT_ENTRY, 32);
         }
         self.records.standard.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
-        if self.mode.hopper {
+        if self.options.target.capabilities().has_compat {
             self.records.standard.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
         }
         if let Some(bytes) = self.options.unified_index {

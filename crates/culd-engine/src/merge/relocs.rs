@@ -61,7 +61,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn listed_name(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
         let Some(table) = object
             .section(relocs.target)
-            .filter(|s| s.role == Role::Literals && !object.sass.is_empty())
+            .filter(|s| s.role == Role::Literals && object.has_mercury())
         else {
             return;
         };
@@ -205,7 +205,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 ///
 /// The addend of a section's symbol is the one in the output, which has where the section went.
 fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
-    let clears = |e: &Rela| object.sass.is_empty() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
+    let clears = |e: &Rela| !object.has_mercury() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
     let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
     let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
     let moved = |e: &Rela| {
@@ -253,7 +253,7 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
         let of_kind = match class {
             Class::Constant(_) if identity == Identity::Culd => false,
             // Jump tables of the Mercury view keep theirs.
-            Class::Literals => object.sass.is_empty(),
+            Class::Literals => !object.has_mercury(),
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,
             _ => false,
         };

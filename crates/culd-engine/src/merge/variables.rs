@@ -213,7 +213,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 new.space = y.other & STO_CUDA_SPACE;
                 new.managed = y.other & STO_CUDA_MANAGED != 0;
                 new.weak_reference = y.bind == STB_WEAK;
-                let named_space = object.sass.is_empty() || y.other & STO_CUDA_SPACE != 0;
+                let named_space = !object.has_mercury() || y.other & STO_CUDA_SPACE != 0;
                 if relocatable && y.kind == STT_CUDA_OBJECT && named_space && !self.options.allow_undefined_globals {
                     // No address yet.
                     new.value = u64::MAX;

@@ -16,7 +16,7 @@ const FIRST_MERCURY: u16 = 0x100;
 
 /// Functions with Mercury code that do not state its version get the first one, before their other records.
 pub(super) fn mercury_versions<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
-    if !context.options.target.is_blackwell() {
+    if !context.options.target.capabilities().has_mercury {
         return;
     }
     for f in context.resolved.functions.ids() {

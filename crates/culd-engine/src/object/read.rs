@@ -248,7 +248,7 @@ impl<'d> Object<'d> {
         sym: u32,
     ) -> Result<(), ObjectError> {
         let Some(y) = self.symbols.get(sym as usize) else {
-            if self.trusting {
+            if self.trust.is_trusted() {
                 return Ok(());
             }
             return Err(ObjectError::Index {
@@ -265,7 +265,7 @@ impl<'d> Object<'d> {
         });
         // Relocations of another function of this name: only wrong if this one is linked.
         let borrowed = self.sass.get(section as usize).is_some_and(|s| s.info != target);
-        if offset >= size && !(borrowed && self.trusting) {
+        if offset >= size && !(borrowed && self.trust.is_trusted()) {
             return Err(ObjectError::RelocationOffset {
                 section: text(name),
                 entry,

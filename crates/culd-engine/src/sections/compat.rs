@@ -232,7 +232,7 @@ const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 fn finalizer_mask(context: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
     let objects = &context.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
-    if !context.options.target.is_blackwell() || !wanted {
+    if !context.options.target.capabilities().has_mercury || !wanted {
         return None;
     }
     let mut texts = layout

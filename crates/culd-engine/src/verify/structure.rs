@@ -57,7 +57,7 @@ fn header(file: &File<'_>, rules: &Rules<'_>) -> Option<String> {
     if u32::from(flags.sm) != target.number {
         return Some(format!("e_flags are for sm_{}, the link is for {target}", flags.sm));
     }
-    if flags.mercury != target.is_blackwell() || file.has_mercury() != target.is_blackwell() {
+    if flags.mercury != target.capabilities().has_mercury || file.has_mercury() != target.capabilities().has_mercury {
         return Some(format!("e_flags {:#x} and the symbol tables do not fit {target}", flags.bits));
     }
     let note = file.named(b".note.nv.cuinfo").first().copied()?;

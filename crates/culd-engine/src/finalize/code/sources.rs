@@ -104,7 +104,7 @@ impl<'a, 'd> Source<'a, 'd> {
                 }
             }
         };
-        if !object.sass.is_empty() {
+        if object.has_mercury() {
             note(&object.sections, Role::FunctionInfo, |c| &mut c.attributes);
             note(&object.sass, Role::Parameters, |c| &mut c.parameters);
         }
