@@ -150,9 +150,9 @@ pub fn arrange(order: Order, names: Names) -> Arranged {
 }
 
 /// Decides about everything's place.
-pub fn order(context: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Order {
+pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Order {
     let sections = &layout.records.sections;
-    let has_prototypes = !prototyped(context, layout).is_empty();
+    let has_prototypes = !prototyped(link, layout).is_empty();
     let mut ranks: [(Vec<SectionId>, Vec<Shape>); RANKS] = Default::default();
     let mut section_symbol = Table::filled(sections.len(), NONE);
     for (id, s) in sections.enumerate() {
@@ -177,12 +177,12 @@ pub fn order(context: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_i
     }
     let kept: usize = ranks.iter().map(|r| r.0.len()).sum();
     // nvlink quirk: it decides by the number of all records, those of dead functions included.
-    let records = match context.options.identity {
+    let records = match link.options.identity {
         Identity::Nvlink => sections.iter().last().map_or(0, |s| s.number as usize),
         Identity::Culd => kept,
     };
     // Blackwell: decided when all sections of both views are known.
-    let extended = records + 1 >= MAX_SECTIONS && !context.options.target.capabilities().has_mercury;
+    let extended = records + 1 >= MAX_SECTIONS && !link.options.target.capabilities().has_mercury;
     if extended {
         let id = layout.records.standard.extended;
         ranks[0].0.push(id);
@@ -282,18 +282,18 @@ fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
 }
 
 /// Functions listed in `.nv.prototype`.
-pub fn prototyped(context: Link<'_, '_>, layout: &Layout<'_>) -> Vec<(FunctionId, ProtoId)> {
-    let functions = &context.resolved.functions;
+pub fn prototyped(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<(FunctionId, ProtoId)> {
+    let functions = &link.resolved.functions;
     let listed = functions
         .ids()
-        .filter(|&f| context.live.alive[f] && layout.records.symbol_of[f].is_some() && functions[f].taken.is_none());
-    listed.filter_map(|f| Some((f, context.resolved.prototype(f)?))).collect()
+        .filter(|&f| link.live.alive[f] && layout.records.symbol_of[f].is_some() && functions[f].taken.is_none());
+    listed.filter_map(|f| Some((f, link.resolved.prototype(f)?))).collect()
 }
 
 /// Everything that the image is made of, complete once the sections and symbols have their order.
 pub struct OutputPlan<'a, 'd> {
     /// Inputs, functions, options.
-    pub context: Link<'a, 'd>,
+    pub link: Link<'a, 'd>,
     /// Records.
     pub layout: &'a Layout<'d>,
     /// Sizes of relocation sections.

@@ -65,7 +65,7 @@ pub(crate) fn emit(
         .ok()
         .filter(|_| total <= MAX_IMAGE)
         .ok_or_else(|| too_large(parts, total, out))?;
-    let resolver = RelocResolver::new(parts.context, parts.layout);
+    let resolver = RelocResolver::new(parts.link, parts.layout);
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
     let textures = reloc_sections::textures(parts);
     let fixed = &parts.layout.records.standard;
@@ -113,7 +113,7 @@ const MAX_IMAGE: u64 = 64 << 30;
 
 pub(crate) fn too_large(parts: &OutputPlan<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop {
     let file = parts
-        .context
+        .link
         .inputs
         .objects
         .iter()
@@ -158,16 +158,16 @@ fn symbol(parts: &OutputPlan<'_, '_>, number: usize) -> Sym {
             ..Sym::default()
         };
     };
-    let (mut sym, section) = plain_symbol(layout, named);
-    sym.st_name = arranged.name(named).into();
-    sym.st_shndx = direct_index(parts, section).unwrap_or(SHN_XINDEX).into();
-    sym
+    let (mut entry, section) = plain_symbol(layout, named);
+    entry.st_name = arranged.name(named).into();
+    entry.st_shndx = direct_index(parts, section).unwrap_or(SHN_XINDEX).into();
+    entry
 }
 
 /// The number of a section, if it fits into a symbol.
 fn direct_index(parts: &OutputPlan<'_, '_>, section: Option<SectionId>) -> Option<u16> {
     // nvlink quirk: section 0xfff2 counts as one that fits.
-    let quirks = parts.context.options.identity == Identity::Nvlink;
+    let quirks = parts.link.options.identity == Identity::Nvlink;
     let index = section.map_or(0, |s| parts.arranged.section_index(s));
     let short = u16::try_from(index).ok()?;
     (short < SHN_LORESERVE || (quirks && short == SHN_COMMON)).then_some(short)
@@ -181,7 +181,7 @@ fn extended_index(parts: &OutputPlan<'_, '_>, number: usize) -> u32 {
     match (section, direct_index(parts, section)) {
         (Some(id), None) => arranged.section_index(id),
         // nvlink quirk: where the index fits, the section's number of creation.
-        (Some(id), Some(_)) if parts.context.options.identity == Identity::Nvlink => layout.records.sections[id].number,
+        (Some(id), Some(_)) if parts.link.options.identity == Identity::Nvlink => layout.records.sections[id].number,
         _ => 0,
     }
 }
@@ -197,20 +197,20 @@ fn plain_symbol(layout: &Layout<'_>, named: SymbolTableEntry) -> (Sym, Option<Se
             Some(id),
         ),
         SymbolTableEntry::Symbol(id) => {
-            let y = &layout.records.symbols[id];
-            let value = if y.section.is_none() && y.name == b".nv.reservedSmem.cap" {
+            let sym = &layout.records.symbols[id];
+            let value = if sym.section.is_none() && sym.name == b".nv.reservedSmem.cap" {
                 RESERVED_SHARED
             } else {
-                y.value
+                sym.value
             };
-            let sym = Sym {
-                st_info: y.bind << 4 | y.kind,
-                st_other: y.other,
+            let entry = Sym {
+                st_info: sym.bind << 4 | sym.kind,
+                st_other: sym.other,
                 st_value: value.into(),
-                st_size: y.size.into(),
+                st_size: sym.size.into(),
                 ..Sym::default()
             };
-            (sym, y.section)
+            (entry, sym.section)
         }
     }
 }
@@ -237,13 +237,17 @@ fn section_header(parts: &OutputPlan<'_, '_>, Placements { list }: &Placements, 
         Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
         Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
         Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
-        Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
+        Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),
         Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
         Class::Text(f) | Class::Stub(f) => (
             symtab,
-            u32::from(layout.records.functions[f].registers) << 24 | layout.records.symbol_of[f].map_or(0, |y| arranged.symbol_index(y)),
+            u32::from(layout.records.functions[f].registers) << 24
+                | layout.records.symbol_of[f].map_or(0, |sym| arranged.symbol_index(sym)),
         ),
-        Class::Uft => (symtab, layout.records.unified.first_stub.map_or(0, |y| arranged.symbol_index(y))),
+        Class::Uft => (
+            symtab,
+            layout.records.unified.first_stub.map_or(0, |sym| arranged.symbol_index(sym)),
+        ),
         _ => (0, owner),
     };
     let mut flags = s.flags;
@@ -273,7 +277,7 @@ fn section_header(parts: &OutputPlan<'_, '_>, Placements { list }: &Placements, 
 
 /// KernelAttributes links use the generic types for data.
 pub(crate) fn final_type(parts: &OutputPlan<'_, '_>, sh_type: u32) -> u32 {
-    if parts.context.mode.relocatable {
+    if parts.link.mode.relocatable {
         return sh_type;
     }
     match sh_type {
@@ -290,7 +294,7 @@ const READ_WRITE: u32 = 6;
 
 /// Program headers: themselves, code and constants, data, themselves again.
 fn program_headers(parts: &OutputPlan<'_, '_>, shapes: &[Shape], places: &[Placement], at: u64) -> Vec<Phdr> {
-    if parts.context.mode.relocatable {
+    if parts.link.mode.relocatable {
         return Vec::new();
     }
     let (alloc, write) = (SHF_ALLOC as u8, SHF_WRITE as u8);
@@ -335,7 +339,7 @@ fn program_headers(parts: &OutputPlan<'_, '_>, shapes: &[Shape], places: &[Place
 fn file_header(parts: &OutputPlan<'_, '_>, headers: u64, programs: u64, program_count: usize) -> Ehdr {
     let arranged = parts.arranged;
     let note = arranged.section_index(parts.layout.records.standard.cuda_note).min(255);
-    let kind = if parts.context.options.target.capabilities().has_mercury {
+    let kind = if parts.link.options.target.capabilities().has_mercury {
         2
     } else {
         4
@@ -346,13 +350,13 @@ fn file_header(parts: &OutputPlan<'_, '_>, headers: u64, programs: u64, program_
         .unwrap_or(0);
     Ehdr {
         ident: [0x7f, b'E', b'L', b'F', 2, 1, 1, ELFOSABI_CUDA, 8, 0, 0, 0, 0, 0, 0, 0],
-        e_type: if parts.context.mode.relocatable { ET_REL } else { ET_EXEC }.into(),
+        e_type: if parts.link.mode.relocatable { ET_REL } else { ET_EXEC }.into(),
         e_machine: EM_CUDA.into(),
         e_version: 1.into(),
         e_entry: 0.into(),
         e_phoff: programs.into(),
         e_shoff: headers.into(),
-        e_flags: (note << 24 | parts.context.options.target.number << 8 | kind).into(),
+        e_flags: (note << 24 | parts.link.options.target.number << 8 | kind).into(),
         e_ehsize: (size_of::<Ehdr>() as u16).into(),
         e_phentsize: (size_of::<Phdr>() as u16).into(),
         e_phnum: (program_count as u16).into(),

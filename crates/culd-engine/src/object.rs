@@ -503,7 +503,7 @@ impl<'d> Object<'d> {
         self.symbols
             .iter()
             .enumerate()
-            .filter(move |(_, y)| kinds.contains(&y.kind()))
+            .filter(move |(_, sym)| kinds.contains(&sym.kind()))
             .map(|(i, _)| i as u32)
     }
 
@@ -525,8 +525,8 @@ impl<'d> Object<'d> {
 
     /// The function in whose text another one lies: `$K$F` is the copy of F inside of kernel K. Second names (aliases) start where it starts.
     pub fn outer(&self, index: u32) -> Option<u32> {
-        let y = self.symbols.get(index as usize)?;
-        if !self.has_inner_functions || y.kind() != STT_FUNC || y.st_value.get() == 0 {
+        let sym = self.symbols.get(index as usize)?;
+        if !self.has_inner_functions || sym.kind() != STT_FUNC || sym.st_value.get() == 0 {
             return None;
         }
         let section = self.section(self.symbol(index).defined_in()?)?;

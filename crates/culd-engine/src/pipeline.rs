@@ -85,7 +85,7 @@ fn link(
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);
     watch.lap("liveness");
-    let context = Link {
+    let link = Link {
         inputs: &inputs,
         resolved: &resolved,
         graph: &graph,
@@ -94,44 +94,44 @@ fn link(
         mode,
         threads,
     };
-    // Attributes are read and inherited meanwhile: that needs no more than to know who lives.
-    let (merged, mut attributes) = threads.join(
+    // Attribute propagation only needs liveness, so it runs in parallel with merging.
+    let (merged, attributes) = threads.join(
         || merge::merge(&inputs, &resolved, &live, places, options, mode, out),
         || {
-            let attributes = attributes::collect(context);
-            let folds = (!options.relocatable).then(|| CallTotals::new(context, &attributes.facts));
-            propagate::propagate(context, attributes, folds.as_ref())
+            let attributes = attributes::collect(link);
+            let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
+            propagate::propagate(link, attributes, folds.as_ref())
         },
     );
     let mut merged = merged?;
     watch.lap("merge");
-    check::stacks(context, out)?;
+    check::stacks(link, out)?;
     if let Some(code) = merged.unified.problem.take() {
         return Err(out.fatal(code));
     }
-    check::uncalled(context, out)?;
-    let layout = layout::lay_out(context, merged, out)?;
-    check::undefined(context, &layout.records, out);
-    explain::layout(context, &layout, explained);
+    check::uncalled(link, out)?;
+    let layout = layout::lay_out(link, merged, out)?;
+    check::undefined(link, &layout.records, out);
+    explain::layout(link, &layout, explained);
     watch.lap("layout");
-    let is_written = |record| encode::Encoder::writes(context, &layout, record);
+    let is_written = |record| encode::Encoder::writes(link, &layout, record);
     let has_info = !live.kernels.is_empty() || attributes.module.iter().any(is_written);
     // These only read what was laid out.
     let ((plan, order), names) = threads.join(
         || {
-            let plan = relocate::plan(context, &layout);
-            let order = arrange::order(context, &layout, &plan, has_info);
+            let plan = relocate::plan(link, &layout);
+            let order = arrange::order(link, &layout, &plan, has_info);
             (plan, order)
         },
-        || arrange::names(context, &layout),
+        || arrange::names(link, &layout),
     );
-    check::removed(context, &layout.records, &plan.removed, out);
-    check::nothing_left(context, out)?;
-    propagate::check_tensor_groups(context, &attributes, out);
+    check::removed(link, &layout.records, &plan.removed, out);
+    check::nothing_left(link, out)?;
+    propagate::check_tensor_groups(link, &attributes, out);
     watch.lap("plan");
     let arranged = arrange::arrange(order, names);
-    encode::complete(context, &layout, &arranged, &mut attributes);
-    report::report(context, &layout, &arranged, &attributes, out);
+    let mut attributes = encode::complete(link, &layout, &arranged, attributes);
+    report::report(link, &layout, &arranged, &attributes, out);
     watch.lap("arrange");
     if out.errors() > 0 {
         return Ok(None);
@@ -140,10 +140,10 @@ fn link(
         return Err(out.fatal(Code::Internal { what }));
     }
     size_limit::check(&inputs, &layout, &arranged, out)?;
-    ledger::check(context, &layout, &plan, out)?;
+    ledger::check(link, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
     let parts = arrange::OutputPlan {
-        context,
+        link,
         layout: &layout,
         plan: &plan,
         arranged: &arranged,

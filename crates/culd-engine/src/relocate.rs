@@ -113,7 +113,7 @@ pub(crate) struct Entry {
 
 /// Decides about relocations.
 pub(crate) struct RelocResolver<'a, 'd> {
-    context: Link<'a, 'd>,
+    link: Link<'a, 'd>,
     layout: &'a Layout<'d>,
     slots: Vec<(SymbolId, u64)>,
     /// Size of the bank of user constants, -1 without one.
@@ -121,11 +121,11 @@ pub(crate) struct RelocResolver<'a, 'd> {
 }
 
 impl<'a, 'd> RelocResolver<'a, 'd> {
-    pub(crate) fn new(context: Link<'a, 'd>, layout: &'a Layout<'d>) -> Self {
+    pub(crate) fn new(link: Link<'a, 'd>, layout: &'a Layout<'d>) -> Self {
         let mut slots = layout.textures.slots.clone();
         slots.sort_unstable();
         RelocResolver {
-            context,
+            link,
             layout,
             slots,
             constant_size: user_size(&layout.records),
@@ -139,7 +139,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
 
     fn meaning(&self, object: &Object<'d>, index: u32) -> SymbolTarget {
         let m = &self.layout.records;
-        let relocatable = self.context.mode.relocatable;
+        let relocatable = self.link.mode.relocatable;
         let reference = object.symbol_ref(index);
         match object.symbol_kind(index) {
             STT_SECTION => {
@@ -148,12 +148,12 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 return placed.map_or(SymbolTarget::Nothing, SymbolTarget::Section);
             }
             STT_FUNC => {
-                let Some(f) = self.context.resolved.function(reference) else {
+                let Some(f) = self.link.resolved.function(reference) else {
                     return SymbolTarget::Nothing;
                 };
                 let is_alias = m.has_aliases && m.functions[f].alias_of.is_some();
                 return match m.symbol_of[f] {
-                    Some(y) if self.context.live.alive[f] && !is_alias => SymbolTarget::Live(y),
+                    Some(sym) if self.link.live.alive[f] && !is_alias => SymbolTarget::Live(sym),
                     _ => SymbolTarget::Function(f),
                 };
             }
@@ -170,7 +170,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         if !record.keep || record.withdrawn {
             return SymbolTarget::Nothing;
         }
-        if relocatable && self.context.options.identity == Identity::Culd {
+        if relocatable && self.link.options.identity == Identity::Culd {
             // nvlink resolves shared and constant addresses here that a later link moves; culd leaves them to that link.
             return SymbolTarget::Kept(symbol);
         }
@@ -183,7 +183,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         if record.dynamic {
             return SymbolTarget::Dynamic(symbol);
         }
-        let keeps_shared = self.context.mode.rules.partial_keeps_shared_relocs;
+        let keeps_shared = self.link.mode.rules.partial_keeps_shared_relocs;
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
             let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.contains(&record.name);
@@ -210,14 +210,14 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let r = site.reference;
         let function = match meaning {
             SymbolTarget::Function(f) => Some(f),
-            SymbolTarget::Live(y) => m.symbols[y].function,
+            SymbolTarget::Live(sym) => m.symbols[sym].function,
             _ => None,
         };
         match (site.class, function, meaning) {
             (Class::Debug(DebugKind::Code), Some(f), _) => {
                 r.object < m.functions[f].relocs_dropped_before && (site.is_rela || m.sections[r.target].rela_first == Some(true))
             }
-            (Class::Constant(_), _, SymbolTarget::Kept(y)) => r.object < m.symbols[y].constant_relocs_dropped_before,
+            (Class::Constant(_), _, SymbolTarget::Kept(sym)) => r.object < m.symbols[sym].constant_relocs_dropped_before,
             _ => false,
         }
     }
@@ -236,9 +236,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         match meaning {
             // Most are one of these.
             SymbolTarget::Live(_) if clears || kind == 0 => RelocAction::Drop,
-            SymbolTarget::Live(y) => RelocAction::Keep(kind, y),
+            SymbolTarget::Live(sym) => RelocAction::Keep(kind, sym),
             SymbolTarget::Kept(_) if clears => RelocAction::Drop,
-            SymbolTarget::Kept(y) => RelocAction::Keep(kind, y),
+            SymbolTarget::Kept(sym) => RelocAction::Keep(kind, sym),
             _ => self.decide_rare(site, symbol, meaning, e, kind),
         }
     }
@@ -246,9 +246,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
     #[inline(never)]
     fn decide_rare(&self, site: &Site<'_, 'd>, symbol: u32, meaning: SymbolTarget, e: Entry, kind: u32) -> RelocAction {
         let m = &self.layout.records;
-        let relocatable = self.context.mode.relocatable;
+        let relocatable = self.link.mode.relocatable;
         let addend = e.addend as u64;
-        let named = |y: SymbolId| Some((SymbolTableEntry::Symbol(y), e.addend));
+        let named = |sym: SymbolId| Some((SymbolTableEntry::Symbol(sym), e.addend));
         match meaning {
             SymbolTarget::Section(section) => {
                 let Some((id, base)) = m.section_placement[section] else {
@@ -273,7 +273,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             }
             SymbolTarget::Function(f) if UNUSED_CLEAR_TYPES.contains(&kind) => {
                 let reference = site.object.symbol_ref(symbol);
-                let dead = !self.context.live.alive[f] && self.context.resolved.fate(reference) != Fate::Rejected;
+                let dead = !self.link.live.alive[f] && self.link.resolved.fate(reference) != Fate::Rejected;
                 if dead {
                     RelocAction::Clear(if kind == UNUSED_CLEAR_TYPES[0] { 4 } else { 8 })
                 } else {
@@ -285,25 +285,25 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             SymbolTarget::ConstantSize => patch(kind, self.constant_size, 0, None),
             SymbolTarget::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
             SymbolTarget::Shared(id) => self.shared(site.class, id, kind, e),
-            SymbolTarget::Texture(y) if relocatable && site.object.has_mercury() => RelocAction::Keep(kind, y),
-            SymbolTarget::Texture(y) if resolvable(kind).is_none() => RelocAction::Keep(kind, y),
-            SymbolTarget::Texture(y) if relocatable => patch(kind, addend, self.bank(y), named(y)),
-            SymbolTarget::Texture(y) => match self.slot(y) {
+            SymbolTarget::Texture(sym) if relocatable && site.object.has_mercury() => RelocAction::Keep(kind, sym),
+            SymbolTarget::Texture(sym) if resolvable(kind).is_none() => RelocAction::Keep(kind, sym),
+            SymbolTarget::Texture(sym) if relocatable => patch(kind, addend, self.bank(sym), named(sym)),
+            SymbolTarget::Texture(sym) => match self.slot(sym) {
                 Some(slot) => patch(kind, slot.wrapping_add(addend), 0, None),
                 None => RelocAction::Drop,
             },
-            SymbolTarget::Function(f) if !self.context.live.alive[f] && kind != 0 => self.removed(site.class, f),
+            SymbolTarget::Function(f) if !self.link.live.alive[f] && kind != 0 => self.removed(site.class, f),
             SymbolTarget::Function(_) if kind == 0 => RelocAction::Drop,
             SymbolTarget::Function(f) => {
-                m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(RelocAction::Drop, |y| RelocAction::Keep(kind, y))
+                m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(RelocAction::Drop, |sym| RelocAction::Keep(kind, sym))
             }
-            SymbolTarget::Constant(y) => known(kind, y, m.symbols[y].value, self.bank(y), e.addend),
+            SymbolTarget::Constant(sym) => known(kind, sym, m.symbols[sym].value, self.bank(sym), e.addend),
             // The address -1 that undefined symbols have.
-            SymbolTarget::NoConstant(y) => known(kind, y, u64::MAX, NO_BANK, e.addend),
-            SymbolTarget::SharedSymbol(y) => known(kind, y, m.symbols[y].value, 0, e.addend),
-            SymbolTarget::NoShared(y) => known(kind, y, u64::MAX, 0, e.addend),
-            SymbolTarget::Dynamic(y) => self.dynamic(site.reference, kind, y, e.addend),
-            SymbolTarget::Kept(y) => RelocAction::Keep(kind, y),
+            SymbolTarget::NoConstant(sym) => known(kind, sym, u64::MAX, NO_BANK, e.addend),
+            SymbolTarget::SharedSymbol(sym) => known(kind, sym, m.symbols[sym].value, 0, e.addend),
+            SymbolTarget::NoShared(sym) => known(kind, sym, u64::MAX, 0, e.addend),
+            SymbolTarget::Dynamic(sym) => self.dynamic(site.reference, kind, sym, e.addend),
+            SymbolTarget::Kept(sym) => RelocAction::Keep(kind, sym),
         }
     }
 
@@ -312,8 +312,8 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         // Position-independent code has every address of its module in bank 4, used or not.
         let is_used =
             matches!(class, Class::Text(_) | Class::GlobalInit | Class::Udt) || matches!(class, Class::Constant(bank) if bank != 4);
-        let is_defined = self.context.resolved.functions[f].winner.is_some();
-        match self.context.options.identity {
+        let is_defined = self.link.resolved.functions[f].winner.is_some();
+        match self.link.options.identity {
             Identity::Culd if is_used && is_defined => RelocAction::Removed(f),
             _ => RelocAction::Drop,
         }
@@ -341,7 +341,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let symbols = m.literal_symbols.get(&f).map_or(&[][..], Vec::as_slice);
         let at = symbols.partition_point(|s| s.0 < reference);
         // A function that counts as a kernel may have no bank, and then no symbols in it.
-        let is_gone = |y: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[y].withdrawn;
+        let is_gone = |sym: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[sym].withdrawn;
         let named = symbols
             .get(at)
             .filter(|s| s.0 == reference && !is_gone(s.1))
@@ -360,18 +360,18 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             (Some(offset), _) => offset,
             (None, Some(_)) if !dynamic => 0,
             (None, None) if !dynamic => u64::MAX,
-            (None, _) if self.context.mode.debug_symbols => shared.dynamic[id],
+            (None, _) if self.link.mode.debug_symbols => shared.dynamic[id],
             (None, Some(f)) => shared.dynamic_value(f).unwrap_or(u64::MAX),
             (None, None) => u64::MAX,
         };
         let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
         // With a debugger the stand-in of an earlier relocatable link has a symbol, but is not listed.
-        let listed = |y: &SymbolId| !self.context.mode.debug_symbols || m.symbols[*y].other & 3 != 1;
-        let mut named = var.symbol.filter(listed).map(|y| (SymbolTableEntry::Symbol(y), e.addend));
-        if shared.offset[id].is_none() && self.context.mode.preserve && !self.context.mode.debug_symbols {
+        let listed = |sym: &SymbolId| !self.link.mode.debug_symbols || m.symbols[*sym].other & 3 != 1;
+        let mut named = var.symbol.filter(listed).map(|sym| (SymbolTableEntry::Symbol(sym), e.addend));
+        if shared.offset[id].is_none() && self.link.mode.preserve && !self.link.mode.debug_symbols {
             if !shared.has_slots || reached {
                 named = None;
-            } else if self.context.mode.shared_base == 0 {
+            } else if self.link.mode.shared_base == 0 {
                 // nvlink quirk: the entry would need the symbol that was dropped.
                 return RelocAction::Fail("reference to deleted symbol");
             }
@@ -380,7 +380,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
     }
 
     /// Dynamic shared memory of a relocatable output.
-    fn dynamic(&self, r: &RelocRef, kind: u32, y: SymbolId, addend: i64) -> RelocAction {
+    fn dynamic(&self, r: &RelocRef, kind: u32, sym: SymbolId, addend: i64) -> RelocAction {
         let instances = &self.layout.dynamic_instances;
         if let Some(&(_, instance)) = instances
             .binary_search_by_key(&r.target, |i| i.0)
@@ -389,23 +389,23 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         {
             return RelocAction::Keep(kind, instance);
         }
-        if self.context.mode.rules.partial_keeps_shared_relocs {
-            return RelocAction::Keep(kind, y);
+        if self.link.mode.rules.partial_keeps_shared_relocs {
+            return RelocAction::Keep(kind, sym);
         }
-        if self.context.mode.debug_symbols && self.layout.records.symbols[y].other & 3 == 1 {
+        if self.link.mode.debug_symbols && self.layout.records.symbols[sym].other & 3 == 1 {
             // The stand-in of an earlier relocatable link stays.
-            return RelocAction::Keep(kind, y);
+            return RelocAction::Keep(kind, sym);
         }
-        let value = match self.context.mode.debug_symbols {
-            true => self.layout.records.symbols[y].value,
-            false if self.context.mode.rules.dynamic_alignment => self.layout.records.symbols[y].value.max(DYNAMIC_ALIGN),
+        let value = match self.link.mode.debug_symbols {
+            true => self.layout.records.symbols[sym].value,
+            false if self.link.mode.rules.dynamic_alignment => self.layout.records.symbols[sym].value.max(DYNAMIC_ALIGN),
             false => 0,
         };
         patch(
             kind,
             value.wrapping_add(addend as u64),
             0,
-            Some((SymbolTableEntry::Symbol(y), addend)),
+            Some((SymbolTableEntry::Symbol(sym), addend)),
         )
     }
 
@@ -423,8 +423,8 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             object,
             relocs,
             &self.layout.records,
-            self.context.resolved,
-            self.context.options.identity,
+            self.link.resolved,
+            self.link.options.identity,
         );
         let skips = (!skips.idle()).then_some(skips);
         let site = Site {
@@ -435,10 +435,10 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             cuts: match class {
                 Class::Debug(DebugKind::Code) => self.layout.records.cuts.debug,
                 // nvlink quirk: constant tables lose pointers.
-                Class::Constant(_) => self.layout.records.cuts.constants && self.context.options.identity == Identity::Nvlink,
+                Class::Constant(_) => self.layout.records.cuts.constants && self.link.options.identity == Identity::Nvlink,
                 _ => false,
             },
-            replaces: !self.context.mode.relocatable && !self.layout.records.unified.active,
+            replaces: !self.link.mode.relocatable && !self.layout.records.unified.active,
             lists_shared_only: object.has_mercury(),
             moves: self.layout.moves.as_ref().filter(|moves| moves.bank == r.target),
         };

@@ -265,25 +265,25 @@ impl<'d> Resolver<'d> {
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         let mut registers = None;
         for index in object.function_order() {
-            let y = object.symbol(index);
-            let symbol = y.reference;
+            let sym = object.symbol(index);
+            let symbol = sym.reference;
             let Some(name) = self.out.name(symbol) else { continue };
-            let f = self.function_for(object, name, y.bind);
+            let f = self.function_for(object, name, sym.bind);
             self.out.function_of[symbol] = f.number();
-            let entry = y.other & STO_CUDA_ENTRY != 0;
-            if y.bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
+            let entry = sym.other & STO_CUDA_ENTRY != 0;
+            if sym.bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
                 self.out.function_errors.push((
                     object.id,
                     Code::EntryMismatch {
-                        symbol: text(&culd_demangle::display(y.name)),
+                        symbol: text(&culd_demangle::display(sym.name)),
                     },
                 ));
             }
-            let Some(section) = y.defined_in() else { continue };
+            let Some(section) = sym.defined_in() else { continue };
             let function = &mut self.out.functions[f];
             function.entry |= entry;
             function.stub |= object.section(section).is_some_and(|s| s.role == Role::Stub);
-            let weak = y.bind == STB_WEAK;
+            let weak = sym.bind == STB_WEAK;
             let count = if weak {
                 register_count(object, index, section, &mut registers)
             } else {
@@ -298,7 +298,7 @@ impl<'d> Resolver<'d> {
                     symbol: index,
                     section,
                 },
-                y.bind,
+                sym.bind,
                 count,
             );
         }

@@ -47,7 +47,7 @@ impl<'a> ChunkList<'a> {
     /// Finds the way.
     pub(super) fn new(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
         let sections = parts.arranged.sections.len();
-        let (mixed, relocations) = parts.context.threads.join(
+        let (mixed, relocations) = parts.link.threads.join(
             || MultiPieceSections::new(parts, contents),
             || reloc_sections::places(parts, contents.places),
         );
@@ -120,7 +120,7 @@ fn plain_section<'a>(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, po
 }
 
 fn piece<'a>(parts: &OutputPlan<'a, '_>, p: &Piece, place: &Placement) -> Option<Chunk<'a>> {
-    let bytes = parts.context.inputs.objects[p.object].section(p.section)?.data;
+    let bytes = parts.link.inputs.objects[p.object].section(p.section)?.data;
     // A piece that does not fit its section is left out.
     let end = p.base.checked_add(bytes.len() as u64)?;
     (end <= place.size && !bytes.is_empty()).then_some(Chunk {

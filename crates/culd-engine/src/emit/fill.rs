@@ -108,7 +108,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
 
     fn run(&self, windows: &[Window], target: Destination<'_>) -> io::Result<()> {
         let bytes = windows.iter().map(|w| (w.end - w.start) as usize).sum();
-        let parallel = self.parts.context.threads.for_part(bytes).is_parallel();
+        let parallel = self.parts.link.threads.for_part(bytes).is_parallel();
         match target {
             Destination::Memory(image) => {
                 let mut places = split(image, windows);
@@ -220,7 +220,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
     fn patch(&self, n: usize, offset: u64, data: &mut [u8]) {
         let Some(r) = self.parts.layout.records.relocs.get(n) else { return };
         let base = offset.saturating_sub(self.contents.places.start_of(self.parts, r.target));
-        let object = &self.parts.context.inputs.objects[r.object];
+        let object = &self.parts.link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };

@@ -67,7 +67,7 @@ pub(super) fn places(parts: &OutputPlan<'_, '_>, places: &Placements) -> Vec<Chu
 
 /// Writes the kept relocations of a reference.
 pub(super) fn fill_kept(parts: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, with_addends: bool, place: &mut [u8]) {
-    let object = &parts.context.inputs.objects[r.object];
+    let object = &parts.link.inputs.objects[r.object];
     let mut slots = place.rchunks_exact_mut(if with_addends { RELA } else { REL } as usize);
     resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
         let (kind, symbol, addend) = match decision {
@@ -95,7 +95,7 @@ fn implicit_addend(object: &Object<'_>, r: &RelocRef, e: Entry) -> Option<i64> {
 
 /// Writes the list of a reference's resolved relocations.
 pub(super) fn fill_listed(parts: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, place: &mut [u8]) {
-    let object = &parts.context.inputs.objects[r.object];
+    let object = &parts.link.inputs.objects[r.object];
     let mut slots = place.rchunks_exact_mut(RELA as usize);
     resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
         if let RelocAction::Patch(_, _, _, Some((named, addend))) = decision
@@ -140,17 +140,17 @@ fn texture_key(parts: &OutputPlan<'_, '_>, (kernel, left_out): (FunctionId, Opti
             .textures
             .slots
             .iter()
-            .any(|&(y, _)| m.symbols[y].section == Some(*text))
+            .any(|&(sym, _)| m.symbols[sym].section == Some(*text))
     };
     (left_out, m.functions[kernel].text.filter(owns))
 }
 
 fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> Vec<u8> {
     let m = &parts.layout.records;
-    let size = if parts.context.mode.force_rela { RELA } else { REL } as usize;
+    let size = if parts.link.mode.force_rela { RELA } else { REL } as usize;
     let mut bytes = Vec::new();
-    for (y, offset) in parts.layout.textures.slots_of(m, (text, left_out)).rev() {
-        let kind: u32 = match m.symbols[y].kind {
+    for (sym, offset) in parts.layout.textures.slots_of(m, (text, left_out)).rev() {
+        let kind: u32 = match m.symbols[sym].kind {
             STT_CUDA_TEXTURE => 6,
             STT_CUDA_SAMPLER => 7,
             _ => 52,
@@ -158,7 +158,7 @@ fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> 
         let at = bytes.len();
         bytes.resize(at + size, 0);
         if let Some(slot) = bytes.get_mut(at..) {
-            put(slot, offset, kind, parts.arranged.symbol_index(y), 0);
+            put(slot, offset, kind, parts.arranged.symbol_index(sym), 0);
         }
     }
     bytes
@@ -166,7 +166,7 @@ fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> 
 
 /// Where texture slots go: all entries, or as many as the section has room for, in front of the relocations of every parameter bank.
 pub(super) fn texture_places<'a>(parts: &OutputPlan<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
-    let companion = usize::from(parts.context.mode.force_rela);
+    let companion = usize::from(parts.link.mode.force_rela);
     for &kernel in &parts.layout.textures.kernels {
         let bank = parts.layout.records.functions[kernel.0]
             .parameters

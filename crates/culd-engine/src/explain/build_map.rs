@@ -28,7 +28,7 @@ pub(super) fn map(parts: &OutputPlan<'_, '_>, image: &[u8]) -> LinkMap {
     };
     for section in &mut map.sections {
         section.pieces.sort();
-        section.symbols.sort_by_key(|y| y.offset);
+        section.symbols.sort_by_key(|sym| sym.offset);
     }
     map
 }
@@ -51,7 +51,7 @@ fn sections(parts: &OutputPlan<'_, '_>, image: &[u8]) -> Vec<MapSection> {
     for (&id, section) in parts.arranged.sections.iter().zip(&mut sections) {
         section.pieces = pieces(parts, id, section.size);
     }
-    if parts.context.options.target.capabilities().has_mercury {
+    if parts.link.options.target.capabilities().has_mercury {
         two_views(parts, &mut sections);
     }
     for (bank, piece) in literals {
@@ -68,7 +68,7 @@ fn pieces(parts: &OutputPlan<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece>
     let s = &parts.layout.records.sections[id];
     let of_code = matches!(s.class, Class::Text(_) | Class::Stub(_));
     let piece = |p: &Piece| {
-        let object = &parts.context.inputs.objects[p.object];
+        let object = &parts.link.inputs.objects[p.object];
         let input = object.section(p.section)?;
         Some(MapPiece {
             offset: p.base,
@@ -83,7 +83,7 @@ fn pieces(parts: &OutputPlan<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece>
 
 /// Pieces of the sections that only files with two views have.
 fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
-    let (context, m) = (parts.context, &parts.layout.records);
+    let (link, m) = (parts.link, &parts.layout.records);
     let (own, others) = sections.split_at_mut(parts.arranged.sections.len().min(sections.len()));
     let mut merged: HashMap<String, usize, SeededState> = HashMap::default();
     for (i, (&id, section)) in parts.arranged.sections.iter().zip(own.iter()).enumerate() {
@@ -106,10 +106,10 @@ fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
     }
     let code = parts.arranged.sections.iter().map(|&id| m.sections[id].class);
     for f in code.filter_map(|class| if let Class::Text(f) = class { Some(f) } else { None }) {
-        let Some(winner) = context.resolved.functions[f].winner else {
+        let Some(winner) = link.resolved.functions[f].winner else {
             continue;
         };
-        let function = context.resolved.function_name(f);
+        let function = link.resolved.function_name(f);
         for name in [format!(".nv.capmerc.text.{function}"), format!(".nv.constant0.{function}")] {
             let Some(section) = by_name.get_mut(&name).and_then(Vec::pop).and_then(|i| others.get_mut(i)) else {
                 continue;
@@ -117,7 +117,7 @@ fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
             section.pieces.push(MapPiece {
                 offset: 0,
                 size: section.size,
-                input: context.inputs.objects[winner.object].name.to_string(),
+                input: link.inputs.objects[winner.object].name.to_string(),
                 section: name,
             });
         }
@@ -126,24 +126,24 @@ fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
 
 /// Literals of functions in the banks of the kernels that reach them.
 fn literal_pieces(parts: &OutputPlan<'_, '_>) -> Vec<(SectionId, MapPiece)> {
-    let (context, layout) = (parts.context, parts.layout);
+    let (link, layout) = (parts.link, parts.layout);
     let literals = &layout.records.literals;
     let functions: Vec<FunctionId> = literals.iter().map(|l| l.function).collect();
     let mut found = Vec::new();
-    context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
+    link.graph.reach(link.resolved, &functions, &layout.kernels, |f, k| {
         let (Some(l), Some(&kernel)) = (literals.get(f), layout.kernels.get(k)) else {
             return;
         };
         let bank = layout.records.functions[kernel]
             .orphaned_literals
             .or(layout.records.functions[kernel].literals);
-        let winner = context.resolved.functions[l.function].winner;
+        let winner = link.resolved.functions[l.function].winner;
         if let (Some(bank), Some(winner), Some(offset), false) = (bank, winner, layout.literals[l.function], l.bytes.is_empty()) {
             let piece = MapPiece {
                 offset,
                 size: l.bytes.len() as u64,
-                input: context.inputs.objects[winner.object].name.to_string(),
-                section: format!(".nv.constant{}.{}", l.bank, context.resolved.function_name(l.function)),
+                input: link.inputs.objects[winner.object].name.to_string(),
+                section: format!(".nv.constant{}.{}", l.bank, link.resolved.function_name(l.function)),
             };
             found.push((bank, piece));
         }
@@ -152,7 +152,7 @@ fn literal_pieces(parts: &OutputPlan<'_, '_>) -> Vec<(SectionId, MapPiece)> {
 }
 
 fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
-    let defined_by = references::definers(parts.context, parts.layout);
+    let defined_by = references::definers(parts.link, parts.layout);
     for (named, symbol) in parts.arranged.symbols.iter().zip(cubin.symbols().skip(1)) {
         let (SymbolTableEntry::Symbol(id), Ok(symbol)) = (*named, symbol) else {
             continue;
@@ -161,9 +161,9 @@ fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSec
         let Some(section) = (number as usize).checked_sub(1).and_then(|i| sections.get_mut(i)) else {
             continue;
         };
-        let y = &parts.layout.records.symbols[id];
-        let kind = match y.kind {
-            STT_FUNC if y.other & STO_CUDA_ENTRY != 0 => SymbolKind::Kernel,
+        let sym = &parts.layout.records.symbols[id];
+        let kind = match sym.kind {
+            STT_FUNC if sym.other & STO_CUDA_ENTRY != 0 => SymbolKind::Kernel,
             STT_FUNC => SymbolKind::Function,
             _ => SymbolKind::Variable,
         };
@@ -171,14 +171,14 @@ fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSec
             name: text(symbol.name),
             offset: symbol.entry.st_value.get(),
             size: symbol.entry.st_size.get(),
-            input: defined_by[id].map(|o| parts.context.inputs.objects[o].name.to_string()),
+            input: defined_by[id].map(|o| parts.link.inputs.objects[o].name.to_string()),
             kind,
         });
     }
 }
 
 fn shared(parts: &OutputPlan<'_, '_>) -> Vec<MapShared> {
-    let (context, layout) = (parts.context, parts.layout);
+    let (link, layout) = (parts.link, parts.layout);
     let mut list: Vec<MapShared> = Vec::new();
     for (id, var) in layout.records.shared.enumerate() {
         let Some(offset) = layout.shared.offset[id] else { continue };
@@ -186,8 +186,8 @@ fn shared(parts: &OutputPlan<'_, '_>) -> Vec<MapShared> {
             name: text(var.name),
             offset,
             size: var.size,
-            input: context.inputs.objects[var.first_mention].name.to_string(),
-            kernel: var.kernel.map(|k| context.resolved.function_name(k)),
+            input: link.inputs.objects[var.first_mention].name.to_string(),
+            kernel: var.kernel.map(|k| link.resolved.function_name(k)),
         });
     }
     list

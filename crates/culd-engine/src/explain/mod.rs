@@ -36,15 +36,15 @@ pub struct Explained {
 }
 
 /// Answers that need the layout.
-pub(crate) fn layout(context: Link<'_, '_>, layout: &Layout<'_>, explained: &mut Explained) {
-    let options = context.options;
-    explained.dot = options.dot_file.then(|| dot::graph(context, &layout.records));
-    explained.why = options.why_live.iter().map(|asked| why::why_live(context, layout, asked)).collect();
+pub(crate) fn layout(link: Link<'_, '_>, layout: &Layout<'_>, explained: &mut Explained) {
+    let options = link.options;
+    explained.dot = options.dot_file.then(|| dot::graph(link, &layout.records));
+    explained.why = options.why_live.iter().map(|asked| why::why_live(link, layout, asked)).collect();
 }
 
 /// Answers that need the image.
 pub(crate) fn image(parts: &OutputPlan<'_, '_>, image: &[u8], explained: &mut Explained) {
-    if parts.context.options.map {
+    if parts.link.options.map {
         explained.map = Some(build_map::map(parts, image));
     }
 }

@@ -68,16 +68,16 @@ pub enum How {
 }
 
 /// Answers for one name.
-pub(crate) fn why_live(context: Link<'_, '_>, layout: &Layout<'_>, asked: &str) -> WhyLive {
-    let Some(found) = find(context, layout, asked) else {
+pub(crate) fn why_live(link: Link<'_, '_>, layout: &Layout<'_>, asked: &str) -> WhyLive {
+    let Some(found) = find(link, layout, asked) else {
         return WhyLive {
             symbol: asked.to_string(),
             answer: Answer::Unknown,
         };
     };
-    let search = Search { context, layout };
+    let search = Search { link, layout };
     let (symbol, answer) = match found {
-        ReferenceTarget::Function(f) => (context.resolved.function_name(f), search.function(f)),
+        ReferenceTarget::Function(f) => (link.resolved.function_name(f), search.function(f)),
         ReferenceTarget::Variable(id) => (text(layout.records.symbols[id].name), search.variable(id)),
         ReferenceTarget::Shared(id) => (text(layout.records.shared[id].name), search.shared(id)),
     };
@@ -85,24 +85,24 @@ pub(crate) fn why_live(context: Link<'_, '_>, layout: &Layout<'_>, asked: &str) 
 }
 
 /// Finds what a name means: exactly, then as a demangled name; what stays before what does not.
-fn find(context: Link<'_, '_>, layout: &Layout<'_>, asked: &str) -> Option<ReferenceTarget> {
+fn find(link: Link<'_, '_>, layout: &Layout<'_>, asked: &str) -> Option<ReferenceTarget> {
     let exact = |name: &[u8]| name == asked.as_bytes();
     let demangled = |name: &[u8]| {
         let shown = culd_demangle::display(name);
         let shown = shown.as_ref();
         shown == asked.as_bytes() || shown.split(|&b| b == b'(').next() == Some(asked.as_bytes())
     };
-    find_by(context, layout, &exact).or_else(|| find_by(context, layout, &demangled))
+    find_by(link, layout, &exact).or_else(|| find_by(link, layout, &demangled))
 }
 
-fn find_by(context: Link<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) -> bool) -> Option<ReferenceTarget> {
-    let resolved = context.resolved;
+fn find_by(link: Link<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) -> bool) -> Option<ReferenceTarget> {
+    let resolved = link.resolved;
     let named = |f: &FunctionId| is_it(resolved.functions[*f].name);
     let mut functions = resolved.functions.ids().filter(named);
     let first = functions.next();
     if let Some(f) = first
-        .filter(|&f| context.live.alive[f])
-        .or_else(|| functions.find(|&f| context.live.alive[f]))
+        .filter(|&f| link.live.alive[f])
+        .or_else(|| functions.find(|&f| link.live.alive[f]))
         .or(first)
     {
         return Some(ReferenceTarget::Function(f));
@@ -113,34 +113,34 @@ fn find_by(context: Link<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) -> 
         .enumerate()
         .find(|(_, v)| is_it(v.name))
         .map(|(id, _)| ReferenceTarget::Shared(id));
-    let is_variable = |y: &crate::records::OutSymbol<'_>| y.function.is_none() && y.shared.is_none() && is_it(y.name);
+    let is_variable = |sym: &crate::records::OutSymbol<'_>| sym.function.is_none() && sym.shared.is_none() && is_it(sym.name);
     shared.or_else(|| {
         layout
             .records
             .symbols
             .enumerate()
-            .find(|(_, y)| is_variable(y))
+            .find(|(_, sym)| is_variable(sym))
             .map(|(id, _)| ReferenceTarget::Variable(id))
     })
 }
 
 struct Search<'a, 'd> {
-    context: Link<'a, 'd>,
+    link: Link<'a, 'd>,
     layout: &'a Layout<'d>,
 }
 
 impl Search<'_, '_> {
     fn step(&self, f: FunctionId, how: How) -> Step {
         Step {
-            symbol: self.context.resolved.function_name(f),
+            symbol: self.link.resolved.function_name(f),
             how,
         }
     }
 
     fn function(&self, f: FunctionId) -> Answer {
-        let (resolved, live) = (self.context.resolved, self.context.live);
+        let (resolved, live) = (self.link.resolved, self.link.live);
         if !live.alive[f] {
-            return Answer::Dropped(why_dead(self.context, f));
+            return Answer::Dropped(why_dead(self.link, f));
         }
         if let Some(chain) = self.called(f) {
             return Answer::Live(chain);
@@ -157,7 +157,7 @@ impl Search<'_, '_> {
 
     /// A chain over calls alone, from a kernel or a stub.
     fn called(&self, f: FunctionId) -> Option<Vec<Step>> {
-        let (resolved, graph, live) = (self.context.resolved, self.context.graph, self.context.live);
+        let (resolved, graph, live) = (self.link.resolved, self.link.graph, self.link.live);
         let stubs = resolved.functions.ids().filter(|&s| resolved.functions[s].stub && live.alive[s]);
         let roots: Vec<FunctionId> = live.kernels.iter().copied().chain(stubs).collect();
         let mut first = None;
@@ -185,7 +185,7 @@ impl Search<'_, '_> {
     fn mentioned(&self, f: FunctionId) -> Vec<Step> {
         let everything = vec![self.step(f, How::Everything)];
         let mut data = None;
-        for referrer in referrers(self.context, self.layout, ReferenceTarget::Function(f)) {
+        for referrer in referrers(self.link, self.layout, ReferenceTarget::Function(f)) {
             match referrer {
                 Referrer::Code(from) if from != f => {
                     if let Some(chain) = self.called(from) {
@@ -206,7 +206,7 @@ impl Search<'_, '_> {
 
     /// The chain of the first function that uses a variable.
     fn used(&self, sought: ReferenceTarget, name: &[u8]) -> Option<Vec<Step>> {
-        let users = referrers(self.context, self.layout, sought);
+        let users = referrers(self.link, self.layout, sought);
         let code = users.iter().filter_map(|r| if let Referrer::Code(f) = r { Some(*f) } else { None });
         let mut chain = code.filter_map(|f| self.called(f)).next()?;
         chain.push(Step {
@@ -217,15 +217,15 @@ impl Search<'_, '_> {
     }
 
     fn variable(&self, id: SymbolId) -> Answer {
-        let y = &self.layout.records.symbols[id];
-        let name = y.name;
+        let sym = &self.layout.records.symbols[id];
+        let name = sym.name;
         let always = || {
             vec![Step {
                 symbol: text(name),
                 how: How::Variable,
             }]
         };
-        if !y.keep || y.withdrawn {
+        if !sym.keep || sym.withdrawn {
             return Answer::Dropped(DropReason::Unreached);
         }
         Answer::Live(self.used(ReferenceTarget::Variable(id), name).unwrap_or_else(always))
@@ -234,7 +234,7 @@ impl Search<'_, '_> {
     fn shared(&self, id: SharedId) -> Answer {
         let var = &self.layout.records.shared[id];
         let own = || {
-            let kernel = var.kernel.filter(|&k| self.context.live.alive[k])?;
+            let kernel = var.kernel.filter(|&k| self.link.live.alive[k])?;
             let mut chain = vec![self.step(kernel, How::Kernel)];
             chain.push(Step {
                 symbol: text(var.name),

@@ -68,7 +68,7 @@ pub(crate) fn write<'d>(
         };
         let mut bytes = Vec::new();
         let borrowed = code.sources.of(function.object).borrows_attributes(function.section);
-        let object = parts.context.inputs.objects.get(function.object).filter(|_| borrowed);
+        let object = parts.link.inputs.objects.get(function.object).filter(|_| borrowed);
         let places = object.and_then(|o| mercury_places(o, function.section));
         for record in list {
             if record.code != FINALIZER_OPTIONS {
@@ -81,9 +81,9 @@ pub(crate) fn write<'d>(
         for record in tail(code.sources.of(function.object), function.section) {
             append(&record, bank, &mut bytes);
         }
-        let rules = &parts.context.mode.rules;
-        let is_final = !parts.context.mode.relocatable;
-        let is_107 = is_final && parts.context.options.target.number == 107;
+        let rules = &parts.link.mode.rules;
+        let is_final = !parts.link.mode.relocatable;
+        let is_107 = is_final && parts.link.options.target.number == 107;
         let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
         present.sort_unstable();
         let added = [
@@ -126,8 +126,8 @@ impl Preexits {
     fn write(self, parts: &OutputPlan<'_, '_>, sass: &mut Sass) {
         let kernels = &parts.layout.kernels;
         let mut inherits = vec![false; kernels.len()];
-        let context = &parts.context;
-        context.graph.reach(context.resolved, &self.using, kernels, |_, k| {
+        let link = &parts.link;
+        link.graph.reach(link.resolved, &self.using, kernels, |_, k| {
             if let Some(kernel) = inherits.get_mut(k) {
                 *kernel = true;
             }
@@ -164,7 +164,7 @@ fn preexit_value(bytes: &mut [u8]) -> Option<&mut u8> {
 fn stub_stacks(parts: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
     let m = &parts.layout.records;
     let symbols = m.unified.stubs.iter().filter_map(|s| m.symbol_of[s.function]);
-    let symbols: HashSet<u32, SeededState> = symbols.map(|y| parts.arranged.symbol_index(y)).collect();
+    let symbols: HashSet<u32, SeededState> = symbols.map(|sym| parts.arranged.symbol_index(sym)).collect();
     let mut bytes = mercury.to_vec();
     let mut at = 0;
     let mut stacks = Vec::new();
@@ -175,7 +175,7 @@ fn stub_stacks(parts: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
             4
         };
         let symbol = record.payload.first_chunk().map(|b| u32::from_le_bytes(*b));
-        if record.attribute == MIN_STACK_SIZE && symbol.is_some_and(|y| symbols.contains(&y)) {
+        if record.attribute == MIN_STACK_SIZE && symbol.is_some_and(|sym| symbols.contains(&sym)) {
             stacks.push(at + 8..at + size);
         }
         at += size;
@@ -217,7 +217,7 @@ fn sass_record<'d>(
             payload: Payload::Words(words.into()),
         };
     }
-    let has_no_symbol = |symbol| subject(parts.context, parts.layout, symbol) == Subject::NoSymbol;
+    let has_no_symbol = |symbol| subject(parts.link, parts.layout, symbol) == Subject::NoSymbol;
     let bytes = match &record.payload {
         Payload::Views(views) => views.mercury,
         Payload::Bytes(bytes) => bytes,

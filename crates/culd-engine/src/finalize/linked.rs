@@ -74,7 +74,7 @@ pub(crate) fn symbol_number(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry)
 /// Name of a symbol.
 pub(crate) fn symbol_name<'a>(parts: &'a OutputPlan<'_, '_>, named: SymbolTableEntry) -> &'a [u8] {
     match named {
-        SymbolTableEntry::Symbol(id) => parts.layout.records.symbols.get(id).map_or(b"", |y| y.name),
+        SymbolTableEntry::Symbol(id) => parts.layout.records.symbols.get(id).map_or(b"", |sym| sym.name),
         SymbolTableEntry::Section(_) => b"",
     }
 }
@@ -163,9 +163,9 @@ pub(crate) fn link(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> 
     for &id in &parts.arranged.sections {
         linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(parts, id));
     }
-    let resolver = RelocResolver::new(parts.context, layout);
+    let resolver = RelocResolver::new(parts.link, layout);
     for r in &layout.records.relocs {
-        let object = &parts.context.inputs.objects[r.object];
+        let object = &parts.link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
@@ -242,14 +242,14 @@ pub(crate) fn link(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> 
         let slots = layout
             .textures
             .slots_of(&layout.records, (layout.records.functions[k].text, left_out));
-        linked.kept[id].extend(slots.rev().map(|(y, offset)| Kept {
+        linked.kept[id].extend(slots.rev().map(|(sym, offset)| Kept {
             offset,
-            kind: match layout.records.symbols[y].kind {
+            kind: match layout.records.symbols[sym].kind {
                 STT_CUDA_TEXTURE => 0x1_000b,
                 STT_CUDA_SAMPLER => 0x1_000c,
                 _ => 0x1_000d,
             },
-            named: SymbolTableEntry::Symbol(y),
+            named: SymbolTableEntry::Symbol(sym),
             addend: 0,
             twin: None,
         }));
@@ -280,7 +280,7 @@ fn contents(parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
     }
     let mut bytes = vec![0; s.size as usize];
     for piece in s.pieces.as_slice() {
-        let input = parts.context.inputs.objects[piece.object].section(piece.section);
+        let input = parts.link.inputs.objects[piece.object].section(piece.section);
         copy(&mut bytes, piece.base, input.map_or(&[], |i| i.data));
     }
     Some(bytes)

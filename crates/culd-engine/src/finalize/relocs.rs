@@ -60,11 +60,11 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
                 let Some(function) = code.of(id) else { continue };
                 let entries: Vec<Rela> = kept
                     .iter()
-                    .filter(|k| parts.context.mode.relocatable || !is_reserved(parts, k.named))
+                    .filter(|k| parts.link.mode.relocatable || !is_reserved(parts, k.named))
                     .filter_map(|k| {
                         let twin = k.twin?;
                         let kind = twin.r_type.get();
-                        let kind = if parts.context.mode.relocatable || parts.layout.records.unified.active {
+                        let kind = if parts.link.mode.relocatable || parts.layout.records.unified.active {
                             kind
                         } else {
                             unified_replacement(kind).unwrap_or(kind)
@@ -114,7 +114,7 @@ const R_MERCURY_ABS32: u32 = 0x1_0003;
 
 /// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
 fn resolved(parts: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
-    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?.section);
+    let places = || mercury_places(parts.link.inputs.objects.get(function?.object)?, function?.section);
     let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
     let moves = if places.is_empty() {
         Vec::new()

@@ -21,8 +21,8 @@ pub(crate) fn user_size(m: &Merged<'_>) -> u64 {
     memory.find(|s| s.class == Class::Constant(USER_BANK)).map_or(u64::MAX, |s| s.size)
 }
 
-pub(super) fn merge_equal(context: Link<'_, '_>, layout: &mut Layout<'_>) {
-    if context.options.identity == Identity::Culd || context.options.kernels.is_none() || context.mode.debug_symbols {
+pub(super) fn merge_equal(link: Link<'_, '_>, layout: &mut Layout<'_>) {
+    if link.options.identity == Identity::Culd || link.options.kernels.is_none() || link.mode.debug_symbols {
         return;
     }
     let mut memory = layout.records.memory.iter().copied();
@@ -33,7 +33,7 @@ pub(super) fn merge_equal(context: Link<'_, '_>, layout: &mut Layout<'_>) {
     let mut seen: HashMap<(u64, &[u8]), (), SeededState> = HashMap::default();
     let (mut pieces, mut units, mut end) = (Vec::new(), Vec::new(), 0u64);
     for piece in record.pieces.as_slice() {
-        let Some(input) = context.inputs.objects[piece.object].section(piece.section) else {
+        let Some(input) = link.inputs.objects[piece.object].section(piece.section) else {
             continue;
         };
         let mergeable = (input.size == 4 && input.align.get() == 4)

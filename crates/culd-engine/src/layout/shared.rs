@@ -49,45 +49,45 @@ struct Kernel {
     used: bool,
 }
 
-pub(super) fn lay_out<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
-    let references = references(context, layout);
+pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
+    let references = references(link, layout);
     let users = users(&layout.records, &references);
     let owner = section_owners(layout);
     let mut kernels = vec![
         Kernel {
             align: 1,
-            end: context.mode.shared_start,
+            end: link.mode.shared_start,
             ..Kernel::default()
         };
-        layout.kernels.len()
+        layout.every_kernel.len()
     ];
     own_variables(layout, &owner, &mut kernels);
-    whole(context, layout, &users, &mut kernels, out);
-    if context.options.identity == Identity::Nvlink {
+    whole(link, layout, &users, &mut kernels, out);
+    if link.options.identity == Identity::Nvlink {
         // nvlink quirk: what sm_90 reserves is added to the value of symbol 0 for each of these.
         let count = layout.records.whole_shared.iter().filter(|w| w.1 > 0).count() as u64;
-        layout.null_value = context.mode.shared_base.saturating_mul(count);
+        layout.null_value = link.mode.shared_base.saturating_mul(count);
     }
     let late = late_kernels(layout, &references);
     let (slots, needs) = assign(&layout.records, &users, &owner, &late, &mut kernels);
     layout.shared.has_slots = !slots.is_empty();
-    make_sections(context, layout, &needs);
-    let slot_end = place_slots(context, layout, &slots, &owner, &mut kernels);
+    make_sections(link, layout, &needs);
+    let slot_end = place_slots(link, layout, &slots, &owner, &mut kernels);
     let module_align = module_align(&layout.records);
     let mut placed_in = Table::filled(layout.records.shared.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         place_list(layout, k, kernel, &mut placed_in);
         // A section that is made for dynamic memory, later, does not take it.
-        if !slots.is_empty() && layout.records.shared_section(layout.kernels[k]).is_some() {
+        if !slots.is_empty() && layout.records.shared_section(layout.every_kernel[k]).is_some() {
             kernel.align = kernel.align.max(module_align);
         }
     }
-    dynamic(context, layout, &references, &users, &mut kernels);
-    make_sections(context, layout, &late.kernels);
+    dynamic(link, layout, &references, &users, &mut kernels);
+    make_sections(link, layout, &late.kernels);
     mark_used(layout, &users, &owner, &mut kernels);
-    section_sizes(context, layout, &kernels, &owner);
-    module_section(context, layout, slot_end, module_align);
-    symbols(context, layout, &placed_in);
+    section_sizes(link, layout, &kernels, &owner);
+    module_section(link, layout, slot_end, module_align);
+    symbols(link, layout, &placed_in);
 }
 
 /// The largest alignment of the module's variables. The value of the stand-in that a relocatable link makes for dynamic memory may be none: nvlink
@@ -99,7 +99,7 @@ fn module_align(m: &Merged<'_>) -> u64 {
 }
 
 /// Functions with relocations against shared variables, and the kernels that reach them.
-fn references(context: Link<'_, '_>, layout: &Layout<'_>) -> References {
+fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
     let m = &layout.records;
     let mut number: HashMap<FunctionId, usize, crate::names::SeededState> = HashMap::default();
     let mut references = References {
@@ -110,7 +110,7 @@ fn references(context: Link<'_, '_>, layout: &Layout<'_>) -> References {
     // Where there are no variables nobody refers to one.
     let relocs = m.relocs.iter().filter(|_| m.shared.len() > 0);
     for r in relocs {
-        let object = &context.inputs.objects[r.object];
+        let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
@@ -138,11 +138,11 @@ fn references(context: Link<'_, '_>, layout: &Layout<'_>) -> References {
     references.kernels = vec![Vec::new(); references.functions.len()];
     // A kernel that was not selected only counts for its own code; a function that counts as one only for what it calls.
     let References { functions, kernels, .. } = &mut references;
-    context.graph.reach(context.resolved, functions, &layout.kernels, |f, k| {
-        let kernel = layout.kernels[k];
+    link.graph.reach(link.resolved, functions, &layout.every_kernel, |f, k| {
+        let kernel = layout.every_kernel[k];
         let counts = match kernel == functions[f] {
-            true => context.resolved.functions[kernel].entry,
-            false => context.live.is_kernel[kernel],
+            true => link.resolved.functions[kernel].entry,
+            false => link.live.is_kernel[kernel],
         };
         if counts {
             kernels[f].push(k as u32);
@@ -170,7 +170,11 @@ impl Late {
 
 fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
     let mut late = Late::default();
-    let is_late: Vec<bool> = layout.kernels.iter().map(|&k| layout.records.shared_section(k).is_none()).collect();
+    let is_late: Vec<bool> = layout
+        .every_kernel
+        .iter()
+        .map(|&k| layout.records.shared_section(k).is_none())
+        .collect();
     if !is_late.contains(&true) {
         return late;
     }
@@ -202,7 +206,7 @@ fn users(m: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<
 fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
     let mut number: HashMap<SectionId, u32, crate::names::SeededState> = HashMap::default();
     let texts: HashMap<SectionId, u32, crate::names::SeededState> = layout
-        .kernels
+        .every_kernel
         .iter()
         .enumerate()
         .filter_map(|(k, &f)| Some((layout.records.functions[f].text?, k as u32)))
@@ -214,11 +218,11 @@ fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
             number.insert(id, k);
         }
     }
-    (0..layout.kernels.len() as u32)
+    (0..layout.every_kernel.len() as u32)
         .map(|k| {
             layout
                 .records
-                .shared_section(layout.kernels[k as usize])
+                .shared_section(layout.every_kernel[k as usize])
                 .and_then(|s| number.get(&s))
                 .copied()
                 .unwrap_or(k)
@@ -227,7 +231,8 @@ fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
 }
 
 fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
-    let number: HashMap<FunctionId, usize, crate::names::SeededState> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let number: HashMap<FunctionId, usize, crate::names::SeededState> =
+        layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     let mut own: Vec<(usize, SharedId)> = layout
         .records
         .kernel_shared
@@ -243,7 +248,7 @@ fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
 
 /// Kernels whose shared memory the compiler laid out: nothing but dynamic memory can follow.
 fn whole(
-    context: Link<'_, '_>,
+    link: Link<'_, '_>,
     layout: &Layout<'_>,
     users: &Table<SharedId, Option<Vec<u32>>>,
     kernels: &mut [Kernel],
@@ -254,7 +259,8 @@ fn whole(
         return;
     }
     let mut is_whole = vec![false; kernels.len()];
-    let number: HashMap<FunctionId, usize, crate::names::SeededState> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let number: HashMap<FunctionId, usize, crate::names::SeededState> =
+        layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     for &(f, size, align) in &m.whole_shared {
         let Some(&k) = number.get(&f) else { continue };
         let kernel = &mut kernels[k];
@@ -268,12 +274,12 @@ fn whole(
         let used_by = users[s].as_deref().unwrap_or_default().iter().rev();
         let refused = used_by.filter(|&&k| is_whole[k as usize]).map(|&k| Code::PartiallyLinked {
             variable: text(m.shared[s].name),
-            kernel: context.resolved.function_name(layout.kernels[k as usize]),
+            kernel: link.resolved.function_name(layout.every_kernel[k as usize]),
         });
         errors.push(refused.collect());
     }
     // nvlink quirk: below sm_90 it says so twice about the smallest variable.
-    let repeats = context.options.identity == Identity::Nvlink && !context.options.target.is_hopper_or_later();
+    let repeats = link.options.identity == Identity::Nvlink && !link.options.target.is_hopper_or_later();
     let again = errors.last().filter(|_| repeats).cloned();
     for code in errors.into_iter().chain(again).flatten() {
         out.error(code);
@@ -333,19 +339,19 @@ fn assign(
 }
 
 /// Kernels that were not selected get their sections when the first variable comes to them.
-fn make_sections<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
+fn make_sections<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
     for &k in needs {
-        let kernel = layout.kernels[k as usize];
+        let kernel = layout.every_kernel[k as usize];
         if layout.records.shared_section(kernel).is_none() {
-            let name = context.resolved.functions[kernel].name;
-            layout.records.add_shared_section(context.mode, kernel, name);
+            let name = link.resolved.functions[kernel].name;
+            layout.records.add_shared_section(link.mode, kernel, name);
         }
     }
 }
 
 /// Offsets of the slots; returns their end.
-fn place_slots(context: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
-    let mut cursor = context.mode.shared_start;
+fn place_slots(link: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
+    let mut cursor = link.mode.shared_start;
     for slot in slots {
         let offset = align_up(cursor, slot.align);
         cursor = offset.saturating_add(slot.size);
@@ -374,7 +380,7 @@ fn place_list(layout: &mut Layout<'_>, k: usize, kernel: &mut Kernel, placed_in:
 
 /// Dynamic variables: one start per group of kernels that share a function (with a debugger: a variable).
 fn dynamic(
-    context: Link<'_, '_>,
+    link: Link<'_, '_>,
     layout: &mut Layout<'_>,
     references: &References,
     users: &Table<SharedId, Option<Vec<u32>>>,
@@ -387,11 +393,11 @@ fn dynamic(
     for s in m.module_shared.iter().copied().filter(|&s| is_dynamic(s)) {
         for &k in users_of(s) {
             let kernel = &mut kernels[k as usize];
-            let align = dynamic_align(context, m.shared[s].align);
+            let align = dynamic_align(link, m.shared[s].align);
             kernel.dynamic = kernel.dynamic.max(Some(align_up(kernel.end, align)));
             kernel.align = kernel.align.max(align);
         }
-        if context.mode.debug_symbols {
+        if link.mode.debug_symbols {
             groups.join(users_of(s));
         }
     }
@@ -411,7 +417,7 @@ fn dynamic(
             kernel.dynamic = Some(highest[groups.find(k as u32) as usize]);
         }
     }
-    let start = align_up(context.mode.shared_start, DYNAMIC_ALIGN);
+    let start = align_up(link.mode.shared_start, DYNAMIC_ALIGN);
     let value = |k: &u32| kernels[*k as usize].dynamic.unwrap_or(0);
     let values: Vec<_> = m
         .module_shared
@@ -435,8 +441,8 @@ fn dynamic(
 }
 
 /// Alignment of a dynamic variable that is declared with this one.
-pub(super) fn dynamic_align(context: Link<'_, '_>, declared: u64) -> u64 {
-    match context.mode.rules.dynamic_alignment && declared.is_power_of_two() {
+pub(super) fn dynamic_align(link: Link<'_, '_>, declared: u64) -> u64 {
+    match link.mode.rules.dynamic_alignment && declared.is_power_of_two() {
         true => declared.max(DYNAMIC_ALIGN),
         false => DYNAMIC_ALIGN,
     }
@@ -452,14 +458,14 @@ fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, own
     }
 }
 
-fn section_sizes<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
-    let base = context.mode.shared_base;
+fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
+    let base = link.mode.shared_base;
     for (k, kernel) in kernels.iter().enumerate() {
         if owner[k] as usize != k {
             continue;
         }
         let size = match kernel.dynamic {
-            Some(start) if context.mode.rules.dynamic_alignment => Some(align_up(base.saturating_add(start), kernel.align)),
+            Some(start) if link.mode.rules.dynamic_alignment => Some(align_up(base.saturating_add(start), kernel.align)),
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
@@ -468,7 +474,7 @@ fn section_sizes<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[
             }
             None => None,
         };
-        let kernel_id = layout.kernels[k];
+        let kernel_id = layout.every_kernel[k];
         let Some(section) = layout.records.shared_section(kernel_id) else {
             continue;
         };
@@ -488,13 +494,13 @@ fn section_sizes<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[
     }
 }
 
-fn module_section(context: Link<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
+fn module_section(link: Link<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
     let slots = layout.shared.has_slots;
     let dynamic = layout.records.dynamic_declared;
-    let (size, align) = if context.mode.shared_symbols() {
+    let (size, align) = if link.mode.shared_symbols() {
         let align = (if dynamic { DYNAMIC_ALIGN } else { 0 }).max(if slots { module_align } else { 0 });
         if slots || dynamic {
-            (context.mode.shared_base.saturating_add(slot_end), align)
+            (link.mode.shared_base.saturating_add(slot_end), align)
         } else {
             (0, 0)
         }
@@ -503,7 +509,7 @@ fn module_section(context: Link<'_, '_>, layout: &mut Layout<'_>, slot_end: u64,
     } else {
         (0, 0)
     };
-    let symbols = context.mode.shared_symbols();
+    let symbols = link.mode.shared_symbols();
     if let Some(id) = layout.records.module_shared_section() {
         let s = &mut layout.records.sections[id];
         s.no_symbol = size == 0 || !symbols;
@@ -516,11 +522,11 @@ fn module_section(context: Link<'_, '_>, layout: &mut Layout<'_>, slot_end: u64,
 }
 
 /// Values and sections of shared symbols for a debugger or for preserved relocations.
-fn symbols(context: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<SharedId, Option<usize>>) {
-    if !context.mode.shared_symbols() {
+fn symbols(link: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<SharedId, Option<usize>>) {
+    if !link.mode.shared_symbols() {
         return;
     }
-    let base = context.mode.shared_base;
+    let base = link.mode.shared_base;
     let module = layout.records.module_shared_section();
     let module_is_empty = module.is_some_and(|id| layout.records.sections[id].no_symbol);
     let mut listed: Table<SharedId, u64> = Table::filled(layout.records.shared.len(), 0);
@@ -534,14 +540,14 @@ fn symbols(context: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<Sha
         let Some(symbol) = layout.records.shared[s].symbol else { continue };
         let offset = layout.shared.offset[s];
         let section = match placed_in[s] {
-            Some(k) => layout.records.shared_section(layout.kernels[k]),
+            Some(k) => layout.records.shared_section(layout.every_kernel[k]),
             None => module,
         };
         let dynamic = layout.records.shared[s].is_dynamic();
         let slots = layout.shared.has_slots;
         let record = &mut layout.records.symbols[symbol];
         record.section = section;
-        if placed_in[s].is_some() && context.mode.rules.kernel_shared_local {
+        if placed_in[s].is_some() && link.mode.rules.kernel_shared_local {
             record.bind = STB_LOCAL;
         }
         match offset {
@@ -549,8 +555,8 @@ fn symbols(context: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<Sha
             Some(offset) => record.value = (base * listed[s]).saturating_add(offset),
             None if !dynamic => record.withdrawn = true,
             // The stand-in of an earlier relocatable link goes with the symbol of its section.
-            None if record.other & 3 == STV_INTERNAL && context.mode.debug_symbols && module_is_empty => record.withdrawn = true,
-            None if context.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
+            None if record.other & 3 == STV_INTERNAL && link.mode.debug_symbols && module_is_empty => record.withdrawn = true,
+            None if link.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.
             None if slots && base > 0 => record.value = base - 1,
             None => record.withdrawn = true,

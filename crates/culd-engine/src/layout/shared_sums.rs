@@ -19,21 +19,21 @@ use hashbrown::HashMap;
 /// Kernel texts that refer to dynamic variables, in order of arrival of their relocations, with these variables.
 type Uses = Vec<(SectionId, Vec<SymbolId>)>;
 
-pub(super) fn sum<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>) {
-    let uses = dynamic_uses(context, layout);
-    let any_dynamic = layout.records.globals.iter().any(|&y| layout.records.symbols[y].dynamic);
+pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
+    let uses = dynamic_uses(link, layout);
+    let any_dynamic = layout.records.globals.iter().any(|&sym| layout.records.symbols[sym].dynamic);
     let module_align = layout.records.module_shared_align;
     let known = layout.records.sections.len();
     for (text, variables) in &uses {
-        let declared = variables.iter().map(|&y| layout.records.symbols[y].value).max().unwrap_or(0);
-        let align = dynamic_align(context, declared);
+        let declared = variables.iter().map(|&sym| layout.records.symbols[sym].value).max().unwrap_or(0);
+        let align = dynamic_align(link, declared);
         // The instance comes before a section that has to be made for it.
-        let instance = (!context.mode.debug_symbols).then(|| instance(layout, context.mode.rules.weak_symbols_global));
-        let Some(id) = section_of(context, layout, *text) else { continue };
+        let instance = (!link.mode.debug_symbols).then(|| instance(layout, link.mode.rules.weak_symbols_global));
+        let Some(id) = section_of(link, layout, *text) else { continue };
         let record = &mut layout.records.sections[id];
         record.align = record.align.max(align);
-        record.size = align_up(record.size.max(context.mode.shared_start), align);
-        if context.mode.rules.dynamic_alignment {
+        record.size = align_up(record.size.max(link.mode.shared_start), align);
+        if link.mode.rules.dynamic_alignment {
             record.size = record.size.max(declared);
         }
         if let Some(symbol) = instance {
@@ -47,23 +47,23 @@ pub(super) fn sum<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>) {
         .records
         .whole_shared
         .iter()
-        .filter(|w| w.1 > 0 && context.options.identity == Identity::Nvlink);
+        .filter(|w| w.1 > 0 && link.options.identity == Identity::Nvlink);
     let first = whole.min_by_key(|w| layout.records.functions[w.0].shared);
     layout.null_value = first.map_or(layout.null_value, |w| w.2);
     let section_with = |layout: &Layout<'d>, text: SectionId| match layout.records.sections[text].class {
         Class::Text(f) => layout.records.functions[f].shared,
         _ => None,
     };
-    let aligned: Vec<SectionId> = match context.mode.rules.dynamic_alignment {
+    let aligned: Vec<SectionId> = match link.mode.rules.dynamic_alignment {
         true => uses.iter().filter_map(|(text, _)| section_with(layout, *text)).collect(),
         false => Vec::new(),
     };
-    if context.mode.debug_symbols {
-        let start = align_up(context.mode.shared_start, 16);
-        for y in layout.records.symbols.iter_mut().filter(|y| y.dynamic) {
-            y.value = y.value.max(start);
+    if link.mode.debug_symbols {
+        let start = align_up(link.mode.shared_start, 16);
+        for sym in layout.records.symbols.iter_mut().filter(|sym| sym.dynamic) {
+            sym.value = sym.value.max(start);
         }
-        equalise(context, layout, &uses);
+        equalise(link, layout, &uses);
     }
     for (i, s) in layout
         .records
@@ -93,42 +93,38 @@ pub(super) fn sum<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>) {
 }
 
 /// The shared section of a kernel's text; kernels that were not selected get theirs now.
-fn section_of<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, text: SectionId) -> Option<SectionId> {
+fn section_of<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, text: SectionId) -> Option<SectionId> {
     let Class::Text(f) = layout.records.sections[text].class else {
         return None;
     };
     if let Some(id) = layout.records.functions[f].shared {
         return Some(id);
     }
-    Some(
-        layout
-            .records
-            .add_shared_section(context.mode, f, context.resolved.functions[f].name),
-    )
+    Some(layout.records.add_shared_section(link.mode, f, link.resolved.functions[f].name))
 }
 
 fn padded(size: u64, align: u64) -> u64 {
     if size <= align { size.saturating_add(align) } else { size }
 }
 
-fn dynamic_uses(context: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
+fn dynamic_uses(link: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
     let m = &layout.records;
     let mut uses: Uses = Vec::new();
     let mut place: HashMap<SectionId, usize, SeededState> = HashMap::default();
     for r in &m.relocs {
-        let object = &context.inputs.objects[r.object];
+        let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
         let Class::Text(f) = m.sections[r.target].class else { continue };
-        if !context.resolved.functions[f].entry || !m.is_current(r, relocs.target) {
+        if !link.resolved.functions[f].entry || !m.is_current(r, relocs.target) {
             continue;
         }
         for &index in object.specials(relocs) {
-            let Place::Symbol(y) = m.symbol_placement[object.symbol_ref(index)] else {
+            let Place::Symbol(sym) = m.symbol_placement[object.symbol_ref(index)] else {
                 continue;
             };
-            if !m.symbols[y].dynamic {
+            if !m.symbols[sym].dynamic {
                 continue;
             }
             let at = *place.entry(r.target).or_insert_with(|| {
@@ -136,7 +132,7 @@ fn dynamic_uses(context: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
                 uses.len() - 1
             });
             if let Some((_, variables)) = uses.get_mut(at) {
-                variables.push(y);
+                variables.push(sym);
             }
         }
     }
@@ -144,17 +140,17 @@ fn dynamic_uses(context: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
 }
 
 /// With a debugger: one value per dynamic variable, the same for all kernels that use it.
-fn equalise<'d>(context: Link<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) {
+fn equalise<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) {
     let mut changed = true;
     while changed {
         changed = false;
         for (text, variables) in uses {
-            let Some(id) = section_of(context, layout, *text) else { continue };
-            for &y in variables {
+            let Some(id) = section_of(link, layout, *text) else { continue };
+            for &sym in variables {
                 let total = layout.records.sections[id].size;
-                let highest = layout.records.symbols[y].value.max(total);
-                changed |= highest != layout.records.symbols[y].value || highest != total;
-                layout.records.symbols[y].value = highest;
+                let highest = layout.records.symbols[sym].value.max(total);
+                changed |= highest != layout.records.symbols[sym].value || highest != total;
+                layout.records.symbols[sym].value = highest;
                 layout.records.sections[id].size = highest;
             }
         }

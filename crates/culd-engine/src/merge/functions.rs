@@ -18,15 +18,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn function(&mut self, object: &Object<'d>, index: u32) -> Result<(), Stop> {
         let symbol = object.symbol_ref(index);
         let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
-        let y = object.symbol(index);
-        if self.report_function_clash(object, &y)? {
+        let sym = object.symbol(index);
+        if self.report_function_clash(object, &sym)? {
             return Ok(());
         }
         if let Some(outer) = object.outer(index) {
-            self.inner_function(object, f, &y, outer);
+            self.inner_function(object, f, &sym, outer);
             return Ok(());
         }
-        let section = y.defined_in().and_then(|s| object.section(s));
+        let section = sym.defined_in().and_then(|s| object.section(s));
         let took = self.resolved.took(symbol);
         if let (Some(section), true) = (section, took) {
             self.note_relocations(object, f, section);
@@ -34,21 +34,21 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !self.live.alive[f] {
             if section.is_some() && took {
                 self.records.phantom(f, 0);
-                if y.other & STO_CUDA_ENTRY != 0 {
+                if sym.other & STO_CUDA_ENTRY != 0 {
                     self.records.phantom(f, 1);
-                    self.unselected_kernel(y.name);
-                } else if is_driver_function(y.name) {
-                    self.kernel_shared_section(y.name);
+                    self.unselected_kernel(sym.name);
+                } else if is_driver_function(sym.name) {
+                    self.kernel_shared_section(sym.name);
                 }
             }
             return Ok(());
         }
-        let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
+        let (Some(section), Some(section_index)) = (section, sym.defined_in()) else {
             if self.records.symbol_of[f].is_none() {
-                let mut new = self.new_symbol(object, &y, STB_GLOBAL, STT_FUNC);
-                new.other = if self.mode.relocatable { y.other } else { 0 };
-                new.weak_reference = y.bind == STB_WEAK;
-                self.function_symbol(f, &y, new);
+                let mut new = self.new_symbol(object, &sym, STB_GLOBAL, STT_FUNC);
+                new.other = if self.mode.relocatable { sym.other } else { 0 };
+                new.weak_reference = sym.bind == STB_WEAK;
+                self.function_symbol(f, &sym, new);
             }
             return Ok(());
         };
@@ -56,15 +56,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         if section.role == Role::Stub && !self.mode.relocatable {
-            self.stub(object, f, &y, section_index);
+            self.stub(object, f, &sym, section_index);
             return Ok(());
         }
         let first_seen_undefined = self.records.symbol_of[f].is_some() && self.records.functions[f].text.is_none();
         if self.records.symbol_of[f].is_none() {
-            let new = self.new_symbol(object, &y, y.bind, STT_FUNC);
-            self.function_symbol(f, &y, new);
+            let new = self.new_symbol(object, &sym, sym.bind, STT_FUNC);
+            self.function_symbol(f, &sym, new);
         }
-        self.take_over(f, &y, first_seen_undefined);
+        self.take_over(f, &sym, first_seen_undefined);
         if self.records.functions[f].text.is_some() {
             self.drop_body(f);
         }
@@ -72,7 +72,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.alias(object, f, section_index);
             return Ok(());
         }
-        let id = self.text_section(f, &y, section);
+        let id = self.text_section(f, &sym, section);
         let record = &mut self.records.sections[id];
         record.align = record.align.max(section.align.get());
         record.size = section.size;
@@ -90,22 +90,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         // nvlink quirk: functions that the driver provides have a kernel's sections where an input defines them.
         let is_late = self.live.late.binary_search(&f).is_ok();
-        if (y.other & STO_CUDA_ENTRY != 0 && !is_late) || is_driver_function(y.name) {
-            self.kernel_sections(f, y.name, id);
+        if (sym.other & STO_CUDA_ENTRY != 0 && !is_late) || is_driver_function(sym.name) {
+            self.kernel_sections(f, sym.name, id);
         }
         Ok(())
     }
 
     /// A function inside of another one's text.
-    fn inner_function(&mut self, object: &Object<'d>, f: FunctionId, y: &ObjSymbol<'d>, outer: u32) {
-        if !self.live.alive[f] || !self.resolved.took(y.reference) {
+    fn inner_function(&mut self, object: &Object<'d>, f: FunctionId, sym: &ObjSymbol<'d>, outer: u32) {
+        if !self.live.alive[f] || !self.resolved.took(sym.reference) {
             return;
         }
         if self.records.symbol_of[f].is_none() {
-            let new = self.new_symbol(object, y, y.bind, STT_FUNC);
-            self.function_symbol(f, y, new);
+            let new = self.new_symbol(object, sym, sym.bind, STT_FUNC);
+            self.function_symbol(f, sym, new);
         }
-        self.take_over(f, y, false);
+        self.take_over(f, sym, false);
         let text = self
             .resolved
             .function(object.symbol_ref(outer))
@@ -132,25 +132,25 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         function.relocated = Some(function.relocated == Some(true) || section.relocated);
     }
 
-    fn function_symbol(&mut self, f: FunctionId, y: &ObjSymbol<'d>, mut new: OutSymbol<'d>) {
+    fn function_symbol(&mut self, f: FunctionId, sym: &ObjSymbol<'d>, mut new: OutSymbol<'d>) {
         new.function = Some(f);
-        let id = self.symbol(y, new);
+        let id = self.symbol(sym, new);
         self.records.symbol_of[f] = Some(id);
     }
 
-    fn take_over(&mut self, f: FunctionId, y: &ObjSymbol<'d>, first_seen_undefined: bool) {
+    fn take_over(&mut self, f: FunctionId, sym: &ObjSymbol<'d>, first_seen_undefined: bool) {
         let relocatable = self.mode.relocatable;
-        self.records.functions[f].bind = y.bind;
+        self.records.functions[f].bind = sym.bind;
         let Some(id) = self.records.symbol_of[f] else { return };
         let symbol = &mut self.records.symbols[id];
-        symbol.bind = y.bind;
-        symbol.other = if relocatable { y.other } else { y.other & 0x1f };
+        symbol.bind = sym.bind;
+        symbol.other = if relocatable { sym.other } else { sym.other & 0x1f };
         if first_seen_undefined {
             // Bit 2 marks some unified functions; it is lost when the symbol was first seen undefined.
             symbol.other &= !STO_CUDA_MANAGED;
         }
         symbol.weak_reference = false;
-        (symbol.value, symbol.size) = (y.value, y.size);
+        (symbol.value, symbol.size) = (sym.value, sym.size);
     }
 
     /// The old body of a replaced function goes: its literals too. (Its relocations go because its section is no longer placed there.)
@@ -178,7 +178,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let owner = object
             .section(section)
             .map(|s| object.symbol_ref(s.owner))
-            .and_then(|y| self.resolved.function(y));
+            .and_then(|sym| self.resolved.function(sym));
         let target = owner.and_then(|o| self.records.functions[o].text);
         self.records.functions[f].alias_of = owner;
         self.records.has_aliases |= owner.is_some();
@@ -187,7 +187,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    fn text_section(&mut self, f: FunctionId, y: &ObjSymbol<'d>, section: &ObjSection<'d>) -> SectionId {
+    fn text_section(&mut self, f: FunctionId, sym: &ObjSymbol<'d>, section: &ObjSection<'d>) -> SectionId {
         if let Some(id) = self.records.functions[f].text {
             return id;
         }
@@ -202,7 +202,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             )
         } else {
             self.section(
-                Name::new(b".text.", y.name),
+                Name::new(b".text.", sym.name),
                 Class::Text(f),
                 section.sh_type,
                 6,

@@ -23,7 +23,7 @@ const OVERLAP: Code = Code::Internal {
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     /// A symbol in a literal bank.
-    pub(super) fn literal(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
+    pub(super) fn literal(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
         let Some((f, input)) = self.literal_owner(object, section) else {
             return Ok(());
         };
@@ -36,10 +36,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let placed = self.records.section_placement[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
         let record = placed.map(|p| p.0).or(self.records.functions[f].literal_record);
         if let Some(id) = record.filter(|_| self.mode.preserve) {
-            let mut new = self.new_symbol(object, y, y.bind, STT_OBJECT);
-            (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
-            (new.input_other, new.literal_number) = (y.other, self.counted.number(object, index));
-            let symbol = self.symbol(y, new);
+            let mut new = self.new_symbol(object, sym, sym.bind, STT_OBJECT);
+            (new.other, new.section, new.value, new.size) = (sym.other & 0x1f, Some(id), sym.value, sym.size);
+            (new.input_other, new.literal_number) = (sym.other, self.counted.number(object, index));
+            let symbol = self.symbol(sym, new);
             self.records.literal_symbols.entry(f).or_default().push((reference, symbol));
         }
         Ok(())
@@ -235,10 +235,10 @@ impl Ranges {
     /// Those of one section, in symbol order.
     fn of(&mut self, object: &Object<'_>, section: u32) -> &[Range<u64>] {
         if self.object != Some(object.id) {
-            let literal = |y: ObjSymbol<'_>| {
-                let section = y.defined_in()?;
-                let is_it = y.kind != STT_SECTION && object.section(section)?.role == Role::Literals;
-                is_it.then(|| (section, y.value..y.value.saturating_add(y.size)))
+            let literal = |sym: ObjSymbol<'_>| {
+                let section = sym.defined_in()?;
+                let is_it = sym.kind != STT_SECTION && object.section(section)?.role == Role::Literals;
+                is_it.then(|| (section, sym.value..sym.value.saturating_add(sym.size)))
             };
             let mut all: Vec<_> = (0..object.symbol_count()).filter_map(|i| literal(object.symbol(i))).collect();
             all.sort_by_key(|l| l.0);
@@ -274,9 +274,9 @@ impl Counted {
             };
         }
         let literal = |i: &u32| {
-            let y = object.symbol(*i);
-            let section = y.defined_in().and_then(|s| object.section(s));
-            y.kind != STT_SECTION && section.is_some_and(|s| s.role == Role::Literals)
+            let sym = object.symbol(*i);
+            let section = sym.defined_in().and_then(|s| object.section(s));
+            sym.kind != STT_SECTION && section.is_some_and(|s| s.role == Role::Literals)
         };
         // Symbols come in order, so each is looked at once.
         self.count += (self.next..=index).filter(literal).count() as u32;

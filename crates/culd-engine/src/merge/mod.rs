@@ -84,10 +84,10 @@ impl Commons {
     /// Each with its alignment, its size, and the room that it needs where nothing defines it.
     fn newest_first(mut self) -> impl Iterator<Item = (SymbolId, u64, u64, u64)> {
         let order = std::mem::take(&mut self.order);
-        order.into_iter().rev().filter_map(move |y| {
-            let (align, size) = self.known.remove(&y)?;
-            let needed = self.losers.get(&y).copied().unwrap_or(0).max(size);
-            Some((y, align, size, needed))
+        order.into_iter().rev().filter_map(move |sym| {
+            let (align, size) = self.known.remove(&sym)?;
+            let needed = self.losers.get(&sym).copied().unwrap_or(0).max(size);
+            Some((sym, align, size, needed))
         })
     }
 }
@@ -318,11 +318,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let kinds: &[u8] = &[STT_OBJECT, STT_CUDA_TEXTURE, STT_CUDA_SAMPLER, STT_CUDA_SURFACE, STT_CUDA_OBJECT];
         for index in object.symbols_of(kinds) {
-            let y = object.symbol(index);
-            if y.is_texture() {
-                self.texture(object, index, &y)
+            let sym = object.symbol(index);
+            if sym.is_texture() {
+                self.texture(object, index, &sym)
             } else {
-                self.variable(object, index, &y)?
+                self.variable(object, index, &sym)?
             }
         }
         self.remaining_sections(object)?;
@@ -378,7 +378,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Appends a symbol: global ones to the global part, local and weak ones to the local part.
-    fn symbol(&mut self, y: &ObjSymbol<'d>, symbol: OutSymbol<'d>) -> SymbolId {
+    fn symbol(&mut self, sym: &ObjSymbol<'d>, symbol: OutSymbol<'d>) -> SymbolId {
         let bind = symbol.bind;
         let id = self.records.symbols.push(symbol);
         if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
@@ -387,7 +387,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.records.locals.push(SymbolTableEntry::Symbol(id));
         }
         if bind != STB_LOCAL
-            && let Some(name) = self.resolved.name(y.reference)
+            && let Some(name) = self.resolved.name(sym.reference)
         {
             self.by_name[name] = Some(id);
         }
@@ -395,14 +395,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// The symbol that a global or weak name has so far.
-    fn known(&self, y: &ObjSymbol<'d>) -> Option<SymbolId> {
-        self.by_name[self.resolved.name(y.reference)?]
+    fn known(&self, sym: &ObjSymbol<'d>) -> Option<SymbolId> {
+        self.by_name[self.resolved.name(sym.reference)?]
     }
 
-    fn new_symbol(&self, object: &Object<'d>, y: &ObjSymbol<'d>, bind: u8, kind: u8) -> OutSymbol<'d> {
+    fn new_symbol(&self, object: &Object<'d>, sym: &ObjSymbol<'d>, bind: u8, kind: u8) -> OutSymbol<'d> {
         OutSymbol {
-            name: y.name,
-            name_id: self.resolved.name(y.reference),
+            name: sym.name,
+            name_id: self.resolved.name(sym.reference),
             bind,
             kind,
             other: 0,

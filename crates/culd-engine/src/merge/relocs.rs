@@ -261,9 +261,9 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
             for &lost in of_object(&m.overridden_by_weak, object) {
-                let y = object.symbol(lost.number() - object.first_symbol);
-                if y.defined_in() == Some(relocs.target) {
-                    ranges.push((y.value, y.value.saturating_add(y.size)));
+                let sym = object.symbol(lost.number() - object.first_symbol);
+                if sym.defined_in() == Some(relocs.target) {
+                    ranges.push((sym.value, sym.value.saturating_add(sym.size)));
                 }
             }
             ranges.sort_unstable();

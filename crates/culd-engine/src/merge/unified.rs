@@ -189,7 +189,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// A stub of a unified function in a final link.
-    pub(super) fn stub(&mut self, object: &Object<'d>, f: FunctionId, y: &ObjSymbol<'d>, section: u32) {
+    pub(super) fn stub(&mut self, object: &Object<'d>, f: FunctionId, sym: &ObjSymbol<'d>, section: u32) {
         let Some(s) = object.section(section).copied() else { return };
         let function = s.name.strip_prefix(b".nv.uft.rel.").unwrap_or_default();
         let entries = object
@@ -206,14 +206,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         }
         let offset = self.stub_place(id.unwrap_or_default());
-        let mut new = self.new_symbol(object, y, y.bind, STT_FUNC);
-        (new.other, new.value, new.size, new.function) = (y.other & 0x1f, offset, y.size, Some(f));
-        let symbol = self.symbol(y, new);
+        let mut new = self.new_symbol(object, sym, sym.bind, STT_FUNC);
+        (new.other, new.value, new.size, new.function) = (sym.other & 0x1f, offset, sym.size, Some(f));
+        let symbol = self.symbol(sym, new);
         let table = self.uft_section(s.align.get());
         self.records.unified.first_stub.get_or_insert(symbol);
         self.records.symbols[symbol].section = Some(table);
         let function = &mut self.records.functions[f];
-        (function.text, function.bind, function.stub_offset) = (Some(table), y.bind, Some(offset));
+        (function.text, function.bind, function.stub_offset) = (Some(table), sym.bind, Some(offset));
         self.records.symbol_of[f] = Some(symbol);
         self.records.unified.stubs.push(Stub {
             function: f,
@@ -309,15 +309,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             };
             self.records.symbols[var.out].value = *offset;
             let (object, index) = self.inputs.locate(var.symbol);
-            let y = object.symbol(index);
-            let data = y
+            let sym = object.symbol(index);
+            let data = sym
                 .defined_in()
                 .and_then(|s| object.section(s))
-                .and_then(|s| s.data.get(y.value as usize..))
-                .and_then(|d| d.get(..y.size as usize))
+                .and_then(|s| s.data.get(sym.value as usize..))
+                .and_then(|d| d.get(..sym.size as usize))
                 .ok_or(MISFIT)?;
             let end = offset
-                .checked_add(y.size)
+                .checked_add(sym.size)
                 .filter(|&end| end <= window.size.min(MAX_WINDOW))
                 .ok_or(MISFIT)? as usize;
             bytes.resize(bytes.len().max(end), 0);

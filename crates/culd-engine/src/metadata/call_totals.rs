@@ -14,8 +14,8 @@ pub struct CallTotals {
 
 impl CallTotals {
     /// CallTotals what the attributes say.
-    pub fn new(context: Link<'_, '_>, facts: &Table<FunctionId, Facts>) -> Self {
-        let Link { graph, resolved, .. } = context;
+    pub fn new(link: Link<'_, '_>, facts: &Table<FunctionId, Facts>) -> Self {
+        let Link { graph, resolved, .. } = link;
         CallTotals {
             registers: graph.fold(
                 resolved,

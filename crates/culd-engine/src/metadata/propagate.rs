@@ -25,8 +25,8 @@ use cubin::release::Rules;
 use hashbrown::HashMap;
 
 /// Computes all attributes of the output; `folds` is nothing for a relocatable one.
-pub fn propagate<'d>(context: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&CallTotals>) -> KernelAttributes<'d> {
-    let count = context.resolved.functions.len();
+pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&CallTotals>) -> KernelAttributes<'d> {
+    let count = link.resolved.functions.len();
     let mut module = std::mem::take(&mut attributes.module);
     module.reverse();
     let mut last = KernelAttributes {
@@ -42,9 +42,9 @@ pub fn propagate<'d>(context: Link<'_, 'd>, mut attributes: Attributes<'d>, fold
         only_groups: [false; 2],
     };
     share(&attributes, &mut last);
-    cuda12::mercury_versions(context, &attributes, &mut last);
+    cuda12::mercury_versions(link, &attributes, &mut last);
     if let Some(folds) = folds {
-        inherit(context, &attributes, folds, &mut last);
+        inherit(link, &attributes, folds, &mut last);
     }
     last.records = attributes.records;
     last
@@ -63,32 +63,32 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
     last.functions.iter_mut().for_each(List::finish);
 }
 
-fn inherit<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
-    registers(context, folds, last);
-    stacks(context, attributes, folds, last);
-    let acting = InheritableRecords::new(attributes, context.resolved.functions.len());
-    if context.live.only.is_none() {
-        stubs::inherit(context, attributes, &acting, last);
+fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
+    registers(link, folds, last);
+    stacks(link, attributes, folds, last);
+    let acting = InheritableRecords::new(attributes, link.resolved.functions.len());
+    if link.live.only.is_none() {
+        stubs::inherit(link, attributes, &acting, last);
     }
-    cuda12::sparse_masks(context, attributes, &acting.masked, last);
-    match context.live.only {
-        Some(kernel) => one_kernel(&context.mode.rules, attributes, &acting, kernel, last),
-        None if context.live.kernels.is_empty() => {}
-        None => many_kernels(context, attributes, &acting, last),
+    cuda12::sparse_masks(link, attributes, &acting.masked, last);
+    match link.live.only {
+        Some(kernel) => one_kernel(&link.mode.rules, attributes, &acting, kernel, last),
+        None if link.live.kernels.is_empty() => {}
+        None => many_kernels(link, attributes, &acting, last),
     }
-    if !context.live.kernels.is_empty() {
-        drop_fragments(context, attributes, &acting, last);
+    if !link.live.kernels.is_empty() {
+        drop_fragments(link, attributes, &acting, last);
     }
-    cuda12::barriers(context, attributes, last);
+    cuda12::barriers(link, attributes, last);
 }
 
-fn registers(context: Link<'_, '_>, folds: &CallTotals, last: &mut KernelAttributes<'_>) {
-    for &k in &context.live.kernels {
-        last.registers[k] = folds.registers[context.graph.component(k)];
+fn registers(link: Link<'_, '_>, folds: &CallTotals, last: &mut KernelAttributes<'_>) {
+    for &k in &link.live.kernels {
+        last.registers[k] = folds.registers[link.graph.component(k)];
     }
     for record in last.module.iter_mut().filter(|r| r.code == attr::REGCOUNT) {
         if let Some((symbol, _)) = record.payload.about()
-            && let Some(f) = context.resolved.function(symbol).filter(|&f| context.live.is_kernel[f])
+            && let Some(f) = link.resolved.function(symbol).filter(|&f| link.live.is_kernel[f])
         {
             record.payload = Payload::FunctionWord(f, last.registers[f]);
         }
@@ -96,17 +96,17 @@ fn registers(context: Link<'_, '_>, folds: &CallTotals, last: &mut KernelAttribu
 }
 
 /// MIN_STACK_SIZE per kernel is added when symbols have their numbers; the call-return stack here.
-fn stacks<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
-    for f in context
+fn stacks<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
+    for f in link
         .resolved
         .functions
         .ids()
-        .filter(|&f| context.live.is_kernel[f] || context.resolved.functions[f].stub)
+        .filter(|&f| link.live.is_kernel[f] || link.resolved.functions[f].stub)
     {
-        last.stack[f] = folds.stack[context.graph.component(f)];
+        last.stack[f] = folds.stack[link.graph.component(f)];
     }
-    for &k in &context.live.kernels {
-        let value = folds.crs[context.graph.component(k)].unwrap_or(-1) as u32;
+    for &k in &link.live.kernels {
+        let value = folds.crs[link.graph.component(k)].unwrap_or(-1) as u32;
         let is_it = |r: &&Attribute<'d>| matches!(r.code, attr::CRS_STACK_SIZE | attr::SYNC_STACK);
         let stays = match last.functions[k].iter(&attributes.records).find(is_it) {
             None => value == 0,
@@ -185,7 +185,7 @@ struct SharedLists<'r, 'd> {
     numbers: Vec<Vec<(u32, u32)>>,
 }
 
-fn unions<'r, 'd>(context: Link<'_, '_>, attributes: &'r Attributes<'d>, acting: &InheritableRecords, code: u8) -> SharedLists<'r, 'd> {
+fn unions<'r, 'd>(link: Link<'_, '_>, attributes: &'r Attributes<'d>, acting: &InheritableRecords, code: u8) -> SharedLists<'r, 'd> {
     let mut known: HashMap<Vec<u32>, u32, SeededState> = HashMap::default();
     let mut place: HashMap<FunctionId, usize, SeededState> = HashMap::default();
     let mut out = SharedLists {
@@ -197,7 +197,7 @@ fn unions<'r, 'd>(context: Link<'_, '_>, attributes: &'r Attributes<'d>, acting:
         let Some(record) = attributes.records.get(sequence as usize).filter(|r| r.code == code) else {
             continue;
         };
-        let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
+        let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry) else {
             continue;
         };
         let key: Vec<u32> = match &record.payload {
@@ -226,18 +226,16 @@ fn unions<'r, 'd>(context: Link<'_, '_>, attributes: &'r Attributes<'d>, acting:
 }
 
 /// Per kernel the contents that reach it, in merge order of the records that bring them.
-fn reaching_contents(context: Link<'_, '_>, unions: &SharedLists<'_, '_>) -> Vec<Vec<u32>> {
-    let mut per_kernel: Vec<Vec<(u32, u32)>> = vec![Vec::new(); context.live.kernels.len()];
-    context
-        .graph
-        .reach(context.resolved, &unions.functions, &context.live.kernels, |f, k| {
-            for &(content, sequence) in &unions.numbers[f] {
-                match per_kernel[k].iter_mut().find(|e| e.1 == content) {
-                    Some(known) => known.0 = known.0.min(sequence),
-                    None => per_kernel[k].push((sequence, content)),
-                }
+fn reaching_contents(link: Link<'_, '_>, unions: &SharedLists<'_, '_>) -> Vec<Vec<u32>> {
+    let mut per_kernel: Vec<Vec<(u32, u32)>> = vec![Vec::new(); link.live.kernels.len()];
+    link.graph.reach(link.resolved, &unions.functions, &link.live.kernels, |f, k| {
+        for &(content, sequence) in &unions.numbers[f] {
+            match per_kernel[k].iter_mut().find(|e| e.1 == content) {
+                Some(known) => known.0 = known.0.min(sequence),
+                None => per_kernel[k].push((sequence, content)),
             }
-        });
+        }
+    });
     let in_order = |mut list: Vec<(u32, u32)>| {
         list.sort_unstable();
         list.into_iter().map(|e| e.1).collect()
@@ -245,11 +243,11 @@ fn reaching_contents(context: Link<'_, '_>, unions: &SharedLists<'_, '_>) -> Vec
     per_kernel.into_iter().map(in_order).collect()
 }
 
-fn many_kernels<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
+fn many_kernels<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
     let mut own: HashMap<FunctionId, Inherited, SeededState> = HashMap::default();
     let mut mbarriers: Vec<(FunctionId, u16)> = Vec::new();
     for (owner, number, record) in acting.records(attributes) {
-        let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
+        let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry) else {
             continue;
         };
         own.entry(f).or_default().add(number, record);
@@ -260,8 +258,8 @@ fn many_kernels<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, acting: 
     if own.is_empty() {
         return;
     }
-    let heritage = context.graph.fold(
-        context.resolved,
+    let heritage = link.graph.fold(
+        link.resolved,
         |f, h: &mut Inherited| {
             if let Some(mine) = own.get(&f) {
                 h.join(mine);
@@ -269,12 +267,12 @@ fn many_kernels<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, acting: 
         },
         Inherited::join,
     );
-    let sums = mbarrier_sums(context, &mbarriers);
-    let externs = unions(context, attributes, acting, attr::EXTERNS);
-    let fragments = unions(context, attributes, acting, attr::AT_ENTRY_FRAGMENTS);
-    let (extern_lists, fragment_lists) = (reaching_contents(context, &externs), reaching_contents(context, &fragments));
-    for (i, &k) in context.live.kernels.iter().enumerate() {
-        let h = &heritage[context.graph.component(k)];
+    let sums = mbarrier_sums(link, &mbarriers);
+    let externs = unions(link, attributes, acting, attr::EXTERNS);
+    let fragments = unions(link, attributes, acting, attr::AT_ENTRY_FRAGMENTS);
+    let (extern_lists, fragment_lists) = (reaching_contents(link, &externs), reaching_contents(link, &fragments));
+    for (i, &k) in link.live.kernels.iter().enumerate() {
+        let h = &heritage[link.graph.component(k)];
         let mut causes: Vec<(u32, u8)> = CODES
             .iter()
             .zip(h.first)
@@ -310,10 +308,10 @@ fn many_kernels<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, acting: 
 }
 
 /// Fragments belong to kernels: functions lose theirs.
-fn drop_fragments<'d>(context: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
+fn drop_fragments<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
     for (owner, _, record) in acting.records(attributes) {
         if record.code == attr::AT_ENTRY_FRAGMENTS
-            && let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry)
+            && let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry)
         {
             last.list(&attributes.records, f).retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
         }
@@ -329,7 +327,7 @@ fn sum(a: u16, b: u16) -> u16 {
     }
 }
 
-fn mbarrier_sums(context: Link<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<u16> {
+fn mbarrier_sums(link: Link<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<u16> {
     let mut totals: HashMap<FunctionId, u16, SeededState> = HashMap::default();
     for &(f, n) in mbarriers {
         let total = totals.entry(f).or_insert(0);
@@ -337,8 +335,8 @@ fn mbarrier_sums(context: Link<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<
     }
     let mut functions: Vec<FunctionId> = totals.keys().copied().collect();
     functions.sort_unstable();
-    let mut sums = vec![0; context.live.kernels.len()];
-    context.graph.reach(context.resolved, &functions, &context.live.kernels, |f, k| {
+    let mut sums = vec![0; link.live.kernels.len()];
+    link.graph.reach(link.resolved, &functions, &link.live.kernels, |f, k| {
         sums[k] = sum(sums[k], functions.get(f).and_then(|f| totals.get(f)).copied().unwrap_or(0));
     });
     sums
@@ -505,21 +503,21 @@ fn one_kernel_externs<'r, 'd>(
 const GROUPS: [u8; 2] = [attr::TCGEN05_1CTA_USED, attr::TCGEN05_2CTA_USED];
 
 /// Refuses kernels that use both groups of tensor core instructions.
-pub fn check_tensor_groups(context: Link<'_, '_>, last: &KernelAttributes<'_>, out: &mut Collector<'_>) {
-    if context.mode.relocatable {
+pub fn check_tensor_groups(link: Link<'_, '_>, last: &KernelAttributes<'_>, out: &mut Collector<'_>) {
+    if link.mode.relocatable {
         return;
     }
-    for &k in &context.live.kernels {
+    for &k in &link.live.kernels {
         let [one, two] = GROUPS.map(|code| last.of(k).any(|r| r.code == code));
-        if one && two && !is_overlooked(context, last, k) {
+        if one && two && !is_overlooked(link, last, k) {
             out.error(Code::TcgenConflict {
-                entry: context.resolved.function_name(k),
+                entry: link.resolved.function_name(k),
             });
         }
     }
 }
 
 /// nvlink quirk: groups that the only kernel has from functions are compared with its own, not with each other.
-fn is_overlooked(context: Link<'_, '_>, last: &KernelAttributes<'_>, kernel: FunctionId) -> bool {
-    context.live.only == Some(kernel) && context.options.identity == Identity::Nvlink && last.only_groups == [false; 2]
+fn is_overlooked(link: Link<'_, '_>, last: &KernelAttributes<'_>, kernel: FunctionId) -> bool {
+    link.live.only == Some(kernel) && link.options.identity == Identity::Nvlink && last.only_groups == [false; 2]
 }

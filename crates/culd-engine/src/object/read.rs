@@ -146,7 +146,7 @@ impl<'d> Object<'d> {
 
     fn function_index(&self, s: &ObjSection<'d>, entry: usize, index: u32) -> Result<u32, ObjectError> {
         match self.symbols.get(index as usize) {
-            Some(y) if y.kind() == STT_FUNC => Ok(index),
+            Some(sym) if sym.kind() == STT_FUNC => Ok(index),
             _ => Err(ObjectError::Index {
                 section: text(s.name),
                 entry,
@@ -233,9 +233,9 @@ impl<'d> Object<'d> {
         Ok(())
     }
 
-    fn note_descriptor(&mut self, target: u32, r_type: u32, sym: u32) {
-        if takes_descriptor(r_type) && self.symbol_kind(sym) == STT_FUNC && self.descriptors.last() != Some(&(target, sym)) {
-            self.descriptors.push((target, sym));
+    fn note_descriptor(&mut self, target: u32, r_type: u32, number: u32) {
+        if takes_descriptor(r_type) && self.symbol_kind(number) == STT_FUNC && self.descriptors.last() != Some(&(target, number)) {
+            self.descriptors.push((target, number));
         }
     }
 
@@ -245,9 +245,9 @@ impl<'d> Object<'d> {
         (section, name, entry): (u32, &[u8], usize),
         target: u32,
         offset: u64,
-        sym: u32,
+        number: u32,
     ) -> Result<(), ObjectError> {
-        let Some(y) = self.symbols.get(sym as usize) else {
+        let Some(sym) = self.symbols.get(number as usize) else {
             if self.trust.is_trusted() {
                 return Ok(());
             }
@@ -255,7 +255,7 @@ impl<'d> Object<'d> {
                 section: text(name),
                 entry,
                 what: "symbol",
-                index: sym,
+                index: number,
             });
         };
         // The size of Mercury code is not the size of its capsule.
@@ -271,17 +271,17 @@ impl<'d> Object<'d> {
                 entry,
             });
         }
-        let special = match y.kind() {
-            STT_FUNC => y.st_shndx.get() == 0,
-            STT_CUDA_OBJECT => y.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED,
+        let special = match sym.kind() {
+            STT_FUNC => sym.st_shndx.get() == 0,
+            STT_CUDA_OBJECT => sym.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED,
             kind => matches!(kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE),
         };
         if special
-            && let Some(last) = seen.get_mut(sym as usize)
+            && let Some(last) = seen.get_mut(number as usize)
             && *last != section
         {
             *last = section;
-            self.specials.push(sym);
+            self.specials.push(number);
         }
         Ok(())
     }

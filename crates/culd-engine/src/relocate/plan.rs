@@ -46,14 +46,14 @@ impl RelocPlan {
 }
 
 /// Counts what is kept and listed.
-pub fn plan(context: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
-    let resolver = RelocResolver::new(context, layout);
+pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
+    let resolver = RelocResolver::new(link, layout);
     let runs: Vec<&[RelocRef]> = layout.records.relocs.chunk_by(|a, b| a.object == b.object).collect();
-    let planned = context.threads.map(&runs, |run| {
+    let planned = link.threads.map(&runs, |run| {
         let Some(first) = run.first() else {
             return (Vec::new(), Problems::default(), Vec::new());
         };
-        let object = &context.inputs.objects[first.object];
+        let object = &link.inputs.objects[first.object];
         let meanings = resolver.meanings(object);
         let mut problems = Problems::default();
         let refs: Vec<RefPlan> = run
@@ -67,7 +67,7 @@ pub fn plan(context: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         counts: Table::filled(layout.records.sections.len(), 0),
         failure: None,
         removed: Vec::new(),
-        meanings: Table::filled(context.inputs.objects.len(), Vec::new()),
+        meanings: Table::filled(link.inputs.objects.len(), Vec::new()),
     };
     for (run, part) in runs.iter().zip(planned) {
         let (refs, problems, meanings) = part;
@@ -100,7 +100,7 @@ pub fn plan(context: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         let companions = layout.records.functions[k]
             .parameters
             .map(|id| layout.records.sections[id].companions);
-        if let Some(id) = companions.and_then(|c| c[usize::from(context.mode.force_rela)].or(c[1])) {
+        if let Some(id) = companions.and_then(|c| c[usize::from(link.mode.force_rela)].or(c[1])) {
             plan.counts[id] = layout
                 .textures
                 .slots_of(&layout.records, (layout.records.functions[k].text, left_out))
@@ -127,7 +127,7 @@ fn plan_one<'d>(
     let layout = resolver.layout;
     let record = &layout.records.sections[r.target];
     let is_rela = object.relocs.get(r.index as usize).is_some_and(RelocSection::is_rela);
-    let with_addends = is_rela || resolver.context.mode.force_rela;
+    let with_addends = is_rela || resolver.link.mode.force_rela;
     let mut plan = RefPlan {
         with_addends,
         destination: record.companions[usize::from(with_addends)],

@@ -169,15 +169,15 @@ impl Joined {
 }
 
 /// Bytes of `.nv.compat`.
-pub fn compat(context: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
-    let target = context.options.target;
-    let rules = &context.mode.rules;
+pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
+    let target = link.options.target;
+    let rules = &link.mode.rules;
     let accelerator = u16::from(target.suffix == Suffix::Arch);
     let mut joined = Joined {
         records: vec![(ACCELERATOR, Value::Half(2, accelerator))],
     };
     let mut lacking = [false; RULES.len()];
-    for object in context.inputs.objects.iter() {
+    for object in link.inputs.objects.iter() {
         let Some(bytes) = object.compat else { continue };
         let mut seen = [false; RULES.len()];
         for record in cubin::nvinfo::records(bytes).flatten() {
@@ -205,7 +205,7 @@ pub fn compat(context: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     // Observed: then the code is not finalized for a relative of its architecture.
     let is_bound = |r: &(u8, Value)| matches!(r, (TCGEN05_MMA, Value::Half(_, value)) if value & 3 == 2);
     let is_bound = !rules.mask_of_target && joined.records.iter().any(is_bound);
-    if let Some(mask) = finalizer_mask(context, layout, is_bound) {
+    if let Some(mask) = finalizer_mask(link, layout, is_bound) {
         match joined.records.iter_mut().find(|r| r.0 == FINALIZER) {
             Some(known) => known.1 = Value::Mask(mask),
             None => joined.records.push((FINALIZER, Value::Mask(mask))),
@@ -229,10 +229,10 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
 /// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.
-fn finalizer_mask(context: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
-    let objects = &context.inputs.objects;
+fn finalizer_mask(link: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
+    let objects = &link.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
-    if !context.options.target.capabilities().has_mercury || !wanted {
+    if !link.options.target.capabilities().has_mercury || !wanted {
         return None;
     }
     let mut texts = layout
@@ -243,7 +243,7 @@ fn finalizer_mask(context: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) ->
         .peekable();
     let slow = |s: &OutSection<'_>| {
         s.pieces.as_slice().iter().any(|p| {
-            let code = context.inputs.objects[p.object]
+            let code = link.inputs.objects[p.object]
                 .sass
                 .get(p.section as usize)
                 .map_or(&[][..], |s| s.data);
@@ -253,9 +253,9 @@ fn finalizer_mask(context: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) ->
             })
         })
     };
-    Some(match context.options.target.number {
-        100 if context.mode.rules.mask_of_target => 9,
-        _ if texts.peek().is_none() && !context.mode.rules.mask_of_target => 0,
+    Some(match link.options.target.number {
+        100 if link.mode.rules.mask_of_target => 9,
+        _ if texts.peek().is_none() && !link.mode.rules.mask_of_target => 0,
         100 => {
             if is_bound || texts.any(slow) {
                 1

@@ -13,18 +13,19 @@ use cubin::nvinfo::attr;
 /// Objects of older toolkits than 10.0 leave a mark.
 const VERSION_10: u32 = 100;
 
-/// Adds the mark of old inputs, then the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
-pub fn complete(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, last: &mut KernelAttributes<'_>) {
-    if context.mode.relocatable {
-        return;
+/// The attributes with the mark of old inputs and the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region
+/// stacks, missing register counts.
+pub fn complete<'d>(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, mut last: KernelAttributes<'d>) -> KernelAttributes<'d> {
+    if link.mode.relocatable {
+        return last;
     }
-    if context.inputs.objects.iter().any(|o| o.toolkit < VERSION_10) {
+    if link.inputs.objects.iter().any(|o| o.toolkit < VERSION_10) {
         last.module.push(flag(attr::HAS_PRE_V10_OBJECT, 0));
     }
-    let only = context.live.only.is_some();
-    let functions = &context.resolved.functions;
-    let stubs = functions.ids().filter(|&f| !only && functions[f].stub && context.live.alive[f]);
-    let mut entries: Vec<(u32, FunctionId)> = context
+    let only = link.live.only.is_some();
+    let functions = &link.resolved.functions;
+    let stubs = functions.ids().filter(|&f| !only && functions[f].stub && link.live.alive[f]);
+    let mut entries: Vec<(u32, FunctionId)> = link
         .live
         .kernels
         .iter()
@@ -37,12 +38,13 @@ pub fn complete(context: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged,
         let value = last.stack[f].unwrap_or(-1) as u32;
         last.module.push(word(attr::MIN_STACK_SIZE, f, value));
     }
-    regions(context, &entries, last);
-    for &(_, f) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
+    regions(link, &entries, &mut last);
+    for &(_, f) in entries.iter().filter(|e| link.live.is_kernel[e.1]) {
         if last.facts[f].registers.is_none() {
             last.module.push(word(attr::REGCOUNT, f, last.registers[f]));
         }
     }
+    last
 }
 
 /// A record with a number of a function.
@@ -55,18 +57,18 @@ fn word(code: u8, f: FunctionId, value: u32) -> Attribute<'static> {
 }
 
 /// Region stacks: the maximum over the functions that a kernel calls.
-fn regions(context: Link<'_, '_>, entries: &[(u32, FunctionId)], last: &mut KernelAttributes<'_>) {
+fn regions(link: Link<'_, '_>, entries: &[(u32, FunctionId)], last: &mut KernelAttributes<'_>) {
     if last.facts.iter().all(|f| f.region.is_none()) {
         return;
     }
     let facts = &last.facts;
-    let highest = context.graph.fold(
-        context.resolved,
-        |f, max: &mut Option<u32>| *max = (*max).max(facts[f].region.filter(|_| !context.live.is_kernel[f])),
+    let highest = link.graph.fold(
+        link.resolved,
+        |f, max: &mut Option<u32>| *max = (*max).max(facts[f].region.filter(|_| !link.live.is_kernel[f])),
         |max, callee| *max = (*max).max(*callee),
     );
-    for &(_, f) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
-        if let Some(value) = highest[context.graph.component(f)] {
+    for &(_, f) in entries.iter().filter(|e| link.live.is_kernel[e.1]) {
+        if let Some(value) = highest[link.graph.component(f)] {
             last.module.push(word(attr::SAM_REGION_STACK_SIZE, f, value));
         }
     }
@@ -76,7 +78,7 @@ fn regions(context: Link<'_, '_>, entries: &[(u32, FunctionId)], last: &mut Kern
 #[derive(Clone, Copy)]
 pub(crate) struct Encoder<'a, 'd> {
     /// Inputs and functions.
-    pub(crate) context: Link<'a, 'd>,
+    pub(crate) link: Link<'a, 'd>,
     /// Records.
     pub(crate) layout: &'a Layout<'d>,
     /// Numbers.
@@ -114,7 +116,7 @@ impl<'d> Encoder<'_, 'd> {
             Payload::Views(views) => plain(views.mercury),
             Payload::About(..) | Payload::AboutViews(..) => {
                 let Some((symbol, bytes)) = record.payload.about() else { return };
-                match subject(self.context, self.layout, symbol) {
+                match subject(self.link, self.layout, symbol) {
                     Subject::Is(named) => {
                         let words = [head(bytes.len()), self.arranged.named_index(named).to_le_bytes()];
                         out.extend_from_slice(words.as_flattened());
@@ -137,9 +139,9 @@ impl<'d> Encoder<'_, 'd> {
     }
 
     /// Will this record be written?
-    pub(crate) fn writes(context: Link<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
+    pub(crate) fn writes(link: Link<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
         let about = record.payload.about();
-        about.is_none_or(|(symbol, _)| subject(context, layout, symbol) != Subject::Gone)
+        about.is_none_or(|(symbol, _)| subject(link, layout, symbol) != Subject::Gone)
     }
 }
 
@@ -160,8 +162,8 @@ impl<'a, 'd> OutputPlan<'a, 'd> {
     /// Writes attributes.
     pub(crate) fn encoder(&self) -> Encoder<'a, 'd> {
         let OutputPlan {
-            context, layout, arranged, ..
+            link, layout, arranged, ..
         } = *self;
-        Encoder { context, layout, arranged }
+        Encoder { link, layout, arranged }
     }
 }

@@ -60,7 +60,7 @@ impl SyntheticSections {
 /// Computes sections.
 pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> SyntheticSections {
     let OutputPlan {
-        context, layout, arranged, ..
+        link, layout, arranged, ..
     } = *parts;
     let fixed = &layout.records.standard;
     let mut all = SyntheticSections::new(layout.records.sections.len());
@@ -70,15 +70,15 @@ pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes
             parts.encoder().all(&attributes.module, &mut bytes);
             bytes
         }),
-        (Some(fixed.callgraph), &|| callgraph::callgraph(context, layout, arranged)),
-        (Some(fixed.prototype), &|| callgraph::prototypes(context, layout, arranged)),
-        (Some(fixed.tool_note), &|| notes::tool_note(context)),
-        (Some(fixed.cuda_note), &|| notes::cuda_note(context)),
-        (fixed.compat, &|| compat::compat(context, layout)),
+        (Some(fixed.callgraph), &|| callgraph::callgraph(link, layout, arranged)),
+        (Some(fixed.prototype), &|| callgraph::prototypes(link, layout, arranged)),
+        (Some(fixed.tool_note), &|| notes::tool_note(link)),
+        (Some(fixed.cuda_note), &|| notes::cuda_note(link)),
+        (fixed.compat, &|| compat::compat(link, layout)),
     ];
-    let (infos, made) = context.threads.join(
+    let (infos, made) = link.threads.join(
         || function_infos(parts, attributes),
-        || context.threads.map(&singles, |(id, write)| id.map(|id| (id, write()))),
+        || link.threads.map(&singles, |(id, write)| id.map(|id| (id, write()))),
     );
     for (bytes, ends) in infos {
         all.add_all(bytes, ends);
@@ -120,7 +120,7 @@ fn function_infos(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>)
         })
         .collect();
     let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    parts.context.threads.map(&chunks, |chunk| {
+    parts.link.threads.map(&chunks, |chunk| {
         let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
         let mut ends = Vec::with_capacity(chunk.len());
         for &(id, f) in *chunk {
@@ -141,17 +141,17 @@ fn unified_entries(parts: &OutputPlan<'_, '_>, entries: &[UnifiedEntry]) -> Vec<
     let mut out = Vec::with_capacity(32 * entries.len());
     for e in entries {
         let m = &parts.layout.records;
-        let symbol = match parts.context.resolved.function(e.symbol) {
+        let symbol = match parts.link.resolved.function(e.symbol) {
             Some(f) => m.symbol_of[f],
             None => {
-                if let Place::Symbol(y) = m.symbol_placement[e.symbol] {
-                    Some(y)
+                if let Place::Symbol(sym) = m.symbol_placement[e.symbol] {
+                    Some(sym)
                 } else {
                     None
                 }
             }
         };
-        out.extend_from_slice(&symbol.map_or(0, |y| parts.arranged.symbol_index(y)).to_le_bytes());
+        out.extend_from_slice(&symbol.map_or(0, |sym| parts.arranged.symbol_index(sym)).to_le_bytes());
         out.extend_from_slice(&e.flags.to_le_bytes());
         for word in [e.offset, e.id.0, e.id.1] {
             out.extend_from_slice(&word.to_le_bytes());

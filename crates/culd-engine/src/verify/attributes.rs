@@ -48,17 +48,23 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings)
     }
     let facts = Facts::new(image, module);
     let known = Definitions::new(inputs);
-    for y in image.symbols.iter().filter(|y| y.entry.kind() == STT_FUNC) {
-        let Some(code) = y.section.index().and_then(|i| image.section(i)) else {
+    for sym in image.symbols.iter().filter(|sym| sym.entry.kind() == STT_FUNC) {
+        let Some(code) = sym.section.index().and_then(|i| image.section(i)) else {
             continue;
         };
-        if image.kind(code.index) != SectionKind::Text || code.name.strip_prefix(b".text.") != Some(y.name) {
+        if image.kind(code.index) != SectionKind::Text || code.name.strip_prefix(b".text.") != Some(sym.name) {
             continue;
         }
         let info = facts.info_of.get(&code.index).and_then(|&i| image.section(i));
-        let result = function(image, &known, &facts, (y.index, code, info), y.entry.st_other & STO_CUDA_ENTRY != 0);
+        let result = function(
+            image,
+            &known,
+            &facts,
+            (sym.index, code, info),
+            sym.entry.st_other & STO_CUDA_ENTRY != 0,
+        );
         if let Err(reason) = result {
-            found.add(Check::Attributes, format!("function {}: {reason}", text(y.name)));
+            found.add(Check::Attributes, format!("function {}: {reason}", text(sym.name)));
         }
     }
 }

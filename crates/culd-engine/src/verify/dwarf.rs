@@ -46,10 +46,10 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings)
 fn places(image: &File<'_>, s: &Section<'_>, largest_copy: &impl Fn(&[u8]) -> u64) -> Result<Places, String> {
     let mut places = Places::default();
     for r in image.relocs(s.index) {
-        let Some(y) = image.symbol(View::Sass, r.symbol).filter(|y| y.entry.kind() == STT_FUNC) else {
+        let Some(sym) = image.symbol(View::Sass, r.symbol).filter(|sym| sym.entry.kind() == STT_FUNC) else {
             continue;
         };
-        let code = y.section.index().and_then(|i| image.section(i));
+        let code = sym.section.index().and_then(|i| image.section(i));
         let Some(code) = code.filter(|c| image.kind(c.index) == SectionKind::Text) else {
             continue;
         };
@@ -64,7 +64,7 @@ fn places(image: &File<'_>, s: &Section<'_>, largest_copy: &impl Fn(&[u8]) -> u6
             return Err(format!(
                 "{:#x} names {offset:#x} of function {}, which has {size:#x} bytes",
                 r.offset,
-                text(y.name)
+                text(sym.name)
             ));
         }
         places.insert(

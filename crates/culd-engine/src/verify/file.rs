@@ -148,7 +148,7 @@ fn listed_calls(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> HashSet<(u3
     let graphs = sections.iter().filter(|s| s.header.sh_type.get() == SHT_CUDA_CALLGRAPH);
     let mut found = HashSet::default();
     for pair in graphs.filter_map(|s| CallGraph::read(s.data).ok()).flat_map(|g| g.calls) {
-        let caller = symbols.get(pair.first.get() as usize).and_then(|y| y.section.index());
+        let caller = symbols.get(pair.first.get() as usize).and_then(|sym| sym.section.index());
         if let Some(code) = caller {
             found.insert((code, pair.second.get()));
         }

@@ -159,9 +159,9 @@ pub(crate) fn functions<'a, 'd>(parts: &OutputPlan<'a, 'd>, linked: &Linked, out
         linked,
         sources: &sources,
         stubs: stubs.as_ref(),
-        fences: parts.context.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
+        fences: parts.link.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
     };
-    let made = parts.context.threads.map(&parts.arranged.sections, |&id| maker.make(id));
+    let made = parts.link.threads.map(&parts.arranged.sections, |&id| maker.make(id));
     let mut functions = Functions {
         by_text: Table::new(),
         order: Vec::new(),
@@ -170,7 +170,7 @@ pub(crate) fn functions<'a, 'd>(parts: &OutputPlan<'a, 'd>, linked: &Linked, out
     };
     functions.by_text.grow_with(parts.layout.records.sections.len(), || None);
     for (&id, (function, kept)) in parts.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
-        if let (Some(reason), Identity::Culd) = (kept, parts.context.options.identity) {
+        if let (Some(reason), Identity::Culd) = (kept, parts.link.options.identity) {
             out.info(Code::SassKept {
                 function: text(function_name(parts, function.function)),
                 reason,
@@ -201,7 +201,7 @@ fn has_debug_code(parts: &OutputPlan<'_, '_>) -> bool {
 impl Maker<'_, '_> {
     /// The function in a code section of the output, and why its code is the compiler's if it should be other.
     fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
-        let OutputPlan { context, layout, .. } = self.parts;
+        let OutputPlan { link, layout, .. } = self.parts;
         let section = &layout.records.sections[id];
         if section.class == Class::Uft {
             return Some((self.stub_table(id)?, None));
@@ -209,9 +209,9 @@ impl Maker<'_, '_> {
         let (Class::Text(f) | Class::Stub(f), Some(piece)) = (section.class, section.pieces.as_slice().first()) else {
             return None;
         };
-        let object = &context.inputs.objects[piece.object];
+        let object = &link.inputs.objects[piece.object];
         let compiled = object.sass.get(piece.section as usize)?.data;
-        let (rewritten, kept) = match object.section(piece.section).filter(|_| !context.options.keep_sass) {
+        let (rewritten, kept) = match object.section(piece.section).filter(|_| !link.options.keep_sass) {
             None => (None, None),
             Some(input) => match self.rewrite(object, input, piece.section, compiled, f) {
                 Ok(rewritten) => (Some(rewritten), None),
@@ -255,7 +255,7 @@ impl Maker<'_, '_> {
     }
 
     fn unschedule(&self, stub: &mut Function) {
-        if self.parts.context.mode.debug_symbols {
+        if self.parts.link.mode.debug_symbols {
             stubs::unschedule(&mut stub.code, stubs::instructions(&stub.capsule));
         }
     }
@@ -270,11 +270,11 @@ impl Maker<'_, '_> {
         f: FunctionId,
     ) -> Result<(Vec<u8>, Changes), String> {
         let parts = self.parts;
-        let (options, source) = (parts.context.options, self.sources.of(object.id));
-        let debug_symbols = parts.context.mode.debug_symbols;
+        let (options, source) = (parts.link.options, self.sources.of(object.id));
+        let debug_symbols = parts.link.mode.debug_symbols;
         let context = KernelContext {
             arch: options.target.number,
-            entry: parts.context.resolved.functions[f].entry,
+            entry: parts.link.resolved.functions[f].entry,
             calls: has_calls(code) && source.calls(input.owner),
             debug: debug_symbols || source.is_debug_code(function_name(parts, f)),
             relocatable: options.relocatable,
@@ -283,11 +283,11 @@ impl Maker<'_, '_> {
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
             return Err("double precision compiled for sm_100".into());
         }
-        if object.toolkit < parts.context.mode.rules.finalizer {
+        if object.toolkit < parts.link.mode.rules.finalizer {
             return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
         }
         // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
-        let drops_waits = !parts.context.mode.rules.adds_software_wait && (options.relocatable || options.debug);
+        let drops_waits = !parts.link.mode.rules.adds_software_wait && (options.relocatable || options.debug);
         if drops_waits && source.has_software_waits(section) {
             return Err("has waits of a later compiler, which nvlink drops".into());
         }
@@ -303,7 +303,7 @@ impl Maker<'_, '_> {
         match exits::fence(
             &code,
             input.data,
-            (membar, parts.context.mode.rules.plain_exit_fences),
+            (membar, parts.link.mode.rules.plain_exit_fences),
             &context.indirect,
             &place,
         ) {
@@ -348,7 +348,7 @@ fn patch_code(parts: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: S
         let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
-    if parts.context.mode.relocatable {
+    if parts.link.mode.relocatable {
         // A relocatable link leaves texture slots to the next one, but moves them behind the longest parameter bank.
         for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
             if let Some(twin) = kept.twin {
@@ -361,12 +361,12 @@ fn patch_code(parts: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: S
         put(code, function.place(place), R_CUDA_ABS32_32, value.into());
     }
     for kept in linked.kept[id].iter().filter(|k| is_reserved(parts, k.named)) {
-        let (Some(twin), SymbolTableEntry::Symbol(y)) = (kept.twin, kept.named) else {
+        let (Some(twin), SymbolTableEntry::Symbol(sym)) = (kept.twin, kept.named) else {
             continue;
         };
-        let value = parts.layout.records.symbols[y].value.wrapping_add(RESERVED_BASE);
+        let value = parts.layout.records.symbols[sym].value.wrapping_add(RESERVED_BASE);
         let value = value.wrapping_add(twin.r_addend.get() as u64);
-        if !parts.context.mode.relocatable {
+        if !parts.link.mode.relocatable {
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
         }
     }
@@ -408,7 +408,7 @@ fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
 }
 
 fn is_texture(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
-    matches!(named, SymbolTableEntry::Symbol(y) if parts.layout.records.symbols.get(y).is_some_and(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
+    matches!(named, SymbolTableEntry::Symbol(sym) if parts.layout.records.symbols.get(sym).is_some_and(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
 }
 
 /// A record of a capsule.

@@ -32,14 +32,14 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
         let size = linked.bytes[id].as_ref().map_or(0, Vec::len);
         let mut bytes = vec![0; size];
         for kept in &linked.kept[id] {
-            let SymbolTableEntry::Symbol(y) = kept.named else { continue };
-            let Some(f) = m.symbols.get(y).and_then(|y| y.function) else {
+            let SymbolTableEntry::Symbol(sym) = kept.named else { continue };
+            let Some(f) = m.symbols.get(sym).and_then(|sym| sym.function) else {
                 continue;
             };
             let Some(function) = m.functions[f].text.and_then(|t| code.of(t)) else {
                 continue;
             };
-            let object = &parts.context.inputs.objects[function.object];
+            let object = &parts.link.inputs.objects[function.object];
             let known = labels.entry(f).or_insert_with(|| find_labels(object, function));
             let value = known.get(&kept.addend).map_or(0, |&label| function.place(label.into()) as u32);
             if let Some(slot) = bytes.get_mut(kept.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {

@@ -62,9 +62,9 @@ enum DebugCode<'d> {
 impl<'a, 'd> Sources<'a, 'd> {
     /// Looks at all objects.
     pub(crate) fn new(parts: &OutputPlan<'a, 'd>) -> Self {
-        let objects = parts.context.inputs.objects.as_slice();
+        let objects = parts.link.inputs.objects.as_slice();
         let mut sources = Sources {
-            objects: parts.context.threads.map(objects, Source::new).into(),
+            objects: parts.link.threads.map(objects, Source::new).into(),
             slot_base: 0,
         };
         let m = &parts.layout.records;
@@ -74,7 +74,7 @@ impl<'a, 'd> Sources<'a, 'd> {
             sources.objects[piece.object].parameters(piece.section)
         };
         // Those that were not selected and stay in a relocatable output count.
-        let kernels = m.texts.iter().filter(|&&f| parts.context.resolved.functions[f].entry);
+        let kernels = m.texts.iter().filter(|&&f| parts.link.resolved.functions[f].entry);
         let banks = kernels.filter_map(|&k| bank(k));
         let longest = banks.map(|b| b.size).max().unwrap_or(EMPTY_PARAMETERS);
         sources.slot_base = align_up(longest, 16);
@@ -190,11 +190,11 @@ impl<'a, 'd> Source<'a, 'd> {
 
 /// Name of a function.
 pub(crate) fn function_name<'a>(parts: &OutputPlan<'a, '_>, f: FunctionId) -> &'a [u8] {
-    parts.context.resolved.functions[f].name
+    parts.link.resolved.functions[f].name
 }
 
 /// The inputs that have a section of this name in their SASS view, with its contents.
 pub(crate) fn inputs<'a, 'd>(parts: &'a OutputPlan<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
-    let objects = parts.context.inputs.objects.iter();
+    let objects = parts.link.inputs.objects.iter();
     objects.filter_map(move |o| Some((o, o.sass.iter().find(|s| s.name == name)?.data)))
 }

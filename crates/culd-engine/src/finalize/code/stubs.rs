@@ -55,7 +55,7 @@ struct Input<'d> {
 
 /// Takes a stub apart; `None` if it is not what the compiler writes.
 fn input<'d>(parts: &OutputPlan<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
-    let object = &parts.context.inputs.objects[stub.object];
+    let object = &parts.link.inputs.objects[stub.object];
     let section = object.section(stub.section).filter(|s| s.size == SLOT)?;
     let sass = object.sass.get(stub.section as usize)?.data;
     let capsule = Capsule::read(section.data).ok()?;
@@ -82,7 +82,7 @@ pub(crate) fn table<'a>(parts: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'a
     let mut stubs = parts.layout.records.unified.stubs.clone();
     stubs.sort_by_key(|s| s.offset);
     let Some(first) = stubs.first() else { return Ok(None) };
-    let file = |stub: &Stub| parts.context.inputs.objects[stub.object].name;
+    let file = |stub: &Stub| parts.link.inputs.objects[stub.object].name;
     let (mut code, mut records, mut slots) = (Vec::new(), Vec::new(), Vec::new());
     let mut mercury = 0;
     // SASS offset of each Mercury instruction.

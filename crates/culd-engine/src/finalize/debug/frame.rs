@@ -109,10 +109,10 @@ impl<'a, 'd> Frame<'a, 'd> {
 
     /// The function that an FDE's address belongs to.
     fn function_at(&self, address: u64) -> Option<(FunctionId, SectionId)> {
-        let SymbolTableEntry::Symbol(y) = self.kept.get(&address)?.named else {
+        let SymbolTableEntry::Symbol(sym) = self.kept.get(&address)?.named else {
             return None;
         };
-        let f = self.parts.layout.records.symbols.get(y)?.function?;
+        let f = self.parts.layout.records.symbols.get(sym)?.function?;
         Some((f, self.parts.layout.records.functions[f].text?))
     }
 
@@ -132,7 +132,7 @@ impl<'a, 'd> Frame<'a, 'd> {
     /// The function's first FDE. `mercury_cie` stands in front of it in the Mercury view.
     fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
         let function = self.code.of(text)?;
-        let object = &self.parts.context.inputs.objects[function.object];
+        let object = &self.parts.link.inputs.objects[function.object];
         let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object));
         let &(cie, fde) = frames.get(&function.section)?;
         let own = fde.get(FDE_PROGRAM..)?;
@@ -245,7 +245,7 @@ fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
             continue;
         }
         let symbol = addresses.get(&((entry.range.start + FDE_ADDRESS) as u64));
-        if let Some(text) = symbol.and_then(|&y| object.symbol(y).defined_in()) {
+        if let Some(text) = symbol.and_then(|&sym| object.symbol(sym).defined_in()) {
             // A file that was linked before has what is left of replaced copies behind the function's own.
             frames.entry(text).or_insert((cie, bytes));
         }

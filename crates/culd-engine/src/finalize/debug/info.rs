@@ -78,7 +78,7 @@ struct Places {
 impl Places {
     /// `None` if the places are not known.
     fn of(parts: &OutputPlan<'_, '_>, function: &Function) -> Option<Self> {
-        let object = parts.context.inputs.objects.get(function.object)?;
+        let object = parts.link.inputs.objects.get(function.object)?;
         Some(Self {
             starts: mercury_places(object, function.section)?,
             size: object.section(function.section)?.size,
@@ -97,7 +97,7 @@ impl<'a, 'd> Addresses<'a, 'd> {
     fn new(parts: &'a OutputPlan<'a, 'd>, code: &'a Functions<'a, 'd>, id: SectionId) -> Self {
         let mut twins = HashMap::default();
         for piece in parts.layout.records.sections[id].pieces.as_slice() {
-            let object = &parts.context.inputs.objects[piece.object];
+            let object = &parts.link.inputs.objects[piece.object];
             for relocs in object.relocs.iter().filter(|r| r.target == piece.section) {
                 for e in sass_entries(object, relocs.section) {
                     twins.insert(piece.base.wrapping_add(e.r_offset.get()), (object.id, *e));
@@ -121,11 +121,11 @@ impl<'a, 'd> Addresses<'a, 'd> {
             return addend;
         };
         let m = &self.parts.layout.records;
-        let text = m.symbols.get(symbol).and_then(|y| m.functions[y.function?].text);
+        let text = m.symbols.get(symbol).and_then(|sym| m.functions[sym.function?].text);
         let Some((text, function)) = text.and_then(|t| Some((t, self.code.of(t)?))) else {
             return addend;
         };
-        let object = twin.map(|t| &self.parts.context.inputs.objects[t.0]);
+        let object = twin.map(|t| &self.parts.link.inputs.objects[t.0]);
         let own = twin
             .zip(object)
             .is_some_and(|((id, r), object)| *id == function.object && object.symbol(r.r_sym.get()).defined_in() == Some(function.section));
@@ -159,7 +159,7 @@ impl<'a, 'd> Addresses<'a, 'd> {
             if k.kind == R_MERCURY_PROG_REL32 {
                 let unit = self.twins.get(&k.offset).and_then(|t| units.get(&(t.0, addend as u64)));
                 let unit = unit.copied().unwrap_or(0);
-                if !self.parts.context.mode.relocatable {
+                if !self.parts.link.mode.relocatable {
                     if let Some(field) = bytes.get_mut(k.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {
                         *field = (unit as u32).to_le_bytes();
                     }

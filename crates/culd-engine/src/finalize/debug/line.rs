@@ -46,7 +46,7 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
             bytes: linked.bytes[id].as_deref().unwrap_or_default(),
             named: linked.kept[id].iter().map(|k| (k.offset, k.named)).collect(),
         };
-        for object in parts.context.inputs.objects.iter() {
+        for object in parts.link.inputs.objects.iter() {
             let places = table.object(object, name, &mercury);
             if name == b".debug_line" {
                 units.extend(places.into_iter().map(|(from, to)| ((object.id, from), to)));
@@ -150,7 +150,7 @@ impl Table<'_, '_> {
             };
             let lengths = data.get(unit.header.start + 15..).unwrap_or_default();
             let rows = line_rows(data.get(range.clone()).unwrap_or_default(), lengths, unit.special);
-            let inputs = &self.parts.context.inputs.objects;
+            let inputs = &self.parts.link.inputs.objects;
             let places = inputs.get(function.object).and_then(|o| mercury_places(o, function.section));
             let Some((rows, places)) = rows.zip(places) else { continue };
             let places = places.range(..record.size).map(|(&mercury, &sass)| (mercury, function.place(sass)));
@@ -163,7 +163,7 @@ impl Table<'_, '_> {
     /// Number of a stub of a unified function, and the size of its sequence.
     fn stub(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, u64)> {
         let table = self.code.stubs.as_ref()?;
-        let f = self.parts.context.resolved.function(object.symbol_ref(symbol))?;
+        let f = self.parts.link.resolved.function(object.symbol_ref(symbol))?;
         let stubs = &self.parts.layout.records.unified.stubs;
         let stub = stubs.iter().find(|s| s.function == f && s.object == object.id)?;
         let size = if stub.offset == 0 { table.code.len() as u64 } else { 0 };
@@ -174,7 +174,7 @@ impl Table<'_, '_> {
     fn kept(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, &Function)> {
         let section = object.symbol(symbol).defined_in()?;
         let (_, function) = self.code.taken(self.parts, object, section)?;
-        let f = self.parts.context.resolved.function(object.symbol_ref(symbol))?;
+        let f = self.parts.link.resolved.function(object.symbol_ref(symbol))?;
         let symbol = self.parts.layout.records.symbol_of[f]?;
         Some((self.parts.arranged.symbol_index(symbol), function))
     }

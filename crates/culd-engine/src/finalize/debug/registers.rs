@@ -64,7 +64,7 @@ impl List<'_> {
             return None;
         }
         twins.sort_by_key(|r| (r.register, r.start));
-        let places = mercury_places(parts.context.inputs.objects.get(function.object)?, function.section)?;
+        let places = mercury_places(parts.link.inputs.objects.get(function.object)?, function.section)?;
         // A Mercury instruction ends with the last of its SASS instructions; a range starts one before the end of the next.
         let next = |at: u64| places.range(at + 1..).next();
         let last = |at: u64| next(at)?.1.checked_sub(INSTRUCTION);

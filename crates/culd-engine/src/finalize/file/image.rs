@@ -64,7 +64,7 @@ fn parameters<'d>(parts: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<P
             continue;
         }
         if let Some(bank) = parameter_bank(parts, code, function) {
-            let name = parts.context.resolved.functions[function.function].name;
+            let name = parts.link.resolved.functions[function.function].name;
             banks.push(Parameters {
                 text,
                 name: [b".nv.constant0.", name].concat(),
@@ -140,7 +140,7 @@ pub(crate) fn emit<'d>(
         .sections
         .iter()
         .copied()
-        .filter(|&id| has_twin(&sections[id], &parts.context.mode.rules));
+        .filter(|&id| has_twin(&sections[id], &parts.link.mode.rules));
     let mercury: Vec<SectionId> = code.order.iter().copied().chain(twins).collect();
     let names: Vec<Vec<u8>> = mercury
         .iter()
@@ -151,7 +151,7 @@ pub(crate) fn emit<'d>(
         .collect();
     // The section without a name and the Mercury symbol table count.
     let count = parts.arranged.sections.len() + banks.len() + mercury.len() + 2;
-    let extended = count >= many_sections(parts.context.options.identity);
+    let extended = count >= many_sections(parts.link.options.identity);
     let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
     let first_mercury = first_parameter + banks.len() as u32;
     let mut numbers = Numbers {
@@ -166,8 +166,8 @@ pub(crate) fn emit<'d>(
     let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
     let strings = tables::strings(parts, &bank_names, &names, extended);
     let mut lists = tables::symbols(parts, code, &numbers, &strings);
-    if parts.context.options.identity == Identity::Nvlink {
-        for symbol in lists.iter_mut().flatten().filter(|y| y.section == FIRST_RESERVED) {
+    if parts.link.options.identity == Identity::Nvlink {
+        for symbol in lists.iter_mut().flatten().filter(|sym| sym.section == FIRST_RESERVED) {
             symbol.section = SymbolSection::Reserved(SHN_LORESERVE);
         }
     }
@@ -202,9 +202,9 @@ pub(crate) fn emit<'d>(
         style: Style::Finalizer,
         sections: writer.sections,
     };
-    image.emit_within(size_limit::limit(parts.context.inputs)).map_err(|e| {
+    image.emit_within(size_limit::limit(parts.link.inputs)).map_err(|e| {
         let file = parts
-            .context
+            .link
             .inputs
             .objects
             .iter()
@@ -222,9 +222,9 @@ fn header(parts: &OutputPlan<'_, '_>) -> ImageHeader {
     let note = parts.arranged.section_index(fixed.cuda_note).min(255);
     ImageHeader {
         ident: ImageHeader::IDENT,
-        e_type: if parts.context.mode.relocatable { ET_REL } else { ET_EXEC },
+        e_type: if parts.link.mode.relocatable { ET_REL } else { ET_EXEC },
         e_version: 1,
-        e_flags: note << 24 | parts.context.options.target.number << 8 | 2,
+        e_flags: note << 24 | parts.link.options.target.number << 8 | 2,
         section_names: parts.arranged.section_index(fixed.section_names),
     }
 }
@@ -295,7 +295,7 @@ impl Writer<'_, '_> {
         let (link, info) = self.link_and_info(id);
         let nobits = self.is_nobits(id);
         let content = if nobits { Vec::new() } else { self.sass_bytes(id) };
-        let relocatable = self.parts.context.mode.relocatable;
+        let relocatable = self.parts.link.mode.relocatable;
         let s = self.section(id);
         let (mut align, mut size) = (s.align, content.len() as u64);
         if nobits {
@@ -352,7 +352,7 @@ impl Writer<'_, '_> {
             Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
             Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
             Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
-            Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
+            Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),
             Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
             Class::Text(_) | Class::Stub(_) | Class::Uft => (symtab, self.text_info(id)),
             _ => (0, owner),
@@ -365,7 +365,7 @@ impl Writer<'_, '_> {
             Class::Uft => self.parts.layout.records.unified.first_stub,
             _ => None,
         };
-        symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))
+        symbol.map_or(0, |sym| self.parts.arranged.symbol_index(sym))
     }
 
     fn extended_numbers(&mut self) {
@@ -470,7 +470,7 @@ impl Writer<'_, '_> {
             Class::Callgraph => (SHT_CUDA_MERC_CALLGRAPH, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::Prototype => (SHT_CUDA_MERC_PROTOTYPE, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::PassedThrough => (s.sh_type, own_flags, 0, 0, s.entsize.into()),
-            Class::UftEntry if !self.parts.context.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
+            Class::UftEntry if !self.parts.link.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
             Class::UftEntry | Class::UdtEntry => (s.sh_type, own_flags, symbols, 0, s.entsize.into()),
             Class::Udt | Class::Uidx => (s.sh_type, own_flags, 0, 0, 0),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),

@@ -35,7 +35,7 @@ pub(crate) fn parameter_bank<'a, 'd>(
     code: &'a Functions<'_, 'd>,
     function: &Function,
 ) -> Option<&'a ObjSection<'d>> {
-    let entry = parts.context.resolved.functions[function.function].entry;
+    let entry = parts.link.resolved.functions[function.function].entry;
     code.sources.of(function.object).parameters(function.section).filter(|_| entry)
 }
 
