@@ -59,7 +59,7 @@ const CRATES: &[(&str, Order)] = &[
             "check",
             "relocate",
             "arrange",
-            "bounds",
+            "size_limit",
             "metadata",
             "sections",
             "emit",

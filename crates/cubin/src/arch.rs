@@ -4,6 +4,7 @@
 //! * [`Arch::runs_on`] answers for device code, [`Arch::compiles_for`] for PTX and LTO IR.
 //! * [`names`] lists every name that a command line may use: `sm_90`, the virtual `compute_90`, and `lto_90`.
 
+use crate::capabilities::{Capabilities, capabilities};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -141,14 +142,14 @@ impl Arch {
         }
     }
 
-    /// True from sm_90 on: compat attributes, reserved shared memory, RELA only.
-    pub fn is_hopper_or_later(self) -> bool {
-        self.number >= 90
+    /// What files for this architecture have, and what its linker does.
+    pub fn capabilities(self) -> &'static Capabilities {
+        capabilities(self.number)
     }
 
-    /// True from sm_100 on: two views of the code in one file.
-    pub fn is_blackwell(self) -> bool {
-        self.number >= 100
+    /// True from sm_90 on.
+    pub fn is_hopper_or_later(self) -> bool {
+        self.number >= 90
     }
 }
 

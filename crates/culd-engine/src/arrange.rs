@@ -15,7 +15,7 @@ use crate::options::Identity;
 use crate::records::ABSENT;
 use crate::records::{Class, OutSection, SymbolTableEntry};
 use crate::relocate::RelocPlan;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::read::is_nobits;
 
@@ -150,9 +150,9 @@ pub fn arrange(order: Order, names: Names) -> Arranged {
 }
 
 /// Decides about everything's place.
-pub fn order(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Order {
-    let sections = &layout.m.sections;
-    let has_prototypes = !prototyped(context, layout).is_empty();
+pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Order {
+    let sections = &layout.records.sections;
+    let has_prototypes = !prototyped(link, layout).is_empty();
     let mut ranks: [(Vec<SectionId>, Vec<Shape>); RANKS] = Default::default();
     let mut section_symbol = Table::filled(sections.len(), NONE);
     for (id, s) in sections.enumerate() {
@@ -177,14 +177,14 @@ pub fn order(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, ha
     }
     let kept: usize = ranks.iter().map(|r| r.0.len()).sum();
     // nvlink quirk: it decides by the number of all records, those of dead functions included.
-    let records = match context.options.identity {
+    let records = match link.options.identity {
         Identity::Nvlink => sections.iter().last().map_or(0, |s| s.number as usize),
         Identity::Culd => kept,
     };
     // Blackwell: decided when all sections of both views are known.
-    let extended = records + 1 >= MAX_SECTIONS && !context.options.target.is_blackwell();
+    let extended = records + 1 >= MAX_SECTIONS && !link.options.target.capabilities().has_mercury;
     if extended {
-        let id = layout.m.fixed.extended;
+        let id = layout.records.standard.extended;
         ranks[0].0.push(id);
         ranks[0].1.push(Shape::new(&sections[id]));
     }
@@ -206,7 +206,7 @@ pub fn order(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, ha
         extended,
         section_index,
         section_symbol,
-        symbol_index: Table::filled(layout.m.symbols.len(), NONE),
+        symbol_index: Table::filled(layout.records.symbols.len(), NONE),
     };
     order_symbols(layout, &mut out);
     out
@@ -256,7 +256,7 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
 }
 
 fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
-    let m = &layout.m;
+    let m = &layout.records;
     out.symbols.reserve(m.locals.len() + m.globals.len());
     let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn && !m.symbols[id].hidden;
     for &local in &m.locals {
@@ -282,18 +282,18 @@ fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
 }
 
 /// Functions listed in `.nv.prototype`.
-pub fn prototyped(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<(FunctionId, ProtoId)> {
-    let functions = &context.resolved.functions;
+pub fn prototyped(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<(FunctionId, ProtoId)> {
+    let functions = &link.resolved.functions;
     let listed = functions
         .ids()
-        .filter(|&f| context.live.alive[f] && layout.m.symbol_of[f].is_some() && functions[f].taken.is_none());
-    listed.filter_map(|f| Some((f, context.resolved.prototype(f)?))).collect()
+        .filter(|&f| link.live.alive[f] && layout.records.symbol_of[f].is_some() && functions[f].taken.is_none());
+    listed.filter_map(|f| Some((f, link.resolved.prototype(f)?))).collect()
 }
 
 /// Everything that the image is made of, complete once the sections and symbols have their order.
-pub struct Parts<'a, 'd> {
+pub struct OutputPlan<'a, 'd> {
     /// Inputs, functions, options.
-    pub context: Context<'a, 'd>,
+    pub link: Link<'a, 'd>,
     /// Records.
     pub layout: &'a Layout<'d>,
     /// Sizes of relocation sections.

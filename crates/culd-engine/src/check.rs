@@ -4,15 +4,15 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 use crate::object::text;
 use crate::records::{Class, Merged, NO_SPACE, OutSymbol, Place, SharedVar, SymbolTableEntry};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::driver::is_driver_function;
 use cubin::unified::UNIFIED_SYMBOLS;
 
 /// Kernels whose stack is unknown: one warning per callee from which a cycle can be reached.
-pub fn stacks(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let Context { resolved, graph, .. } = context;
-    if context.options.relocatable || context.options.suppress_stack_size_warning {
+pub fn stacks(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let Link { resolved, graph, .. } = link;
+    if link.options.relocatable || link.options.suppress_stack_size_warning {
         return Ok(());
     }
     let cyclic = graph.reaches_cycle(resolved);
@@ -23,7 +23,7 @@ pub fn stacks(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), S
         .ids()
         .map(|p| graph.targets(p).iter().filter(is_cyclic).count())
         .collect();
-    for &k in &context.live.kernels {
+    for &k in &link.live.kernels {
         let direct = resolved.direct.of(k).iter().filter(is_cyclic).count();
         let indirect: usize = resolved.sites.of(k).iter().map(|p| by_prototype[p.number() as usize]).sum();
         for _ in 0..direct + indirect {
@@ -36,14 +36,14 @@ pub fn stacks(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), S
 }
 
 /// Functions whose address is taken, and that no kernel may call.
-pub fn uncalled(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let Context {
+pub fn uncalled(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let Link {
         resolved,
         graph,
         live,
         options,
         ..
-    } = context;
+    } = link;
     if options.extra_warnings && !options.relocatable && !options.debug && !options.preserve_relocs {
         let reached = graph.mark(resolved, live.kernels.iter().copied());
         for f in resolved.functions.ids() {
@@ -60,8 +60,8 @@ pub fn uncalled(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(),
 }
 
 /// Undefined references, one error per symbol in symbol order; shared variables at the place of their first mention.
-pub fn undefined(context: Context<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
-    if context.options.relocatable {
+pub fn undefined(link: Link<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
+    if link.options.relocatable {
         return;
     }
     let mut shared: Vec<_> = m.shared.iter().filter(|v| v.wanted && !v.defined).collect();
@@ -72,50 +72,50 @@ pub fn undefined(context: Context<'_, '_>, m: &Merged<'_>, out: &mut Collector<'
         .iter()
         .filter_map(|l| if let SymbolTableEntry::Symbol(id) = l { Some(*id) } else { None });
     for id in locals {
-        report_missing(context, m, id, out);
+        report_missing(link, m, id, out);
     }
     for (position, &id) in m.globals.iter().enumerate() {
         while let Some(var) = shared.next_if(|v| v.position <= position) {
-            missing_shared(context, var, out);
+            missing_shared(link, var, out);
         }
-        report_missing(context, m, id, out);
+        report_missing(link, m, id, out);
     }
-    shared.for_each(|var| missing_shared(context, var, out));
+    shared.for_each(|var| missing_shared(link, var, out));
 }
 
 /// Functions that were removed because no call graph lists the calls to them, one error for each user.
-pub fn removed(context: Context<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, SectionId, FunctionId)], out: &mut Collector<'_>) {
+pub fn removed(link: Link<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, SectionId, FunctionId)], out: &mut Collector<'_>) {
     let mut uses = uses.to_vec();
     uses.sort_unstable();
     uses.dedup();
     for (object, section, f) in uses {
         let (user, is_code) = match m.sections[section].class {
-            Class::Text(caller) => (context.resolved.function_name(caller), true),
+            Class::Text(caller) => (link.resolved.function_name(caller), true),
             _ => (text(&m.sections[section].name.to_vec()), false),
         };
         out.error(Code::RemovedFunction {
-            function: context.resolved.function_name(f),
+            function: link.resolved.function_name(f),
             user,
             is_code,
-            file: context.inputs.objects[object].name.to_string(),
+            file: link.inputs.objects[object].name.to_string(),
         });
     }
 }
 
-fn report_missing(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
-    let y = &m.symbols[id];
-    if y.section.is_none() && is_missing(context, y) {
-        let file = context.inputs.objects[y.first].name.to_string();
+fn report_missing(link: Link<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
+    let sym = &m.symbols[id];
+    if sym.section.is_none() && is_missing(link, sym) {
+        let file = link.inputs.objects[sym.first_mention].name.to_string();
         out.error(Code::UndefinedReference {
-            symbol: text(y.name),
+            symbol: text(sym.name),
             file,
-            files: askers(context, m, id),
+            files: askers(link, m, id),
         });
     }
 }
 
-fn missing_shared(context: Context<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'_>) {
-    let file = context.inputs.objects[var.first].name.to_string();
+fn missing_shared(link: Link<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'_>) {
+    let file = link.inputs.objects[var.first_mention].name.to_string();
     out.error(Code::UndefinedReference {
         symbol: text(var.name),
         files: vec![file.clone()],
@@ -123,16 +123,16 @@ fn missing_shared(context: Context<'_, '_>, var: &SharedVar<'_>, out: &mut Colle
     });
 }
 
-fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
-    if y.weak_reference || !y.keep {
+fn is_missing(link: Link<'_, '_>, sym: &OutSymbol<'_>) -> bool {
+    if sym.weak_reference || !sym.keep {
         return false;
     }
-    match y.kind {
-        STT_FUNC => !is_driver_function(y.name),
-        STT_OBJECT if y.space != NO_SPACE => {
-            let allowed = context.options.allow_undefined_globals && y.space == STO_CUDA_GLOBAL;
+    match sym.kind {
+        STT_FUNC => !is_driver_function(sym.name),
+        STT_OBJECT if sym.space != NO_SPACE => {
+            let allowed = link.options.allow_undefined_globals && sym.space == STO_CUDA_GLOBAL;
             // The driver has the unified tables; a relocatable link made these references strong.
-            !allowed && !y.name.starts_with(b".nv.reservedSmem.") && !UNIFIED_SYMBOLS.contains(&y.name)
+            !allowed && !sym.name.starts_with(b".nv.reservedSmem.") && !UNIFIED_SYMBOLS.contains(&sym.name)
         }
         _ => false,
     }
@@ -140,14 +140,14 @@ fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
 
 /// culd only: an output without any function, although the inputs define some. That is an error when flags dropped the kernels, and a
 /// warning when the host's own lists did, or when there are no kernels.
-pub fn nothing_left(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let options = context.options;
+pub fn nothing_left(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let options = link.options;
     if options.identity == crate::options::Identity::Nvlink || options.relocatable {
         return Ok(());
     }
-    let functions = &context.resolved.functions;
+    let functions = &link.resolved.functions;
     let defined = || functions.ids().filter(|&f| functions[f].winner.is_some());
-    if defined().next().is_none() || defined().any(|f| context.live.alive[f]) {
+    if defined().next().is_none() || defined().any(|f| link.live.alive[f]) {
         return Ok(());
     }
     let by_host = options.kernels.as_ref().is_some_and(|filter| !filter.explicit);
@@ -165,23 +165,22 @@ pub fn nothing_left(context: Context<'_, '_>, out: &mut Collector<'_>) -> Result
 }
 
 /// Files that mention a symbol, in link order.
-fn askers(context: Context<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
+fn askers(link: Link<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
     let function = m.symbols[id].function;
     let mentions = |object: ObjectId| {
-        let object = &context.inputs.objects[object];
+        let object = &link.inputs.objects[object];
         (1..object.symbol_count()).any(|i| {
-            let y = object.symbol_ref(i);
-            m.places[y] == Place::Symbol(id) || (function.is_some() && context.resolved.function(y) == function)
+            let sym = object.symbol_ref(i);
+            m.symbol_placement[sym] == Place::Symbol(id) || (function.is_some() && link.resolved.function(sym) == function)
         })
     };
-    if context.options.identity == crate::options::Identity::Nvlink {
+    if link.options.identity == crate::options::Identity::Nvlink {
         return Vec::new();
     }
-    context
-        .inputs
+    link.inputs
         .objects
         .ids()
         .filter(|&o| mentions(o))
-        .map(|o| context.inputs.objects[o].name.to_string())
+        .map(|o| link.inputs.objects[o].name.to_string())
         .collect()
 }

@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 
 /// For each id a list of items; all lists lie in one array.
 #[derive(Debug, Clone)]
-pub struct Lists<I, T> {
+pub struct GroupedLists<I, T> {
     start: Vec<u32>,
     items: Vec<T>,
     id: PhantomData<I>,
 }
 
-impl<I: Id, T: Copy> Lists<I, T> {
+impl<I: Id, T: Copy> GroupedLists<I, T> {
     /// Groups `(owner, item)` pairs by owner; each list is in reverse order of arrival, as if every item had been put in front.
     pub fn newest_first(owners: usize, pairs: &[(I, T)]) -> Self {
         let mut start = vec![0u32; owners + 1];
@@ -31,7 +31,7 @@ impl<I: Id, T: Copy> Lists<I, T> {
             items[*slot as usize] = item;
             *slot += 1;
         }
-        Lists {
+        GroupedLists {
             start,
             items,
             id: PhantomData,
@@ -55,7 +55,7 @@ pub fn without_repeats<I: Id + PartialEq, T: Id>(owners: usize, items: usize, pa
     if pairs.is_empty() {
         return Vec::new();
     }
-    let grouped = Lists::<I, u32>::newest_first(
+    let grouped = GroupedLists::<I, u32>::newest_first(
         owners,
         &pairs.iter().enumerate().map(|(n, &(o, _))| (o, n as u32)).collect::<Vec<_>>(),
     );

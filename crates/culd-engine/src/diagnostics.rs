@@ -203,7 +203,7 @@ pub enum Code {
         reason: String,
     },
     /// The output would be out of all proportion to the inputs.
-    OutOfProportion {
+    OutputTooLarge {
         size: u64,
         limit: u64,
         section: String,
@@ -257,7 +257,7 @@ culd_base::code_names! {
         OlderBesideEwp => "OlderBesideEwp",
         PartiallyLinked => "PartiallyLinked",
         Unsupported => "Unsupported",
-        OutOfProportion => "OutOfProportion",
+        OutputTooLarge => "OutputTooLarge",
         SassKept => "SassKept",
         PreserveRelocsIncomplete => "PreserveRelocsIncomplete",
     } else {
@@ -371,7 +371,7 @@ impl fmt::Display for Code {
             }
             Unsupported { file, reason } => write!(f, "Input file '{file}' is not supported: {reason}"),
             Damaged { file, reason } => write!(f, "Input file '{file}' is damaged: {reason}"),
-            OutOfProportion { size, limit, section } => write!(
+            OutputTooLarge { size, limit, section } => write!(
                 f,
                 "The linked file would have {size:#x} bytes, {limit:#x} are the most for these inputs; section '{section}' adds most to it"
             ),

@@ -15,14 +15,14 @@ mod sink;
 pub use sink::Sink;
 
 use crate::align::{align_up, file_offset};
-use crate::arrange::{Parts, Shape};
+use crate::arrange::{OutputPlan, Shape};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::SectionId;
 use crate::layout::Layout;
 use crate::options::Identity;
 use crate::records::{Class, SymbolTableEntry};
-use crate::relocate::Decider;
-use crate::sections::Computed;
+use crate::relocate::RelocResolver;
+use crate::sections::SyntheticSections;
 use chunks::{Chunk, ChunkSource, Contents, Placement, Placements};
 use cubin::consts::*;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
@@ -39,7 +39,12 @@ pub enum Emitted {
 }
 
 /// Makes the image, and hands it to `sink` if there is one that takes it.
-pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn Sink>, out: &mut Collector<'_>) -> Result<Emitted, Stop> {
+pub(crate) fn emit(
+    parts: &OutputPlan<'_, '_>,
+    computed: &SyntheticSections,
+    sink: Option<&dyn Sink>,
+    out: &mut Collector<'_>,
+) -> Result<Emitted, Stop> {
     let shapes = parts.arranged.shapes.as_slice();
     let mut cursor = size_of::<Ehdr>() as u64;
     let mut list = Vec::with_capacity(shapes.len());
@@ -60,10 +65,10 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
         .ok()
         .filter(|_| total <= MAX_IMAGE)
         .ok_or_else(|| too_large(parts, total, out))?;
-    let decider = Decider::new(parts.context, parts.layout);
+    let resolver = RelocResolver::new(parts.link, parts.layout);
     let header = file_header(parts, headers, if segments.is_empty() { 0 } else { programs }, segments.len());
     let textures = reloc_sections::textures(parts);
-    let fixed = &parts.layout.m.fixed;
+    let fixed = &parts.layout.records.standard;
     let bytes = |offset, bytes| Chunk {
         offset,
         source: ChunkSource::Bytes(bytes),
@@ -86,7 +91,7 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
     let contents = Contents {
         places: &places,
         computed,
-        decider: &decider,
+        resolver: &resolver,
     };
     match sink.map(|sink| (sink, sink.begin(total))) {
         Some((sink, Ok(true))) => {
@@ -106,9 +111,9 @@ pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, sink: Option<&dyn
 /// Larger images are refused: no device could load them, and damaged sizes would exhaust memory.
 const MAX_IMAGE: u64 = 64 << 30;
 
-pub(crate) fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop {
+pub(crate) fn too_large(parts: &OutputPlan<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop {
     let file = parts
-        .context
+        .link
         .inputs
         .objects
         .iter()
@@ -120,7 +125,7 @@ pub(crate) fn too_large(parts: &Parts<'_, '_>, size: u64, out: &mut Collector<'_
     })
 }
 
-fn size_of_section(parts: &Parts<'_, '_>, id: SectionId, shape: &Shape, computed: &Computed) -> u64 {
+fn size_of_section(parts: &OutputPlan<'_, '_>, id: SectionId, shape: &Shape, computed: &SyntheticSections) -> u64 {
     let entries = || u64::from(parts.plan.counts[id]);
     let symbols = parts.arranged.symbols.len() as u64 + 1;
     match shape.class {
@@ -144,8 +149,8 @@ pub(crate) fn copy(to: &mut [u8], offset: u64, from: &[u8]) {
 const RESERVED_SHARED: u64 = 0x400;
 
 /// Symbol `number`.
-fn symbol(parts: &Parts<'_, '_>, number: usize) -> Sym {
-    let Parts { layout, arranged, .. } = *parts;
+fn symbol(parts: &OutputPlan<'_, '_>, number: usize) -> Sym {
+    let OutputPlan { layout, arranged, .. } = *parts;
     let at = number.checked_sub(1);
     let Some(&named) = at.and_then(|i| arranged.symbols.get(i)) else {
         return Sym {
@@ -153,30 +158,30 @@ fn symbol(parts: &Parts<'_, '_>, number: usize) -> Sym {
             ..Sym::default()
         };
     };
-    let (mut sym, section) = plain_symbol(layout, named);
-    sym.st_name = arranged.name(named).into();
-    sym.st_shndx = direct_index(parts, section).unwrap_or(SHN_XINDEX).into();
-    sym
+    let (mut entry, section) = plain_symbol(layout, named);
+    entry.st_name = arranged.name(named).into();
+    entry.st_shndx = direct_index(parts, section).unwrap_or(SHN_XINDEX).into();
+    entry
 }
 
 /// The number of a section, if it fits into a symbol.
-fn direct_index(parts: &Parts<'_, '_>, section: Option<SectionId>) -> Option<u16> {
+fn direct_index(parts: &OutputPlan<'_, '_>, section: Option<SectionId>) -> Option<u16> {
     // nvlink quirk: section 0xfff2 counts as one that fits.
-    let quirks = parts.context.options.identity == Identity::Nvlink;
+    let quirks = parts.link.options.identity == Identity::Nvlink;
     let index = section.map_or(0, |s| parts.arranged.section_index(s));
     let short = u16::try_from(index).ok()?;
     (short < SHN_LORESERVE || (quirks && short == SHN_COMMON)).then_some(short)
 }
 
 /// Extended section index of symbol `number`.
-fn extended_index(parts: &Parts<'_, '_>, number: usize) -> u32 {
-    let Parts { layout, arranged, .. } = *parts;
+fn extended_index(parts: &OutputPlan<'_, '_>, number: usize) -> u32 {
+    let OutputPlan { layout, arranged, .. } = *parts;
     let named = number.checked_sub(1).and_then(|i| arranged.symbols.get(i));
     let section = named.and_then(|&named| plain_symbol(layout, named).1);
     match (section, direct_index(parts, section)) {
         (Some(id), None) => arranged.section_index(id),
         // nvlink quirk: where the index fits, the section's number of creation.
-        (Some(id), Some(_)) if parts.context.options.identity == Identity::Nvlink => layout.m.sections[id].number,
+        (Some(id), Some(_)) if parts.link.options.identity == Identity::Nvlink => layout.records.sections[id].number,
         _ => 0,
     }
 }
@@ -192,26 +197,26 @@ fn plain_symbol(layout: &Layout<'_>, named: SymbolTableEntry) -> (Sym, Option<Se
             Some(id),
         ),
         SymbolTableEntry::Symbol(id) => {
-            let y = &layout.m.symbols[id];
-            let value = if y.section.is_none() && y.name == b".nv.reservedSmem.cap" {
+            let sym = &layout.records.symbols[id];
+            let value = if sym.section.is_none() && sym.name == b".nv.reservedSmem.cap" {
                 RESERVED_SHARED
             } else {
-                y.value
+                sym.value
             };
-            let sym = Sym {
-                st_info: y.bind << 4 | y.kind,
-                st_other: y.other,
+            let entry = Sym {
+                st_info: sym.bind << 4 | sym.kind,
+                st_other: sym.other,
                 st_value: value.into(),
-                st_size: y.size.into(),
+                st_size: sym.size.into(),
                 ..Sym::default()
             };
-            (sym, y.section)
+            (entry, sym.section)
         }
     }
 }
 
 /// Header of section `number`.
-fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, number: usize) -> Shdr {
+fn section_header(parts: &OutputPlan<'_, '_>, Placements { list }: &Placements, number: usize) -> Shdr {
     let at = number.checked_sub(1);
     let Some((&id, place)) = at.and_then(|i| parts.arranged.sections.get(i).zip(list.get(i))) else {
         let count = list.len() as u64 + 1;
@@ -220,10 +225,10 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
             ..Shdr::default()
         };
     };
-    let Parts { layout, arranged, .. } = *parts;
-    let s = &layout.m.sections[id];
+    let OutputPlan { layout, arranged, .. } = *parts;
+    let s = &layout.records.sections[id];
     let index = |id: SectionId| arranged.section_index(id);
-    let fixed = &layout.m.fixed;
+    let fixed = &layout.records.standard;
     let symtab = index(fixed.symbols);
     let owner = s.owner.map_or(0, index);
     let (link, info) = match s.class {
@@ -232,23 +237,27 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
         Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
         Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
         Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
-        Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
+        Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),
         Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
         Class::Text(f) | Class::Stub(f) => (
             symtab,
-            u32::from(layout.m.functions[f].registers) << 24 | layout.m.symbol_of[f].map_or(0, |y| arranged.symbol_index(y)),
+            u32::from(layout.records.functions[f].registers) << 24
+                | layout.records.symbol_of[f].map_or(0, |sym| arranged.symbol_index(sym)),
         ),
-        Class::Uft => (symtab, layout.m.unified.first_stub.map_or(0, |y| arranged.symbol_index(y))),
+        Class::Uft => (
+            symtab,
+            layout.records.unified.first_stub.map_or(0, |sym| arranged.symbol_index(sym)),
+        ),
         _ => (0, owner),
     };
     let mut flags = s.flags;
     if let Class::Text(f) = s.class
         && parts.flagged.binary_search(&f).is_ok()
     {
-        flags |= u64::from(layout.m.functions[f].barriers) << 20;
+        flags |= u64::from(layout.records.functions[f].barriers) << 20;
     }
     if let Class::Rel(target) = s.class
-        && layout.m.sections[target].class == Class::Parameters
+        && layout.records.sections[target].class == Class::Parameters
     {
         flags = 0;
     }
@@ -266,9 +275,9 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
     }
 }
 
-/// Final links use the generic types for data.
-pub(crate) fn final_type(parts: &Parts<'_, '_>, sh_type: u32) -> u32 {
-    if parts.context.mode.relocatable {
+/// KernelAttributes links use the generic types for data.
+pub(crate) fn final_type(parts: &OutputPlan<'_, '_>, sh_type: u32) -> u32 {
+    if parts.link.mode.relocatable {
         return sh_type;
     }
     match sh_type {
@@ -284,8 +293,8 @@ const READ_EXECUTE: u32 = 5;
 const READ_WRITE: u32 = 6;
 
 /// Program headers: themselves, code and constants, data, themselves again.
-fn program_headers(parts: &Parts<'_, '_>, shapes: &[Shape], places: &[Placement], at: u64) -> Vec<Phdr> {
-    if parts.context.mode.relocatable {
+fn program_headers(parts: &OutputPlan<'_, '_>, shapes: &[Shape], places: &[Placement], at: u64) -> Vec<Phdr> {
+    if parts.link.mode.relocatable {
         return Vec::new();
     }
     let (alloc, write) = (SHF_ALLOC as u8, SHF_WRITE as u8);
@@ -327,28 +336,32 @@ fn program_headers(parts: &Parts<'_, '_>, shapes: &[Shape], places: &[Placement]
     headers
 }
 
-fn file_header(parts: &Parts<'_, '_>, headers: u64, programs: u64, program_count: usize) -> Ehdr {
+fn file_header(parts: &OutputPlan<'_, '_>, headers: u64, programs: u64, program_count: usize) -> Ehdr {
     let arranged = parts.arranged;
-    let note = arranged.section_index(parts.layout.m.fixed.cuda_note).min(255);
-    let kind = if parts.context.options.target.is_blackwell() { 2 } else { 4 };
+    let note = arranged.section_index(parts.layout.records.standard.cuda_note).min(255);
+    let kind = if parts.link.options.target.capabilities().has_mercury {
+        2
+    } else {
+        4
+    };
     let count = u16::try_from(arranged.sections.len() + 1)
         .ok()
         .filter(|&n| n < SHN_LORESERVE)
         .unwrap_or(0);
     Ehdr {
         ident: [0x7f, b'E', b'L', b'F', 2, 1, 1, ELFOSABI_CUDA, 8, 0, 0, 0, 0, 0, 0, 0],
-        e_type: if parts.context.mode.relocatable { ET_REL } else { ET_EXEC }.into(),
+        e_type: if parts.link.mode.relocatable { ET_REL } else { ET_EXEC }.into(),
         e_machine: EM_CUDA.into(),
         e_version: 1.into(),
         e_entry: 0.into(),
         e_phoff: programs.into(),
         e_shoff: headers.into(),
-        e_flags: (note << 24 | parts.context.options.target.number << 8 | kind).into(),
+        e_flags: (note << 24 | parts.link.options.target.number << 8 | kind).into(),
         e_ehsize: (size_of::<Ehdr>() as u16).into(),
         e_phentsize: (size_of::<Phdr>() as u16).into(),
         e_phnum: (program_count as u16).into(),
         e_shentsize: (size_of::<Shdr>() as u16).into(),
         e_shnum: count.into(),
-        e_shstrndx: (arranged.section_index(parts.layout.m.fixed.section_names) as u16).into(),
+        e_shstrndx: (arranged.section_index(parts.layout.records.standard.section_names) as u16).into(),
     }
 }

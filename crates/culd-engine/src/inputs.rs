@@ -8,9 +8,9 @@
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
-use crate::object::{Object, ObjectError, mercury};
+use crate::object::{Object, ObjectError, Trust, mercury};
 use crate::options::{Identity, LinkOptions};
-use crate::par::Crew;
+use crate::par::Threads;
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
 use cubin::validate::validate;
@@ -78,12 +78,15 @@ const CHUNK: usize = 128;
 pub fn admit<'d>(
     inputs: &[Input<'d>],
     options: &LinkOptions<'_>,
-    crew: Crew,
+    threads: Threads,
     out: &mut Collector<'_>,
     mut each: impl FnMut(&Table<ObjectId, Object<'d>>, ObjectId) + Send,
 ) -> Result<Inputs<'d>, Stop> {
     let bytes: usize = inputs.iter().map(|i| i.data.len()).sum();
-    let trusting = options.identity == Identity::Nvlink;
+    let trust = match options.identity {
+        Identity::Nvlink => Trust::Trusted,
+        Identity::Culd => Trust::Validate,
+    };
     let mut admitted = Inputs {
         objects: Table::new(),
         symbol_count: 0,
@@ -91,14 +94,14 @@ pub fn admit<'d>(
         named: 0,
         bytes: bytes as u64,
     };
-    let parse_all = |chunk: &[Input<'d>]| crew.map(chunk, |input| parse(input, trusting));
+    let parse_all = |chunk: &[Input<'d>]| threads.map(chunk, |input| parse(input, trust));
     let mut after_ewp = false;
     let mut chunks = inputs.chunks(CHUNK);
     let mut now = chunks.next().unwrap_or_default();
     let mut parsed = parse_all(now);
     while !now.is_empty() {
         let next = chunks.next().unwrap_or_default();
-        let (following, done) = crew.join(
+        let (following, done) = threads.join(
             || parse_all(next),
             || {
                 now.iter().zip(parsed).try_for_each(|(input, parsed)| {
@@ -131,7 +134,7 @@ const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
 
 type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError>;
 
-fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
+fn parse<'d>(input: &Input<'d>, trust: Trust) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
     if mercury::has_mercury(&cubin)
         && let Err(e) = mercury::check_forms(&cubin)
@@ -139,16 +142,16 @@ fn parse<'d>(input: &Input<'d>, trusting: bool) -> Parsed<'d> {
         return Ok((cubin, Err(e)));
     }
     // nvlink looks at little of this; under its name an object that it would take is taken.
-    if !trusting
+    if !trust.is_trusted()
         && cubin.header().e_type.get() != ET_EXEC
         && let Err(e) = validate(&cubin)
     {
         return Ok((cubin, Err(ObjectError::Invalid(e))));
     }
     let object = if mercury::has_mercury(&cubin) {
-        mercury::object(input.name, &cubin, trusting)
+        mercury::object(input.name, &cubin, trust)
     } else {
-        Object::new(input.name, &cubin, trusting)
+        Object::new(input.name, &cubin, trust)
     };
     Ok((cubin, object))
 }

@@ -14,9 +14,9 @@ use crate::layout::Layout;
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role, entry, text};
 use crate::options::Identity;
 use crate::records::{Class, Place, RelocRef};
-use crate::relocate::{Decider, Decision, RelocPlan};
+use crate::relocate::{RelocAction, RelocPlan, RelocResolver};
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::kind::{SectionKind, classify};
 use cubin::reloc::UNUSED_CLEAR_TYPES;
@@ -54,19 +54,19 @@ pub(crate) struct Entry {
 }
 
 /// Refuses the link if something is lost without a reason.
-pub(crate) fn check(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let strict = context.options.identity == Identity::Culd;
-    let ledger = Ledger { context, layout };
+pub(crate) fn check(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let strict = link.options.identity == Identity::Culd;
+    let ledger = Ledger { link, layout };
     let mut entries = Vec::new();
-    if context.options.verify || context.options.map {
-        entries = self::entries(context, layout, plan);
+    if link.options.verify || link.options.map {
+        entries = self::entries(link, layout, plan);
     } else if strict {
-        for object in context.inputs.objects.iter() {
+        for object in link.inputs.objects.iter() {
             ledger.sections(object, |s| s.role == Role::Other, &mut entries);
         }
     }
     for e in entries.into_iter().filter(|e| e.disposition == Disposition::Unexplained) {
-        let file = context.inputs.objects[e.object].name.to_string();
+        let file = link.inputs.objects[e.object].name.to_string();
         if strict {
             out.error(Code::Lost { file, what: e.what });
         } else {
@@ -81,18 +81,18 @@ pub(crate) fn check(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocP
 }
 
 /// Everything that is not in the output as it was, in link order.
-pub(crate) fn entries(context: Context<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan) -> Vec<Entry> {
-    let ledger = Ledger { context, layout };
-    let decider = Decider::new(context, layout);
+pub(crate) fn entries(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan) -> Vec<Entry> {
+    let ledger = Ledger { link, layout };
+    let resolver = RelocResolver::new(link, layout);
     let mut found = Vec::new();
-    let mut relocs = layout.m.relocs.as_slice();
-    for object in context.inputs.objects.iter() {
+    let mut relocs = layout.records.relocs.as_slice();
+    for object in link.inputs.objects.iter() {
         ledger.sections(object, |_| true, &mut found);
         ledger.symbols(object, &mut found);
         let count = relocs.iter().take_while(|r| r.object == object.id).count();
         let (own, rest) = relocs.split_at(count);
         for r in own {
-            ledger.relocations(object, r, &decider, plan, &mut found);
+            ledger.relocations(object, r, &resolver, plan, &mut found);
         }
         relocs = rest;
     }
@@ -100,7 +100,7 @@ pub(crate) fn entries(context: Context<'_, '_>, layout: &Layout<'_>, plan: &Relo
 }
 
 struct Ledger<'a, 'd> {
-    context: Context<'a, 'd>,
+    link: Link<'a, 'd>,
     layout: &'a Layout<'d>,
 }
 
@@ -120,7 +120,7 @@ impl<'d> Ledger<'_, 'd> {
     }
 
     fn section(&self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Disposition {
-        if index == 0 || s.size == 0 && s.data.is_empty() || self.layout.m.placed[object.section_ref(index)].is_some() {
+        if index == 0 || s.size == 0 && s.data.is_empty() || self.layout.records.section_placement[object.section_ref(index)].is_some() {
             return Disposition::Placed;
         }
         match s.role {
@@ -132,10 +132,10 @@ impl<'d> Ledger<'_, 'd> {
             Role::ModuleShared => Disposition::Consumed,
             Role::Global | Role::ReservedShared | Role::UnifiedData => self.memory(object, index),
             // nvlink drops the notes of its inputs in relocatable links.
-            Role::Note if self.context.mode.relocatable => Disposition::Ignored,
+            Role::Note if self.link.mode.relocatable => Disposition::Ignored,
             Role::Other => match other(s) {
                 // nvlink quirk: sections of unknown types are dropped without a word; culd refuses them.
-                Disposition::Unexplained if self.context.options.identity == Identity::Nvlink => Disposition::Ignored,
+                Disposition::Unexplained if self.link.options.identity == Identity::Nvlink => Disposition::Ignored,
                 known => known,
             },
             _ => Disposition::Unexplained,
@@ -149,8 +149,8 @@ impl<'d> Ledger<'_, 'd> {
             return Disposition::Unnamed;
         }
         let symbol = object.symbol_ref(owner);
-        let dead = self.context.resolved.function(symbol).is_some_and(|f| !self.context.live.alive[f]);
-        match self.context.resolved.fate(symbol) {
+        let dead = self.link.resolved.function(symbol).is_some_and(|f| !self.link.live.alive[f]);
+        match self.link.resolved.fate(symbol) {
             _ if dead => Disposition::OfDropped,
             Fate::Rejected | Fate::Replaced => Disposition::OtherCopy,
             // The stub of a unified function is copied into its table.
@@ -169,7 +169,7 @@ impl<'d> Ledger<'_, 'd> {
         let Some(code) = object.section(s.info).filter(|c| matches!(c.role, Role::Text | Role::Stub)) else {
             return Disposition::Unexplained;
         };
-        let taken = self.layout.m.placed[object.section_ref(s.info)].is_some();
+        let taken = self.layout.records.section_placement[object.section_ref(s.info)].is_some();
         match s.role {
             _ if code.owner == NO_OWNER => Disposition::Unnamed,
             // Literals of functions are copied into their kernels; shared variables are laid out one by one.
@@ -193,13 +193,13 @@ impl<'d> Ledger<'_, 'd> {
 
     /// Memory that is only taken for the sake of a symbol.
     fn memory(&self, object: &Object<'d>, index: u32) -> Disposition {
-        let m = &self.layout.m;
+        let m = &self.layout.records;
         let mut reason = Disposition::Unnamed;
         for i in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
             if object.symbol(i).defined_in() != Some(index) {
                 continue;
             }
-            match m.lost.binary_search(&object.symbol_ref(i)).is_ok() {
+            match m.overridden.binary_search(&object.symbol_ref(i)).is_ok() {
                 true => reason = Disposition::OtherCopy,
                 false => return Disposition::Unexplained,
             }
@@ -217,45 +217,45 @@ impl<'d> Ledger<'_, 'd> {
             STT_CUDA_OBJECT,
         ];
         for index in object.symbols_of(kinds) {
-            let y = object.symbol(index);
-            if self.symbol(object, &y) == Disposition::Unexplained {
+            let sym = object.symbol(index);
+            if self.symbol(object, &sym) == Disposition::Unexplained {
                 found.push(Entry {
                     object: object.id,
-                    what: format!("symbol {}", text(y.name)),
-                    size: y.size,
+                    what: format!("symbol {}", text(sym.name)),
+                    size: sym.size,
                     disposition: Disposition::Unexplained,
                 });
             }
         }
     }
 
-    fn symbol(&self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Disposition {
-        let m = &self.layout.m;
-        if y.kind == STT_FUNC {
-            let Some(f) = self.context.resolved.function(y.reference) else {
+    fn symbol(&self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> Disposition {
+        let m = &self.layout.records;
+        if sym.kind == STT_FUNC {
+            let Some(f) = self.link.resolved.function(sym.reference) else {
                 return Disposition::Unexplained;
             };
-            return match self.context.resolved.fate(y.reference) {
+            return match self.link.resolved.fate(sym.reference) {
                 // A mention: the function has a symbol where it is used.
                 Fate::None => Disposition::Consumed,
                 Fate::Rejected | Fate::Replaced => Disposition::OtherCopy,
-                Fate::Winner if !self.context.live.alive[f] => Disposition::OfDropped,
+                Fate::Winner if !self.link.live.alive[f] => Disposition::OfDropped,
                 Fate::Winner if m.symbol_of[f].is_some() || m.functions[f].alias_of.is_some() => Disposition::Placed,
                 Fate::Winner => Disposition::Unexplained,
             };
         }
-        if m.places[y.reference] != Place::Nothing {
+        if m.symbol_placement[sym.reference] != Place::Nothing {
             return Disposition::Placed;
         }
-        let Some(section) = y.defined_in() else {
+        let Some(section) = sym.defined_in() else {
             // Local mentions, and names of the unified tables where there are none.
             return Disposition::Consumed;
         };
-        let placed = m.placed[object.section_ref(section)].is_some();
+        let placed = m.section_placement[object.section_ref(section)].is_some();
         // `_param`, `*.const_opt.*`: the name ends with the link, the section is taken.
-        let hidden = y.other & 3 == STV_INTERNAL;
+        let hidden = sym.other & 3 == STV_INTERNAL;
         match object.section(section).map(|s| self.section(object, section, s)) {
-            Some(Disposition::Placed) if placed && (hidden || y.is_texture()) => Disposition::Consumed,
+            Some(Disposition::Placed) if placed && (hidden || sym.is_texture()) => Disposition::Consumed,
             Some(Disposition::Placed) if placed => Disposition::Unexplained,
             // Empty sections, and those of the other view: parameter banks are made again.
             Some(other) => other,
@@ -263,8 +263,8 @@ impl<'d> Ledger<'_, 'd> {
         }
     }
 
-    fn relocations(&self, object: &Object<'d>, r: &RelocRef, decider: &Decider<'_, 'd>, plan: &RelocPlan, found: &mut Vec<Entry>) {
-        let class = self.layout.m.sections[r.target].class;
+    fn relocations(&self, object: &Object<'d>, r: &RelocRef, resolver: &RelocResolver<'_, 'd>, plan: &RelocPlan, found: &mut Vec<Entry>) {
+        let class = self.layout.records.sections[r.target].class;
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };
@@ -272,20 +272,20 @@ impl<'d> Ledger<'_, 'd> {
         if matches!(class, Class::Debug(_)) {
             return;
         }
-        decider.for_each(object, r, plan.meanings(object.id), |e, decision| {
-            if !matches!(decision, Decision::Drop) {
+        resolver.for_each(object, r, plan.meanings(object.id), |e, decision| {
+            if !matches!(decision, RelocAction::Drop) {
                 return;
             }
             let raw = entry(&relocs.entries, e.index as usize);
-            let y = object.symbol(raw.r_sym.get());
-            let disposition = self.relocation(object, e.kind, &y);
+            let sym = object.symbol(raw.r_sym.get());
+            let disposition = self.relocation(object, e.kind, &sym);
             if !matches!(disposition, Disposition::Unexplained | Disposition::AddressUnused(_)) {
                 return;
             }
             let section = object.section(relocs.target).map_or(String::new(), |s| text(s.name));
             found.push(Entry {
                 object: object.id,
-                what: format!("the reference to {} in section {section}", text(y.name)),
+                what: format!("the reference to {} in section {section}", text(sym.name)),
                 size: 0,
                 disposition,
             });
@@ -293,14 +293,14 @@ impl<'d> Ledger<'_, 'd> {
     }
 
     /// Why a relocation of a section that stays was dropped.
-    fn relocation(&self, object: &Object<'d>, kind: u32, y: &ObjSymbol<'d>) -> Disposition {
-        let m = &self.layout.m;
+    fn relocation(&self, object: &Object<'d>, kind: u32, sym: &ObjSymbol<'d>) -> Disposition {
+        let m = &self.layout.records;
         if UNUSED_CLEAR_TYPES.contains(&kind) || kind & 0xffff == 0 {
             return Disposition::Consumed;
         }
-        match (y.kind, m.places[y.reference]) {
+        match (sym.kind, m.symbol_placement[sym.reference]) {
             (STT_SECTION, _) => {
-                let section = y.defined_in().and_then(|s| Some((s, object.section(s)?)));
+                let section = sym.defined_in().and_then(|s| Some((s, object.section(s)?)));
                 match section.map(|(index, s)| self.section(object, index, s)) {
                     // Constants that went because not all fit.
                     Some(Disposition::Placed) if self.layout.moves.is_some() => Disposition::OfDropped,
@@ -309,15 +309,15 @@ impl<'d> Ledger<'_, 'd> {
                 }
             }
             (STT_FUNC, _) => {
-                let f = self.context.resolved.function(y.reference);
-                let dead = f.is_some_and(|f| !self.context.live.alive[f]);
+                let f = self.link.resolved.function(sym.reference);
+                let dead = f.is_some_and(|f| !self.link.live.alive[f]);
                 match dead {
-                    true => Disposition::AddressUnused(text(y.name)),
+                    true => Disposition::AddressUnused(text(sym.name)),
                     false => Disposition::Unexplained,
                 }
             }
-            (_, Place::Nothing) if UNIFIED_SYMBOLS.contains(&y.name) || y.defined_in().is_none() => Disposition::Consumed,
-            (_, Place::Nothing) => self.symbol(object, y),
+            (_, Place::Nothing) if UNIFIED_SYMBOLS.contains(&sym.name) || sym.defined_in().is_none() => Disposition::Consumed,
+            (_, Place::Nothing) => self.symbol(object, sym),
             // Withdrawn constants, literals of functions without a kernel, textures without a slot.
             (_, Place::Symbol(_) | Place::Literal(_)) => Disposition::OfDropped,
             (_, Place::Shared(_)) => Disposition::Unexplained,

@@ -27,7 +27,6 @@ mod readme {}
 
 mod align;
 mod arrange;
-mod bounds;
 mod check;
 mod csr;
 pub mod diagnostics;
@@ -55,6 +54,7 @@ mod report;
 mod resolve;
 mod sections;
 mod session;
+mod size_limit;
 pub mod usage;
 pub mod verify;
 

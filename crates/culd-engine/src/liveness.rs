@@ -12,7 +12,7 @@
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, Table};
 use crate::inputs::Inputs;
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{Identity, KernelFilter, LinkOptions};
 use crate::resolve::{Fate, Resolved};
@@ -57,7 +57,7 @@ pub fn glob(pattern: &[u8], name: &[u8]) -> bool {
 
 /// Patterns of one kind: host objects name thousands of kernels, nearly always without a star.
 pub(crate) struct Patterns<'f> {
-    exact: HashSet<&'f [u8], State>,
+    exact: HashSet<&'f [u8], SeededState>,
     stars: Vec<&'f [u8]>,
 }
 
@@ -250,9 +250,9 @@ fn mark_undefined(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<Fu
 /// Marks undefined kernels of an extensible whole program: nothing but its attributes says that it launches them.
 fn mark_launched(object: &Object<'_>, resolved: &Resolved<'_>, used: &mut Table<FunctionId, bool>) {
     for index in object.symbols_of(&[STT_FUNC]) {
-        let y = object.symbol(index);
-        if y.other & STO_CUDA_ENTRY != 0
-            && let Some(f) = resolved.function(y.reference)
+        let sym = object.symbol(index);
+        if sym.other & STO_CUDA_ENTRY != 0
+            && let Some(f) = resolved.function(sym.reference)
         {
             used[f] = true;
         }
@@ -264,8 +264,8 @@ fn text_is_live(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<Func
     let Some(owner) = object.section(section).map(|s| s.owner).filter(|&owner| owner != NO_OWNER) else {
         return false;
     };
-    let y = object.symbol_ref(owner);
-    resolved.fate(y) == Fate::Winner && resolved.function(y).is_some_and(|f| alive[f])
+    let sym = object.symbol_ref(owner);
+    resolved.fate(sym) == Fate::Winner && resolved.function(sym).is_some_and(|f| alive[f])
 }
 
 #[cfg(test)]

@@ -15,8 +15,6 @@ pub struct Mode {
     pub preserve: bool,
     /// All kept relocations become RELA.
     pub force_rela: bool,
-    /// sm_90 and later.
-    pub hopper: bool,
     /// Offset of the first shared variable: sm_90 reserves 1 KB.
     pub shared_base: u64,
     /// First shared offset handed out: 1 with `--reserve-null-pointer`.
@@ -32,14 +30,12 @@ impl Mode {
     pub fn new(options: &LinkOptions<'_>, inputs: &Inputs<'_>) -> Self {
         let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
         let release = options.release().unwrap_or_else(|| Release::of_toolkit(newest()));
-        let hopper = options.target.is_hopper_or_later();
         Mode {
             relocatable: options.relocatable,
             debug_symbols: options.debug && !options.suppress_debug_info,
             preserve: options.preserve_relocs,
             force_rela: options.force_rela,
-            hopper,
-            shared_base: if hopper && !options.disable_smem_reservation && !options.target.is_blackwell() {
+            shared_base: if options.target.capabilities().reserves_shared_base && !options.disable_smem_reservation {
                 0x400
             } else {
                 0

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// A name made of a fixed prefix and bytes of an input, so that `.text.f` costs no copy.
 #[derive(Debug, Clone, Copy)]
 pub struct Name<'d> {
-    /// Fixed part.
+    /// StandardSections part.
     pub prefix: &'static [u8],
     /// Rest.
     pub rest: &'d [u8],
@@ -66,15 +66,15 @@ static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().
 
 /// A hash map state with the seed of this process.
 #[derive(Debug, Clone)]
-pub struct State(FixedState);
+pub struct SeededState(FixedState);
 
-impl Default for State {
+impl Default for SeededState {
     fn default() -> Self {
-        State(FixedState::with_seed(*SEED))
+        SeededState(FixedState::with_seed(*SEED))
     }
 }
 
-impl BuildHasher for State {
+impl BuildHasher for SeededState {
     type Hasher = <FixedState as BuildHasher>::Hasher;
     fn build_hasher(&self) -> Self::Hasher {
         self.0.build_hasher()
@@ -83,9 +83,9 @@ impl BuildHasher for State {
 
 /// Hashes many strings.
 #[derive(Debug, Clone, Default)]
-pub struct Hashing(State);
+pub struct NameHasher(SeededState);
 
-impl Hashing {
+impl NameHasher {
     /// Hash of a string.
     pub fn of(&self, string: &[u8]) -> u32 {
         let mut hasher = self.0.build_hasher();
@@ -96,12 +96,12 @@ impl Hashing {
 
 /// Hash of a string.
 fn hash(string: &[u8]) -> u32 {
-    Hashing::default().of(string)
+    NameHasher::default().of(string)
 }
 
 /// A hash table of numbers, by hashes that their owner can check.
 #[derive(Debug, Default)]
-struct Slots {
+struct RawTable {
     /// Hash and number; `FREE` is none. Their count is a power of two.
     slots: Vec<(u32, u32)>,
     used: usize,
@@ -110,7 +110,7 @@ struct Slots {
 /// A number that no slot holds.
 const FREE: u32 = u32::MAX;
 
-impl Slots {
+impl RawTable {
     /// Four fifths are used at most.
     fn limit(&self) -> usize {
         self.slots.len() / 5 * 4
@@ -168,7 +168,7 @@ impl Slots {
 /// Distinct byte strings with ids in order of first appearance.
 pub struct Interner<'d, I> {
     strings: Table<I, &'d [u8]>,
-    slots: Slots,
+    slots: RawTable,
 }
 
 impl<'d, I: Id> Interner<'d, I> {
@@ -176,7 +176,7 @@ impl<'d, I: Id> Interner<'d, I> {
     pub fn new() -> Self {
         Interner {
             strings: Table::new(),
-            slots: Slots::default(),
+            slots: RawTable::default(),
         }
     }
     /// Makes room for so many more strings.
@@ -226,16 +226,16 @@ impl<I: Id> Default for Interner<'_, I> {
 
 /// Numbers for distinct things in order of first appearance, by hashes that their owner can check.
 #[derive(Debug)]
-pub struct Numbering {
-    slots: Slots,
+pub struct Deduplicator {
+    slots: RawTable,
 }
 
-impl Numbering {
+impl Deduplicator {
     /// About `count` things will come.
     pub fn new(count: usize) -> Self {
-        let mut slots = Slots::default();
+        let mut slots = RawTable::default();
         slots.reserve(count);
-        Numbering { slots }
+        Deduplicator { slots }
     }
     /// The number of the thing with this hash that is the `same`, or the next one.
     pub fn number(&mut self, hash: u32, same: impl Fn(u32) -> bool) -> u32 {
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn things_are_numbered_in_order() {
         let things: Vec<u32> = (0..500).map(|n| n * 7 % 300).collect();
-        let mut numbering = Numbering::new(0);
+        let mut numbering = Deduplicator::new(0);
         let mut distinct: Vec<u32> = Vec::new();
         for &thing in &things {
             let number = numbering.number(thing % 11, |n| distinct[n as usize] == thing) as usize;

@@ -14,12 +14,28 @@ pub(crate) use classify::{normal_type, role};
 pub(crate) use read::plain_sections;
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
-use crate::names::Hashing;
+use crate::names::NameHasher;
 use cubin::consts::*;
 use cubin::raw::{Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
 use cubin::validate::Invalid;
 use std::borrow::Cow;
+
+/// How much of an input is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Everything that a later phase relies on, and what only a damaged file has.
+    Validate,
+    /// What a later phase relies on: an object that nvlink takes is taken.
+    Trusted,
+}
+
+impl Trust {
+    /// True for [`Trust::Trusted`].
+    pub fn is_trusted(self) -> bool {
+        self == Trust::Trusted
+    }
+}
 
 /// What a section is to the linker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -251,7 +267,7 @@ pub struct Object<'d> {
     labels: Vec<Label>,
     extended: Vec<(u32, u32)>,
     specials: Vec<u32>,
-    trusting: bool,
+    trust: Trust,
 }
 
 /// What is known of a symbol's name.
@@ -265,7 +281,7 @@ struct Label {
 const UNKNOWN: u32 = u32::MAX;
 
 impl Label {
-    fn new(name: &[u8], hashing: &Hashing) -> Self {
+    fn new(name: &[u8], hashing: &NameHasher) -> Self {
         Label {
             length: name.len() as u32,
             hash: hashing.of(name),
@@ -349,6 +365,11 @@ pub fn text(bytes: &[u8]) -> String {
 pub(crate) const MAX_ALIGN: u64 = 1 << 30;
 
 impl<'d> Object<'d> {
+    /// True if the object is the Mercury view of a file; `sass` then has the sections of the other view.
+    pub fn has_mercury(&self) -> bool {
+        !self.sass.is_empty()
+    }
+
     /// True if the object has compatibility records without the class of instructions that it needs. Its code then only runs on its own
     /// architecture.
     pub fn lacks_isa_class(&self) -> bool {
@@ -359,15 +380,15 @@ impl<'d> Object<'d> {
 
     /// Builds the object from a parsed file. `first_symbol` and `id` are set when all objects are known.
     ///
-    /// A trusting reader accepts relocations against symbols that do not exist, as nvlink does.
-    pub fn new(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Result<Self, ObjectError> {
+    /// [`Trust::Trusted`] accepts relocations against symbols that do not exist, as nvlink does.
+    pub fn new(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Result<Self, ObjectError> {
         let view = View {
             sections: plain_sections(cubin)?,
             symbols: Cow::Borrowed(cubin.symbol_entries()),
             sass: Vec::new(),
         };
         let place = |i: u32| cubin.symbol_place(i).map_err(ObjectError::from);
-        Object::assemble(name, cubin, view, place, trusting)
+        Object::assemble(name, cubin, view, place, trust)
     }
 
     /// Builds the object from one view of a file. `place` gives the section of a symbol whose name is good.
@@ -376,7 +397,7 @@ impl<'d> Object<'d> {
         cubin: &Cubin<'d>,
         view: View<'d>,
         place: impl Fn(u32) -> Result<SymbolSection, ObjectError>,
-        trusting: bool,
+        trust: Trust,
     ) -> Result<Self, ObjectError> {
         let mut object = Object {
             id: ObjectId::new(0),
@@ -406,7 +427,7 @@ impl<'d> Object<'d> {
             labels: Vec::new(),
             extended: Vec::new(),
             specials: Vec::new(),
-            trusting,
+            trust,
         };
         object.check_sections()?;
         object.check_symbols(place)?;
@@ -482,7 +503,7 @@ impl<'d> Object<'d> {
         self.symbols
             .iter()
             .enumerate()
-            .filter(move |(_, y)| kinds.contains(&y.kind()))
+            .filter(move |(_, sym)| kinds.contains(&sym.kind()))
             .map(|(i, _)| i as u32)
     }
 
@@ -504,8 +525,8 @@ impl<'d> Object<'d> {
 
     /// The function in whose text another one lies: `$K$F` is the copy of F inside of kernel K. Second names (aliases) start where it starts.
     pub fn outer(&self, index: u32) -> Option<u32> {
-        let y = self.symbols.get(index as usize)?;
-        if !self.has_inner_functions || y.kind() != STT_FUNC || y.st_value.get() == 0 {
+        let sym = self.symbols.get(index as usize)?;
+        if !self.has_inner_functions || sym.kind() != STT_FUNC || sym.st_value.get() == 0 {
             return None;
         }
         let section = self.section(self.symbol(index).defined_in()?)?;

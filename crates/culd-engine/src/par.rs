@@ -7,32 +7,32 @@ const WORTH_A_POOL: usize = 4 << 20;
 
 /// Who does the work of one link: this thread alone, or several.
 #[derive(Clone, Copy, Debug)]
-pub struct Crew {
+pub struct Threads {
     threads: usize,
     several: bool,
 }
 
-impl Crew {
+impl Threads {
     /// For `bytes` of work and as many threads as were asked for (0: all cores).
     pub fn new(bytes: usize, threads: usize) -> Self {
-        Crew {
+        Threads {
             threads,
             several: threads != 1 && bytes >= WORTH_A_POOL,
         }
     }
 
     /// True when several threads work.
-    pub fn is_several(self) -> bool {
+    pub fn is_parallel(self) -> bool {
         self.several
     }
 
-    /// The crew for a part of the work.
+    /// The threads for a part of the work.
     pub fn for_part(self, bytes: usize) -> Self {
-        Crew::new(bytes, self.threads)
+        Threads::new(bytes, self.threads)
     }
 
     /// Runs `work` with a pool of its own, if a number of threads was asked for.
-    pub fn gather<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
+    pub fn install<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
         if !self.several || self.threads == 0 {
             return work();
         }

@@ -20,16 +20,16 @@ use crate::explain::Explained;
 use crate::explain::phases::Watch;
 use crate::graph::CallGraph;
 use crate::inputs::Input;
-use crate::metadata::folds::Folds;
+use crate::metadata::call_totals::CallTotals;
 use crate::metadata::{attributes, propagate};
 use crate::mode::Mode;
 use crate::options::LinkOptions;
 use crate::outcome::{Outcome, Status};
-use crate::par::Crew;
+use crate::par::Threads;
 use crate::resolve::Resolver;
 use crate::sections::{self, encode};
-use crate::session::Context;
-use crate::{arrange, bounds, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, verify};
+use crate::session::Link;
+use crate::{arrange, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, size_limit, verify};
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
@@ -37,8 +37,8 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
     let mut explained = Explained::default();
     let mut watch = Watch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
-    let crew = Crew::new(bytes, options.threads);
-    let result = crew.gather(|| link(inputs, options, crew, sink, &mut out, &mut explained, &mut watch));
+    let threads = Threads::new(bytes, options.threads);
+    let result = threads.install(|| link(inputs, options, threads, sink, &mut out, &mut explained, &mut watch));
     explained.phases = watch.into_phases();
     let (emitted, status) = match result {
         Err(Stop) => (None, Status::Fatal),
@@ -64,68 +64,68 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
 fn link(
     files: &[Input<'_>],
     options: &LinkOptions<'_>,
-    crew: Crew,
+    threads: Threads,
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
     explained: &mut Explained,
     watch: &mut Watch,
 ) -> Result<Option<Emitted>, Stop> {
     let mut resolver = Resolver::new(options.identity);
-    let inputs = inputs::admit(files, options, crew, out, |objects, id| resolver.add(objects, id))?;
+    let inputs = inputs::admit(files, options, threads, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);
-    let (resolved, places) = crew.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
+    let (resolved, places) = threads.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
     watch.lap("resolve");
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);
     watch.lap("liveness");
-    let context = Context {
+    let link = Link {
         inputs: &inputs,
         resolved: &resolved,
         graph: &graph,
         live: &live,
         options,
         mode,
-        crew,
+        threads,
     };
-    // Attributes are read and inherited meanwhile: that needs no more than to know who lives.
-    let (merged, mut attributes) = crew.join(
+    // Attribute propagation only needs liveness, so it runs in parallel with merging.
+    let (merged, attributes) = threads.join(
         || merge::merge(&inputs, &resolved, &live, places, options, mode, out),
         || {
-            let attributes = attributes::collect(context);
-            let folds = (!options.relocatable).then(|| Folds::new(context, &attributes.facts));
-            propagate::propagate(context, attributes, folds.as_ref())
+            let attributes = attributes::collect(link);
+            let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
+            propagate::propagate(link, attributes, folds.as_ref())
         },
     );
     let mut merged = merged?;
     watch.lap("merge");
-    check::stacks(context, out)?;
+    check::stacks(link, out)?;
     if let Some(code) = merged.unified.problem.take() {
         return Err(out.fatal(code));
     }
-    check::uncalled(context, out)?;
-    let layout = layout::lay_out(context, merged, out)?;
-    check::undefined(context, &layout.m, out);
-    explain::layout(context, &layout, explained);
+    check::uncalled(link, out)?;
+    let layout = layout::lay_out(link, merged, out)?;
+    check::undefined(link, &layout.records, out);
+    explain::layout(link, &layout, explained);
     watch.lap("layout");
-    let is_written = |record| encode::Encoder::writes(context, &layout, record);
+    let is_written = |record| encode::Encoder::writes(link, &layout, record);
     let has_info = !live.kernels.is_empty() || attributes.module.iter().any(is_written);
     // These only read what was laid out.
-    let ((plan, order), names) = crew.join(
+    let ((plan, order), names) = threads.join(
         || {
-            let plan = relocate::plan(context, &layout);
-            let order = arrange::order(context, &layout, &plan, has_info);
+            let plan = relocate::plan(link, &layout);
+            let order = arrange::order(link, &layout, &plan, has_info);
             (plan, order)
         },
-        || arrange::names(context, &layout),
+        || arrange::names(link, &layout),
     );
-    check::removed(context, &layout.m, &plan.removed, out);
-    check::nothing_left(context, out)?;
-    propagate::check_tensor_groups(context, &attributes, out);
+    check::removed(link, &layout.records, &plan.removed, out);
+    check::nothing_left(link, out)?;
+    propagate::check_tensor_groups(link, &attributes, out);
     watch.lap("plan");
     let arranged = arrange::arrange(order, names);
-    encode::complete(context, &layout, &arranged, &mut attributes);
-    explained.usage = report::report(context, &layout, &arranged, &attributes, out);
+    let mut attributes = encode::complete(link, &layout, &arranged, attributes);
+    explained.usage = report::report(link, &layout, &arranged, &attributes, out);
     watch.lap("arrange");
     if out.errors() > 0 {
         return Ok(None);
@@ -133,11 +133,11 @@ fn link(
     if let Some(what) = layout.failure.or(plan.failure) {
         return Err(out.fatal(Code::Internal { what }));
     }
-    bounds::check(&inputs, &layout, &arranged, out)?;
-    ledger::check(context, &layout, &plan, out)?;
+    size_limit::check(&inputs, &layout, &arranged, out)?;
+    ledger::check(link, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
-    let parts = arrange::Parts {
-        context,
+    let parts = arrange::OutputPlan {
+        link,
         layout: &layout,
         plan: &plan,
         arranged: &arranged,
@@ -146,11 +146,11 @@ fn link(
     let computed = sections::computed(&parts, &attributes);
     // Whoever looks at the image needs it in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
-    let emitted = if options.target.is_blackwell() {
+    let emitted = if options.target.capabilities().has_mercury {
         Emitted::Image(finalize::emit(&parts, &computed, &attributes, out)?)
     } else {
         // Their bytes are made, and they take more memory than anything that follows.
-        let (emitted, ()) = crew.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));
+        let (emitted, ()) = threads.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));
         emitted?
     };
     watch.lap("emit");

@@ -1,7 +1,7 @@
 //! Relocations: what happens to each one.
 //!
-//! 1. Once per object, every symbol gets a [`Meaning`]: where it ended up, or that it must be left to the driver.
-//! 2. [`Decider::decide`] turns type, meaning and place of a relocation into a [`Decision`]: drop, clear, patch, or keep.
+//! 1. Once per object, every symbol gets a [`SymbolTarget`]: where it ended up, or that it must be left to the driver.
+//! 2. [`RelocResolver::decide`] turns type, meaning and place of a relocation into a [`RelocAction`]: drop, clear, patch, or keep.
 //! 3. [`plan()`] counts the kept and the listed ones, so that sections get their sizes before any byte is written.
 //!
 //! Kept relocations are written in reverse order of arrival; those read from RELA go to `.rela.X`, others to `.rel.X`.
@@ -14,12 +14,12 @@ use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId};
 use crate::layout::constants::user_size;
 use crate::layout::shared::DYNAMIC_ALIGN;
 use crate::layout::{Layout, Moves};
-use crate::merge::Skips;
+use crate::merge::DroppedEntries;
 use crate::object::Object;
 use crate::options::Identity;
 use crate::records::{Class, DebugKind, Place, RelocRef, SymbolTableEntry};
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::layout::R_MERCURY_PROG_REL32;
 use cubin::read::Relocations;
@@ -31,7 +31,7 @@ const NO_BANK: u32 = 28;
 
 /// What a symbol of an input means to relocations. Every symbol of every input has one, so they are small: an id, no values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Meaning {
+pub(crate) enum SymbolTarget {
     /// Nothing: the relocation vanishes.
     Nothing,
     /// A section symbol: the input section, which has a place in the output.
@@ -81,7 +81,7 @@ struct Site<'s, 'd> {
 
 /// What happens to a relocation.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Decision {
+pub(crate) enum RelocAction {
     /// It vanishes.
     Drop,
     /// It would vanish with a function that was removed, although code or data that stays uses it.
@@ -112,121 +112,121 @@ pub(crate) struct Entry {
 }
 
 /// Decides about relocations.
-pub(crate) struct Decider<'a, 'd> {
-    context: Context<'a, 'd>,
+pub(crate) struct RelocResolver<'a, 'd> {
+    link: Link<'a, 'd>,
     layout: &'a Layout<'d>,
     slots: Vec<(SymbolId, u64)>,
     /// Size of the bank of user constants, -1 without one.
     constant_size: u64,
 }
 
-impl<'a, 'd> Decider<'a, 'd> {
-    pub(crate) fn new(context: Context<'a, 'd>, layout: &'a Layout<'d>) -> Self {
+impl<'a, 'd> RelocResolver<'a, 'd> {
+    pub(crate) fn new(link: Link<'a, 'd>, layout: &'a Layout<'d>) -> Self {
         let mut slots = layout.textures.slots.clone();
         slots.sort_unstable();
-        Decider {
-            context,
+        RelocResolver {
+            link,
             layout,
             slots,
-            constant_size: user_size(&layout.m),
+            constant_size: user_size(&layout.records),
         }
     }
 
-    /// Meaning of every symbol of an object.
-    pub(crate) fn meanings(&self, object: &Object<'d>) -> Vec<Meaning> {
+    /// SymbolTarget of every symbol of an object.
+    pub(crate) fn meanings(&self, object: &Object<'d>) -> Vec<SymbolTarget> {
         (0..object.symbol_count()).map(|i| self.meaning(object, i)).collect()
     }
 
-    fn meaning(&self, object: &Object<'d>, index: u32) -> Meaning {
-        let m = &self.layout.m;
-        let relocatable = self.context.mode.relocatable;
+    fn meaning(&self, object: &Object<'d>, index: u32) -> SymbolTarget {
+        let m = &self.layout.records;
+        let relocatable = self.link.mode.relocatable;
         let reference = object.symbol_ref(index);
         match object.symbol_kind(index) {
             STT_SECTION => {
                 let section = object.symbol(index).defined_in();
-                let placed = section.map(|s| object.section_ref(s)).filter(|&s| m.placed[s].is_some());
-                return placed.map_or(Meaning::Nothing, Meaning::Section);
+                let placed = section.map(|s| object.section_ref(s)).filter(|&s| m.section_placement[s].is_some());
+                return placed.map_or(SymbolTarget::Nothing, SymbolTarget::Section);
             }
             STT_FUNC => {
-                let Some(f) = self.context.resolved.function(reference) else {
-                    return Meaning::Nothing;
+                let Some(f) = self.link.resolved.function(reference) else {
+                    return SymbolTarget::Nothing;
                 };
                 let is_alias = m.has_aliases && m.functions[f].alias_of.is_some();
                 return match m.symbol_of[f] {
-                    Some(y) if self.context.live.alive[f] && !is_alias => Meaning::Live(y),
-                    _ => Meaning::Function(f),
+                    Some(sym) if self.link.live.alive[f] && !is_alias => SymbolTarget::Live(sym),
+                    _ => SymbolTarget::Function(f),
                 };
             }
             _ => {}
         }
-        let symbol = match m.places[reference] {
-            Place::Nothing if !relocatable && object.symbol(index).name == CONSTANT_SIZE_SYMBOL => return Meaning::ConstantSize,
-            Place::Nothing => return Meaning::Nothing,
-            Place::Literal(f) => return Meaning::Literal(f),
-            Place::Shared(id) => return Meaning::Shared(id),
+        let symbol = match m.symbol_placement[reference] {
+            Place::Nothing if !relocatable && object.symbol(index).name == CONSTANT_SIZE_SYMBOL => return SymbolTarget::ConstantSize,
+            Place::Nothing => return SymbolTarget::Nothing,
+            Place::Literal(f) => return SymbolTarget::Literal(f),
+            Place::Shared(id) => return SymbolTarget::Shared(id),
             Place::Symbol(id) => id,
         };
         let record = &m.symbols[symbol];
         if !record.keep || record.withdrawn {
-            return Meaning::Nothing;
+            return SymbolTarget::Nothing;
         }
-        if relocatable && self.context.options.identity == Identity::Culd {
+        if relocatable && self.link.options.identity == Identity::Culd {
             // nvlink resolves shared and constant addresses here that a later link moves; culd leaves them to that link.
-            return Meaning::Kept(symbol);
+            return SymbolTarget::Kept(symbol);
         }
         if m.constant_sizes.binary_search(&symbol).is_ok() {
-            return Meaning::ConstantSize;
+            return SymbolTarget::ConstantSize;
         }
         if matches!(record.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE) {
-            return Meaning::Texture(symbol);
+            return SymbolTarget::Texture(symbol);
         }
         if record.dynamic {
-            return Meaning::Dynamic(symbol);
+            return SymbolTarget::Dynamic(symbol);
         }
-        let keeps_shared = self.context.mode.rules.partial_keeps_shared_relocs;
+        let keeps_shared = self.link.mode.rules.partial_keeps_shared_relocs;
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
             let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.contains(&record.name);
             return match record.space {
-                _ if vanishes => Meaning::Nothing,
+                _ if vanishes => SymbolTarget::Nothing,
                 // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.
-                STO_CUDA_SHARED if relocatable && !keeps_shared => Meaning::NoShared(symbol),
-                STO_CUDA_CONSTANT if relocatable => Meaning::NoConstant(symbol),
-                _ => Meaning::Kept(symbol),
+                STO_CUDA_SHARED if relocatable && !keeps_shared => SymbolTarget::NoShared(symbol),
+                STO_CUDA_CONSTANT if relocatable => SymbolTarget::NoConstant(symbol),
+                _ => SymbolTarget::Kept(symbol),
             };
         };
         let weak = relocatable && record.bind == STB_WEAK;
         match m.sections[section].class {
-            Class::Constant(_) | Class::Parameters | Class::Literals if !weak => Meaning::Constant(symbol),
-            Class::KernelShared | Class::ModuleShared if relocatable && !weak && !keeps_shared => Meaning::SharedSymbol(symbol),
-            _ => Meaning::Kept(symbol),
+            Class::Constant(_) | Class::Parameters | Class::Literals if !weak => SymbolTarget::Constant(symbol),
+            Class::KernelShared | Class::ModuleShared if relocatable && !weak && !keeps_shared => SymbolTarget::SharedSymbol(symbol),
+            _ => SymbolTarget::Kept(symbol),
         }
     }
 
     /// True for relocations that were collected and dropped again when a definition was replaced.
     #[inline(never)]
-    fn was_cut(&self, site: &Site<'_, 'd>, meaning: Meaning) -> bool {
-        let m = &self.layout.m;
+    fn was_cut(&self, site: &Site<'_, 'd>, meaning: SymbolTarget) -> bool {
+        let m = &self.layout.records;
         let r = site.reference;
         let function = match meaning {
-            Meaning::Function(f) => Some(f),
-            Meaning::Live(y) => m.symbols[y].function,
+            SymbolTarget::Function(f) => Some(f),
+            SymbolTarget::Live(sym) => m.symbols[sym].function,
             _ => None,
         };
         match (site.class, function, meaning) {
             (Class::Debug(DebugKind::Code), Some(f), _) => {
-                r.object < m.functions[f].debug_cut && (site.is_rela || m.sections[r.target].rela_first == Some(true))
+                r.object < m.functions[f].relocs_dropped_before && (site.is_rela || m.sections[r.target].rela_first == Some(true))
             }
-            (Class::Constant(_), _, Meaning::Kept(y)) => r.object < m.symbols[y].constant_cut,
+            (Class::Constant(_), _, SymbolTarget::Kept(sym)) => r.object < m.symbols[sym].constant_relocs_dropped_before,
             _ => false,
         }
     }
 
     /// What happens to one relocation. `symbol` is its symbol's index in the object.
     #[inline(always)]
-    fn decide(&self, site: &Site<'_, 'd>, symbol: u32, meaning: Meaning, e: Entry) -> Decision {
+    fn decide(&self, site: &Site<'_, 'd>, symbol: u32, meaning: SymbolTarget, e: Entry) -> RelocAction {
         if site.cuts && self.was_cut(site, meaning) {
-            return Decision::Drop;
+            return RelocAction::Drop;
         }
         let kind = match site.replaces {
             true => unified_replacement(e.kind).unwrap_or(e.kind),
@@ -235,91 +235,93 @@ impl<'a, 'd> Decider<'a, 'd> {
         let clears = UNUSED_CLEAR_TYPES.contains(&kind);
         match meaning {
             // Most are one of these.
-            Meaning::Live(_) if clears || kind == 0 => Decision::Drop,
-            Meaning::Live(y) => Decision::Keep(kind, y),
-            Meaning::Kept(_) if clears => Decision::Drop,
-            Meaning::Kept(y) => Decision::Keep(kind, y),
+            SymbolTarget::Live(_) if clears || kind == 0 => RelocAction::Drop,
+            SymbolTarget::Live(sym) => RelocAction::Keep(kind, sym),
+            SymbolTarget::Kept(_) if clears => RelocAction::Drop,
+            SymbolTarget::Kept(sym) => RelocAction::Keep(kind, sym),
             _ => self.decide_rare(site, symbol, meaning, e, kind),
         }
     }
 
     #[inline(never)]
-    fn decide_rare(&self, site: &Site<'_, 'd>, symbol: u32, meaning: Meaning, e: Entry, kind: u32) -> Decision {
-        let m = &self.layout.m;
-        let relocatable = self.context.mode.relocatable;
+    fn decide_rare(&self, site: &Site<'_, 'd>, symbol: u32, meaning: SymbolTarget, e: Entry, kind: u32) -> RelocAction {
+        let m = &self.layout.records;
+        let relocatable = self.link.mode.relocatable;
         let addend = e.addend as u64;
-        let named = |y: SymbolId| Some((SymbolTableEntry::Symbol(y), e.addend));
+        let named = |sym: SymbolId| Some((SymbolTableEntry::Symbol(sym), e.addend));
         match meaning {
-            Meaning::Section(section) => {
-                let Some((id, base)) = m.placed[section] else {
-                    return Decision::Drop;
+            SymbolTarget::Section(section) => {
+                let Some((id, base)) = m.section_placement[section] else {
+                    return RelocAction::Drop;
                 };
                 let mut value = base.wrapping_add(addend);
                 if let Some(moves) = self.layout.moves.as_ref().filter(|moves| moves.bank == id) {
                     let Some(moved) = moves.place(value) else {
-                        return Decision::Drop;
+                        return RelocAction::Drop;
                     };
                     value = moved;
                 }
                 // Addresses in global memory are known when the image is loaded.
                 let loaded = matches!(m.sections[id].class, Class::Global | Class::GlobalInit);
                 if loaded && !site.is_rela && base != 0 {
-                    return Decision::Fail("relocation without addend against a section that moved");
+                    return RelocAction::Fail("relocation without addend against a section that moved");
                 }
                 if loaded || kind == R_MERCURY_PROG_REL32 {
-                    return Decision::KeepSection(kind, id, value as i64);
+                    return RelocAction::KeepSection(kind, id, value as i64);
                 }
                 patch(kind, value, 0, Some((SymbolTableEntry::Section(id), value as i64)))
             }
-            Meaning::Function(f) if UNUSED_CLEAR_TYPES.contains(&kind) => {
+            SymbolTarget::Function(f) if UNUSED_CLEAR_TYPES.contains(&kind) => {
                 let reference = site.object.symbol_ref(symbol);
-                let dead = !self.context.live.alive[f] && self.context.resolved.fate(reference) != Fate::Rejected;
+                let dead = !self.link.live.alive[f] && self.link.resolved.fate(reference) != Fate::Rejected;
                 if dead {
-                    Decision::Clear(if kind == UNUSED_CLEAR_TYPES[0] { 4 } else { 8 })
+                    RelocAction::Clear(if kind == UNUSED_CLEAR_TYPES[0] { 4 } else { 8 })
                 } else {
-                    Decision::Drop
+                    RelocAction::Drop
                 }
             }
-            _ if UNUSED_CLEAR_TYPES.contains(&kind) => Decision::Drop,
-            Meaning::Nothing | Meaning::Live(_) => Decision::Drop,
-            Meaning::ConstantSize => patch(kind, self.constant_size, 0, None),
-            Meaning::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
-            Meaning::Shared(id) => self.shared(site.class, id, kind, e),
-            Meaning::Texture(y) if relocatable && !site.object.sass.is_empty() => Decision::Keep(kind, y),
-            Meaning::Texture(y) if resolvable(kind).is_none() => Decision::Keep(kind, y),
-            Meaning::Texture(y) if relocatable => patch(kind, addend, self.bank(y), named(y)),
-            Meaning::Texture(y) => match self.slot(y) {
+            _ if UNUSED_CLEAR_TYPES.contains(&kind) => RelocAction::Drop,
+            SymbolTarget::Nothing | SymbolTarget::Live(_) => RelocAction::Drop,
+            SymbolTarget::ConstantSize => patch(kind, self.constant_size, 0, None),
+            SymbolTarget::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),
+            SymbolTarget::Shared(id) => self.shared(site.class, id, kind, e),
+            SymbolTarget::Texture(sym) if relocatable && site.object.has_mercury() => RelocAction::Keep(kind, sym),
+            SymbolTarget::Texture(sym) if resolvable(kind).is_none() => RelocAction::Keep(kind, sym),
+            SymbolTarget::Texture(sym) if relocatable => patch(kind, addend, self.bank(sym), named(sym)),
+            SymbolTarget::Texture(sym) => match self.slot(sym) {
                 Some(slot) => patch(kind, slot.wrapping_add(addend), 0, None),
-                None => Decision::Drop,
+                None => RelocAction::Drop,
             },
-            Meaning::Function(f) if !self.context.live.alive[f] && kind != 0 => self.removed(site.class, f),
-            Meaning::Function(_) if kind == 0 => Decision::Drop,
-            Meaning::Function(f) => m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(Decision::Drop, |y| Decision::Keep(kind, y)),
-            Meaning::Constant(y) => known(kind, y, m.symbols[y].value, self.bank(y), e.addend),
+            SymbolTarget::Function(f) if !self.link.live.alive[f] && kind != 0 => self.removed(site.class, f),
+            SymbolTarget::Function(_) if kind == 0 => RelocAction::Drop,
+            SymbolTarget::Function(f) => {
+                m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(RelocAction::Drop, |sym| RelocAction::Keep(kind, sym))
+            }
+            SymbolTarget::Constant(sym) => known(kind, sym, m.symbols[sym].value, self.bank(sym), e.addend),
             // The address -1 that undefined symbols have.
-            Meaning::NoConstant(y) => known(kind, y, u64::MAX, NO_BANK, e.addend),
-            Meaning::SharedSymbol(y) => known(kind, y, m.symbols[y].value, 0, e.addend),
-            Meaning::NoShared(y) => known(kind, y, u64::MAX, 0, e.addend),
-            Meaning::Dynamic(y) => self.dynamic(site.reference, kind, y, e.addend),
-            Meaning::Kept(y) => Decision::Keep(kind, y),
+            SymbolTarget::NoConstant(sym) => known(kind, sym, u64::MAX, NO_BANK, e.addend),
+            SymbolTarget::SharedSymbol(sym) => known(kind, sym, m.symbols[sym].value, 0, e.addend),
+            SymbolTarget::NoShared(sym) => known(kind, sym, u64::MAX, 0, e.addend),
+            SymbolTarget::Dynamic(sym) => self.dynamic(site.reference, kind, sym, e.addend),
+            SymbolTarget::Kept(sym) => RelocAction::Keep(kind, sym),
         }
     }
 
     /// A use of a function that was removed. nvlink quirk: it leaves the field at 0, so that **the code calls address 0**.
-    fn removed(&self, class: Class, f: FunctionId) -> Decision {
+    fn removed(&self, class: Class, f: FunctionId) -> RelocAction {
         // Position-independent code has every address of its module in bank 4, used or not.
         let is_used =
             matches!(class, Class::Text(_) | Class::GlobalInit | Class::Udt) || matches!(class, Class::Constant(bank) if bank != 4);
-        let is_defined = self.context.resolved.functions[f].winner.is_some();
-        match self.context.options.identity {
-            Identity::Culd if is_used && is_defined => Decision::Removed(f),
-            _ => Decision::Drop,
+        let is_defined = self.link.resolved.functions[f].winner.is_some();
+        match self.link.options.identity {
+            Identity::Culd if is_used && is_defined => RelocAction::Removed(f),
+            _ => RelocAction::Drop,
         }
     }
 
     /// Bank that is written for a symbol. nvlink quirk: it follows from the type of the symbol's section, whatever that is.
     fn bank(&self, symbol: SymbolId) -> u32 {
-        let m = &self.layout.m;
+        let m = &self.layout.records;
         let section = m.symbols[symbol].section;
         section.map_or(NO_BANK, |s| m.sections[s].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0))
     }
@@ -330,16 +332,16 @@ impl<'a, 'd> Decider<'a, 'd> {
         self.slots.get(at).map(|s| s.1)
     }
 
-    fn literal(&self, object: &Object<'d>, symbol: u32, f: FunctionId, kind: u32, addend: i64) -> Decision {
+    fn literal(&self, object: &Object<'d>, symbol: u32, f: FunctionId, kind: u32, addend: i64) -> RelocAction {
         let Some(offset) = self.layout.literals[f] else {
-            return Decision::Drop;
+            return RelocAction::Drop;
         };
         let reference = object.symbol_ref(symbol);
-        let m = &self.layout.m;
+        let m = &self.layout.records;
         let symbols = m.literal_symbols.get(&f).map_or(&[][..], Vec::as_slice);
         let at = symbols.partition_point(|s| s.0 < reference);
         // A function that counts as a kernel may have no bank, and then no symbols in it.
-        let is_gone = |y: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[y].withdrawn;
+        let is_gone = |sym: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[sym].withdrawn;
         let named = symbols
             .get(at)
             .filter(|s| s.0 == reference && !is_gone(s.1))
@@ -349,8 +351,8 @@ impl<'a, 'd> Decider<'a, 'd> {
     }
 
     /// Shared variables of a final link: the offset, without the reserved part.
-    fn shared(&self, class: Class, id: SharedId, kind: u32, e: Entry) -> Decision {
-        let (m, shared) = (&self.layout.m, &self.layout.shared);
+    fn shared(&self, class: Class, id: SharedId, kind: u32, e: Entry) -> RelocAction {
+        let (m, shared) = (&self.layout.records, &self.layout.shared);
         let in_function = if let Class::Text(f) = class { Some(f) } else { None };
         let var = &m.shared[id];
         let dynamic = var.is_dynamic();
@@ -358,71 +360,71 @@ impl<'a, 'd> Decider<'a, 'd> {
             (Some(offset), _) => offset,
             (None, Some(_)) if !dynamic => 0,
             (None, None) if !dynamic => u64::MAX,
-            (None, _) if self.context.mode.debug_symbols => shared.dynamic[id],
+            (None, _) if self.link.mode.debug_symbols => shared.dynamic[id],
             (None, Some(f)) => shared.dynamic_value(f).unwrap_or(u64::MAX),
             (None, None) => u64::MAX,
         };
         let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
         // With a debugger the stand-in of an earlier relocatable link has a symbol, but is not listed.
-        let listed = |y: &SymbolId| !self.context.mode.debug_symbols || m.symbols[*y].other & 3 != 1;
-        let mut named = var.symbol.filter(listed).map(|y| (SymbolTableEntry::Symbol(y), e.addend));
-        if shared.offset[id].is_none() && self.context.mode.preserve && !self.context.mode.debug_symbols {
+        let listed = |sym: &SymbolId| !self.link.mode.debug_symbols || m.symbols[*sym].other & 3 != 1;
+        let mut named = var.symbol.filter(listed).map(|sym| (SymbolTableEntry::Symbol(sym), e.addend));
+        if shared.offset[id].is_none() && self.link.mode.preserve && !self.link.mode.debug_symbols {
             if !shared.has_slots || reached {
                 named = None;
-            } else if self.context.mode.shared_base == 0 {
+            } else if self.link.mode.shared_base == 0 {
                 // nvlink quirk: the entry would need the symbol that was dropped.
-                return Decision::Fail("reference to deleted symbol");
+                return RelocAction::Fail("reference to deleted symbol");
             }
         }
         patch(kind, value.wrapping_add(e.addend as u64), 0, named)
     }
 
     /// Dynamic shared memory of a relocatable output.
-    fn dynamic(&self, r: &RelocRef, kind: u32, y: SymbolId, addend: i64) -> Decision {
+    fn dynamic(&self, r: &RelocRef, kind: u32, sym: SymbolId, addend: i64) -> RelocAction {
         let instances = &self.layout.dynamic_instances;
         if let Some(&(_, instance)) = instances
             .binary_search_by_key(&r.target, |i| i.0)
             .ok()
             .and_then(|i| instances.get(i))
         {
-            return Decision::Keep(kind, instance);
+            return RelocAction::Keep(kind, instance);
         }
-        if self.context.mode.rules.partial_keeps_shared_relocs {
-            return Decision::Keep(kind, y);
+        if self.link.mode.rules.partial_keeps_shared_relocs {
+            return RelocAction::Keep(kind, sym);
         }
-        if self.context.mode.debug_symbols && self.layout.m.symbols[y].other & 3 == 1 {
+        if self.link.mode.debug_symbols && self.layout.records.symbols[sym].other & 3 == 1 {
             // The stand-in of an earlier relocatable link stays.
-            return Decision::Keep(kind, y);
+            return RelocAction::Keep(kind, sym);
         }
-        let value = match self.context.mode.debug_symbols {
-            true => self.layout.m.symbols[y].value,
-            false if self.context.mode.rules.dynamic_alignment => self.layout.m.symbols[y].value.max(DYNAMIC_ALIGN),
+        let value = match self.link.mode.debug_symbols {
+            true => self.layout.records.symbols[sym].value,
+            false if self.link.mode.rules.dynamic_alignment => self.layout.records.symbols[sym].value.max(DYNAMIC_ALIGN),
             false => 0,
         };
         patch(
             kind,
             value.wrapping_add(addend as u64),
             0,
-            Some((SymbolTableEntry::Symbol(y), addend)),
+            Some((SymbolTableEntry::Symbol(sym), addend)),
         )
     }
 
     /// Calls `each` for every relocation that was read, in order.
-    pub(crate) fn for_each(&self, object: &Object<'d>, r: &RelocRef, meanings: &[Meaning], mut each: impl FnMut(Entry, Decision)) {
+    pub(crate) fn for_each(&self, object: &Object<'d>, r: &RelocRef, meanings: &[SymbolTarget], mut each: impl FnMut(Entry, RelocAction)) {
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };
-        if !self.layout.m.is_current(r, relocs.target) {
+        if !self.layout.records.is_current(r, relocs.target) {
             return;
         }
-        let class = self.layout.m.sections[r.target].class;
-        let skips = Skips::new(
+        let class = self.layout.records.sections[r.target].class;
+        let skips = DroppedEntries::new(
             class,
             object,
             relocs,
-            &self.layout.m,
-            self.context.resolved,
-            self.context.options.identity,
+            &self.layout.records,
+            self.link.resolved,
+            self.link.options.identity,
         );
         let skips = (!skips.idle()).then_some(skips);
         let site = Site {
@@ -431,13 +433,13 @@ impl<'a, 'd> Decider<'a, 'd> {
             class,
             is_rela: relocs.is_rela(),
             cuts: match class {
-                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug,
+                Class::Debug(DebugKind::Code) => self.layout.records.cuts.debug,
                 // nvlink quirk: constant tables lose pointers.
-                Class::Constant(_) => self.layout.m.cuts.constants && self.context.options.identity == Identity::Nvlink,
+                Class::Constant(_) => self.layout.records.cuts.constants && self.link.options.identity == Identity::Nvlink,
                 _ => false,
             },
-            replaces: !self.context.mode.relocatable && !self.layout.m.unified.active,
-            lists_shared_only: !object.sass.is_empty(),
+            replaces: !self.link.mode.relocatable && !self.layout.records.unified.active,
+            lists_shared_only: object.has_mercury(),
             moves: self.layout.moves.as_ref().filter(|moves| moves.bank == r.target),
         };
         match relocs.entries {
@@ -475,11 +477,11 @@ impl<'a, 'd> Decider<'a, 'd> {
     fn one(
         &self,
         site: &Site<'_, 'd>,
-        skips: Option<&Skips<'_, 'd>>,
-        meanings: &[Meaning],
+        skips: Option<&DroppedEntries<'_, 'd>>,
+        meanings: &[SymbolTarget],
         (index, offset, addend): (usize, u64, i64),
         (kind, symbol): (u32, u32),
-        each: &mut impl FnMut(Entry, Decision),
+        each: &mut impl FnMut(Entry, RelocAction),
     ) {
         let mut e = Entry {
             index: index as u32,
@@ -493,7 +495,7 @@ impl<'a, 'd> Decider<'a, 'd> {
         }
         let Some(&meaning) = meanings.get(symbol as usize) else {
             // nvlink quirk: a relocation against a symbol that does not exist is kept against symbol 0.
-            return each(e, Decision::Keep(kind, SymbolId::new(u32::MAX)));
+            return each(e, RelocAction::Keep(kind, SymbolId::new(u32::MAX)));
         };
         if skips.is_some_and(|s| s.skips(offset, symbol)) {
             return;
@@ -525,33 +527,35 @@ fn resolvable(kind: u32) -> Option<&'static RelocInfo> {
 }
 
 /// How `--preserve-relocs` lists a relocation in files with a Mercury view.
-fn listed(class: Class, meaning: Meaning, decision: Decision) -> Decision {
+fn listed(class: Class, meaning: SymbolTarget, decision: RelocAction) -> RelocAction {
     let shared = matches!(
         meaning,
-        Meaning::Shared(_) | Meaning::SharedSymbol(_) | Meaning::NoShared(_) | Meaning::Dynamic(_)
+        SymbolTarget::Shared(_) | SymbolTarget::SharedSymbol(_) | SymbolTarget::NoShared(_) | SymbolTarget::Dynamic(_)
     );
     match decision {
-        Decision::Patch(info, value, bank, _) if !shared || matches!(class, Class::Debug(_)) => Decision::Patch(info, value, bank, None),
+        RelocAction::Patch(info, value, bank, _) if !shared || matches!(class, Class::Debug(_)) => {
+            RelocAction::Patch(info, value, bank, None)
+        }
         other => other,
     }
 }
 
 /// A value that is known: written if the type allows it, else left to the driver.
-fn known(kind: u32, symbol: SymbolId, value: u64, bank: u32, addend: i64) -> Decision {
+fn known(kind: u32, symbol: SymbolId, value: u64, bank: u32, addend: i64) -> RelocAction {
     match resolvable(kind) {
-        Some(info) => Decision::Patch(
+        Some(info) => RelocAction::Patch(
             info,
             value.wrapping_add(addend as u64),
             bank,
             Some((SymbolTableEntry::Symbol(symbol), addend)),
         ),
-        None => Decision::Keep(kind, symbol),
+        None => RelocAction::Keep(kind, symbol),
     }
 }
 
-fn patch(kind: u32, value: u64, bank: u32, named: Option<(SymbolTableEntry, i64)>) -> Decision {
+fn patch(kind: u32, value: u64, bank: u32, named: Option<(SymbolTableEntry, i64)>) -> RelocAction {
     match resolvable(kind) {
-        Some(info) => Decision::Patch(info, value, bank, named),
-        None => Decision::Drop,
+        Some(info) => RelocAction::Patch(info, value, bank, named),
+        None => RelocAction::Drop,
     }
 }

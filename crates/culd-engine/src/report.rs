@@ -4,45 +4,45 @@ use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId};
 use crate::layout::Layout;
-use crate::metadata::kernel::Final;
+use crate::metadata::kernel::KernelAttributes;
 use crate::metadata::reservation;
 use crate::records::{ABSENT, Class};
-use crate::session::Context;
+use crate::session::Link;
 use crate::usage::{ConstantBank, KernelUsage, MemoryUsage, ResourceUsage};
 use cubin::consts::*;
 use cubin::nvinfo::attr;
 
 /// Call graph dump, register limits, resource usage, in nvlink's order.
 pub fn report(
-    context: Context<'_, '_>,
+    link: Link<'_, '_>,
     layout: &Layout<'_>,
     arranged: &Arranged,
-    attributes: &Final<'_>,
+    attributes: &KernelAttributes<'_>,
     out: &mut Collector<'_>,
 ) -> Option<ResourceUsage> {
-    let dump = context.options.dump_callgraph && !context.options.relocatable;
+    let dump = link.options.dump_callgraph && !link.options.relocatable;
     if dump {
-        dump_callgraph(context, layout, attributes, out);
+        dump_callgraph(link, layout, attributes, out);
     }
-    if !context.options.relocatable {
-        registers(context, layout, arranged, attributes, dump, out);
+    if !link.options.relocatable {
+        registers(link, layout, arranged, attributes, dump, out);
     }
-    reservation::check(context, &attributes.reserved, out);
+    reservation::check(link, &attributes.reserved, out);
     let after = out.count();
-    context.options.usage.then(|| usage(context, layout, arranged, attributes, after))
+    link.options.usage.then(|| usage(link, layout, arranged, attributes, after))
 }
 
-fn shown(context: Context<'_, '_>, f: FunctionId) -> String {
-    let name = context.resolved.functions[f].name;
+fn shown(link: Link<'_, '_>, f: FunctionId) -> String {
+    let name = link.resolved.functions[f].name;
     String::from_utf8_lossy(&culd_demangle::display(name)).into_owned()
 }
 
-fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Final<'_>, out: &mut Collector<'_>) {
-    if context.inputs.objects.len() == 0 {
+fn dump_callgraph(link: Link<'_, '_>, layout: &Layout<'_>, attributes: &KernelAttributes<'_>, out: &mut Collector<'_>) {
+    if link.inputs.objects.len() == 0 {
         out.text("No relocatable objects found. Did not generate callgraph.".into());
         return;
     }
-    out.text(format!("callgraph for sm_{}:", context.options.target.number));
+    out.text(format!("callgraph for sm_{}:", link.options.target.number));
     for line in [
         "# A: s -> B // s (number A) potentially calls B",
         "# s [N]     // s uses N registers",
@@ -51,25 +51,25 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
     ] {
         out.text(line.into());
     }
-    for f in context.resolved.functions.ids() {
+    for f in link.resolved.functions.ids() {
         let number = f.number() + 1;
-        if !context.live.alive[f] || layout.m.symbol_of[f].is_none() {
+        if !link.live.alive[f] || layout.records.symbol_of[f].is_none() {
             out.text(format!("{number}: "));
             continue;
         }
-        let function = &context.resolved.functions[f];
+        let function = &link.resolved.functions[f];
         // nvlink quirk: unless there is exactly one kernel, stubs of unified functions count as entries.
-        let is_entry = context.live.is_kernel[f]
-            || (function.stub && context.live.only.is_none())
-            || (function.winner.is_none() && context.resolved.is_declared_entry(f));
+        let is_entry = link.live.is_kernel[f]
+            || (function.stub && link.live.only.is_none())
+            || (function.winner.is_none() && link.resolved.is_declared_entry(f));
         let entry = if is_entry { "^" } else { "" };
         let taken = if function.taken.is_some() { "&" } else { "" };
         let registers = attributes.facts[f]
             .registers
             .filter(|_| function.winner.is_some())
             .map_or(String::new(), |n| format!(" [{n}]"));
-        let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(context, f));
-        for callee in context.graph.callees(context.resolved, f) {
+        let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(link, f));
+        for callee in link.graph.callees(link.resolved, f) {
             line.push_str(&format!(" {}", callee.number() + 1));
         }
         out.text(line);
@@ -81,15 +81,15 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
 /// Functions in order of their sections, kernels in descending order: a kernel's count rises step by step. Without a dump only kernels
 /// whose final count exceeds their limit need the walk.
 fn registers(
-    context: Context<'_, '_>,
+    link: Link<'_, '_>,
     layout: &Layout<'_>,
     arranged: &Arranged,
-    attributes: &Final<'_>,
+    attributes: &KernelAttributes<'_>,
     dump: bool,
     out: &mut Collector<'_>,
 ) {
     let limit = |k: FunctionId| attributes.of(k).find(|r| r.code == attr::MAXREG_COUNT).map(|r| u32::from(r.half()));
-    let kernels: Vec<FunctionId> = context
+    let kernels: Vec<FunctionId> = link
         .live
         .kernels
         .iter()
@@ -100,7 +100,7 @@ fn registers(
         return;
     }
     let text = |id: &SectionId| {
-        if let Class::Text(f) = layout.m.sections[*id].class {
+        if let Class::Text(f) = layout.records.sections[*id].class {
             Some(f)
         } else {
             None
@@ -110,12 +110,11 @@ fn registers(
         .sections
         .iter()
         .filter_map(text)
-        .filter(|&f| !context.resolved.functions[f].entry)
+        .filter(|&f| !link.resolved.functions[f].entry)
         .collect();
     let mut reached: Vec<Vec<u32>> = vec![Vec::new(); functions.len()];
-    context
-        .graph
-        .reach(context.resolved, &functions, &kernels, |f, k| reached[f].push(k as u32));
+    link.graph
+        .reach(link.resolved, &functions, &kernels, |f, k| reached[f].push(k as u32));
     let mut current: Vec<u32> = kernels.iter().map(|&k| attributes.facts[k].registers.unwrap_or(0)).collect();
     for (&f, kernels_of) in functions.iter().zip(&reached) {
         let Some(count) = attributes.facts[f].registers else { continue };
@@ -127,13 +126,13 @@ fn registers(
                 continue;
             }
             if let Some(limit) = limit(kernel).filter(|&l| count > l) {
-                let path = context
+                let path = link
                     .graph
-                    .path(context.resolved, kernel, f)
+                    .path(link.resolved, kernel, f)
                     .into_iter()
-                    .map(|f| context.resolved.function_name(f))
+                    .map(|f| link.resolved.function_name(f))
                     .collect();
-                let (entry, function) = (context.resolved.function_name(kernel), context.resolved.function_name(f));
+                let (entry, function) = (link.resolved.function_name(kernel), link.resolved.function_name(f));
                 out.error(Code::TooManyRegisters {
                     entry,
                     limit,
@@ -146,8 +145,8 @@ fn registers(
             if dump {
                 out.text(format!(
                     "regcount {count} for {} propagated to entry {}",
-                    shown(context, f),
-                    shown(context, kernel)
+                    shown(link, f),
+                    shown(link, kernel)
                 ));
             }
         }
@@ -158,8 +157,8 @@ fn registers(
 const REPORTED_BANKS: [u32; 5] = [1, 3, 4, 5, 6];
 
 /// Memory of the module, and resources of each kernel, last kernel first.
-fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &Final<'_>, after: usize) -> ResourceUsage {
-    let m = &layout.m;
+fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &KernelAttributes<'_>, after: usize) -> ResourceUsage {
+    let m = &layout.records;
     let emitted = |id: &SectionId| arranged.section_index(*id) != 0;
     let size = |id: SectionId| if m.sections[id].size == ABSENT { 0 } else { m.sections[id].size };
     let mut global = 0;
@@ -168,7 +167,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         match m.sections[id].class {
             Class::Global | Class::GlobalInit => global = size(id).saturating_add(global),
             // Constants of the Mercury view have no bank yet.
-            Class::Constant(bank) if !context.options.target.is_blackwell() && REPORTED_BANKS.contains(&bank) => {
+            Class::Constant(bank) if !link.options.target.capabilities().has_mercury && REPORTED_BANKS.contains(&bank) => {
                 constant_banks.push(ConstantBank { bank, size: size(id) })
             }
             _ => {}
@@ -179,36 +178,36 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
     // No counts for the Mercury view.
     let textured = |k: FunctionId| {
         let mut kernels = layout.textures.kernels.iter();
-        kernels.find(|t| t.0 == k && !context.options.target.is_blackwell())
+        kernels.find(|t| t.0 == k && !link.options.target.capabilities().has_mercury)
     };
     let count = |k: FunctionId, kind: u8| {
         let slots = textured(k).map(|t| layout.textures.slots_of(m, (m.functions[k].text, t.1)));
-        slots.map_or(0, |slots| slots.filter(|(y, _)| m.symbols[*y].kind == kind).count() as u32)
+        slots.map_or(0, |slots| slots.filter(|(sym, _)| m.symbols[*sym].kind == kind).count() as u32)
     };
-    let functions = &context.resolved.functions;
+    let functions = &link.resolved.functions;
     // Also those that count as functions; in the order of their definitions: another object may have mentioned one before.
     let mut kernels: Vec<FunctionId> = functions
         .ids()
-        .filter(|&f| functions[f].entry && functions[f].winner.is_some() && context.live.alive[f])
+        .filter(|&f| functions[f].entry && functions[f].winner.is_some() && link.live.alive[f])
         .collect();
     kernels.sort_by_key(|&k| (m.functions[k].text, functions[k].defined_by));
     let mut usages = Vec::with_capacity(kernels.len());
     for &k in kernels.iter().rev() {
         let function = &m.functions[k];
         let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
-        let literals = function.ghost.or(function.literals);
+        let literals = function.orphaned_literals.or(function.literals);
         let mut constant_banks: Vec<ConstantBank> = [function.parameters, literals]
             .into_iter()
             .flatten()
             .filter(emitted)
-            .filter(|&id| !m.sections[id].withdrawn && !context.options.target.is_blackwell())
+            .filter(|&id| !m.sections[id].withdrawn && !link.options.target.capabilities().has_mercury)
             .map(|id| ConstantBank {
                 bank: bank(id),
                 size: size(id),
             })
             .collect();
         constant_banks.sort_unstable();
-        let relocatable = context.mode.relocatable;
+        let relocatable = link.mode.relocatable;
         let own = attributes.facts[k];
         // A relocatable output keeps the barriers of CUDA 12 objects in section flags.
         let unrecorded = if relocatable { function.barriers } else { 0 };
@@ -220,8 +219,8 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             attributes.stack[k].unwrap_or(own.frame.into()) as u64
         };
         usages.push(KernelUsage {
-            name: context.resolved.function_name(k),
-            registers: if relocatable || !context.live.is_kernel[k] {
+            name: link.resolved.function_name(k),
+            registers: if relocatable || !link.live.is_kernel[k] {
                 own.registers.unwrap_or(0)
             } else {
                 attributes.registers[k]

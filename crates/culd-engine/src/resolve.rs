@@ -6,7 +6,7 @@
 //! 3. Each definition has a [`Fate`]: winner, rejected on arrival, or replaced later.
 //! 4. Call graph lists of all inputs are joined; entries of rejected definitions are ignored, those of replaced ones stay.
 
-use crate::csr::{Lists, without_repeats};
+use crate::csr::{GroupedLists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::names::Interner;
@@ -91,11 +91,11 @@ pub struct Resolved<'d> {
     /// Functions by number (less one).
     pub functions: Table<FunctionId, Function<'d>>,
     /// Direct callees, newest first, repeats kept.
-    pub direct: Lists<FunctionId, FunctionId>,
+    pub direct: GroupedLists<FunctionId, FunctionId>,
     /// Indirect call sites by prototype, newest first, repeats kept.
-    pub sites: Lists<FunctionId, ProtoId>,
+    pub sites: GroupedLists<FunctionId, ProtoId>,
     /// Functions whose address a function takes, newest first, repeats kept.
-    pub takes: Lists<FunctionId, FunctionId>,
+    pub takes: GroupedLists<FunctionId, FunctionId>,
     /// Errors to report when their object is merged, before its variables.
     pub function_errors: Vec<(ObjectId, Code)>,
     /// Errors to report when their object has been merged.
@@ -187,9 +187,9 @@ impl<'d> Resolver<'d> {
             dotted: Table::new(),
             prototype_names: Table::new(),
             functions: Table::new(),
-            direct: Lists::newest_first(0, &[]),
-            sites: Lists::newest_first(0, &[]),
-            takes: Lists::newest_first(0, &[]),
+            direct: GroupedLists::newest_first(0, &[]),
+            sites: GroupedLists::newest_first(0, &[]),
+            takes: GroupedLists::newest_first(0, &[]),
             function_errors: Vec::new(),
             prototype_errors: Vec::new(),
             function_named: Table::new(),
@@ -244,9 +244,9 @@ impl<'d> Resolver<'d> {
             true => without_repeats(count, count, &pairs),
             false => pairs,
         };
-        out.direct = Lists::newest_first(count, &once(direct));
-        out.sites = Lists::newest_first(count, &sites);
-        out.takes = Lists::newest_first(count, &once(takes));
+        out.direct = GroupedLists::newest_first(count, &once(direct));
+        out.sites = GroupedLists::newest_first(count, &sites);
+        out.takes = GroupedLists::newest_first(count, &once(takes));
         out
     }
 
@@ -265,25 +265,25 @@ impl<'d> Resolver<'d> {
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         let mut registers = None;
         for index in object.function_order() {
-            let y = object.symbol(index);
-            let symbol = y.reference;
+            let sym = object.symbol(index);
+            let symbol = sym.reference;
             let Some(name) = self.out.name(symbol) else { continue };
-            let f = self.function_for(object, name, y.bind);
+            let f = self.function_for(object, name, sym.bind);
             self.out.function_of[symbol] = f.number();
-            let entry = y.other & STO_CUDA_ENTRY != 0;
-            if y.bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
+            let entry = sym.other & STO_CUDA_ENTRY != 0;
+            if sym.bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
                 self.out.function_errors.push((
                     object.id,
                     Code::EntryMismatch {
-                        symbol: text(&culd_demangle::display(y.name)),
+                        symbol: text(&culd_demangle::display(sym.name)),
                     },
                 ));
             }
-            let Some(section) = y.defined_in() else { continue };
+            let Some(section) = sym.defined_in() else { continue };
             let function = &mut self.out.functions[f];
             function.entry |= entry;
             function.stub |= object.section(section).is_some_and(|s| s.role == Role::Stub);
-            let weak = y.bind == STB_WEAK;
+            let weak = sym.bind == STB_WEAK;
             let count = if weak {
                 register_count(object, index, section, &mut registers)
             } else {
@@ -298,7 +298,7 @@ impl<'d> Resolver<'d> {
                     symbol: index,
                     section,
                 },
-                y.bind,
+                sym.bind,
                 count,
             );
         }

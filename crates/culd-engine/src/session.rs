@@ -5,13 +5,13 @@ use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::mode::Mode;
 use crate::options::LinkOptions;
-use crate::par::Crew;
+use crate::par::Threads;
 use crate::resolve::Resolved;
 
 /// Inputs and results of the phases up to `liveness`. The pipeline makes it before `merge`; all later phases take it by value: it is `Copy`
 /// and has only shared references.
 #[derive(Clone, Copy)]
-pub struct Context<'a, 'd> {
+pub struct Link<'a, 'd> {
     /// Objects.
     pub inputs: &'a Inputs<'d>,
     /// Functions.
@@ -25,5 +25,5 @@ pub struct Context<'a, 'd> {
     /// Derived from the options.
     pub mode: Mode,
     /// Thread pool settings.
-    pub crew: Crew,
+    pub threads: Threads,
 }

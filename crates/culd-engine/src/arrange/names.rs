@@ -8,9 +8,9 @@
 
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
-use crate::names::{Name, Numbering};
+use crate::names::{Deduplicator, Name};
 use crate::records::{Merged, OutSection, OutSymbol, SymbolTableEntry};
-use crate::session::Context;
+use crate::session::Link;
 use std::borrow::Cow;
 
 /// The string tables and where everything's name is in them.
@@ -28,13 +28,13 @@ pub struct Names {
 }
 
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
-pub fn names(context: Context<'_, '_>, layout: &Layout<'_>) -> Names {
-    let m = &layout.m;
-    let distinct = Distinct::of_sections(context, m);
+pub fn names(link: Link<'_, '_>, layout: &Layout<'_>) -> Names {
+    let m = &layout.records;
+    let distinct = Distinct::of_sections(link, m);
     let of_section = &distinct.of_section;
-    let (mut names, (section_names, section_offset)) = context
-        .crew
-        .join(|| symbol_strings(context, m, &distinct), || section_strings(m, of_section));
+    let (mut names, (section_names, section_offset)) = link
+        .threads
+        .join(|| symbol_strings(link, m, &distinct), || section_strings(m, of_section));
     names.section_names = section_names;
     names.section_offset = section_offset;
     names
@@ -48,7 +48,7 @@ type StringNumber = u32;
 
 /// Distinct names of sections.
 struct Distinct {
-    numbering: Numbering,
+    numbering: Deduplicator,
     /// Number of each section's name.
     of_section: Table<SectionId, StringNumber>,
     /// The first section of each.
@@ -58,14 +58,14 @@ struct Distinct {
 }
 
 impl Distinct {
-    fn of_sections(context: Context<'_, '_>, m: &Merged<'_>) -> Self {
+    fn of_sections(link: Link<'_, '_>, m: &Merged<'_>) -> Self {
         let chunks: Vec<&[OutSection<'_>]> = m.sections.as_slice().chunks(HASH_CHUNK).collect();
-        let hashed = context.crew.map(&chunks, |chunk| {
+        let hashed = link.threads.map(&chunks, |chunk| {
             let dotted = chunk.iter().all(|s| s.name.is_dotted());
             (chunk.iter().map(|s| s.name.hash()).collect::<Vec<u32>>(), dotted)
         });
         let mut out = Distinct {
-            numbering: Numbering::new(m.sections.len()),
+            numbering: Deduplicator::new(m.sections.len()),
             of_section: Table::filled(m.sections.len(), 0),
             first: Vec::with_capacity(m.sections.len()),
             all_dotted: hashed.iter().all(|h| h.1),
@@ -137,19 +137,19 @@ struct SymbolStrings<'a, 'd> {
 
 /// Strings that may be equal to a section's name.
 struct Odd<'d> {
-    numbering: Numbering,
+    numbering: Deduplicator,
     names: Vec<Cow<'d, [u8]>>,
     places: Vec<u32>,
 }
 
 /// Makes everything of [`Names`] but what belongs to `.shstrtab`.
-fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Names {
-    let resolved = context.resolved;
+fn symbol_strings(link: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Names {
+    let resolved = link.resolved;
     let mut of_sections = Table::filled(m.sections.len(), 0);
     let mut of_symbols = Table::filled(m.symbols.len(), 0);
     let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
     let is_plain = |id: &NameId| distinct.all_dotted && !resolved.is_dotted(*id);
-    let lone = |y: &OutSymbol<'_>| y.name_id.is_none() && y.literal_number == 0 && !Name::plain(y.name).is_dotted();
+    let lone = |sym: &OutSymbol<'_>| sym.name_id.is_none() && sym.literal_number == 0 && !Name::plain(sym.name).is_dotted();
     let has_lone = m.symbols.iter().any(lone);
     let mut out = SymbolStrings {
         m,
@@ -158,7 +158,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct)
         places: vec![ABSENT; distinct.first.len()],
         by_name: Table::filled(resolved.name_count, ABSENT),
         odd: Odd {
-            numbering: Numbering::new(0),
+            numbering: Deduplicator::new(0),
             names: Vec::new(),
             places: Vec::new(),
         },
@@ -188,11 +188,11 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct)
 }
 
 impl<'d> SymbolStrings<'_, 'd> {
-    fn symbol(&mut self, y: &OutSymbol<'d>, plain: impl Fn(Option<NameId>) -> Option<NameId>) -> u32 {
-        match y {
-            _ if y.withdrawn || y.hidden => 0,
-            _ if y.literal_number != 0 => self.add(None, literal_name(self.m, y).into()),
-            _ => self.add(plain(y.name_id), Cow::from(y.name)),
+    fn symbol(&mut self, sym: &OutSymbol<'d>, plain: impl Fn(Option<NameId>) -> Option<NameId>) -> u32 {
+        match sym {
+            _ if sym.withdrawn || sym.hidden => 0,
+            _ if sym.literal_number != 0 => self.add(None, literal_name(self.m, sym).into()),
+            _ => self.add(plain(sym.name_id), Cow::from(sym.name)),
         }
     }
 
@@ -242,8 +242,8 @@ impl<'d> SymbolStrings<'_, 'd> {
 }
 
 /// Name of a literal in the Mercury view: its section's and its number.
-fn literal_name(m: &Merged<'_>, y: &OutSymbol<'_>) -> Vec<u8> {
-    let mut name = y.section.map_or(Vec::new(), |s| m.sections[s].name.to_vec());
-    name.extend_from_slice(format!(".{}", y.literal_number).as_bytes());
+fn literal_name(m: &Merged<'_>, sym: &OutSymbol<'_>) -> Vec<u8> {
+    let mut name = sym.section.map_or(Vec::new(), |s| m.sections[s].name.to_vec());
+    name.extend_from_slice(format!(".{}", sym.literal_number).as_bytes());
     name
 }

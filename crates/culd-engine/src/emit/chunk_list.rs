@@ -12,9 +12,9 @@ use super::chunks::ChunkSource;
 use super::chunks::Contents;
 use super::chunks::Placement;
 use super::reloc_sections;
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::arrange::Shape;
-use crate::csr::Lists;
+use crate::csr::GroupedLists;
 use crate::ids::{Id, SectionId};
 use crate::records::{Class, Piece};
 use std::ops::Range;
@@ -40,14 +40,14 @@ pub(super) struct ChunkList<'a> {
     /// Number of emitted sections.
     sections: usize,
     /// Per step: the references that patch it, newest first.
-    refs: Lists<ChunkId, u32>,
+    refs: GroupedLists<ChunkId, u32>,
 }
 
 impl<'a> ChunkList<'a> {
     /// Finds the way.
-    pub(super) fn new(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
+    pub(super) fn new(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
         let sections = parts.arranged.sections.len();
-        let (mixed, relocations) = parts.context.crew.join(
+        let (mixed, relocations) = parts.link.threads.join(
             || MultiPieceSections::new(parts, contents),
             || reloc_sections::places(parts, contents.places),
         );
@@ -55,7 +55,7 @@ impl<'a> ChunkList<'a> {
         let mut units = mixed.units;
         units.extend(frame);
         units.extend(relocations);
-        let refs = Lists::newest_first(sections + units.len(), &refs);
+        let refs = GroupedLists::newest_first(sections + units.len(), &refs);
         let steps = steps(parts.arranged.shapes.as_slice(), &contents.places.list, &units);
         ChunkList {
             steps,
@@ -74,7 +74,7 @@ impl<'a> ChunkList<'a> {
     }
 
     /// What stands there, and at which offset; nothing where a piece does not fit its section.
-    pub(super) fn unit_at(&self, parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, step: ChunkId) -> Option<Chunk<'a>> {
+    pub(super) fn unit_at(&self, parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, step: ChunkId) -> Option<Chunk<'a>> {
         match self.unit(step) {
             Some(unit) => Some(*unit),
             None => plain_section(parts, contents, step.index()),
@@ -92,7 +92,7 @@ impl<'a> ChunkList<'a> {
 }
 
 /// The bytes of a section that has one source.
-fn plain_section<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, position: usize) -> Option<Chunk<'a>> {
+fn plain_section<'a>(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, position: usize) -> Option<Chunk<'a>> {
     let arranged = parts.arranged;
     let (&id, shape) = arranged.sections.get(position).zip(arranged.shapes.get(position))?;
     let place = contents.places.list.get(position)?;
@@ -106,7 +106,7 @@ fn plain_section<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, positio
     let source = match computed {
         Some(bytes) => bytes,
         None => {
-            let s = &parts.layout.m.sections[id];
+            let s = &parts.layout.records.sections[id];
             match s.bytes.as_deref() {
                 Some(bytes) => bytes,
                 None => return piece(parts, s.pieces.as_slice().first()?, place),
@@ -119,8 +119,8 @@ fn plain_section<'a>(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>, positio
     })
 }
 
-fn piece<'a>(parts: &Parts<'a, '_>, p: &Piece, place: &Placement) -> Option<Chunk<'a>> {
-    let bytes = parts.context.inputs.objects[p.object].section(p.section)?.data;
+fn piece<'a>(parts: &OutputPlan<'a, '_>, p: &Piece, place: &Placement) -> Option<Chunk<'a>> {
+    let bytes = parts.link.inputs.objects[p.object].section(p.section)?.data;
     // A piece that does not fit its section is left out.
     let end = p.base.checked_add(bytes.len() as u64)?;
     (end <= place.size && !bytes.is_empty()).then_some(Chunk {
@@ -151,7 +151,7 @@ struct MultiPieceSections<'a> {
 }
 
 impl<'a> MultiPieceSections<'a> {
-    fn new(parts: &Parts<'a, '_>, contents: &Contents<'a, '_>) -> Self {
+    fn new(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>) -> Self {
         let mut out = MultiPieceSections {
             units: Vec::new(),
             of_section: Vec::new(),
@@ -163,7 +163,7 @@ impl<'a> MultiPieceSections<'a> {
                 continue;
             };
             let first = out.units.len();
-            let pieces = parts.layout.m.sections[id].pieces.as_slice();
+            let pieces = parts.layout.records.sections[id].pieces.as_slice();
             out.units.extend(pieces.iter().filter_map(|p| piece(parts, p, place)));
             out.of_section.push((position as u32, first..out.units.len()));
         }
@@ -171,11 +171,11 @@ impl<'a> MultiPieceSections<'a> {
     }
 
     /// Step and number of every reference that patches something.
-    fn references(&self, parts: &Parts<'_, '_>, contents: &Contents<'_, '_>) -> Vec<(ChunkId, u32)> {
+    fn references(&self, parts: &OutputPlan<'_, '_>, contents: &Contents<'_, '_>) -> Vec<(ChunkId, u32)> {
         let sections = parts.arranged.sections.len();
         let position = |id: SectionId| (parts.arranged.section_index(id) as usize).checked_sub(1);
-        let mut pairs = Vec::with_capacity(parts.layout.m.relocs.len());
-        for (n, (r, plan)) in (0..).zip(parts.layout.m.relocs.iter().zip(&parts.plan.refs)) {
+        let mut pairs = Vec::with_capacity(parts.layout.records.relocs.len());
+        for (n, (r, plan)) in (0..).zip(parts.layout.records.relocs.iter().zip(&parts.plan.refs)) {
             let Some(position) = position(r.target).filter(|_| plan.patches) else {
                 continue;
             };

@@ -1,9 +1,9 @@
 //! Chunks: the parts that the output file consists of, and where its sections are.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::ids::SectionId;
-use crate::relocate::Decider;
-use crate::sections::Computed;
+use crate::relocate::RelocResolver;
+use crate::sections::SyntheticSections;
 use cubin::raw::Shdr;
 use cubin::raw::Sym;
 use std::ops::Range;
@@ -28,11 +28,11 @@ pub(super) struct Placements {
 
 impl Placements {
     /// The place of a section, if it is emitted.
-    pub(super) fn of(&self, parts: &Parts<'_, '_>, id: SectionId) -> Option<&Placement> {
+    pub(super) fn of(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<&Placement> {
         self.list.get((parts.arranged.section_index(id) as usize).checked_sub(1)?)
     }
     /// Where a section starts in the image; 0 for one that is not emitted.
-    pub(super) fn start_of(&self, parts: &Parts<'_, '_>, id: SectionId) -> u64 {
+    pub(super) fn start_of(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> u64 {
         self.of(parts, id).map_or(0, |p| p.offset)
     }
 }
@@ -41,10 +41,10 @@ impl Placements {
 pub(super) struct Contents<'a, 'd> {
     /// Places of the emitted sections.
     pub(super) places: &'a Placements,
-    /// Computed sections.
-    pub(super) computed: &'a Computed,
+    /// SyntheticSections sections.
+    pub(super) computed: &'a SyntheticSections,
     /// What becomes of relocations.
-    pub(super) decider: &'a Decider<'a, 'd>,
+    pub(super) resolver: &'a RelocResolver<'a, 'd>,
 }
 
 /// A part of the image.

@@ -10,8 +10,8 @@ use super::chunk_list::ChunkList;
 use super::chunks::{Chunk, ChunkSource, Contents};
 use super::reloc_sections;
 use super::sink::Sink;
-use crate::arrange::Parts;
-use crate::relocate::Decision;
+use crate::arrange::OutputPlan;
+use crate::relocate::RelocAction;
 use cubin::raw::{Shdr, Sym};
 use rayon::prelude::*;
 use std::io;
@@ -43,7 +43,7 @@ pub(super) enum Destination<'t> {
 
 /// Fills the image; `frame` are headers and symbols.
 pub(super) fn fill<'a>(
-    parts: &Parts<'a, '_>,
+    parts: &OutputPlan<'a, '_>,
     contents: &Contents<'a, '_>,
     frame: Vec<Chunk<'a>>,
     target: Destination<'_>,
@@ -58,7 +58,7 @@ pub(super) fn fill<'a>(
 }
 
 struct Filler<'f, 'a, 'd, 'c> {
-    parts: &'f Parts<'a, 'd>,
+    parts: &'f OutputPlan<'a, 'd>,
     contents: &'f Contents<'a, 'c>,
     chunks: ChunkList<'a>,
 }
@@ -108,7 +108,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
 
     fn run(&self, windows: &[Window], target: Destination<'_>) -> io::Result<()> {
         let bytes = windows.iter().map(|w| (w.end - w.start) as usize).sum();
-        let parallel = self.parts.context.crew.for_part(bytes).is_several();
+        let parallel = self.parts.link.threads.for_part(bytes).is_parallel();
         match target {
             Destination::Memory(image) => {
                 let mut places = split(image, windows);
@@ -181,7 +181,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
     }
 
     fn write(&self, source: ChunkSource<'_>, place: &mut [u8]) {
-        let reference = |n: u32| self.parts.layout.m.relocs.get(n as usize);
+        let reference = |n: u32| self.parts.layout.records.relocs.get(n as usize);
         match source {
             ChunkSource::Bytes(bytes) => place.copy_from_slice(bytes),
             ChunkSource::Kept {
@@ -190,12 +190,12 @@ impl<'a> Filler<'_, 'a, '_, '_> {
                 ..
             } => {
                 if let Some(r) = reference(n) {
-                    reloc_sections::fill_kept(self.parts, self.contents.decider, r, with_addends, place);
+                    reloc_sections::fill_kept(self.parts, self.contents.resolver, r, with_addends, place);
                 }
             }
             ChunkSource::Listed { reference: n, .. } => {
                 if let Some(r) = reference(n) {
-                    reloc_sections::fill_listed(self.parts, self.contents.decider, r, place);
+                    reloc_sections::fill_listed(self.parts, self.contents.resolver, r, place);
                 }
             }
             ChunkSource::Symbols(first, _) => {
@@ -218,33 +218,37 @@ impl<'a> Filler<'_, 'a, '_, '_> {
 
     /// Applies the relocations of one reference to the unit that starts at `offset` of the image.
     fn patch(&self, n: usize, offset: u64, data: &mut [u8]) {
-        let Some(r) = self.parts.layout.m.relocs.get(n) else { return };
+        let Some(r) = self.parts.layout.records.relocs.get(n) else { return };
         let base = offset.saturating_sub(self.contents.places.start_of(self.parts, r.target));
-        let object = &self.parts.context.inputs.objects[r.object];
+        let object = &self.parts.link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };
         let (meanings, is_rela) = (self.parts.plan.meanings(r.object), relocs.is_rela());
-        self.contents.decider.for_each(object, r, meanings, |e, decision| {
+        self.contents.resolver.for_each(object, r, meanings, |e, decision| {
             let at = e.offset.checked_sub(base).and_then(|at| usize::try_from(at).ok());
             let Some(field) = at.and_then(|at| data.get_mut(at..)) else {
                 return;
             };
             match decision {
-                Decision::Clear(size) => {
+                RelocAction::Clear(size) => {
                     if let Some(field) = field.get_mut(..size.into()) {
                         field.fill(0);
                     }
                 }
                 // A field that does not fit was refused when the object was read.
-                Decision::Patch(info, value, bank, _) => cubin::reloc::apply(info, field, value, bank, !is_rela).unwrap_or_default(),
-                Decision::Drop | Decision::Removed(_) | Decision::Fail(_) | Decision::Keep(..) | Decision::KeepSection(..) => {}
+                RelocAction::Patch(info, value, bank, _) => cubin::reloc::apply(info, field, value, bank, !is_rela).unwrap_or_default(),
+                RelocAction::Drop
+                | RelocAction::Removed(_)
+                | RelocAction::Fail(_)
+                | RelocAction::Keep(..)
+                | RelocAction::KeepSection(..) => {}
             }
         });
     }
 }
 
-/// Cuts the image into the windows' parts.
+/// DroppedRelocs the image into the windows' parts.
 fn split<'i>(image: &'i mut [u8], windows: &[Window]) -> Vec<&'i mut [u8]> {
     let (mut rest, mut at) = (image, 0u64);
     let mut places = Vec::with_capacity(windows.len());

@@ -10,11 +10,11 @@
 use super::chunks::Chunk;
 use super::chunks::ChunkSource;
 use super::chunks::Placements;
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::ids::{FunctionId, SectionId, Table};
 use crate::object::Object;
 use crate::records::{RelocRef, SymbolTableEntry};
-use crate::relocate::{Decider, Decision, Entry};
+use crate::relocate::{Entry, RelocAction, RelocResolver};
 use cubin::consts::*;
 use cubin::raw::Rela;
 use cubin::read::Relocations;
@@ -27,8 +27,8 @@ const RELA: u64 = 24;
 const REL: u64 = 16;
 
 /// Where the relocations of every reference go, in file order.
-pub(super) fn places(parts: &Parts<'_, '_>, places: &Placements) -> Vec<Chunk<'static>> {
-    let m = &parts.layout.m;
+pub(super) fn places(parts: &OutputPlan<'_, '_>, places: &Placements) -> Vec<Chunk<'static>> {
+    let m = &parts.layout.records;
     let mut units = Vec::with_capacity(m.relocs.len());
     // What is left of each section, from the back. One that is not emitted has no room.
     let mut left: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
@@ -66,13 +66,15 @@ pub(super) fn places(parts: &Parts<'_, '_>, places: &Placements) -> Vec<Chunk<'s
 }
 
 /// Writes the kept relocations of a reference.
-pub(super) fn fill_kept(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, r: &RelocRef, with_addends: bool, place: &mut [u8]) {
-    let object = &parts.context.inputs.objects[r.object];
+pub(super) fn fill_kept(parts: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, with_addends: bool, place: &mut [u8]) {
+    let object = &parts.link.inputs.objects[r.object];
     let mut slots = place.rchunks_exact_mut(if with_addends { RELA } else { REL } as usize);
-    decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+    resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
         let (kind, symbol, addend) = match decision {
-            Decision::Keep(kind, symbol) => (kind, parts.arranged.symbol_index(symbol), e.addend),
-            Decision::KeepSection(kind, section, addend) => (kind, parts.arranged.named_index(SymbolTableEntry::Section(section)), addend),
+            RelocAction::Keep(kind, symbol) => (kind, parts.arranged.symbol_index(symbol), e.addend),
+            RelocAction::KeepSection(kind, section, addend) => {
+                (kind, parts.arranged.named_index(SymbolTableEntry::Section(section)), addend)
+            }
             _ => return,
         };
         let Some(slot) = slots.next() else { return };
@@ -92,11 +94,11 @@ fn implicit_addend(object: &Object<'_>, r: &RelocRef, e: Entry) -> Option<i64> {
 }
 
 /// Writes the list of a reference's resolved relocations.
-pub(super) fn fill_listed(parts: &Parts<'_, '_>, decider: &Decider<'_, '_>, r: &RelocRef, place: &mut [u8]) {
-    let object = &parts.context.inputs.objects[r.object];
+pub(super) fn fill_listed(parts: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, place: &mut [u8]) {
+    let object = &parts.link.inputs.objects[r.object];
     let mut slots = place.rchunks_exact_mut(RELA as usize);
-    decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
-        if let Decision::Patch(_, _, _, Some((named, addend))) = decision
+    resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+        if let RelocAction::Patch(_, _, _, Some((named, addend))) = decision
             && let Some(slot) = slots.next()
         {
             put(slot, e.offset, e.kind, parts.arranged.named_index(named), addend);
@@ -123,32 +125,32 @@ pub(super) struct TextureEntries(Vec<(TextureKey, Vec<u8>)>);
 type TextureKey = (Option<u8>, Option<SectionId>);
 
 /// Texture slots, as they stand in the relocations of parameter banks.
-pub(super) fn textures(parts: &Parts<'_, '_>) -> TextureEntries {
+pub(super) fn textures(parts: &OutputPlan<'_, '_>) -> TextureEntries {
     let mut keys: Vec<TextureKey> = parts.layout.textures.kernels.iter().map(|&t| texture_key(parts, t)).collect();
     keys.sort_unstable();
     keys.dedup();
     TextureEntries(keys.into_iter().map(|key| (key, texture_entries(parts, key))).collect())
 }
 
-fn texture_key(parts: &Parts<'_, '_>, (kernel, left_out): (FunctionId, Option<u8>)) -> TextureKey {
-    let m = &parts.layout.m;
+fn texture_key(parts: &OutputPlan<'_, '_>, (kernel, left_out): (FunctionId, Option<u8>)) -> TextureKey {
+    let m = &parts.layout.records;
     let owns = |text: &SectionId| {
         parts
             .layout
             .textures
             .slots
             .iter()
-            .any(|&(y, _)| m.symbols[y].section == Some(*text))
+            .any(|&(sym, _)| m.symbols[sym].section == Some(*text))
     };
     (left_out, m.functions[kernel].text.filter(owns))
 }
 
-fn texture_entries(parts: &Parts<'_, '_>, (left_out, text): TextureKey) -> Vec<u8> {
-    let m = &parts.layout.m;
-    let size = if parts.context.mode.force_rela { RELA } else { REL } as usize;
+fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> Vec<u8> {
+    let m = &parts.layout.records;
+    let size = if parts.link.mode.force_rela { RELA } else { REL } as usize;
     let mut bytes = Vec::new();
-    for (y, offset) in parts.layout.textures.slots_of(m, (text, left_out)).rev() {
-        let kind: u32 = match m.symbols[y].kind {
+    for (sym, offset) in parts.layout.textures.slots_of(m, (text, left_out)).rev() {
+        let kind: u32 = match m.symbols[sym].kind {
             STT_CUDA_TEXTURE => 6,
             STT_CUDA_SAMPLER => 7,
             _ => 52,
@@ -156,17 +158,19 @@ fn texture_entries(parts: &Parts<'_, '_>, (left_out, text): TextureKey) -> Vec<u
         let at = bytes.len();
         bytes.resize(at + size, 0);
         if let Some(slot) = bytes.get_mut(at..) {
-            put(slot, offset, kind, parts.arranged.symbol_index(y), 0);
+            put(slot, offset, kind, parts.arranged.symbol_index(sym), 0);
         }
     }
     bytes
 }
 
 /// Where texture slots go: all entries, or as many as the section has room for, in front of the relocations of every parameter bank.
-pub(super) fn texture_places<'a>(parts: &Parts<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
-    let companion = usize::from(parts.context.mode.force_rela);
+pub(super) fn texture_places<'a>(parts: &OutputPlan<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
+    let companion = usize::from(parts.link.mode.force_rela);
     for &kernel in &parts.layout.textures.kernels {
-        let bank = parts.layout.m.functions[kernel.0].parameters.map(|id| &parts.layout.m.sections[id]);
+        let bank = parts.layout.records.functions[kernel.0]
+            .parameters
+            .map(|id| &parts.layout.records.sections[id]);
         let list = bank.and_then(|s| s.companions[companion]).and_then(|list| places.of(parts, list));
         let key = texture_key(parts, kernel);
         if let (Some(place), Some((_, bytes))) = (list, entries.0.iter().find(|e| e.0 == key)) {

@@ -4,20 +4,20 @@
 //! included. A relocatable link does not know yet where pointers lead: it only has direct calls. Names are those of the file.
 
 use crate::records::Merged;
-use crate::session::Context;
+use crate::session::Link;
 
 /// Writes the graph.
-pub(crate) fn graph(context: Context<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
-    let resolved = context.resolved;
+pub(crate) fn graph(link: Link<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
+    let resolved = link.resolved;
     let name = |f| resolved.functions[f].name;
     let mut out = b"digraph callgraph {\n".to_vec();
     for f in resolved.functions.ids() {
-        if !context.live.alive[f] || m.symbol_of[f].is_none() {
+        if !link.live.alive[f] || m.symbol_of[f].is_none() {
             continue;
         }
-        let callees = match context.options.relocatable {
+        let callees = match link.options.relocatable {
             true => resolved.direct.of(f).to_vec(),
-            false => context.graph.callees(resolved, f),
+            false => link.graph.callees(resolved, f),
         };
         for callee in callees {
             out.extend_from_slice(&[name(f), b" -> ", name(callee), b";\n"].concat());

@@ -6,35 +6,35 @@
 //! 4. Sections and references that the [`ledger`] has a reason for that the above do not tell.
 
 use super::map::{DropReason, Dropped};
-use super::seek::{self, Definers};
-use crate::arrange::Parts;
+use super::references::{self, Definers};
+use crate::arrange::OutputPlan;
 use crate::ids::{FunctionId, SymbolId};
 use crate::layout::{Layout, Moves};
 use crate::ledger::{self, Disposition};
 use crate::object::{Object, Role, text};
 use crate::records::{Class, Place};
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 
 /// Lists what was dropped.
-pub(super) fn dropped(parts: &Parts<'_, '_>) -> Vec<Dropped> {
-    let (context, layout) = (parts.context, parts.layout);
+pub(super) fn dropped(parts: &OutputPlan<'_, '_>) -> Vec<Dropped> {
+    let (link, layout) = (parts.link, parts.layout);
     let mut list = Vec::new();
-    let defined_by = seek::definers(context, layout);
-    for object in context.inputs.objects.iter() {
-        functions(context, object, &mut list);
-        variables(context, layout, &defined_by, object, &mut list);
+    let defined_by = references::definers(link, layout);
+    for object in link.inputs.objects.iter() {
+        functions(link, object, &mut list);
+        variables(link, layout, &defined_by, object, &mut list);
         constants(layout, object, &mut list);
     }
-    for e in ledger::entries(context, layout, parts.plan) {
+    for e in ledger::entries(link, layout, parts.plan) {
         let why = match e.disposition {
             Disposition::Unnamed => DropReason::Unnamed,
             Disposition::Ignored => DropReason::Ignored,
             Disposition::AddressUnused(function) => DropReason::AddressUnused(function),
             _ => continue,
         };
-        list.push(entry(&context.inputs.objects[e.object], e.what.as_bytes(), e.size, why));
+        list.push(entry(&link.inputs.objects[e.object], e.what.as_bytes(), e.size, why));
     }
     list
 }
@@ -48,54 +48,54 @@ fn entry(object: &Object<'_>, name: &[u8], size: u64, why: DropReason) -> Droppe
     }
 }
 
-fn functions(context: Context<'_, '_>, object: &Object<'_>, list: &mut Vec<Dropped>) {
-    let resolved = context.resolved;
+fn functions(link: Link<'_, '_>, object: &Object<'_>, list: &mut Vec<Dropped>) {
+    let resolved = link.resolved;
     for index in object.symbols_of(&[STT_FUNC]) {
         let symbol = object.symbol_ref(index);
         let Some(f) = resolved.function(symbol) else { continue };
         let why = match resolved.fate(symbol) {
             Fate::None => continue,
             Fate::Rejected | Fate::Replaced => match resolved.functions[f].winner {
-                Some(winner) => DropReason::OtherCopy(context.inputs.objects[winner.object].name.to_string()),
+                Some(winner) => DropReason::OtherCopy(link.inputs.objects[winner.object].name.to_string()),
                 None => continue,
             },
-            Fate::Winner if context.live.alive[f] => continue,
-            Fate::Winner => why_dead(context, f),
+            Fate::Winner if link.live.alive[f] => continue,
+            Fate::Winner => why_dead(link, f),
         };
-        let y = object.symbol(index);
+        let sym = object.symbol(index);
         // Of two views the one that runs is counted.
-        let sass = y.defined_in().and_then(|s| object.sass.get(s as usize));
-        list.push(entry(object, y.name, sass.map_or(y.size, |s| s.size), why));
+        let sass = sym.defined_in().and_then(|s| object.sass.get(s as usize));
+        list.push(entry(object, sym.name, sass.map_or(sym.size, |s| s.size), why));
     }
 }
 
 /// Why a function is dead.
-pub(super) fn why_dead(context: Context<'_, '_>, f: FunctionId) -> DropReason {
-    match context.resolved.functions[f].entry {
+pub(super) fn why_dead(link: Link<'_, '_>, f: FunctionId) -> DropReason {
+    match link.resolved.functions[f].entry {
         true => DropReason::NotUsed,
         false => DropReason::Unreached,
     }
 }
 
-fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, object: &Object<'_>, list: &mut Vec<Dropped>) {
-    let m = &layout.m;
+fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, object: &Object<'_>, list: &mut Vec<Dropped>) {
+    let m = &layout.records;
     for index in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
         let symbol = object.symbol_ref(index);
-        let y = object.symbol(index);
-        match m.places[symbol] {
-            Place::Symbol(id) if m.lost.binary_search(&symbol).is_ok() => {
-                let winner = context.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first)]
+        let sym = object.symbol(index);
+        match m.symbol_placement[symbol] {
+            Place::Symbol(id) if m.overridden.binary_search(&symbol).is_ok() => {
+                let winner = link.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first_mention)]
                     .name
                     .to_string();
-                list.push(entry(object, y.name, y.size, DropReason::OtherCopy(winner)));
+                list.push(entry(object, sym.name, sym.size, DropReason::OtherCopy(winner)));
             }
-            Place::Symbol(id) if y.defined_in().is_some() && went(layout, id) => {
-                list.push(entry(object, y.name, y.size, DropReason::Unreached));
+            Place::Symbol(id) if sym.defined_in().is_some() && went(layout, id) => {
+                list.push(entry(object, sym.name, sym.size, DropReason::Unreached));
             }
             Place::Shared(id)
-                if y.defined_in().is_some() && y.size != 0 && !context.mode.relocatable && layout.shared.offset[id].is_none() =>
+                if sym.defined_in().is_some() && sym.size != 0 && !link.mode.relocatable && layout.shared.offset[id].is_none() =>
             {
-                list.push(entry(object, y.name, y.size, DropReason::Unreached));
+                list.push(entry(object, sym.name, sym.size, DropReason::Unreached));
             }
             _ => {}
         }
@@ -104,9 +104,9 @@ fn variables(context: Context<'_, '_>, layout: &Layout<'_>, defined_by: &Definer
 
 /// A constant that went because not all of them fit.
 fn went(layout: &Layout<'_>, id: SymbolId) -> bool {
-    let y = &layout.m.symbols[id];
-    let in_bank = |moves: &Moves| y.section == Some(moves.bank);
-    y.withdrawn && layout.moves.as_ref().is_some_and(in_bank)
+    let sym = &layout.records.symbols[id];
+    let in_bank = |moves: &Moves| sym.section == Some(moves.bank);
+    sym.withdrawn && layout.moves.as_ref().is_some_and(in_bank)
 }
 
 /// Constants of this object that were merged: they were placed, but are no piece any more.
@@ -115,10 +115,10 @@ fn constants(layout: &Layout<'_>, object: &Object<'_>, list: &mut Vec<Dropped>) 
         return;
     }
     for (index, s) in object.sections.iter().enumerate().filter(|(_, s)| s.role == Role::Constant) {
-        let Some((id, _)) = layout.m.placed[object.section_ref(index as u32)] else {
+        let Some((id, _)) = layout.records.section_placement[object.section_ref(index as u32)] else {
             continue;
         };
-        let record = &layout.m.sections[id];
+        let record = &layout.records.sections[id];
         // Pieces come in link order.
         let is_piece = || record.pieces.as_slice().binary_search_by_key(&object.id, |p| p.object).is_ok();
         if matches!(record.class, Class::Constant(_)) && !is_piece() {

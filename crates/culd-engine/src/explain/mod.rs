@@ -5,22 +5,22 @@
 //! * [`map`]: where everything went and what did not get there (`--map`).
 //! * [`why`]: what keeps a function or a variable in the output (`--why-live`).
 
+mod build_map;
 pub mod dot;
 mod dropped;
-mod fill;
 pub mod map;
 pub mod phases;
-mod seek;
+mod references;
 pub mod why;
 
 pub use map::LinkMap;
 pub use phases::Phase;
 pub use why::WhyLive;
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::diagnostics::CallGraphLine;
 use crate::layout::Layout;
-use crate::session::Context;
+use crate::session::Link;
 use crate::usage::ResourceUsage;
 
 /// The answers.
@@ -42,15 +42,15 @@ pub struct Explained {
 }
 
 /// Answers that need the layout.
-pub(crate) fn layout(context: Context<'_, '_>, layout: &Layout<'_>, explained: &mut Explained) {
-    let options = context.options;
-    explained.dot = options.dot_file.then(|| dot::graph(context, &layout.m));
-    explained.why = options.why_live.iter().map(|asked| why::why_live(context, layout, asked)).collect();
+pub(crate) fn layout(link: Link<'_, '_>, layout: &Layout<'_>, explained: &mut Explained) {
+    let options = link.options;
+    explained.dot = options.dot_file.then(|| dot::graph(link, &layout.records));
+    explained.why = options.why_live.iter().map(|asked| why::why_live(link, layout, asked)).collect();
 }
 
 /// Answers that need the image.
-pub(crate) fn image(parts: &Parts<'_, '_>, image: &[u8], explained: &mut Explained) {
-    if parts.context.options.map {
-        explained.map = Some(fill::map(parts, image));
+pub(crate) fn image(parts: &OutputPlan<'_, '_>, image: &[u8], explained: &mut Explained) {
+    if parts.link.options.map {
+        explained.map = Some(build_map::map(parts, image));
     }
 }

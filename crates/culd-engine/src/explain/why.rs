@@ -9,11 +9,11 @@
 
 use super::dropped::why_dead;
 use super::map::DropReason;
-use super::seek::{Referrer, Sought, referrers};
+use super::references::{ReferenceTarget, Referrer, referrers};
 use crate::ids::{FunctionId, SharedId, SymbolId};
 use crate::layout::Layout;
 use crate::object::text;
-use crate::session::Context;
+use crate::session::Link;
 
 /// The answer for one symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,79 +68,79 @@ pub enum How {
 }
 
 /// Answers for one name.
-pub(crate) fn why_live(context: Context<'_, '_>, layout: &Layout<'_>, asked: &str) -> WhyLive {
-    let Some(found) = find(context, layout, asked) else {
+pub(crate) fn why_live(link: Link<'_, '_>, layout: &Layout<'_>, asked: &str) -> WhyLive {
+    let Some(found) = find(link, layout, asked) else {
         return WhyLive {
             symbol: asked.to_string(),
             answer: Answer::Unknown,
         };
     };
-    let search = Search { context, layout };
+    let search = Search { link, layout };
     let (symbol, answer) = match found {
-        Sought::Function(f) => (context.resolved.function_name(f), search.function(f)),
-        Sought::Variable(id) => (text(layout.m.symbols[id].name), search.variable(id)),
-        Sought::Shared(id) => (text(layout.m.shared[id].name), search.shared(id)),
+        ReferenceTarget::Function(f) => (link.resolved.function_name(f), search.function(f)),
+        ReferenceTarget::Variable(id) => (text(layout.records.symbols[id].name), search.variable(id)),
+        ReferenceTarget::Shared(id) => (text(layout.records.shared[id].name), search.shared(id)),
     };
     WhyLive { symbol, answer }
 }
 
 /// Finds what a name means: exactly, then as a demangled name; what stays before what does not.
-fn find(context: Context<'_, '_>, layout: &Layout<'_>, asked: &str) -> Option<Sought> {
+fn find(link: Link<'_, '_>, layout: &Layout<'_>, asked: &str) -> Option<ReferenceTarget> {
     let exact = |name: &[u8]| name == asked.as_bytes();
     let demangled = |name: &[u8]| {
         let shown = culd_demangle::display(name);
         let shown = shown.as_ref();
         shown == asked.as_bytes() || shown.split(|&b| b == b'(').next() == Some(asked.as_bytes())
     };
-    find_by(context, layout, &exact).or_else(|| find_by(context, layout, &demangled))
+    find_by(link, layout, &exact).or_else(|| find_by(link, layout, &demangled))
 }
 
-fn find_by(context: Context<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) -> bool) -> Option<Sought> {
-    let resolved = context.resolved;
+fn find_by(link: Link<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) -> bool) -> Option<ReferenceTarget> {
+    let resolved = link.resolved;
     let named = |f: &FunctionId| is_it(resolved.functions[*f].name);
     let mut functions = resolved.functions.ids().filter(named);
     let first = functions.next();
     if let Some(f) = first
-        .filter(|&f| context.live.alive[f])
-        .or_else(|| functions.find(|&f| context.live.alive[f]))
+        .filter(|&f| link.live.alive[f])
+        .or_else(|| functions.find(|&f| link.live.alive[f]))
         .or(first)
     {
-        return Some(Sought::Function(f));
+        return Some(ReferenceTarget::Function(f));
     }
     let shared = layout
-        .m
+        .records
         .shared
         .enumerate()
         .find(|(_, v)| is_it(v.name))
-        .map(|(id, _)| Sought::Shared(id));
-    let is_variable = |y: &crate::records::OutSymbol<'_>| y.function.is_none() && y.shared.is_none() && is_it(y.name);
+        .map(|(id, _)| ReferenceTarget::Shared(id));
+    let is_variable = |sym: &crate::records::OutSymbol<'_>| sym.function.is_none() && sym.shared.is_none() && is_it(sym.name);
     shared.or_else(|| {
         layout
-            .m
+            .records
             .symbols
             .enumerate()
-            .find(|(_, y)| is_variable(y))
-            .map(|(id, _)| Sought::Variable(id))
+            .find(|(_, sym)| is_variable(sym))
+            .map(|(id, _)| ReferenceTarget::Variable(id))
     })
 }
 
 struct Search<'a, 'd> {
-    context: Context<'a, 'd>,
+    link: Link<'a, 'd>,
     layout: &'a Layout<'d>,
 }
 
 impl Search<'_, '_> {
     fn step(&self, f: FunctionId, how: How) -> Step {
         Step {
-            symbol: self.context.resolved.function_name(f),
+            symbol: self.link.resolved.function_name(f),
             how,
         }
     }
 
     fn function(&self, f: FunctionId) -> Answer {
-        let (resolved, live) = (self.context.resolved, self.context.live);
+        let (resolved, live) = (self.link.resolved, self.link.live);
         if !live.alive[f] {
-            return Answer::Dropped(why_dead(self.context, f));
+            return Answer::Dropped(why_dead(self.link, f));
         }
         if let Some(chain) = self.called(f) {
             return Answer::Live(chain);
@@ -157,7 +157,7 @@ impl Search<'_, '_> {
 
     /// A chain over calls alone, from a kernel or a stub.
     fn called(&self, f: FunctionId) -> Option<Vec<Step>> {
-        let (resolved, graph, live) = (self.context.resolved, self.context.graph, self.context.live);
+        let (resolved, graph, live) = (self.link.resolved, self.link.graph, self.link.live);
         let stubs = resolved.functions.ids().filter(|&s| resolved.functions[s].stub && live.alive[s]);
         let roots: Vec<FunctionId> = live.kernels.iter().copied().chain(stubs).collect();
         let mut first = None;
@@ -185,7 +185,7 @@ impl Search<'_, '_> {
     fn mentioned(&self, f: FunctionId) -> Vec<Step> {
         let everything = vec![self.step(f, How::Everything)];
         let mut data = None;
-        for referrer in referrers(self.context, self.layout, Sought::Function(f)) {
+        for referrer in referrers(self.link, self.layout, ReferenceTarget::Function(f)) {
             match referrer {
                 Referrer::Code(from) if from != f => {
                     if let Some(chain) = self.called(from) {
@@ -205,8 +205,8 @@ impl Search<'_, '_> {
     }
 
     /// The chain of the first function that uses a variable.
-    fn used(&self, sought: Sought, name: &[u8]) -> Option<Vec<Step>> {
-        let users = referrers(self.context, self.layout, sought);
+    fn used(&self, sought: ReferenceTarget, name: &[u8]) -> Option<Vec<Step>> {
+        let users = referrers(self.link, self.layout, sought);
         let code = users.iter().filter_map(|r| if let Referrer::Code(f) = r { Some(*f) } else { None });
         let mut chain = code.filter_map(|f| self.called(f)).next()?;
         chain.push(Step {
@@ -217,24 +217,24 @@ impl Search<'_, '_> {
     }
 
     fn variable(&self, id: SymbolId) -> Answer {
-        let y = &self.layout.m.symbols[id];
-        let name = y.name;
+        let sym = &self.layout.records.symbols[id];
+        let name = sym.name;
         let always = || {
             vec![Step {
                 symbol: text(name),
                 how: How::Variable,
             }]
         };
-        if !y.keep || y.withdrawn {
+        if !sym.keep || sym.withdrawn {
             return Answer::Dropped(DropReason::Unreached);
         }
-        Answer::Live(self.used(Sought::Variable(id), name).unwrap_or_else(always))
+        Answer::Live(self.used(ReferenceTarget::Variable(id), name).unwrap_or_else(always))
     }
 
     fn shared(&self, id: SharedId) -> Answer {
-        let var = &self.layout.m.shared[id];
+        let var = &self.layout.records.shared[id];
         let own = || {
-            let kernel = var.kernel.filter(|&k| self.context.live.alive[k])?;
+            let kernel = var.kernel.filter(|&k| self.link.live.alive[k])?;
             let mut chain = vec![self.step(kernel, How::Kernel)];
             chain.push(Step {
                 symbol: text(var.name),
@@ -242,7 +242,7 @@ impl Search<'_, '_> {
             });
             Some(chain)
         };
-        match self.used(Sought::Shared(id), var.name).or_else(own) {
+        match self.used(ReferenceTarget::Shared(id), var.name).or_else(own) {
             Some(chain) => Answer::Live(chain),
             None => Answer::Dropped(DropReason::Unreached),
         }

@@ -8,7 +8,7 @@
 //! 4. Marks that later releases add follow. In a final link, a kernel that reaches a function that starts dependent grids is marked as one
 //!    that does so itself.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::code::sources::Source;
@@ -18,8 +18,8 @@ use crate::finalize::linked::Linked;
 use crate::finalize::sass::Sass;
 use crate::ids::{FunctionId, SectionId};
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
-use crate::metadata::kernel::Final;
-use crate::names::State;
+use crate::metadata::kernel::KernelAttributes;
+use crate::names::SeededState;
 use crate::records::Class;
 use cubin::nvinfo::attr::{FINALIZER_OPTIONS, MIN_STACK_SIZE};
 use cubin::nvinfo::{CodePlaces, FORMAT_SIZED, Record, attribute_info, records};
@@ -40,15 +40,21 @@ const PREEXIT: u8 = 0x6d;
 const SM_107_MARK: [u8; 4] = [2, 0x67, 0, 0];
 
 /// Writes the attribute sections.
-pub(crate) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &Linked, code: &Functions<'_, 'd>, sass: &mut Sass) {
-    let module = parts.layout.m.fixed.info;
+pub(crate) fn write<'d>(
+    parts: &OutputPlan<'_, 'd>,
+    attributes: &KernelAttributes<'d>,
+    linked: &Linked,
+    code: &Functions<'_, 'd>,
+    sass: &mut Sass,
+) {
+    let module = parts.layout.records.standard.info;
     if let (Some(_), Some(bytes)) = (&code.stubs, &linked.bytes[module]) {
         sass.put(module, stub_stacks(parts, bytes));
     }
     let parameters = parameter_symbols(parts, code);
     let mut marked = Preexits::default();
     for &id in &parts.arranged.sections {
-        let (f, list) = match parts.layout.m.sections[id].class {
+        let (f, list) = match parts.layout.records.sections[id].class {
             Class::FunctionInfo(f) => (f, attributes.of(f).collect::<Vec<_>>()),
             Class::UftInfo => match code.stubs.as_ref().and_then(Stubs::first) {
                 Some(first) => (first.function, attributes.stubs.iter().collect()),
@@ -56,13 +62,13 @@ pub(crate) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &
             },
             _ => continue,
         };
-        let text = parts.layout.m.functions[f].text;
+        let text = parts.layout.records.functions[f].text;
         let Some((text, function)) = text.and_then(|t| Some((t, code.of(t)?))) else {
             continue;
         };
         let mut bytes = Vec::new();
         let borrowed = code.sources.of(function.object).borrows_attributes(function.section);
-        let object = parts.context.inputs.objects.get(function.object).filter(|_| borrowed);
+        let object = parts.link.inputs.objects.get(function.object).filter(|_| borrowed);
         let places = object.and_then(|o| mercury_places(o, function.section));
         for record in list {
             if record.code != FINALIZER_OPTIONS {
@@ -75,9 +81,9 @@ pub(crate) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &
         for record in tail(code.sources.of(function.object), function.section) {
             append(&record, bank, &mut bytes);
         }
-        let rules = &parts.context.mode.rules;
-        let is_final = !parts.context.mode.relocatable;
-        let is_107 = is_final && parts.context.options.target.number == 107;
+        let rules = &parts.link.mode.rules;
+        let is_final = !parts.link.mode.relocatable;
+        let is_107 = is_final && parts.link.options.target.number == 107;
         let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
         present.sort_unstable();
         let added = [
@@ -90,11 +96,11 @@ pub(crate) fn write<'d>(parts: &Parts<'_, 'd>, attributes: &Final<'d>, linked: &
                 bytes.extend_from_slice(&record);
             }
         }
-        if parts.layout.m.functions[f].parameters.is_some() {
+        if parts.layout.records.functions[f].parameters.is_some() {
             // A kernel with texture slots.
             bytes.extend_from_slice(&[2, 0x15, 0, 0, 2, 0x16, 0, 0]);
         }
-        match is_final && rules.adds_preexit && matches!(parts.layout.m.sections[id].class, Class::FunctionInfo(_)) {
+        match is_final && rules.adds_preexit && matches!(parts.layout.records.sections[id].class, Class::FunctionInfo(_)) {
             true => marked.add(f, id, bytes),
             false => sass.put(id, bytes),
         }
@@ -117,17 +123,17 @@ impl Preexits {
         self.sections.push((f, id, bytes));
     }
 
-    fn write(self, parts: &Parts<'_, '_>, sass: &mut Sass) {
+    fn write(self, parts: &OutputPlan<'_, '_>, sass: &mut Sass) {
         let kernels = &parts.layout.kernels;
         let mut inherits = vec![false; kernels.len()];
-        let context = &parts.context;
-        context.graph.reach(context.resolved, &self.using, kernels, |_, k| {
+        let link = &parts.link;
+        link.graph.reach(link.resolved, &self.using, kernels, |_, k| {
             if let Some(kernel) = inherits.get_mut(k) {
                 *kernel = true;
             }
         });
         let kernels = kernels.iter().zip(inherits).filter(|(_, inherits)| *inherits);
-        let kernels: HashSet<FunctionId, State> = kernels.map(|(k, _)| *k).collect();
+        let kernels: HashSet<FunctionId, SeededState> = kernels.map(|(k, _)| *k).collect();
         for (f, id, mut bytes) in self.sections {
             if kernels.contains(&f)
                 && let Some(value) = preexit_value(&mut bytes)
@@ -155,10 +161,10 @@ fn preexit_value(bytes: &mut [u8]) -> Option<&mut u8> {
 }
 
 /// The module's attributes in the SASS view. nvlink quirk: all stubs have the stack of the last one.
-fn stub_stacks(parts: &Parts<'_, '_>, mercury: &[u8]) -> Vec<u8> {
-    let m = &parts.layout.m;
+fn stub_stacks(parts: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
+    let m = &parts.layout.records;
     let symbols = m.unified.stubs.iter().filter_map(|s| m.symbol_of[s.function]);
-    let symbols: HashSet<u32, State> = symbols.map(|y| parts.arranged.symbol_index(y)).collect();
+    let symbols: HashSet<u32, SeededState> = symbols.map(|sym| parts.arranged.symbol_index(sym)).collect();
     let mut bytes = mercury.to_vec();
     let mut at = 0;
     let mut stacks = Vec::new();
@@ -169,7 +175,7 @@ fn stub_stacks(parts: &Parts<'_, '_>, mercury: &[u8]) -> Vec<u8> {
             4
         };
         let symbol = record.payload.first_chunk().map(|b| u32::from_le_bytes(*b));
-        if record.attribute == MIN_STACK_SIZE && symbol.is_some_and(|y| symbols.contains(&y)) {
+        if record.attribute == MIN_STACK_SIZE && symbol.is_some_and(|sym| symbols.contains(&sym)) {
             stacks.push(at + 8..at + size);
         }
         at += size;
@@ -187,7 +193,7 @@ fn stub_stacks(parts: &Parts<'_, '_>, mercury: &[u8]) -> Vec<u8> {
 /// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own;
 /// where none of its instructions starts, the offset is 0.
 fn sass_record<'d>(
-    parts: &Parts<'_, 'd>,
+    parts: &OutputPlan<'_, 'd>,
     function: &Function,
     places: Option<&BTreeMap<u64, u64>>,
     record: &Attribute<'d>,
@@ -211,7 +217,7 @@ fn sass_record<'d>(
             payload: Payload::Words(words.into()),
         };
     }
-    let has_no_symbol = |symbol| subject(parts.context, parts.layout, symbol) == Subject::NoSymbol;
+    let has_no_symbol = |symbol| subject(parts.link, parts.layout, symbol) == Subject::NoSymbol;
     let bytes = match &record.payload {
         Payload::Views(views) => views.mercury,
         Payload::Bytes(bytes) => bytes,

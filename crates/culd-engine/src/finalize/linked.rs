@@ -7,14 +7,14 @@
 //! 4. Values of the system (`.nv.reservedSmem.*`) are in the compiler's code already. nvlink quirk: a function with the relocations of
 //!    another one has them where that one has them, over whatever is there, and 0 where they belong.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::emit::copy;
 use crate::finalize::code::offsets::mercury_places;
 use crate::ids::{SectionId, Table};
 use crate::object::{ObjSection, Object, RelocSection, Role, entry};
 use crate::records::{Class, SymbolTableEntry};
-use crate::relocate::{Decider, Decision};
-use crate::sections::Computed;
+use crate::relocate::{RelocAction, RelocResolver};
+use crate::sections::SyntheticSections;
 use cubin::consts::*;
 use cubin::raw::Rela;
 use cubin::reloc::MERCURY_CODE_ADDRESSES;
@@ -64,7 +64,7 @@ pub(crate) struct Linked {
 }
 
 /// Number of a symbol or section symbol in the output.
-pub(crate) fn symbol_number(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> u32 {
+pub(crate) fn symbol_number(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> u32 {
     match named {
         SymbolTableEntry::Symbol(id) => parts.arranged.symbol_index(id),
         SymbolTableEntry::Section(_) => parts.arranged.named_index(named),
@@ -72,15 +72,15 @@ pub(crate) fn symbol_number(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> u
 }
 
 /// Name of a symbol.
-pub(crate) fn symbol_name<'a>(parts: &'a Parts<'_, '_>, named: SymbolTableEntry) -> &'a [u8] {
+pub(crate) fn symbol_name<'a>(parts: &'a OutputPlan<'_, '_>, named: SymbolTableEntry) -> &'a [u8] {
     match named {
-        SymbolTableEntry::Symbol(id) => parts.layout.m.symbols.get(id).map_or(b"", |y| y.name),
+        SymbolTableEntry::Symbol(id) => parts.layout.records.symbols.get(id).map_or(b"", |sym| sym.name),
         SymbolTableEntry::Section(_) => b"",
     }
 }
 
 /// Reserved shared memory: kept in the Mercury view, resolved in SASS.
-pub(crate) fn is_reserved(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> bool {
+pub(crate) fn is_reserved(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
     symbol_name(parts, named).starts_with(b"__nv_reservedSMEM")
 }
 
@@ -150,9 +150,9 @@ fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<Pla
 }
 
 /// Links the Mercury view.
-pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
+pub(crate) fn link(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Linked {
     let layout = parts.layout;
-    let count = layout.m.sections.len();
+    let count = layout.records.sections.len();
     let mut linked = Linked {
         bytes: Table::filled(count, None),
         kept: Table::filled(count, Vec::new()),
@@ -163,9 +163,9 @@ pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
     for &id in &parts.arranged.sections {
         linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(parts, id));
     }
-    let decider = Decider::new(parts.context, layout);
-    for r in &layout.m.relocs {
-        let object = &parts.context.inputs.objects[r.object];
+    let resolver = RelocResolver::new(parts.link, layout);
+    for r in &layout.records.relocs {
+        let object = &parts.link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
@@ -174,8 +174,11 @@ pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
             linked.misplaced[r.target].extend(misplaced(object, relocs, places));
         }
         let twins = pair(object, relocs, places.as_ref());
-        let in_code = matches!(layout.m.sections[r.target].class, Class::Text(_) | Class::Stub(_) | Class::Uft);
-        decider.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+        let in_code = matches!(
+            layout.records.sections[r.target].class,
+            Class::Text(_) | Class::Stub(_) | Class::Uft
+        );
+        resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
             let twin = twins.get(e.index as usize).copied().flatten();
             let mut keep = |kind: u32, named: SymbolTableEntry, addend: i64| {
                 linked.kept[r.target].push(Kept {
@@ -192,11 +195,11 @@ pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
                     put(field);
                 }
             };
-            if let Decision::Patch(_, _, _, Some((named, addend))) = decision
-                && let Some(list) = layout.m.sections[r.target].companions[2]
+            if let RelocAction::Patch(_, _, _, Some((named, addend))) = decision
+                && let Some(list) = layout.records.sections[r.target].companions[2]
             {
                 // Static functions of one name share a list: what is not the first one's is found again by its place in the first one's code.
-                let own = matches!(layout.m.sections[list].class, Class::ResolvedRela(owner) if owner == r.target);
+                let own = matches!(layout.records.sections[list].class, Class::ResolvedRela(owner) if owner == r.target);
                 linked.listed[list].push(Kept {
                     offset: e.offset,
                     kind: e.kind,
@@ -206,22 +209,22 @@ pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
                 });
             }
             match decision {
-                Decision::Drop | Decision::Removed(_) | Decision::Fail(_) => {}
-                Decision::Keep(kind, symbol) => keep(kind, SymbolTableEntry::Symbol(symbol), e.addend),
-                Decision::KeepSection(kind, section, addend) => keep(kind, SymbolTableEntry::Section(section), addend),
-                Decision::Clear(size) => field(&|f| {
+                RelocAction::Drop | RelocAction::Removed(_) | RelocAction::Fail(_) => {}
+                RelocAction::Keep(kind, symbol) => keep(kind, SymbolTableEntry::Symbol(symbol), e.addend),
+                RelocAction::KeepSection(kind, section, addend) => keep(kind, SymbolTableEntry::Section(section), addend),
+                RelocAction::Clear(size) => field(&|f| {
                     if let Some(f) = f.get_mut(..size.into()) {
                         f.fill(0);
                     }
                 }),
-                Decision::Patch(info, value, ..) if in_code => linked.resolved[r.target].extend(twin.map(|twin| Resolved {
+                RelocAction::Patch(info, value, ..) if in_code => linked.resolved[r.target].extend(twin.map(|twin| Resolved {
                     kind: info.code,
                     value,
                     slot: object.symbol(entry(&relocs.entries, e.index as usize).r_sym.get()).is_texture(),
                     twin,
                 })),
                 // A field that does not fit was refused when the object was read.
-                Decision::Patch(info, value, bank, _) => {
+                RelocAction::Patch(info, value, bank, _) => {
                     field(&|f| cubin::reloc::apply(info, f, value, bank, false).unwrap_or_default());
                 }
             }
@@ -233,16 +236,20 @@ pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
         .chain(linked.listed.iter_mut())
         .for_each(|list| list.reverse());
     for &(k, left_out) in &layout.textures.kernels {
-        let Some(id) = layout.m.functions[k].parameters else { continue };
-        let slots = layout.textures.slots_of(&layout.m, (layout.m.functions[k].text, left_out));
-        linked.kept[id].extend(slots.rev().map(|(y, offset)| Kept {
+        let Some(id) = layout.records.functions[k].parameters else {
+            continue;
+        };
+        let slots = layout
+            .textures
+            .slots_of(&layout.records, (layout.records.functions[k].text, left_out));
+        linked.kept[id].extend(slots.rev().map(|(sym, offset)| Kept {
             offset,
-            kind: match layout.m.symbols[y].kind {
+            kind: match layout.records.symbols[sym].kind {
                 STT_CUDA_TEXTURE => 0x1_000b,
                 STT_CUDA_SAMPLER => 0x1_000c,
                 _ => 0x1_000d,
             },
-            named: SymbolTableEntry::Symbol(y),
+            named: SymbolTableEntry::Symbol(sym),
             addend: 0,
             twin: None,
         }));
@@ -260,8 +267,8 @@ pub(crate) fn link(parts: &Parts<'_, '_>, computed: &Computed) -> Linked {
 }
 
 /// Bytes of a section before relocation.
-fn contents(parts: &Parts<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
-    let s = &parts.layout.m.sections[id];
+fn contents(parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
+    let s = &parts.layout.records.sections[id];
     match s.class {
         Class::Text(_) | Class::Stub(_) | Class::Uft | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => return None,
         Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => return None,
@@ -273,7 +280,7 @@ fn contents(parts: &Parts<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
     }
     let mut bytes = vec![0; s.size as usize];
     for piece in s.pieces.as_slice() {
-        let input = parts.context.inputs.objects[piece.object].section(piece.section);
+        let input = parts.link.inputs.objects[piece.object].section(piece.section);
         copy(&mut bytes, piece.base, input.map_or(&[], |i| i.data));
     }
     Some(bytes)

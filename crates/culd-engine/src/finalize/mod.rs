@@ -1,16 +1,35 @@
-//! Links for sm_100 and later: files with two views of the same module, SASS and Mercury.
+//! The finalizer: links for sm_100 and later, whose files have the program twice.
 //!
-//! The phases of the [`pipeline`](crate::pipeline) link the Mercury view of the inputs ([`view`]); what follows rebuilds the SASS view:
+//! # Mercury
 //!
-//! 1. [`linked`]: contents and kept relocations of the linked Mercury view; values that were resolved in code.
-//! 2. [`sources`]: what belongs to each code section of the inputs. [`code`]: the functions' SASS, rewritten where a final link rewrites it, with the
-//!    resolved values in it and in the capsules. [`exits`]: fences in front of `EXIT`. [`stubs`]: the table of unified functions.
-//! 3. [`relocs`]: relocations of the SASS view, from the inputs' parallel lists.
+//! Up to sm_90 a compiled object has machine code (SASS) that the linker copies and patches. From sm_100 on it has two *views* of one
+//! module. The usual sections have SASS, final for one architecture. Sections with the flag `SHF_CUDA_MERCURY` have the same functions as
+//! *Mercury*, an instruction set from which a *finalizer* can make SASS again, for this architecture or for a relative of it. The two views
+//! have symbol tables of their own, with the same symbols at the same indices.
+//!
+//! The *twin* of a section is its counterpart in the other view. A code section's twin is a *capsule* (`.nv.capmerc.text.F`): it only
+//! stores the Mercury instructions that cannot be derived from the SASS instruction at the same place, so neither view is complete without
+//! the other. Sections that do not depend on the instruction set (initialized variables, user constants) have no twin, or one that shares
+//! its bytes in the file.
+//!
+//! # What nvlink does, and what this directory does
+//!
+//! nvlink links the Mercury view alone: it resolves symbols, lays out memory and applies relocations there, and then runs the finalizer on
+//! the result, which makes the SASS view of the linked file. culd has no finalizer. It links the Mercury view with the phases of the
+//! [`pipeline`](crate::pipeline), as every other object ([`mercury`](crate::object::mercury) reads it under the names and numbers of the
+//! SASS view), and rebuilds the SASS view from the SASS of the inputs. The two results are the same because the finalizer changes little of what the
+//! compiler wrote: fences before `EXIT`, the order of some instructions, registers of some loads (crate `culd-sass`).
+//!
+//! # Steps
+//!
+//! 1. [`linked`]: contents and kept relocations of the linked Mercury view, and the values that were resolved in code.
+//! 2. [`code`]: the SASS of each function with those values in it, the capsules, the table of unified functions, jump tables.
+//! 3. [`relocs`]: relocations of the SASS view, from the inputs' lists, which are parallel to those of the Mercury view.
 //! 4. [`attributes`]: `.nv.info.F` of the SASS view.
-//! 5. [`jump`]: jump tables as offsets in SASS.
-//! 6. [`frame`], [`mod@line`], [`registers`], [`debug`]: unwinding, line tables, registers of variables, other debug information.
-//! 7. [`tables`]: string and symbol tables of both views.
-//! 8. [`image`]: section headers, shared bytes, the file.
+//! 5. [`debug`]: unwinding, line tables, registers of variables, other debug information, with offsets in SASS.
+//! 6. [`file`](mod@file): string tables, symbol tables and section headers of both views; the image.
+//!
+//! [`sass`] collects the contents of the SASS view in between.
 
 mod attributes;
 mod code;
@@ -21,21 +40,26 @@ mod register_lists;
 mod relocs;
 mod sass;
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::diagnostics::{Collector, Stop};
 use crate::ids::Table;
-use crate::metadata::kernel::Final;
-use crate::sections::Computed;
+use crate::metadata::kernel::KernelAttributes;
+use crate::sections::SyntheticSections;
 use code::{functions, jump};
 use debug::{frame, info, line};
 use sass::Sass;
 
 /// Makes the image.
-pub(crate) fn emit(parts: &Parts<'_, '_>, computed: &Computed, attributes: &Final<'_>, out: &mut Collector<'_>) -> Result<Vec<u8>, Stop> {
+pub(crate) fn emit(
+    parts: &OutputPlan<'_, '_>,
+    computed: &SyntheticSections,
+    attributes: &KernelAttributes<'_>,
+    out: &mut Collector<'_>,
+) -> Result<Vec<u8>, Stop> {
     let linked = linked::link(parts, computed);
     let code = functions::functions(parts, &linked, out)?;
     let mut sass = Sass {
-        bytes: Table::filled(parts.layout.m.sections.len(), None),
+        bytes: Table::filled(parts.layout.records.sections.len(), None),
     };
     relocs::write(parts, &linked, &code, &mut sass);
     attributes::write(parts, attributes, &linked, &code, &mut sass);

@@ -3,7 +3,7 @@
 //! Code: the parallel entries of the inputs at their new offsets, without reserved shared memory. Jump tables: none, their
 //! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`]. Debug sections write their own.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::linked::{Kept, Linked, is_reserved, symbol_number};
@@ -42,7 +42,7 @@ pub(crate) fn sass_type(kind: u32) -> u32 {
 }
 
 /// An entry with the symbol's number in the output.
-pub(crate) fn relocation(parts: &Parts<'_, '_>, kept: &Kept, offset: u64, kind: u32, addend: i64) -> Rela {
+pub(crate) fn relocation(parts: &OutputPlan<'_, '_>, kept: &Kept, offset: u64, kind: u32, addend: i64) -> Rela {
     Rela {
         r_offset: offset.into(),
         r_type: kind.into(),
@@ -52,19 +52,19 @@ pub(crate) fn relocation(parts: &Parts<'_, '_>, kept: &Kept, offset: u64, kind: 
 }
 
 /// Writes the relocation sections of code, jump tables and data.
-pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
     for &id in &parts.arranged.sections {
         let kept = &linked.kept[id];
-        let entries: Vec<Rela> = match parts.layout.m.sections[id].class {
+        let entries: Vec<Rela> = match parts.layout.records.sections[id].class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => {
                 let Some(function) = code.of(id) else { continue };
                 let entries: Vec<Rela> = kept
                     .iter()
-                    .filter(|k| parts.context.mode.relocatable || !is_reserved(parts, k.named))
+                    .filter(|k| parts.link.mode.relocatable || !is_reserved(parts, k.named))
                     .filter_map(|k| {
                         let twin = k.twin?;
                         let kind = twin.r_type.get();
-                        let kind = if parts.context.mode.relocatable || parts.layout.m.unified.active {
+                        let kind = if parts.link.mode.relocatable || parts.layout.records.unified.active {
                             kind
                         } else {
                             unified_replacement(kind).unwrap_or(kind)
@@ -113,8 +113,8 @@ const R_CUDA_ABS24_40: u32 = 74;
 const R_MERCURY_ABS32: u32 = 0x1_0003;
 
 /// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
-fn resolved(parts: &Parts<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
-    let places = || mercury_places(parts.context.inputs.objects.get(function?.object)?, function?.section);
+fn resolved(parts: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
+    let places = || mercury_places(parts.link.inputs.objects.get(function?.object)?, function?.section);
     let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
     let moves = if places.is_empty() {
         Vec::new()

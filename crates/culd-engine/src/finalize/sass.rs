@@ -1,6 +1,6 @@
 //! Contents of the SASS view, collected while it is rebuilt.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::ids::{SectionId, Table};
 use crate::records::Class;
 use cubin::raw::Rela;
@@ -18,16 +18,16 @@ impl Sass {
     }
 
     /// Writes the relocation section of a target, if it has one that is emitted.
-    pub(crate) fn put_relocs(&mut self, parts: &Parts<'_, '_>, target: SectionId, entries: &[Rela]) {
-        if let Some(id) = parts.layout.m.sections[target].companions[1] {
+    pub(crate) fn put_relocs(&mut self, parts: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
+        if let Some(id) = parts.layout.records.sections[target].companions[1] {
             self.bytes[id] = Some(entries.as_bytes().to_vec());
         }
     }
 }
 
 /// The emitted section of a class that holds only one.
-pub(crate) fn find(parts: &Parts<'_, '_>, name: &[u8]) -> Option<SectionId> {
-    let sections = &parts.layout.m.sections;
+pub(crate) fn find(parts: &OutputPlan<'_, '_>, name: &[u8]) -> Option<SectionId> {
+    let sections = &parts.layout.records.sections;
     parts
         .arranged
         .sections

@@ -6,10 +6,10 @@
 
 use super::Layout;
 use crate::align::align_up;
-use crate::names::State;
+use crate::names::SeededState;
 use crate::options::Identity;
 use crate::records::{Class, Merged, Piece};
-use crate::session::Context;
+use crate::session::Link;
 use hashbrown::HashMap;
 
 /// Bank of user constants.
@@ -21,19 +21,19 @@ pub(crate) fn user_size(m: &Merged<'_>) -> u64 {
     memory.find(|s| s.class == Class::Constant(USER_BANK)).map_or(u64::MAX, |s| s.size)
 }
 
-pub(super) fn merge_equal(context: Context<'_, '_>, layout: &mut Layout<'_>) {
-    if context.options.identity == Identity::Culd || context.options.kernels.is_none() || context.mode.debug_symbols {
+pub(super) fn merge_equal(link: Link<'_, '_>, layout: &mut Layout<'_>) {
+    if link.options.identity == Identity::Culd || link.options.kernels.is_none() || link.mode.debug_symbols {
         return;
     }
-    let mut memory = layout.m.memory.iter().copied();
-    let Some(id) = memory.find(|&id| layout.m.sections[id].class == Class::Constant(USER_BANK)) else {
+    let mut memory = layout.records.memory.iter().copied();
+    let Some(id) = memory.find(|&id| layout.records.sections[id].class == Class::Constant(USER_BANK)) else {
         return;
     };
-    let record = &mut layout.m.sections[id];
-    let mut seen: HashMap<(u64, &[u8]), (), State> = HashMap::default();
+    let record = &mut layout.records.sections[id];
+    let mut seen: HashMap<(u64, &[u8]), (), SeededState> = HashMap::default();
     let (mut pieces, mut units, mut end) = (Vec::new(), Vec::new(), 0u64);
     for piece in record.pieces.as_slice() {
-        let Some(input) = context.inputs.objects[piece.object].section(piece.section) else {
+        let Some(input) = link.inputs.objects[piece.object].section(piece.section) else {
             continue;
         };
         let mergeable = (input.size == 4 && input.align.get() == 4)

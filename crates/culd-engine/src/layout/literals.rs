@@ -7,40 +7,40 @@
 use super::Layout;
 use crate::align::align_up;
 use crate::ids::{FunctionId, ObjectId, SectionId};
-use crate::names::{Name, State};
+use crate::names::{Name, SeededState};
 use crate::object::entry;
 use crate::options::Identity;
 use crate::records::LiteralReloc;
 use crate::records::{Class, FunctionLiterals};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
-    for f in context.resolved.functions.ids().filter(|&f| context.resolved.functions[f].entry) {
-        if layout.m.functions[f].literals.is_some() || layout.m.functions[f].ghost.is_some() {
+pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
+    for f in link.resolved.functions.ids().filter(|&f| link.resolved.functions[f].entry) {
+        if layout.records.functions[f].literals.is_some() || layout.records.functions[f].orphaned_literals.is_some() {
             layout.literals[f] = Some(0);
         }
     }
-    let mut pieces = std::mem::take(&mut layout.m.literals);
+    let mut pieces = std::mem::take(&mut layout.records.literals);
     let functions: Vec<FunctionId> = pieces.iter().map(|p| p.function).collect();
     let mut reaching: Vec<Vec<FunctionId>> = vec![Vec::new(); pieces.len()];
-    context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
+    link.graph.reach(link.resolved, &functions, &layout.kernels, |f, k| {
         let kernel = layout.kernels[k];
         // A function that only counts as a kernel has a bank for what it calls, not for itself.
-        if kernel != functions[f] || context.resolved.functions[kernel].entry {
+        if kernel != functions[f] || link.resolved.functions[kernel].entry {
             reaching[f].push(kernel);
         }
     });
-    let mut known = known_banks(context, layout);
-    let mut inside: HashMap<usize, Vec<(FunctionId, u64)>, State> = HashMap::default();
+    let mut known = known_banks(link, layout);
+    let mut inside: HashMap<usize, Vec<(FunctionId, u64)>, SeededState> = HashMap::default();
     let mut grown = 0;
     for (i, mut kernels) in reaching.into_iter().enumerate().rev() {
         let piece = std::mem::replace(&mut pieces[i], FunctionLiterals::none(functions[i]));
         // The one mentioned last comes first.
         kernels.sort_unstable_by_key(|&k| Reverse(k));
-        let banks: Vec<_> = kernels.iter().map(|&k| bank(context, layout, (&mut known, i), k, &piece)).collect();
+        let banks: Vec<_> = kernels.iter().map(|&k| bank(link, layout, (&mut known, i), k, &piece)).collect();
         let align = banks.iter().map(|b| b.align(layout, &pieces)).fold(piece.align, u64::max);
         let longest = banks.iter().map(|b| b.size(layout, &pieces)).max().unwrap_or(0);
         // Where no kernel reaches it: no space, but its relocations are resolved with offset 0.
@@ -59,13 +59,13 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         for bank in banks {
             match bank {
                 Bank::Own(id) => {
-                    let record = &mut layout.m.sections[id];
+                    let record = &mut layout.records.sections[id];
                     record.align = align;
                     let bytes = record.bytes.get_or_insert_default();
                     append(bytes, &piece, offset, align);
                     record.size = bytes.len() as u64;
                     if !piece.bytes.is_empty() {
-                        copy_relocations(context, layout, &piece, id, offset);
+                        copy_relocations(link, layout, &piece, id, offset);
                     }
                 }
                 Bank::Piece(n) => {
@@ -87,19 +87,19 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         }
         pieces[i] = piece;
     }
-    layout.m.literals = pieces;
+    layout.records.literals = pieces;
     move_symbols(layout);
 }
 
 /// `--preserve-relocs`: symbols in the literals of functions that may count as kernels stay in their banks, with the offset elsewhere.
 fn move_symbols(layout: &mut Layout<'_>) {
-    let m = &mut layout.m;
+    let m = &mut layout.records;
     for (&f, symbols) in &m.literal_symbols {
         if m.functions[f].literal_record.is_none() {
             continue;
         }
-        for &(_, y) in symbols {
-            m.symbols[y].value += layout.literals[f].unwrap_or(0);
+        for &(_, sym) in symbols {
+            m.symbols[sym].value += layout.literals[f].unwrap_or(0);
         }
     }
 }
@@ -122,13 +122,13 @@ enum Bank {
 impl Bank {
     fn align(self, layout: &Layout<'_>, pieces: &[FunctionLiterals]) -> u64 {
         match self {
-            Bank::Own(id) => layout.m.sections[id].align,
+            Bank::Own(id) => layout.records.sections[id].align,
             Bank::Piece(n) => pieces[n].align,
         }
     }
     fn size(self, layout: &Layout<'_>, pieces: &[FunctionLiterals]) -> u64 {
         match self {
-            Bank::Own(id) => layout.m.sections[id].size,
+            Bank::Own(id) => layout.records.sections[id].size,
             Bank::Piece(n) => pieces[n].bytes.len() as u64,
         }
     }
@@ -142,14 +142,14 @@ fn append(bytes: &mut Vec<u8>, piece: &FunctionLiterals, offset: u64, align: u64
 
 /// The relocations of a function's jump tables go with its piece: regions by descending start, newest object first, each copy reversed.
 /// Entries outside all regions belonged to a longer table that was replaced.
-fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece: &FunctionLiterals, bank: SectionId, offset: u64) {
+fn copy_relocations<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, piece: &FunctionLiterals, bank: SectionId, offset: u64) {
     let mut found: Vec<(Reverse<u64>, Reverse<ObjectId>, LiteralReloc)> = Vec::new();
     for &(object, section, base) in &piece.tables {
-        let object = &context.inputs.objects[object];
+        let object = &link.inputs.objects[object];
         for relocs in object.relocs.iter().filter(|r| r.target == section && !r.entries.is_empty()) {
-            if layout.m.sections[bank].companions[1].is_none() {
-                layout.m.add_companion(context.mode, bank, true);
-                layout.m.add_resolved_companion(context.mode, bank);
+            if layout.records.sections[bank].companions[1].is_none() {
+                layout.records.add_companion(link.mode, bank, true);
+                layout.records.add_resolved_companion(link.mode, bank);
             }
             for i in 0..relocs.entries.len() {
                 let e = entry(&relocs.entries, i);
@@ -158,9 +158,9 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
                     continue;
                 };
                 let function = Some(e.r_sym.get())
-                    .filter(|&y| y < object.symbol_count())
-                    .and_then(|y| context.resolved.function(object.symbol_ref(y)));
-                let Some(symbol) = function.filter(|&f| context.live.alive[f]).and_then(|f| layout.m.symbol_of[f]) else {
+                    .filter(|&sym| sym < object.symbol_count())
+                    .and_then(|sym| link.resolved.function(object.symbol_ref(sym)));
+                let Some(symbol) = function.filter(|&f| link.live.alive[f]).and_then(|f| layout.records.symbol_of[f]) else {
                     continue;
                 };
                 let reloc = LiteralReloc {
@@ -183,11 +183,11 @@ fn copy_relocations<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, piece
 ///
 /// nvlink quirk: banks are found by name, so that the first one of several static kernels of one name gets everything, and **the others
 /// read past theirs**.
-type KnownBanks<'d> = HashMap<&'d [u8], SectionId, State>;
+type KnownBanks<'d> = HashMap<&'d [u8], SectionId, SeededState>;
 
-fn known_banks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Option<KnownBanks<'d>> {
-    let (m, functions) = (&layout.m, &context.resolved.functions);
-    if context.options.identity == Identity::Culd || !layout.kernels.iter().any(|&k| functions[k].local) {
+fn known_banks<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Option<KnownBanks<'d>> {
+    let (m, functions) = (&layout.records, &link.resolved.functions);
+    if link.options.identity == Identity::Culd || !layout.kernels.iter().any(|&k| functions[k].local) {
         return None;
     }
     let mut known = KnownBanks::default();
@@ -202,37 +202,37 @@ fn known_banks<'d>(context: Context<'_, 'd>, layout: &Layout<'d>) -> Option<Know
 
 /// The bank of a kernel, made if it has none. nvlink quirk: a record left by a losing copy is found first.
 fn bank<'d>(
-    context: Context<'_, 'd>,
+    link: Link<'_, 'd>,
     layout: &mut Layout<'d>,
     (known, waiting): (&mut Option<KnownBanks<'d>>, usize),
     kernel: FunctionId,
     piece: &FunctionLiterals,
 ) -> Bank {
     let (number, align) = (piece.bank, piece.align);
-    let function = &layout.m.functions[kernel];
+    let function = &layout.records.functions[kernel];
     if let Some(index) = function.literal_index.map(|n| n as usize) {
         let record = function.literal_record.filter(|_| index > waiting);
         return record.map_or(Bank::Piece(index), Bank::Own);
     }
     let bank = match known {
-        Some(known) => known.get(context.resolved.functions[kernel].name).copied(),
-        None => function.ghost.or(function.literals),
+        Some(known) => known.get(link.resolved.functions[kernel].name).copied(),
+        None => function.orphaned_literals.or(function.literals),
     };
     if let Some(id) = bank {
         return Bank::Own(id);
     }
-    let (text, name) = (function.text, context.resolved.functions[kernel].name);
-    let id = layout.m.add_section(
-        context.mode,
-        Name::new(prefix(context, number), name),
+    let (text, name) = (function.text, link.resolved.functions[kernel].name);
+    let id = layout.records.add_section(
+        link.mode,
+        Name::new(prefix(link, number), name),
         Class::Literals,
         SHT_CUDA_CONSTANT0 + number,
         0x42,
         align,
         0,
     );
-    layout.m.sections[id].owner = text;
-    layout.m.functions[kernel].literals = Some(id);
+    layout.records.sections[id].owner = text;
+    layout.records.functions[kernel].literals = Some(id);
     if let Some(known) = known {
         known.insert(name, id);
     }
@@ -240,8 +240,8 @@ fn bank<'d>(
 }
 
 /// `.nv.constantB.` by bank.
-fn prefix(context: Context<'_, '_>, bank: u32) -> &'static [u8] {
-    if context.options.target.is_blackwell() {
+fn prefix(link: Link<'_, '_>, bank: u32) -> &'static [u8] {
+    if link.options.target.capabilities().has_optimizer_bank {
         return b".nv.constant.optimizer.";
     }
     const PREFIXES: [&[u8]; 18] = [

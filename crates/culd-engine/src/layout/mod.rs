@@ -23,7 +23,7 @@ use crate::names::Name;
 use crate::options::Identity;
 use crate::records::LiteralReloc;
 use crate::records::{Class, Merged, OutFunction};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 pub use overflow::Moves;
 
@@ -67,9 +67,9 @@ impl Textures {
         m: &'a Merged<'_>,
         (text, left_out): (Option<SectionId>, Option<u8>),
     ) -> impl DoubleEndedIterator<Item = (SymbolId, u64)> + 'a {
-        let fills = move |&(y, _): &(SymbolId, u64)| {
-            let y = &m.symbols[y];
-            y.section.is_none_or(|s| Some(s) == text) && Some(y.kind) != left_out
+        let fills = move |&(sym, _): &(SymbolId, u64)| {
+            let sym = &m.symbols[sym];
+            sym.section.is_none_or(|s| Some(s) == text) && Some(sym.kind) != left_out
         };
         self.slots.iter().copied().filter(fills)
     }
@@ -79,9 +79,12 @@ impl Textures {
 #[derive(Debug)]
 pub struct Layout<'d> {
     /// Records, complete.
-    pub m: Merged<'d>,
-    /// Kernels in order of their sections.
+    pub records: Merged<'d>,
+    /// Kernels of the output in order of their sections.
     pub kernels: Vec<FunctionId>,
+    /// Functions with shared memory and texture slots, in order of their sections: kernels that were not selected but stay have them all the
+    /// same, and so have functions with the sections of a kernel, whether they count as one or not.
+    pub every_kernel: Vec<FunctionId>,
     /// Shared memory.
     pub shared: SharedLayout,
     /// Offset of each function's literals in the kernels' banks.
@@ -103,10 +106,13 @@ pub struct Layout<'d> {
 }
 
 /// Lays out everything.
-pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
-    let kernels = m.texts.iter().copied().filter(|&f| context.live.is_kernel[f]).collect();
+pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
+    let kernels = m.texts.iter().copied().filter(|&f| link.live.is_kernel[f]).collect();
+    let has_memory = |&f: &FunctionId| link.resolved.functions[f].entry || m.functions[f].shared.is_some();
+    let every_kernel = m.texts.iter().copied().filter(has_memory).collect();
     let mut layout = Layout {
         kernels,
+        every_kernel,
         shared: SharedLayout {
             offset: Table::filled(m.shared.len(), None),
             dynamic: Table::filled(m.shared.len(), 0),
@@ -120,46 +126,36 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
         failure: None,
         literal_relocs: Vec::new(),
         dynamic_instances: Vec::new(),
-        m,
+        records: m,
     };
-    if context.mode.relocatable {
-        shared_sums::sum(context, &mut layout);
-        withdraw_empty_literals(context, &mut layout);
-        let size = constants::user_size(&layout.m);
-        for &symbol in &layout.m.constant_sizes {
-            layout.m.symbols[symbol].value = size;
+    if link.mode.relocatable {
+        shared_sums::sum(link, &mut layout);
+        withdraw_empty_literals(link, &mut layout);
+        let size = constants::user_size(&layout.records);
+        for &symbol in &layout.records.constant_sizes {
+            layout.records.symbols[symbol].value = size;
         }
-        limits::check(context, &layout, out);
+        limits::check(link, &layout, out);
         return Ok(layout);
     }
-    // Kernels that were not selected but stay have shared memory and texture slots all the same, and so have functions with the sections
-    // of a kernel, whether they count as one or not.
-    let texts = layout.m.texts.iter().copied();
-    let every = texts
-        .filter(|&f| context.resolved.functions[f].entry || layout.m.functions[f].shared.is_some())
-        .collect();
-    let selected = std::mem::replace(&mut layout.kernels, every);
-    // Slots have sections of their own on Blackwell, in front of others that are made now.
-    let early = context.options.target.is_blackwell();
+    // Slots that have sections of their own come before the other sections that are made now.
+    let early = link.options.target.capabilities().has_texture_slot_sections;
     if early {
-        textures::lay_out(context, &mut layout, out)?;
+        textures::lay_out(link, &mut layout, out)?;
     }
-    shared::lay_out(context, &mut layout, out);
+    shared::lay_out(link, &mut layout, out);
     reserved::lay_out(&mut layout);
-    let every = std::mem::replace(&mut layout.kernels, selected);
-    literals::lay_out(context, &mut layout);
-    if !overflow::lay_out(context, &mut layout) {
-        constants::merge_equal(context, &mut layout);
+    literals::lay_out(link, &mut layout);
+    if !overflow::lay_out(link, &mut layout) {
+        constants::merge_equal(link, &mut layout);
     }
     if !early {
-        let selected = std::mem::replace(&mut layout.kernels, every);
-        textures::lay_out(context, &mut layout, out)?;
-        layout.kernels = selected;
+        textures::lay_out(link, &mut layout, out)?;
     }
-    limits::check(context, &layout, out);
-    if !context.options.target.is_blackwell() {
-        let action = layout.m.add_section(
-            context.mode,
+    limits::check(link, &layout, out);
+    if link.options.target.capabilities().has_rel_action {
+        let action = layout.records.add_section(
+            link.mode,
             Name::fixed(b".nv.rel.action"),
             Class::RelAction,
             SHT_CUDA_RELOCINFO,
@@ -167,10 +163,10 @@ pub fn lay_out<'d>(context: Context<'_, 'd>, m: Merged<'d>, out: &mut Collector<
             8,
             8,
         );
-        layout.m.sections[action].bytes = Some(Box::new(REL_ACTION.to_vec()));
-        layout.m.sections[action].size = REL_ACTION.len() as u64;
+        layout.records.sections[action].bytes = Some(Box::new(REL_ACTION.to_vec()));
+        layout.records.sections[action].size = REL_ACTION.len() as u64;
     }
-    withdraw_empty_literals(context, &mut layout);
+    withdraw_empty_literals(link, &mut layout);
     Ok(layout)
 }
 
@@ -180,11 +176,11 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 /// Literal records that replacement emptied leave no section, no name and no symbols.
 ///
 /// nvlink quirks: a relocatable link keeps the name of a record that a losing copy made, and gives up if a symbol is left in one.
-fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
-    let m = &mut layout.m;
-    let relocatable = context.mode.relocatable;
+fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
+    let m = &mut layout.records;
+    let relocatable = link.mode.relocatable;
     let by_loser = |f: &OutFunction| {
-        f.ghost
+        f.orphaned_literals
             .or(f.literals.filter(|_| f.literals_by_loser == Some(true)))
             .filter(|_| relocatable)
     };
@@ -192,13 +188,13 @@ fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
     let is_empty = |id: &SectionId| m.sections[*id].class == Class::Literals && m.sections[*id].size == 0;
     let empty: Vec<SectionId> = m.memory.iter().copied().filter(is_empty).collect();
     // Only lists of resolved relocations have been hidden so far.
-    if empty.is_empty() && named.is_empty() && !context.mode.preserve {
+    if empty.is_empty() && named.is_empty() && !link.mode.preserve {
         return;
     }
     for &id in &empty {
         m.sections[id].withdrawn = true;
     }
-    if context.options.target.is_blackwell() {
+    if link.options.target.capabilities().has_mercury {
         // The finalizer leaves nothing of an empty jump table; a relocatable link keeps the names.
         for id in empty {
             let [rel, rela, listed] = m.sections[id].companions;
@@ -214,11 +210,11 @@ fn withdraw_empty_literals(context: Context<'_, '_>, layout: &mut Layout<'_>) {
         let s = &mut m.sections[id];
         (s.hidden, s.withdrawn) = (s.withdrawn, false);
     }
-    for y in m.symbols.iter_mut() {
-        let Some(section) = y.section else { continue };
+    for sym in m.symbols.iter_mut() {
+        let Some(section) = sym.section else { continue };
         if m.sections[section].withdrawn || m.sections[section].hidden {
-            y.withdrawn = true;
-            if relocatable && context.options.identity == Identity::Nvlink {
+            sym.withdrawn = true;
+            if relocatable && link.options.identity == Identity::Nvlink {
                 layout.failure = Some("reference to deleted section");
             }
         }

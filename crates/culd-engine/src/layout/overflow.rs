@@ -17,7 +17,7 @@ use crate::ids::{SectionId, SymbolId, Table};
 use crate::liveness::Patterns;
 use crate::options::Identity;
 use crate::records::{Class, Merged, OutSymbol, Piece, Pieces, Place};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
 use cubin::read::Relocations;
@@ -53,24 +53,24 @@ struct Variable {
 }
 
 /// Lays the user constants out again if they do not fit; true if so.
-pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) -> bool {
-    let mut memory = layout.m.memory.iter().copied();
-    let Some(bank) = memory.find(|&id| layout.m.sections[id].class == Class::Constant(USER_BANK)) else {
+pub(super) fn lay_out(link: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
+    let mut memory = layout.records.memory.iter().copied();
+    let Some(bank) = memory.find(|&id| layout.records.sections[id].class == Class::Constant(USER_BANK)) else {
         return false;
     };
-    if layout.m.sections[bank].size <= CONSTANT_LIMIT {
+    if layout.records.sections[bank].size <= CONSTANT_LIMIT {
         return false;
     }
-    let is_needed = needed(context, layout, bank);
+    let is_needed = needed(link, layout, bank);
     let mut variables = Vec::new();
-    for (symbol, y) in layout.m.symbols.enumerate().filter(|(_, y)| lies_in(y, bank)) {
+    for (symbol, sym) in layout.records.symbols.enumerate().filter(|(_, sym)| lies_in(sym, bank)) {
         if is_needed.as_ref().is_none_or(|needed| needed[symbol]) {
             variables.push(Variable {
                 symbol,
-                local: y.bind != STB_GLOBAL,
-                align: alignment(context, &layout.m, bank, y),
-                size: y.size,
-                old: y.value,
+                local: sym.bind != STB_GLOBAL,
+                align: alignment(link, &layout.records, bank, sym),
+                size: sym.size,
+                old: sym.value,
             });
         }
     }
@@ -81,37 +81,37 @@ pub(super) fn lay_out(context: Context<'_, '_>, layout: &mut Layout<'_>) -> bool
     let mut variables = list_sort(variables, &before);
     variables.reverse();
     // nvlink quirk: `--reserve-null-pointer`, which is about shared memory, counts here, but not where constants may go.
-    let start = u64::from(context.options.reserve_null_pointer && is_needed.is_none());
-    place(context, layout, bank, &variables, start);
+    let start = u64::from(link.options.reserve_null_pointer && is_needed.is_none());
+    place(link, layout, bank, &variables, start);
     true
 }
 
-fn lies_in(y: &OutSymbol<'_>, bank: SectionId) -> bool {
-    y.section == Some(bank) && !y.withdrawn
+fn lies_in(sym: &OutSymbol<'_>, bank: SectionId) -> bool {
+    sym.section == Some(bank) && !sym.withdrawn
 }
 
-fn alignment(context: Context<'_, '_>, m: &Merged<'_>, bank: SectionId, y: &OutSymbol<'_>) -> u64 {
-    match context.options.identity {
-        Identity::Nvlink => y.size.clamp(1, 8),
-        Identity::Culd => (1 << y.value.trailing_zeros().min(62)).min(m.sections[bank].align.max(1)),
+fn alignment(link: Link<'_, '_>, m: &Merged<'_>, bank: SectionId, sym: &OutSymbol<'_>) -> u64 {
+    match link.options.identity {
+        Identity::Nvlink => sym.size.clamp(1, 8),
+        Identity::Culd => (1 << sym.value.trailing_zeros().min(62)).min(m.sections[bank].align.max(1)),
     }
 }
 
 /// The constants that stay where some may go.
-fn needed(context: Context<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Table<SymbolId, bool>> {
-    let filter = context.options.kernels.as_ref().filter(|_| !context.mode.debug_symbols)?;
-    let m = &layout.m;
+fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Table<SymbolId, bool>> {
+    let filter = link.options.kernels.as_ref().filter(|_| !link.mode.debug_symbols)?;
+    let m = &layout.records;
     let (external, internal) = (Patterns::new(&filter.external_constants), Patterns::new(&filter.internal_constants));
     let mut needed = Table::filled(m.symbols.len(), false);
     let mut by_offset: Vec<(u64, SymbolId)> = Vec::new();
-    for (id, y) in m.symbols.enumerate().filter(|(_, y)| lies_in(y, bank)) {
-        let patterns = if y.bind == STB_LOCAL { &internal } else { &external };
-        needed[id] = patterns.matches(y.name);
-        by_offset.push((y.value, id));
+    for (id, sym) in m.symbols.enumerate().filter(|(_, sym)| lies_in(sym, bank)) {
+        let patterns = if sym.bind == STB_LOCAL { &internal } else { &external };
+        needed[id] = patterns.matches(sym.name);
+        by_offset.push((sym.value, id));
     }
     by_offset.sort_unstable();
     for r in &m.relocs {
-        let object = &context.inputs.objects[r.object];
+        let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
@@ -120,12 +120,15 @@ fn needed(context: Context<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Opt
         }
         let mut refer = |index: u32, addend: i64| {
             if object.symbol_kind(index) != STT_SECTION {
-                if let Place::Symbol(id) = m.places[object.symbol_ref(index)] {
+                if let Place::Symbol(id) = m.symbol_placement[object.symbol_ref(index)] {
                     needed[id] = true;
                 }
                 return;
             }
-            let section = object.symbol(index).defined_in().and_then(|s| m.placed[object.section_ref(s)]);
+            let section = object
+                .symbol(index)
+                .defined_in()
+                .and_then(|s| m.section_placement[object.section_ref(s)]);
             if let Some((_, base)) = section.filter(|s| s.0 == bank) {
                 let offset = base.wrapping_add(addend as u64);
                 let at = by_offset.partition_point(|v| v.0 <= offset).checked_sub(1);
@@ -143,30 +146,30 @@ fn needed(context: Context<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Opt
 }
 
 /// Puts the variables one behind the other, from `start` on, and makes the bank of them.
-fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables: &[Variable], start: u64) {
-    let pieces = std::mem::replace(&mut layout.m.sections[bank].pieces, Pieces::EMPTY);
+fn place(link: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables: &[Variable], start: u64) {
+    let pieces = std::mem::replace(&mut layout.records.sections[bank].pieces, Pieces::EMPTY);
     let mut bytes = Vec::new();
     let mut ranges = Vec::with_capacity(variables.len());
     let (mut end, mut align) = (start, 1);
-    let mut stays = Table::filled(layout.m.symbols.len(), false);
+    let mut stays = Table::filled(layout.records.symbols.len(), false);
     for v in variables {
         let offset = end.div_ceil(v.align).saturating_mul(v.align);
         end = offset.saturating_add(v.size);
         align = align.max(v.align);
-        layout.m.symbols[v.symbol].value = offset;
+        layout.records.symbols[v.symbol].value = offset;
         stays[v.symbol] = true;
         ranges.push((v.old, v.size, offset));
         // What is refused anyway need not be copied.
         if end <= CONSTANT_LIMIT {
             bytes.resize(end as usize, 0);
-            let content = contents(context, pieces.as_slice(), v).unwrap_or_default();
+            let content = contents(link, pieces.as_slice(), v).unwrap_or_default();
             if let Some(place) = bytes.get_mut(offset as usize..).and_then(|b| b.get_mut(..content.len())) {
                 place.copy_from_slice(content);
             }
         }
     }
     ranges.sort_unstable();
-    let record = &mut layout.m.sections[bank];
+    let record = &mut layout.records.sections[bank];
     (record.size, record.align) = (end, align);
     if end > CONSTANT_LIMIT {
         // Nothing will be written: the message names the inputs.
@@ -175,23 +178,27 @@ fn place(context: Context<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, var
         record.bytes = Some(Box::new(bytes));
     }
     record.withdrawn = variables.is_empty();
-    let gone = layout.m.symbols.enumerate().filter(|(id, y)| lies_in(y, bank) && !stays[*id]);
+    let gone = layout
+        .records
+        .symbols
+        .enumerate()
+        .filter(|(id, sym)| lies_in(sym, bank) && !stays[*id]);
     let gone: Vec<SymbolId> = gone.map(|(id, _)| id).collect();
     for id in gone {
         // nvlink quirk: `--preserve-relocs` keeps the symbols of constants that are gone, with their old values.
-        if context.mode.preserve && !variables.is_empty() {
-            layout.m.symbols[id].other |= STV_INTERNAL;
+        if link.mode.preserve && !variables.is_empty() {
+            layout.records.symbols[id].other |= STV_INTERNAL;
         } else {
-            layout.m.symbols[id].withdrawn = true;
+            layout.records.symbols[id].withdrawn = true;
         }
     }
     layout.moves = Some(Moves { bank, ranges });
 }
 
 /// The bytes of a variable in the input that defines it.
-fn contents<'d>(context: Context<'_, 'd>, pieces: &[Piece], v: &Variable) -> Option<&'d [u8]> {
+fn contents<'d>(link: Link<'_, 'd>, pieces: &[Piece], v: &Variable) -> Option<&'d [u8]> {
     let piece = pieces.get(pieces.partition_point(|p| p.base <= v.old).checked_sub(1)?)?;
-    let data = context.inputs.objects[piece.object].section(piece.section)?.data;
+    let data = link.inputs.objects[piece.object].section(piece.section)?.data;
     let rest = data.get(usize::try_from(v.old - piece.base).ok()?..)?;
     Some(rest.get(..usize::try_from(v.size).ok()?).unwrap_or(rest))
 }

@@ -11,20 +11,20 @@ use crate::ids::{SectionId, SymbolId};
 use crate::records::Class;
 
 pub(super) fn lay_out(layout: &mut Layout<'_>) {
-    let m = &mut layout.m;
-    let section = |y: SymbolId| {
-        let id = m.symbols[y].section?;
-        (m.sections[id].class == Class::ReservedShared).then_some((id, y))
+    let m = &mut layout.records;
+    let section = |sym: SymbolId| {
+        let id = m.symbols[sym].section?;
+        (m.sections[id].class == Class::ReservedShared).then_some((id, sym))
     };
     let mut variables: Vec<(SectionId, SymbolId)> = m.symbols.ids().filter_map(section).collect();
     variables.sort_unstable();
     for group in variables.chunk_by(|a, b| a.0 == b.0) {
         let Some(&(id, _)) = group.first() else { continue };
-        let key = |y: &SymbolId| (u64::MAX - m.symbols[*y].value, m.symbols[*y].size);
+        let key = |sym: &SymbolId| (u64::MAX - m.symbols[*sym].value, m.symbols[*sym].size);
         let sorted = list_sort(group.iter().map(|v| v.1).collect(), &|a, b| key(a) <= key(b));
         let (mut end, mut align) = (0u64, 1);
-        for y in sorted {
-            let symbol = &mut m.symbols[y];
+        for sym in sorted {
+            let symbol = &mut m.symbols[sym];
             align = symbol.value.max(align);
             symbol.value = align_up(end, symbol.value);
             end = symbol.value.saturating_add(symbol.size);

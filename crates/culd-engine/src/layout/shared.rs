@@ -16,7 +16,7 @@ use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::object::text;
 use crate::options::Identity;
 use crate::records::{ABSENT, Class, Merged, Place};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
 use hashbrown::HashMap;
 
@@ -49,45 +49,45 @@ struct Kernel {
     used: bool,
 }
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
-    let references = references(context, layout);
-    let users = users(&layout.m, &references);
+pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
+    let references = references(link, layout);
+    let users = users(&layout.records, &references);
     let owner = section_owners(layout);
     let mut kernels = vec![
         Kernel {
             align: 1,
-            end: context.mode.shared_start,
+            end: link.mode.shared_start,
             ..Kernel::default()
         };
-        layout.kernels.len()
+        layout.every_kernel.len()
     ];
     own_variables(layout, &owner, &mut kernels);
-    whole(context, layout, &users, &mut kernels, out);
-    if context.options.identity == Identity::Nvlink {
+    whole(link, layout, &users, &mut kernels, out);
+    if link.options.identity == Identity::Nvlink {
         // nvlink quirk: what sm_90 reserves is added to the value of symbol 0 for each of these.
-        let count = layout.m.whole_shared.iter().filter(|w| w.1 > 0).count() as u64;
-        layout.null_value = context.mode.shared_base.saturating_mul(count);
+        let count = layout.records.whole_shared.iter().filter(|w| w.1 > 0).count() as u64;
+        layout.null_value = link.mode.shared_base.saturating_mul(count);
     }
     let late = late_kernels(layout, &references);
-    let (slots, needs) = assign(&layout.m, &users, &owner, &late, &mut kernels);
+    let (slots, needs) = assign(&layout.records, &users, &owner, &late, &mut kernels);
     layout.shared.has_slots = !slots.is_empty();
-    make_sections(context, layout, &needs);
-    let slot_end = place_slots(context, layout, &slots, &owner, &mut kernels);
-    let module_align = module_align(&layout.m);
-    let mut placed_in = Table::filled(layout.m.shared.len(), None);
+    make_sections(link, layout, &needs);
+    let slot_end = place_slots(link, layout, &slots, &owner, &mut kernels);
+    let module_align = module_align(&layout.records);
+    let mut placed_in = Table::filled(layout.records.shared.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         place_list(layout, k, kernel, &mut placed_in);
         // A section that is made for dynamic memory, later, does not take it.
-        if !slots.is_empty() && layout.m.shared_section(layout.kernels[k]).is_some() {
+        if !slots.is_empty() && layout.records.shared_section(layout.every_kernel[k]).is_some() {
             kernel.align = kernel.align.max(module_align);
         }
     }
-    dynamic(context, layout, &references, &users, &mut kernels);
-    make_sections(context, layout, &late.kernels);
+    dynamic(link, layout, &references, &users, &mut kernels);
+    make_sections(link, layout, &late.kernels);
     mark_used(layout, &users, &owner, &mut kernels);
-    section_sizes(context, layout, &kernels, &owner);
-    module_section(context, layout, slot_end, module_align);
-    symbols(context, layout, &placed_in);
+    section_sizes(link, layout, &kernels, &owner);
+    module_section(link, layout, slot_end, module_align);
+    symbols(link, layout, &placed_in);
 }
 
 /// The largest alignment of the module's variables. The value of the stand-in that a relocatable link makes for dynamic memory may be none: nvlink
@@ -99,9 +99,9 @@ fn module_align(m: &Merged<'_>) -> u64 {
 }
 
 /// Functions with relocations against shared variables, and the kernels that reach them.
-fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
-    let m = &layout.m;
-    let mut number: HashMap<FunctionId, usize, crate::names::State> = HashMap::default();
+fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
+    let m = &layout.records;
+    let mut number: HashMap<FunctionId, usize, crate::names::SeededState> = HashMap::default();
     let mut references = References {
         functions: Vec::new(),
         variables: Vec::new(),
@@ -110,7 +110,7 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
     // Where there are no variables nobody refers to one.
     let relocs = m.relocs.iter().filter(|_| m.shared.len() > 0);
     for r in relocs {
-        let object = &context.inputs.objects[r.object];
+        let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
@@ -120,7 +120,7 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
             continue;
         }
         for &index in specials {
-            let Place::Shared(id) = m.places[object.symbol_ref(index)] else {
+            let Place::Shared(id) = m.symbol_placement[object.symbol_ref(index)] else {
                 continue;
             };
             let n = *number.entry(f).or_insert_with(|| {
@@ -138,11 +138,11 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
     references.kernels = vec![Vec::new(); references.functions.len()];
     // A kernel that was not selected only counts for its own code; a function that counts as one only for what it calls.
     let References { functions, kernels, .. } = &mut references;
-    context.graph.reach(context.resolved, functions, &layout.kernels, |f, k| {
-        let kernel = layout.kernels[k];
+    link.graph.reach(link.resolved, functions, &layout.every_kernel, |f, k| {
+        let kernel = layout.every_kernel[k];
         let counts = match kernel == functions[f] {
-            true => context.resolved.functions[kernel].entry,
-            false => context.live.is_kernel[kernel],
+            true => link.resolved.functions[kernel].entry,
+            false => link.live.is_kernel[kernel],
         };
         if counts {
             kernels[f].push(k as u32);
@@ -156,7 +156,7 @@ fn references(context: Context<'_, '_>, layout: &Layout<'_>) -> References {
 struct Late {
     kernels: Vec<u32>,
     /// Position of each in this order.
-    position: HashMap<u32, usize, crate::names::State>,
+    position: HashMap<u32, usize, crate::names::SeededState>,
 }
 
 impl Late {
@@ -170,7 +170,11 @@ impl Late {
 
 fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
     let mut late = Late::default();
-    let is_late: Vec<bool> = layout.kernels.iter().map(|&k| layout.m.shared_section(k).is_none()).collect();
+    let is_late: Vec<bool> = layout
+        .every_kernel
+        .iter()
+        .map(|&k| layout.records.shared_section(k).is_none())
+        .collect();
     if !is_late.contains(&true) {
         return late;
     }
@@ -200,25 +204,25 @@ fn users(m: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<
 
 /// Per kernel: the kernel that owns its `.nv.shared.NAME` (another one only for static kernels of one name).
 fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
-    let mut number: HashMap<SectionId, u32, crate::names::State> = HashMap::default();
-    let texts: HashMap<SectionId, u32, crate::names::State> = layout
-        .kernels
+    let mut number: HashMap<SectionId, u32, crate::names::SeededState> = HashMap::default();
+    let texts: HashMap<SectionId, u32, crate::names::SeededState> = layout
+        .every_kernel
         .iter()
         .enumerate()
-        .filter_map(|(k, &f)| Some((layout.m.functions[f].text?, k as u32)))
+        .filter_map(|(k, &f)| Some((layout.records.functions[f].text?, k as u32)))
         .collect();
-    for (id, s) in layout.m.memory.iter().map(|&id| (id, &layout.m.sections[id])) {
+    for (id, s) in layout.records.memory.iter().map(|&id| (id, &layout.records.sections[id])) {
         if s.class == Class::KernelShared
             && let Some(&k) = s.owner.and_then(|t| texts.get(&t))
         {
             number.insert(id, k);
         }
     }
-    (0..layout.kernels.len() as u32)
+    (0..layout.every_kernel.len() as u32)
         .map(|k| {
             layout
-                .m
-                .shared_section(layout.kernels[k as usize])
+                .records
+                .shared_section(layout.every_kernel[k as usize])
                 .and_then(|s| number.get(&s))
                 .copied()
                 .unwrap_or(k)
@@ -227,34 +231,36 @@ fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
 }
 
 fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
-    let number: HashMap<FunctionId, usize, crate::names::State> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let number: HashMap<FunctionId, usize, crate::names::SeededState> =
+        layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     let mut own: Vec<(usize, SharedId)> = layout
-        .m
+        .records
         .kernel_shared
         .iter()
         .filter_map(|(f, s)| Some((*number.get(f)?, *s)))
         .collect();
     own.sort_by_key(|e| e.0);
     for (k, s) in own {
-        let var = &layout.m.shared[s];
+        let var = &layout.records.shared[s];
         kernels[owner[k] as usize].list.push((s, var.align, var.size));
     }
 }
 
 /// Kernels whose shared memory the compiler laid out: nothing but dynamic memory can follow.
 fn whole(
-    context: Context<'_, '_>,
+    link: Link<'_, '_>,
     layout: &Layout<'_>,
     users: &Table<SharedId, Option<Vec<u32>>>,
     kernels: &mut [Kernel],
     out: &mut Collector<'_>,
 ) {
-    let m = &layout.m;
+    let m = &layout.records;
     if m.whole_shared.is_empty() {
         return;
     }
     let mut is_whole = vec![false; kernels.len()];
-    let number: HashMap<FunctionId, usize, crate::names::State> = layout.kernels.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let number: HashMap<FunctionId, usize, crate::names::SeededState> =
+        layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     for &(f, size, align) in &m.whole_shared {
         let Some(&k) = number.get(&f) else { continue };
         let kernel = &mut kernels[k];
@@ -268,12 +274,12 @@ fn whole(
         let used_by = users[s].as_deref().unwrap_or_default().iter().rev();
         let refused = used_by.filter(|&&k| is_whole[k as usize]).map(|&k| Code::PartiallyLinked {
             variable: text(m.shared[s].name),
-            kernel: context.resolved.function_name(layout.kernels[k as usize]),
+            kernel: link.resolved.function_name(layout.every_kernel[k as usize]),
         });
         errors.push(refused.collect());
     }
     // nvlink quirk: below sm_90 it says so twice about the smallest variable.
-    let repeats = context.options.identity == Identity::Nvlink && !context.mode.hopper;
+    let repeats = link.options.identity == Identity::Nvlink && !link.options.target.is_hopper_or_later();
     let again = errors.last().filter(|_| repeats).cloned();
     for code in errors.into_iter().chain(again).flatten() {
         out.error(code);
@@ -333,25 +339,25 @@ fn assign(
 }
 
 /// Kernels that were not selected get their sections when the first variable comes to them.
-fn make_sections<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
+fn make_sections<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32]) {
     for &k in needs {
-        let kernel = layout.kernels[k as usize];
-        if layout.m.shared_section(kernel).is_none() {
-            let name = context.resolved.functions[kernel].name;
-            layout.m.add_shared_section(context.mode, kernel, name);
+        let kernel = layout.every_kernel[k as usize];
+        if layout.records.shared_section(kernel).is_none() {
+            let name = link.resolved.functions[kernel].name;
+            layout.records.add_shared_section(link.mode, kernel, name);
         }
     }
 }
 
 /// Offsets of the slots; returns their end.
-fn place_slots(context: Context<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
-    let mut cursor = context.mode.shared_start;
+fn place_slots(link: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
+    let mut cursor = link.mode.shared_start;
     for slot in slots {
         let offset = align_up(cursor, slot.align);
         cursor = offset.saturating_add(slot.size);
         for (s, used_by) in &slot.members {
             layout.shared.offset[*s] = Some(offset);
-            let end = offset.saturating_add(layout.m.shared[*s].size);
+            let end = offset.saturating_add(layout.records.shared[*s].size);
             for &k in used_by {
                 let kernel = &mut kernels[owner[k as usize] as usize];
                 kernel.end = kernel.end.max(end);
@@ -374,24 +380,24 @@ fn place_list(layout: &mut Layout<'_>, k: usize, kernel: &mut Kernel, placed_in:
 
 /// Dynamic variables: one start per group of kernels that share a function (with a debugger: a variable).
 fn dynamic(
-    context: Context<'_, '_>,
+    link: Link<'_, '_>,
     layout: &mut Layout<'_>,
     references: &References,
     users: &Table<SharedId, Option<Vec<u32>>>,
     kernels: &mut [Kernel],
 ) {
-    let m = &layout.m;
+    let m = &layout.records;
     let mut groups = Groups::new(kernels.len());
     let is_dynamic = |s: SharedId| m.shared[s].is_dynamic();
     let users_of = |s: SharedId| users[s].as_deref().unwrap_or_default();
     for s in m.module_shared.iter().copied().filter(|&s| is_dynamic(s)) {
         for &k in users_of(s) {
             let kernel = &mut kernels[k as usize];
-            let align = dynamic_align(context, m.shared[s].align);
+            let align = dynamic_align(link, m.shared[s].align);
             kernel.dynamic = kernel.dynamic.max(Some(align_up(kernel.end, align)));
             kernel.align = kernel.align.max(align);
         }
-        if context.mode.debug_symbols {
+        if link.mode.debug_symbols {
             groups.join(users_of(s));
         }
     }
@@ -411,7 +417,7 @@ fn dynamic(
             kernel.dynamic = Some(highest[groups.find(k as u32) as usize]);
         }
     }
-    let start = align_up(context.mode.shared_start, DYNAMIC_ALIGN);
+    let start = align_up(link.mode.shared_start, DYNAMIC_ALIGN);
     let value = |k: &u32| kernels[*k as usize].dynamic.unwrap_or(0);
     let values: Vec<_> = m
         .module_shared
@@ -435,8 +441,8 @@ fn dynamic(
 }
 
 /// Alignment of a dynamic variable that is declared with this one.
-pub(super) fn dynamic_align(context: Context<'_, '_>, declared: u64) -> u64 {
-    match context.mode.rules.dynamic_alignment && declared.is_power_of_two() {
+pub(super) fn dynamic_align(link: Link<'_, '_>, declared: u64) -> u64 {
+    match link.mode.rules.dynamic_alignment && declared.is_power_of_two() {
         true => declared.max(DYNAMIC_ALIGN),
         false => DYNAMIC_ALIGN,
     }
@@ -445,39 +451,41 @@ pub(super) fn dynamic_align(context: Context<'_, '_>, declared: u64) -> u64 {
 /// A kernel has a shared section if it uses a variable that got space or a dynamic one, or has a list.
 fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) {
     for (s, used_by) in users.enumerate() {
-        let counts = layout.shared.offset[s].is_some() || layout.m.shared[s].is_dynamic();
+        let counts = layout.shared.offset[s].is_some() || layout.records.shared[s].is_dynamic();
         for &k in used_by.iter().flatten().filter(|_| counts) {
             kernels[owner[k as usize] as usize].used = true;
         }
     }
 }
 
-fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
-    let base = context.mode.shared_base;
+fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
+    let base = link.mode.shared_base;
     for (k, kernel) in kernels.iter().enumerate() {
         if owner[k] as usize != k {
             continue;
         }
         let size = match kernel.dynamic {
-            Some(start) if context.mode.rules.dynamic_alignment => Some(align_up(base.saturating_add(start), kernel.align)),
+            Some(start) if link.mode.rules.dynamic_alignment => Some(align_up(base.saturating_add(start), kernel.align)),
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
-            None if layout.shared.has_slots && layout.m.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => Some(base),
+            None if layout.shared.has_slots && layout.records.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => {
+                Some(base)
+            }
             None => None,
         };
-        let kernel_id = layout.kernels[k];
-        let Some(section) = layout.m.shared_section(kernel_id) else {
+        let kernel_id = layout.every_kernel[k];
+        let Some(section) = layout.records.shared_section(kernel_id) else {
             continue;
         };
-        let record = &mut layout.m.sections[section];
+        let record = &mut layout.records.sections[section];
         record.no_symbol = size.unwrap_or(0) == 0;
         match size {
             Some(size) if size > 0 || kernel.align == DYNAMIC_ALIGN => (record.size, record.align) = (size, kernel.align),
             _ => record.size = ABSENT,
         }
     }
-    let m = &mut layout.m;
+    let m = &mut layout.records;
     for &id in &m.memory {
         let s = &mut m.sections[id];
         if s.class == Class::KernelShared && s.size == 0 && !s.no_symbol {
@@ -486,13 +494,13 @@ fn section_sizes<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, kernels:
     }
 }
 
-fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
+fn module_section(link: Link<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
     let slots = layout.shared.has_slots;
-    let dynamic = layout.m.dynamic_declared;
-    let (size, align) = if context.mode.shared_symbols() {
+    let dynamic = layout.records.dynamic_declared;
+    let (size, align) = if link.mode.shared_symbols() {
         let align = (if dynamic { DYNAMIC_ALIGN } else { 0 }).max(if slots { module_align } else { 0 });
         if slots || dynamic {
-            (context.mode.shared_base.saturating_add(slot_end), align)
+            (link.mode.shared_base.saturating_add(slot_end), align)
         } else {
             (0, 0)
         }
@@ -501,9 +509,9 @@ fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u
     } else {
         (0, 0)
     };
-    let symbols = context.mode.shared_symbols();
-    if let Some(id) = layout.m.module_shared_section() {
-        let s = &mut layout.m.sections[id];
+    let symbols = link.mode.shared_symbols();
+    if let Some(id) = layout.records.module_shared_section() {
+        let s = &mut layout.records.sections[id];
         s.no_symbol = size == 0 || !symbols;
         (s.size, s.align) = if size > 0 || align == DYNAMIC_ALIGN {
             (size, align)
@@ -514,32 +522,32 @@ fn module_section(context: Context<'_, '_>, layout: &mut Layout<'_>, slot_end: u
 }
 
 /// Values and sections of shared symbols for a debugger or for preserved relocations.
-fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<SharedId, Option<usize>>) {
-    if !context.mode.shared_symbols() {
+fn symbols(link: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<SharedId, Option<usize>>) {
+    if !link.mode.shared_symbols() {
         return;
     }
-    let base = context.mode.shared_base;
-    let module = layout.m.module_shared_section();
-    let module_is_empty = module.is_some_and(|id| layout.m.sections[id].no_symbol);
-    let mut listed: Table<SharedId, u64> = Table::filled(layout.m.shared.len(), 0);
-    for &s in &layout.m.module_shared {
+    let base = link.mode.shared_base;
+    let module = layout.records.module_shared_section();
+    let module_is_empty = module.is_some_and(|id| layout.records.sections[id].no_symbol);
+    let mut listed: Table<SharedId, u64> = Table::filled(layout.records.shared.len(), 0);
+    for &s in &layout.records.module_shared {
         listed[s] += 1;
     }
-    for (_, s) in &layout.m.kernel_shared {
+    for (_, s) in &layout.records.kernel_shared {
         listed[*s] = 1;
     }
-    for s in layout.m.shared.ids() {
-        let Some(symbol) = layout.m.shared[s].symbol else { continue };
+    for s in layout.records.shared.ids() {
+        let Some(symbol) = layout.records.shared[s].symbol else { continue };
         let offset = layout.shared.offset[s];
         let section = match placed_in[s] {
-            Some(k) => layout.m.shared_section(layout.kernels[k]),
+            Some(k) => layout.records.shared_section(layout.every_kernel[k]),
             None => module,
         };
-        let dynamic = layout.m.shared[s].is_dynamic();
+        let dynamic = layout.records.shared[s].is_dynamic();
         let slots = layout.shared.has_slots;
-        let record = &mut layout.m.symbols[symbol];
+        let record = &mut layout.records.symbols[symbol];
         record.section = section;
-        if placed_in[s].is_some() && context.mode.rules.kernel_shared_local {
+        if placed_in[s].is_some() && link.mode.rules.kernel_shared_local {
             record.bind = STB_LOCAL;
         }
         match offset {
@@ -547,8 +555,8 @@ fn symbols(context: Context<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<
             Some(offset) => record.value = (base * listed[s]).saturating_add(offset),
             None if !dynamic => record.withdrawn = true,
             // The stand-in of an earlier relocatable link goes with the symbol of its section.
-            None if record.other & 3 == STV_INTERNAL && context.mode.debug_symbols && module_is_empty => record.withdrawn = true,
-            None if context.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
+            None if record.other & 3 == STV_INTERNAL && link.mode.debug_symbols && module_is_empty => record.withdrawn = true,
+            None if link.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.
             None if slots && base > 0 => record.value = base - 1,
             None => record.withdrawn = true,

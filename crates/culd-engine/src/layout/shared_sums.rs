@@ -9,64 +9,64 @@ use super::Layout;
 use super::shared::dynamic_align;
 use crate::align::align_up;
 use crate::ids::{ObjectId, SectionId, SymbolId};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::options::Identity;
 use crate::records::{ABSENT, Class, NO_SPACE, OutSymbol, Place, SymbolTableEntry};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use hashbrown::HashMap;
 
 /// Kernel texts that refer to dynamic variables, in order of arrival of their relocations, with these variables.
 type Uses = Vec<(SectionId, Vec<SymbolId>)>;
 
-pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
-    let uses = dynamic_uses(context, layout);
-    let any_dynamic = layout.m.globals.iter().any(|&y| layout.m.symbols[y].dynamic);
-    let module_align = layout.m.module_shared_align;
-    let known = layout.m.sections.len();
+pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
+    let uses = dynamic_uses(link, layout);
+    let any_dynamic = layout.records.globals.iter().any(|&sym| layout.records.symbols[sym].dynamic);
+    let module_align = layout.records.module_shared_align;
+    let known = layout.records.sections.len();
     for (text, variables) in &uses {
-        let declared = variables.iter().map(|&y| layout.m.symbols[y].value).max().unwrap_or(0);
-        let align = dynamic_align(context, declared);
+        let declared = variables.iter().map(|&sym| layout.records.symbols[sym].value).max().unwrap_or(0);
+        let align = dynamic_align(link, declared);
         // The instance comes before a section that has to be made for it.
-        let instance = (!context.mode.debug_symbols).then(|| instance(layout, context.mode.rules.weak_symbols_global));
-        let Some(id) = section_of(context, layout, *text) else { continue };
-        let record = &mut layout.m.sections[id];
+        let instance = (!link.mode.debug_symbols).then(|| instance(layout, link.mode.rules.weak_symbols_global));
+        let Some(id) = section_of(link, layout, *text) else { continue };
+        let record = &mut layout.records.sections[id];
         record.align = record.align.max(align);
-        record.size = align_up(record.size.max(context.mode.shared_start), align);
-        if context.mode.rules.dynamic_alignment && !context.mode.debug_symbols {
+        record.size = align_up(record.size.max(link.mode.shared_start), align);
+        if link.mode.rules.dynamic_alignment && !link.mode.debug_symbols {
             record.size = record.size.max(declared);
         }
         if let Some(symbol) = instance {
-            layout.m.symbols[symbol].value = record.size;
+            layout.records.symbols[symbol].value = record.size;
             layout.dynamic_instances.push((*text, symbol));
         }
     }
     layout.dynamic_instances.sort_unstable();
     // nvlink quirk: the alignment of the first section that a compiler laid out becomes the value of symbol 0.
     let whole = layout
-        .m
+        .records
         .whole_shared
         .iter()
-        .filter(|w| w.1 > 0 && context.options.identity == Identity::Nvlink);
-    let first = whole.min_by_key(|w| layout.m.functions[w.0].shared);
+        .filter(|w| w.1 > 0 && link.options.identity == Identity::Nvlink);
+    let first = whole.min_by_key(|w| layout.records.functions[w.0].shared);
     layout.null_value = first.map_or(layout.null_value, |w| w.2);
-    let section_with = |layout: &Layout<'d>, text: SectionId| match layout.m.sections[text].class {
-        Class::Text(f) => layout.m.functions[f].shared,
+    let section_with = |layout: &Layout<'d>, text: SectionId| match layout.records.sections[text].class {
+        Class::Text(f) => layout.records.functions[f].shared,
         _ => None,
     };
-    let aligned: Vec<SectionId> = match context.mode.rules.dynamic_alignment {
+    let aligned: Vec<SectionId> = match link.mode.rules.dynamic_alignment {
         true => uses.iter().filter_map(|(text, _)| section_with(layout, *text)).collect(),
         false => Vec::new(),
     };
-    if context.mode.debug_symbols {
-        let start = align_up(context.mode.shared_start, 16);
-        for y in layout.m.symbols.iter_mut().filter(|y| y.dynamic) {
-            y.value = start;
+    if link.mode.debug_symbols {
+        let start = align_up(link.mode.shared_start, 16);
+        for sym in layout.records.symbols.iter_mut().filter(|sym| sym.dynamic) {
+            sym.value = start;
         }
-        equalise(context, layout, &uses);
+        equalise(link, layout, &uses);
     }
     for (i, s) in layout
-        .m
+        .records
         .sections
         .iter_mut()
         .enumerate()
@@ -80,51 +80,51 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
         s.size = if kept { padded(s.size, s.align) } else { ABSENT };
     }
     for id in aligned {
-        let s = &mut layout.m.sections[id];
+        let s = &mut layout.records.sections[id];
         if s.size != ABSENT {
             s.size = align_up(s.size, s.align);
         }
     }
-    if let Some(id) = layout.m.module_shared_section() {
-        let s = &mut layout.m.sections[id];
+    if let Some(id) = layout.records.module_shared_section() {
+        let s = &mut layout.records.sections[id];
         s.no_symbol = s.size == 0;
         s.size = padded(s.size, s.align);
     }
 }
 
 /// The shared section of a kernel's text; kernels that were not selected get theirs now.
-fn section_of<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, text: SectionId) -> Option<SectionId> {
-    let Class::Text(f) = layout.m.sections[text].class else {
+fn section_of<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, text: SectionId) -> Option<SectionId> {
+    let Class::Text(f) = layout.records.sections[text].class else {
         return None;
     };
-    if let Some(id) = layout.m.functions[f].shared {
+    if let Some(id) = layout.records.functions[f].shared {
         return Some(id);
     }
-    Some(layout.m.add_shared_section(context.mode, f, context.resolved.functions[f].name))
+    Some(layout.records.add_shared_section(link.mode, f, link.resolved.functions[f].name))
 }
 
 fn padded(size: u64, align: u64) -> u64 {
     if size <= align { size.saturating_add(align) } else { size }
 }
 
-fn dynamic_uses(context: Context<'_, '_>, layout: &Layout<'_>) -> Uses {
-    let m = &layout.m;
+fn dynamic_uses(link: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
+    let m = &layout.records;
     let mut uses: Uses = Vec::new();
-    let mut place: HashMap<SectionId, usize, State> = HashMap::default();
+    let mut place: HashMap<SectionId, usize, SeededState> = HashMap::default();
     for r in &m.relocs {
-        let object = &context.inputs.objects[r.object];
+        let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
         let Class::Text(f) = m.sections[r.target].class else { continue };
-        if !context.resolved.functions[f].entry || !m.is_current(r, relocs.target) {
+        if !link.resolved.functions[f].entry || !m.is_current(r, relocs.target) {
             continue;
         }
         for &index in object.specials(relocs) {
-            let Place::Symbol(y) = m.places[object.symbol_ref(index)] else {
+            let Place::Symbol(sym) = m.symbol_placement[object.symbol_ref(index)] else {
                 continue;
             };
-            if !m.symbols[y].dynamic {
+            if !m.symbols[sym].dynamic {
                 continue;
             }
             let at = *place.entry(r.target).or_insert_with(|| {
@@ -132,7 +132,7 @@ fn dynamic_uses(context: Context<'_, '_>, layout: &Layout<'_>) -> Uses {
                 uses.len() - 1
             });
             if let Some((_, variables)) = uses.get_mut(at) {
-                variables.push(y);
+                variables.push(sym);
             }
         }
     }
@@ -140,25 +140,25 @@ fn dynamic_uses(context: Context<'_, '_>, layout: &Layout<'_>) -> Uses {
 }
 
 /// With a debugger: one value per dynamic variable, the same for all kernels that use it.
-fn equalise<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) {
+fn equalise<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) {
     let mut changed = true;
     while changed {
         changed = false;
         for (text, variables) in uses {
-            let Some(id) = section_of(context, layout, *text) else { continue };
-            for &y in variables {
-                let total = layout.m.sections[id].size;
-                let highest = layout.m.symbols[y].value.max(total);
-                changed |= highest != layout.m.symbols[y].value || highest != total;
-                layout.m.symbols[y].value = highest;
-                layout.m.sections[id].size = highest;
+            let Some(id) = section_of(link, layout, *text) else { continue };
+            for &sym in variables {
+                let total = layout.records.sections[id].size;
+                let highest = layout.records.symbols[sym].value.max(total);
+                changed |= highest != layout.records.symbols[sym].value || highest != total;
+                layout.records.symbols[sym].value = highest;
+                layout.records.sections[id].size = highest;
             }
         }
     }
 }
 
 fn instance(layout: &mut Layout<'_>, weak_is_global: bool) -> SymbolId {
-    let id = layout.m.symbols.push(OutSymbol {
+    let id = layout.records.symbols.push(OutSymbol {
         name: b"externsharedinstance",
         name_id: None,
         bind: STB_WEAK,
@@ -176,15 +176,15 @@ fn instance(layout: &mut Layout<'_>, weak_is_global: bool) -> SymbolId {
         section: None,
         value: 0,
         size: 0,
-        first: ObjectId::new(0),
+        first_mention: ObjectId::new(0),
         function: None,
         shared: None,
-        constant_cut: ObjectId::new(0),
+        constant_relocs_dropped_before: ObjectId::new(0),
     });
     if weak_is_global {
-        layout.m.globals.push(id);
+        layout.records.globals.push(id);
     } else {
-        layout.m.locals.push(SymbolTableEntry::Symbol(id));
+        layout.records.locals.push(SymbolTableEntry::Symbol(id));
     }
     id
 }

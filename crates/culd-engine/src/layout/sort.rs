@@ -20,12 +20,12 @@ pub fn list_sort<T: Copy>(items: Vec<T>, before: &impl Fn(&T, &T) -> bool) -> Ve
     let (a, b): (Vec<T>, Vec<T>) = (list_sort(deal(0), before), list_sort(deal(1), before));
     let mut sorted = Vec::with_capacity(items.len());
     let (mut i, mut j) = (0, 0);
-    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-        if before(x, y) {
+    while let (Some(x), Some(sym)) = (a.get(i), b.get(j)) {
+        if before(x, sym) {
             sorted.push(*x);
             i += 1;
         } else {
-            sorted.push(*y);
+            sorted.push(*sym);
             j += 1;
         }
     }

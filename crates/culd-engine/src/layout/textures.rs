@@ -16,7 +16,7 @@ use crate::ids::{FunctionId, SymbolId, Table};
 use crate::names::Name;
 use crate::records::IMAGE_HEADERS;
 use crate::records::{Class, ImageKinds, SymbolTableEntry};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 
 /// How many a kernel may have, in the order in which they are counted.
@@ -26,19 +26,19 @@ const LIMITS: [(u8, &str, usize); 3] = [
     (STT_CUDA_SURFACE, "surfaces", 32),
 ];
 
-pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let m = &layout.m;
-    if !m.symbols.iter().any(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)) {
+pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let m = &layout.records;
+    if !m.symbols.iter().any(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)) {
         return Ok(());
     }
     let locals = || {
         m.locals
             .iter()
-            .filter_map(|l| if let SymbolTableEntry::Symbol(y) = l { Some(*y) } else { None })
+            .filter_map(|l| if let SymbolTableEntry::Symbol(sym) = l { Some(*sym) } else { None })
     };
     let of_kind = |kind: u8| {
         let all = locals().chain(m.globals.iter().copied());
-        let mut list: Vec<SymbolId> = all.filter(|&y| m.symbols[y].kind == kind).collect();
+        let mut list: Vec<SymbolId> = all.filter(|&sym| m.symbols[sym].kind == kind).collect();
         list.sort_unstable();
         list
     };
@@ -49,40 +49,40 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
     symbols.reverse();
     let symbols = list_sort(symbols, &|_, _| true);
     let size_of = |f: &FunctionId| m.functions[*f].parameters.map_or(0, |id| m.sections[id].size);
-    let base = align_up(layout.kernels.iter().map(size_of).max().unwrap_or(0), 4);
-    let slots: Vec<(SymbolId, u64)> = symbols.iter().enumerate().map(|(i, &y)| (y, base + 4 * i as u64)).collect();
+    let base = align_up(layout.every_kernel.iter().map(size_of).max().unwrap_or(0), 4);
+    let slots: Vec<(SymbolId, u64)> = symbols.iter().enumerate().map(|(i, &sym)| (sym, base + 4 * i as u64)).collect();
     let end = base + 4 * slots.len() as u64;
-    let uses = users(context, layout);
-    let reaches = context.graph.fold(
-        context.resolved,
+    let uses = users(link, layout);
+    let reaches = link.graph.fold(
+        link.resolved,
         |f, all: &mut ImageKinds| all.add(uses[f]),
         |all, callee| all.add(*callee),
     );
-    let alone = context.live.only.is_some();
-    let blackwell = context.options.target.is_blackwell();
-    let used = |k: FunctionId| match context.live.is_kernel[k] {
+    let alone = link.live.only.is_some();
+    let own_sections = link.options.target.capabilities().has_texture_slot_sections;
+    let used = |k: FunctionId| match link.live.is_kernel[k] {
         true if alone => m.images_used,
-        true => reaches[context.graph.component(k)],
-        false if blackwell && alone => ImageKinds::default(),
+        true => reaches[link.graph.component(k)],
+        false if own_sections && alone => ImageKinds::default(),
         false => uses[k],
     };
     // Functions that count as kernels have slots where these are in no section of their own.
-    let fills = |k: &FunctionId| context.resolved.functions[*k].entry || (context.live.is_kernel[*k] && !blackwell);
-    let used = layout.kernels.iter().copied().filter(fills).map(|k| (k, used(k)));
+    let fills = |k: &FunctionId| link.resolved.functions[*k].entry || (link.live.is_kernel[*k] && !own_sections);
+    let used = layout.every_kernel.iter().copied().filter(fills).map(|k| (k, used(k)));
     let kernels = used
         .filter(|(_, used)| !used.is_empty())
         .map(|(k, used)| (k, used.left_out()))
         .collect();
     let textures = Textures { slots, kernels };
-    check_limits(context, layout, &textures, out)?;
-    if context.options.target.is_blackwell() {
+    check_limits(link, layout, &textures, out)?;
+    if link.options.target.capabilities().has_texture_slot_sections {
         for &(k, _) in &textures.kernels {
-            image_headers(context, layout, k);
+            image_headers(link, layout, k);
         }
     }
     for &(k, _) in &textures.kernels {
-        if let Some(id) = layout.m.functions[k].parameters {
-            layout.m.sections[id].size = end;
+        if let Some(id) = layout.records.functions[k].parameters {
+            layout.records.sections[id].size = end;
         }
     }
     layout.textures = textures;
@@ -90,16 +90,16 @@ pub(super) fn lay_out<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, out
 }
 
 /// Of several kernels with too many, the newest is the one that is named.
-fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, textures: &Textures, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let m = &layout.m;
+fn check_limits(link: Link<'_, '_>, layout: &Layout<'_>, textures: &Textures, out: &mut Collector<'_>) -> Result<(), Stop> {
+    let m = &layout.records;
     if textures.slots.len() <= LIMITS.iter().map(|l| l.2).min().unwrap_or(0) {
         return Ok(());
     }
     for &(k, left_out) in textures.kernels.iter().rev() {
         for (kind, what, limit) in LIMITS {
             let slots = textures.slots_of(m, (m.functions[k].text, left_out));
-            if slots.filter(|&(y, _)| m.symbols[y].kind == kind).count() > limit {
-                let entry = context.resolved.function_name(k);
+            if slots.filter(|&(sym, _)| m.symbols[sym].kind == kind).count() > limit {
+                let entry = link.resolved.function_name(k);
                 return Err(out.fatal(Code::TooManyImages { entry, what, limit }));
             }
         }
@@ -108,10 +108,10 @@ fn check_limits(context: Context<'_, '_>, layout: &Layout<'_>, textures: &Textur
 }
 
 /// The Mercury view has a section of its own for the slots; it joins the parameters in the SASS view.
-fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId) {
-    let name = context.resolved.functions[k].name;
-    let id = layout.m.add_section(
-        context.mode,
+fn image_headers<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId) {
+    let name = link.resolved.functions[k].name;
+    let id = layout.records.add_section(
+        link.mode,
         Name::new(IMAGE_HEADERS, name),
         Class::Parameters,
         SHT_CUDA_CONSTANT0,
@@ -119,16 +119,16 @@ fn image_headers<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>, k: Funct
         4,
         0,
     );
-    layout.m.sections[id].owner = layout.m.functions[k].text;
-    layout.m.functions[k].parameters = Some(id);
+    layout.records.sections[id].owner = layout.records.functions[k].text;
+    layout.records.functions[k].parameters = Some(id);
 }
 
 /// What the relocations of each function refer to.
-fn users(context: Context<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, ImageKinds> {
-    let m = &layout.m;
+fn users(link: Link<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, ImageKinds> {
+    let m = &layout.records;
     let mut uses = Table::filled(m.functions.len(), ImageKinds::default());
     for r in &m.relocs {
-        let object = &context.inputs.objects[r.object];
+        let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };

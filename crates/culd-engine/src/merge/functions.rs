@@ -18,37 +18,37 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn function(&mut self, object: &Object<'d>, index: u32) -> Result<(), Stop> {
         let symbol = object.symbol_ref(index);
         let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
-        let y = object.symbol(index);
-        if self.not_a_function(object, &y)? {
+        let sym = object.symbol(index);
+        if self.report_function_clash(object, &sym)? {
             return Ok(());
         }
         if let Some(outer) = object.outer(index) {
-            self.inner_function(object, f, &y, outer);
+            self.inner_function(object, f, &sym, outer);
             return Ok(());
         }
-        let section = y.defined_in().and_then(|s| object.section(s));
+        let section = sym.defined_in().and_then(|s| object.section(s));
         let took = self.resolved.took(symbol);
         if let (Some(section), true) = (section, took) {
             self.note_relocations(object, f, section);
         }
         if !self.live.alive[f] {
             if section.is_some() && took {
-                self.m.phantom(f, 0);
-                if y.other & STO_CUDA_ENTRY != 0 {
-                    self.m.phantom(f, 1);
-                    self.unselected_kernel(y.name);
-                } else if is_driver_function(y.name) {
-                    self.kernel_shared_section(y.name);
+                self.records.phantom(f, 0);
+                if sym.other & STO_CUDA_ENTRY != 0 {
+                    self.records.phantom(f, 1);
+                    self.unselected_kernel(sym.name);
+                } else if is_driver_function(sym.name) {
+                    self.kernel_shared_section(sym.name);
                 }
             }
             return Ok(());
         }
-        let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
-            if self.m.symbol_of[f].is_none() {
-                let mut new = self.new_symbol(object, &y, STB_GLOBAL, STT_FUNC);
-                new.other = if self.mode.relocatable { y.other } else { 0 };
-                new.weak_reference = y.bind == STB_WEAK;
-                self.function_symbol(f, &y, new);
+        let (Some(section), Some(section_index)) = (section, sym.defined_in()) else {
+            if self.records.symbol_of[f].is_none() {
+                let mut new = self.new_symbol(object, &sym, STB_GLOBAL, STT_FUNC);
+                new.other = if self.mode.relocatable { sym.other } else { 0 };
+                new.weak_reference = sym.bind == STB_WEAK;
+                self.function_symbol(f, &sym, new);
             }
             return Ok(());
         };
@@ -56,24 +56,24 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         if section.role == Role::Stub && !self.mode.relocatable {
-            self.stub(object, f, &y, section_index);
+            self.stub(object, f, &sym, section_index);
             return Ok(());
         }
-        let first_seen_undefined = self.m.symbol_of[f].is_some() && self.m.functions[f].text.is_none();
-        if self.m.symbol_of[f].is_none() {
-            let new = self.new_symbol(object, &y, y.bind, STT_FUNC);
-            self.function_symbol(f, &y, new);
+        let first_seen_undefined = self.records.symbol_of[f].is_some() && self.records.functions[f].text.is_none();
+        if self.records.symbol_of[f].is_none() {
+            let new = self.new_symbol(object, &sym, sym.bind, STT_FUNC);
+            self.function_symbol(f, &sym, new);
         }
-        self.take_over(f, &y, first_seen_undefined);
-        if self.m.functions[f].text.is_some() {
+        self.take_over(f, &sym, first_seen_undefined);
+        if self.records.functions[f].text.is_some() {
             self.drop_body(f);
         }
         if section.owner != index && section.role == Role::Text && section.owner != NO_OWNER {
             self.alias(object, f, section_index);
             return Ok(());
         }
-        let id = self.text_section(f, &y, section);
-        let record = &mut self.m.sections[id];
+        let id = self.text_section(f, &sym, section);
+        let record = &mut self.records.sections[id];
         record.align = record.align.max(section.align.get());
         record.size = section.size;
         record.flags = text_flags(self.mode, section);
@@ -82,36 +82,36 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             section: section_index,
             base: 0,
         });
-        self.m.functions[f].barriers = section.barriers();
-        self.m.functions[f].registers = (section.info >> 24) as u8;
-        self.m.placed[object.section_ref(section_index)] = Some((id, 0));
-        if let Some(symbol) = self.m.symbol_of[f] {
-            self.m.symbols[symbol].section = Some(id);
+        self.records.functions[f].barriers = section.barriers();
+        self.records.functions[f].registers = (section.info >> 24) as u8;
+        self.records.section_placement[object.section_ref(section_index)] = Some((id, 0));
+        if let Some(symbol) = self.records.symbol_of[f] {
+            self.records.symbols[symbol].section = Some(id);
         }
         // nvlink quirk: functions that the driver provides have a kernel's sections where an input defines them.
         let is_late = self.live.late.binary_search(&f).is_ok();
-        if (y.other & STO_CUDA_ENTRY != 0 && !is_late) || is_driver_function(y.name) {
-            self.kernel_sections(f, y.name, id);
+        if (sym.other & STO_CUDA_ENTRY != 0 && !is_late) || is_driver_function(sym.name) {
+            self.kernel_sections(f, sym.name, id);
         }
         Ok(())
     }
 
     /// A function inside of another one's text.
-    fn inner_function(&mut self, object: &Object<'d>, f: FunctionId, y: &ObjSymbol<'d>, outer: u32) {
-        if !self.live.alive[f] || !self.resolved.took(y.reference) {
+    fn inner_function(&mut self, object: &Object<'d>, f: FunctionId, sym: &ObjSymbol<'d>, outer: u32) {
+        if !self.live.alive[f] || !self.resolved.took(sym.reference) {
             return;
         }
-        if self.m.symbol_of[f].is_none() {
-            let new = self.new_symbol(object, y, y.bind, STT_FUNC);
-            self.function_symbol(f, y, new);
+        if self.records.symbol_of[f].is_none() {
+            let new = self.new_symbol(object, sym, sym.bind, STT_FUNC);
+            self.function_symbol(f, sym, new);
         }
-        self.take_over(f, y, false);
+        self.take_over(f, sym, false);
         let text = self
             .resolved
             .function(object.symbol_ref(outer))
-            .and_then(|o| self.m.functions[o].text);
-        if let Some(symbol) = self.m.symbol_of[f] {
-            self.m.symbols[symbol].section = text;
+            .and_then(|o| self.records.functions[o].text);
+        if let Some(symbol) = self.records.symbol_of[f] {
+            self.records.symbols[symbol].section = text;
         }
     }
 
@@ -124,49 +124,49 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Remembers whether taken copies have text relocations: replacing such a copy drops debug relocations read so far.
     fn note_relocations(&mut self, object: &Object<'d>, f: FunctionId, section: &ObjSection<'d>) {
-        let function = &mut self.m.functions[f];
+        let function = &mut self.records.functions[f];
         if function.relocated == Some(true) {
-            function.debug_cut = object.id;
-            self.m.cuts.debug = true;
+            function.relocs_dropped_before = object.id;
+            self.records.cuts.debug = true;
         }
         function.relocated = Some(function.relocated == Some(true) || section.relocated);
     }
 
-    fn function_symbol(&mut self, f: FunctionId, y: &ObjSymbol<'d>, mut new: OutSymbol<'d>) {
+    fn function_symbol(&mut self, f: FunctionId, sym: &ObjSymbol<'d>, mut new: OutSymbol<'d>) {
         new.function = Some(f);
-        let id = self.symbol(y, new);
-        self.m.symbol_of[f] = Some(id);
+        let id = self.symbol(sym, new);
+        self.records.symbol_of[f] = Some(id);
     }
 
-    fn take_over(&mut self, f: FunctionId, y: &ObjSymbol<'d>, first_seen_undefined: bool) {
+    fn take_over(&mut self, f: FunctionId, sym: &ObjSymbol<'d>, first_seen_undefined: bool) {
         let relocatable = self.mode.relocatable;
-        self.m.functions[f].bind = y.bind;
-        let Some(id) = self.m.symbol_of[f] else { return };
-        let symbol = &mut self.m.symbols[id];
-        symbol.bind = y.bind;
-        symbol.other = if relocatable { y.other } else { y.other & 0x1f };
+        self.records.functions[f].bind = sym.bind;
+        let Some(id) = self.records.symbol_of[f] else { return };
+        let symbol = &mut self.records.symbols[id];
+        symbol.bind = sym.bind;
+        symbol.other = if relocatable { sym.other } else { sym.other & 0x1f };
         if first_seen_undefined {
             // Bit 2 marks some unified functions; it is lost when the symbol was first seen undefined.
             symbol.other &= !STO_CUDA_MANAGED;
         }
         symbol.weak_reference = false;
-        (symbol.value, symbol.size) = (y.value, y.size);
+        (symbol.value, symbol.size) = (sym.value, sym.size);
     }
 
     /// The old body of a replaced function goes: its literals too. (Its relocations go because its section is no longer placed there.)
     ///
     /// nvlink quirk: only the bank that is found first by name is emptied, which may be the record of a losing copy.
     fn drop_body(&mut self, f: FunctionId) {
-        let function = &self.m.functions[f];
-        if let Some(id) = function.ghost.or(function.literals) {
-            let record = &mut self.m.sections[id];
+        let function = &self.records.functions[f];
+        if let Some(id) = function.orphaned_literals.or(function.literals) {
+            let record = &mut self.records.sections[id];
             record.size = 0;
             record.bytes = None;
             record.pieces = Pieces::EMPTY;
             return;
         }
         let index = function.literal_index;
-        if let Some(literals) = index.and_then(|i| self.m.literals.get_mut(i as usize)) {
+        if let Some(literals) = index.and_then(|i| self.records.literals.get_mut(i as usize)) {
             literals.bytes.clear();
             literals.regions.clear();
             literals.lost = None;
@@ -178,17 +178,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let owner = object
             .section(section)
             .map(|s| object.symbol_ref(s.owner))
-            .and_then(|y| self.resolved.function(y));
-        let target = owner.and_then(|o| self.m.functions[o].text);
-        self.m.functions[f].alias_of = owner;
-        self.m.has_aliases |= owner.is_some();
-        if let (Some(symbol), Some(target)) = (self.m.symbol_of[f], target) {
-            self.m.symbols[symbol].section = Some(target);
+            .and_then(|sym| self.resolved.function(sym));
+        let target = owner.and_then(|o| self.records.functions[o].text);
+        self.records.functions[f].alias_of = owner;
+        self.records.has_aliases |= owner.is_some();
+        if let (Some(symbol), Some(target)) = (self.records.symbol_of[f], target) {
+            self.records.symbols[symbol].section = Some(target);
         }
     }
 
-    fn text_section(&mut self, f: FunctionId, y: &ObjSymbol<'d>, section: &ObjSection<'d>) -> SectionId {
-        if let Some(id) = self.m.functions[f].text {
+    fn text_section(&mut self, f: FunctionId, sym: &ObjSymbol<'d>, section: &ObjSection<'d>) -> SectionId {
+        if let Some(id) = self.records.functions[f].text {
             return id;
         }
         let id = if section.role == Role::Stub {
@@ -202,7 +202,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             )
         } else {
             self.section(
-                Name::new(b".text.", y.name),
+                Name::new(b".text.", sym.name),
                 Class::Text(f),
                 section.sh_type,
                 6,
@@ -210,23 +210,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 0,
             )
         };
-        self.m.functions[f].text = Some(id);
+        self.records.functions[f].text = Some(id);
         id
     }
 
     fn kernel_sections(&mut self, f: FunctionId, name: &'d [u8], text: SectionId) {
-        if self.m.functions[f].info.is_none() {
+        if self.records.functions[f].info.is_none() {
             self.info_section(f, Name::new(b".nv.info.", name), text);
         }
         let shared = self.kernel_shared_section(name);
-        self.m.sections[shared].owner.get_or_insert(text);
-        self.m.functions[f].shared = Some(shared);
+        self.records.sections[shared].owner.get_or_insert(text);
+        self.records.functions[f].shared = Some(shared);
     }
 
     pub(super) fn info_section(&mut self, f: FunctionId, name: Name<'d>, text: SectionId) {
         let id = self.section(name, Class::FunctionInfo(f), SHT_CUDA_INFO, SHF_INFO_LINK, 4, 0);
-        self.m.sections[id].owner = Some(text);
-        self.m.functions[f].info = Some(id);
+        self.records.sections[id].owner = Some(text);
+        self.records.functions[f].info = Some(id);
     }
 
     /// `.nv.shared.K`: one per name, even for two static kernels.

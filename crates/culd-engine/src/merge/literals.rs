@@ -23,7 +23,7 @@ const OVERLAP: Code = Code::Internal {
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     /// A symbol in a literal bank.
-    pub(super) fn literal(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
+    pub(super) fn literal(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
         let Some((f, input)) = self.literal_owner(object, section) else {
             return Ok(());
         };
@@ -31,16 +31,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !self.is_mine(object, input.info) {
             return self.second_strong_literals(object, section, f, &input);
         }
-        self.m.places[reference] = Place::Literal(f);
+        self.records.symbol_placement[reference] = Place::Literal(f);
         self.place_literals(object, section, true)?;
-        let placed = self.m.placed[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
-        let record = placed.map(|p| p.0).or(self.m.functions[f].literal_record);
+        let placed = self.records.section_placement[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
+        let record = placed.map(|p| p.0).or(self.records.functions[f].literal_record);
         if let Some(id) = record.filter(|_| self.mode.preserve) {
-            let mut new = self.new_symbol(object, y, y.bind, STT_OBJECT);
-            (new.other, new.section, new.value, new.size) = (y.other & 0x1f, Some(id), y.value, y.size);
-            (new.input_other, new.literal_number) = (y.other, self.counted.number(object, index));
-            let symbol = self.symbol(y, new);
-            self.m.literal_symbols.entry(f).or_default().push((reference, symbol));
+            let mut new = self.new_symbol(object, sym, sym.bind, STT_OBJECT);
+            (new.other, new.section, new.value, new.size) = (sym.other & 0x1f, Some(id), sym.value, sym.size);
+            (new.input_other, new.literal_number) = (sym.other, self.counted.number(object, index));
+            let symbol = self.symbol(sym, new);
+            self.records.literal_symbols.entry(f).or_default().push((reference, symbol));
         }
         Ok(())
     }
@@ -58,10 +58,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         let own = own_bytes(self.source(object, input), self.ranges.of(object, section));
-        let function = &self.m.functions[f];
-        let known = match function.literal_index.and_then(|i| self.m.literals.get(i as usize)) {
+        let function = &self.records.functions[f];
+        let known = match function.literal_index.and_then(|i| self.records.literals.get(i as usize)) {
             Some(literals) => Some(&literals.bytes),
-            None => function.literals.and_then(|id| self.m.sections[id].bytes.as_deref()),
+            None => function.literals.and_then(|id| self.records.sections[id].bytes.as_deref()),
         };
         if known.is_some_and(|k| !k.is_empty() && **k != *own) {
             return Err(self.out.fatal(OVERLAP));
@@ -75,7 +75,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         };
         let slot = object.section_ref(section);
-        if self.m.placed[slot].is_some() || !self.literals_seen.insert(slot) {
+        if self.records.section_placement[slot].is_some() || !self.literals_seen.insert(slot) {
             return Ok(());
         }
         let took = self.is_mine(object, input.info);
@@ -86,26 +86,26 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             false => Cow::Borrowed(input.data),
         };
         let recorded = self.mode.relocatable || self.resolved.functions[f].entry;
-        let function = &self.m.functions[f];
-        if own && recorded && function.ghost.is_some() {
+        let function = &self.records.functions[f];
+        if own && recorded && function.orphaned_literals.is_some() {
             let collides = function
                 .literals
-                .and_then(|id| self.m.sections[id].bytes.as_deref())
+                .and_then(|id| self.records.sections[id].bytes.as_deref())
                 .is_some_and(|b| !b.is_empty() && **b != *bytes);
             if collides {
                 return Err(self.out.fatal(OVERLAP));
             }
         }
-        let function = &mut self.m.functions[f];
+        let function = &mut self.records.functions[f];
         if own && function.literals.is_some() && function.literals_by_loser == Some(true) {
             // nvlink quirk: the loser's emptied record is not reused here, but found first by name later.
-            function.ghost = function.literals.take();
+            function.orphaned_literals = function.literals.take();
             function.literals_by_loser = None;
         }
-        if recorded || (!own && (function.literal_index.is_none() || function.ghost.is_some())) {
+        if recorded || (!own && (function.literal_index.is_none() || function.orphaned_literals.is_some())) {
             let id = self.literal_record(f, &input, own);
             let base = self.append_literals(id, &bytes, input.align.get());
-            self.m.placed[slot] = Some((id, base));
+            self.records.section_placement[slot] = Some((id, base));
         } else {
             self.device_literals(object, section, f, &input, &bytes, took);
         }
@@ -123,11 +123,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn literal_record(&mut self, f: FunctionId, input: &ObjSection<'d>, own: bool) -> SectionId {
-        let function = &self.m.functions[f];
-        if let (Some(ghost), false) = (function.ghost, own) {
-            let record = &mut self.m.sections[ghost];
+        let function = &self.records.functions[f];
+        if let (Some(orphaned_literals), false) = (function.orphaned_literals, own) {
+            let record = &mut self.records.sections[orphaned_literals];
             record.align = record.align.max(input.align.get());
-            return ghost;
+            return orphaned_literals;
         }
         let id = match function.literals {
             Some(id) => id,
@@ -140,17 +140,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 0,
             ),
         };
-        let function = &mut self.m.functions[f];
+        let function = &mut self.records.functions[f];
         function.literals = Some(id);
         function.literals_by_loser.get_or_insert(!own);
-        let record = &mut self.m.sections[id];
+        let record = &mut self.records.sections[id];
         record.align = record.align.max(input.align.get());
         record.owner = record.owner.or(function.text);
         id
     }
 
     fn append_literals(&mut self, id: SectionId, new: &[u8], align: u64) -> u64 {
-        let record = &mut self.m.sections[id];
+        let record = &mut self.records.sections[id];
         let bytes = record.bytes.get_or_insert_default();
         pad(bytes, align);
         let base = bytes.len() as u64;
@@ -160,27 +160,29 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn device_literals(&mut self, object: &Object<'d>, section: u32, f: FunctionId, input: &ObjSection<'d>, bytes: &[u8], took: bool) {
-        let index = match self.m.functions[f].literal_index {
+        let index = match self.records.functions[f].literal_index {
             Some(index) => index as usize,
             None => {
                 let bank = input.sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
                 let align = input.align.get();
-                self.m.functions[f].literal_record = is_driver_function(self.resolved.functions[f].name).then(|| {
+                self.records.functions[f].literal_record = is_driver_function(self.resolved.functions[f].name).then(|| {
                     let id = self.section(Name::plain(input.name), Class::Literals, input.sh_type, 0x42, align, 0);
-                    self.m.sections[id].owner = self.m.functions[f].text;
+                    self.records.sections[id].owner = self.records.functions[f].text;
                     id
                 });
-                self.m.literals.push(FunctionLiterals {
+                self.records.literals.push(FunctionLiterals {
                     align,
                     bank,
                     ..FunctionLiterals::none(f)
                 });
-                let index = self.m.literals.len() - 1;
-                self.m.functions[f].literal_index = Some(index as u32);
+                let index = self.records.literals.len() - 1;
+                self.records.functions[f].literal_index = Some(index as u32);
                 index
             }
         };
-        let Some(literals) = self.m.literals.get_mut(index) else { return };
+        let Some(literals) = self.records.literals.get_mut(index) else {
+            return;
+        };
         literals.align = literals.align.max(input.align.get());
         if !took {
             pad(&mut literals.bytes, input.align.get());
@@ -233,10 +235,10 @@ impl Ranges {
     /// Those of one section, in symbol order.
     fn of(&mut self, object: &Object<'_>, section: u32) -> &[Range<u64>] {
         if self.object != Some(object.id) {
-            let literal = |y: ObjSymbol<'_>| {
-                let section = y.defined_in()?;
-                let is_it = y.kind != STT_SECTION && object.section(section)?.role == Role::Literals;
-                is_it.then(|| (section, y.value..y.value.saturating_add(y.size)))
+            let literal = |sym: ObjSymbol<'_>| {
+                let section = sym.defined_in()?;
+                let is_it = sym.kind != STT_SECTION && object.section(section)?.role == Role::Literals;
+                is_it.then(|| (section, sym.value..sym.value.saturating_add(sym.size)))
             };
             let mut all: Vec<_> = (0..object.symbol_count()).filter_map(|i| literal(object.symbol(i))).collect();
             all.sort_by_key(|l| l.0);
@@ -261,7 +263,7 @@ pub(super) struct Counted {
 impl Counted {
     /// Number of a literal among its object's in the Mercury view, counted from 1; 0 in other objects.
     pub(super) fn number(&mut self, object: &Object<'_>, index: u32) -> u32 {
-        if object.sass.is_empty() {
+        if !object.has_mercury() {
             return 0;
         }
         if self.object != object.id || index < self.next {
@@ -272,9 +274,9 @@ impl Counted {
             };
         }
         let literal = |i: &u32| {
-            let y = object.symbol(*i);
-            let section = y.defined_in().and_then(|s| object.section(s));
-            y.kind != STT_SECTION && section.is_some_and(|s| s.role == Role::Literals)
+            let sym = object.symbol(*i);
+            let section = sym.defined_in().and_then(|s| object.section(s));
+            sym.kind != STT_SECTION && section.is_some_and(|s| s.role == Role::Literals)
         };
         // Symbols come in order, so each is looked at once.
         self.count += (self.next..=index).filter(literal).count() as u32;

@@ -11,7 +11,7 @@
 mod attributes;
 mod functions;
 mod literals;
-mod namesakes;
+mod name_clashes;
 mod relocs;
 mod sections;
 mod shared;
@@ -24,14 +24,14 @@ use crate::ids::{NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, Sy
 use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::mode::Mode;
-use crate::names::{Name, State};
+use crate::names::{Name, SeededState};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::{Identity, LinkOptions};
 use crate::records::*;
 use crate::resolve::Resolved;
 use cubin::consts::*;
 use hashbrown::{HashMap, HashSet};
-pub(crate) use relocs::Skips;
+pub(crate) use relocs::DroppedEntries;
 use unified::UnifiedIndex;
 
 /// Reserved shared variables that speak of tensor memory, and the major release of CUDA that uses them.
@@ -50,16 +50,16 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     live: &'a Live,
     mode: Mode,
     out: &'a mut Collector<'c>,
-    m: Merged<'d>,
+    records: Merged<'d>,
     /// Variables and functions that have a symbol.
     by_name: Table<NameId, Option<SymbolId>>,
-    shared_by_name: HashMap<&'d [u8], SharedId, State>,
-    named_sections: HashMap<&'d [u8], SectionId, State>,
-    kernel_shared: HashMap<&'d [u8], SectionId, State>,
-    texture_parameters: HashMap<(SectionId, &'d [u8]), SymbolId, State>,
-    parameters: HashMap<&'d [u8], SectionId, State>,
-    resolved_names: HashMap<(&'static [u8], &'d [u8]), SectionId, State>,
-    literals_seen: HashSet<SectionRef, State>,
+    shared_by_name: HashMap<&'d [u8], SharedId, SeededState>,
+    named_sections: HashMap<&'d [u8], SectionId, SeededState>,
+    kernel_shared: HashMap<&'d [u8], SectionId, SeededState>,
+    texture_parameters: HashMap<(SectionId, &'d [u8]), SymbolId, SeededState>,
+    parameters: HashMap<&'d [u8], SectionId, SeededState>,
+    resolved_names: HashMap<(&'static [u8], &'d [u8]), SectionId, SeededState>,
+    literals_seen: HashSet<SectionRef, SeededState>,
     commons: Commons,
     /// Literals of the Mercury view that were counted so far.
     counted: literals::Counted,
@@ -76,19 +76,19 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
 struct Commons {
     order: Vec<SymbolId>,
     /// Alignment of the first mention, largest size.
-    known: HashMap<SymbolId, (u64, u64), State>,
+    known: HashMap<SymbolId, (u64, u64), SeededState>,
     /// Size of the largest weak definition with initial values that came after one.
-    losers: HashMap<SymbolId, u64, State>,
+    losers: HashMap<SymbolId, u64, SeededState>,
 }
 
 impl Commons {
     /// Each with its alignment, its size, and the room that it needs where nothing defines it.
     fn newest_first(mut self) -> impl Iterator<Item = (SymbolId, u64, u64, u64)> {
         let order = std::mem::take(&mut self.order);
-        order.into_iter().rev().filter_map(move |y| {
-            let (align, size) = self.known.remove(&y)?;
-            let needed = self.losers.get(&y).copied().unwrap_or(0).max(size);
-            Some((y, align, size, needed))
+        order.into_iter().rev().filter_map(move |sym| {
+            let (align, size) = self.known.remove(&sym)?;
+            let needed = self.losers.get(&sym).copied().unwrap_or(0).max(size);
+            Some((sym, align, size, needed))
         })
     }
 }
@@ -112,7 +112,7 @@ pub fn merge<'d>(
         live,
         mode,
         out,
-        m,
+        records: m,
         by_name: Table::filled(resolved.name_count, None),
         shared_by_name: HashMap::default(),
         named_sections: HashMap::default(),
@@ -129,12 +129,12 @@ pub fn merge<'d>(
         options,
     };
     // Growing tables in steps costs more than filling them; what is not used costs nothing.
-    merger.m.symbols.reserve(inputs.named);
+    merger.records.symbols.reserve(inputs.named);
     merger.first_records();
     merger.objects()?;
     merger.finish_unified();
     merger.finish();
-    Ok(merger.m)
+    Ok(merger.records)
 }
 
 /// Tables over everything that the inputs have. Making them takes its time, and needs nobody.
@@ -169,15 +169,15 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         functions: Table::filled(
             resolved.functions.len(),
             OutFunction {
-                debug_cut: ObjectId::new(0),
+                relocs_dropped_before: ObjectId::new(0),
                 ..OutFunction::default()
             },
         ),
         symbol_of: Table::filled(resolved.functions.len(), None),
         has_aliases: false,
         literal_symbols: HashMap::default(),
-        places: places.symbols,
-        placed: places.sections,
+        symbol_placement: places.symbols,
+        section_placement: places.sections,
         relocs: Vec::new(),
         literals: Vec::new(),
         shared: Table::new(),
@@ -186,17 +186,17 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         whole_shared: Vec::new(),
         dynamic_declared: false,
         images_used: ImageKinds::default(),
-        lost: Vec::new(),
-        lost_to_weak: Vec::new(),
+        overridden: Vec::new(),
+        overridden_by_weak: Vec::new(),
         module_shared_align: 1,
         unified: Unified {
             active: options.unified_index.is_some() || (mode.relocatable && (has_functions || has_data)),
             has_functions,
             ..Unified::default()
         },
-        phantoms: 0,
-        cuts: Cuts::default(),
-        fixed: Fixed {
+        dead_section_counts: 0,
+        cuts: DroppedRelocs::default(),
+        standard: StandardSections {
             section_names: none,
             strings: none,
             symbols: none,
@@ -215,28 +215,32 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Records that every link starts with.
     fn first_records(&mut self) {
         let fixed = Name::fixed;
-        self.m.fixed.section_names = self.section(fixed(b".shstrtab"), Class::SectionNames, SHT_STRTAB, 0, 1, 0);
-        self.m.fixed.strings = self.section(fixed(b".strtab"), Class::Strings, SHT_STRTAB, 0, 1, 0);
-        self.m.fixed.symbols = self.section(fixed(b".symtab"), Class::Symbols, SHT_SYMTAB, 0, 8, 24);
-        self.m.fixed.extended = self.section(fixed(b".symtab_shndx"), Class::ExtendedIndices, SHT_SYMTAB_SHNDX, 0, 4, 4);
-        self.m.fixed.tool_note = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
-        let flags = if self.mode.hopper { 0x100_0040 } else { 0x100_0000 };
-        self.m.fixed.cuda_note = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
-        if !self.mode.relocatable && self.m.unified.has_functions {
+        self.records.standard.section_names = self.section(fixed(b".shstrtab"), Class::SectionNames, SHT_STRTAB, 0, 1, 0);
+        self.records.standard.strings = self.section(fixed(b".strtab"), Class::Strings, SHT_STRTAB, 0, 1, 0);
+        self.records.standard.symbols = self.section(fixed(b".symtab"), Class::Symbols, SHT_SYMTAB, 0, 8, 24);
+        self.records.standard.extended = self.section(fixed(b".symtab_shndx"), Class::ExtendedIndices, SHT_SYMTAB_SHNDX, 0, 4, 4);
+        self.records.standard.tool_note = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
+        let flags = if self.options.target.capabilities().has_compat {
+            0x100_0040
+        } else {
+            0x100_0000
+        };
+        self.records.standard.cuda_note = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        if !self.mode.relocatable && self.records.unified.has_functions {
             self.unified_table(SHT_CUDA_UFT_ENTRY, 32);
         }
-        self.m.fixed.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
-        if self.mode.hopper {
-            self.m.fixed.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
+        self.records.standard.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
+        if self.options.target.capabilities().has_compat {
+            self.records.standard.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
         }
         if let Some(bytes) = self.options.unified_index {
             let id = self.section(fixed(b".nv.uidx"), Class::Uidx, SHT_CUDA_UIDX, 0, 1, 0);
-            self.m.sections[id].bytes = Some(Box::new(bytes.to_vec()));
-            self.m.unified.index = Some(id);
+            self.records.sections[id].bytes = Some(Box::new(bytes.to_vec()));
+            self.records.unified.index = Some(id);
         }
         if let Some(bytes) = self.options.host_data {
             let id = self.section(fixed(b".nv.host"), Class::HostData, SHT_CUDA_HOST, 0, 8, 0);
-            self.m.sections[id].bytes = Some(Box::new(bytes.to_vec()));
+            self.records.sections[id].bytes = Some(Box::new(bytes.to_vec()));
         }
     }
 
@@ -254,7 +258,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.out.error(code.clone());
             }
             self.object(object)?;
-            if self.m.fixed.compat.is_some() && object.lacks_isa_class() {
+            if self.records.standard.compat.is_some() && object.lacks_isa_class() {
                 self.out.warning(Code::MissingIsaClass {
                     file: object.name.into(),
                     number: self.options.target.number,
@@ -317,11 +321,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let kinds: &[u8] = &[STT_OBJECT, STT_CUDA_TEXTURE, STT_CUDA_SAMPLER, STT_CUDA_SURFACE, STT_CUDA_OBJECT];
         for index in object.symbols_of(kinds) {
-            let y = object.symbol(index);
-            if y.is_texture() {
-                self.texture(object, index, &y)
+            let sym = object.symbol(index);
+            if sym.is_texture() {
+                self.texture(object, index, &sym)
             } else {
-                self.variable(object, index, &y)?
+                self.variable(object, index, &sym)?
             }
         }
         self.remaining_sections(object)?;
@@ -331,29 +335,33 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Storage of common symbols, and the records that come after all inputs.
     fn finish(&mut self) {
         for (symbol, align, size, needed) in std::mem::take(&mut self.commons).newest_first() {
-            let size = if self.m.symbols[symbol].section.is_none() { needed } else { size };
+            let size = if self.records.symbols[symbol].section.is_none() {
+                needed
+            } else {
+                size
+            };
             let section = self.named_section(b".nv.global", Class::Global, SHT_CUDA_GLOBAL, 3, align);
-            let record = &mut self.m.sections[section];
+            let record = &mut self.records.sections[section];
             let value = align_up(record.size, align);
             record.size = value.saturating_add(size);
-            let symbol = &mut self.m.symbols[symbol];
+            let symbol = &mut self.records.symbols[symbol];
             (symbol.section, symbol.value, symbol.size) = (Some(section), value, size);
         }
-        self.m.fixed.callgraph = self.section(Name::fixed(b".nv.callgraph"), Class::Callgraph, SHT_CUDA_CALLGRAPH, 0, 4, 8);
-        self.m.fixed.prototype = self.section(Name::fixed(b".nv.prototype"), Class::Prototype, SHT_CUDA_PROTOTYPE, 0, 4, 8);
-        self.m.lost.sort_unstable();
-        self.m.lost_to_weak.sort_unstable();
+        self.records.standard.callgraph = self.section(Name::fixed(b".nv.callgraph"), Class::Callgraph, SHT_CUDA_CALLGRAPH, 0, 4, 8);
+        self.records.standard.prototype = self.section(Name::fixed(b".nv.prototype"), Class::Prototype, SHT_CUDA_PROTOTYPE, 0, 4, 8);
+        self.records.overridden.sort_unstable();
+        self.records.overridden_by_weak.sort_unstable();
     }
 
     /// Appends a section record, then its section symbol.
     fn section(&mut self, name: Name<'d>, class: Class, sh_type: u32, flags: u64, align: u64, entsize: u8) -> SectionId {
-        self.m.add_section(self.mode, name, class, sh_type, flags, align, entsize)
+        self.records.add_section(self.mode, name, class, sh_type, flags, align, entsize)
     }
 
     /// A section found by its name; a known one takes the larger alignment.
     fn named_section(&mut self, name: &'d [u8], class: Class, sh_type: u32, flags: u64, align: u64) -> SectionId {
         if let Some(&id) = self.named_sections.get(name) {
-            let record = &mut self.m.sections[id];
+            let record = &mut self.records.sections[id];
             record.align = record.align.max(align);
             return id;
         }
@@ -367,22 +375,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let known = self.named_sections.contains_key(s.name);
         let id = self.named_section(s.name, class, s.sh_type, s.flags, s.align.get());
         if !known {
-            self.m.sections[id].entsize = s.entsize;
+            self.records.sections[id].entsize = s.entsize;
         }
         id
     }
 
     /// Appends a symbol: global ones to the global part, local and weak ones to the local part.
-    fn symbol(&mut self, y: &ObjSymbol<'d>, symbol: OutSymbol<'d>) -> SymbolId {
+    fn symbol(&mut self, sym: &ObjSymbol<'d>, symbol: OutSymbol<'d>) -> SymbolId {
         let bind = symbol.bind;
-        let id = self.m.symbols.push(symbol);
+        let id = self.records.symbols.push(symbol);
         if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
-            self.m.globals.push(id);
+            self.records.globals.push(id);
         } else {
-            self.m.locals.push(SymbolTableEntry::Symbol(id));
+            self.records.locals.push(SymbolTableEntry::Symbol(id));
         }
         if bind != STB_LOCAL
-            && let Some(name) = self.resolved.name(y.reference)
+            && let Some(name) = self.resolved.name(sym.reference)
         {
             self.by_name[name] = Some(id);
         }
@@ -390,14 +398,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// The symbol that a global or weak name has so far.
-    fn known(&self, y: &ObjSymbol<'d>) -> Option<SymbolId> {
-        self.by_name[self.resolved.name(y.reference)?]
+    fn known(&self, sym: &ObjSymbol<'d>) -> Option<SymbolId> {
+        self.by_name[self.resolved.name(sym.reference)?]
     }
 
-    fn new_symbol(&self, object: &Object<'d>, y: &ObjSymbol<'d>, bind: u8, kind: u8) -> OutSymbol<'d> {
+    fn new_symbol(&self, object: &Object<'d>, sym: &ObjSymbol<'d>, bind: u8, kind: u8) -> OutSymbol<'d> {
         OutSymbol {
-            name: y.name,
-            name_id: self.resolved.name(y.reference),
+            name: sym.name,
+            name_id: self.resolved.name(sym.reference),
             bind,
             kind,
             other: 0,
@@ -413,16 +421,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             section: None,
             value: 0,
             size: 0,
-            first: object.id,
+            first_mention: object.id,
             function: None,
             shared: None,
-            constant_cut: ObjectId::new(0),
+            constant_relocs_dropped_before: ObjectId::new(0),
         }
     }
 
     /// Is the function whose text a companion section belongs to taken from this object?
     fn is_mine(&self, object: &Object<'d>, text: u32) -> bool {
-        object.section(text).is_some_and(|s| matches!(s.role, Role::Text | Role::Stub)) && self.m.placed[object.section_ref(text)].is_some()
+        object.section(text).is_some_and(|s| matches!(s.role, Role::Text | Role::Stub))
+            && self.records.section_placement[object.section_ref(text)].is_some()
     }
 
     fn file(&self, object: ObjectId) -> String {

@@ -38,7 +38,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn relocation_section(&mut self, object: &Object<'d>, index: u32, relocs: &RelocSection<'d>) {
         self.note_textures(object, relocs);
-        let Some((target, base)) = self.m.placed[object.section_ref(relocs.target)] else {
+        let Some((target, base)) = self.records.section_placement[object.section_ref(relocs.target)] else {
             self.dead_references(object, relocs);
             self.dead_records(object, relocs);
             self.listed_name(object, relocs);
@@ -48,7 +48,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return;
         }
         let base = self.stub_base(object, relocs.target).unwrap_or(base);
-        self.m.relocs.push(RelocRef {
+        self.records.relocs.push(RelocRef {
             object: object.id,
             index,
             target,
@@ -61,7 +61,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn listed_name(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
         let Some(table) = object
             .section(relocs.target)
-            .filter(|s| s.role == Role::Literals && !object.sass.is_empty())
+            .filter(|s| s.role == Role::Literals && object.has_mercury())
         else {
             return;
         };
@@ -79,18 +79,18 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             8,
             24,
         );
-        self.m.sections[id].hidden = true;
+        self.records.sections[id].hidden = true;
         self.resolved_names.insert((b"", table.name), id);
     }
 
     /// Any winning definition that refers to a texture counts, dead or alive.
     fn note_textures(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
-        if self.m.images_used == ImageKinds::ALL {
+        if self.records.images_used == ImageKinds::ALL {
             return;
         }
         let images = ImageKinds::of(object.specials(relocs).iter().map(|&i| object.symbol_kind(i)));
         if !images.is_empty() && self.target_fate(object, relocs) == Fate::Winner {
-            self.m.images_used.add(images);
+            self.records.images_used.add(images);
         }
     }
 
@@ -104,7 +104,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             } else {
                 entry(&relocs.entries, i).r_addend.get() != 0
             };
-            self.m.phantom(f, 2 + usize::from(rela));
+            self.records.phantom(f, 2 + usize::from(rela));
             if !is_rela {
                 break;
             }
@@ -125,8 +125,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return;
         }
         for &index in object.specials(relocs) {
-            if let Place::Shared(id) = self.m.places[object.symbol_ref(index)] {
-                self.m.shared[id].dead_reference = true;
+            if let Place::Shared(id) = self.records.symbol_placement[object.symbol_ref(index)] {
+                self.records.shared[id].dead_reference = true;
             }
         }
     }
@@ -134,23 +134,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Makes the records that the entries ask for, in the order they do; false if every entry is skipped when read.
     fn companion_records(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>, target: SectionId) -> bool {
         let is_rela = relocs.is_rela();
-        let skips = Skips::new(
-            self.m.sections[target].class,
+        let skips = DroppedEntries::new(
+            self.records.sections[target].class,
             object,
             relocs,
-            &self.m,
+            &self.records,
             self.resolved,
             self.options.identity,
         );
         let wanted: &[bool] = if skips.idle() {
             match is_rela {
                 _ if relocs.entries.is_empty() => &[],
-                true if relocs.plain_later => wanted(object, relocs, &skips, &self.m),
+                true if relocs.plain_later => wanted(object, relocs, &skips, &self.records),
                 true => &[true],
                 false => &[false],
             }
         } else {
-            wanted(object, relocs, &skips, &self.m)
+            wanted(object, relocs, &skips, &self.records)
         };
         for (n, &rela) in wanted.iter().enumerate() {
             self.companion(target, rela);
@@ -166,20 +166,20 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// `.rel.X` or `.rela.X`.
     fn companion(&mut self, target: SectionId, rela: bool) -> SectionId {
-        if let Some(id) = self.m.sections[target].companions[usize::from(rela)] {
+        if let Some(id) = self.records.sections[target].companions[usize::from(rela)] {
             return id;
         }
-        let id = self.m.add_companion(self.mode, target, rela);
-        self.m.sections[target].rela_first.get_or_insert(rela);
+        let id = self.records.add_companion(self.mode, target, rela);
+        self.records.sections[target].rela_first.get_or_insert(rela);
         id
     }
 
     /// `.nv.resolvedrela.X`: one per name, so that static functions of one name share the first one's.
     fn resolved_record(&mut self, target: SectionId) {
-        if !self.mode.preserve || self.m.sections[target].companions[2].is_some() {
+        if !self.mode.preserve || self.records.sections[target].companions[2].is_some() {
             return;
         }
-        let name = self.m.sections[target].name;
+        let name = self.records.sections[target].name;
         let known = self.resolved_names.get(&(name.prefix, name.rest)).copied();
         let id = known.unwrap_or_else(|| {
             let full = Name {
@@ -190,13 +190,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.resolved_names.insert((name.prefix, name.rest), id);
             id
         });
-        self.m.sections[target].companions[2] = Some(id);
+        self.records.sections[target].companions[2] = Some(id);
     }
 
     fn stub_base(&self, object: &Object<'d>, target: u32) -> Option<u64> {
         let s = object.section(target).filter(|s| s.role == Role::Stub && !self.mode.relocatable)?;
         let f = self.resolved.function(object.symbol_ref(s.owner))?;
-        self.m.functions[f].stub_offset
+        self.records.functions[f].stub_offset
     }
 }
 
@@ -204,13 +204,18 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 /// others by their addends. Entries that are skipped ask for nothing, but those that clear a field do, not so in the Mercury view.
 ///
 /// The addend of a section's symbol is the one in the output, which has where the section went.
-fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &Skips<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
-    let clears = |e: &Rela| object.sass.is_empty() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
+fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
+    let clears = |e: &Rela| !object.has_mercury() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
     let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
     let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
     let moved = |e: &Rela| {
         let symbol = e.r_sym.get();
-        let section = || object.symbol(symbol).defined_in().and_then(|s| m.placed[object.section_ref(s)]);
+        let section = || {
+            object
+                .symbol(symbol)
+                .defined_in()
+                .and_then(|s| m.section_placement[object.section_ref(s)])
+        };
         object.symbol_kind(symbol) == STT_SECTION && section().is_some_and(|(_, base)| base != 0)
     };
     let mut left = (0..relocs.entries.len()).filter_map(read);
@@ -228,7 +233,7 @@ fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &Skips<'_, '_>,
 /// * In constant banks and in the three debug sections about code: those against a function or variable whose copy in the same input was
 ///   rejected. nvlink quirk: constant tables lose pointers; culd keeps them.
 /// * In `.nv.global.init`: those inside a weak variable that lost against a weak one.
-pub(crate) struct Skips<'m, 'd> {
+pub(crate) struct DroppedEntries<'m, 'd> {
     object: &'m Object<'d>,
     lost: &'m [SymbolRef],
     resolved: &'m Resolved<'d>,
@@ -236,7 +241,7 @@ pub(crate) struct Skips<'m, 'd> {
     ranges: Vec<(u64, u64)>,
 }
 
-impl<'m, 'd> Skips<'m, 'd> {
+impl<'m, 'd> DroppedEntries<'m, 'd> {
     pub(crate) fn new(
         class: Class,
         object: &'m Object<'d>,
@@ -248,22 +253,22 @@ impl<'m, 'd> Skips<'m, 'd> {
         let of_kind = match class {
             Class::Constant(_) if identity == Identity::Culd => false,
             // Jump tables of the Mercury view keep theirs.
-            Class::Literals => object.sass.is_empty(),
+            Class::Literals => !object.has_mercury(),
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,
             _ => false,
         };
-        let lost = if of_kind { of_object(&m.lost, object) } else { &[] };
+        let lost = if of_kind { of_object(&m.overridden, object) } else { &[] };
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
-            for &lost in of_object(&m.lost_to_weak, object) {
-                let y = object.symbol(lost.number() - object.first_symbol);
-                if y.defined_in() == Some(relocs.target) {
-                    ranges.push((y.value, y.value.saturating_add(y.size)));
+            for &lost in of_object(&m.overridden_by_weak, object) {
+                let sym = object.symbol(lost.number() - object.first_symbol);
+                if sym.defined_in() == Some(relocs.target) {
+                    ranges.push((sym.value, sym.value.saturating_add(sym.size)));
                 }
             }
             ranges.sort_unstable();
         }
-        Skips {
+        DroppedEntries {
             object,
             lost,
             resolved,

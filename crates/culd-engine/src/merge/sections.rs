@@ -42,7 +42,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             if self.is_mine(object, s.info) {
                 self.function_info(object, index as u32, s);
             } else if let Some(f) = self.dead_owner(object, s.info) {
-                self.m.phantom(f, 1);
+                self.records.phantom(f, 1);
             }
         }
         Ok(())
@@ -57,24 +57,24 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn function_info(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
-        let Some((text, _)) = self.m.placed[object.section_ref(s.info)] else {
+        let Some((text, _)) = self.records.section_placement[object.section_ref(s.info)] else {
             return;
         };
-        let (Class::Text(f) | Class::Stub(f)) = self.m.sections[text].class else {
+        let (Class::Text(f) | Class::Stub(f)) = self.records.sections[text].class else {
             return;
         };
-        if self.m.functions[f].info.is_none() {
+        if self.records.functions[f].info.is_none() {
             self.info_section(f, Name::plain(s.name), text);
         }
-        if let Some(id) = self.m.functions[f].info {
-            self.m.placed[object.section_ref(index)] = Some((id, 0));
+        if let Some(id) = self.records.functions[f].info {
+            self.records.section_placement[object.section_ref(index)] = Some((id, 0));
         }
     }
 
     /// Puts an input section into its output section.
     pub(super) fn place(&mut self, object: &Object<'d>, index: u32) -> Result<Placed, Stop> {
         let slot = object.section_ref(index);
-        if let Some(placed) = self.m.placed[slot] {
+        if let Some(placed) = self.records.section_placement[slot] {
             return Ok(Some(placed));
         }
         let Some(s) = object.section(index).copied() else { return Ok(None) };
@@ -90,7 +90,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 }));
             }
             // nvlink quirk: the index of an earlier link is appended to the one that was given.
-            Role::PassedThrough if s.sh_type == SHT_CUDA_UIDX && self.m.unified.index.is_some() => self.append_index(&s),
+            Role::PassedThrough if s.sh_type == SHT_CUDA_UIDX && self.records.unified.index.is_some() => self.append_index(&s),
             // nvlink quirk: relocatable links drop notes.
             Role::Note if self.mode.relocatable => None,
             Role::Debug
@@ -107,20 +107,20 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             _ => None,
         };
-        self.m.placed[slot] = placed;
+        self.records.section_placement[slot] = placed;
         Ok(placed)
     }
 
     fn append_index(&mut self, s: &ObjSection<'d>) -> Placed {
-        let id = self.m.unified.index?;
-        let bytes = self.m.sections[id].bytes.as_mut()?;
+        let id = self.records.unified.index?;
+        let bytes = self.records.sections[id].bytes.as_mut()?;
         let base = bytes.len() as u64;
         bytes.extend_from_slice(s.data);
         Some((id, base))
     }
 
     fn append(&mut self, id: SectionId, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> u64 {
-        let record = &mut self.m.sections[id];
+        let record = &mut self.records.sections[id];
         let base = align_up(record.size, s.align.get());
         record.size = base.saturating_add(s.size);
         record.pieces.push(Piece {
@@ -138,14 +138,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn place_parameters(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Placed {
         let f = self.owner(object, s).filter(|&f| self.live.alive[f])?;
         if let Some(&id) = self.parameters.get(s.name)
-            && self.m.sections[id].size > 0
-            && self.m.functions[f].bind == STB_WEAK
+            && self.records.sections[id].size > 0
+            && self.records.functions[f].bind == STB_WEAK
         {
-            if self.m.sections[id].size != s.size {
+            if self.records.sections[id].size != s.size {
                 let symbol = self.resolved.function_name(f);
                 self.out.error(Code::ParameterBankMismatch { symbol });
             }
-            self.m.functions[f].parameters = Some(id);
+            self.records.functions[f].parameters = Some(id);
             return Some((id, 0));
         }
         let id = match self.parameters.get(s.name) {
@@ -156,9 +156,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 id
             }
         };
-        self.m.functions[f].parameters = Some(id);
-        let text = self.m.functions[f].text;
-        let record = &mut self.m.sections[id];
+        self.records.functions[f].parameters = Some(id);
+        let text = self.records.functions[f].text;
+        let record = &mut self.records.sections[id];
         record.align = record.align.max(s.align.get());
         record.owner = record.owner.or(text);
         Some((id, self.append(id, object, index, s)))
@@ -174,11 +174,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             None => self.kernel_shared_section(name),
         };
         let owner = self.owner(object, s);
-        let text = owner.and_then(|f| self.m.functions[f].text);
+        let text = owner.and_then(|f| self.records.functions[f].text);
         if let Some(f) = owner {
-            self.m.functions[f].shared = Some(id);
+            self.records.functions[f].shared = Some(id);
         }
-        let record = &mut self.m.sections[id];
+        let record = &mut self.records.sections[id];
         record.owner = record.owner.or(text);
         Some((id, 0))
     }

@@ -13,8 +13,8 @@ use crate::records::*;
 use cubin::consts::*;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
-    pub(super) fn shared_variable(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
-        let section = y
+    pub(super) fn shared_variable(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
+        let section = sym
             .defined_in()
             .and_then(|s| object.section(s))
             .filter(|s| s.role == Role::KernelShared);
@@ -22,33 +22,33 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let id = match (section, kernel) {
             (Some(section), Some(kernel)) => {
                 let name = section.name.strip_prefix(b".nv.shared.").unwrap_or_default();
-                self.own_variable(object, y, name, kernel)
+                self.own_variable(object, sym, name, kernel)
             }
-            _ => self.module_variable(object, index, y),
+            _ => self.module_variable(object, index, sym),
         };
-        self.m.places[object.symbol_ref(index)] = Place::Shared(id);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Shared(id);
         let own_of_dead = kernel.is_some_and(|k| k.is_none_or(|k| !self.live.alive[k]));
-        let internal = y.other & 3 == 1;
+        let internal = sym.other & 3 == 1;
         if self.mode.shared_symbols() && (!internal || self.mode.preserve) && !own_of_dead {
-            self.shared_symbol(object, y, id, section.map(|s| s.name));
+            self.shared_symbol(object, sym, id, section.map(|s| s.name));
         }
     }
 
-    fn own_variable(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, name: &'d [u8], kernel: Option<FunctionId>) -> SharedId {
-        let mut var = new_variable(object, y);
-        (var.align, var.size, var.defined, var.kernel) = (y.value, y.size, true, kernel);
-        let id = self.m.shared.push(var);
+    fn own_variable(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, name: &'d [u8], kernel: Option<FunctionId>) -> SharedId {
+        let mut var = new_variable(object, sym);
+        (var.align, var.size, var.defined, var.kernel) = (sym.value, sym.size, true, kernel);
+        let id = self.records.shared.push(var);
         let Some(kernel) = kernel else { return id };
-        if self.m.functions[kernel].shared.is_none() {
+        if self.records.functions[kernel].shared.is_none() {
             // A kernel that was not selected still makes the record; it is emitted only if the kernel stays.
             let section = self.kernel_shared_section(name);
-            let text = self.m.functions[kernel].text;
-            self.m.functions[kernel].shared = Some(section);
-            let record = &mut self.m.sections[section];
+            let text = self.records.functions[kernel].text;
+            self.records.functions[kernel].shared = Some(section);
+            let record = &mut self.records.sections[section];
             record.owner = record.owner.or(text);
         }
         if self.live.alive[kernel] {
-            self.m.kernel_shared.push((kernel, id));
+            self.records.kernel_shared.push((kernel, id));
         }
         id
     }
@@ -67,82 +67,85 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let (Some(f), true) = (owner, is_whole && self.is_mine(object, s.info)) else {
             return;
         };
-        let Some(id) = self.m.functions[f].shared else { return };
+        let Some(id) = self.records.functions[f].shared else { return };
         if self.mode.relocatable {
-            let record = &mut self.m.sections[id];
+            let record = &mut self.records.sections[id];
             record.size = record.size.saturating_add(s.size);
             record.align = record.align.max(s.align.get());
         }
-        self.m.whole_shared.push((f, s.size, s.align.get()));
+        self.records.whole_shared.push((f, s.size, s.align.get()));
     }
 
-    fn module_variable(&mut self, object: &Object<'d>, _index: u32, y: &ObjSymbol<'d>) -> SharedId {
-        let known = if y.bind == STB_LOCAL {
+    fn module_variable(&mut self, object: &Object<'d>, _index: u32, sym: &ObjSymbol<'d>) -> SharedId {
+        let known = if sym.bind == STB_LOCAL {
             None
         } else {
-            self.shared_by_name.get(y.name).copied()
+            self.shared_by_name.get(sym.name).copied()
         };
         let id = known.unwrap_or_else(|| {
-            let mut var = new_variable(object, y);
-            var.position = self.m.globals.len();
-            if y.defined_in().is_none() && y.size == 0 {
-                var.align = y.value;
+            let mut var = new_variable(object, sym);
+            var.position = self.records.globals.len();
+            if sym.defined_in().is_none() && sym.size == 0 {
+                var.align = sym.value;
             }
-            let id = self.m.shared.push(var);
-            if y.bind != STB_LOCAL {
-                self.shared_by_name.insert(y.name, id);
+            let id = self.records.shared.push(var);
+            if sym.bind != STB_LOCAL {
+                self.shared_by_name.insert(sym.name, id);
             }
             id
         });
-        let defined = y.defined_in().is_some();
-        if !defined && y.size == 0 && self.options.identity == Identity::Culd {
+        let defined = sym.defined_in().is_some();
+        if !defined && sym.size == 0 && self.options.identity == Identity::Culd {
             // nvlink takes the alignment of the first declaration, which may be too small for another.
-            let var = &mut self.m.shared[id];
-            var.align = var.align.max(y.value);
+            let var = &mut self.records.shared[id];
+            var.align = var.align.max(sym.value);
         }
-        self.check_shared(object, y, id, defined);
-        let var = &mut self.m.shared[id];
+        self.check_shared(object, sym, id, defined);
+        let var = &mut self.records.shared[id];
         if var.mentioned == 0 {
-            var.mentioned = y.size;
+            var.mentioned = sym.size;
         }
-        if defined && var.defined && var.bind == STB_WEAK && y.bind == STB_GLOBAL {
+        if defined && var.defined && var.bind == STB_WEAK && sym.bind == STB_GLOBAL {
             // nvlink quirk: a strong definition after a weak one takes space a second time.
-            self.m.module_shared.push(id);
+            self.records.module_shared.push(id);
         }
-        let var = &mut self.m.shared[id];
-        if defined && (!var.defined || (var.bind == STB_WEAK && y.bind == STB_GLOBAL)) {
-            let counts = y.size != 0 || self.mode.rules.dynamic_alignment;
-            (var.align, var.size, var.defined, var.bind) = (if counts { y.value } else { 0 }, y.size, true, y.bind);
+        let var = &mut self.records.shared[id];
+        if defined && (!var.defined || (var.bind == STB_WEAK && sym.bind == STB_GLOBAL)) {
+            let counts = sym.size != 0 || self.mode.rules.dynamic_alignment;
+            (var.align, var.size, var.defined, var.bind) = (if counts { sym.value } else { 0 }, sym.size, true, sym.bind);
         }
-        if !defined && y.size != 0 && !var.defined {
+        if !defined && sym.size != 0 && !var.defined {
             var.wanted = true;
         }
-        if defined || y.size == 0 {
+        if defined || sym.size == 0 {
             if !std::mem::replace(&mut var.listed, true) {
-                self.m.module_shared.push(id);
+                self.records.module_shared.push(id);
             }
             self.module_shared_section(1);
         }
-        self.m.dynamic_declared |= y.size == 0;
+        self.records.dynamic_declared |= sym.size == 0;
         id
     }
 
-    fn check_shared(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, id: SharedId, defined: bool) {
-        let var = &self.m.shared[id];
+    fn check_shared(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, id: SharedId, defined: bool) {
+        let var = &self.records.shared[id];
         let size = if var.size != 0 { var.size } else { var.mentioned };
         let strong_before = var.defined && var.bind == STB_GLOBAL;
-        let dynamic_before = var.is_dynamic() && y.size == 0 && var.listed;
-        let (first, twice) = (var.first, defined && y.bind == STB_GLOBAL && (strong_before || dynamic_before));
-        if y.bind != STB_LOCAL && size != 0 && y.size != 0 && size != y.size {
+        let dynamic_before = var.is_dynamic() && sym.size == 0 && var.listed;
+        let (first, twice) = (
+            var.first_mention,
+            defined && sym.bind == STB_GLOBAL && (strong_before || dynamic_before),
+        );
+        if sym.bind != STB_LOCAL && size != 0 && sym.size != 0 && size != sym.size {
             let first = self.file(first);
             self.out.error(Code::SizeMismatch {
-                symbol: text(y.name),
+                symbol: text(sym.name),
                 file: object.name.into(),
                 first,
             });
         }
         if twice {
-            self.multiple_definition(object, y.name, first);
+            self.multiple_definition(object, sym.name, first);
         }
     }
 
@@ -152,68 +155,68 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Symbol of a shared variable for a debugger or for preserved relocations.
-    fn shared_symbol(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, id: SharedId, own_section: Option<&'d [u8]>) {
-        let defined = y.defined_in().is_some();
+    fn shared_symbol(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, id: SharedId, own_section: Option<&'d [u8]>) {
+        let defined = sym.defined_in().is_some();
         let section = match own_section.and_then(|name| name.strip_prefix(b".nv.shared.")) {
             Some(name) => Some(self.kernel_shared_section(name)),
-            None if defined || y.size == 0 => Some(self.module_shared_section(1)),
+            None if defined || sym.size == 0 => Some(self.module_shared_section(1)),
             None => None,
         };
-        let known = if y.bind == STB_LOCAL { None } else { self.known(y) };
+        let known = if sym.bind == STB_LOCAL { None } else { self.known(sym) };
         let symbol = known.unwrap_or_else(|| {
-            let mut new = self.new_symbol(object, y, y.bind, STT_OBJECT);
-            let internal = y.other & 3 == 1;
+            let mut new = self.new_symbol(object, sym, sym.bind, STT_OBJECT);
+            let internal = sym.other & 3 == 1;
             new.other = u8::from(internal || (self.mode.preserve && !self.mode.debug_symbols));
-            new.input_other = y.other | new.other;
-            (new.section, new.size, new.shared) = (section, y.size, Some(id));
-            self.symbol(y, new)
+            new.input_other = sym.other | new.other;
+            (new.section, new.size, new.shared) = (section, sym.size, Some(id));
+            self.symbol(sym, new)
         });
-        let var = &mut self.m.shared[id];
+        let var = &mut self.records.shared[id];
         var.symbol.get_or_insert(symbol);
-        let strong_over_weak = y.bind == STB_GLOBAL && self.m.symbols[symbol].bind == STB_WEAK;
+        let strong_over_weak = sym.bind == STB_GLOBAL && self.records.symbols[symbol].bind == STB_WEAK;
         if defined && (!std::mem::replace(&mut var.symbol_defined, true) || strong_over_weak) {
-            let record = &mut self.m.symbols[symbol];
-            (record.size, record.bind, record.section) = (y.size, y.bind, section);
-            record.input_other = y.other | record.other;
+            let record = &mut self.records.symbols[symbol];
+            (record.size, record.bind, record.section) = (sym.size, sym.bind, section);
+            record.input_other = sym.other | record.other;
         }
     }
 
     /// Relocatable output: a dynamic variable becomes a definition in `.nv_debug.shared`.
-    pub(super) fn dynamic_symbol(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+    pub(super) fn dynamic_symbol(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
         let section = self.module_shared_section(16);
-        let symbol = match self.known(y) {
+        let symbol = match self.known(sym) {
             Some(symbol) => {
                 // nvlink quirk: a dynamic variable that an earlier relocatable link defined collides with any earlier mention.
-                if y.defined_in().is_some() && y.bind == STB_GLOBAL {
-                    let first = self.m.symbols[symbol].first;
-                    self.multiple_definition(object, y.name, first);
+                if sym.defined_in().is_some() && sym.bind == STB_GLOBAL {
+                    let first = self.records.symbols[symbol].first_mention;
+                    self.multiple_definition(object, sym.name, first);
                 }
                 symbol
             }
             None => {
-                let record = &mut self.m.sections[section];
-                record.align = record.align.max(y.value);
-                self.m.module_shared_align = self.m.module_shared_align.max(y.value);
-                let mut new = self.new_symbol(object, y, y.bind, STT_CUDA_OBJECT);
+                let record = &mut self.records.sections[section];
+                record.align = record.align.max(sym.value);
+                self.records.module_shared_align = self.records.module_shared_align.max(sym.value);
+                let mut new = self.new_symbol(object, sym, sym.bind, STT_CUDA_OBJECT);
                 // nvlink quirk: the value that an earlier relocatable link gave to a definition only counts as an alignment.
-                let keeps = self.mode.rules.dynamic_alignment || y.defined_in().is_none();
-                (new.other, new.value) = (y.other, if keeps { y.value } else { 0 });
-                self.symbol(y, new)
+                let keeps = self.mode.rules.dynamic_alignment || sym.defined_in().is_none();
+                (new.other, new.value) = (sym.other, if keeps { sym.value } else { 0 });
+                self.symbol(sym, new)
             }
         };
-        let record = &mut self.m.symbols[symbol];
+        let record = &mut self.records.symbols[symbol];
         (record.section, record.dynamic) = (Some(section), true);
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
-        self.m.dynamic_declared = true;
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.dynamic_declared = true;
     }
 
     /// Relocatable output: sizes are summed, not laid out.
-    pub(super) fn sum_shared(&mut self, section: SectionId, y: &ObjSymbol<'d>) {
-        let record = &mut self.m.sections[section];
-        record.size = record.size.saturating_add(y.size);
-        record.align = record.align.max(y.value);
+    pub(super) fn sum_shared(&mut self, section: SectionId, sym: &ObjSymbol<'d>) {
+        let record = &mut self.records.sections[section];
+        record.size = record.size.saturating_add(sym.size);
+        record.align = record.align.max(sym.value);
         if record.class == Class::ModuleShared {
-            self.m.module_shared_align = self.m.module_shared_align.max(y.value);
+            self.records.module_shared_align = self.records.module_shared_align.max(sym.value);
         }
     }
 }
@@ -223,15 +226,15 @@ fn has_variables(object: &Object<'_>, section: u32) -> bool {
     variables.any(|i| object.symbol(i).defined_in() == Some(section))
 }
 
-fn new_variable<'d>(object: &Object<'d>, y: &ObjSymbol<'d>) -> SharedVar<'d> {
+fn new_variable<'d>(object: &Object<'d>, sym: &ObjSymbol<'d>) -> SharedVar<'d> {
     SharedVar {
-        name: y.name,
+        name: sym.name,
         align: 0,
         size: 0,
         mentioned: 0,
         defined: false,
         bind: 0,
-        first: object.id,
+        first_mention: object.id,
         wanted: false,
         listed: false,
         kernel: None,

@@ -1,7 +1,7 @@
 //! Unified function and data tables.
 //!
 //! 1. The index file gives every unique id its offset in the function or data window.
-//! 2. Final link: stubs go to `.nv.uft` at their offsets, variables to `.nv.udt`; entries are rewritten with flags and offsets.
+//! 2. KernelAttributes link: stubs go to `.nv.uft` at their offsets, variables to `.nv.udt`; entries are rewritten with flags and offsets.
 //! 3. After the merge the index must fit a table that the link has: every id of the index once in the table, the size of the window that of
 //!    the table. The window of a table that the link does not have is not looked at.
 //! 4. Relocatable link: stubs and data stay as they are, entries are joined.
@@ -10,7 +10,7 @@ use super::Merger;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SectionId};
 use crate::inputs::Inputs;
-use crate::names::{Name, State};
+use crate::names::{Name, SeededState};
 use crate::object::{ObjSection, ObjSymbol, Object};
 use crate::options::LinkOptions;
 use crate::records::*;
@@ -27,7 +27,7 @@ struct Window {
     size: u64,
     /// Ids in order, with offsets in the table.
     entries: Vec<(Id, u64)>,
-    offsets: HashMap<Id, u64, State>,
+    offsets: HashMap<Id, u64, SeededState>,
 }
 
 impl Window {
@@ -38,8 +38,8 @@ impl Window {
 
     /// What is wrong with the ids when the link has these.
     fn check(&self, table: &[UnifiedEntry]) -> Option<&'static str> {
-        let known: HashSet<Id, State> = table.iter().map(|e| e.id).collect();
-        let mut seen: HashSet<Id, State> = HashSet::default();
+        let known: HashSet<Id, SeededState> = table.iter().map(|e| e.id).collect();
+        let mut seen: HashSet<Id, SeededState> = HashSet::default();
         self.entries.iter().find_map(|(id, _)| {
             if !known.contains(id) {
                 // nvlink quirk: ids are looked up by the difference of their halves first.
@@ -108,7 +108,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             (b".nv.udt.entry", Class::UdtEntry)
         };
         if let Some(&id) = self.named_sections.get(name) {
-            let record = &mut self.m.sections[id];
+            let record = &mut self.records.sections[id];
             record.align = record.align.max(align);
             return id;
         }
@@ -135,7 +135,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             let offset = if self.mode.relocatable {
                 let base = self.named_sections.get(&b".nv.udt"[..]).filter(|_| !is_function).and_then(|&id| {
-                    self.m.sections[id]
+                    self.records.sections[id]
                         .pieces
                         .as_slice()
                         .iter()
@@ -156,16 +156,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 id: (a, b),
             };
             if is_function {
-                self.m.unified.functions.push(entry)
+                self.records.unified.functions.push(entry)
             } else {
-                self.m.unified.data.push(entry)
+                self.records.unified.data.push(entry)
             }
         }
-        self.m.sections[table].size = RECORD as u64
+        self.records.sections[table].size = RECORD as u64
             * if is_function {
-                self.m.unified.functions.len()
+                self.records.unified.functions.len()
             } else {
-                self.m.unified.data.len()
+                self.records.unified.data.len()
             } as u64;
         Ok(())
     }
@@ -184,12 +184,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let stubs = self.resolved.functions.iter().filter(|f| f.stub).count();
         let fits = window.is_some_and(|w| w.size == (STUB * stubs) as u64);
         let what = if fits { "uuid not found" } else { STUBS_MISFIT };
-        self.m.unified.problem.get_or_insert(Code::Internal { what });
+        self.records.unified.problem.get_or_insert(Code::Internal { what });
         0
     }
 
     /// A stub of a unified function in a final link.
-    pub(super) fn stub(&mut self, object: &Object<'d>, f: FunctionId, y: &ObjSymbol<'d>, section: u32) {
+    pub(super) fn stub(&mut self, object: &Object<'d>, f: FunctionId, sym: &ObjSymbol<'d>, section: u32) {
         let Some(s) = object.section(section).copied() else { return };
         let function = s.name.strip_prefix(b".nv.uft.rel.").unwrap_or_default();
         let entries = object
@@ -206,22 +206,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
         }
         let offset = self.stub_place(id.unwrap_or_default());
-        let mut new = self.new_symbol(object, y, y.bind, STT_FUNC);
-        (new.other, new.value, new.size, new.function) = (y.other & 0x1f, offset, y.size, Some(f));
-        let symbol = self.symbol(y, new);
+        let mut new = self.new_symbol(object, sym, sym.bind, STT_FUNC);
+        (new.other, new.value, new.size, new.function) = (sym.other & 0x1f, offset, sym.size, Some(f));
+        let symbol = self.symbol(sym, new);
         let table = self.uft_section(s.align.get());
-        self.m.unified.first_stub.get_or_insert(symbol);
-        self.m.symbols[symbol].section = Some(table);
-        let function = &mut self.m.functions[f];
-        (function.text, function.bind, function.stub_offset) = (Some(table), y.bind, Some(offset));
-        self.m.symbol_of[f] = Some(symbol);
-        self.m.unified.stubs.push(Stub {
+        self.records.unified.first_stub.get_or_insert(symbol);
+        self.records.symbols[symbol].section = Some(table);
+        let function = &mut self.records.functions[f];
+        (function.text, function.bind, function.stub_offset) = (Some(table), sym.bind, Some(offset));
+        self.records.symbol_of[f] = Some(symbol);
+        self.records.unified.stubs.push(Stub {
             function: f,
             object: object.id,
             section,
             offset,
         });
-        self.m.placed[object.section_ref(section)] = Some((table, offset));
+        self.records.section_placement[object.section_ref(section)] = Some((table, offset));
     }
 
     fn uft_section(&mut self, align: u64) -> SectionId {
@@ -231,7 +231,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let id = self.section(Name::fixed(b".nv.uft"), Class::Uft, SHT_CUDA_UFT, 6, align, 128);
         self.named_sections.insert(b".nv.uft", id);
         let info = self.section(Name::fixed(b".nv.info..nv.uft"), Class::UftInfo, SHT_CUDA_INFO, SHF_INFO_LINK, 4, 0);
-        self.m.sections[info].owner = Some(id);
+        self.records.sections[info].owner = Some(id);
         id
     }
 
@@ -245,7 +245,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let Some(index) = self.index.take().filter(|_| !self.mode.relocatable) else {
             return;
         };
-        if self.m.unified.problem.is_some() {
+        if self.records.unified.problem.is_some() {
             return;
         }
         let filled = match self.named_sections.get(&b".nv.uft"[..]).copied() {
@@ -256,17 +256,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             Some(table) => self.fill_data(&index.data, table),
             None => Ok(()),
         });
-        self.m.unified.problem = filled.err().map(|what| Code::Internal { what });
+        self.records.unified.problem = filled.err().map(|what| Code::Internal { what });
     }
 
     /// `.nv.uft`: one stub in each slot. On Blackwell the code is made in the end.
     fn fill_stubs(&mut self, window: &Window, table: SectionId) -> Result<(), &'static str> {
-        let stubs = &self.m.unified.stubs;
+        let stubs = &self.records.unified.stubs;
         let size = STUB * stubs.len();
         if window.size != size as u64 {
             return Err(STUBS_MISFIT);
         }
-        if let Some(what) = window.check(&self.m.unified.functions) {
+        if let Some(what) = window.check(&self.records.unified.functions) {
             return Err(what);
         }
         let mut bytes = vec![0; size];
@@ -285,7 +285,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let place = bytes.get_mut(stub.offset as usize..).and_then(|b| b.get_mut(..section.data.len()));
             place.ok_or(STUBS_MISFIT)?.copy_from_slice(section.data);
         }
-        let record = &mut self.m.sections[table];
+        let record = &mut self.records.sections[table];
         record.size = size as u64;
         record.bytes = Some(Box::new(bytes));
         Ok(())
@@ -294,30 +294,30 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// `.nv.udt`: it ends with its last variable.
     fn fill_data(&mut self, window: &Window, table: SectionId) -> Result<(), &'static str> {
         const MISFIT: &str = "size of uidx window != nv.udt";
-        if let Some(what) = window.check(&self.m.unified.data) {
+        if let Some(what) = window.check(&self.records.unified.data) {
             return Err(what);
         }
-        let mut offsets: Vec<_> = self.m.unified.data.iter().map(|e| (e.symbol, e.offset)).collect();
+        let mut offsets: Vec<_> = self.records.unified.data.iter().map(|e| (e.symbol, e.offset)).collect();
         offsets.sort_unstable();
         let mut bytes: Vec<u8> = Vec::new();
         let mut lost = false;
-        for var in std::mem::take(&mut self.m.unified.variables) {
+        for var in std::mem::take(&mut self.records.unified.variables) {
             let at = offsets.binary_search_by_key(&var.symbol, |e| e.0).ok();
             let Some((_, offset)) = at.and_then(|i| offsets.get(i)).filter(|e| e.1 != u64::MAX) else {
                 lost = true;
                 continue;
             };
-            self.m.symbols[var.out].value = *offset;
+            self.records.symbols[var.out].value = *offset;
             let (object, index) = self.inputs.locate(var.symbol);
-            let y = object.symbol(index);
-            let data = y
+            let sym = object.symbol(index);
+            let data = sym
                 .defined_in()
                 .and_then(|s| object.section(s))
-                .and_then(|s| s.data.get(y.value as usize..))
-                .and_then(|d| d.get(..y.size as usize))
+                .and_then(|s| s.data.get(sym.value as usize..))
+                .and_then(|d| d.get(..sym.size as usize))
                 .ok_or(MISFIT)?;
             let end = offset
-                .checked_add(y.size)
+                .checked_add(sym.size)
                 .filter(|&end| end <= window.size.min(MAX_WINDOW))
                 .ok_or(MISFIT)? as usize;
             bytes.resize(bytes.len().max(end), 0);
@@ -332,7 +332,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             // nvlink links without the variable's value.
             return Err("uuid not found");
         }
-        let record = &mut self.m.sections[table];
+        let record = &mut self.records.sections[table];
         record.size = window.size;
         record.bytes = Some(Box::new(bytes));
         Ok(())

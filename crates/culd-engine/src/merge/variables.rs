@@ -16,26 +16,26 @@ use cubin::read::SymbolSection;
 use cubin::unified::UNIFIED_SYMBOLS;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
-    pub(super) fn variable(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) -> Result<(), Stop> {
+    pub(super) fn variable(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) -> Result<(), Stop> {
         let relocatable = self.mode.relocatable;
-        if self.in_other_space(object, y) {
+        if self.report_variable_clash(object, sym) {
             return Ok(());
         }
-        if y.is_shared() && !relocatable {
-            self.shared_variable(object, index, y);
+        if sym.is_shared() && !relocatable {
+            self.shared_variable(object, index, sym);
             return Ok(());
         }
-        if y.is_shared() && y.size == 0 && y.bind != STB_LOCAL {
-            self.dynamic_symbol(object, index, y);
+        if sym.is_shared() && sym.size == 0 && sym.bind != STB_LOCAL {
+            self.dynamic_symbol(object, index, sym);
             return Ok(());
         }
-        let section = match y.section {
+        let section = match sym.section {
             SymbolSection::Undefined | SymbolSection::Reserved(_) => {
-                self.undefined(object, index, y);
+                self.undefined(object, index, sym);
                 return Ok(());
             }
             SymbolSection::Common => {
-                self.common(object, index, y);
+                self.common(object, index, sym);
                 return Ok(());
             }
             SymbolSection::Index(s) => s,
@@ -45,61 +45,61 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         if input.role == Role::Literals {
             if !relocatable {
-                return self.literal(object, index, y, section);
+                return self.literal(object, index, sym, section);
             }
             if !self.is_mine(object, input.info) {
                 return Ok(());
             }
             self.place_literals(object, section, true)?;
         }
-        self.defined(object, index, y, section, &input)
+        self.defined(object, index, sym, section, &input)
     }
 
-    fn defined(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32, input: &ObjSection<'d>) -> Result<(), Stop> {
-        let hidden = y.other & 3 == 1 && !self.mode.relocatable && !self.mode.preserve;
+    fn defined(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, section: u32, input: &ObjSection<'d>) -> Result<(), Stop> {
+        let hidden = sym.other & 3 == 1 && !self.mode.relocatable && !self.mode.preserve;
         if hidden && input.role != Role::Constant {
             // `_param` and `*.const_opt.*`: only their section is taken.
             self.place(object, section)?;
             return Ok(());
         }
-        let known = if y.bind == STB_LOCAL { None } else { self.known(y) };
+        let known = if sym.bind == STB_LOCAL { None } else { self.known(sym) };
         if let Some(symbol) = known
-            && y.bind == STB_WEAK
-            && (self.m.symbols[symbol].section.is_some() || self.commons.known.contains_key(&symbol))
+            && sym.bind == STB_WEAK
+            && (self.records.symbols[symbol].section.is_some() || self.commons.known.contains_key(&symbol))
         {
-            return self.weak_loses(object, index, y, section, symbol);
+            return self.weak_loses(object, index, sym, section, symbol);
         }
         let Some((id, base)) = self.place(object, section)? else {
             return Ok(());
         };
         // nvlink quirk: a unified variable that was declared before without its id is not marked as one.
         let unmarked = known
-            .map(|symbol| &self.m.symbols[symbol])
+            .map(|symbol| &self.records.symbols[symbol])
             .is_some_and(|known| known.section.is_none() && known.input_other & STO_CUDA_ENTRY == 0);
         let symbol = match known {
             Some(symbol) => {
-                self.check(object, y, symbol);
-                if self.takes_definition(object, y, symbol) {
+                self.check(object, sym, symbol);
+                if self.replace_or_report(object, sym, symbol) {
                     symbol
                 } else {
                     return Ok(());
                 }
             }
             None => {
-                let new = self.new_symbol(object, y, y.bind, STT_OBJECT);
-                self.symbol(y, new)
+                let new = self.new_symbol(object, sym, sym.bind, STT_OBJECT);
+                self.symbol(sym, new)
             }
         };
-        self.define(object, index, y, symbol, id, base);
+        self.define(object, index, sym, symbol, id, base);
         if unmarked {
-            let record = &mut self.m.symbols[symbol];
+            let record = &mut self.records.symbols[symbol];
             record.other &= !STO_CUDA_ENTRY;
             record.input_other &= !STO_CUDA_ENTRY;
         }
         // Position-independent code reads addresses from a constant bank; the names of its entries end here.
-        self.m.symbols[symbol].hidden = hidden;
+        self.records.symbols[symbol].hidden = hidden;
         if input.role == Role::UnifiedData && !self.mode.relocatable {
-            self.m.unified.variables.push(UnifiedVar {
+            self.records.unified.variables.push(UnifiedVar {
                 symbol: object.symbol_ref(index),
                 out: symbol,
             });
@@ -107,25 +107,25 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
-    fn weak_loses(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, section: u32, symbol: SymbolId) -> Result<(), Stop> {
-        self.check(object, y, symbol);
+    fn weak_loses(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, section: u32, symbol: SymbolId) -> Result<(), Stop> {
+        self.check(object, sym, symbol);
         let is_initialized = object.section(section).is_some_and(|s| s.role == Role::GlobalInit);
-        if is_initialized && self.commons.known.contains_key(&symbol) && self.m.symbols[symbol].section.is_none() {
+        if is_initialized && self.commons.known.contains_key(&symbol) && self.records.symbols[symbol].section.is_none() {
             // The common variable stays, with room for both; messages name the file of the definition.
             let size = self.commons.losers.entry(symbol).or_default();
-            *size = y.size.max(*size);
-            self.m.symbols[symbol].first = object.id;
+            *size = sym.size.max(*size);
+            self.records.symbols[symbol].first_mention = object.id;
         }
         let reference = object.symbol_ref(index);
-        self.m.places[reference] = Place::Symbol(symbol);
-        self.m.lost.push(reference);
-        if self.m.symbols[symbol].bind == STB_WEAK {
-            self.m.lost_to_weak.push(reference);
+        self.records.symbol_placement[reference] = Place::Symbol(symbol);
+        self.records.overridden.push(reference);
+        if self.records.symbols[symbol].bind == STB_WEAK {
+            self.records.overridden_by_weak.push(reference);
         }
         // After a definition without initial value the section comes with those that no symbol asked for.
-        let later = self.m.symbols[symbol]
+        let later = self.records.symbols[symbol]
             .section
-            .is_some_and(|id| self.m.sections[id].class == Class::Global);
+            .is_some_and(|id| self.records.sections[id].class == Class::Global);
         let is_taken = |s: &ObjSection<'d>| !matches!(s.role, Role::Global | Role::ReservedShared);
         if !later && object.section(section).is_some_and(is_taken) {
             self.place(object, section)?;
@@ -134,169 +134,169 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Two strong definitions are an error; a strong one over a weak one cuts constant-bank relocations read so far.
-    fn takes_definition(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) -> bool {
-        let known = &mut self.m.symbols[symbol];
+    fn replace_or_report(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, symbol: SymbolId) -> bool {
+        let known = &mut self.records.symbols[symbol];
         if known.section.is_none() {
             return true;
         }
         if known.bind == STB_WEAK {
-            known.constant_cut = object.id;
-            self.m.cuts.constants = true;
+            known.constant_relocs_dropped_before = object.id;
+            self.records.cuts.constants = true;
             return true;
         }
-        let first = known.first;
-        self.multiple_definition(object, y.name, first);
+        let first = known.first_mention;
+        self.multiple_definition(object, sym.name, first);
         false
     }
 
-    fn define(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>, symbol: SymbolId, section: SectionId, base: u64) {
+    fn define(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, symbol: SymbolId, section: SectionId, base: u64) {
         let relocatable = self.mode.relocatable;
-        let shared = y.is_shared();
-        let record = &mut self.m.symbols[symbol];
-        record.bind = y.bind;
-        record.kind = if relocatable { y.kind } else { STT_OBJECT };
-        record.other = if relocatable { y.other } else { y.other & 0x1f };
-        record.input_other = y.other;
-        if self.m.sections[section].class == Class::Literals {
+        let shared = sym.is_shared();
+        let record = &mut self.records.symbols[symbol];
+        record.bind = sym.bind;
+        record.kind = if relocatable { sym.kind } else { STT_OBJECT };
+        record.other = if relocatable { sym.other } else { sym.other & 0x1f };
+        record.input_other = sym.other;
+        if self.records.sections[section].class == Class::Literals {
             record.literal_number = self.counted.number(object, index);
         }
         record.section = Some(section);
         // Shared symbols of relocatable files keep their alignment as value.
-        record.value = match self.m.sections[section].class {
-            _ if shared => y.value,
+        record.value = match self.records.sections[section].class {
+            _ if shared => sym.value,
             // Reserved shared memory: the value in the input is an alignment, until the layout.
-            Class::ReservedShared if !relocatable => y.value,
-            _ => y.value.wrapping_add(base),
+            Class::ReservedShared if !relocatable => sym.value,
+            _ => sym.value.wrapping_add(base),
         };
-        record.size = y.size;
-        record.space = y.other & STO_CUDA_SPACE;
-        record.managed = y.other & STO_CUDA_MANAGED != 0;
+        record.size = sym.size;
+        record.space = sym.other & STO_CUDA_SPACE;
+        record.managed = sym.other & STO_CUDA_MANAGED != 0;
         // nvlink quirk: next to a definition without initial value, an earlier common symbol still gets storage of its own, unless a
         // weak one with initial values came between them. Not so in later releases.
         let joins = self.mode.rules.names_larger_common;
-        let replaced = joins || self.m.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
+        let replaced = joins || self.records.sections[section].class != Class::Global || self.commons.losers.contains_key(&symbol);
         if replaced && self.commons.known.remove(&symbol).is_some() {
-            record.first = object.id;
+            record.first_mention = object.id;
         }
         record.weak_reference = false;
         record.keep = true;
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
         if shared {
-            self.sum_shared(section, y);
+            self.sum_shared(section, sym);
         }
     }
 
-    fn undefined(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+    fn undefined(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
         let relocatable = self.mode.relocatable;
-        if y.bind == STB_LOCAL {
-            if relocatable && y.name == CONSTANT_SIZE_SYMBOL {
-                let mut new = self.new_symbol(object, y, STB_LOCAL, STT_CUDA_OBJECT);
-                (new.other, new.input_other, new.size) = (y.other, y.other, y.size);
-                let symbol = self.symbol(y, new);
-                self.m.constant_sizes.push(symbol);
-                self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        if sym.bind == STB_LOCAL {
+            if relocatable && sym.name == CONSTANT_SIZE_SYMBOL {
+                let mut new = self.new_symbol(object, sym, STB_LOCAL, STT_CUDA_OBJECT);
+                (new.other, new.input_other, new.size) = (sym.other, sym.other, sym.size);
+                let symbol = self.symbol(sym, new);
+                self.records.constant_sizes.push(symbol);
+                self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
             }
             return;
         }
-        let symbol = match self.known(y) {
+        let symbol = match self.known(sym) {
             Some(symbol) => {
-                self.check(object, y, symbol);
-                self.m.symbols[symbol].weak_reference &= y.bind == STB_WEAK;
+                self.check(object, sym, symbol);
+                self.records.symbols[symbol].weak_reference &= sym.bind == STB_WEAK;
                 symbol
             }
             None => {
-                let mut new = self.new_symbol(object, y, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
-                new.other = if relocatable { y.other } else { y.other & STO_CUDA_MANAGED };
-                new.input_other = y.other;
-                new.size = y.size;
-                new.keep = relocatable || self.m.unified.active || !UNIFIED_SYMBOLS.contains(&y.name);
-                new.space = y.other & STO_CUDA_SPACE;
-                new.managed = y.other & STO_CUDA_MANAGED != 0;
-                new.weak_reference = y.bind == STB_WEAK;
-                let named_space = object.sass.is_empty() || y.other & STO_CUDA_SPACE != 0;
-                if relocatable && y.kind == STT_CUDA_OBJECT && named_space && !self.options.allow_undefined_globals {
+                let mut new = self.new_symbol(object, sym, STB_GLOBAL, if relocatable { sym.kind } else { STT_OBJECT });
+                new.other = if relocatable { sym.other } else { sym.other & STO_CUDA_MANAGED };
+                new.input_other = sym.other;
+                new.size = sym.size;
+                new.keep = relocatable || self.records.unified.active || !UNIFIED_SYMBOLS.contains(&sym.name);
+                new.space = sym.other & STO_CUDA_SPACE;
+                new.managed = sym.other & STO_CUDA_MANAGED != 0;
+                new.weak_reference = sym.bind == STB_WEAK;
+                let named_space = !object.has_mercury() || sym.other & STO_CUDA_SPACE != 0;
+                if relocatable && sym.kind == STT_CUDA_OBJECT && named_space && !self.options.allow_undefined_globals {
                     // No address yet.
                     new.value = u64::MAX;
                 }
-                self.symbol(y, new)
+                self.symbol(sym, new)
             }
         };
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
-    fn common(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
+    fn common(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
         let relocatable = self.mode.relocatable;
-        let symbol = match self.known(y) {
+        let symbol = match self.known(sym) {
             Some(symbol) => {
-                let known = &self.m.symbols[symbol];
-                let first = known.first;
+                let known = &self.records.symbols[symbol];
+                let first = known.first_mention;
                 // nvlink quirk: a common symbol collides with a definition without initial value, in older releases.
-                let in_global = known.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+                let in_global = known.section.is_some_and(|id| self.records.sections[id].class == Class::Global);
                 let in_global = in_global && !self.mode.rules.names_larger_common;
-                let other_space = known.space != y.other & STO_CUDA_SPACE;
+                let other_space = known.space != sym.other & STO_CUDA_SPACE;
                 let collides = known.section.is_some() && known.bind == STB_GLOBAL && (in_global || other_space);
-                self.check(object, y, symbol);
+                self.check(object, sym, symbol);
                 if collides {
-                    self.multiple_definition(object, y.name, first);
+                    self.multiple_definition(object, sym.name, first);
                 }
                 symbol
             }
             None => {
-                let mut new = self.new_symbol(object, y, STB_GLOBAL, if relocatable { y.kind } else { STT_OBJECT });
-                new.other = if relocatable { y.other } else { 0 };
-                new.input_other = y.other;
-                new.space = y.other & STO_CUDA_SPACE;
-                new.managed = y.other & STO_CUDA_MANAGED != 0;
-                self.symbol(y, new)
+                let mut new = self.new_symbol(object, sym, STB_GLOBAL, if relocatable { sym.kind } else { STT_OBJECT });
+                new.other = if relocatable { sym.other } else { 0 };
+                new.input_other = sym.other;
+                new.space = sym.other & STO_CUDA_SPACE;
+                new.managed = sym.other & STO_CUDA_MANAGED != 0;
+                self.symbol(sym, new)
             }
         };
-        let record = &mut self.m.symbols[symbol];
+        let record = &mut self.records.symbols[symbol];
         // nvlink quirk: next to a weak definition without initial value it gets storage, and the symbol moves there. Not so in later releases.
         let moves = record.bind == STB_WEAK && !self.mode.rules.names_larger_common;
-        let weak = moves && record.section.is_some_and(|id| self.m.sections[id].class == Class::Global);
+        let weak = moves && record.section.is_some_and(|id| self.records.sections[id].class == Class::Global);
         if record.section.is_none() || weak {
             let known = self.commons.known.get(&symbol).copied();
-            let (align, size) = known.unwrap_or((y.value, 0));
+            let (align, size) = known.unwrap_or((sym.value, 0));
             if known.is_none() {
                 self.commons.order.push(symbol);
             }
-            self.commons.known.insert(symbol, (align, size.max(y.size)));
-            if y.size > size {
+            self.commons.known.insert(symbol, (align, size.max(sym.size)));
+            if sym.size > size {
                 // The file that asks for most is the one that messages name.
-                record.first = object.id;
+                record.first_mention = object.id;
             }
-            record.size = size.max(y.size);
+            record.size = size.max(sym.size);
         }
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     /// Every incoming variable is checked against what is known of its name.
-    fn check(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) {
-        let known = &self.m.symbols[symbol];
-        let context = |first: String| (text(y.name), object.name.to_string(), first);
-        let initialized = self.common_and_initialized(object, y, symbol);
+    fn check(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, symbol: SymbolId) {
+        let known = &self.records.symbols[symbol];
+        let link = |first: String| (text(sym.name), object.name.to_string(), first);
+        let initialized = self.common_and_initialized(object, sym, symbol);
         let is_common = (known.section.is_none() || known.bind == STB_WEAK) && self.commons.known.contains_key(&symbol);
-        let both_common = y.section == SymbolSection::Common && is_common;
+        let both_common = sym.section == SymbolSection::Common && is_common;
         let is_variable = known.space != NO_SPACE;
-        let other_space = is_variable && known.space != y.other & STO_CUDA_SPACE;
-        let other_size = known.size != 0 && y.size != 0 && known.size != y.size && !both_common && initialized.is_none();
-        let larger_than_global = other_size && is_common && known.size > y.size && self.mode.rules.names_larger_common;
-        let other_kind = is_variable && known.managed != (y.other & STO_CUDA_MANAGED != 0);
-        let first = known.first;
+        let other_space = is_variable && known.space != sym.other & STO_CUDA_SPACE;
+        let other_size = known.size != 0 && sym.size != 0 && known.size != sym.size && !both_common && initialized.is_none();
+        let larger_than_global = other_size && is_common && known.size > sym.size && self.mode.rules.names_larger_common;
+        let other_kind = is_variable && known.managed != (sym.other & STO_CUDA_MANAGED != 0);
+        let first = known.first_mention;
         if other_space {
-            let (symbol, file, first) = context(self.file(first));
+            let (symbol, file, first) = link(self.file(first));
             self.out.error(Code::SpaceMismatch { symbol, file, first });
         }
         if other_kind {
-            let (symbol, file, first) = context(self.file(first));
+            let (symbol, file, first) = link(self.file(first));
             self.out.error(Code::ManagedMismatch { symbol, file, first });
         }
-        if larger_than_global && y.defined_in().is_some() {
-            let (symbol, _, file) = context(self.file(first));
+        if larger_than_global && sym.defined_in().is_some() {
+            let (symbol, _, file) = link(self.file(first));
             self.out.error(Code::CommonLarger { symbol, file });
         }
         if other_size {
-            let (symbol, file, first) = context(self.file(first));
+            let (symbol, file, first) = link(self.file(first));
             self.out.error(Code::SizeMismatch { symbol, file, first });
         }
         if let Some((common, file, size)) = initialized
@@ -304,73 +304,73 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         {
             let file = self.file(file);
             self.out.error(Code::CommonLarger {
-                symbol: text(y.name),
+                symbol: text(sym.name),
                 file,
             });
         }
         // nvlink quirk: an array without a size takes none from a later declaration.
-        let takes_size = self.options.identity == Identity::Culd || y.section != SymbolSection::Undefined;
-        let known = &mut self.m.symbols[symbol];
+        let takes_size = self.options.identity == Identity::Culd || sym.section != SymbolSection::Undefined;
+        let known = &mut self.records.symbols[symbol];
         if known.size == 0 && takes_size {
-            known.size = y.size;
+            known.size = sym.size;
         }
     }
 
     /// A common variable and a definition with initial values, in any order: the size of the common one and the file that asks for it,
     /// and the size of the definition. The common one may be smaller.
-    fn common_and_initialized(&self, object: &Object<'d>, y: &ObjSymbol<'d>, symbol: SymbolId) -> Option<(u64, ObjectId, u64)> {
-        let known = &self.m.symbols[symbol];
-        match y.section {
+    fn common_and_initialized(&self, object: &Object<'d>, sym: &ObjSymbol<'d>, symbol: SymbolId) -> Option<(u64, ObjectId, u64)> {
+        let known = &self.records.symbols[symbol];
+        match sym.section {
             SymbolSection::Common => {
-                let class = self.m.sections[known.section?].class;
-                (class == Class::GlobalInit).then_some((y.size, object.id, known.size))
+                let class = self.records.sections[known.section?].class;
+                (class == Class::GlobalInit).then_some((sym.size, object.id, known.size))
             }
             // A weak definition without initial values leaves the name to the common variable, a strong one does not.
             SymbolSection::Index(section) if known.section.is_none() || known.bind == STB_WEAK => {
                 let (_, size) = self.commons.known.get(&symbol).copied()?;
                 let role = object.section(section)?.role;
-                (role == Role::GlobalInit).then_some((size, known.first, y.size))
+                (role == Role::GlobalInit).then_some((size, known.first_mention, sym.size))
             }
             _ => None,
         }
     }
 
     /// Texture, sampler and surface references: undefined-like global symbols.
-    pub(super) fn texture(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
-        if y.bind == STB_LOCAL {
-            self.texture_parameter(object, index, y);
+    pub(super) fn texture(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
+        if sym.bind == STB_LOCAL {
+            self.texture_parameter(object, index, sym);
             return;
         }
-        if self.not_an_image(object, y) {
+        if self.report_texture_clash(object, sym) {
             return;
         }
-        let symbol = match self.known(y) {
+        let symbol = match self.known(sym) {
             Some(symbol) => symbol,
             None => {
-                let mut new = self.new_symbol(object, y, STB_GLOBAL, y.kind);
-                new.other = if self.mode.relocatable { y.other } else { 0 };
-                new.size = if self.mode.relocatable { y.size } else { 0 };
-                self.symbol(y, new)
+                let mut new = self.new_symbol(object, sym, STB_GLOBAL, sym.kind);
+                new.other = if self.mode.relocatable { sym.other } else { 0 };
+                new.size = if self.mode.relocatable { sym.size } else { 0 };
+                self.symbol(sym, new)
             }
         };
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     /// A kernel parameter: a local symbol on the kernel's text. A copy that replaces another finds that one's.
-    fn texture_parameter(&mut self, object: &Object<'d>, index: u32, y: &ObjSymbol<'d>) {
-        let Some((text, _)) = y.defined_in().and_then(|s| self.m.placed[object.section_ref(s)]) else {
+    fn texture_parameter(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
+        let Some((text, _)) = sym.defined_in().and_then(|s| self.records.section_placement[object.section_ref(s)]) else {
             return;
         };
-        let symbol = match self.texture_parameters.get(&(text, y.name)) {
+        let symbol = match self.texture_parameters.get(&(text, sym.name)) {
             Some(&known) => known,
             None => {
-                let mut new = self.new_symbol(object, y, STB_LOCAL, y.kind);
-                (new.other, new.size, new.section) = (y.other, y.size, Some(text));
-                let symbol = self.symbol(y, new);
-                self.texture_parameters.insert((text, y.name), symbol);
+                let mut new = self.new_symbol(object, sym, STB_LOCAL, sym.kind);
+                (new.other, new.size, new.section) = (sym.other, sym.size, Some(text));
+                let symbol = self.symbol(sym, new);
+                self.texture_parameters.insert((text, sym.name), symbol);
                 symbol
             }
         };
-        self.m.places[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 }

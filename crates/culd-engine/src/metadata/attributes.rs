@@ -13,7 +13,7 @@ use crate::object::{ObjSection, Object, Role};
 use crate::records::Place;
 use crate::records::SymbolTableEntry;
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::consts::*;
 use cubin::nvinfo::FORMAT_BYTE;
 use cubin::nvinfo::FORMAT_HALF;
@@ -144,29 +144,29 @@ impl<'d> Attributes<'d> {
 const SYMBOL_FIRST: [u8; 14] = [0x02, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x11, 0x12, 0x13, 0x14, 0x17, 0x2f, 0x3b, 0x45];
 
 /// Collects the records.
-pub fn collect<'d>(context: Context<'_, 'd>) -> Attributes<'d> {
+pub fn collect<'d>(link: Link<'_, 'd>) -> Attributes<'d> {
     let mut out = Attributes {
         module: Vec::new(),
         records: Vec::new(),
         runs: Vec::new(),
-        facts: Table::filled(context.resolved.functions.len(), Facts::default()),
+        facts: Table::filled(link.resolved.functions.len(), Facts::default()),
         reserved: Vec::new(),
     };
-    for object in context.inputs.objects.iter() {
+    for object in link.inputs.objects.iter() {
         for (number, s) in object.sections.iter().enumerate() {
             let owner = match s.role {
                 Role::Info => Owner::Module,
-                Role::FunctionInfo => match owner(context, object, s) {
+                Role::FunctionInfo => match owner(link, object, s) {
                     Some(owner) => owner,
                     None => {
-                        let dead = is_dead(context, object, s) && uses_reserved(s.data);
+                        let dead = is_dead(link, object, s) && uses_reserved(s.data);
                         out.reserved.extend(dead.then_some((out.records.len(), None)));
                         continue;
                     }
                 },
                 _ => continue,
             };
-            let collector = Section { context, object, owner };
+            let collector = Section { link, object, owner };
             if owner != Owner::Module {
                 out.runs.push((owner, out.records.len() as u32));
             }
@@ -212,21 +212,21 @@ fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d
 }
 
 /// The function that an attribute section speaks for, if its definition is in force and lives.
-fn owner(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
+fn owner(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
     let symbol = object.symbol_ref(object.owner_of(s)?);
-    let f = context.resolved.function(symbol)?;
-    if !context.live.alive[f] || context.resolved.fate(symbol) != Fate::Winner {
+    let f = link.resolved.function(symbol)?;
+    if !link.live.alive[f] || link.resolved.fate(symbol) != Fate::Winner {
         return None;
     }
-    let stub = context.resolved.functions[f].stub && !context.mode.relocatable;
+    let stub = link.resolved.functions[f].stub && !link.mode.relocatable;
     Some(if stub { Owner::Stubs } else { Owner::Function(f) })
 }
 
 /// Whether the definition that an attribute section speaks for is in force, but dead.
-fn is_dead(context: Context<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
+fn is_dead(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
     let symbol = object.owner_of(s).map(|index| object.symbol_ref(index));
-    let dead = |f| !context.live.alive[f];
-    symbol.is_some_and(|y| context.resolved.function(y).is_some_and(dead) && context.resolved.fate(y) == Fate::Winner)
+    let dead = |f| !link.live.alive[f];
+    symbol.is_some_and(|sym| link.resolved.function(sym).is_some_and(dead) && link.resolved.fate(sym) == Fate::Winner)
 }
 
 fn uses_reserved(data: &[u8]) -> bool {
@@ -236,7 +236,7 @@ fn uses_reserved(data: &[u8]) -> bool {
 }
 
 struct Section<'a, 'd> {
-    context: Context<'a, 'd>,
+    link: Link<'a, 'd>,
     object: &'a Object<'d>,
     owner: Owner,
 }
@@ -244,7 +244,7 @@ struct Section<'a, 'd> {
 impl<'d> Section<'_, 'd> {
     fn translate(&self, record: &Record<'d>) -> Option<Attribute<'d>> {
         let (format, code) = (record.format, record.attribute);
-        let relocatable = self.context.mode.relocatable;
+        let relocatable = self.link.mode.relocatable;
         if code == attr::ERROR || code == attr::LOAD_CACHE_REQUEST || (code == attr::MAX_STACK_SIZE && !relocatable) {
             return None;
         }
@@ -276,11 +276,11 @@ impl<'d> Section<'_, 'd> {
             return Some(verbatim);
         }
         let reference = self.object.symbol_ref(index);
-        if let Some(f) = self.context.resolved.function(reference) {
+        if let Some(f) = self.link.resolved.function(reference) {
             let about_definition = matches!(record.attribute, attr::FRAME_SIZE | attr::REGCOUNT | attr::MAX_STACK_SIZE);
-            let stub = self.context.resolved.functions[f].stub && !self.context.mode.relocatable;
-            let loser = self.context.resolved.functions[f].winner.is_some() && self.context.resolved.fate(reference) != Fate::Winner;
-            if !self.context.live.alive[f] || (self.owner == Owner::Module && about_definition && (loser || stub)) {
+            let stub = self.link.resolved.functions[f].stub && !self.link.mode.relocatable;
+            let loser = self.link.resolved.functions[f].winner.is_some() && self.link.resolved.fate(reference) != Fate::Winner;
+            if !self.link.live.alive[f] || (self.owner == Owner::Module && about_definition && (loser || stub)) {
                 return None;
             }
         }
@@ -289,17 +289,17 @@ impl<'d> Section<'_, 'd> {
 
     fn externs(&self, record: &Record<'d>) -> Vec<FunctionId> {
         let functions = record.words().iter().map(|w| w.get()).filter(|&i| i < self.object.symbol_count());
-        let functions = functions.filter_map(|i| self.context.resolved.function(self.object.symbol_ref(i)));
+        let functions = functions.filter_map(|i| self.link.resolved.function(self.object.symbol_ref(i)));
         functions
-            .filter(|&f| self.context.live.alive[f])
-            .filter(|&f| self.context.resolved.functions[f].winner.is_none() || self.context.resolved.functions[f].entry)
+            .filter(|&f| self.link.live.alive[f])
+            .filter(|&f| self.link.resolved.functions[f].winner.is_none() || self.link.resolved.functions[f].entry)
             .collect()
     }
 
     fn learn(&self, attribute: &Attribute<'d>, facts: &mut Table<FunctionId, Facts>) {
         let word = |bytes: &[u8]| bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
         if let Some((symbol, bytes)) = attribute.payload.about() {
-            let Some(f) = self.context.resolved.function(symbol) else { return };
+            let Some(f) = self.link.resolved.function(symbol) else { return };
             let rest = bytes.get(4..).unwrap_or_default();
             match attribute.code {
                 attr::REGCOUNT => facts[f].registers = word(rest),
@@ -327,19 +327,19 @@ pub(crate) enum Subject {
 }
 
 /// What the symbol in front of a payload is in the output.
-pub(crate) fn subject(context: Context<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
-    let m = &layout.m;
-    if let Some(f) = context.resolved.function(symbol) {
-        return m.symbol_of[f].map_or(Subject::Gone, |y| Subject::Is(SymbolTableEntry::Symbol(y)));
+pub(crate) fn subject(link: Link<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
+    let m = &layout.records;
+    if let Some(f) = link.resolved.function(symbol) {
+        return m.symbol_of[f].map_or(Subject::Gone, |sym| Subject::Is(SymbolTableEntry::Symbol(sym)));
     }
-    let (object, index) = context.inputs.locate(symbol);
+    let (object, index) = link.inputs.locate(symbol);
     if object.symbol_kind(index) == STT_SECTION {
         let section = object.symbol(index).defined_in();
-        let placed = section.and_then(|s| m.placed[object.section_ref(s)]);
+        let placed = section.and_then(|s| m.section_placement[object.section_ref(s)]);
         return placed.map_or(Subject::Gone, |(id, _)| Subject::Is(SymbolTableEntry::Section(id)));
     }
-    match m.places[symbol] {
-        Place::Symbol(y) => Subject::Is(SymbolTableEntry::Symbol(y)),
+    match m.symbol_placement[symbol] {
+        Place::Symbol(sym) => Subject::Is(SymbolTableEntry::Symbol(sym)),
         _ => Subject::NoSymbol,
     }
 }

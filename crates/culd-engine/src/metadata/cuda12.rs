@@ -2,10 +2,10 @@
 
 use super::attributes::{Attributes, Payload};
 use super::attributes::{byte, first_of, half};
-use super::kernel::Final;
+use super::kernel::KernelAttributes;
 use crate::ids::{FunctionId, Table};
 use crate::object::{NO_OWNER, ObjSection, Object, Role};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::nvinfo::attr;
 
 /// Marks functions without a sparse mask where others have one.
@@ -15,11 +15,11 @@ const NO_SPARSE_MASK: u16 = 0x8000;
 const FIRST_MERCURY: u16 = 0x100;
 
 /// Functions with Mercury code that do not state its version get the first one, before their other records.
-pub(super) fn mercury_versions<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    if !context.options.target.is_blackwell() {
+pub(super) fn mercury_versions<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
+    if !link.options.target.capabilities().has_mercury {
         return;
     }
-    for f in context.resolved.functions.ids() {
+    for f in link.resolved.functions.ids() {
         let mut own = last.functions[f].iter(&attributes.records).peekable();
         let lacks = own.peek().is_some() && !own.any(|r| r.code == attr::MERCURY_ISA_VERSION);
         drop(own);
@@ -31,33 +31,35 @@ pub(super) fn mercury_versions<'d>(context: Context<'_, 'd>, attributes: &Attrib
 }
 
 /// `has`: functions that have a mask.
-pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, has: &Table<FunctionId, bool>, last: &mut Final<'d>) {
-    let functions = &context.resolved.functions;
+pub(super) fn sparse_masks<'d>(
+    link: Link<'_, 'd>,
+    attributes: &Attributes<'d>,
+    has: &Table<FunctionId, bool>,
+    last: &mut KernelAttributes<'d>,
+) {
+    let functions = &link.resolved.functions;
     if !has.iter().any(|&h| h) {
         return;
     }
     last.stubs.push(half(attr::SPARSE_MMA_MASK, 0));
-    let lacks =
-        |f: FunctionId| context.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f] && !is_inner(context, f);
+    let lacks = |f: FunctionId| link.live.alive[f] && functions[f].winner.is_some() && !functions[f].stub && !has[f] && !is_inner(link, f);
     let mut marked = Table::filled(functions.len(), false);
     for f in functions.ids().filter(|&f| lacks(f)) {
         marked[f] = true;
-        marked[alias_of(context, f).unwrap_or(f)] = true;
+        marked[alias_of(link, f).unwrap_or(f)] = true;
     }
     if !marked.iter().any(|&m| m) {
         return;
     }
-    let reaches = context.graph.fold(
-        context.resolved,
-        |f, any: &mut bool| *any |= marked[f],
-        |any, callee| *any |= callee,
-    );
+    let reaches = link
+        .graph
+        .fold(link.resolved, |f, any: &mut bool| *any |= marked[f], |any, callee| *any |= callee);
     for f in functions.ids() {
         if lacks(f) {
-            let owner = alias_of(context, f).unwrap_or(f);
+            let owner = alias_of(link, f).unwrap_or(f);
             last.list(&attributes.records, owner)
                 .push(half(attr::SPARSE_MMA_MASK, NO_SPARSE_MASK));
-        } else if context.live.is_kernel[f] && (context.live.only.is_some() || reaches[context.graph.component(f)]) {
+        } else if link.live.is_kernel[f] && (link.live.only.is_some() || reaches[link.graph.component(f)]) {
             for record in last
                 .list(&attributes.records, f)
                 .iter_mut()
@@ -70,26 +72,26 @@ pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes
 }
 
 /// Barriers of CUDA 12 objects, from the flags of their text sections.
-pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    if !context.inputs.objects.iter().any(|o| o.has_barrier_flags) {
+pub(super) fn barriers<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
+    if !link.inputs.objects.iter().any(|o| o.has_barrier_flags) {
         return;
     }
-    let own = |f: FunctionId| own_barriers(context, f);
-    let highest = context.graph.fold(
-        context.resolved,
+    let own = |f: FunctionId| own_barriers(link, f);
+    let highest = link.graph.fold(
+        link.resolved,
         |f, n: &mut u16| *n = (*n).max(own(f)),
         |n, callee| *n = (*n).max(*callee),
     );
-    for f in context.resolved.functions.ids() {
-        if !context.live.alive[f] || context.resolved.functions[f].winner.is_none() {
+    for f in link.resolved.functions.ids() {
+        if !link.live.alive[f] || link.resolved.functions[f].winner.is_none() {
             continue;
         }
-        let kernel = context.live.is_kernel[f];
-        let value = if kernel { highest[context.graph.component(f)] } else { own(f) };
+        let kernel = link.live.is_kernel[f];
+        let value = if kernel { highest[link.graph.component(f)] } else { own(f) };
         if value == 0 {
             continue;
         }
-        let callees = if kernel { callee_barriers(context, f, &highest) } else { 0 };
+        let callees = if kernel { callee_barriers(link, f, &highest) } else { 0 };
         let list = last.list(&attributes.records, f);
         match first_of(list, attr::NUM_BARRIERS) {
             Some(record) => {
@@ -104,34 +106,34 @@ pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>
 }
 
 /// The text section of a function's definition in force, and the symbol of the definition.
-fn text<'a, 'd>(context: Context<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'a ObjSection<'d>, u32)> {
-    let winner = context.resolved.functions[f].winner.filter(|_| context.live.alive[f])?;
-    let object = &context.inputs.objects[winner.object];
+fn text<'a, 'd>(link: Link<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'a ObjSection<'d>, u32)> {
+    let winner = link.resolved.functions[f].winner.filter(|_| link.live.alive[f])?;
+    let object = &link.inputs.objects[winner.object];
     let section = object.section(winner.section).filter(|s| s.role == Role::Text)?;
     Some((object, section, winner.symbol))
 }
 
 /// It lies inside of another function's text, which speaks for it.
-fn is_inner(context: Context<'_, '_>, f: FunctionId) -> bool {
-    let winner = context.resolved.functions[f].winner;
-    winner.is_some_and(|w| context.inputs.objects[w.object].outer(w.symbol).is_some())
+fn is_inner(link: Link<'_, '_>, f: FunctionId) -> bool {
+    let winner = link.resolved.functions[f].winner;
+    winner.is_some_and(|w| link.inputs.objects[w.object].outer(w.symbol).is_some())
 }
 
 /// The function that another one is a second name of.
-fn alias_of(context: Context<'_, '_>, f: FunctionId) -> Option<FunctionId> {
-    let (object, section, symbol) = text(context, f)?;
+fn alias_of(link: Link<'_, '_>, f: FunctionId) -> Option<FunctionId> {
+    let (object, section, symbol) = text(link, f)?;
     let owner = Some(section.owner).filter(|&o| o != symbol && o != NO_OWNER)?;
-    context.resolved.function(object.symbol_ref(owner))
+    link.resolved.function(object.symbol_ref(owner))
 }
 
-fn own_barriers(context: Context<'_, '_>, f: FunctionId) -> u16 {
-    match text(context, f) {
+fn own_barriers(link: Link<'_, '_>, f: FunctionId) -> u16 {
+    match text(link, f) {
         Some((_, section, symbol)) if section.owner == symbol || section.owner == NO_OWNER => section.barriers() as u16,
         _ => 0,
     }
 }
 
-fn callee_barriers(context: Context<'_, '_>, f: FunctionId, highest: &[u16]) -> u16 {
-    let callees = context.graph.callees(context.resolved, f);
-    callees.iter().map(|&c| highest[context.graph.component(c)]).max().unwrap_or(0)
+fn callee_barriers(link: Link<'_, '_>, f: FunctionId, highest: &[u16]) -> u16 {
+    let callees = link.graph.callees(link.resolved, f);
+    callees.iter().map(|&c| highest[link.graph.component(c)]).max().unwrap_or(0)
 }

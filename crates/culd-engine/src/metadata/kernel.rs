@@ -6,7 +6,7 @@ use crate::ids::{FunctionId, Table};
 
 /// Attributes of the output.
 #[derive(Debug)]
-pub struct Final<'d> {
+pub struct KernelAttributes<'d> {
     /// Records of the module.
     pub module: Vec<Attribute<'d>>,
     /// Records of the stub table.
@@ -27,7 +27,7 @@ pub struct Final<'d> {
     pub(super) only_groups: [bool; 2],
 }
 
-impl<'d> Final<'d> {
+impl<'d> KernelAttributes<'d> {
     /// Records of a function.
     pub fn of(&self, f: FunctionId) -> impl Iterator<Item = &Attribute<'d>> {
         self.functions[f].iter(&self.records)

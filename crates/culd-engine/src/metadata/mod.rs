@@ -4,10 +4,10 @@
 //! * `acting`: which of them act on kernels.
 //! * [`propagate`]: what kernels inherit from the functions they reach.
 
-mod acting;
 pub mod attributes;
+pub mod call_totals;
 mod cuda12;
-pub mod folds;
+mod inheritable;
 pub mod kernel;
 mod lists;
 pub mod propagate;

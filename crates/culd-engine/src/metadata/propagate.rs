@@ -8,28 +8,28 @@
 //!
 //! Everything but unions and sums is a fold over the condensed call graph, so cost is linear in its edges.
 
-use super::acting::{Acting, CODES, slot_of};
 use super::attributes::{Attribute, Attributes, Owner, Payload, byte, first_of, flag, half};
-use super::folds::Folds;
-use super::kernel::Final;
+use super::call_totals::CallTotals;
+use super::inheritable::{CODES, InheritableRecords, slot_of};
+use super::kernel::KernelAttributes;
 use super::lists::List;
 use super::{cuda12, stubs};
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::options::Identity;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::nvinfo::attr;
 use cubin::release::Rules;
 use hashbrown::HashMap;
 
 /// Computes all attributes of the output; `folds` is nothing for a relocatable one.
-pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&Folds>) -> Final<'d> {
-    let count = context.resolved.functions.len();
+pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&CallTotals>) -> KernelAttributes<'d> {
+    let count = link.resolved.functions.len();
     let mut module = std::mem::take(&mut attributes.module);
     module.reverse();
-    let mut last = Final {
+    let mut last = KernelAttributes {
         module,
         stubs: Vec::new(),
         records: Vec::new(),
@@ -42,16 +42,16 @@ pub fn propagate<'d>(context: Context<'_, 'd>, mut attributes: Attributes<'d>, f
         only_groups: [false; 2],
     };
     share(&attributes, &mut last);
-    cuda12::mercury_versions(context, &attributes, &mut last);
+    cuda12::mercury_versions(link, &attributes, &mut last);
     if let Some(folds) = folds {
-        inherit(context, &attributes, folds, &mut last);
+        inherit(link, &attributes, folds, &mut last);
     }
     last.records = attributes.records;
     last
 }
 
 /// Hands every function its own records.
-fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
+fn share<'d>(attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
     for (owner, range) in attributes.sections() {
         match owner {
             Owner::Module => {}
@@ -63,32 +63,32 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut Final<'d>) {
     last.functions.iter_mut().for_each(List::finish);
 }
 
-fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Folds, last: &mut Final<'d>) {
-    registers(context, folds, last);
-    stacks(context, attributes, folds, last);
-    let acting = Acting::new(attributes, context.resolved.functions.len());
-    if context.live.only.is_none() {
-        stubs::inherit(context, attributes, &acting, last);
+fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
+    registers(link, folds, last);
+    stacks(link, attributes, folds, last);
+    let acting = InheritableRecords::new(attributes, link.resolved.functions.len());
+    if link.live.only.is_none() {
+        stubs::inherit(link, attributes, &acting, last);
     }
-    cuda12::sparse_masks(context, attributes, &acting.masked, last);
-    match context.live.only {
-        Some(kernel) => one_kernel(&context.mode.rules, attributes, &acting, kernel, last),
-        None if context.live.kernels.is_empty() => {}
-        None => many_kernels(context, attributes, &acting, last),
+    cuda12::sparse_masks(link, attributes, &acting.masked, last);
+    match link.live.only {
+        Some(kernel) => one_kernel(&link.mode.rules, attributes, &acting, kernel, last),
+        None if link.live.kernels.is_empty() => {}
+        None => many_kernels(link, attributes, &acting, last),
     }
-    if !context.live.kernels.is_empty() {
-        drop_fragments(context, attributes, &acting, last);
+    if !link.live.kernels.is_empty() {
+        drop_fragments(link, attributes, &acting, last);
     }
-    cuda12::barriers(context, attributes, last);
+    cuda12::barriers(link, attributes, last);
 }
 
-fn registers(context: Context<'_, '_>, folds: &Folds, last: &mut Final<'_>) {
-    for &k in &context.live.kernels {
-        last.registers[k] = folds.registers[context.graph.component(k)];
+fn registers(link: Link<'_, '_>, folds: &CallTotals, last: &mut KernelAttributes<'_>) {
+    for &k in &link.live.kernels {
+        last.registers[k] = folds.registers[link.graph.component(k)];
     }
     for record in last.module.iter_mut().filter(|r| r.code == attr::REGCOUNT) {
         if let Some((symbol, _)) = record.payload.about()
-            && let Some(f) = context.resolved.function(symbol).filter(|&f| context.live.is_kernel[f])
+            && let Some(f) = link.resolved.function(symbol).filter(|&f| link.live.is_kernel[f])
         {
             record.payload = Payload::FunctionWord(f, last.registers[f]);
         }
@@ -96,17 +96,17 @@ fn registers(context: Context<'_, '_>, folds: &Folds, last: &mut Final<'_>) {
 }
 
 /// MIN_STACK_SIZE per kernel is added when symbols have their numbers; the call-return stack here.
-fn stacks<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, folds: &Folds, last: &mut Final<'d>) {
-    for f in context
+fn stacks<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
+    for f in link
         .resolved
         .functions
         .ids()
-        .filter(|&f| context.live.is_kernel[f] || context.resolved.functions[f].stub)
+        .filter(|&f| link.live.is_kernel[f] || link.resolved.functions[f].stub)
     {
-        last.stack[f] = folds.stack[context.graph.component(f)];
+        last.stack[f] = folds.stack[link.graph.component(f)];
     }
-    for &k in &context.live.kernels {
-        let value = folds.crs[context.graph.component(k)].unwrap_or(-1) as u32;
+    for &k in &link.live.kernels {
+        let value = folds.crs[link.graph.component(k)].unwrap_or(-1) as u32;
         let is_it = |r: &&Attribute<'d>| matches!(r.code, attr::CRS_STACK_SIZE | attr::SYNC_STACK);
         let stays = match last.functions[k].iter(&attributes.records).find(is_it) {
             None => value == 0,
@@ -131,7 +131,7 @@ const NEVER: u32 = u32::MAX;
 
 /// What a component of the call graph hands to the kernels above it.
 #[derive(Clone)]
-struct Heritage {
+struct Inherited {
     /// Number of the first record of each acting code.
     first: [u32; CODES.len()],
     barriers: u16,
@@ -141,9 +141,9 @@ struct Heritage {
     reconfig: (u32, u16),
 }
 
-impl Default for Heritage {
+impl Default for Inherited {
     fn default() -> Self {
-        Heritage {
+        Inherited {
             first: [NEVER; CODES.len()],
             barriers: 0,
             init_count: 0,
@@ -153,7 +153,7 @@ impl Default for Heritage {
     }
 }
 
-impl Heritage {
+impl Inherited {
     fn add(&mut self, number: u32, record: &Attribute<'_>) {
         let Some(slot) = slot_of(record.code) else { return };
         self.first[slot] = self.first[slot].min(number);
@@ -166,7 +166,7 @@ impl Heritage {
             _ => {}
         }
     }
-    fn join(&mut self, other: &Heritage) {
+    fn join(&mut self, other: &Inherited) {
         for (a, b) in self.first.iter_mut().zip(other.first) {
             *a = (*a).min(b);
         }
@@ -178,17 +178,17 @@ impl Heritage {
 }
 
 /// Lists that several records add to: distinct contents in order of first appearance.
-struct Unions<'r, 'd> {
+struct SharedLists<'r, 'd> {
     contents: Vec<&'r Payload<'d>>,
     /// Functions with such records, and their contents with the records' numbers.
     functions: Vec<FunctionId>,
     numbers: Vec<Vec<(u32, u32)>>,
 }
 
-fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, acting: &Acting, code: u8) -> Unions<'r, 'd> {
-    let mut known: HashMap<Vec<u32>, u32, State> = HashMap::default();
-    let mut place: HashMap<FunctionId, usize, State> = HashMap::default();
-    let mut out = Unions {
+fn unions<'r, 'd>(link: Link<'_, '_>, attributes: &'r Attributes<'d>, acting: &InheritableRecords, code: u8) -> SharedLists<'r, 'd> {
+    let mut known: HashMap<Vec<u32>, u32, SeededState> = HashMap::default();
+    let mut place: HashMap<FunctionId, usize, SeededState> = HashMap::default();
+    let mut out = SharedLists {
         contents: Vec::new(),
         functions: Vec::new(),
         numbers: Vec::new(),
@@ -197,7 +197,7 @@ fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, acti
         let Some(record) = attributes.records.get(sequence as usize).filter(|r| r.code == code) else {
             continue;
         };
-        let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
+        let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry) else {
             continue;
         };
         let key: Vec<u32> = match &record.payload {
@@ -226,18 +226,16 @@ fn unions<'r, 'd>(context: Context<'_, '_>, attributes: &'r Attributes<'d>, acti
 }
 
 /// Per kernel the contents that reach it, in merge order of the records that bring them.
-fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<Vec<u32>> {
-    let mut per_kernel: Vec<Vec<(u32, u32)>> = vec![Vec::new(); context.live.kernels.len()];
-    context
-        .graph
-        .reach(context.resolved, &unions.functions, &context.live.kernels, |f, k| {
-            for &(content, sequence) in &unions.numbers[f] {
-                match per_kernel[k].iter_mut().find(|e| e.1 == content) {
-                    Some(known) => known.0 = known.0.min(sequence),
-                    None => per_kernel[k].push((sequence, content)),
-                }
+fn reaching_contents(link: Link<'_, '_>, unions: &SharedLists<'_, '_>) -> Vec<Vec<u32>> {
+    let mut per_kernel: Vec<Vec<(u32, u32)>> = vec![Vec::new(); link.live.kernels.len()];
+    link.graph.reach(link.resolved, &unions.functions, &link.live.kernels, |f, k| {
+        for &(content, sequence) in &unions.numbers[f] {
+            match per_kernel[k].iter_mut().find(|e| e.1 == content) {
+                Some(known) => known.0 = known.0.min(sequence),
+                None => per_kernel[k].push((sequence, content)),
             }
-        });
+        }
+    });
     let in_order = |mut list: Vec<(u32, u32)>| {
         list.sort_unstable();
         list.into_iter().map(|e| e.1).collect()
@@ -245,11 +243,11 @@ fn reaching_contents(context: Context<'_, '_>, unions: &Unions<'_, '_>) -> Vec<V
     per_kernel.into_iter().map(in_order).collect()
 }
 
-fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
-    let mut own: HashMap<FunctionId, Heritage, State> = HashMap::default();
+fn many_kernels<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
+    let mut own: HashMap<FunctionId, Inherited, SeededState> = HashMap::default();
     let mut mbarriers: Vec<(FunctionId, u16)> = Vec::new();
     for (owner, number, record) in acting.records(attributes) {
-        let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry) else {
+        let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry) else {
             continue;
         };
         own.entry(f).or_default().add(number, record);
@@ -260,21 +258,21 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, actin
     if own.is_empty() {
         return;
     }
-    let heritage = context.graph.fold(
-        context.resolved,
-        |f, h: &mut Heritage| {
+    let heritage = link.graph.fold(
+        link.resolved,
+        |f, h: &mut Inherited| {
             if let Some(mine) = own.get(&f) {
                 h.join(mine);
             }
         },
-        Heritage::join,
+        Inherited::join,
     );
-    let sums = mbarrier_sums(context, &mbarriers);
-    let externs = unions(context, attributes, acting, attr::EXTERNS);
-    let fragments = unions(context, attributes, acting, attr::AT_ENTRY_FRAGMENTS);
-    let (extern_lists, fragment_lists) = (reaching_contents(context, &externs), reaching_contents(context, &fragments));
-    for (i, &k) in context.live.kernels.iter().enumerate() {
-        let h = &heritage[context.graph.component(k)];
+    let sums = mbarrier_sums(link, &mbarriers);
+    let externs = unions(link, attributes, acting, attr::EXTERNS);
+    let fragments = unions(link, attributes, acting, attr::AT_ENTRY_FRAGMENTS);
+    let (extern_lists, fragment_lists) = (reaching_contents(link, &externs), reaching_contents(link, &fragments));
+    for (i, &k) in link.live.kernels.iter().enumerate() {
+        let h = &heritage[link.graph.component(k)];
         let mut causes: Vec<(u32, u8)> = CODES
             .iter()
             .zip(h.first)
@@ -310,10 +308,10 @@ fn many_kernels<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, actin
 }
 
 /// Fragments belong to kernels: functions lose theirs.
-fn drop_fragments<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
+fn drop_fragments<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
     for (owner, _, record) in acting.records(attributes) {
         if record.code == attr::AT_ENTRY_FRAGMENTS
-            && let Some(f) = owner.function().filter(|&f| !context.resolved.functions[f].entry)
+            && let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry)
         {
             last.list(&attributes.records, f).retain(|r| r.code != attr::AT_ENTRY_FRAGMENTS);
         }
@@ -329,16 +327,16 @@ fn sum(a: u16, b: u16) -> u16 {
     }
 }
 
-fn mbarrier_sums(context: Context<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<u16> {
-    let mut totals: HashMap<FunctionId, u16, State> = HashMap::default();
+fn mbarrier_sums(link: Link<'_, '_>, mbarriers: &[(FunctionId, u16)]) -> Vec<u16> {
+    let mut totals: HashMap<FunctionId, u16, SeededState> = HashMap::default();
     for &(f, n) in mbarriers {
         let total = totals.entry(f).or_insert(0);
         *total = sum(*total, n);
     }
     let mut functions: Vec<FunctionId> = totals.keys().copied().collect();
     functions.sort_unstable();
-    let mut sums = vec![0; context.live.kernels.len()];
-    context.graph.reach(context.resolved, &functions, &context.live.kernels, |f, k| {
+    let mut sums = vec![0; link.live.kernels.len()];
+    link.graph.reach(link.resolved, &functions, &link.live.kernels, |f, k| {
         sums[k] = sum(sums[k], functions.get(f).and_then(|f| totals.get(f)).copied().unwrap_or(0));
     });
     sums
@@ -359,7 +357,7 @@ fn add(list: &mut Vec<Attribute<'_>>, code: u8, value: u16) {
 }
 
 /// Adds what is new of each content to the kernel's record; without one, makes it.
-fn extend<'d>(list: &mut Vec<Attribute<'d>>, code: u8, unions: &Unions<'_, 'd>, contents: Option<&Vec<u32>>) {
+fn extend<'d>(list: &mut Vec<Attribute<'d>>, code: u8, unions: &SharedLists<'_, 'd>, contents: Option<&Vec<u32>>) {
     if first_of(list, code).is_none() {
         let payload = if code == attr::EXTERNS {
             Payload::Functions(Box::default())
@@ -396,7 +394,13 @@ fn append_new<T: Copy + PartialEq>(mine: &mut Vec<T>, theirs: &[T]) {
     }
 }
 
-fn one_kernel<'d>(rules: &Rules, attributes: &Attributes<'d>, acting: &Acting, kernel: FunctionId, last: &mut Final<'d>) {
+fn one_kernel<'d>(
+    rules: &Rules,
+    attributes: &Attributes<'d>,
+    acting: &InheritableRecords,
+    kernel: FunctionId,
+    last: &mut KernelAttributes<'d>,
+) {
     let others = || {
         acting
             .records(attributes)
@@ -499,28 +503,28 @@ fn one_kernel_externs<'r, 'd>(
 const GROUPS: [u8; 2] = [attr::TCGEN05_1CTA_USED, attr::TCGEN05_2CTA_USED];
 
 /// Refuses kernels that use both groups of tensor core instructions.
-pub fn check_tensor_groups(context: Context<'_, '_>, last: &Final<'_>, out: &mut Collector<'_>) {
-    if context.mode.relocatable {
+pub fn check_tensor_groups(link: Link<'_, '_>, last: &KernelAttributes<'_>, out: &mut Collector<'_>) {
+    if link.mode.relocatable {
         return;
     }
-    for &k in &context.live.kernels {
+    for &k in &link.live.kernels {
         let [one, two] = GROUPS.map(|code| last.of(k).any(|r| r.code == code));
-        let times = match is_from_functions(context, last, k) {
+        let times = match is_from_functions(link, last, k) {
             _ if !(one && two) => 0,
             // nvlink quirk: groups that the only kernel has from functions were compared with its own, not with each other; later
             // releases do, once for each group
-            true => context.mode.rules.tensor_groups_of_functions,
+            true => link.mode.rules.tensor_groups_of_functions,
             false => 1,
         };
         for _ in 0..times {
             out.error(Code::TcgenConflict {
-                entry: context.resolved.function_name(k),
+                entry: link.resolved.function_name(k),
             });
         }
     }
 }
 
 /// Whether the kernel is the only one and has its groups from functions alone, in a link where that counts.
-fn is_from_functions(context: Context<'_, '_>, last: &Final<'_>, kernel: FunctionId) -> bool {
-    context.live.only == Some(kernel) && context.options.identity == Identity::Nvlink && last.only_groups == [false; 2]
+fn is_from_functions(link: Link<'_, '_>, last: &KernelAttributes<'_>, kernel: FunctionId) -> bool {
+    link.live.only == Some(kernel) && link.options.identity == Identity::Nvlink && last.only_groups == [false; 2]
 }

@@ -7,39 +7,39 @@ use super::attributes::Reserved;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
 use crate::options::Identity;
-use crate::session::Context;
+use crate::session::Link;
 use std::cmp::Reverse;
 
 /// Reports the functions as errors.
-pub fn check(context: Context<'_, '_>, reserved: &[Reserved], out: &mut Collector<'_>) {
-    if !context.options.disable_smem_reservation || reserved.is_empty() {
+pub fn check(link: Link<'_, '_>, reserved: &[Reserved], out: &mut Collector<'_>) {
+    if !link.options.disable_smem_reservation || reserved.is_empty() {
         return;
     }
-    let name = |f: FunctionId| context.resolved.function_name(f);
-    for k in inheriting(context, reserved) {
+    let name = |f: FunctionId| link.resolved.function_name(f);
+    for k in inheriting(link, reserved) {
         out.error(Code::ReservedShared { function: name(k) });
     }
     for &(_, f) in reserved {
         match f {
             Some(f) => out.error(Code::ReservedShared { function: name(f) }),
-            None if context.options.identity == Identity::Nvlink => out.error(Code::ReservedShared { function: "(null)".into() }),
+            None if link.options.identity == Identity::Nvlink => out.error(Code::ReservedShared { function: "(null)".into() }),
             None => {}
         }
     }
 }
 
 /// Kernels that use reserved shared memory only through what they call.
-fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId> {
-    let kernels = context.live.kernels.as_slice();
-    let mut first_use: Table<FunctionId, Option<usize>> = Table::filled(context.resolved.functions.len(), None);
+fn inheriting(link: Link<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId> {
+    let kernels = link.live.kernels.as_slice();
+    let mut first_use: Table<FunctionId, Option<usize>> = Table::filled(link.resolved.functions.len(), None);
     for &(cause, f) in reserved.iter().rev() {
         if let Some(f) = f {
             first_use[f] = Some(cause);
         }
     }
-    let is_device = |f: FunctionId| !context.resolved.functions[f].entry;
-    let mut found: Vec<(usize, FunctionId)> = match context.live.only {
-        _ if context.mode.relocatable => Vec::new(),
+    let is_device = |f: FunctionId| !link.resolved.functions[f].entry;
+    let mut found: Vec<(usize, FunctionId)> = match link.live.only {
+        _ if link.mode.relocatable => Vec::new(),
         // one kernel gets what every other function has, reachable or not
         Some(k) => reserved
             .iter()
@@ -48,14 +48,14 @@ fn inheriting(context: Context<'_, '_>, reserved: &[Reserved]) -> Vec<FunctionId
             .map(|r| (r.0, k))
             .collect(),
         None => {
-            let first = context.graph.fold(
-                context.resolved,
+            let first = link.graph.fold(
+                link.resolved,
                 |f, first: &mut Option<usize>| {
                     *first = earlier(*first, first_use[f].filter(|_| is_device(f)));
                 },
                 |first, callee| *first = earlier(*first, *callee),
             );
-            let cause = |&k: &FunctionId| first[context.graph.component(k)].map(|cause| (cause, k));
+            let cause = |&k: &FunctionId| first[link.graph.component(k)].map(|cause| (cause, k));
             kernels.iter().filter_map(cause).collect()
         }
     };

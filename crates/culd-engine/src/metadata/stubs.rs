@@ -4,12 +4,12 @@
 //! 2. The records are added to the table's attributes in the order of the records that cause them.
 //! 3. nvlink quirk: only the first stub has its own record of the second kind; the others get one more.
 
-use super::acting::Acting;
 use super::attributes::byte;
 use super::attributes::{Attributes, Payload};
-use super::kernel::Final;
+use super::inheritable::InheritableRecords;
+use super::kernel::KernelAttributes;
 use crate::ids::FunctionId;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::nvinfo::attr;
 
 /// Codes that stubs inherit.
@@ -28,9 +28,9 @@ fn join(into: &mut Inherited, other: &Inherited) {
 }
 
 /// Adds the records.
-pub(super) fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, acting: &Acting, last: &mut Final<'d>) {
-    let functions = &context.resolved.functions;
-    let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub && context.live.alive[f]).collect();
+pub(super) fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &InheritableRecords, last: &mut KernelAttributes<'d>) {
+    let functions = &link.resolved.functions;
+    let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub && link.live.alive[f]).collect();
     if stubs.is_empty() {
         return;
     }
@@ -44,8 +44,8 @@ pub(super) fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>,
         }
     }
     own.sort_by_key(|e| e.0);
-    let reached = context.graph.fold(
-        context.resolved,
+    let reached = link.graph.fold(
+        link.resolved,
         |f, all: &mut Inherited| {
             let first = own.partition_point(|e| e.0 < f);
             own.iter().skip(first).take_while(|e| e.0 == f).for_each(|e| join(all, &e.1));
@@ -54,7 +54,7 @@ pub(super) fn inherit<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>,
     );
     let mut added: Vec<(u32, usize, usize, u16)> = Vec::new();
     for (i, &stub) in stubs.iter().enumerate() {
-        for (code, inherited) in reached[context.graph.component(stub)].iter().enumerate() {
+        for (code, inherited) in reached[link.graph.component(stub)].iter().enumerate() {
             if let &Some((number, value)) = inherited {
                 added.push((number, code, i, value));
             }

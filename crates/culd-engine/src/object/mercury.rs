@@ -8,7 +8,7 @@
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
 //! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
 
-use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, View, normal_type, plain_sections, role, text};
+use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
@@ -37,7 +37,7 @@ struct OfOneName {
 }
 
 /// Builds the object from the Mercury view.
-pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Result<Object<'d>, ObjectError> {
+pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Result<Object<'d>, ObjectError> {
     let plain = plain_sections(cubin)?;
     let Some(symtab) = plain.iter().find(|s| s.sh_type == SHT_CUDA_MERC_SYMTAB) else {
         return Err(ObjectError::Section {
@@ -45,8 +45,8 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
             reason: "a file for this architecture needs one".into(),
         });
     };
-    let twins = twins(&plain, trusting)?;
-    lonely(&plain, &twins, trusting)?;
+    let twins = twins(&plain, trust)?;
+    lonely(&plain, &twins, trust)?;
     let entries = <[Sym]>::ref_from_bytes(symtab.data).map_err(|_| ObjectError::Section {
         section: text(symtab.name),
         reason: "size is not a multiple of 24".into(),
@@ -69,7 +69,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
     }
     let mut sections: Vec<ObjSection<'d>> = (0..plain.len()).map(|i| section(i, &plain, &twins)).collect();
     let mut sass = plain.clone();
-    if trusting {
+    if trust.is_trusted() {
         twins.borrow(&plain, &mut sections, &mut sass);
     }
     for (entry, place) in entries.iter().zip(&places) {
@@ -97,7 +97,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trusting: bool) -> Re
         symbols: Cow::Owned(symbols),
         sass,
     };
-    let object = Object::assemble(name, cubin, view, place, trusting)?;
+    let object = Object::assemble(name, cubin, view, place, trust)?;
     // Frames, attributes and fences of such functions follow rules of their own.
     let mut functions = object.symbols_of(&[STT_FUNC]);
     match functions.find(|&i| object.outer(i).is_some()) {
@@ -166,7 +166,7 @@ fn mercury_version(compat: &[u8]) -> u16 {
     found.map_or(0, |r| r.half)
 }
 
-fn twins(plain: &[ObjSection<'_>], trusting: bool) -> Result<Twins, ObjectError> {
+fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
     let mut twins = Twins {
         sass: vec![0; plain.len()],
         mercury: vec![0; plain.len()],
@@ -190,7 +190,7 @@ fn twins(plain: &[ObjSection<'_>], trusting: bool) -> Result<Twins, ObjectError>
             }),
         };
         // nvlink quirk: such a section is left out without a word. Of several beside one in the SASS view it takes one or the other.
-        if twin.is_none() && trusting && is_foreign(s) && !by_name.contains_key(without_mercury(s.name)) {
+        if twin.is_none() && trust.is_trusted() && is_foreign(s) && !by_name.contains_key(without_mercury(s.name)) {
             continue;
         }
         let slot = twin.and_then(|t| twins.mercury.get_mut(t as usize)).filter(|slot| **slot == 0);
@@ -229,7 +229,7 @@ fn is_made_again(s: &ObjSection<'_>) -> bool {
 }
 
 /// Refuses contents that only one of the views has, and types that nobody knows: nvlink crashes.
-fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trusting: bool) -> Result<(), ObjectError> {
+fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trust: Trust) -> Result<(), ObjectError> {
     for ((s, twin), sass) in plain.iter().zip(&twins.mercury).zip(&twins.sass) {
         let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
         let reason = match s.role {
@@ -240,7 +240,7 @@ fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trusting: bool) -> Result<(),
             Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant | Role::Note if *twin == 0 => {
                 "no twin in the Mercury view"
             }
-            Role::PassedThrough if !trusting && plain.get(*twin as usize).is_some_and(|t| t.data != s.data) => {
+            Role::PassedThrough if !trust.is_trusted() && plain.get(*twin as usize).is_some_and(|t| t.data != s.data) => {
                 "its bytes differ in the Mercury view"
             }
             Role::Other if !is_made_again(s) => {

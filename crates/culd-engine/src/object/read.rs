@@ -2,7 +2,7 @@
 
 use super::classify::{contradicts, normal_type, role};
 use super::{Align, Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
-use crate::names::Hashing;
+use crate::names::NameHasher;
 use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
@@ -40,7 +40,7 @@ impl<'d> Object<'d> {
     pub(super) fn check_symbols(&mut self, place: impl Fn(u32) -> Result<SymbolSection, ObjectError>) -> Result<(), ObjectError> {
         let strings = self.strings;
         let name = |entry: &Sym| string_at(strings, entry.st_name.get()).unwrap_or_default();
-        let hashing = Hashing::default();
+        let hashing = NameHasher::default();
         self.labels.reserve_exact(self.symbols.len());
         for (i, entry) in self.symbols.iter().enumerate() {
             let section = place(i as u32)?;
@@ -146,7 +146,7 @@ impl<'d> Object<'d> {
 
     fn function_index(&self, s: &ObjSection<'d>, entry: usize, index: u32) -> Result<u32, ObjectError> {
         match self.symbols.get(index as usize) {
-            Some(y) if y.kind() == STT_FUNC => Ok(index),
+            Some(sym) if sym.kind() == STT_FUNC => Ok(index),
             _ => Err(ObjectError::Index {
                 section: text(s.name),
                 entry,
@@ -233,9 +233,9 @@ impl<'d> Object<'d> {
         Ok(())
     }
 
-    fn note_descriptor(&mut self, target: u32, r_type: u32, sym: u32) {
-        if takes_descriptor(r_type) && self.symbol_kind(sym) == STT_FUNC && self.descriptors.last() != Some(&(target, sym)) {
-            self.descriptors.push((target, sym));
+    fn note_descriptor(&mut self, target: u32, r_type: u32, number: u32) {
+        if takes_descriptor(r_type) && self.symbol_kind(number) == STT_FUNC && self.descriptors.last() != Some(&(target, number)) {
+            self.descriptors.push((target, number));
         }
     }
 
@@ -245,17 +245,17 @@ impl<'d> Object<'d> {
         (section, name, entry): (u32, &[u8], usize),
         target: u32,
         offset: u64,
-        sym: u32,
+        number: u32,
     ) -> Result<(), ObjectError> {
-        let Some(y) = self.symbols.get(sym as usize) else {
-            if self.trusting {
+        let Some(sym) = self.symbols.get(number as usize) else {
+            if self.trust.is_trusted() {
                 return Ok(());
             }
             return Err(ObjectError::Index {
                 section: text(name),
                 entry,
                 what: "symbol",
-                index: sym,
+                index: number,
             });
         };
         // The size of Mercury code is not the size of its capsule.
@@ -265,23 +265,23 @@ impl<'d> Object<'d> {
         });
         // Relocations of another function of this name: only wrong if this one is linked.
         let borrowed = self.sass.get(section as usize).is_some_and(|s| s.info != target);
-        if offset >= size && !(borrowed && self.trusting) {
+        if offset >= size && !(borrowed && self.trust.is_trusted()) {
             return Err(ObjectError::RelocationOffset {
                 section: text(name),
                 entry,
             });
         }
-        let special = match y.kind() {
-            STT_FUNC => y.st_shndx.get() == 0,
-            STT_CUDA_OBJECT => y.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED,
+        let special = match sym.kind() {
+            STT_FUNC => sym.st_shndx.get() == 0,
+            STT_CUDA_OBJECT => sym.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED,
             kind => matches!(kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE),
         };
         if special
-            && let Some(last) = seen.get_mut(sym as usize)
+            && let Some(last) = seen.get_mut(number as usize)
             && *last != section
         {
             *last = section;
-            self.specials.push(sym);
+            self.specials.push(number);
         }
         Ok(())
     }

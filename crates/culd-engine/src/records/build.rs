@@ -32,7 +32,7 @@ impl<'d> Merged<'d> {
                 | Class::Compat
         );
         let unnamed = !mode.relocatable && !first;
-        let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.phantoms;
+        let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.dead_section_counts;
         let id = self.sections.push(OutSection {
             name,
             number,
@@ -123,8 +123,8 @@ impl<'d> Merged<'d> {
 
     /// Counts a record that nvlink makes for a dead function and drops again.
     pub(crate) fn phantom(&mut self, f: FunctionId, kind: usize) {
-        if !std::mem::replace(&mut self.functions[f].phantoms[kind], true) {
-            self.phantoms += 1;
+        if !std::mem::replace(&mut self.functions[f].dead_section_counts[kind], true) {
+            self.dead_section_counts += 1;
         }
     }
 

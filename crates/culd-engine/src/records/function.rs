@@ -14,11 +14,11 @@ pub struct OutFunction {
     /// Binding of the definition in force at this point of the merge.
     pub bind: u8,
     /// Dead: phantom records were counted for its text, attributes, `.rel` and `.rela`.
-    pub phantoms: [bool; 4],
+    pub dead_section_counts: [bool; 4],
     /// A taken definition had text relocations; `None` before the first.
     pub relocated: Option<bool>,
     /// Debug relocations from objects before this one were dropped.
-    pub debug_cut: ObjectId,
+    pub relocs_dropped_before: ObjectId,
     /// Its `.nv.shared.K`.
     pub shared: Option<SectionId>,
     /// Its parameter bank.
@@ -36,7 +36,7 @@ pub struct OutFunction {
     /// That record was made by a losing copy.
     pub literals_by_loser: Option<bool>,
     /// A literal bank record made by a losing copy and not reused by the winner.
-    pub ghost: Option<SectionId>,
+    pub orphaned_literals: Option<SectionId>,
     /// Offset of its stub in `.nv.uft`.
     pub stub_offset: Option<u64>,
 }

@@ -16,15 +16,15 @@ pub use symbol::*;
 pub use unified::*;
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
-use crate::names::State;
+use crate::names::SeededState;
 use hashbrown::HashMap;
 
 /// Were relocations that had been read already dropped again?
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Cuts {
-    /// Some [`OutFunction::debug_cut`] is set.
+pub struct DroppedRelocs {
+    /// Some [`OutFunction::relocs_dropped_before`] is set.
     pub debug: bool,
-    /// Some [`OutSymbol::constant_cut`] is set.
+    /// Some [`OutSymbol::constant_relocs_dropped_before`] is set.
     pub constants: bool,
 }
 
@@ -52,11 +52,11 @@ pub struct Merged<'d> {
     /// Some function is a second name of another.
     pub has_aliases: bool,
     /// `--preserve-relocs`: symbols of the functions' literals, in order of the inputs' symbols.
-    pub literal_symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, State>,
+    pub literal_symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, SeededState>,
     /// What became of the inputs' symbols.
-    pub places: Table<SymbolRef, Place>,
+    pub symbol_placement: Table<SymbolRef, Place>,
     /// Where the inputs' sections went.
-    pub placed: Table<SectionRef, Option<(SectionId, u64)>>,
+    pub section_placement: Table<SectionRef, Option<(SectionId, u64)>>,
     /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
     pub whole_shared: Vec<(FunctionId, u64, u64)>,
     /// Relocations in order of arrival.
@@ -74,17 +74,17 @@ pub struct Merged<'d> {
     /// The textures, samplers and surfaces that definitions in force refer to, dead or not.
     pub images_used: ImageKinds,
     /// Weak variables that lost: symbols of inputs, sorted.
-    pub lost: Vec<SymbolRef>,
+    pub overridden: Vec<SymbolRef>,
     /// ... against a weak one.
-    pub lost_to_weak: Vec<SymbolRef>,
+    pub overridden_by_weak: Vec<SymbolRef>,
     /// Relocatable output: largest alignment of a module-scope shared variable.
     pub module_shared_align: u64,
     /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
     pub unified: Unified,
     /// Records that nvlink makes for dead functions and drops again.
-    pub phantoms: u32,
+    pub dead_section_counts: u32,
     /// What was cut anywhere.
-    pub cuts: Cuts,
+    pub cuts: DroppedRelocs,
     /// Sections with fixed roles.
-    pub fixed: Fixed,
+    pub standard: StandardSections,
 }

@@ -186,7 +186,7 @@ pub struct RelocRef {
 
 /// Ids of the sections that every link has.
 #[derive(Debug, Clone, Copy)]
-pub struct Fixed {
+pub struct StandardSections {
     /// `.shstrtab`.
     pub section_names: SectionId,
     /// `.strtab`.

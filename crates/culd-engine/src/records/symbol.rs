@@ -41,13 +41,13 @@ pub struct OutSymbol<'d> {
     /// Size.
     pub size: u64,
     /// First file that mentions it.
-    pub first: ObjectId,
+    pub first_mention: ObjectId,
     /// Function it stands for.
     pub function: Option<FunctionId>,
     /// Shared variable it stands for (`-g`, `--preserve-relocs`).
     pub shared: Option<SharedId>,
     /// Relocations in constant banks from objects before this one were dropped (a strong definition replaced a weak one).
-    pub constant_cut: ObjectId,
+    pub constant_relocs_dropped_before: ObjectId,
 }
 
 /// Memory space of symbols that are not variables.
@@ -125,7 +125,7 @@ pub struct SharedVar<'d> {
     /// Binding of the definition.
     pub bind: u8,
     /// First file.
-    pub first: ObjectId,
+    pub first_mention: ObjectId,
     /// An extern declaration with a size came before any definition.
     pub wanted: bool,
     /// In the list of module variables.

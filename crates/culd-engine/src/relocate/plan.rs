@@ -1,11 +1,11 @@
 //! How many relocations are kept and listed, so that sections get their sizes before any byte is written.
 
-use super::{Decider, Decision, Meaning};
+use super::{RelocAction, RelocResolver, SymbolTarget};
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::layout::Layout;
 use crate::object::{Object, RelocSection};
 use crate::records::{Class, RelocRef};
-use crate::session::Context;
+use crate::session::Link;
 
 const PAST_END: &str = "relocation is past end of offset";
 
@@ -35,39 +35,39 @@ pub struct RelocPlan {
     pub(crate) failure: Option<&'static str>,
     /// Uses of functions that were removed: the object, the section of the output, and the function.
     pub(crate) removed: Vec<(ObjectId, SectionId, FunctionId)>,
-    meanings: Table<ObjectId, Vec<Meaning>>,
+    meanings: Table<ObjectId, Vec<SymbolTarget>>,
 }
 
 impl RelocPlan {
-    /// Meaning of every symbol of an object that has relocations.
-    pub(crate) fn meanings(&self, object: ObjectId) -> &[Meaning] {
+    /// SymbolTarget of every symbol of an object that has relocations.
+    pub(crate) fn meanings(&self, object: ObjectId) -> &[SymbolTarget] {
         &self.meanings[object]
     }
 }
 
 /// Counts what is kept and listed.
-pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
-    let decider = Decider::new(context, layout);
-    let runs: Vec<&[RelocRef]> = layout.m.relocs.chunk_by(|a, b| a.object == b.object).collect();
-    let planned = context.crew.map(&runs, |run| {
+pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
+    let resolver = RelocResolver::new(link, layout);
+    let runs: Vec<&[RelocRef]> = layout.records.relocs.chunk_by(|a, b| a.object == b.object).collect();
+    let planned = link.threads.map(&runs, |run| {
         let Some(first) = run.first() else {
             return (Vec::new(), Problems::default(), Vec::new());
         };
-        let object = &context.inputs.objects[first.object];
-        let meanings = decider.meanings(object);
+        let object = &link.inputs.objects[first.object];
+        let meanings = resolver.meanings(object);
         let mut problems = Problems::default();
         let refs: Vec<RefPlan> = run
             .iter()
-            .map(|r| plan_one(&decider, object, r, &meanings, &mut problems))
+            .map(|r| plan_one(&resolver, object, r, &meanings, &mut problems))
             .collect();
         (refs, problems, meanings)
     });
     let mut plan = RelocPlan {
-        refs: Vec::with_capacity(layout.m.relocs.len()),
-        counts: Table::filled(layout.m.sections.len(), 0),
+        refs: Vec::with_capacity(layout.records.relocs.len()),
+        counts: Table::filled(layout.records.sections.len(), 0),
         failure: None,
         removed: Vec::new(),
-        meanings: Table::filled(context.inputs.objects.len(), Vec::new()),
+        meanings: Table::filled(link.inputs.objects.len(), Vec::new()),
     };
     for (run, part) in runs.iter().zip(planned) {
         let (refs, problems, meanings) = part;
@@ -78,28 +78,33 @@ pub fn plan(context: Context<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
             plan.meanings[first.object] = meanings;
         }
     }
-    for (r, part) in layout.m.relocs.iter().zip(&plan.refs) {
+    for (r, part) in layout.records.relocs.iter().zip(&plan.refs) {
         if let Some(id) = part.destination {
             plan.counts[id] += part.kept;
         }
         if part.listed > 0
-            && let Some(id) = layout.m.sections[r.target].companions[2]
+            && let Some(id) = layout.records.sections[r.target].companions[2]
         {
             plan.counts[id] += part.listed;
         }
     }
     for r in &layout.literal_relocs {
-        if let Some(id) = layout.m.sections[r.bank].companions[1] {
+        if let Some(id) = layout.records.sections[r.bank].companions[1] {
             plan.counts[id] += 1;
         }
-        if r.offset >= layout.m.sections[r.bank].size {
+        if r.offset >= layout.records.sections[r.bank].size {
             plan.failure = plan.failure.or(Some(PAST_END));
         }
     }
     for &(k, left_out) in &layout.textures.kernels {
-        let companions = layout.m.functions[k].parameters.map(|id| layout.m.sections[id].companions);
-        if let Some(id) = companions.and_then(|c| c[usize::from(context.mode.force_rela)].or(c[1])) {
-            plan.counts[id] = layout.textures.slots_of(&layout.m, (layout.m.functions[k].text, left_out)).count() as u32;
+        let companions = layout.records.functions[k]
+            .parameters
+            .map(|id| layout.records.sections[id].companions);
+        if let Some(id) = companions.and_then(|c| c[usize::from(link.mode.force_rela)].or(c[1])) {
+            plan.counts[id] = layout
+                .textures
+                .slots_of(&layout.records, (layout.records.functions[k].text, left_out))
+                .count() as u32;
         }
     }
     plan
@@ -112,11 +117,17 @@ struct Problems {
     removed: Vec<(ObjectId, SectionId, FunctionId)>,
 }
 
-fn plan_one<'d>(decider: &Decider<'_, 'd>, object: &Object<'d>, r: &RelocRef, meanings: &[Meaning], problems: &mut Problems) -> RefPlan {
-    let layout = decider.layout;
-    let record = &layout.m.sections[r.target];
+fn plan_one<'d>(
+    resolver: &RelocResolver<'_, 'd>,
+    object: &Object<'d>,
+    r: &RelocRef,
+    meanings: &[SymbolTarget],
+    problems: &mut Problems,
+) -> RefPlan {
+    let layout = resolver.layout;
+    let record = &layout.records.sections[r.target];
     let is_rela = object.relocs.get(r.index as usize).is_some_and(RelocSection::is_rela);
-    let with_addends = is_rela || decider.context.mode.force_rela;
+    let with_addends = is_rela || resolver.link.mode.force_rela;
     let mut plan = RefPlan {
         with_addends,
         destination: record.companions[usize::from(with_addends)],
@@ -127,9 +138,9 @@ fn plan_one<'d>(decider: &Decider<'_, 'd>, object: &Object<'d>, r: &RelocRef, me
         .as_ref()
         .filter(|_| matches!(record.class, Class::Constant(3)));
     let code_end = matches!(record.class, Class::Text(_)).then_some(record.size);
-    decider.for_each(object, r, meanings, |e, decision| match decision {
-        Decision::Drop => {}
-        Decision::Removed(f) => {
+    resolver.for_each(object, r, meanings, |e, decision| match decision {
+        RelocAction::Drop => {}
+        RelocAction::Removed(f) => {
             let removed = (object.id, r.target, f);
             if problems.removed.last() != Some(&removed) {
                 problems.removed.push(removed);
@@ -138,22 +149,22 @@ fn plan_one<'d>(decider: &Decider<'_, 'd>, object: &Object<'d>, r: &RelocRef, me
         _ if code_end.is_some_and(|end| e.offset >= end) => {
             problems.failure.get_or_insert(PAST_END);
         }
-        Decision::Clear(_) => plan.patches = true,
-        Decision::Keep(..) => {
+        RelocAction::Clear(_) => plan.patches = true,
+        RelocAction::Keep(..) => {
             if units.is_some() && e.offset >= record.size {
                 problems.failure.get_or_insert(PAST_END);
             }
             plan.kept += 1;
         }
-        Decision::KeepSection(..) => plan.kept += 1,
-        Decision::Patch(_, _, _, named) => {
+        RelocAction::KeepSection(..) => plan.kept += 1,
+        RelocAction::Patch(_, _, _, named) => {
             if units.is_some_and(|u| !lies_in(u, e.offset)) {
                 problems.failure.get_or_insert("reloc address not found");
             }
             plan.patches = true;
             plan.listed += u32::from(named.is_some());
         }
-        Decision::Fail(what) => {
+        RelocAction::Fail(what) => {
             problems.failure.get_or_insert(what);
         }
     });

@@ -6,15 +6,15 @@
 use crate::arrange::{Arranged, prototyped};
 use crate::ids::{FunctionId, ProtoId};
 use crate::layout::Layout;
-use crate::session::Context;
+use crate::session::Link;
 use cubin::callgraph::CallGraph;
 use cubin::raw::Pair;
 
-fn live_symbol(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, f: FunctionId) -> Option<u32> {
-    if !context.live.alive[f] {
+fn live_symbol(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, f: FunctionId) -> Option<u32> {
+    if !link.live.alive[f] {
         return None;
     }
-    layout.m.symbol_of[f].map(|y| arranged.symbol_index(y))
+    layout.records.symbol_of[f].map(|sym| arranged.symbol_index(sym))
 }
 
 fn pair(first: u32, second: u32) -> Pair {
@@ -25,9 +25,9 @@ fn pair(first: u32, second: u32) -> Pair {
 }
 
 /// Bytes of `.nv.callgraph`.
-pub fn callgraph(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -> Vec<u8> {
-    let resolved = context.resolved;
-    let index = |f: FunctionId| live_symbol(context, layout, arranged, f);
+pub fn callgraph(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -> Vec<u8> {
+    let resolved = link.resolved;
+    let index = |f: FunctionId| live_symbol(link, layout, arranged, f);
     let string = |p: ProtoId| arranged.prototype_offset(p);
     let (mut direct, mut taken, mut sites, mut takers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for f in resolved.functions.ids() {
@@ -46,10 +46,10 @@ pub fn callgraph(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arran
 }
 
 /// Bytes of `.nv.prototype`.
-pub fn prototypes(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -> Vec<u8> {
+pub fn prototypes(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -> Vec<u8> {
     let mut out = Vec::new();
-    for (f, p) in prototyped(context, layout) {
-        let symbol = layout.m.symbol_of[f].map_or(0, |y| arranged.symbol_index(y));
+    for (f, p) in prototyped(link, layout) {
+        let symbol = layout.records.symbol_of[f].map_or(0, |sym| arranged.symbol_index(sym));
         out.extend_from_slice(&symbol.to_le_bytes());
         out.extend_from_slice(&arranged.prototype_offset(p).to_le_bytes());
     }

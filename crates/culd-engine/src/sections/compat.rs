@@ -3,7 +3,7 @@
 use crate::layout::Layout;
 use crate::options::Suffix;
 use crate::records::{Class, OutSection};
-use crate::session::Context;
+use crate::session::Link;
 use cubin::compat::TCGEN05_MMA;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::release::Rules;
@@ -171,15 +171,15 @@ impl Joined {
 }
 
 /// Bytes of `.nv.compat`.
-pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
-    let target = context.options.target;
-    let rules = &context.mode.rules;
+pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
+    let target = link.options.target;
+    let rules = &link.mode.rules;
     let accelerator = u16::from(target.suffix == Suffix::Arch);
     let mut joined = Joined {
         records: vec![(ACCELERATOR, Value::Half(2, accelerator))],
     };
     let mut lacking = [false; RULES.len()];
-    for object in context.inputs.objects.iter() {
+    for object in link.inputs.objects.iter() {
         let Some(bytes) = object.compat else { continue };
         let mut seen = [false; RULES.len()];
         for record in cubin::nvinfo::records(bytes).flatten() {
@@ -213,7 +213,7 @@ pub fn compat(context: Context<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
         true => accelerator == 1 && tensor_cores != Some(EVERY_TENSOR_CORE),
         false => tensor_cores.is_some_and(|value| value & 3 == 2),
     };
-    if let Some(mask) = finalizer_mask(context, layout, is_bound) {
+    if let Some(mask) = finalizer_mask(link, layout, is_bound) {
         match joined.records.iter_mut().find(|r| r.0 == FINALIZER) {
             Some(known) => known.1 = Value::Mask(mask),
             None => joined.records.push((FINALIZER, Value::Mask(mask))),
@@ -237,16 +237,21 @@ const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
 /// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.
-fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
-    let objects = &context.inputs.objects;
+fn finalizer_mask(link: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
+    let objects = &link.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
-    if !context.options.target.is_blackwell() || !wanted {
+    if !link.options.target.capabilities().has_mercury || !wanted {
         return None;
     }
-    let mut texts = layout.m.sections.iter().filter(|s| matches!(s.class, Class::Text(_))).peekable();
+    let mut texts = layout
+        .records
+        .sections
+        .iter()
+        .filter(|s| matches!(s.class, Class::Text(_)))
+        .peekable();
     let slow = |s: &OutSection<'_>| {
         s.pieces.as_slice().iter().any(|p| {
-            let code = context.inputs.objects[p.object]
+            let code = link.inputs.objects[p.object]
                 .sass
                 .get(p.section as usize)
                 .map_or(&[][..], |s| s.data);
@@ -256,15 +261,15 @@ fn finalizer_mask(context: Context<'_, '_>, layout: &Layout<'_>, is_bound: bool)
             })
         })
     };
-    Some(match context.options.target.number {
-        100 if context.mode.rules.mask_of_target => {
+    Some(match link.options.target.number {
+        100 if link.mode.rules.mask_of_target => {
             if is_bound {
                 1
             } else {
                 9
             }
         }
-        _ if texts.peek().is_none() && !context.mode.rules.mask_of_target => 0,
+        _ if texts.peek().is_none() && !link.mode.rules.mask_of_target => 0,
         100 => {
             if is_bound || texts.any(slow) {
                 1

@@ -1,48 +1,50 @@
 //! Bytes of `.nv.info` and `.nv.info.F`.
 
-use crate::arrange::{Arranged, Parts};
+use crate::arrange::{Arranged, OutputPlan};
 use crate::ids::FunctionId;
 use crate::layout::Layout;
 use crate::metadata::attributes::flag;
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
-use crate::metadata::kernel::Final;
-use crate::session::Context;
+use crate::metadata::kernel::KernelAttributes;
+use crate::session::Link;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::nvinfo::attr;
 
 /// Objects of older toolkits than 10.0 leave a mark.
 const VERSION_10: u32 = 100;
 
-/// Adds the mark of old inputs, then the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region stacks, missing register counts.
-pub fn complete(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, last: &mut Final<'_>) {
-    if context.mode.relocatable {
-        return;
+/// The attributes with the mark of old inputs and the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region
+/// stacks, missing register counts.
+pub fn complete<'d>(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, mut last: KernelAttributes<'d>) -> KernelAttributes<'d> {
+    if link.mode.relocatable {
+        return last;
     }
-    if context.inputs.objects.iter().any(|o| o.toolkit < VERSION_10) {
+    if link.inputs.objects.iter().any(|o| o.toolkit < VERSION_10) {
         last.module.push(flag(attr::HAS_PRE_V10_OBJECT, 0));
     }
-    let only = context.live.only.is_some();
-    let functions = &context.resolved.functions;
-    let stubs = functions.ids().filter(|&f| !only && functions[f].stub && context.live.alive[f]);
-    let mut entries: Vec<(u32, FunctionId)> = context
+    let only = link.live.only.is_some();
+    let functions = &link.resolved.functions;
+    let stubs = functions.ids().filter(|&f| !only && functions[f].stub && link.live.alive[f]);
+    let mut entries: Vec<(u32, FunctionId)> = link
         .live
         .kernels
         .iter()
         .copied()
         .chain(stubs)
-        .filter_map(|f| Some((arranged.symbol_index(layout.m.symbol_of[f]?), f)))
+        .filter_map(|f| Some((arranged.symbol_index(layout.records.symbol_of[f]?), f)))
         .collect();
     entries.sort_unstable_by_key(|e| e.0);
     for &(_, f) in &entries {
         let value = last.stack[f].unwrap_or(-1) as u32;
         last.module.push(word(attr::MIN_STACK_SIZE, f, value));
     }
-    regions(context, &entries, last);
-    for &(_, f) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
+    regions(link, &entries, &mut last);
+    for &(_, f) in entries.iter().filter(|e| link.live.is_kernel[e.1]) {
         if last.facts[f].registers.is_none() {
             last.module.push(word(attr::REGCOUNT, f, last.registers[f]));
         }
     }
+    last
 }
 
 /// A record with a number of a function.
@@ -55,18 +57,18 @@ fn word(code: u8, f: FunctionId, value: u32) -> Attribute<'static> {
 }
 
 /// Region stacks: the maximum over the functions that a kernel calls.
-fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId)], last: &mut Final<'_>) {
+fn regions(link: Link<'_, '_>, entries: &[(u32, FunctionId)], last: &mut KernelAttributes<'_>) {
     if last.facts.iter().all(|f| f.region.is_none()) {
         return;
     }
     let facts = &last.facts;
-    let highest = context.graph.fold(
-        context.resolved,
-        |f, max: &mut Option<u32>| *max = (*max).max(facts[f].region.filter(|_| !context.live.is_kernel[f])),
+    let highest = link.graph.fold(
+        link.resolved,
+        |f, max: &mut Option<u32>| *max = (*max).max(facts[f].region.filter(|_| !link.live.is_kernel[f])),
         |max, callee| *max = (*max).max(*callee),
     );
-    for &(_, f) in entries.iter().filter(|e| context.live.is_kernel[e.1]) {
-        if let Some(value) = highest[context.graph.component(f)] {
+    for &(_, f) in entries.iter().filter(|e| link.live.is_kernel[e.1]) {
+        if let Some(value) = highest[link.graph.component(f)] {
             last.module.push(word(attr::SAM_REGION_STACK_SIZE, f, value));
         }
     }
@@ -76,7 +78,7 @@ fn regions(context: Context<'_, '_>, entries: &[(u32, FunctionId)], last: &mut F
 #[derive(Clone, Copy)]
 pub(crate) struct Encoder<'a, 'd> {
     /// Inputs and functions.
-    pub(crate) context: Context<'a, 'd>,
+    pub(crate) link: Link<'a, 'd>,
     /// Records.
     pub(crate) layout: &'a Layout<'d>,
     /// Numbers.
@@ -107,14 +109,14 @@ impl<'d> Encoder<'_, 'd> {
                 out.extend_from_slice(bytes);
             }
         };
-        let symbol_of = |f: FunctionId| Some(self.arranged.symbol_index(self.layout.m.symbol_of[f]?));
+        let symbol_of = |f: FunctionId| Some(self.arranged.symbol_index(self.layout.records.symbol_of[f]?));
         match &record.payload {
             Payload::Half(value) => out.extend_from_slice(&head((*value).into())),
             Payload::Bytes(bytes) => plain(bytes),
             Payload::Views(views) => plain(views.mercury),
             Payload::About(..) | Payload::AboutViews(..) => {
                 let Some((symbol, bytes)) = record.payload.about() else { return };
-                match subject(self.context, self.layout, symbol) {
+                match subject(self.link, self.layout, symbol) {
                     Subject::Is(named) => {
                         let words = [head(bytes.len()), self.arranged.named_index(named).to_le_bytes()];
                         out.extend_from_slice(words.as_flattened());
@@ -137,9 +139,9 @@ impl<'d> Encoder<'_, 'd> {
     }
 
     /// Will this record be written?
-    pub(crate) fn writes(context: Context<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
+    pub(crate) fn writes(link: Link<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
         let about = record.payload.about();
-        about.is_none_or(|(symbol, _)| subject(context, layout, symbol) != Subject::Gone)
+        about.is_none_or(|(symbol, _)| subject(link, layout, symbol) != Subject::Gone)
     }
 }
 
@@ -156,12 +158,12 @@ fn list(head: impl Fn(usize) -> [u8; 4], words: impl Iterator<Item = u32>, out: 
     }
 }
 
-impl<'a, 'd> Parts<'a, 'd> {
+impl<'a, 'd> OutputPlan<'a, 'd> {
     /// Writes attributes.
     pub(crate) fn encoder(&self) -> Encoder<'a, 'd> {
-        let Parts {
-            context, layout, arranged, ..
+        let OutputPlan {
+            link, layout, arranged, ..
         } = *self;
-        Encoder { context, layout, arranged }
+        Encoder { link, layout, arranged }
     }
 }

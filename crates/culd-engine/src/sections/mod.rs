@@ -12,14 +12,14 @@ pub mod compat;
 pub mod encode;
 pub mod notes;
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::ids::{FunctionId, SectionId, Table};
-use crate::metadata::kernel::Final;
+use crate::metadata::kernel::KernelAttributes;
 use crate::records::{Class, Place, UnifiedEntry};
 use std::ops::Range;
 
 /// Bytes of the sections that the linker computes, many sections to a buffer.
-pub(crate) struct Computed {
+pub(crate) struct SyntheticSections {
     buffers: Vec<Vec<u8>>,
     /// Buffer of each part, and where it lies there; the first stands for sections that are not computed.
     spans: Vec<(u32, Range<usize>)>,
@@ -27,9 +27,9 @@ pub(crate) struct Computed {
     parts: Table<SectionId, u32>,
 }
 
-impl Computed {
+impl SyntheticSections {
     fn new(sections: usize) -> Self {
-        Computed {
+        SyntheticSections {
             buffers: Vec::new(),
             spans: vec![(u32::MAX, 0..0)],
             parts: Table::filled(sections, 0),
@@ -58,27 +58,27 @@ impl Computed {
 }
 
 /// Computes sections.
-pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Computed {
-    let Parts {
-        context, layout, arranged, ..
+pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> SyntheticSections {
+    let OutputPlan {
+        link, layout, arranged, ..
     } = *parts;
-    let fixed = &layout.m.fixed;
-    let mut all = Computed::new(layout.m.sections.len());
+    let fixed = &layout.records.standard;
+    let mut all = SyntheticSections::new(layout.records.sections.len());
     let singles: [(Option<SectionId>, &Make<'_>); 6] = [
         (Some(fixed.info), &|| {
             let mut bytes = Vec::with_capacity(attributes.module.len() * RECORD);
             parts.encoder().all(&attributes.module, &mut bytes);
             bytes
         }),
-        (Some(fixed.callgraph), &|| callgraph::callgraph(context, layout, arranged)),
-        (Some(fixed.prototype), &|| callgraph::prototypes(context, layout, arranged)),
-        (Some(fixed.tool_note), &|| notes::tool_note(context)),
-        (Some(fixed.cuda_note), &|| notes::cuda_note(context)),
-        (fixed.compat, &|| compat::compat(context, layout)),
+        (Some(fixed.callgraph), &|| callgraph::callgraph(link, layout, arranged)),
+        (Some(fixed.prototype), &|| callgraph::prototypes(link, layout, arranged)),
+        (Some(fixed.tool_note), &|| notes::tool_note(link)),
+        (Some(fixed.cuda_note), &|| notes::cuda_note(link)),
+        (fixed.compat, &|| compat::compat(link, layout)),
     ];
-    let (infos, made) = context.crew.join(
+    let (infos, made) = link.threads.join(
         || function_infos(parts, attributes),
-        || context.crew.map(&singles, |(id, write)| id.map(|id| (id, write()))),
+        || link.threads.map(&singles, |(id, write)| id.map(|id| (id, write()))),
     );
     for (bytes, ends) in infos {
         all.add_all(bytes, ends);
@@ -86,18 +86,18 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Compute
     for (id, bytes) in made.into_iter().flatten() {
         all.add(id, bytes);
     }
-    if !layout.m.unified.active && !layout.m.unified.has_functions {
+    if !layout.records.unified.active && !layout.records.unified.has_functions {
         return all;
     }
     for &id in &arranged.sections {
-        match layout.m.sections[id].class {
+        match layout.records.sections[id].class {
             Class::UftInfo => {
                 let mut bytes = Vec::new();
                 parts.encoder().all(&attributes.stubs, &mut bytes);
                 all.add(id, bytes);
             }
-            Class::UftEntry => all.add(id, unified_entries(parts, &layout.m.unified.functions)),
-            Class::UdtEntry => all.add(id, unified_entries(parts, &layout.m.unified.data)),
+            Class::UftEntry => all.add(id, unified_entries(parts, &layout.records.unified.functions)),
+            Class::UdtEntry => all.add(id, unified_entries(parts, &layout.records.unified.data)),
             _ => {}
         }
     }
@@ -111,7 +111,7 @@ type Make<'a> = dyn Fn() -> Vec<u8> + Sync + 'a;
 type Encoded = (Vec<u8>, Vec<(SectionId, usize)>);
 
 /// Attributes of functions, in chunks when it pays.
-fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Vec<Encoded> {
+fn function_infos(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> Vec<Encoded> {
     let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
     let infos: Vec<(SectionId, FunctionId)> = sections
         .filter_map(|(&id, shape)| match shape.class {
@@ -120,7 +120,7 @@ fn function_infos(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Vec<Encoded>
         })
         .collect();
     let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    parts.context.crew.map(&chunks, |chunk| {
+    parts.link.threads.map(&chunks, |chunk| {
         let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
         let mut ends = Vec::with_capacity(chunk.len());
         for &(id, f) in *chunk {
@@ -137,21 +137,21 @@ const RECORD: usize = 12;
 /// Functions whose attributes are encoded together.
 const INFO_CHUNK: usize = 1024;
 
-fn unified_entries(parts: &Parts<'_, '_>, entries: &[UnifiedEntry]) -> Vec<u8> {
+fn unified_entries(parts: &OutputPlan<'_, '_>, entries: &[UnifiedEntry]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 * entries.len());
     for e in entries {
-        let m = &parts.layout.m;
-        let symbol = match parts.context.resolved.function(e.symbol) {
+        let m = &parts.layout.records;
+        let symbol = match parts.link.resolved.function(e.symbol) {
             Some(f) => m.symbol_of[f],
             None => {
-                if let Place::Symbol(y) = m.places[e.symbol] {
-                    Some(y)
+                if let Place::Symbol(sym) = m.symbol_placement[e.symbol] {
+                    Some(sym)
                 } else {
                     None
                 }
             }
         };
-        out.extend_from_slice(&symbol.map_or(0, |y| parts.arranged.symbol_index(y)).to_le_bytes());
+        out.extend_from_slice(&symbol.map_or(0, |sym| parts.arranged.symbol_index(sym)).to_le_bytes());
         out.extend_from_slice(&e.flags.to_le_bytes());
         for word in [e.offset, e.id.0, e.id.1] {
             out.extend_from_slice(&word.to_le_bytes());

@@ -1,11 +1,11 @@
 //! `.note.nv.tkinfo` and `.note.nv.cuinfo`.
 
-use crate::session::Context;
+use crate::session::Link;
 use cubin::notes::{CudaInfo, ToolInfo};
 
 /// The linker's own entry, then every input's entries as they are (not in relocatable outputs).
-pub fn tool_note(context: Context<'_, '_>) -> Vec<u8> {
-    let note = &context.options.note;
+pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
+    let note = &link.options.note;
     let own = ToolInfo {
         version: 2,
         object: &note.object_name,
@@ -17,8 +17,8 @@ pub fn tool_note(context: Context<'_, '_>) -> Vec<u8> {
     let mut out = Vec::new();
     // The note's strings are far below the 4 GB that its offsets can hold.
     own.write(&mut out).unwrap_or_default();
-    if !context.mode.relocatable {
-        for object in context.inputs.objects.iter() {
+    if !link.mode.relocatable {
+        for object in link.inputs.objects.iter() {
             out.extend_from_slice(object.tkinfo.unwrap_or_default());
         }
     }
@@ -26,14 +26,14 @@ pub fn tool_note(context: Context<'_, '_>) -> Vec<u8> {
 }
 
 /// Virtual architecture: the smallest of target and inputs.
-pub fn cuda_note(context: Context<'_, '_>) -> Vec<u8> {
-    let inputs = context.inputs.objects.iter().filter_map(|o| o.virtual_sm);
-    let virtual_sm = inputs.fold(context.options.target.number, u32::min);
+pub fn cuda_note(link: Link<'_, '_>) -> Vec<u8> {
+    let inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
+    let virtual_sm = inputs.fold(link.options.target.number, u32::min);
     let mut out = Vec::new();
     CudaInfo {
         version: 2,
         virtual_sm: virtual_sm as u16,
-        toolkit: context.mode.toolkit,
+        toolkit: link.mode.toolkit,
     }
     .write(&mut out)
     .unwrap_or_default();

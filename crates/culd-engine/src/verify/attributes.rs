@@ -8,7 +8,7 @@
 
 use super::file::File;
 use super::{Check, Findings, text};
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::nvinfo::{Payload, Record, records};
@@ -48,17 +48,23 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings)
     }
     let facts = Facts::new(image, module);
     let known = Definitions::new(inputs);
-    for y in image.symbols.iter().filter(|y| y.entry.kind() == STT_FUNC) {
-        let Some(code) = y.section.index().and_then(|i| image.section(i)) else {
+    for sym in image.symbols.iter().filter(|sym| sym.entry.kind() == STT_FUNC) {
+        let Some(code) = sym.section.index().and_then(|i| image.section(i)) else {
             continue;
         };
-        if image.kind(code.index) != SectionKind::Text || code.name.strip_prefix(b".text.") != Some(y.name) {
+        if image.kind(code.index) != SectionKind::Text || code.name.strip_prefix(b".text.") != Some(sym.name) {
             continue;
         }
         let info = facts.info_of.get(&code.index).and_then(|&i| image.section(i));
-        let result = function(image, &known, &facts, (y.index, code, info), y.entry.st_other & STO_CUDA_ENTRY != 0);
+        let result = function(
+            image,
+            &known,
+            &facts,
+            (sym.index, code, info),
+            sym.entry.st_other & STO_CUDA_ENTRY != 0,
+        );
         if let Err(reason) = result {
-            found.add(Check::Attributes, format!("function {}: {reason}", text(y.name)));
+            found.add(Check::Attributes, format!("function {}: {reason}", text(sym.name)));
         }
     }
 }
@@ -86,11 +92,11 @@ fn module_only(module: &Section<'_>) -> Option<String> {
 /// What is looked up for every function of the image.
 struct Facts {
     /// `.nv.info.F` by text section.
-    info_of: HashMap<u32, u32, State>,
+    info_of: HashMap<u32, u32, SeededState>,
     /// Parameter banks by text section.
-    bank_of: HashMap<u32, u32, State>,
+    bank_of: HashMap<u32, u32, SeededState>,
     /// Attributes of `.nv.info` by symbol.
-    of_symbol: HashSet<(u8, u32), State>,
+    of_symbol: HashSet<(u8, u32), SeededState>,
     relocatable: bool,
 }
 
@@ -120,8 +126,8 @@ impl Facts {
 
 /// Definitions of the inputs by the name of their code section.
 struct Definitions<'a, 'd> {
-    by_code: HashMap<&'d [u8], Vec<(&'a File<'d>, u32)>, State>,
-    info_of: HashMap<(*const File<'d>, u32), u32, State>,
+    by_code: HashMap<&'d [u8], Vec<(&'a File<'d>, u32)>, SeededState>,
+    info_of: HashMap<(*const File<'d>, u32), u32, SeededState>,
     /// Some input has attributes of its module.
     has_module_info: bool,
 }
@@ -333,8 +339,8 @@ fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>
 }
 
 /// Operations that the attributes name, by attribute, sorted.
-fn operations(code: &Section<'_>, records: &[Record<'_>]) -> HashMap<u8, Vec<Option<u16>>, State> {
-    let mut found: HashMap<u8, Vec<Option<u16>>, State> = HashMap::default();
+fn operations(code: &Section<'_>, records: &[Record<'_>]) -> HashMap<u8, Vec<Option<u16>>, SeededState> {
+    let mut found: HashMap<u8, Vec<Option<u16>>, SeededState> = HashMap::default();
     for r in records {
         let mut places = places_of(r).peekable();
         if places.peek().is_some() {

@@ -9,7 +9,7 @@
 
 use super::file::{File, Reloc, View};
 use super::{Check, Findings, Rules, text};
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::read::{Section, Symbol};
@@ -20,9 +20,9 @@ use hashbrown::HashMap;
 struct Image<'a, 'd> {
     file: &'a File<'d>,
     /// Sections of the symbols of a name.
-    symbols: HashMap<&'d [u8], Vec<&'a Symbol<'d>>, State>,
+    symbols: HashMap<&'d [u8], Vec<&'a Symbol<'d>>, SeededState>,
     /// Number of definitions in the inputs by the name of the code section.
-    definitions: HashMap<&'d [u8], usize, State>,
+    definitions: HashMap<&'d [u8], usize, SeededState>,
     nvlink: bool,
     relocatable: bool,
     /// Without unified tables references through them become plain ones.
@@ -31,15 +31,15 @@ struct Image<'a, 'd> {
 
 /// Compares every function of the image with the inputs.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
-    let mut definitions: HashMap<&[u8], Vec<(&File<'_>, u32)>, State> = HashMap::default();
+    let mut definitions: HashMap<&[u8], Vec<(&File<'_>, u32)>, SeededState> = HashMap::default();
     for input in inputs {
         for s in input.sections.iter().filter(|s| input.kind(s.index) == SectionKind::Text) {
             definitions.entry(s.name).or_default().push((input, s.index));
         }
     }
-    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, State> = HashMap::default();
-    for y in image.symbols.iter().skip(1).filter(|y| y.entry.kind() != STT_SECTION) {
-        symbols.entry(y.name).or_default().push(y);
+    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, SeededState> = HashMap::default();
+    for sym in image.symbols.iter().skip(1).filter(|sym| sym.entry.kind() != STT_SECTION) {
+        symbols.entry(sym.name).or_default().push(sym);
     }
     let image = Image {
         file: image,
@@ -63,8 +63,8 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
                 }
             });
         // nvlink quirk: static functions of one name in one file take each other's contents on sm_100 and later.
-        let namesakes = candidates.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)));
-        let excused = rules.nvlink && namesakes && image.file.has_mercury();
+        let name_clashes = candidates.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)));
+        let excused = rules.nvlink && name_clashes && image.file.has_mercury();
         if !fits && !excused {
             let reason = match (candidates.len(), first) {
                 (1, Some(reason)) => reason,
@@ -78,7 +78,7 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
 }
 
 /// Capsules by the code section that they belong to.
-fn capsules(file: &File<'_>) -> HashMap<u32, u32, State> {
+fn capsules(file: &File<'_>) -> HashMap<u32, u32, SeededState> {
     let capsules = file.sections.iter().filter(|s| file.kind(s.index) == SectionKind::Capsule);
     capsules
         .filter_map(|s| Some((u32::from_le_bytes(*s.data.first_chunk::<4>()?), s.index)))
@@ -86,7 +86,7 @@ fn capsules(file: &File<'_>) -> HashMap<u32, u32, State> {
 }
 
 impl<'d> Image<'_, 'd> {
-    fn compare(&self, s: &Section<'d>, capsules: &HashMap<u32, u32, State>, input: &File<'d>, code: u32) -> Result<(), String> {
+    fn compare(&self, s: &Section<'d>, capsules: &HashMap<u32, u32, SeededState>, input: &File<'d>, code: u32) -> Result<(), String> {
         let Some(of) = input.section(code) else { return Ok(()) };
         let relocs = input.relocs(code);
         if !self.file.has_mercury() {
@@ -145,7 +145,7 @@ impl<'d> Image<'_, 'd> {
         input: &File<'d>,
         relocs: &[Reloc],
     ) -> Result<(), String> {
-        let mut kept: HashMap<u64, Vec<u32>, State> = HashMap::default();
+        let mut kept: HashMap<u64, Vec<u32>, SeededState> = HashMap::default();
         for r in self.file.relocs(target) {
             kept.entry(r.offset).or_default().push(r.symbol);
         }
@@ -153,15 +153,15 @@ impl<'d> Image<'_, 'd> {
             .iter()
             .filter(|r| !UNUSED_CLEAR_TYPES.contains(&r.kind) && r.kind & 0xffff != 0)
         {
-            let Some(y) = input.symbol(view, r.symbol) else { continue };
-            match self.sort(input, y) {
+            let Some(sym) = input.symbol(view, r.symbol) else { continue };
+            match self.sort(input, sym) {
                 Sort::Other => continue,
-                Sort::Constant if view == View::Sass => self.constant(s, input, r, y)?,
+                Sort::Constant if view == View::Sass => self.constant(s, input, r, sym)?,
                 Sort::Constant => continue,
                 Sort::Kept => {
-                    let same = |&k: &u32| self.file.symbol(view, k).is_some_and(|z| self.is_same(y.name, z));
-                    if !kept.get(&r.offset).is_some_and(|list| list.iter().any(same)) && !self.excused(y, r.kind, input, code) {
-                        return Err(self.lost(s, r.offset, y, input));
+                    let same = |&k: &u32| self.file.symbol(view, k).is_some_and(|z| self.is_same(sym.name, z));
+                    if !kept.get(&r.offset).is_some_and(|list| list.iter().any(same)) && !self.excused(sym, r.kind, input, code) {
+                        return Err(self.lost(s, r.offset, sym, input));
                     }
                 }
             }
@@ -171,22 +171,22 @@ impl<'d> Image<'_, 'd> {
 
     /// References where code has moved: by operation and type, each as often as in the input.
     fn names(&self, s: &Section<'d>, of: &Section<'d>, input: &File<'d>, relocs: &[Reloc]) -> Result<(), String> {
-        let mut kept: HashMap<(Option<u16>, u32), Vec<&Symbol<'d>>, State> = HashMap::default();
+        let mut kept: HashMap<(Option<u16>, u32), Vec<&Symbol<'d>>, SeededState> = HashMap::default();
         for r in self.file.relocs(s.index) {
             if let Some(z) = self.file.symbol(View::Sass, r.symbol) {
                 kept.entry((operation(s, r.offset), self.plain(r.kind))).or_default().push(z);
             }
         }
         for r in relocs.iter().filter(|r| !UNUSED_CLEAR_TYPES.contains(&r.kind) && r.kind != 0) {
-            let Some(y) = input.symbol(View::Sass, r.symbol) else { continue };
-            if self.sort(input, y) != Sort::Kept {
+            let Some(sym) = input.symbol(View::Sass, r.symbol) else { continue };
+            if self.sort(input, sym) != Sort::Kept {
                 continue;
             }
             let list = kept.entry((operation(of, r.offset), self.plain(r.kind))).or_default();
-            match list.iter().position(|z| self.is_same(y.name, z)) {
+            match list.iter().position(|z| self.is_same(sym.name, z)) {
                 Some(at) => drop(list.swap_remove(at)),
-                None if self.excused(y, r.kind, input, of.index) => {}
-                None => return Err(self.lost(s, r.offset, y, input)),
+                None if self.excused(sym, r.kind, input, of.index) => {}
+                None => return Err(self.lost(s, r.offset, sym, input)),
             }
         }
         Ok(())
@@ -197,13 +197,13 @@ impl<'d> Image<'_, 'd> {
         unified_replacement(kind).filter(|_| !self.unified).unwrap_or(kind)
     }
 
-    fn lost(&self, s: &Section<'d>, offset: u64, y: &Symbol<'d>, input: &File<'d>) -> String {
-        let what = if y.entry.kind() == STT_FUNC { "function" } else { "variable" };
+    fn lost(&self, s: &Section<'d>, offset: u64, sym: &Symbol<'d>, input: &File<'d>) -> String {
+        let what = if sym.entry.kind() == STT_FUNC { "function" } else { "variable" };
         format!(
             "section {} of {}: the reference to {what} {} at {offset:#x} is lost",
             text(s.name),
             input.name,
-            text(y.name)
+            text(sym.name)
         )
     }
 
@@ -211,23 +211,27 @@ impl<'d> Image<'_, 'd> {
     /// dropped even where the function itself stays for its address: the call graph lists these calls.
     ///
     /// nvlink quirk: it also drops functions that the call graph of an object does not list, whatever the code calls.
-    fn excused(&self, y: &Symbol<'d>, kind: u32, input: &File<'d>, code: u32) -> bool {
-        let is_call = is_call(kind) && !input.calls.contains(&(code, y.index));
-        let here = self.symbols.get(y.name).map_or(0, Vec::len);
-        let there = self.definitions.get([b".text.", y.name].concat().as_slice()).copied().unwrap_or(0);
+    fn excused(&self, sym: &Symbol<'d>, kind: u32, input: &File<'d>, code: u32) -> bool {
+        let is_call = is_call(kind) && !input.calls.contains(&(code, sym.index));
+        let here = self.symbols.get(sym.name).map_or(0, Vec::len);
+        let there = self
+            .definitions
+            .get([b".text.", sym.name].concat().as_slice())
+            .copied()
+            .unwrap_or(0);
         // Static functions of one name cannot be told apart: any of them may be gone.
-        let is_gone = here == 0 || (y.entry.bind() == STB_LOCAL && here < there);
-        y.entry.kind() == STT_FUNC && is_gone && (self.nvlink || !is_call)
+        let is_gone = here == 0 || (sym.entry.bind() == STB_LOCAL && here < there);
+        sym.entry.kind() == STT_FUNC && is_gone && (self.nvlink || !is_call)
     }
 
     /// Is a symbol of the image what an input calls by this name? A second name of a function becomes the first.
     fn is_same(&self, name: &[u8], z: &Symbol<'d>) -> bool {
-        let place = |y: &&Symbol<'d>| y.section.index().is_some() && y.section == z.section && y.entry.st_value == z.entry.st_value;
+        let place = |sym: &&Symbol<'d>| sym.section.index().is_some() && sym.section == z.section && sym.entry.st_value == z.entry.st_value;
         z.name == name || self.symbols.get(name).is_some_and(|list| list.iter().any(place))
     }
 
-    fn sort(&self, input: &File<'d>, y: &Symbol<'d>) -> Sort {
-        match (y.entry.kind(), y.section.index()) {
+    fn sort(&self, input: &File<'d>, sym: &Symbol<'d>) -> Sort {
+        match (sym.entry.kind(), sym.section.index()) {
             (STT_FUNC, _) => Sort::Kept,
             (STT_OBJECT | STT_CUDA_OBJECT, Some(section)) => match input.kind(section) {
                 SectionKind::Global | SectionKind::GlobalInit => Sort::Kept,
@@ -235,7 +239,7 @@ impl<'d> Image<'_, 'd> {
                 _ => Sort::Other,
             },
             // Defined in another input.
-            (STT_OBJECT | STT_CUDA_OBJECT, None) => match self.symbols.get(y.name).map(Vec::as_slice) {
+            (STT_OBJECT | STT_CUDA_OBJECT, None) => match self.symbols.get(sym.name).map(Vec::as_slice) {
                 Some([z]) => match z.section.index().map(|s| self.file.kind(s)) {
                     Some(SectionKind::Global | SectionKind::GlobalInit) => Sort::Kept,
                     Some(SectionKind::Constant(3)) if !self.relocatable => Sort::Constant,
@@ -248,8 +252,8 @@ impl<'d> Image<'_, 'd> {
     }
 
     /// The offset of a constant that has one symbol in the image.
-    fn constant(&self, s: &Section<'d>, input: &File<'d>, r: &Reloc, y: &Symbol<'d>) -> Result<(), String> {
-        let Some([z]) = self.symbols.get(y.name).map(Vec::as_slice) else {
+    fn constant(&self, s: &Section<'d>, input: &File<'d>, r: &Reloc, sym: &Symbol<'d>) -> Result<(), String> {
+        let Some([z]) = self.symbols.get(sym.name).map(Vec::as_slice) else {
             return Ok(());
         };
         let (Some(info), Some(bytes), true) = (reloc_info(r.kind), s.data.get(r.offset as usize..), r.is_rela) else {
@@ -267,7 +271,7 @@ impl<'d> Image<'_, 'd> {
                     text(s.name),
                     input.name,
                     r.offset,
-                    text(y.name)
+                    text(sym.name)
                 ));
             }
         }

@@ -7,7 +7,7 @@
 use super::file::{File, View};
 use super::line::{self, Place, Places};
 use super::{Check, Findings, text};
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::consts::STT_FUNC;
 use cubin::kind::{SectionKind, without_mercury};
 use cubin::read::Section;
@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 /// Checks all debug sections of the SASS view.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings) {
     // Descriptions of a copy that lost stay, and name the one that won: the largest copy counts.
-    let mut sizes: HashMap<&[u8], (usize, u64), State> = HashMap::default();
+    let mut sizes: HashMap<&[u8], (usize, u64), SeededState> = HashMap::default();
     for input in inputs {
         for s in input.sections.iter().filter(|s| input.kind(s.index) == SectionKind::Text) {
             let (count, size) = sizes.entry(s.name).or_default();
@@ -46,10 +46,10 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings)
 fn places(image: &File<'_>, s: &Section<'_>, largest_copy: &impl Fn(&[u8]) -> u64) -> Result<Places, String> {
     let mut places = Places::default();
     for r in image.relocs(s.index) {
-        let Some(y) = image.symbol(View::Sass, r.symbol).filter(|y| y.entry.kind() == STT_FUNC) else {
+        let Some(sym) = image.symbol(View::Sass, r.symbol).filter(|sym| sym.entry.kind() == STT_FUNC) else {
             continue;
         };
-        let code = y.section.index().and_then(|i| image.section(i));
+        let code = sym.section.index().and_then(|i| image.section(i));
         let Some(code) = code.filter(|c| image.kind(c.index) == SectionKind::Text) else {
             continue;
         };
@@ -64,7 +64,7 @@ fn places(image: &File<'_>, s: &Section<'_>, largest_copy: &impl Fn(&[u8]) -> u6
             return Err(format!(
                 "{:#x} names {offset:#x} of function {}, which has {size:#x} bytes",
                 r.offset,
-                text(y.name)
+                text(sym.name)
             ));
         }
         places.insert(
@@ -83,7 +83,7 @@ fn frames(s: &Section<'_>, places: &Places) -> Result<(), String> {
     let word = |at: usize| Some(u32::from_le_bytes(*s.data.get(at..)?.first_chunk::<4>()?));
     let long = |at: usize| Some(u64::from_le_bytes(*s.data.get(at..)?.first_chunk::<8>()?));
     // A function with several descriptions has those of copies that an earlier link dropped.
-    let mut first: HashMap<u32, Option<String>, State> = HashMap::default();
+    let mut first: HashMap<u32, Option<String>, SeededState> = HashMap::default();
     let mut at = 0usize;
     while at < s.data.len() {
         let cut = || format!("the description at {at:#x} is cut off");

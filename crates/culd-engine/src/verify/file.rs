@@ -1,6 +1,6 @@
 //! A file with what the checks look up: sections, symbols of both views, relocations by target.
 
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::callgraph::CallGraph;
 use cubin::consts::*;
 use cubin::kind::{SectionKind, classify};
@@ -45,11 +45,11 @@ pub(super) struct File<'d> {
     /// Symbols of `.nv.merc.symtab`; empty without one.
     pub(super) mercury: Vec<Symbol<'d>>,
     /// Relocation sections by the section that they patch.
-    relocated: HashMap<u32, Vec<u32>, State>,
+    relocated: HashMap<u32, Vec<u32>, SeededState>,
     /// Direct calls that `.nv.callgraph` lists: code section of the caller, symbol of the callee.
-    pub(super) calls: HashSet<(u32, u32), State>,
+    pub(super) calls: HashSet<(u32, u32), SeededState>,
     /// Sections by name, in order.
-    by_name: HashMap<&'d [u8], Vec<u32>, State>,
+    by_name: HashMap<&'d [u8], Vec<u32>, SeededState>,
 }
 
 impl<'d> File<'d> {
@@ -58,8 +58,8 @@ impl<'d> File<'d> {
         let kinds = sections.iter().map(|s| classify(s.name, s.header.sh_type.get())).collect();
         let symbols: Vec<Symbol<'d>> = cubin.symbols().collect::<Result<_, _>>()?;
         let mercury = mercury_symbols(&cubin, &sections)?;
-        let mut relocated: HashMap<u32, Vec<u32>, State> = HashMap::default();
-        let mut by_name: HashMap<&'d [u8], Vec<u32>, State> = HashMap::default();
+        let mut relocated: HashMap<u32, Vec<u32>, SeededState> = HashMap::default();
+        let mut by_name: HashMap<&'d [u8], Vec<u32>, SeededState> = HashMap::default();
         for s in sections.iter().skip(1) {
             by_name.entry(s.name).or_default().push(s.index);
             if matches!(s.header.sh_type.get(), SHT_REL | SHT_RELA | SHT_CUDA_MERC_RELA) {
@@ -144,11 +144,11 @@ impl<'d> File<'d> {
     }
 }
 
-fn listed_calls(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> HashSet<(u32, u32), State> {
+fn listed_calls(sections: &[Section<'_>], symbols: &[Symbol<'_>]) -> HashSet<(u32, u32), SeededState> {
     let graphs = sections.iter().filter(|s| s.header.sh_type.get() == SHT_CUDA_CALLGRAPH);
     let mut found = HashSet::default();
     for pair in graphs.filter_map(|s| CallGraph::read(s.data).ok()).flat_map(|g| g.calls) {
-        let caller = symbols.get(pair.first.get() as usize).and_then(|y| y.section.index());
+        let caller = symbols.get(pair.first.get() as usize).and_then(|sym| sym.section.index());
         if let Some(code) = caller {
             found.insert((code, pair.second.get()));
         }

@@ -3,7 +3,7 @@
 //! 1. A unit: length, version, header length, then the standard header of DWARF 2 to 4; other versions are skipped.
 //! 2. Only sequences whose start address is relocated against a function are checked; others belong to functions that are gone.
 
-use crate::names::State;
+use crate::names::SeededState;
 use hashbrown::HashMap;
 
 /// A place in a function that a field of a debug section names.
@@ -18,7 +18,7 @@ pub(super) struct Place {
 }
 
 /// Relocated fields by their offset.
-pub(super) type Places = HashMap<u64, Place, State>;
+pub(super) type Places = HashMap<u64, Place, SeededState>;
 
 struct Reader<'d> {
     data: &'d [u8],

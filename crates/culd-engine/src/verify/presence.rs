@@ -6,7 +6,7 @@
 
 use super::file::File;
 use super::{Check, Findings, Rules, text};
-use crate::names::State;
+use crate::names::SeededState;
 use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
@@ -15,9 +15,9 @@ use hashbrown::HashMap;
 
 /// Looks for everything.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
-    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, State> = HashMap::default();
-    for y in image.symbols.iter().skip(1).filter(|y| y.entry.kind() != STT_SECTION) {
-        symbols.entry(y.name).or_default().push(y);
+    let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, SeededState> = HashMap::default();
+    for sym in image.symbols.iter().skip(1).filter(|sym| sym.entry.kind() != STT_SECTION) {
+        symbols.entry(sym.name).or_default().push(sym);
     }
     let definitions = variables(inputs);
     for input in inputs {
@@ -33,12 +33,12 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
             }
             continue;
         };
-        for y in here {
+        for sym in here {
             // nvlink quirk: where kernels are selected it merges constants that are not equal.
             if is_constant && rules.nvlink && rules.options.kernels.is_some() {
                 continue;
             }
-            if let Some(reason) = variable(image, y, &list) {
+            if let Some(reason) = variable(image, sym, &list) {
                 found.add(Check::Presence, format!("variable {}: {reason}", text(name)));
             }
         }
@@ -58,15 +58,15 @@ struct Variable<'a, 'd> {
 /// Variables of the inputs by name, in order of the first mention.
 fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 'd>>)> {
     let mut found: Vec<(&'d [u8], Vec<Variable<'a, 'd>>)> = Vec::new();
-    let mut at: HashMap<&'d [u8], usize, State> = HashMap::default();
+    let mut at: HashMap<&'d [u8], usize, SeededState> = HashMap::default();
     for input in inputs {
-        let mut places: HashMap<u32, Vec<u64>, State> = HashMap::default();
-        for y in input
+        let mut places: HashMap<u32, Vec<u64>, SeededState> = HashMap::default();
+        for sym in input
             .symbols
             .iter()
-            .filter(|y| matches!(y.entry.kind(), STT_OBJECT | STT_CUDA_OBJECT))
+            .filter(|sym| matches!(sym.entry.kind(), STT_OBJECT | STT_CUDA_OBJECT))
         {
-            let (kind, section) = match y.section {
+            let (kind, section) = match sym.section {
                 SymbolSection::Common => (SectionKind::Global, None),
                 SymbolSection::Index(i) => (input.kind(i), input.section(i)),
                 _ => continue,
@@ -77,10 +77,10 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
                 SectionKind::Constant(_) => section.is_some_and(|s| s.name.iter().skip(1).filter(|&&b| b == b'.').nth(1).is_none()),
                 _ => false,
             };
-            if !of_module || y.entry.st_other & 3 == STV_INTERNAL {
+            if !of_module || sym.entry.st_other & 3 == STV_INTERNAL {
                 continue;
             }
-            let (value, size) = (y.entry.st_value.get(), y.entry.st_size.get());
+            let (value, size) = (sym.entry.st_value.get(), sym.entry.st_size.get());
             let bytes = section.and_then(|s| {
                 let offsets = places.entry(s.index).or_insert_with(|| {
                     let mut all: Vec<u64> = input.relocs(s.index).iter().map(|r| r.offset).collect();
@@ -92,8 +92,8 @@ fn variables<'a, 'd>(inputs: &'a [File<'d>]) -> Vec<(&'d [u8], Vec<Variable<'a, 
                 let bytes = s.data.get(usize::try_from(value).ok()?..)?.get(..usize::try_from(size).ok()?)?;
                 (!relocated).then_some(bytes)
             });
-            let index = *at.entry(y.name).or_insert_with(|| {
-                found.push((y.name, Vec::new()));
+            let index = *at.entry(sym.name).or_insert_with(|| {
+                found.push((sym.name, Vec::new()));
                 found.len() - 1
             });
             if let Some((_, list)) = found.get_mut(index) {
@@ -119,16 +119,16 @@ fn constants(inputs: &[File<'_>]) -> u64 {
 }
 
 /// Does a symbol of the image fit some definition?
-fn variable(image: &File<'_>, y: &Symbol<'_>, list: &[Variable<'_, '_>]) -> Option<String> {
-    let section = y.section.index().and_then(|i| image.section(i));
+fn variable(image: &File<'_>, sym: &Symbol<'_>, list: &[Variable<'_, '_>]) -> Option<String> {
+    let section = sym.section.index().and_then(|i| image.section(i));
     let Some(section) = section else {
         return Some("it is defined in an input, but not in the linked file".into());
     };
-    let (value, size) = (y.entry.st_value.get(), y.entry.st_size.get());
+    let (value, size) = (sym.entry.st_value.get(), sym.entry.st_size.get());
     if !list.iter().any(|d| d.size == size) {
         return Some(format!("it has {size} bytes, in {} {}", list.first()?.file, list.first()?.size));
     }
-    if y.entry.st_other & 3 == STV_INTERNAL || list.iter().any(|d| d.common || d.bytes.is_none() || d.size == 0) {
+    if sym.entry.st_other & 3 == STV_INTERNAL || list.iter().any(|d| d.common || d.bytes.is_none() || d.size == 0) {
         return None;
     }
     let here = section
@@ -143,30 +143,30 @@ fn functions(
     image: &File<'_>,
     input: &File<'_>,
     rules: &Rules<'_>,
-    symbols: &HashMap<&[u8], Vec<&Symbol<'_>>, State>,
+    symbols: &HashMap<&[u8], Vec<&Symbol<'_>>, SeededState>,
     found: &mut Findings,
 ) {
     let defined = input
         .symbols
         .iter()
-        .filter(|y| y.entry.kind() == STT_FUNC && y.section.index().is_some_and(|s| input.kind(s) == SectionKind::Text));
-    for y in defined {
-        let entry = y.entry.st_other & STO_CUDA_ENTRY != 0;
-        let stays = rules.options.relocatable || (entry && rules.keeps_kernel(y.name, y.entry.bind() == STB_LOCAL));
+        .filter(|sym| sym.entry.kind() == STT_FUNC && sym.section.index().is_some_and(|s| input.kind(s) == SectionKind::Text));
+    for sym in defined {
+        let entry = sym.entry.st_other & STO_CUDA_ENTRY != 0;
+        let stays = rules.options.relocatable || (entry && rules.keeps_kernel(sym.name, sym.entry.bind() == STB_LOCAL));
         if !stays {
             continue;
         }
         let is_it = |z: &&Symbol<'_>| z.entry.kind() == STT_FUNC && z.section.index().is_some_and(|s| image.kind(s) == SectionKind::Text);
-        let here = symbols.get(y.name).into_iter().flatten().filter(|z| is_it(z));
+        let here = symbols.get(sym.name).into_iter().flatten().filter(|z| is_it(z));
         let as_kernel = |z: &&Symbol<'_>| z.entry.st_other & STO_CUDA_ENTRY != 0;
         let mut here = here.copied().peekable();
         let what = if entry { "kernel" } else { "function" };
         if here.peek().is_none() {
-            found.add(Check::Presence, format!("{what} {} of {} is missing", text(y.name), input.name));
+            found.add(Check::Presence, format!("{what} {} of {} is missing", text(sym.name), input.name));
         } else if entry && !here.any(|z| as_kernel(&z)) {
             found.add(
                 Check::Presence,
-                format!("kernel {} of {} is not a kernel any more", text(y.name), input.name),
+                format!("kernel {} of {} is not a kernel any more", text(sym.name), input.name),
             );
         }
     }

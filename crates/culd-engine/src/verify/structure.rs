@@ -57,7 +57,7 @@ fn header(file: &File<'_>, rules: &Rules<'_>) -> Option<String> {
     if u32::from(flags.sm) != target.number {
         return Some(format!("e_flags are for sm_{}, the link is for {target}", flags.sm));
     }
-    if flags.mercury != target.is_blackwell() || file.has_mercury() != target.is_blackwell() {
+    if flags.mercury != target.capabilities().has_mercury || file.has_mercury() != target.capabilities().has_mercury {
         return Some(format!("e_flags {:#x} and the symbol tables do not fit {target}", flags.bits));
     }
     let note = file.named(b".note.nv.cuinfo").first().copied()?;
@@ -203,17 +203,17 @@ fn overlap(file: &File<'_>) -> Option<String> {
 
 fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<String>)) {
     let mut owned = vec![false; file.sections.len()];
-    for y in file.symbols.iter().skip(1) {
-        let Some(section) = y.section.index().and_then(|i| file.section(i)) else {
+    for sym in file.symbols.iter().skip(1) {
+        let Some(section) = sym.section.index().and_then(|i| file.section(i)) else {
             continue;
         };
-        let (value, size, space) = (y.entry.st_value.get(), y.entry.st_size.get(), section.header.sh_size.get());
+        let (value, size, space) = (sym.entry.st_value.get(), sym.entry.st_size.get(), section.header.sh_size.get());
         let fits = value.checked_add(size).is_some_and(|end| end <= space);
-        let name = text(y.name);
-        match (y.entry.kind(), file.kind(section.index)) {
+        let name = text(sym.name);
+        match (sym.entry.kind(), file.kind(section.index)) {
             (_, SectionKind::Null) => say(Some(format!("symbol {name} is in section {}, which is inactive", section.index))),
             (STT_FUNC, SectionKind::Text) => {
-                let is_owner = section.name.strip_prefix(b".text.") == Some(y.name);
+                let is_owner = section.name.strip_prefix(b".text.") == Some(sym.name);
                 if let Some(slot) = owned.get_mut(section.index as usize) {
                     *slot |= is_owner;
                 }
@@ -243,9 +243,9 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
             _ => {}
         }
     }
-    for y in file.mercury.iter().skip(1) {
-        if let Some(index) = y.section.index().filter(|&i| file.kind(i) == SectionKind::Null) {
-            say(Some(format!("symbol {} is in section {index}, which is inactive", text(y.name))));
+    for sym in file.mercury.iter().skip(1) {
+        if let Some(index) = sym.section.index().filter(|&i| file.kind(i) == SectionKind::Null) {
+            say(Some(format!("symbol {} is in section {index}, which is inactive", text(sym.name))));
         }
     }
     for s in file.sections.iter().skip(1) {

@@ -147,7 +147,7 @@ pub fn culd_text(code: &Code) -> String {
         Code::Damaged { file, reason } | Code::Unsupported { file, reason } | Code::NewerMercury { file, reason } => {
             format!("{file} cannot be linked: {reason}")
         }
-        Code::OutOfProportion { size, limit, section } => format!(
+        Code::OutputTooLarge { size, limit, section } => format!(
             "the output would have {size} bytes, more than the {limit} allowed for inputs of this size; section '{section}' contributes most"
         ),
         Code::PreserveRelocsIncomplete { target } => format!("--preserve-relocs does not keep every relocation on {target}"),

@@ -6,7 +6,7 @@
 //! 3. Reserved shared memory stays a relocation in the Mercury view; SASS gets its address.
 //! 4. The capsule's first word is the number of the code section. Deleted instructions are taken off the counts of their records.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::finalize::code::exits::{self, Moves};
 use crate::finalize::code::offsets::INSTRUCTION;
@@ -131,20 +131,22 @@ impl Functions<'_, '_> {
         self.by_text[text].as_ref()
     }
     /// The stubs of unified functions, if this is the section with their table.
-    pub(crate) fn stubs_in(&self, parts: &Parts<'_, '_>, id: SectionId) -> Option<&Stubs> {
-        self.stubs.as_ref().filter(|_| parts.layout.m.sections[id].class == Class::Uft)
+    pub(crate) fn stubs_in(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<&Stubs> {
+        self.stubs
+            .as_ref()
+            .filter(|_| parts.layout.records.sections[id].class == Class::Uft)
     }
     /// The function that is taken from this section of an object.
-    pub(crate) fn taken<'a>(&'a self, parts: &Parts<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
+    pub(crate) fn taken<'a>(&'a self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
         object.section(section)?;
-        let (id, _) = parts.layout.m.placed[object.section_ref(section)]?;
+        let (id, _) = parts.layout.records.section_placement[object.section_ref(section)]?;
         let function = self.by_text.get(id)?.as_ref()?;
         (function.object == object.id && function.section == section).then_some((id, function))
     }
 }
 
 /// Makes all functions.
-pub(crate) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
+pub(crate) fn functions<'a, 'd>(parts: &OutputPlan<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
     let stubs = stubs::table(parts).map_err(|file| {
         out.fatal(Code::Damaged {
             file: file.into(),
@@ -157,18 +159,18 @@ pub(crate) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mu
         linked,
         sources: &sources,
         stubs: stubs.as_ref(),
-        fences: parts.context.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
+        fences: parts.link.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
     };
-    let made = parts.context.crew.map(&parts.arranged.sections, |&id| maker.make(id));
+    let made = parts.link.threads.map(&parts.arranged.sections, |&id| maker.make(id));
     let mut functions = Functions {
         by_text: Table::new(),
         order: Vec::new(),
         sources,
         stubs,
     };
-    functions.by_text.grow_with(parts.layout.m.sections.len(), || None);
+    functions.by_text.grow_with(parts.layout.records.sections.len(), || None);
     for (&id, (function, kept)) in parts.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
-        if let (Some(reason), Identity::Culd) = (kept, parts.context.options.identity) {
+        if let (Some(reason), Identity::Culd) = (kept, parts.link.options.identity) {
             out.info(Code::SassKept {
                 function: text(function_name(parts, function.function)),
                 reason,
@@ -182,7 +184,7 @@ pub(crate) fn functions<'a, 'd>(parts: &Parts<'a, 'd>, linked: &Linked, out: &mu
 
 /// Makes functions.
 struct Maker<'a, 'd> {
-    parts: &'a Parts<'a, 'd>,
+    parts: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     sources: &'a Sources<'a, 'd>,
     stubs: Option<&'a Stubs>,
@@ -191,25 +193,25 @@ struct Maker<'a, 'd> {
 }
 
 /// True if some input has code with full debug information, dead or not.
-fn has_debug_code(parts: &Parts<'_, '_>) -> bool {
-    let filled = |name: &&[u8]| crate::finalize::sass::find(parts, name).is_some_and(|id| parts.layout.m.sections[id].size > 0);
+fn has_debug_code(parts: &OutputPlan<'_, '_>) -> bool {
+    let filled = |name: &&[u8]| crate::finalize::sass::find(parts, name).is_some_and(|id| parts.layout.records.sections[id].size > 0);
     DEBUG_CODE.iter().any(filled)
 }
 
 impl Maker<'_, '_> {
     /// The function in a code section of the output, and why its code is the compiler's if it should be other.
     fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
-        let Parts { context, layout, .. } = self.parts;
-        let section = &layout.m.sections[id];
+        let OutputPlan { link, layout, .. } = self.parts;
+        let section = &layout.records.sections[id];
         if section.class == Class::Uft {
             return Some((self.stub_table(id)?, None));
         }
         let (Class::Text(f) | Class::Stub(f), Some(piece)) = (section.class, section.pieces.as_slice().first()) else {
             return None;
         };
-        let object = &context.inputs.objects[piece.object];
+        let object = &link.inputs.objects[piece.object];
         let compiled = object.sass.get(piece.section as usize)?.data;
-        let (rewritten, kept) = match object.section(piece.section).filter(|_| !context.options.keep_sass) {
+        let (rewritten, kept) = match object.section(piece.section).filter(|_| !link.options.keep_sass) {
             None => (None, None),
             Some(input) => match self.rewrite(object, input, piece.section, compiled, f) {
                 Ok(rewritten) => (Some(rewritten), None),
@@ -253,7 +255,7 @@ impl Maker<'_, '_> {
     }
 
     fn unschedule(&self, stub: &mut Function) {
-        if self.parts.context.mode.debug_symbols {
+        if self.parts.link.mode.debug_symbols {
             stubs::unschedule(&mut stub.code, stubs::instructions(&stub.capsule));
         }
     }
@@ -268,11 +270,11 @@ impl Maker<'_, '_> {
         f: FunctionId,
     ) -> Result<(Vec<u8>, Changes), String> {
         let parts = self.parts;
-        let (options, source) = (parts.context.options, self.sources.of(object.id));
-        let debug_symbols = parts.context.mode.debug_symbols;
+        let (options, source) = (parts.link.options, self.sources.of(object.id));
+        let debug_symbols = parts.link.mode.debug_symbols;
         let context = KernelContext {
             arch: options.target.number,
-            entry: parts.context.resolved.functions[f].entry,
+            entry: parts.link.resolved.functions[f].entry,
             calls: has_calls(code) && source.calls(input.owner),
             debug: debug_symbols || source.is_debug_code(function_name(parts, f)),
             relocatable: options.relocatable,
@@ -281,11 +283,11 @@ impl Maker<'_, '_> {
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
             return Err("double precision compiled for sm_100".into());
         }
-        if object.toolkit < parts.context.mode.rules.finalizer {
+        if object.toolkit < parts.link.mode.rules.finalizer {
             return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
         }
         // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
-        let drops_waits = !parts.context.mode.rules.adds_software_wait && (options.relocatable || options.debug);
+        let drops_waits = !parts.link.mode.rules.adds_software_wait && (options.relocatable || options.debug);
         if drops_waits && source.has_software_waits(section) {
             return Err("has waits of a later compiler, which nvlink drops".into());
         }
@@ -334,13 +336,13 @@ fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
     *word = bits.to_le_bytes();
 }
 
-fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
+fn patch_code(parts: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
     move_slot_loads(slot_base, function, code);
     for r in &linked.resolved[id] {
         let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
-    if parts.context.mode.relocatable {
+    if parts.link.mode.relocatable {
         // A relocatable link leaves texture slots to the next one, but moves them behind the longest parameter bank.
         for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
             if let Some(twin) = kept.twin {
@@ -353,12 +355,12 @@ fn patch_code(parts: &Parts<'_, '_>, linked: &Linked, slot_base: u64, id: Sectio
         put(code, function.place(place), R_CUDA_ABS32_32, value.into());
     }
     for kept in linked.kept[id].iter().filter(|k| is_reserved(parts, k.named)) {
-        let (Some(twin), SymbolTableEntry::Symbol(y)) = (kept.twin, kept.named) else {
+        let (Some(twin), SymbolTableEntry::Symbol(sym)) = (kept.twin, kept.named) else {
             continue;
         };
-        let value = parts.layout.m.symbols[y].value.wrapping_add(RESERVED_BASE);
+        let value = parts.layout.records.symbols[sym].value.wrapping_add(RESERVED_BASE);
         let value = value.wrapping_add(twin.r_addend.get() as u64);
-        if !parts.context.mode.relocatable {
+        if !parts.link.mode.relocatable {
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
         }
     }
@@ -399,8 +401,8 @@ fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
     }
 }
 
-fn is_texture(parts: &Parts<'_, '_>, named: SymbolTableEntry) -> bool {
-    matches!(named, SymbolTableEntry::Symbol(y) if parts.layout.m.symbols.get(y).is_some_and(|y| matches!(y.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
+fn is_texture(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
+    matches!(named, SymbolTableEntry::Symbol(sym) if parts.layout.records.symbols.get(sym).is_some_and(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
 }
 
 /// A record of a capsule.
@@ -433,7 +435,7 @@ fn records(capsule: &[u8]) -> Vec<Record> {
     list
 }
 
-fn patch_capsule(parts: &Parts<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
+fn patch_capsule(parts: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
     let records = records(&function.capsule);
     for r in &linked.resolved[id] {
         let instruction = r.twin.r_offset.get() / INSTRUCTION;

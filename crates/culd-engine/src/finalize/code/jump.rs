@@ -5,24 +5,24 @@
 //!    of that function's own tables: the same place in the input's SASS table says where they are.
 //! 3. An offset that is no label there gives 0: entries of tables whose function was replaced.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::linked::Linked;
 use crate::finalize::sass::Sass;
 use crate::ids::FunctionId;
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::{Object, Role, entry};
 use crate::records::Class;
 use crate::records::SymbolTableEntry;
 use hashbrown::HashMap;
 
 /// SASS offsets of labels by Mercury offset.
-type Labels = HashMap<i64, u32, State>;
+type Labels = HashMap<i64, u32, SeededState>;
 
 /// Writes the tables.
-pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
-    let m = &parts.layout.m;
-    let mut labels: HashMap<FunctionId, Labels, State> = HashMap::default();
+pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+    let m = &parts.layout.records;
+    let mut labels: HashMap<FunctionId, Labels, SeededState> = HashMap::default();
     for &id in parts
         .arranged
         .sections
@@ -32,14 +32,14 @@ pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
         let size = linked.bytes[id].as_ref().map_or(0, Vec::len);
         let mut bytes = vec![0; size];
         for kept in &linked.kept[id] {
-            let SymbolTableEntry::Symbol(y) = kept.named else { continue };
-            let Some(f) = m.symbols.get(y).and_then(|y| y.function) else {
+            let SymbolTableEntry::Symbol(sym) = kept.named else { continue };
+            let Some(f) = m.symbols.get(sym).and_then(|sym| sym.function) else {
                 continue;
             };
             let Some(function) = m.functions[f].text.and_then(|t| code.of(t)) else {
                 continue;
             };
-            let object = &parts.context.inputs.objects[function.object];
+            let object = &parts.link.inputs.objects[function.object];
             let known = labels.entry(f).or_insert_with(|| find_labels(object, function));
             let value = known.get(&kept.addend).map_or(0, |&label| function.place(label.into()) as u32);
             if let Some(slot) = bytes.get_mut(kept.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {

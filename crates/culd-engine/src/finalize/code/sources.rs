@@ -6,10 +6,10 @@
 //! 4. The longest parameter bank of all kernels, behind which the slots of textures start.
 
 use crate::align::align_up;
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::register_lists;
 use crate::ids::{FunctionId, ObjectId, Table};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::{ObjSection, Object, Role};
 use std::collections::{BTreeMap, HashSet};
 
@@ -38,7 +38,7 @@ pub(crate) struct Source<'a, 'd> {
     /// By code section.
     companions: Vec<Companions>,
     /// Symbols of functions that call.
-    callers: HashSet<u32, State>,
+    callers: HashSet<u32, SeededState>,
     /// Some function has the attribute.
     errors_at_exit: bool,
     debug: DebugCode<'d>,
@@ -56,25 +56,25 @@ struct Companions {
 /// Which functions were compiled with full debug information.
 enum DebugCode<'d> {
     All,
-    Listed(HashSet<&'d [u8], State>),
+    Listed(HashSet<&'d [u8], SeededState>),
 }
 
 impl<'a, 'd> Sources<'a, 'd> {
     /// Looks at all objects.
-    pub(crate) fn new(parts: &Parts<'a, 'd>) -> Self {
-        let objects = parts.context.inputs.objects.as_slice();
+    pub(crate) fn new(parts: &OutputPlan<'a, 'd>) -> Self {
+        let objects = parts.link.inputs.objects.as_slice();
         let mut sources = Sources {
-            objects: parts.context.crew.map(objects, Source::new).into(),
+            objects: parts.link.threads.map(objects, Source::new).into(),
             slot_base: 0,
         };
-        let m = &parts.layout.m;
+        let m = &parts.layout.records;
         let bank = |k| {
             let text = m.functions[k].text?;
             let piece = m.sections[text].pieces.as_slice().first()?;
             sources.objects[piece.object].parameters(piece.section)
         };
         // Those that were not selected and stay in a relocatable output count.
-        let kernels = m.texts.iter().filter(|&&f| parts.context.resolved.functions[f].entry);
+        let kernels = m.texts.iter().filter(|&&f| parts.link.resolved.functions[f].entry);
         let banks = kernels.filter_map(|&k| bank(k));
         let longest = banks.map(|b| b.size).max().unwrap_or(EMPTY_PARAMETERS);
         sources.slot_base = align_up(longest, 16);
@@ -104,7 +104,7 @@ impl<'a, 'd> Source<'a, 'd> {
                 }
             }
         };
-        if !object.sass.is_empty() {
+        if object.has_mercury() {
             note(&object.sections, Role::FunctionInfo, |c| &mut c.attributes);
             note(&object.sass, Role::Parameters, |c| &mut c.parameters);
         }
@@ -189,12 +189,12 @@ impl<'a, 'd> Source<'a, 'd> {
 }
 
 /// Name of a function.
-pub(crate) fn function_name<'a>(parts: &Parts<'a, '_>, f: FunctionId) -> &'a [u8] {
-    parts.context.resolved.functions[f].name
+pub(crate) fn function_name<'a>(parts: &OutputPlan<'a, '_>, f: FunctionId) -> &'a [u8] {
+    parts.link.resolved.functions[f].name
 }
 
 /// The inputs that have a section of this name in their SASS view, with its contents.
-pub(crate) fn inputs<'a, 'd>(parts: &'a Parts<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
-    let objects = parts.context.inputs.objects.iter();
+pub(crate) fn inputs<'a, 'd>(parts: &'a OutputPlan<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
+    let objects = parts.link.inputs.objects.iter();
     objects.filter_map(move |o| Some((o, o.sass.iter().find(|s| s.name == name)?.data)))
 }

@@ -9,7 +9,7 @@
 //! 5. nvlink quirk: the unwinding entry of the first slot's stub is translated, its range ends with the next symbol; the
 //!    others stay as they are in the Mercury view.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
 use crate::records::Stub;
 use cubin::capmerc::{Capsule, Instruction};
@@ -54,8 +54,8 @@ struct Input<'d> {
 }
 
 /// Takes a stub apart; `None` if it is not what the compiler writes.
-fn input<'d>(parts: &Parts<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
-    let object = &parts.context.inputs.objects[stub.object];
+fn input<'d>(parts: &OutputPlan<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
+    let object = &parts.link.inputs.objects[stub.object];
     let section = object.section(stub.section).filter(|s| s.size == SLOT)?;
     let sass = object.sass.get(stub.section as usize)?.data;
     let capsule = Capsule::read(section.data).ok()?;
@@ -78,11 +78,11 @@ fn input<'d>(parts: &Parts<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
 }
 
 /// Makes the table; the name of the input file that has a stub which is not known otherwise.
-pub(crate) fn table<'a>(parts: &Parts<'a, '_>) -> Result<Option<Stubs>, &'a str> {
-    let mut stubs = parts.layout.m.unified.stubs.clone();
+pub(crate) fn table<'a>(parts: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'a str> {
+    let mut stubs = parts.layout.records.unified.stubs.clone();
     stubs.sort_by_key(|s| s.offset);
     let Some(first) = stubs.first() else { return Ok(None) };
-    let file = |stub: &Stub| parts.context.inputs.objects[stub.object].name;
+    let file = |stub: &Stub| parts.link.inputs.objects[stub.object].name;
     let (mut code, mut records, mut slots) = (Vec::new(), Vec::new(), Vec::new());
     let mut mercury = 0;
     // SASS offset of each Mercury instruction.

@@ -8,7 +8,7 @@
 //!    So are the FDEs of stubs of unified functions, but for the one in the first slot.
 //! 3. Advances move with deleted instructions.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::code::stubs::Stubs;
 use crate::finalize::debug::dwarf::{FDE_ADDRESS, FDE_PROGRAM, FrameEntry, FrameOp, frame_entries, frame_ops};
@@ -16,7 +16,7 @@ use crate::finalize::linked::{Kept, Linked, sass_entries};
 use crate::finalize::relocs::relocation;
 use crate::finalize::sass::Sass;
 use crate::ids::{FunctionId, ObjectId, SectionId};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::Object;
 use crate::records::SymbolTableEntry;
 use cubin::raw::Rela;
@@ -30,10 +30,10 @@ const UNIT: u64 = 4;
 const CIE_UNIT: usize = 22;
 
 /// CIE and FDE of each code section of an input.
-type InputFrames<'d> = HashMap<u32, (&'d [u8], &'d [u8]), State>;
+type InputFrames<'d> = HashMap<u32, (&'d [u8], &'d [u8]), SeededState>;
 
 /// Writes the section and its relocations.
-pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
     let Some(id) = crate::finalize::sass::find(parts, b".debug_frame") else {
         return;
     };
@@ -63,18 +63,18 @@ pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
 }
 
 struct Frame<'a, 'd> {
-    parts: &'a Parts<'a, 'd>,
+    parts: &'a OutputPlan<'a, 'd>,
     code: &'a Functions<'a, 'd>,
     mercury: &'a [u8],
     entries: &'a [FrameEntry],
-    kept: HashMap<u64, &'a Kept, State>,
+    kept: HashMap<u64, &'a Kept, SeededState>,
     /// FDEs of each function.
-    of_function: HashMap<FunctionId, Vec<&'a FrameEntry>, State>,
-    inputs: HashMap<ObjectId, InputFrames<'d>, State>,
-    done: HashSet<FunctionId, State>,
+    of_function: HashMap<FunctionId, Vec<&'a FrameEntry>, SeededState>,
+    inputs: HashMap<ObjectId, InputFrames<'d>, SeededState>,
+    done: HashSet<FunctionId, SeededState>,
     out: Vec<u8>,
     /// Where addresses went.
-    places: HashMap<u64, u64, State>,
+    places: HashMap<u64, u64, SeededState>,
 }
 
 impl<'a, 'd> Frame<'a, 'd> {
@@ -109,11 +109,11 @@ impl<'a, 'd> Frame<'a, 'd> {
 
     /// The function that an FDE's address belongs to.
     fn function_at(&self, address: u64) -> Option<(FunctionId, SectionId)> {
-        let SymbolTableEntry::Symbol(y) = self.kept.get(&address)?.named else {
+        let SymbolTableEntry::Symbol(sym) = self.kept.get(&address)?.named else {
             return None;
         };
-        let f = self.parts.layout.m.symbols.get(y)?.function?;
-        Some((f, self.parts.layout.m.functions[f].text?))
+        let f = self.parts.layout.records.symbols.get(sym)?.function?;
+        Some((f, self.parts.layout.records.functions[f].text?))
     }
 
     /// Appends a CIE and an FDE; gives the place of its address.
@@ -132,7 +132,7 @@ impl<'a, 'd> Frame<'a, 'd> {
     /// The function's first FDE. `mercury_cie` stands in front of it in the Mercury view.
     fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
         let function = self.code.of(text)?;
-        let object = &self.parts.context.inputs.objects[function.object];
+        let object = &self.parts.link.inputs.objects[function.object];
         let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object));
         let &(cie, fde) = frames.get(&function.section)?;
         let own = fde.get(FDE_PROGRAM..)?;
@@ -232,7 +232,7 @@ fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
         return frames;
     };
     let relocs = object.relocs.iter().find(|r| r.target == number as u32);
-    let addresses: HashMap<u64, u32, State> = relocs
+    let addresses: HashMap<u64, u32, SeededState> = relocs
         .map_or(&[][..], |r| sass_entries(object, r.section))
         .iter()
         .map(|r| (r.r_offset.get(), r.r_sym.get()))
@@ -245,7 +245,7 @@ fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
             continue;
         }
         let symbol = addresses.get(&((entry.range.start + FDE_ADDRESS) as u64));
-        if let Some(text) = symbol.and_then(|&y| object.symbol(y).defined_in()) {
+        if let Some(text) = symbol.and_then(|&sym| object.symbol(sym).defined_in()) {
             // A file that was linked before has what is left of replaced copies behind the function's own.
             frames.entry(text).or_insert((cie, bytes));
         }

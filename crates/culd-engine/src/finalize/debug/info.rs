@@ -8,7 +8,7 @@
 //! 4. `.nv_debug_info_reg_sass`: see [`registers`]. `.nv_debug_info_reg_type`: the inputs' one after the other.
 //! 5. All others share the Mercury bytes; their relocations have SASS types.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::code::sources::inputs;
@@ -19,7 +19,7 @@ use crate::finalize::register_lists;
 use crate::finalize::relocs::{relocation, sass_type};
 use crate::finalize::sass::Sass;
 use crate::ids::{ObjectId, SectionId};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::records::Class;
 use crate::records::SymbolTableEntry;
 use cubin::layout::R_MERCURY_PROG_REL32;
@@ -34,9 +34,9 @@ const R_MERCURY_ABS32: u32 = 0x1_0003;
 const R_MERCURY_G64: u32 = 0x1_0001;
 
 /// Writes the sections.
-pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, units: &Units, sass: &mut Sass) {
+pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, units: &Units, sass: &mut Sass) {
     for &id in &parts.arranged.sections {
-        let s = &parts.layout.m.sections[id];
+        let s = &parts.layout.records.sections[id];
         if !matches!(s.class, Class::Debug(_)) || sass.bytes[id].is_some() {
             continue;
         }
@@ -59,13 +59,13 @@ fn plain_type(kind: u32) -> u32 {
 
 /// Addresses in one debug section.
 struct Addresses<'a, 'd> {
-    parts: &'a Parts<'a, 'd>,
+    parts: &'a OutputPlan<'a, 'd>,
     code: &'a Functions<'a, 'd>,
     id: SectionId,
     /// SASS relocations of the inputs, by offset in the output.
-    twins: HashMap<u64, (ObjectId, Rela), State>,
+    twins: HashMap<u64, (ObjectId, Rela), SeededState>,
     /// SASS places of the Mercury instructions of functions that entries of other copies name.
-    places: HashMap<SectionId, Option<Places>, State>,
+    places: HashMap<SectionId, Option<Places>, SeededState>,
 }
 
 /// Where the Mercury instructions of a function are in the input's SASS.
@@ -77,8 +77,8 @@ struct Places {
 
 impl Places {
     /// `None` if the places are not known.
-    fn of(parts: &Parts<'_, '_>, function: &Function) -> Option<Self> {
-        let object = parts.context.inputs.objects.get(function.object)?;
+    fn of(parts: &OutputPlan<'_, '_>, function: &Function) -> Option<Self> {
+        let object = parts.link.inputs.objects.get(function.object)?;
         Some(Self {
             starts: mercury_places(object, function.section)?,
             size: object.section(function.section)?.size,
@@ -94,10 +94,10 @@ impl Places {
 }
 
 impl<'a, 'd> Addresses<'a, 'd> {
-    fn new(parts: &'a Parts<'a, 'd>, code: &'a Functions<'a, 'd>, id: SectionId) -> Self {
+    fn new(parts: &'a OutputPlan<'a, 'd>, code: &'a Functions<'a, 'd>, id: SectionId) -> Self {
         let mut twins = HashMap::default();
-        for piece in parts.layout.m.sections[id].pieces.as_slice() {
-            let object = &parts.context.inputs.objects[piece.object];
+        for piece in parts.layout.records.sections[id].pieces.as_slice() {
+            let object = &parts.link.inputs.objects[piece.object];
             for relocs in object.relocs.iter().filter(|r| r.target == piece.section) {
                 for e in sass_entries(object, relocs.section) {
                     twins.insert(piece.base.wrapping_add(e.r_offset.get()), (object.id, *e));
@@ -120,12 +120,12 @@ impl<'a, 'd> Addresses<'a, 'd> {
         let (SymbolTableEntry::Symbol(symbol), true) = (k.named, MERCURY_CODE_ADDRESSES.contains(&k.kind)) else {
             return addend;
         };
-        let m = &self.parts.layout.m;
-        let text = m.symbols.get(symbol).and_then(|y| m.functions[y.function?].text);
+        let m = &self.parts.layout.records;
+        let text = m.symbols.get(symbol).and_then(|sym| m.functions[sym.function?].text);
         let Some((text, function)) = text.and_then(|t| Some((t, self.code.of(t)?))) else {
             return addend;
         };
-        let object = twin.map(|t| &self.parts.context.inputs.objects[t.0]);
+        let object = twin.map(|t| &self.parts.link.inputs.objects[t.0]);
         let own = twin
             .zip(object)
             .is_some_and(|((id, r), object)| *id == function.object && object.symbol(r.r_sym.get()).defined_in() == Some(function.section));
@@ -159,7 +159,7 @@ impl<'a, 'd> Addresses<'a, 'd> {
             if k.kind == R_MERCURY_PROG_REL32 {
                 let unit = self.twins.get(&k.offset).and_then(|t| units.get(&(t.0, addend as u64)));
                 let unit = unit.copied().unwrap_or(0);
-                if !self.parts.context.mode.relocatable {
+                if !self.parts.link.mode.relocatable {
                     if let Some(field) = bytes.get_mut(k.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {
                         *field = (unit as u32).to_le_bytes();
                     }
@@ -175,6 +175,6 @@ impl<'a, 'd> Addresses<'a, 'd> {
     }
 }
 
-fn joined(parts: &Parts<'_, '_>, name: &'static [u8]) -> Vec<u8> {
+fn joined(parts: &OutputPlan<'_, '_>, name: &'static [u8]) -> Vec<u8> {
     inputs(parts, name).flat_map(|(_, data)| data.iter().copied()).collect()
 }

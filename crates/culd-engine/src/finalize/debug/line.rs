@@ -9,14 +9,14 @@
 //! nvlink quirk: of the stubs of unified functions only that of the first slot has a range, to the end of the table; the others' sequences
 //! have one row and end where they start.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::debug::dwarf::line::{ADDRESS, LineUnit, line_rows, line_units, moved_sequence};
 use crate::finalize::linked::{Linked, sass_entries};
 use crate::finalize::sass::Sass;
 use crate::ids::{ObjectId, SectionId};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::Object;
 use crate::records::SymbolTableEntry;
 use cubin::raw::Rela;
@@ -24,12 +24,12 @@ use hashbrown::HashMap;
 use std::borrow::Cow;
 
 /// New offset of each unit of `.debug_line`: object and offset in its SASS view.
-pub(crate) type Units = HashMap<(ObjectId, u64), u64, State>;
+pub(crate) type Units = HashMap<(ObjectId, u64), u64, SeededState>;
 
 const R_CUDA_64: u32 = 2;
 
 /// Writes both tables; gives the places of the units of `.debug_line`.
-pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) -> Units {
+pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) -> Units {
     let mut units = Units::default();
     for name in [&b".debug_line"[..], b".nv_debug_line_sass"] {
         let Some(id) = crate::finalize::sass::find(parts, name) else {
@@ -46,7 +46,7 @@ pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
             bytes: linked.bytes[id].as_deref().unwrap_or_default(),
             named: linked.kept[id].iter().map(|k| (k.offset, k.named)).collect(),
         };
-        for object in parts.context.inputs.objects.iter() {
+        for object in parts.link.inputs.objects.iter() {
             let places = table.object(object, name, &mercury);
             if name == b".debug_line" {
                 units.extend(places.into_iter().map(|(from, to)| ((object.id, from), to)));
@@ -59,7 +59,7 @@ pub(crate) fn write(parts: &Parts<'_, '_>, linked: &Linked, code: &Functions<'_,
 }
 
 struct Table<'a, 'd> {
-    parts: &'a Parts<'a, 'd>,
+    parts: &'a OutputPlan<'a, 'd>,
     code: &'a Functions<'a, 'd>,
     out: Vec<u8>,
     relocs: Vec<Rela>,
@@ -70,7 +70,7 @@ struct Mercury<'a> {
     id: SectionId,
     bytes: &'a [u8],
     /// Functions by the offset of their address.
-    named: HashMap<u64, SymbolTableEntry, State>,
+    named: HashMap<u64, SymbolTableEntry, SeededState>,
 }
 
 /// A sequence: number of the function's symbol, bytes, offset of the address in them.
@@ -83,14 +83,14 @@ impl Table<'_, '_> {
             return places;
         };
         let relocs = object.relocs.iter().find(|r| r.target == number as u32);
-        let symbols: HashMap<u64, u32, State> = relocs
+        let symbols: HashMap<u64, u32, SeededState> = relocs
             .map_or(&[][..], |r| sass_entries(object, r.section))
             .iter()
             .map(|r| (r.r_offset.get(), r.r_sym.get()))
             .collect();
         let twin = object.section(number as u32).map_or(&[][..], |s| s.data);
         let twins = line_units(twin);
-        let base = self.parts.layout.m.placed[object.section_ref(number as u32)]
+        let base = self.parts.layout.records.section_placement[object.section_ref(number as u32)]
             .filter(|p| p.0 == mercury.id)
             .map(|p| p.1);
         for (i, unit) in line_units(section.data).into_iter().enumerate() {
@@ -132,7 +132,7 @@ impl Table<'_, '_> {
 
     /// Sequences of copies that were replaced: those of the Mercury view, with the places of the code in force.
     fn replaced(&self, object: &Object<'_>, data: &[u8], unit: &LineUnit, mercury: &Mercury<'_>, base: u64, out: &mut Vec<Sequence<'_>>) {
-        let m = &self.parts.layout.m;
+        let m = &self.parts.layout.records;
         for (range, address) in &unit.sequences {
             let Some(address) = *address else { continue };
             let Some(&SymbolTableEntry::Symbol(symbol)) = mercury.named.get(&base.saturating_add(address as u64)) else {
@@ -150,7 +150,7 @@ impl Table<'_, '_> {
             };
             let lengths = data.get(unit.header.start + 15..).unwrap_or_default();
             let rows = line_rows(data.get(range.clone()).unwrap_or_default(), lengths, unit.special);
-            let inputs = &self.parts.context.inputs.objects;
+            let inputs = &self.parts.link.inputs.objects;
             let places = inputs.get(function.object).and_then(|o| mercury_places(o, function.section));
             let Some((rows, places)) = rows.zip(places) else { continue };
             let places = places.range(..record.size).map(|(&mercury, &sass)| (mercury, function.place(sass)));
@@ -163,19 +163,19 @@ impl Table<'_, '_> {
     /// Number of a stub of a unified function, and the size of its sequence.
     fn stub(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, u64)> {
         let table = self.code.stubs.as_ref()?;
-        let f = self.parts.context.resolved.function(object.symbol_ref(symbol))?;
-        let stubs = &self.parts.layout.m.unified.stubs;
+        let f = self.parts.link.resolved.function(object.symbol_ref(symbol))?;
+        let stubs = &self.parts.layout.records.unified.stubs;
         let stub = stubs.iter().find(|s| s.function == f && s.object == object.id)?;
         let size = if stub.offset == 0 { table.code.len() as u64 } else { 0 };
-        Some((self.parts.arranged.symbol_index(self.parts.layout.m.symbol_of[f]?), size))
+        Some((self.parts.arranged.symbol_index(self.parts.layout.records.symbol_of[f]?), size))
     }
 
     /// Number of a function whose sequence stays.
     fn kept(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, &Function)> {
         let section = object.symbol(symbol).defined_in()?;
         let (_, function) = self.code.taken(self.parts, object, section)?;
-        let f = self.parts.context.resolved.function(object.symbol_ref(symbol))?;
-        let symbol = self.parts.layout.m.symbol_of[f]?;
+        let f = self.parts.link.resolved.function(object.symbol_ref(symbol))?;
+        let symbol = self.parts.layout.records.symbol_of[f]?;
         Some((self.parts.arranged.symbol_index(symbol), function))
     }
 

@@ -9,25 +9,25 @@
 //! 4. Ranges of a list that speaks of other code are translated from the Mercury list: places where no Mercury instruction of the code starts
 //!    become 0. Both lists have the same records; the SASS list has them by register and start.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
 use crate::finalize::code::sources::{function_name, inputs};
 use crate::finalize::register_lists::List;
 use crate::finalize::register_lists::NAME;
 use crate::finalize::register_lists::lists;
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::Object;
 use hashbrown::{HashMap, HashSet};
 
 /// The bytes of the section.
-pub(crate) fn ranges(parts: &Parts<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
-    let mut functions: HashMap<&[u8], &Function, State> = HashMap::default();
+pub(crate) fn ranges(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
+    let mut functions: HashMap<&[u8], &Function, SeededState> = HashMap::default();
     for function in code.order.iter().filter_map(|&id| code.of(id)) {
         functions.entry(function_name(parts, function.function)).or_insert(function);
     }
     let mut out = Vec::new();
-    let mut seen: HashSet<Vec<u8>, State> = HashSet::default();
+    let mut seen: HashSet<Vec<u8>, SeededState> = HashSet::default();
     for (object, data) in inputs(parts, NAME) {
         let start = out.len();
         out.extend_from_slice(data);
@@ -48,7 +48,7 @@ pub(crate) fn ranges(parts: &Parts<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8>
 
 impl List<'_> {
     /// The new ranges of the records.
-    fn placed(&self, parts: &Parts<'_, '_>, object: &Object<'_>, function: &Function) -> Vec<(u64, u64)> {
+    fn placed(&self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, function: &Function) -> Vec<(u64, u64)> {
         if function.object == object.id {
             let place = |offset| function.place_instruction(offset);
             return self.records.iter().map(|r| (place(r.start), place(r.end))).collect();
@@ -57,14 +57,14 @@ impl List<'_> {
             .unwrap_or_else(|| vec![(0, 0); self.records.len()])
     }
 
-    fn translated(&self, parts: &Parts<'_, '_>, object: &Object<'_>, function: &Function) -> Option<Vec<(u64, u64)>> {
+    fn translated(&self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, function: &Function) -> Option<Vec<(u64, u64)>> {
         let mercury = object.sections.iter().find(|s| s.name == NAME)?.data;
         let mut twins = lists(mercury).into_iter().find(|l| l.name == self.name)?.records;
         if twins.len() != self.records.len() {
             return None;
         }
         twins.sort_by_key(|r| (r.register, r.start));
-        let places = mercury_places(parts.context.inputs.objects.get(function.object)?, function.section)?;
+        let places = mercury_places(parts.link.inputs.objects.get(function.object)?, function.section)?;
         // A Mercury instruction ends with the last of its SASS instructions; a range starts one before the end of the next.
         let next = |at: u64| places.range(at + 1..).next();
         let last = |at: u64| next(at)?.1.checked_sub(INSTRUCTION);

@@ -9,8 +9,7 @@
 //!    that is the start of that file's section headers.
 
 use crate::align::align_up;
-use crate::arrange::Parts;
-use crate::bounds;
+use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::final_type;
 use crate::finalize::code::functions::{Functions, RESERVED_BASE};
@@ -23,6 +22,7 @@ use crate::ids::{SectionId, Table};
 use crate::options::Identity;
 use crate::records::ABSENT;
 use crate::records::{Class, OutSection};
+use crate::size_limit;
 use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
 use cubin::raw::{Rela, Shdr};
@@ -56,15 +56,15 @@ struct Parameters<'d> {
     flags: u64,
 }
 
-fn parameters<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parameters<'d>> {
+fn parameters<'d>(parts: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parameters<'d>> {
     let mut banks = Vec::new();
     for &text in &code.order {
         let Some(function) = code.of(text) else { continue };
-        if parts.layout.m.functions[function.function].parameters.is_some() {
+        if parts.layout.records.functions[function.function].parameters.is_some() {
             continue;
         }
         if let Some(bank) = parameter_bank(parts, code, function) {
-            let name = parts.context.resolved.functions[function.function].name;
+            let name = parts.link.resolved.functions[function.function].name;
             banks.push(Parameters {
                 text,
                 name: [b".nv.constant0.", name].concat(),
@@ -111,7 +111,7 @@ fn is_code(s: &OutSection<'_>) -> bool {
 }
 
 struct Writer<'a, 'd> {
-    parts: &'a Parts<'a, 'd>,
+    parts: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     code: &'a Functions<'a, 'd>,
     sass: Sass,
@@ -127,20 +127,20 @@ struct Writer<'a, 'd> {
 
 /// Makes the file.
 pub(crate) fn emit<'d>(
-    parts: &Parts<'_, 'd>,
+    parts: &OutputPlan<'_, 'd>,
     linked: &Linked,
     code: &Functions<'_, 'd>,
     sass: Sass,
     out: &mut Collector<'_>,
 ) -> Result<Vec<u8>, Stop> {
-    let sections = &parts.layout.m.sections;
+    let sections = &parts.layout.records.sections;
     let banks = parameters(parts, code);
     let twins = parts
         .arranged
         .sections
         .iter()
         .copied()
-        .filter(|&id| has_twin(&sections[id], &parts.context.mode.rules));
+        .filter(|&id| has_twin(&sections[id], &parts.link.mode.rules));
     let mercury: Vec<SectionId> = code.order.iter().copied().chain(twins).collect();
     let names: Vec<Vec<u8>> = mercury
         .iter()
@@ -151,7 +151,7 @@ pub(crate) fn emit<'d>(
         .collect();
     // The section without a name and the Mercury symbol table count.
     let count = parts.arranged.sections.len() + banks.len() + mercury.len() + 2;
-    let extended = count >= many_sections(parts.context.options.identity);
+    let extended = count >= many_sections(parts.link.options.identity);
     let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
     let first_mercury = first_parameter + banks.len() as u32;
     let mut numbers = Numbers {
@@ -166,8 +166,8 @@ pub(crate) fn emit<'d>(
     let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
     let strings = tables::strings(parts, &bank_names, &names, extended);
     let mut lists = tables::symbols(parts, code, &numbers, &strings);
-    if parts.context.options.identity == Identity::Nvlink {
-        for symbol in lists.iter_mut().flatten().filter(|y| y.section == FIRST_RESERVED) {
+    if parts.link.options.identity == Identity::Nvlink {
+        for symbol in lists.iter_mut().flatten().filter(|sym| sym.section == FIRST_RESERVED) {
             symbol.section = SymbolSection::Reserved(SHN_LORESERVE);
         }
     }
@@ -202,9 +202,9 @@ pub(crate) fn emit<'d>(
         style: Style::Finalizer,
         sections: writer.sections,
     };
-    image.emit_within(bounds::limit(parts.context.inputs)).map_err(|e| {
+    image.emit_within(size_limit::limit(parts.link.inputs)).map_err(|e| {
         let file = parts
-            .context
+            .link
             .inputs
             .objects
             .iter()
@@ -217,14 +217,14 @@ pub(crate) fn emit<'d>(
     })
 }
 
-fn header(parts: &Parts<'_, '_>) -> ImageHeader {
-    let fixed = &parts.layout.m.fixed;
+fn header(parts: &OutputPlan<'_, '_>) -> ImageHeader {
+    let fixed = &parts.layout.records.standard;
     let note = parts.arranged.section_index(fixed.cuda_note).min(255);
     ImageHeader {
         ident: ImageHeader::IDENT,
-        e_type: if parts.context.mode.relocatable { ET_REL } else { ET_EXEC },
+        e_type: if parts.link.mode.relocatable { ET_REL } else { ET_EXEC },
         e_version: 1,
-        e_flags: note << 24 | parts.context.options.target.number << 8 | 2,
+        e_flags: note << 24 | parts.link.options.target.number << 8 | 2,
         section_names: parts.arranged.section_index(fixed.section_names),
     }
 }
@@ -247,7 +247,7 @@ fn extended_section(name: u32, flags: u64, link: u32, table: Vec<u8>) -> ImageSe
 
 impl Writer<'_, '_> {
     fn section(&self, id: SectionId) -> &OutSection<'_> {
-        &self.parts.layout.m.sections[id]
+        &self.parts.layout.records.sections[id]
     }
 
     fn is_nobits(&self, id: SectionId) -> bool {
@@ -295,7 +295,7 @@ impl Writer<'_, '_> {
         let (link, info) = self.link_and_info(id);
         let nobits = self.is_nobits(id);
         let content = if nobits { Vec::new() } else { self.sass_bytes(id) };
-        let relocatable = self.parts.context.mode.relocatable;
+        let relocatable = self.parts.link.mode.relocatable;
         let s = self.section(id);
         let (mut align, mut size) = (s.align, content.len() as u64);
         if nobits {
@@ -338,7 +338,7 @@ impl Writer<'_, '_> {
     fn link_and_info(&self, id: SectionId) -> (u32, u32) {
         let parts = self.parts;
         let index = |id: SectionId| parts.arranged.section_index(id);
-        let fixed = &parts.layout.m.fixed;
+        let fixed = &parts.layout.records.standard;
         let s = self.section(id);
         let symtab = index(fixed.symbols);
         let owner = s.owner.map_or(0, index);
@@ -352,7 +352,7 @@ impl Writer<'_, '_> {
             Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
             Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
             Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
-            Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
+            Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),
             Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
             Class::Text(_) | Class::Stub(_) | Class::Uft => (symtab, self.text_info(id)),
             _ => (0, owner),
@@ -361,15 +361,15 @@ impl Writer<'_, '_> {
 
     fn text_info(&self, id: SectionId) -> u32 {
         let symbol = match self.section(id).class {
-            Class::Text(f) | Class::Stub(f) => self.parts.layout.m.symbol_of[f],
-            Class::Uft => self.parts.layout.m.unified.first_stub,
+            Class::Text(f) | Class::Stub(f) => self.parts.layout.records.symbol_of[f],
+            Class::Uft => self.parts.layout.records.unified.first_stub,
             _ => None,
         };
-        symbol.map_or(0, |y| self.parts.arranged.symbol_index(y))
+        symbol.map_or(0, |sym| self.parts.arranged.symbol_index(sym))
     }
 
     fn extended_numbers(&mut self) {
-        let symbols = self.parts.arranged.section_index(self.parts.layout.m.fixed.symbols);
+        let symbols = self.parts.arranged.section_index(self.parts.layout.records.standard.symbols);
         let table = std::mem::take(&mut self.extended[1]);
         self.sections.push(extended_section(self.strings.extended[1], 0, symbols, table));
     }
@@ -409,7 +409,7 @@ impl Writer<'_, '_> {
             name: self.strings.mercury_symbols,
             sh_type: SHT_CUDA_MERC_SYMTAB,
             flags: SHF_CUDA_MERCURY,
-            link: self.parts.arranged.section_index(self.parts.layout.m.fixed.strings),
+            link: self.parts.arranged.section_index(self.parts.layout.records.standard.strings),
             info: self.parts.arranged.first_global,
             align: 8,
             entsize: 24,
@@ -470,7 +470,7 @@ impl Writer<'_, '_> {
             Class::Callgraph => (SHT_CUDA_MERC_CALLGRAPH, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::Prototype => (SHT_CUDA_MERC_PROTOTYPE, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::PassedThrough => (s.sh_type, own_flags, 0, 0, s.entsize.into()),
-            Class::UftEntry if !self.parts.context.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
+            Class::UftEntry if !self.parts.link.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
             Class::UftEntry | Class::UdtEntry => (s.sh_type, own_flags, symbols, 0, s.entsize.into()),
             Class::Udt | Class::Uidx => (s.sh_type, own_flags, 0, 0, 0),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),

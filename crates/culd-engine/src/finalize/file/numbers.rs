@@ -1,6 +1,6 @@
 //! Numbers of sections and of the section symbols of parameter banks in a file with two views.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::Function;
 use crate::finalize::code::functions::Functions;
 use crate::ids::{SectionId, Table};
@@ -21,7 +21,7 @@ pub(crate) struct Numbers {
 
 impl Numbers {
     /// Number of a section in the Mercury view: its twin's, or its own if both views share it.
-    pub(crate) fn mercury(&self, parts: &Parts<'_, '_>, id: SectionId) -> u32 {
+    pub(crate) fn mercury(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> u32 {
         match self.twins[id] {
             0 => parts.arranged.section_index(id),
             twin => twin,
@@ -31,20 +31,20 @@ impl Numbers {
 
 /// The parameter bank of a kernel in its input.
 pub(crate) fn parameter_bank<'a, 'd>(
-    parts: &Parts<'_, 'd>,
+    parts: &OutputPlan<'_, 'd>,
     code: &'a Functions<'_, 'd>,
     function: &Function,
 ) -> Option<&'a ObjSection<'d>> {
-    let entry = parts.context.resolved.functions[function.function].entry;
+    let entry = parts.link.resolved.functions[function.function].entry;
     code.sources.of(function.object).parameters(function.section).filter(|_| entry)
 }
 
 /// Section symbols of the parameter banks by code section; 0 is none.
-pub(crate) fn parameter_symbols<'d>(parts: &Parts<'_, 'd>, code: &Functions<'_, 'd>) -> Table<SectionId, u32> {
-    let mut symbols = Table::filled(parts.layout.m.sections.len(), 0);
+pub(crate) fn parameter_symbols<'d>(parts: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Table<SectionId, u32> {
+    let mut symbols = Table::filled(parts.layout.records.sections.len(), 0);
     let first = parts.arranged.symbols.len() as u32 + 1;
     let banks = code.order.iter().copied();
-    let own = |id: SectionId| code.of(id).and_then(|f| parts.layout.m.functions[f.function].parameters);
+    let own = |id: SectionId| code.of(id).and_then(|f| parts.layout.records.functions[f.function].parameters);
     let slots = code
         .order
         .iter()

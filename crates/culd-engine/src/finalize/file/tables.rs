@@ -7,7 +7,7 @@
 //! 3. Mercury symbols keep type and memory space of the inputs. SASS symbols are the same with the sizes of SASS; in final links
 //!    variables become plain objects, and shared memory starts behind what the system reserves.
 
-use crate::arrange::Parts;
+use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::Functions;
 use crate::finalize::file::numbers::Numbers;
 use crate::ids::{SectionId, Table};
@@ -21,8 +21,8 @@ use cubin::write::strings::NewSymbol;
 /// Shared memory that the system reserves in front of kernels' variables.
 pub(crate) const SHARED_BASE: u64 = 0x400;
 /// What the system reserves in front of kernels' variables.
-pub(crate) fn shared_base(parts: &Parts<'_, '_>) -> u64 {
-    if parts.context.mode.relocatable || parts.context.options.disable_smem_reservation {
+pub(crate) fn shared_base(parts: &OutputPlan<'_, '_>) -> u64 {
+    if parts.link.mode.relocatable || parts.link.options.disable_smem_reservation {
         0
     } else {
         SHARED_BASE
@@ -76,8 +76,8 @@ fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]
 }
 
 /// Makes the string tables. `mercury` are the names of the Mercury sections; `extended`: the file has tables of extended section numbers.
-pub(crate) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
-    let sections = &parts.layout.m.sections;
+pub(crate) fn strings(parts: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
+    let sections = &parts.layout.records.sections;
     let arranged = parts.arranged;
     let mut section_names = arranged.section_names.clone();
     let mut strings = arranged.strings.clone();
@@ -133,7 +133,7 @@ pub(crate) fn strings(parts: &Parts<'_, '_>, parameters: &[Vec<u8>], mercury: &[
 }
 
 /// Symbols of the Mercury view and of the SASS view.
-pub(crate) fn symbols(parts: &Parts<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
+pub(crate) fn symbols(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
     let null = NewSymbol {
         name: 0,
         info: 0,
@@ -170,7 +170,7 @@ pub(crate) fn symbols(parts: &Parts<'_, '_>, code: &Functions<'_, '_>, numbers: 
     [mercury, sass]
 }
 
-fn mercury_symbol(parts: &Parts<'_, '_>, named: SymbolTableEntry, name: u32) -> (Option<SectionId>, NewSymbol) {
+fn mercury_symbol(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry, name: u32) -> (Option<SectionId>, NewSymbol) {
     let mut symbol = NewSymbol {
         name,
         info: STT_SECTION,
@@ -180,22 +180,22 @@ fn mercury_symbol(parts: &Parts<'_, '_>, named: SymbolTableEntry, name: u32) -> 
         size: 0,
         unused_index: 0,
     };
-    let y = match named {
+    let sym = match named {
         SymbolTableEntry::Section(id) => return (Some(id), symbol),
-        SymbolTableEntry::Symbol(id) => &parts.layout.m.symbols[id],
+        SymbolTableEntry::Symbol(id) => &parts.layout.records.symbols[id],
     };
-    let variable = y.kind == STT_OBJECT;
-    let kind = if variable { STT_CUDA_OBJECT } else { y.kind };
-    let system = SYSTEM_SYMBOLS.iter().any(|s| y.name == s.0);
-    symbol.info = y.bind << 4 | kind;
-    symbol.other = if variable { y.input_other } else { y.other };
-    symbol.value = if system { 0 } else { y.value };
-    symbol.size = y.size;
-    (y.section, symbol)
+    let variable = sym.kind == STT_OBJECT;
+    let kind = if variable { STT_CUDA_OBJECT } else { sym.kind };
+    let system = SYSTEM_SYMBOLS.iter().any(|s| sym.name == s.0);
+    symbol.info = sym.bind << 4 | kind;
+    symbol.other = if variable { sym.input_other } else { sym.other };
+    symbol.value = if system { 0 } else { sym.value };
+    symbol.size = sym.size;
+    (sym.section, symbol)
 }
 
 fn sass_symbol(
-    parts: &Parts<'_, '_>,
+    parts: &OutputPlan<'_, '_>,
     code: &Functions<'_, '_>,
     strings: &Strings,
     named: SymbolTableEntry,
@@ -211,26 +211,26 @@ fn sass_symbol(
         }
         SymbolTableEntry::Symbol(id) => id,
     };
-    let y = &parts.layout.m.symbols[id];
-    if let Some(&(_, value)) = SYSTEM_SYMBOLS.iter().find(|s| y.name == s.0) {
+    let sym = &parts.layout.records.symbols[id];
+    if let Some(&(_, value)) = SYSTEM_SYMBOLS.iter().find(|s| sym.name == s.0) {
         symbol.value = value;
     }
     let has_place = section.is_some() || symbol.other & STO_CUDA_SPACE != 0;
-    let becomes_plain = symbol.info & 0xf == STT_CUDA_OBJECT && has_place && !parts.context.mode.relocatable;
+    let becomes_plain = symbol.info & 0xf == STT_CUDA_OBJECT && has_place && !parts.link.mode.relocatable;
     if becomes_plain {
         symbol.info = symbol.info & 0xf0 | STT_OBJECT;
         symbol.other &= 0x1f;
     }
     let Some(section) = section else { return symbol };
-    if let (STT_FUNC, Some(stubs)) = (y.kind, code.stubs_in(parts, section)) {
-        (symbol.value, symbol.size) = stubs.symbol(y.value);
-    } else if let (STT_FUNC, Some(function)) = (y.kind, code.of(section)) {
+    if let (STT_FUNC, Some(stubs)) = (sym.kind, code.stubs_in(parts, section)) {
+        (symbol.value, symbol.size) = stubs.symbol(sym.value);
+    } else if let (STT_FUNC, Some(function)) = (sym.kind, code.of(section)) {
         // nvlink quirk: a second name of a function has no size.
-        let owner = y.function == Some(function.function);
+        let owner = sym.function == Some(function.function);
         symbol.size = if owner { function.code.len() as u64 } else { 0 };
     }
     if becomes_plain {
-        symbol.value = symbol.value.wrapping_add(match parts.layout.m.sections[section].class {
+        symbol.value = symbol.value.wrapping_add(match parts.layout.records.sections[section].class {
             Class::ReservedShared => crate::finalize::code::functions::RESERVED_BASE,
             Class::KernelShared | Class::ModuleShared => SHARED_BASE,
             _ => 0,

@@ -2,21 +2,21 @@
 
 use super::attributes::Facts;
 use crate::ids::{FunctionId, Table};
-use crate::session::Context;
+use crate::session::Link;
 
 /// What the call graph makes of the functions' numbers, per component. It needs no symbols, so it is worked out beside merging.
 #[derive(Debug)]
-pub struct Folds {
+pub struct CallTotals {
     pub(super) registers: Vec<u32>,
     pub(super) stack: Vec<Option<i64>>,
     pub(super) crs: Vec<Option<i64>>,
 }
 
-impl Folds {
-    /// Folds what the attributes say.
-    pub fn new(context: Context<'_, '_>, facts: &Table<FunctionId, Facts>) -> Self {
-        let Context { graph, resolved, .. } = context;
-        Folds {
+impl CallTotals {
+    /// CallTotals what the attributes say.
+    pub fn new(link: Link<'_, '_>, facts: &Table<FunctionId, Facts>) -> Self {
+        let Link { graph, resolved, .. } = link;
+        CallTotals {
             registers: graph.fold(
                 resolved,
                 |f, max: &mut u32| *max = (*max).max(facts[f].registers.unwrap_or(0)),

@@ -31,7 +31,7 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
     for (&id, shape) in arranged.sections.iter().zip(&arranged.shapes) {
         if shape.align > MAX_ALIGN {
             // A shared variable may ask for anything; such a number is no alignment.
-            let name = text(&layout.m.sections[id].name.to_vec());
+            let name = text(&layout.records.sections[id].name.to_vec());
             let reason = format!("section {name}: alignment {:#x} is above {MAX_ALIGN:#x}", shape.align);
             let file = inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());
             return Err(out.fatal(Code::Damaged { file, reason }));
@@ -44,8 +44,8 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
     if size <= limit {
         return Ok(());
     }
-    let section = largest.1.map(|id| text(&layout.m.sections[id].name.to_vec()));
-    Err(out.fatal(Code::OutOfProportion {
+    let section = largest.1.map(|id| text(&layout.records.sections[id].name.to_vec()));
+    Err(out.fatal(Code::OutputTooLarge {
         size,
         limit,
         section: section.unwrap_or_default(),

@@ -39,19 +39,19 @@ pub(super) fn slot_of(code: u8) -> Option<usize> {
     (slot < CODES.len()).then_some(slot)
 }
 
-/// Acting records.
+/// InheritableRecords records.
 #[derive(Debug)]
-pub(super) struct Acting {
+pub(super) struct InheritableRecords {
     /// Owners and numbers, in merge order.
     pub(super) list: Vec<(Owner, u32)>,
     /// Functions that have a sparse mask.
     pub(super) masked: Table<FunctionId, bool>,
 }
 
-impl Acting {
+impl InheritableRecords {
     /// Looks at every record once.
     pub(super) fn new(attributes: &Attributes<'_>, functions: usize) -> Self {
-        let mut out = Acting {
+        let mut out = InheritableRecords {
             list: Vec::new(),
             masked: Table::filled(functions, false),
         };

@@ -8,10 +8,10 @@
 
 use super::dropped;
 use super::map::*;
-use super::seek;
-use crate::arrange::Parts;
+use super::references;
+use crate::arrange::OutputPlan;
 use crate::ids::{FunctionId, SectionId};
-use crate::names::State;
+use crate::names::SeededState;
 use crate::object::text;
 use crate::records::SymbolTableEntry;
 use crate::records::{Class, Piece};
@@ -20,7 +20,7 @@ use cubin::read::Cubin;
 use hashbrown::HashMap;
 
 /// Makes the map.
-pub(super) fn map(parts: &Parts<'_, '_>, image: &[u8]) -> LinkMap {
+pub(super) fn map(parts: &OutputPlan<'_, '_>, image: &[u8]) -> LinkMap {
     let mut map = LinkMap {
         sections: sections(parts, image),
         shared: shared(parts),
@@ -28,12 +28,12 @@ pub(super) fn map(parts: &Parts<'_, '_>, image: &[u8]) -> LinkMap {
     };
     for section in &mut map.sections {
         section.pieces.sort();
-        section.symbols.sort_by_key(|y| y.offset);
+        section.symbols.sort_by_key(|sym| sym.offset);
     }
     map
 }
 
-fn sections(parts: &Parts<'_, '_>, image: &[u8]) -> Vec<MapSection> {
+fn sections(parts: &OutputPlan<'_, '_>, image: &[u8]) -> Vec<MapSection> {
     // Our own image can be read; a map of one that cannot would say nothing true.
     let Ok(cubin) = Cubin::parse(image) else { return Vec::new() };
     let mut sections: Vec<MapSection> = Vec::with_capacity(cubin.section_headers().len());
@@ -51,7 +51,7 @@ fn sections(parts: &Parts<'_, '_>, image: &[u8]) -> Vec<MapSection> {
     for (&id, section) in parts.arranged.sections.iter().zip(&mut sections) {
         section.pieces = pieces(parts, id, section.size);
     }
-    if parts.context.options.target.is_blackwell() {
+    if parts.link.options.target.capabilities().has_mercury {
         two_views(parts, &mut sections);
     }
     for (bank, piece) in literals {
@@ -64,11 +64,11 @@ fn sections(parts: &Parts<'_, '_>, image: &[u8]) -> Vec<MapSection> {
     sections
 }
 
-fn pieces(parts: &Parts<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece> {
-    let s = &parts.layout.m.sections[id];
+fn pieces(parts: &OutputPlan<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece> {
+    let s = &parts.layout.records.sections[id];
     let of_code = matches!(s.class, Class::Text(_) | Class::Stub(_));
     let piece = |p: &Piece| {
-        let object = &parts.context.inputs.objects[p.object];
+        let object = &parts.link.inputs.objects[p.object];
         let input = object.section(p.section)?;
         Some(MapPiece {
             offset: p.base,
@@ -82,10 +82,10 @@ fn pieces(parts: &Parts<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece> {
 }
 
 /// Pieces of the sections that only files with two views have.
-fn two_views(parts: &Parts<'_, '_>, sections: &mut [MapSection]) {
-    let (context, m) = (parts.context, &parts.layout.m);
+fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
+    let (link, m) = (parts.link, &parts.layout.records);
     let (own, others) = sections.split_at_mut(parts.arranged.sections.len().min(sections.len()));
-    let mut merged: HashMap<String, usize, State> = HashMap::default();
+    let mut merged: HashMap<String, usize, SeededState> = HashMap::default();
     for (i, (&id, section)) in parts.arranged.sections.iter().zip(own.iter()).enumerate() {
         if !section.pieces.is_empty() && !matches!(m.sections[id].class, Class::Text(_) | Class::Stub(_)) {
             merged.insert(format!(".nv.merc{}", section.name), i);
@@ -100,16 +100,16 @@ fn two_views(parts: &Parts<'_, '_>, sections: &mut [MapSection]) {
         }
     }
     // Static functions of one name have sections of one name, in the order of their code.
-    let mut by_name: HashMap<String, Vec<usize>, State> = HashMap::default();
+    let mut by_name: HashMap<String, Vec<usize>, SeededState> = HashMap::default();
     for (i, section) in others.iter().enumerate().rev().filter(|(_, s)| s.pieces.is_empty()) {
         by_name.entry(section.name.clone()).or_default().push(i);
     }
     let code = parts.arranged.sections.iter().map(|&id| m.sections[id].class);
     for f in code.filter_map(|class| if let Class::Text(f) = class { Some(f) } else { None }) {
-        let Some(winner) = context.resolved.functions[f].winner else {
+        let Some(winner) = link.resolved.functions[f].winner else {
             continue;
         };
-        let function = context.resolved.function_name(f);
+        let function = link.resolved.function_name(f);
         for name in [format!(".nv.capmerc.text.{function}"), format!(".nv.constant0.{function}")] {
             let Some(section) = by_name.get_mut(&name).and_then(Vec::pop).and_then(|i| others.get_mut(i)) else {
                 continue;
@@ -117,7 +117,7 @@ fn two_views(parts: &Parts<'_, '_>, sections: &mut [MapSection]) {
             section.pieces.push(MapPiece {
                 offset: 0,
                 size: section.size,
-                input: context.inputs.objects[winner.object].name.to_string(),
+                input: link.inputs.objects[winner.object].name.to_string(),
                 section: name,
             });
         }
@@ -125,23 +125,25 @@ fn two_views(parts: &Parts<'_, '_>, sections: &mut [MapSection]) {
 }
 
 /// Literals of functions in the banks of the kernels that reach them.
-fn literal_pieces(parts: &Parts<'_, '_>) -> Vec<(SectionId, MapPiece)> {
-    let (context, layout) = (parts.context, parts.layout);
-    let literals = &layout.m.literals;
+fn literal_pieces(parts: &OutputPlan<'_, '_>) -> Vec<(SectionId, MapPiece)> {
+    let (link, layout) = (parts.link, parts.layout);
+    let literals = &layout.records.literals;
     let functions: Vec<FunctionId> = literals.iter().map(|l| l.function).collect();
     let mut found = Vec::new();
-    context.graph.reach(context.resolved, &functions, &layout.kernels, |f, k| {
+    link.graph.reach(link.resolved, &functions, &layout.kernels, |f, k| {
         let (Some(l), Some(&kernel)) = (literals.get(f), layout.kernels.get(k)) else {
             return;
         };
-        let bank = layout.m.functions[kernel].ghost.or(layout.m.functions[kernel].literals);
-        let winner = context.resolved.functions[l.function].winner;
+        let bank = layout.records.functions[kernel]
+            .orphaned_literals
+            .or(layout.records.functions[kernel].literals);
+        let winner = link.resolved.functions[l.function].winner;
         if let (Some(bank), Some(winner), Some(offset), false) = (bank, winner, layout.literals[l.function], l.bytes.is_empty()) {
             let piece = MapPiece {
                 offset,
                 size: l.bytes.len() as u64,
-                input: context.inputs.objects[winner.object].name.to_string(),
-                section: format!(".nv.constant{}.{}", l.bank, context.resolved.function_name(l.function)),
+                input: link.inputs.objects[winner.object].name.to_string(),
+                section: format!(".nv.constant{}.{}", l.bank, link.resolved.function_name(l.function)),
             };
             found.push((bank, piece));
         }
@@ -149,8 +151,8 @@ fn literal_pieces(parts: &Parts<'_, '_>) -> Vec<(SectionId, MapPiece)> {
     found
 }
 
-fn symbols(parts: &Parts<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
-    let defined_by = seek::definers(parts.context, parts.layout);
+fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
+    let defined_by = references::definers(parts.link, parts.layout);
     for (named, symbol) in parts.arranged.symbols.iter().zip(cubin.symbols().skip(1)) {
         let (SymbolTableEntry::Symbol(id), Ok(symbol)) = (*named, symbol) else {
             continue;
@@ -159,9 +161,9 @@ fn symbols(parts: &Parts<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]
         let Some(section) = (number as usize).checked_sub(1).and_then(|i| sections.get_mut(i)) else {
             continue;
         };
-        let y = &parts.layout.m.symbols[id];
-        let kind = match y.kind {
-            STT_FUNC if y.other & STO_CUDA_ENTRY != 0 => SymbolKind::Kernel,
+        let sym = &parts.layout.records.symbols[id];
+        let kind = match sym.kind {
+            STT_FUNC if sym.other & STO_CUDA_ENTRY != 0 => SymbolKind::Kernel,
             STT_FUNC => SymbolKind::Function,
             _ => SymbolKind::Variable,
         };
@@ -169,23 +171,23 @@ fn symbols(parts: &Parts<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]
             name: text(symbol.name),
             offset: symbol.entry.st_value.get(),
             size: symbol.entry.st_size.get(),
-            input: defined_by[id].map(|o| parts.context.inputs.objects[o].name.to_string()),
+            input: defined_by[id].map(|o| parts.link.inputs.objects[o].name.to_string()),
             kind,
         });
     }
 }
 
-fn shared(parts: &Parts<'_, '_>) -> Vec<MapShared> {
-    let (context, layout) = (parts.context, parts.layout);
+fn shared(parts: &OutputPlan<'_, '_>) -> Vec<MapShared> {
+    let (link, layout) = (parts.link, parts.layout);
     let mut list: Vec<MapShared> = Vec::new();
-    for (id, var) in layout.m.shared.enumerate() {
+    for (id, var) in layout.records.shared.enumerate() {
         let Some(offset) = layout.shared.offset[id] else { continue };
         list.push(MapShared {
             name: text(var.name),
             offset,
             size: var.size,
-            input: context.inputs.objects[var.first].name.to_string(),
-            kernel: var.kernel.map(|k| context.resolved.function_name(k)),
+            input: link.inputs.objects[var.first_mention].name.to_string(),
+            kernel: var.kernel.map(|k| link.resolved.function_name(k)),
         });
     }
     list

@@ -19,7 +19,7 @@ use cubin::read::SymbolSection;
 
 /// What else has the name.
 #[derive(Clone, Copy)]
-struct Namesake {
+struct Clash {
     first: ObjectId,
     size: u64,
     /// A strong definition.
@@ -31,47 +31,47 @@ struct Namesake {
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     /// Reports a variable whose name is something else elsewhere.
-    pub(super) fn in_other_space(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> bool {
-        let namesake = match y.bind {
+    pub(super) fn report_variable_clash(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> bool {
+        let namesake = match sym.bind {
             STB_LOCAL => None,
-            _ => self.function_namesake(object, y).or_else(|| self.variable_namesake(y)),
+            _ => self.function_namesake(object, sym).or_else(|| self.variable_namesake(sym)),
         };
         let Some(known) = namesake else { return false };
-        self.space_mismatch(object, y, known);
-        let (symbol, file, first) = (text(y.name), object.name.to_string(), self.namesake_file(known));
-        if known.managed != (y.other & STO_CUDA_MANAGED != 0) {
+        self.space_mismatch(object, sym, known);
+        let (symbol, file, first) = (text(sym.name), object.name.to_string(), self.namesake_file(known));
+        if known.managed != (sym.other & STO_CUDA_MANAGED != 0) {
             let (symbol, file, first) = (symbol.clone(), file.clone(), first.clone());
             self.out.error(Code::ManagedMismatch { symbol, file, first });
         }
-        if known.size != 0 && y.size != 0 && known.size != y.size {
+        if known.size != 0 && sym.size != 0 && known.size != sym.size {
             self.out.error(Code::SizeMismatch { symbol, file, first });
         }
-        if y.section == SymbolSection::Common || y.defined_in().is_some() {
-            self.second_definition(object, y, known);
+        if sym.section == SymbolSection::Common || sym.defined_in().is_some() {
+            self.second_definition(object, sym, known);
         }
         true
     }
 
     /// Reports a function whose name is a variable or a texture.
-    pub(super) fn not_a_function(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Result<bool, Stop> {
-        let known = match y.bind {
+    pub(super) fn report_function_clash(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> Result<bool, Stop> {
+        let known = match sym.bind {
             STB_LOCAL => None,
-            _ => self.known(y).filter(|&id| self.m.symbols[id].function.is_none()),
+            _ => self.known(sym).filter(|&id| self.records.symbols[id].function.is_none()),
         };
-        let known = known.map(|id| self.namesake(&self.m.symbols[id]));
+        let known = known.map(|id| self.namesake(&self.records.symbols[id]));
         let known = match known {
-            None if y.bind != STB_LOCAL => self.shared_namesake(y),
+            None if sym.bind != STB_LOCAL => self.shared_namesake(sym),
             known => known,
         };
         let Some(known) = known else { return Ok(false) };
-        let kernel = y.other & STO_CUDA_ENTRY != 0;
+        let kernel = sym.other & STO_CUDA_ENTRY != 0;
         if kernel {
-            let symbol = text(&culd_demangle::display(y.name));
+            let symbol = text(&culd_demangle::display(sym.name));
             self.out.error(Code::EntryMismatch { symbol });
         }
-        self.space_mismatch(object, y, known);
-        if y.defined_in().is_some() {
-            self.second_definition(object, y, known);
+        self.space_mismatch(object, sym, known);
+        if sym.defined_in().is_some() {
+            self.second_definition(object, sym, known);
         }
         match kernel {
             true => Ok(true),
@@ -80,16 +80,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Reports a texture, sampler or surface whose name is something else.
-    pub(super) fn not_an_image(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) -> bool {
-        let known = self.known(y).map(|id| &self.m.symbols[id]);
-        let known = known.filter(|k| k.kind != y.kind).map(|k| self.namesake(k));
+    pub(super) fn report_texture_clash(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> bool {
+        let known = self.known(sym).map(|id| &self.records.symbols[id]);
+        let known = known.filter(|k| k.kind != sym.kind).map(|k| self.namesake(k));
         let known = known
-            .or_else(|| self.function_namesake(object, y))
-            .or_else(|| self.shared_namesake(y));
+            .or_else(|| self.function_namesake(object, sym))
+            .or_else(|| self.shared_namesake(sym));
         let Some(known) = known else { return false };
         let first = self.namesake_file(known);
         self.out.error(Code::MultipleDefinition {
-            symbol: text(y.name),
+            symbol: text(sym.name),
             file: object.name.into(),
             first,
         });
@@ -97,12 +97,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// A function, dead or not, that this or an earlier file mentions.
-    fn function_namesake(&self, object: &Object<'d>, y: &ObjSymbol<'d>) -> Option<Namesake> {
-        let f = self.resolved.function_named(self.resolved.name(y.reference)?)?;
+    fn function_namesake(&self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> Option<Clash> {
+        let f = self.resolved.function_named(self.resolved.name(sym.reference)?)?;
         let function = &self.resolved.functions[f];
         let winner = function.winner.filter(|w| w.object <= object.id);
         let definition = winner.map(|w| self.inputs.objects[w.object].symbol(w.symbol));
-        (function.first <= object.id).then_some(Namesake {
+        (function.first <= object.id).then_some(Clash {
             first: function.first,
             size: definition.map_or(0, |d| d.size),
             strong: definition.is_some_and(|d| d.bind == STB_GLOBAL),
@@ -112,27 +112,27 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// A texture; in a final link also a variable, where one is shared and the other is not.
-    fn variable_namesake(&self, y: &ObjSymbol<'d>) -> Option<Namesake> {
-        let known = self.known(y).map(|id| &self.m.symbols[id]);
+    fn variable_namesake(&self, sym: &ObjSymbol<'d>) -> Option<Clash> {
+        let known = self.known(sym).map(|id| &self.records.symbols[id]);
         if let Some(image) = known.filter(|k| is_image(k)) {
             return Some(self.namesake(image));
         }
         if self.mode.relocatable {
             return None;
         }
-        match y.is_shared() {
+        match sym.is_shared() {
             true => known
                 .filter(|k| k.shared.is_none() && k.space != NO_SPACE)
                 .map(|k| self.namesake(k)),
-            false => self.shared_namesake(y),
+            false => self.shared_namesake(sym),
         }
     }
 
     /// A shared variable of a final link.
-    fn shared_namesake(&self, y: &ObjSymbol<'d>) -> Option<Namesake> {
-        let var = &self.m.shared[*self.shared_by_name.get(y.name)?];
-        Some(Namesake {
-            first: var.first,
+    fn shared_namesake(&self, sym: &ObjSymbol<'d>) -> Option<Clash> {
+        let var = &self.records.shared[*self.shared_by_name.get(sym.name)?];
+        Some(Clash {
+            first: var.first_mention,
             size: if var.size != 0 { var.size } else { var.mentioned },
             strong: var.defined && var.bind == STB_GLOBAL,
             managed: false,
@@ -140,10 +140,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         })
     }
 
-    fn namesake(&self, known: &OutSymbol<'d>) -> Namesake {
+    fn namesake(&self, known: &OutSymbol<'d>) -> Clash {
         let image = is_image(known);
-        Namesake {
-            first: known.first,
+        Clash {
+            first: known.first_mention,
             size: if image { 0 } else { known.size },
             strong: !image && known.section.is_some() && known.bind == STB_GLOBAL,
             managed: known.managed,
@@ -152,25 +152,25 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// nvlink does not know where a texture came from.
-    fn namesake_file(&self, known: Namesake) -> String {
+    fn namesake_file(&self, known: Clash) -> String {
         match (known.image, self.options.identity) {
             (true, Identity::Nvlink) => "<input>".into(),
             _ => self.file(known.first),
         }
     }
 
-    fn space_mismatch(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, known: Namesake) {
+    fn space_mismatch(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, known: Clash) {
         let first = self.namesake_file(known);
         self.out.error(Code::SpaceMismatch {
-            symbol: text(y.name),
+            symbol: text(sym.name),
             file: object.name.into(),
             first,
         });
     }
 
-    fn second_definition(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>, known: Namesake) {
-        if known.strong && y.bind == STB_GLOBAL {
-            self.multiple_definition(object, y.name, known.first);
+    fn second_definition(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, known: Clash) {
+        if known.strong && sym.bind == STB_GLOBAL {
+            self.multiple_definition(object, sym.name, known.first);
         }
     }
 }

@@ -5,30 +5,30 @@ use crate::layout::Layout;
 use crate::object::{NO_OWNER, Object, RelocSection, Role};
 use crate::records::Place;
 use crate::resolve::Fate;
-use crate::session::Context;
+use crate::session::Link;
 
 /// The object whose definition each symbol of the output has.
 pub(super) type Definers = Table<SymbolId, Option<ObjectId>>;
 
 /// Finds the definitions in force.
-pub(super) fn definers(context: Context<'_, '_>, layout: &Layout<'_>) -> Definers {
-    let m = &layout.m;
+pub(super) fn definers(link: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
+    let m = &layout.records;
     let mut by = Table::filled(m.symbols.len(), None);
-    for object in context.inputs.objects.iter() {
+    for object in link.inputs.objects.iter() {
         for index in 1..object.symbol_count() {
-            let y = object.symbol_ref(index);
-            let Place::Symbol(id) = m.places[y] else { continue };
+            let sym = object.symbol_ref(index);
+            let Place::Symbol(id) = m.symbol_placement[sym] else { continue };
             // A strong definition comes after the weak one that it replaces.
-            if object.symbol(index).defined_in().is_some() && m.lost.binary_search(&y).is_err() {
+            if object.symbol(index).defined_in().is_some() && m.overridden.binary_search(&sym).is_err() {
                 by[id] = Some(object.id);
             }
         }
     }
-    for (id, y) in m.symbols.enumerate() {
-        match y.function.and_then(|f| context.resolved.functions[f].winner) {
+    for (id, sym) in m.symbols.enumerate() {
+        match sym.function.and_then(|f| link.resolved.functions[f].winner) {
             Some(winner) => by[id] = Some(winner.object),
             // Storage of a common symbol: the file that asks for most.
-            None if y.section.is_some() && by[id].is_none() => by[id] = Some(y.first),
+            None if sym.section.is_some() && by[id].is_none() => by[id] = Some(sym.first_mention),
             None => {}
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn definers(context: Context<'_, '_>, layout: &Layout<'_>) -> Definer
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sought {
+pub(super) enum ReferenceTarget {
     /// A function.
     Function(FunctionId),
     /// A variable.
@@ -56,12 +56,12 @@ pub(super) enum Referrer<'d> {
 }
 
 /// All who refer to something: relocations of code that stays and of data, in link order.
-pub(super) fn referrers<'a, 'd>(context: Context<'a, 'd>, layout: &'a Layout<'d>, sought: Sought) -> Vec<Referrer<'d>> {
+pub(super) fn referrers<'a, 'd>(link: Link<'a, 'd>, layout: &'a Layout<'d>, sought: ReferenceTarget) -> Vec<Referrer<'d>> {
     let mut found = Vec::new();
-    for object in context.inputs.objects.iter() {
+    for object in link.inputs.objects.iter() {
         for relocs in &object.relocs {
             let from = match object.section(relocs.target).map(|s| (s.role, s.owner)) {
-                Some((Role::Text | Role::Stub, owner)) if owner != NO_OWNER => living(context, object, owner),
+                Some((Role::Text | Role::Stub, owner)) if owner != NO_OWNER => living(link, object, owner),
                 Some((Role::GlobalInit | Role::Constant | Role::UnifiedData, _)) => None,
                 _ => continue,
             };
@@ -69,7 +69,7 @@ pub(super) fn referrers<'a, 'd>(context: Context<'a, 'd>, layout: &'a Layout<'d>
             if is_code && from.is_none() {
                 continue;
             }
-            let Some(offset) = first_mention(context, layout, object, relocs, sought) else {
+            let Some(offset) = first_mention(link, layout, object, relocs, sought) else {
                 continue;
             };
             found.push(match from {
@@ -82,29 +82,29 @@ pub(super) fn referrers<'a, 'd>(context: Context<'a, 'd>, layout: &'a Layout<'d>
 }
 
 /// The function that a symbol defines, if that definition is in force and stays.
-fn living(context: Context<'_, '_>, object: &Object<'_>, symbol: u32) -> Option<FunctionId> {
-    let y = object.symbol_ref(symbol);
-    let f = context.resolved.function(y)?;
-    (context.resolved.fate(y) == Fate::Winner && context.live.alive[f]).then_some(f)
+fn living(link: Link<'_, '_>, object: &Object<'_>, symbol: u32) -> Option<FunctionId> {
+    let sym = object.symbol_ref(symbol);
+    let f = link.resolved.function(sym)?;
+    (link.resolved.fate(sym) == Fate::Winner && link.live.alive[f]).then_some(f)
 }
 
 /// Offset of the first relocation against something.
 fn first_mention(
-    context: Context<'_, '_>,
+    link: Link<'_, '_>,
     layout: &Layout<'_>,
     object: &Object<'_>,
     relocs: &RelocSection<'_>,
-    sought: Sought,
+    sought: ReferenceTarget,
 ) -> Option<u64> {
     let is_it = |symbol: u32| {
         if symbol >= object.symbol_count() {
             return false;
         }
-        let y = object.symbol_ref(symbol);
+        let sym = object.symbol_ref(symbol);
         match sought {
-            Sought::Function(f) => context.resolved.function(y) == Some(f),
-            Sought::Variable(id) => layout.m.places[y] == Place::Symbol(id),
-            Sought::Shared(id) => layout.m.places[y] == Place::Shared(id),
+            ReferenceTarget::Function(f) => link.resolved.function(sym) == Some(f),
+            ReferenceTarget::Variable(id) => layout.records.symbol_placement[sym] == Place::Symbol(id),
+            ReferenceTarget::Shared(id) => layout.records.symbol_placement[sym] == Place::Shared(id),
         }
     };
     let entries = (0..relocs.entries.len()).filter_map(|i| relocs.entries.get(i));
@@ -114,9 +114,9 @@ fn first_mention(
 /// The variable that holds a place of a section, or the section.
 fn variable_at<'d>(object: &Object<'d>, section: u32, offset: u64) -> &'d [u8] {
     let symbols = (1..object.symbol_count()).map(|i| object.symbol(i));
-    let holds = |y: &crate::object::ObjSymbol<'_>| {
-        y.defined_in() == Some(section) && y.size != 0 && offset.checked_sub(y.value).is_some_and(|at| at < y.size)
+    let holds = |sym: &crate::object::ObjSymbol<'_>| {
+        sym.defined_in() == Some(section) && sym.size != 0 && offset.checked_sub(sym.value).is_some_and(|at| at < sym.size)
     };
-    let name = symbols.filter(holds).map(|y| y.name).next();
+    let name = symbols.filter(holds).map(|sym| sym.name).next();
     name.unwrap_or_else(|| object.section(section).map_or(b"", |s| s.name))
 }
