@@ -61,7 +61,7 @@ fn trials(culd: PathBuf) -> Result<(Vec<Trial>, tempfile::TempDir)> {
 fn check(defect: &Path, linkers: &Linkers) -> std::result::Result<(), Failed> {
     let read = |name: &str| std::fs::read_to_string(defect.join(name)).map_err(Error::file(defect.join(name)));
     let base = defect.parent().unwrap_or(defect).join("base");
-    let recipe = Recipe::cook(&read("recipe")?, &base)?;
+    let recipe = Recipe::build(&read("recipe")?, &base)?;
     let got = link(&linkers.culd, &recipe)?;
     let text = format!("exit {}\n{}", got.exit, String::from_utf8_lossy(&got.stderr));
     if std::env::var_os("CULD_BLESS").is_some() {

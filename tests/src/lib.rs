@@ -6,7 +6,7 @@
 //! 4. [`fixture`]: inputs with nvlink's outcomes, kept in the repository so that they can be replayed without nvlink.
 //!
 //! [`recipe`] makes damaged files from sound ones, [`elf`] knows where their numbers are; [`linker`] is the program under test,
-//! [`endure`] what it has to live through.
+//! [`fault_injection`] the faults that it has to survive.
 //!
 //! [`rng`] is the source of everything that is drawn.
 //!
@@ -15,7 +15,7 @@
 
 pub mod case;
 pub mod elf;
-pub mod endure;
+pub mod fault_injection;
 pub mod fixture;
 pub mod linker;
 pub mod recipe;

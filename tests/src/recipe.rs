@@ -63,7 +63,7 @@ pub struct Recipe {
 
 impl Recipe {
     /// Makes what the recipe in `text` describes, from the files in `base`.
-    pub fn cook(text: &str, base: &Path) -> Result<Self> {
+    pub fn build(text: &str, base: &Path) -> Result<Self> {
         let mut recipe = Recipe {
             args: "-arch=sm_90".into(),
             ..Recipe::default()

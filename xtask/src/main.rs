@@ -7,10 +7,10 @@ mod bench;
 mod browser;
 mod conformance;
 mod context;
-mod endure;
 mod fatbins;
+mod fault_injection;
 mod fuzz;
-mod kept;
+mod kept_schedules;
 mod libraries;
 mod mutate;
 mod nvcc;
@@ -50,7 +50,7 @@ cargo xtask mutate                      link inputs that were damaged on purpose
 cargo xtask fuzz [TARGET..]             fuzzing guided by coverage, on the stable toolchain; a finding is a failure
     --seconds N     per target (default 60)      --keep      store a reduced set of what was found in fuzz/corpus
     --coverage      lines and regions reached, by crate (needs nightly with llvm-tools)
-cargo xtask endure [--count N]          kill N links (default 2000), fail writes, shorten inputs, change the surroundings
+cargo xtask fault-injection [--count N] kill N links (default 2000), fail writes, shorten inputs, change the surroundings
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
 cargo xtask fatbins [--count N] [--seed S]  link drawn fat binaries of one to five entries with both: the same entry must be taken
 cargo xtask pairs                       link an object of every architecture for every architecture with both
@@ -223,9 +223,9 @@ fn task() -> Result<bool> {
             };
             fuzz::run(&context, &plan, &report)?;
         }
-        "endure" => {
+        "fault-injection" => {
             let linker = context.linker(typed.linker.as_deref())?;
-            endure::run(&linker, typed.count.unwrap_or(2000), typed.seed.unwrap_or(1), &report)?;
+            fault_injection::run(&linker, typed.count.unwrap_or(2000), typed.seed.unwrap_or(1), &report)?;
         }
         "nvcc" => {
             let linker = context.linker(typed.linker.as_deref())?;

@@ -1,6 +1,6 @@
 //! `cargo xtask mutate`: links with one damaged input, by the hundred thousand.
 //!
-//! 1. Build the linker and the mutator with overflow checks and assertions (profile `hunt`; `cargo xtask test` uses its own build).
+//! 1. Build the linker and the mutator with overflow checks and assertions (profile `fuzz`; `cargo xtask test` uses its own build).
 //! 2. Cut the numbers into batches; each is a child process under limits of memory and file size that prints one line per mutant.
 //! 3. A child that dies or falls silent for five seconds leaves the number of its last mutant behind: a crash or a hang. The rest of its
 //!    batch goes to a new child.
@@ -130,9 +130,9 @@ fn build(context: &Context, is_test: bool) -> Result<Tools> {
         context.dev_programs(true)?
     } else {
         let mut cargo = context.cargo();
-        cargo.args(["build", "--quiet", "--profile", "hunt", "-p", "culd-fuzz", "-p", "culd"]);
+        cargo.args(["build", "--quiet", "--profile", "fuzz", "-p", "culd-fuzz", "-p", "culd"]);
         succeed(&mut cargo)?;
-        context.target.join("hunt")
+        context.target.join("fuzz")
     };
     Ok(Tools {
         fuzz: folder.join("culd-fuzz"),

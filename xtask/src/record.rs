@@ -10,7 +10,7 @@
 
 use crate::context::{Context, Linker};
 use crate::report::{Report, parallel};
-use crate::{kept, oracle, random};
+use crate::{kept_schedules, oracle, random};
 use culd_tests::case::Case;
 use culd_tests::fixture::{Fixture, VERSION_VARIABLE};
 use culd_tests::verdict::Difference;
@@ -231,7 +231,8 @@ impl Recorder<'_> {
             let both = got.files.get(name).zip(link.outcome.files.get(name));
             fixture.unpack_for(i, work)?;
             if let Some((ours, theirs)) = both
-                && (kept::beyond_tables(ours, theirs) || kept::explained(self.linker, &link.args, work, (ours, theirs))?.is_ok())
+                && (kept_schedules::beyond_tables(ours, theirs)
+                    || kept_schedules::explained(self.linker, &link.args, work, (ours, theirs))?.is_ok())
             {
                 return Ok(true);
             }

@@ -6,7 +6,7 @@
 //!    least nine of ten must be identical.
 
 use crate::context::{Context, Linker};
-use crate::kept;
+use crate::kept_schedules;
 use crate::nvcc::{fresh, good};
 use crate::oracle;
 use crate::report::{Report, parallel};
@@ -127,7 +127,7 @@ impl Bench<'_> {
             Ok(bytes)
         };
         let (theirs, ours) = (link(&self.tools.join("nvlink"))?, link(&self.linker.as_nvlink)?);
-        let kept = kept::functions(self.linker, &args, &dir)?;
+        let kept = kept_schedules::functions(self.linker, &args, &dir)?;
         let mut row = Row {
             files: 1,
             same_files: usize::from(ours == theirs),
@@ -145,7 +145,7 @@ impl Bench<'_> {
         }
         row.wrong = wrong.len();
         self.add(arch, row)?;
-        let explained = ours == theirs || kept::explained(self.linker, &args, &dir, (&ours, &theirs))?.is_ok();
+        let explained = ours == theirs || kept_schedules::explained(self.linker, &args, &dir, (&ours, &theirs))?.is_ok();
         let failure = match (wrong.as_slice(), explained) {
             ([], true) => return std::fs::remove_dir_all(&dir).map_err(Error::file(&dir)).map(|()| None),
             ([], false) => "differs outside of the functions that were kept".to_owned(),

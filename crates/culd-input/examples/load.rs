@@ -50,10 +50,10 @@ fn arguments() -> Option<(Vec<PathBuf>, LoadOptions, Option<PathBuf>)> {
             options.target = Arch::parse(target)?;
         } else if let Some(library) = argument.strip_prefix("-l") {
             options.libraries.push(library.to_owned());
-        } else if let Some(folder) = argument.strip_prefix("-L") {
-            options.library_directories.push(folder.into());
-        } else if let Some(folder) = argument.strip_prefix("--dump=") {
-            dump = Some(folder.into());
+        } else if let Some(directory) = argument.strip_prefix("-L") {
+            options.library_directories.push(directory.into());
+        } else if let Some(directory) = argument.strip_prefix("--dump=") {
+            dump = Some(directory.into());
         } else if let Some(extra) = argument.strip_prefix("-Xptxas=") {
             options.ptx.extra.extend(extra.split(',').map(str::to_owned));
         } else if let Some(count) = argument.strip_prefix("-maxrregcount=") {
@@ -89,10 +89,10 @@ fn show(loaded: &Loaded) {
     print!("{}", String::from_utf8_lossy(&loaded.register.text()));
 }
 
-fn write(loaded: &Loaded, folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+fn write(loaded: &Loaded, directory: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(directory)?;
     for (i, object) in loaded.objects.iter().enumerate() {
-        std::fs::write(folder.join(format!("{i:04}.cubin")), &object.bytes)?;
+        std::fs::write(directory.join(format!("{i:04}.cubin")), &object.bytes)?;
     }
     Ok(())
 }

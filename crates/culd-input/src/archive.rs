@@ -107,11 +107,11 @@ impl<'d> Members<'d> {
             }
             let name = header.get(..16).unwrap_or_default().trim_ascii_end();
             let is_table = matches!(name, b"/" | b"//" | b"/SYM64/");
-            let behind = rest.get(HEADER..).unwrap_or_default();
+            let after = rest.get(HEADER..).unwrap_or_default();
             let stored = if self.thin && !is_table { 0 } else { size };
-            let data = match behind.get(..stored) {
+            let data = match after.get(..stored) {
                 Some(data) => data,
-                None if self.lenient => behind,
+                None if self.lenient => after,
                 None => return Err(ArchiveError::Truncated { offset }),
             };
             self.offset = offset.saturating_add(HEADER).saturating_add(stored);

@@ -39,7 +39,7 @@ impl Bytes {
         })
     }
 
-    /// The handle for `part`, a sub-slice of these bytes; a copy when it lies elsewhere.
+    /// The handle for `part`, a sub-slice of these bytes; a copy when it is elsewhere.
     pub fn part(&self, part: &[u8]) -> Bytes {
         let base = self.as_ptr() as usize;
         let offset = (part.as_ptr() as usize).checked_sub(base);

@@ -31,7 +31,7 @@ pub enum Verdict {
 
 /// Where an object came from, as far as the checks care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ObjectSource {
     /// A file of its own.
     File,
     /// An entry of a fatbin.
@@ -39,7 +39,7 @@ pub enum Source {
 }
 
 /// Checks one device object.
-pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Release>, source: Source) -> Verdict {
+pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Release>, source: ObjectSource) -> Verdict {
     let Ok((header, _)) = Ehdr::ref_from_prefix(data) else {
         return Verdict::Damaged(format!("{} bytes are too few for a device object", data.len()));
     };
@@ -48,7 +48,7 @@ pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Rel
     }
     let [_, _, _, _, class, ..] = header.ident;
     let file = || name.to_owned();
-    if class != 2 && source == Source::Fatbin {
+    if class != 2 && source == ObjectSource::Fatbin {
         return Verdict::Refuse(Vec::new(), Code::SizeMismatch { file: file() });
     }
     let cubin = match Cubin::parse(data) {

@@ -6,7 +6,7 @@
 //! 2. `cubin`, `fatbin`, `ltoir`, `nvvm` and `bc` are taken at their word and refused when the content is something else.
 //! 3. `ptx` is decided by content: device ELF and fatbin are accepted too.
 //! 4. Every other name is decided by content: archives anywhere, then `.so` is ignored, then relocatable ELF files;
-//!    device ELF files only when the name ends in `.o`. The rest is ignored without a word.
+//!    device ELF files only when the name ends in `.o`. The rest is ignored silently.
 
 use cubin::fatbin;
 use zerocopy::FromBytes;
@@ -96,7 +96,7 @@ impl Content {
 }
 
 fn elf(bytes: &[u8]) -> Content {
-    // e_type and e_machine lie at the same place in 32-bit and 64-bit files.
+    // e_type and e_machine are at the same offset in 32-bit and 64-bit files.
     let field = |at: usize| {
         let field = bytes.get(at..).and_then(|b| zerocopy::little_endian::U16::ref_from_prefix(b).ok());
         field.map_or(0, |(value, _)| value.get())
@@ -176,7 +176,7 @@ pub enum Refusal {
     Bitcode,
 }
 
-/// The text behind the last dot of a file name; `None` without a dot.
+/// The text after the last dot of a file name; `None` without a dot.
 fn extension(path: &[u8]) -> Option<&[u8]> {
     let name = path.rsplit(|&b| b == b'/').next()?;
     let dot = name.iter().rposition(|&b| b == b'.')?;

@@ -6,7 +6,7 @@
 //! 3. A fatbin is read and an entry chosen. Compressed ones of many units are unpacked together ([`crate::unpack`]).
 //! 4. The entry is checked; PTX becomes a job for later.
 //!
-//! Steps are kept in order, because in nvlink's manner the first fatal message ends everything.
+//! Steps are kept in order, because for nvlink the first fatal message ends everything.
 
 use crate::bytes::Bytes;
 use crate::check::{self, Verdict};
@@ -149,7 +149,7 @@ impl<'u> Extractor<'u> {
             &self.unit.name,
             self.options.target,
             self.options.release,
-            check::Source::File,
+            check::ObjectSource::File,
         );
         let is_nvlink = self.options.is_nvlink();
         if is_nvlink && self.unit.ptx_name && !matches!(verdict, Verdict::Accept(_) | Verdict::Linked) {
@@ -307,7 +307,7 @@ impl<'u> Extractor<'u> {
             };
             self.say(severity, Code::NoCodeFor { file, target, have });
         } else if !self.unit.is_member() && !self.unit.has_runtime_name {
-            // nvlink quirk: members of archives and the device runtime are passed over without a word.
+            // nvlink quirk: members of archives and the device runtime are passed over silently.
             self.say(Severity::Warning, Code::ArchNotFound { file, target });
         }
     }
@@ -387,7 +387,13 @@ impl<'u> Extractor<'u> {
             };
             return self.parts.push(Part::Item(Item::Ptx(piece, options.to_vec())));
         }
-        match check::check(content, name, self.options.target, self.options.release, check::Source::Fatbin) {
+        match check::check(
+            content,
+            name,
+            self.options.target,
+            self.options.release,
+            check::ObjectSource::Fatbin,
+        ) {
             Verdict::Accept(warnings) => self.accept(name, warnings, held),
             Verdict::Refuse(warnings, code) => self.refuse(warnings, code),
             // A fatbin of its own with a linked file is passed over.

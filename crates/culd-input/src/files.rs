@@ -1,4 +1,4 @@
-//! Access to files, behind a small trait so that tests and embedders can bring their own.
+//! Access to files, through a small trait so that tests and embedders can bring their own.
 //!
 //! 1. A regular file of 64 KiB or more is mapped, a smaller one is read: one system call beats two and a page fault.
 //!    Many small files are read side by side into one buffer: memory for each costs more than reading it.

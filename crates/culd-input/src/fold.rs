@@ -13,7 +13,7 @@ use crate::files::FileId;
 use crate::host_info::HostInfo;
 use crate::message::{Code, Message, WarningFlags};
 use crate::options::LoadOptions;
-use crate::plan::{Plan, Reader, Source, Unit, UnitKind};
+use crate::plan::{InputSource, Plan, Reader, Unit, UnitKind};
 use crate::ptx::{self, Compiled};
 use crate::registration::ModuleIds;
 use crate::unpack;
@@ -98,7 +98,7 @@ impl LtoModule {
 /// Something that takes part in the link or in its registration.
 pub(crate) struct LinkItem {
     pub(crate) name: Arc<str>,
-    pub(crate) content: Content,
+    pub(crate) content: ItemContent,
     pub(crate) ids: Ids,
     pub(crate) is_device_runtime: bool,
     pub(crate) has_runtime_name: bool,
@@ -107,14 +107,14 @@ pub(crate) struct LinkItem {
 impl LinkItem {
     pub(crate) fn object(&self) -> Option<&LoadedObject> {
         match &self.content {
-            Content::Object(object) => Some(object),
-            Content::Module(_) | Content::Nothing => None,
+            ItemContent::Object(object) => Some(object),
+            ItemContent::Module(_) | ItemContent::Nothing => None,
         }
     }
 }
 
 /// The code of an item.
-pub(crate) enum Content {
+pub(crate) enum ItemContent {
     Object(LoadedObject),
     /// For link-time optimization.
     Module(LtoModule),
@@ -201,7 +201,7 @@ impl<'o> Fold<'o> {
         let has_code = self
             .items
             .iter()
-            .any(|item| !matches!(item.content, Content::Nothing) && !item.is_device_runtime);
+            .any(|item| !matches!(item.content, ItemContent::Nothing) && !item.is_device_runtime);
         if self.options.is_nvlink() || has_code || self.suppressed.is_empty() {
             return;
         }
@@ -209,7 +209,7 @@ impl<'o> Fold<'o> {
         self.messages.append(&mut self.suppressed);
     }
 
-    fn source(&mut self, source: &Source, units: &[Unit], extracted: &mut [Option<Extracted>]) -> Result<(), Ended> {
+    fn source(&mut self, source: &InputSource, units: &[Unit], extracted: &mut [Option<Extracted>]) -> Result<(), Ended> {
         // nvlink passes over the device runtime in front of everything; given again later, it counts.
         // nvlink quirk: cubins in front of it do not count once there is an error.
         let is_early = source.has_runtime_name && source.archive.is_some() && (self.items.is_empty() || self.has_errors);
@@ -276,7 +276,7 @@ impl<'o> Fold<'o> {
                 },
                 Item::Lto(piece, kind, options) => {
                     let from_host = matches!(unit.kind, UnitKind::Host);
-                    let module = Content::Module(LtoModule::new(&piece, kind, &options, from_host));
+                    let module = ItemContent::Module(LtoModule::new(&piece, kind, &options, from_host));
                     // Without host code there is nothing to register.
                     let ids = match from_host {
                         true => ids_of(&mut own_ids, &mut is_first),
@@ -298,15 +298,15 @@ impl<'o> Fold<'o> {
                 bytes: piece.bytes,
                 origin,
             };
-            self.add(unit, piece.name, Content::Object(object), ids_of(&mut own_ids, &mut is_first));
+            self.add(unit, piece.name, ItemContent::Object(object), ids_of(&mut own_ids, &mut is_first));
         }
         if let Some(ids) = own_ids {
-            self.add(unit, unit.name.clone(), Content::Nothing, Ids::Own(ids));
+            self.add(unit, unit.name.clone(), ItemContent::Nothing, Ids::Own(ids));
         }
         Ok(())
     }
 
-    fn add(&mut self, unit: &Unit, name: Arc<str>, content: Content, ids: Ids) {
+    fn add(&mut self, unit: &Unit, name: Arc<str>, content: ItemContent, ids: Ids) {
         self.items.push(LinkItem {
             name,
             content,

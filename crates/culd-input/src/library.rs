@@ -1,10 +1,10 @@
 //! Extracted `-l` libraries.
 //!
-//! 1. For each folder of `-L` in order, then each of `LIBRARY_PATH`: when `libX.so` is there, stop; the library has no device code to give.
-//! 2. Else, when `libX.a` is there, look inside: it must be an archive. nvlink also wants to see a host object in it, behind any
+//! 1. For each directory of `-L` in order, then each of `LIBRARY_PATH`: when `libX.so` is there, stop; the library has no device code to give.
+//! 2. Else, when `libX.a` is there, look inside: it must be an archive. nvlink also wants to see a host object in it, after any
 //!    number of device objects.
 //! 3. nvlink: an archive without host objects, or fewer than 9 bytes of something else, is skipped with a warning and the search goes on;
-//!    any other file is fatal, and so is a folder of that name.
+//!    any other file is fatal, and so is a directory of that name.
 //!
 //! 4. culd: a library that is in none of these directories may be one of the host's own (`-lrt -lm`). Their directories are searched
 //!    last; a library without device code there is passed over.
@@ -31,18 +31,18 @@ pub struct Search {
 pub enum Found {
     /// A static library.
     Archive(PathBuf),
-    /// A shared library, which hides static ones behind it.
+    /// A shared library, which hides static ones after it.
     Shared(PathBuf),
     /// Nothing.
     Nothing,
     /// A file that cannot be used, with what there is to say.
     Unusable(Vec<Message>),
-    /// A folder with the library's name.
-    Folder(PathBuf),
+    /// A directory with the library's name.
+    Directory(PathBuf),
 }
 
 /// Folders to search: `-L` in order, then those of `LIBRARY_PATH`.
-pub fn folders(given: &[PathBuf], library_path: Option<&OsStr>) -> Vec<PathBuf> {
+pub fn directories(given: &[PathBuf], library_path: Option<&OsStr>) -> Vec<PathBuf> {
     let from_environment = library_path.into_iter().flat_map(|v| std::env::split_paths(v).collect::<Vec<_>>());
     given
         .iter()
@@ -51,9 +51,9 @@ pub fn folders(given: &[PathBuf], library_path: Option<&OsStr>) -> Vec<PathBuf> 
         .collect()
 }
 
-/// A file in a folder; slashes at the folder's end do not show in the name.
-fn inside(folder: &Path, file: &str) -> PathBuf {
-    let mut path = folder.as_os_str().to_owned();
+/// A file in a directory; slashes at the directory's end do not show in the name.
+fn inside(directory: &Path, file: &str) -> PathBuf {
+    let mut path = directory.as_os_str().to_owned();
     let text = path.to_string_lossy();
     let trimmed = text.trim_end_matches('/');
     if trimmed.len() < text.len() {
@@ -76,30 +76,30 @@ pub enum Probe {
 }
 
 /// Searches one library; `probe` looks inside a file that has the right name.
-pub fn search(name: &str, folders: &[PathBuf], files: &dyn Files, probe: &dyn Fn(&Path, Option<&Bytes>) -> Probe) -> Search {
+pub fn search(name: &str, directories: &[PathBuf], files: &dyn Files, probe: &dyn Fn(&Path, Option<&Bytes>) -> Probe) -> Search {
     let mut warnings = Vec::new();
-    let found = first(name, folders, files, probe, &mut warnings);
+    let found = first(name, directories, files, probe, &mut warnings);
     Search { found, warnings }
 }
 
 fn first(
     name: &str,
-    folders: &[PathBuf],
+    directories: &[PathBuf],
     files: &dyn Files,
     probe: &dyn Fn(&Path, Option<&Bytes>) -> Probe,
     warnings: &mut Vec<Code>,
 ) -> Found {
-    for folder in folders {
-        let shared = inside(folder, &format!("lib{name}.so"));
+    for directory in directories {
+        let shared = inside(directory, &format!("lib{name}.so"));
         if files.exists(&shared) {
             return Found::Shared(shared);
         }
-        let path = inside(folder, &format!("lib{name}.a"));
+        let path = inside(directory, &format!("lib{name}.a"));
         if !files.exists(&path) {
             continue;
         }
         if files.is_dir(&path) {
-            return Found::Folder(path);
+            return Found::Directory(path);
         }
         let bytes = files.open(&path).map(|f| f.bytes).ok();
         match probe(&path, bytes.as_ref()) {

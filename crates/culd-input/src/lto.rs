@@ -213,7 +213,7 @@ pub(crate) fn compiler_log(log: &str) -> Option<(&str, &str)> {
     Some((rest, first.strip_prefix("ERROR in nvvmCompileProgram: ")?))
 }
 
-/// True when PTX is no program by itself: it has no kernel, or calls what is elsewhere.
+/// True when PTX is not a program by itself: it has no kernel, or calls what is elsewhere.
 pub(crate) fn is_incomplete(ptx: &[u8]) -> bool {
     let mut words = ptx.split(|b| b.is_ascii_whitespace());
     !words.any(|word| word == b".entry") || calls_out(ptx)

@@ -5,7 +5,7 @@
 //! 3. A whole program is compiled and is the output; nothing is linked, and the device runtime library is left out.
 //! 4. Anything else is compiled as one object that takes the place of the last module.
 
-use crate::fold::{Compilation, CompilationKind, Content, Ended, Fold, LinkItem, LoadedObject, LtoModule, Origin};
+use crate::fold::{Compilation, CompilationKind, Ended, Fold, ItemContent, LinkItem, LoadedObject, LtoModule, Origin};
 use crate::lto::{self, CommonLtoOptions, LtoOptions, Others};
 use crate::message::{Code, Message};
 use crate::ptx::{self, Compiled, PtxOptions, PtxasOutput};
@@ -31,7 +31,7 @@ const PTX_NAME: &str = "lto.ptx";
 impl Fold<'_> {
     /// Optimizes the modules.
     pub(crate) fn optimize(&mut self, lto: &LtoOptions) -> Result<Option<Finished>, Ended> {
-        let is_module = |item: &LinkItem| matches!(item.content, Content::Module(_));
+        let is_module = |item: &LinkItem| matches!(item.content, ItemContent::Module(_));
         let Some(last) = self.items.iter().rposition(is_module) else {
             self.say(Message {
                 severity: Severity::Warning,
@@ -41,7 +41,7 @@ impl Fold<'_> {
         };
         let mut modules = Vec::new();
         for item in self.items.iter_mut().filter(|item| is_module(item)) {
-            if let Content::Module(module) = std::mem::replace(&mut item.content, Content::Nothing) {
+            if let ItemContent::Module(module) = std::mem::replace(&mut item.content, ItemContent::Nothing) {
                 modules.push(module);
             }
         }
@@ -78,7 +78,7 @@ impl Fold<'_> {
         }
         self.is_optimized = !lto.is_partial(others);
         if let Some(item) = self.items.get_mut(last) {
-            item.content = Content::Object(LoadedObject {
+            item.content = ItemContent::Object(LoadedObject {
                 name: OBJECT_NAME.into(),
                 bytes: bytes.into(),
                 origin: Origin::Ptx,

@@ -36,7 +36,7 @@ pub(crate) enum UnitKind {
     Host,
     /// An ELF object that is looked at and not linked; it still counts for host information.
     Passed,
-    /// Nothing but something to say.
+    /// No code, only diagnostics.
     Problem(Vec<Message>),
 }
 
@@ -70,7 +70,7 @@ impl Unit {
     }
 
     /// The unit under the name it has when its archive is spelt `archive`; `None` when that is how it was spelt.
-    pub(crate) fn respelt(&self, archive: &Source) -> Option<Unit> {
+    pub(crate) fn respelt(&self, archive: &InputSource) -> Option<Unit> {
         let (spelt, member) = self.name.split_at_checked(self.archive_name?)?;
         (spelt != &*archive.name).then(|| Unit {
             name: format!("{}{member}", archive.name).into(),
@@ -84,7 +84,7 @@ impl Unit {
 
 /// One input of the command line.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct InputSource {
     pub(crate) name: Arc<str>,
     pub(crate) reader: Reader,
     pub(crate) is_device_runtime: bool,
@@ -102,7 +102,7 @@ pub(crate) struct Plan {
     pub(crate) search_messages: Vec<Message>,
     /// Libraries that gave nothing, which matters only when references stay undefined.
     pub(crate) passed_over: Vec<Message>,
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<InputSource>,
     pub(crate) units: Vec<Unit>,
     archives: HashMap<FileId, Range<usize>, FixedState>,
 }
@@ -122,7 +122,7 @@ impl Plan {
     }
 
     fn find_libraries(&mut self, options: &LoadOptions, files: &dyn Files) -> Vec<PathBuf> {
-        let folders = library::folders(&options.library_directories, options.library_path.as_deref());
+        let directories = library::directories(&options.library_directories, options.library_path.as_deref());
         let fails = Cell::new(false);
         let look_inside = |path: &Path, bytes: Option<&Bytes>| {
             if !options.is_nvlink() {
@@ -138,7 +138,7 @@ impl Plan {
         };
         let mut paths = Vec::new();
         for name in options.libraries.iter().filter(|name| !name.is_empty()) {
-            let search = library::search(name, &folders, files, &look_inside);
+            let search = library::search(name, &directories, files, &look_inside);
             let warnings = search.warnings.into_iter().map(|code| Message {
                 severity: Severity::Warning,
                 code,
@@ -154,12 +154,12 @@ impl Plan {
                     SystemLibrary::Device(path) if paths.contains(&path) => {}
                     SystemLibrary::Device(path) => paths.push(path),
                     SystemLibrary::HostOnly => {}
-                    SystemLibrary::Missing => self.passed_over.push(search_failure(name, &Found::Nothing, &folders)),
+                    SystemLibrary::Missing => self.passed_over.push(search_failure(name, &Found::Nothing, &directories)),
                 },
                 found @ Found::Shared(_) if !options.strict_libraries => {
-                    self.passed_over.push(search_failure(name, &found, &folders));
+                    self.passed_over.push(search_failure(name, &found, &directories));
                 }
-                found => self.search_messages.push(search_failure(name, &found, &folders)),
+                found => self.search_messages.push(search_failure(name, &found, &directories)),
             }
         }
         paths
@@ -169,7 +169,7 @@ impl Plan {
         let name: Arc<str> = path.to_string_lossy().into();
         let has_runtime_name = device_runtime::is_device_runtime(&name);
         let start = self.units.len();
-        let mut source = Source {
+        let mut source = InputSource {
             name,
             reader: Reader::None,
             is_device_runtime: has_runtime_name && !options.keep_system_libraries,
@@ -187,7 +187,7 @@ impl Plan {
         self.sources.push(source);
     }
 
-    fn route(&mut self, path: &Path, source: &mut Source, file: Opened, options: &LoadOptions, files: &dyn Files) {
+    fn route(&mut self, path: &Path, source: &mut InputSource, file: Opened, options: &LoadOptions, files: &dyn Files) {
         let path_bytes = path.as_os_str().as_encoded_bytes();
         let route = if options.is_nvlink() {
             detect::route(path_bytes, &file.bytes, options.lto.is_some())
@@ -242,13 +242,13 @@ impl Plan {
         self.units.push(unit);
     }
 
-    fn problem(&mut self, source: &Source, messages: Vec<Message>) {
+    fn problem(&mut self, source: &InputSource, messages: Vec<Message>) {
         let unit = unit(source, source.name.clone(), UnitKind::Problem(messages), Vec::new().into());
         self.units.push(unit);
     }
 
     /// Takes an archive apart.
-    fn members(&mut self, path: &Path, source: &Source, archive: &Bytes, options: &LoadOptions, files: &dyn Files) {
+    fn members(&mut self, path: &Path, source: &InputSource, archive: &Bytes, options: &LoadOptions, files: &dyn Files) {
         let lenient = options.is_nvlink();
         let members = match Members::new(archive, lenient) {
             Ok(members) => members,
@@ -311,7 +311,7 @@ fn is_relocatable(bytes: &[u8]) -> bool {
     )
 }
 
-fn unit(source: &Source, name: Arc<str>, kind: UnitKind, bytes: Bytes) -> Unit {
+fn unit(source: &InputSource, name: Arc<str>, kind: UnitKind, bytes: Bytes) -> Unit {
     Unit {
         name,
         kind,
@@ -351,10 +351,10 @@ fn member_kind(bytes: &[u8], name: &str, options: &LoadOptions) -> Option<UnitKi
     })
 }
 
-/// Opens a member of a thin archive: beside the archive, or (nvlink) in the current folder.
+/// Opens a member of a thin archive: beside the archive, or (nvlink) in the current directory.
 fn open_thin(archive: &Path, member: &str, is_nvlink: bool, files: &dyn Files) -> Result<Bytes, Vec<Message>> {
     let path = match archive.parent() {
-        Some(folder) if !is_nvlink => folder.join(member),
+        Some(directory) if !is_nvlink => directory.join(member),
         _ => PathBuf::from(member),
     };
     files.open(&path).map(|file| file.bytes).map_err(|error| {
@@ -419,12 +419,12 @@ fn nvlink_archive_failure(code: Code) -> Vec<Message> {
 
 fn nvlink_search_failure(found: &Found) -> Vec<Message> {
     match found {
-        Found::Folder(_) => vec![Message::fatal(Code::OutOfMemory)],
+        Found::Directory(_) => vec![Message::fatal(Code::OutOfMemory)],
         _ => Vec::new(),
     }
 }
 
-fn search_failure(library: &str, found: &Found, folders: &[PathBuf]) -> Message {
+fn search_failure(library: &str, found: &Found, directories: &[PathBuf]) -> Message {
     let library = library.to_owned();
     match found {
         Found::Shared(path) => Message {
@@ -434,12 +434,12 @@ fn search_failure(library: &str, found: &Found, folders: &[PathBuf]) -> Message 
                 path: path.display().to_string(),
             },
         },
-        Found::Folder(path) => unusable(&path.display().to_string(), "it is a directory, not an archive"),
+        Found::Directory(path) => unusable(&path.display().to_string(), "it is a directory, not an archive"),
         _ => Message {
             severity: Severity::Error,
             code: Code::LibraryMissing {
                 library,
-                searched: folders.iter().map(|f| f.display().to_string()).collect(),
+                searched: directories.iter().map(|f| f.display().to_string()).collect(),
             },
         },
     }
@@ -492,7 +492,7 @@ fn probe(path: &Path, bytes: Option<&Bytes>) -> Probe {
     }
 }
 
-/// A library for nvlink: an archive with a host object, behind any number of device objects.
+/// A library for nvlink: an archive with a host object, after any number of device objects.
 fn nvlink_probe(path: &Path, bytes: Option<&Bytes>, files: &dyn Files) -> Probe {
     /// Something else is skipped when it is shorter than this.
     const SHORT: usize = 9;

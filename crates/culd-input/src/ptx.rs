@@ -2,7 +2,7 @@
 //!
 //! 1. Find ptxas: the path given, `CULD_PTXAS`, beside the program, `PATH`, `CUDA_HOME/bin`; the first that exists.
 //! 2. Options: architecture (without the suffix f), `-m64`, compile only, then those stored with the fatbin entry, then those of the command line.
-//! 3. Hand the text over as an argument (`--input-as-string`) and let ptxas write `elf.o` in a folder of its own: this is how its
+//! 3. Hand the text over as an argument (`--input-as-string`) and let ptxas write `elf.o` in a directory of its own: this is how its
 //!    messages and the record of its options come out as those of nvlink's built-in copy. Text too long for an argument goes
 //!    through a file; then only the record of a `-g` compilation differs, by the file's name.
 //! 4. Its messages are kept as they are.
@@ -40,7 +40,7 @@ pub struct PtxasSearch {
     pub given: Option<PathBuf>,
     /// `CULD_PTXAS`.
     pub variable: Option<PathBuf>,
-    /// The folder of the program itself.
+    /// The directory of the program itself.
     pub program_dir: Option<PathBuf>,
     /// `PATH`.
     pub path: Option<OsString>,
@@ -70,14 +70,14 @@ impl PtxasSearch {
         }
         let path = self.path.as_deref().unwrap_or(OsStr::new(""));
         let home = self.cuda_home.iter().map(|h| h.join("bin"));
-        let folders = self.program_dir.iter().cloned().chain(std::env::split_paths(path)).chain(home);
+        let directories = self.program_dir.iter().cloned().chain(std::env::split_paths(path)).chain(home);
         let mut tried = Vec::new();
-        for folder in folders {
-            let candidate = folder.join("ptxas");
+        for directory in directories {
+            let candidate = directory.join("ptxas");
             if candidate.is_file() {
                 return Ok(candidate);
             }
-            let text = folder.display().to_string();
+            let text = directory.display().to_string();
             if !tried.contains(&text) {
                 tried.push(text);
             }
@@ -115,8 +115,8 @@ pub fn compile(
     options: &PtxOptions,
     makes: PtxasOutput,
 ) -> io::Result<Compiled> {
-    let folder = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
-    // it runs in another folder, and nvcc may have put a relative one on PATH
+    let directory = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
+    // it runs in another directory, and nvcc may have put a relative one on PATH
     let mut command = Command::new(std::path::absolute(ptxas)?);
     // nvlink compiles for the plain architecture when it links for a family.
     let target = match target.suffix {
@@ -124,7 +124,7 @@ pub fn compile(
         _ => target,
     };
     command
-        .current_dir(folder.path())
+        .current_dir(directory.path())
         .arg(format!("-arch={target}"))
         .arg("-m64")
         .args((makes == PtxasOutput::Object).then_some("--compile-only"));
@@ -141,7 +141,7 @@ pub fn compile(
     match as_argument(text) {
         Some(argument) => command.arg("--input-as-string").arg(argument),
         None => {
-            std::fs::write(folder.path().join(INPUT_NAME), text)?;
+            std::fs::write(directory.path().join(INPUT_NAME), text)?;
             command.arg(INPUT_NAME)
         }
     };
@@ -149,7 +149,7 @@ pub fn compile(
     let output = command.stdin(Stdio::null()).output()?;
     let time = start.elapsed();
     let object = match output.status.success() {
-        true => Some(std::fs::read(folder.path().join(OUTPUT_NAME))?),
+        true => Some(std::fs::read(directory.path().join(OUTPUT_NAME))?),
         false => None,
     };
     let said = [output.stderr, output.stdout].concat();
@@ -218,16 +218,16 @@ mod tests {
 
     #[test]
     fn a_path_given_is_taken_or_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let ptxas = folder.path().join("ptxas");
+        let directory = tempfile::tempdir().unwrap();
+        let ptxas = directory.path().join("ptxas");
         let search = |given: Option<PathBuf>| PtxasSearch {
             given,
-            path: Some(folder.path().as_os_str().to_owned()),
+            path: Some(directory.path().as_os_str().to_owned()),
             ..PtxasSearch::default()
         };
-        assert_eq!(search(None).find(), Err(vec![folder.path().display().to_string()]));
+        assert_eq!(search(None).find(), Err(vec![directory.path().display().to_string()]));
         std::fs::write(&ptxas, b"").unwrap();
         assert_eq!(search(None).find(), Ok(ptxas));
-        assert!(search(Some(folder.path().join("other"))).find().is_err());
+        assert!(search(Some(directory.path().join("other"))).find().is_err());
     }
 }

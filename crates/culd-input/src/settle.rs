@@ -5,7 +5,7 @@
 //! 2. Every item that is linked is registered under the ids of its host object or under its path.
 
 use crate::device_runtime::Functions;
-use crate::fold::{Compilation, Content, Fold, Ids, LinkItem, LoadedObject};
+use crate::fold::{Compilation, Fold, Ids, ItemContent, LinkItem, LoadedObject};
 use crate::message::{Code, Message, WarningFlags};
 use crate::optimize::Finished;
 use crate::options::LoadOptions;
@@ -74,7 +74,7 @@ fn take(loaded: &mut Loaded, item: LinkItem) {
         Ids::Path => loaded.register.add_path(item.name),
         Ids::Shared => {}
     }
-    if let Content::Object(object) = item.content {
+    if let ItemContent::Object(object) = item.content {
         loaded.objects.push(object);
     }
 }
@@ -87,7 +87,7 @@ enum Decision {
     Skip,
     /// Device runtime that only later objects need; it goes to the end.
     Park,
-    /// An object behind device runtime that was skipped.
+    /// An object after device runtime that was skipped.
     Refuse,
 }
 

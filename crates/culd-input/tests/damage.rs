@@ -50,7 +50,7 @@ fn culd_refuses_what_is_cut_off() {
             let part = &bytes[..cut];
             let _ = count(name, part, &nvlink());
             let got = count(name, part, &culd());
-            // An archive may end behind any member.
+            // An archive may end after any member.
             let is_whole_archive =
                 name == "lib.a" && got.is_some_and(|n| n < 2) && culd_input::archive::Members::new(part, false).unwrap().all(|m| m.is_ok());
             assert!(got.is_none() || is_whole_archive, "{name} cut at {cut}: {got:?}");
@@ -209,7 +209,7 @@ fn nvlink_passes_over_fatbins_that_it_cannot_place() {
     };
     let not_found = "Warning: SM Arch ('sm_90') not found in 'a.fatbin'";
     let unnamed = "Fatal: Unknown arch name ''Fatal: elfLink fatbinary error";
-    // Fields: size of the payload (upper half), architecture, flags (LZ4, not 64 bits), size of the header (behind the version).
+    // Fields: size of the payload (upper half), architecture, flags (LZ4, not 64 bits), size of the header (after the version).
     let cases = [
         (12, 1, not_found),
         (entry + 28, 999, not_found),

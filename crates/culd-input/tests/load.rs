@@ -308,7 +308,7 @@ fn nvlink_looks_into_libraries_before_it_reads_inputs() {
         ("1/liby.a", &broken),
         ("1/libz.a", b"9 bytes.."),
     ])
-    .folder("1/libd.a");
+    .directory("1/libd.a");
     let search = |library: &str| {
         let options = LoadOptions {
             libraries: vec![library.into()],
@@ -478,12 +478,12 @@ fn ptx_without_ptxas_says_how_to_get_one() {
 fn ptx_is_compiled_with_the_options_of_its_entry() {
     use std::os::unix::fs::PermissionsExt;
     // A stand-in for ptxas: writes a device object, says what it was asked to do.
-    let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("ptxas");
-    std::fs::write(folder.path().join("made.cubin"), cubin(90, &["k"], &[])).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("ptxas");
+    std::fs::write(directory.path().join("made.cubin"), cubin(90, &["k"], &[])).unwrap();
     let text = format!(
         "#!/bin/sh\ncp {}/made.cubin elf.o\necho \"$1 $2 $3 $4 $5 $6 $7\" >&2\n",
-        folder.path().display()
+        directory.path().display()
     );
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -498,7 +498,7 @@ fn ptx_is_compiled_with_the_options_of_its_entry() {
     assert_eq!(said(&outcome), [expected]);
     assert_eq!(names(&outcome), ["a.fatbin"]);
     assert_eq!(outcome.loaded.unwrap().compilations.len(), 1);
-    // ptxas leaves its own switches behind in nvlink: a warning is no error any more.
+    // ptxas leaves its own switches behind in nvlink: a warning is not an error any more.
     options.warnings_as_errors = true;
     let outcome = load(&["a.fatbin", "old.fatbin"], &options, &files);
     assert_eq!(outcome.messages().nth(1).unwrap().severity, Severity::Warning);

@@ -87,7 +87,7 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
 }
 
 /// What `pick` needs to know about the setter that wants a number.
-struct Request {
+struct SlotRequest {
     block: BlockId,
     id: SetterId,
     insn: usize,
@@ -190,7 +190,7 @@ impl Run<'_> {
         self.out[id.index()] = Some(out);
     }
 
-    fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> Request {
+    fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> SlotRequest {
         let setter = self.f.setters.get(id);
         let need = self.f.policy.first_need(id);
         let start = match (setter.kind, setter.class) {
@@ -199,7 +199,7 @@ impl Run<'_> {
             _ => 0,
         };
         let start = start.max(u8::from(self.f.zero_reserved));
-        Request {
+        SlotRequest {
             block,
             id,
             insn: setter.insn,
@@ -210,7 +210,7 @@ impl Run<'_> {
         }
     }
 
-    fn pick(&mut self, request: &Request, live: &Live) -> u8 {
+    fn pick(&mut self, request: &SlotRequest, live: &Live) -> u8 {
         if RESERVED_ZERO.contains(&self.f.insns[request.insn].name) {
             return 0;
         }
@@ -239,7 +239,7 @@ impl Run<'_> {
     }
 
     /// A number whose setters are first needed where this one is needed, or a group of operand reads that leave the block as well.
-    fn joinable(&self, request: &Request, live: &Live) -> Option<u8> {
+    fn joinable(&self, request: &SlotRequest, live: &Live) -> Option<u8> {
         let block = &self.f.cfg.blocks[request.block.index()];
         let here = |insn: usize| (block.start..request.insn).contains(&insn);
         let fits = |list: &[(SetterId, Option<usize>)]| match request.need {
@@ -266,7 +266,7 @@ impl Run<'_> {
     }
 
     /// Numbers with something pending here, and for values that leave the block also those pending at a successor's entry.
-    fn busy(&self, request: &Request, live: &Live) -> u8 {
+    fn busy(&self, request: &SlotRequest, live: &Live) -> u8 {
         let mut busy = 0;
         let mut mark = |occupied: [bool; SCOREBOARDS as usize]| {
             for (n, used) in occupied.into_iter().enumerate() {
@@ -287,7 +287,7 @@ impl Run<'_> {
     }
 
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
-    fn share_out(&mut self, request: &Request, live: &Live) -> u8 {
+    fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
         let block = &self.f.cfg.blocks[request.block.index()];
         let mut first = request.start..if self.any_long { self.escaping_load_slot() } else { self.top() };
         if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
@@ -320,7 +320,7 @@ impl Run<'_> {
     }
 
     /// No number for a value needed in this block: share with the number that costs the least waiting time.
-    fn share_in(&mut self, request: &Request, need: usize, limit: u8, live: &Live) -> u8 {
+    fn share_in(&mut self, request: &SlotRequest, need: usize, limit: u8, live: &Live) -> u8 {
         let (start, end) = (
             self.f.cfg.blocks[request.block.index()].start,
             self.f.cfg.blocks[request.block.index()].end,

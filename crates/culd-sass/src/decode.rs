@@ -280,7 +280,7 @@ fn branch_target(raw: u128, op: u16, offset: u32) -> Option<u32> {
     Some(u32::try_from(target).unwrap_or(u32::MAX))
 }
 
-/// Re-encodes a branch that now stands at `offset` and goes to `target` (for indirect branches the target is ignored: their
+/// Re-encodes a branch that is now at `offset` and goes to `target` (for indirect branches the target is ignored: their
 /// displacement undoes the own offset, table entries count from the start of the function).
 #[must_use]
 pub fn retarget(insn: &Insn, offset: u32, target: Option<u32>) -> u128 {
@@ -366,7 +366,7 @@ mod tests {
             (0x000f_e200_0000_0000_0000_0006_0404_724a, "FMUL2", "{R4, R5}", "{R4, R5, R6, R7}"),
             // ISETP.GE.OR P0, PT, R14, UR6, P0
             (0x000f_e200_0870_6670_0000_0006_0e00_7c0c, "ISETP", "{P0}", "{R14, UR6, P0}"),
-            // QMMA.SF.16832.F32.E2M3.E5M2.E8 R4, R4, R2, R8, R0, R13, UR4: one field lies in two places
+            // QMMA.SF.16832.F32.E2M3.E5M2.E8 R4, R4, R2, R8, R0, R13, UR4: one field is in two places
             (
                 0x000f_e200_0008_8008_40d0_0002_0404_747a,
                 "QMMA",

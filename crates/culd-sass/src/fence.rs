@@ -33,7 +33,7 @@ impl OffsetMap {
         }
     }
 
-    /// The new place of an old offset. Offsets at or behind the old end become the new end.
+    /// The new place of an old offset. Offsets at or after the old end become the new end.
     #[must_use]
     pub fn new_offset(&self, old: u32) -> u32 {
         if old >= self.old_size && self.old_size != 0 {

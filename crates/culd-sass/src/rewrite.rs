@@ -31,7 +31,7 @@ const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 /// Low 24 bits of `LDC R1, c[..]`, unguarded: the load of the stack pointer.
 const LOAD_STACK_POINTER: u128 = 0x01_7b82;
 
-/// The load of the stack pointer stands in the first instructions.
+/// The load of the stack pointer is in the first instructions.
 const PROLOGUE: usize = 64;
 
 /// Larger functions are left alone, so that the time of a link stays bounded.

@@ -6,7 +6,7 @@
 //!    writes a general register the setter reads and does not write itself (textures and descriptor instructions: uniform registers
 //!    too). Predicates of atomics may arrive with the read setter ([`Insn::early_results`]).
 //! 3. No conflict between opposite guards of the same predicate that nothing changes in between, nor in one block between the results of
-//!    two `LDS`, nor between operands and the result of a later instruction that comes behind them in a queue (`READ_BEFORE`).
+//!    two `LDS`, nor between operands and the result of a later instruction that comes after them in a queue (`READ_BEFORE`).
 //! 4. A setter without registers (a fence, an atomic without result) only signals: who needs it is read off the compiler's waits.
 
 use std::cell::Cell;

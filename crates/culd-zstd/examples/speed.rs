@@ -1,4 +1,4 @@
-//! Speed of this decoder and of ruzstd on files that hold one frame each: `speed [files or folders]`.
+//! Speed of this decoder and of ruzstd on files that hold one frame each: `speed [files or directories]`.
 #![allow(clippy::unwrap_used, reason = "a tool for developers")]
 
 use std::io::Read;

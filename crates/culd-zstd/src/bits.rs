@@ -24,7 +24,7 @@ impl<'s> Forward<'s> {
         Forward { src, at: 0 }
     }
 
-    /// The next `count` bits (up to 16) without taking them; zeros behind the end.
+    /// The next `count` bits (up to 16) without taking them; zeros after the end.
     pub(crate) fn peek(&self, count: u32) -> u32 {
         let rest = self.src.get(self.at / 8..).unwrap_or_default();
         let word = match rest.first_chunk::<4>() {
@@ -44,7 +44,7 @@ impl<'s> Forward<'s> {
         value
     }
 
-    /// The bytes behind the last one touched; `None` when more bits were taken than there are.
+    /// The bytes after the last one touched; `None` when more bits were taken than there are.
     pub(crate) fn rest(&self) -> Option<&'s [u8]> {
         self.src.get(self.at.div_ceil(8)..)
     }

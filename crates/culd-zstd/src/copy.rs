@@ -1,6 +1,6 @@
 //! Copies of literals and matches in chunks of fixed size.
 //!
-//! A copy may write up to 31 bytes more than asked for: what lies behind is either slack or written later. All functions answer `None`
+//! A copy may write up to 31 bytes more than asked for: what follows is either slack or written later. All functions answer `None`
 //! where a chunk would not lie inside, and then the output is of no use.
 //!
 //! Most copies are short and their sizes cannot be foreseen, so two chunks are copied without asking how long the copy is.
@@ -35,13 +35,13 @@ fn append_long(to: &mut [u8], at: usize, from: &[u8], count: usize) -> Option<()
     Some(())
 }
 
-/// Repeats what lies `offset` bytes back, `count` bytes of it. The two ranges may overlap.
+/// Repeats what is `offset` bytes back, `count` bytes of it. The two ranges may overlap.
 #[inline(always)]
 pub(crate) fn repeat(out: &mut [u8], at: usize, offset: usize, count: usize) -> Option<()> {
-    let (before, behind) = out.split_at_mut_checked(at)?;
+    let (before, after) = out.split_at_mut_checked(at)?;
     match before.get(at.checked_sub(offset)?..)?.first_chunk::<{ 2 * CHUNK }>() {
         Some(chunks) if count <= 2 * CHUNK => {
-            *behind.first_chunk_mut()? = *chunks;
+            *after.first_chunk_mut()? = *chunks;
             Some(())
         }
         _ => repeat_long(out, at, offset, count),
@@ -56,9 +56,9 @@ fn repeat_long(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Op
     }
     let end = at.checked_add(count)?;
     if count >= 128 && offset >= count {
-        let (before, behind) = out.split_at_mut_checked(at)?;
+        let (before, after) = out.split_at_mut_checked(at)?;
         let source = before.get(at.checked_sub(offset)?..)?.get(..count)?;
-        behind.get_mut(..count)?.copy_from_slice(source);
+        after.get_mut(..count)?.copy_from_slice(source);
         return Some(());
     }
     while at < end {
@@ -69,7 +69,7 @@ fn repeat_long(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Op
     Some(())
 }
 
-/// Matches with a period below a chunk: the period is spread over a word, which is written until a chunk lies a multiple of the period
+/// Matches with a period below a chunk: the period is spread over a word, which is written until a chunk is a multiple of the period
 /// back.
 fn repeat_close(out: &mut [u8], mut at: usize, offset: usize, count: usize) -> Option<()> {
     let from = at.checked_sub(offset)?;

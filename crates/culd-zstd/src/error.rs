@@ -17,7 +17,7 @@ pub enum Error {
     },
     /// A reserved bit is set or a reserved value is used.
     Reserved {
-        /// Where it stands.
+        /// Where it is.
         what: &'static str,
     },
     /// The frame needs a dictionary.

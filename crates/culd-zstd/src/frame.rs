@@ -38,7 +38,7 @@ fn number<'s>(src: &mut &'s [u8], bytes: usize) -> Result<u64, Error> {
 }
 
 impl Header {
-    /// Reads the header at the start of `src`; returns what lies behind it.
+    /// Reads the header at the start of `src`; returns what follows it.
     pub(crate) fn read(src: &[u8]) -> Result<(Self, &[u8]), Error> {
         let mut rest = src;
         let found = number(&mut rest, 4)? as u32;
@@ -72,7 +72,7 @@ impl Header {
             _ => Some(number(&mut rest, 8)?),
         };
         let header = Header {
-            // A single segment: the content size stands in for the window.
+            // A single segment: the content size replaces the window.
             window: if is_single { content_size.unwrap_or_default() } else { window },
             content_size,
             has_checksum: descriptor & 4 != 0,
@@ -81,15 +81,15 @@ impl Header {
     }
 }
 
-/// What lies behind a skippable frame at the start of `src`; `None` when there is none.
+/// What follows a skippable frame at the start of `src`; `None` when there is none.
 pub(crate) fn skippable(src: &[u8]) -> Result<Option<&[u8]>, Error> {
     let mut rest = src;
     if number(&mut rest, 4)? as u32 & !15 != SKIPPABLE {
         return Ok(None);
     }
     let size = number(&mut rest, 4)? as usize;
-    let behind = rest.get(size..).ok_or(Error::Truncated { what: "a skippable frame" })?;
-    Ok(Some(behind))
+    let after = rest.get(size..).ok_or(Error::Truncated { what: "a skippable frame" })?;
+    Ok(Some(after))
 }
 
 /// What stays from block to block.
@@ -101,7 +101,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Unpacks the blocks of a frame; returns what lies behind it.
+    /// Unpacks the blocks of a frame; returns what follows it.
     pub(crate) fn frame<'s>(&mut self, header: &Header, src: &'s [u8], out: &mut Output) -> Result<&'s [u8], Error> {
         const TRUNCATED: Error = Error::Truncated { what: "a block" };
         self.code.forget();
@@ -120,14 +120,14 @@ impl Blocks {
                 });
             }
             let stored = if word >> 1 & 3 == 1 { 1 } else { size };
-            let (body, behind) = body.split_at_checked(stored).ok_or(TRUNCATED)?;
+            let (body, after) = body.split_at_checked(stored).ok_or(TRUNCATED)?;
             match word >> 1 & 3 {
                 0 => out.extend(body)?,
                 1 => out.fill(body.first().copied().unwrap_or_default(), size)?,
                 2 => self.block(body, block_max, start, out)?,
                 _ => return Err(Error::Reserved { what: "a block header" }),
             }
-            rest = behind;
+            rest = after;
             if word & 1 != 0 {
                 break;
             }
@@ -145,7 +145,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Compares size and checksum of the content; returns what lies behind the frame.
+    /// Compares size and checksum of the content; returns what follows the frame.
     fn check<'s>(&self, header: &Header, src: &'s [u8], out: &Output, start: usize) -> Result<&'s [u8], Error> {
         let have = (out.len() - start) as u64;
         if let Some(want) = header.content_size.filter(|&want| want != have) {

@@ -73,7 +73,7 @@ impl Shares {
         Shares { share, count: N, log }
     }
 
-    /// Reads a description with at most `max_log` and `symbols` symbols; returns what lies behind it.
+    /// Reads a description with at most `max_log` and `symbols` symbols; returns what follows it.
     pub(crate) fn read(src: &[u8], max_log: u32, symbols: usize) -> Result<(Self, &[u8]), Error> {
         let mut bits = Forward::new(src);
         let log = bits.take(4) + 5;
@@ -110,7 +110,7 @@ impl Shares {
                 *place = share as i16;
             }
             shares.count += 1;
-            // A zero is followed by the number of zeros behind it, in steps of up to three.
+            // A zero is followed by the number of zeros after it, in steps of up to three.
             let mut zeros = if share == 0 { 3 } else { 0 };
             while zeros == 3 && shares.count <= symbols {
                 zeros = bits.take(2);

@@ -66,7 +66,7 @@ const WEIGHTS: Meaning = {
     meaning
 };
 
-/// Reads the written weights; returns what lies behind them.
+/// Reads the written weights; returns what follows them.
 fn read_weights<'s>(src: &'s [u8], table: &mut Table) -> Result<(Weights, &'s [u8]), Error> {
     const TRUNCATED: Error = Error::Truncated { what: "a Huffman code" };
     let (&head, src) = src.split_first().ok_or(TRUNCATED)?;
@@ -129,7 +129,7 @@ impl Huffman {
         self.is_set
     }
 
-    /// Reads a code; returns what lies behind it.
+    /// Reads a code; returns what follows it.
     pub(crate) fn read<'s>(&mut self, src: &'s [u8]) -> Result<&'s [u8], Error> {
         self.is_set = false;
         let (weights, rest) = read_weights(src, &mut self.weights)?;
@@ -172,7 +172,7 @@ impl Huffman {
 
     /// Fills the entries in order, so that a chunk may go beyond the range of its symbol.
     fn fill(&mut self, weights: &Weights, ranks: &[u32; 16], log: u32) {
-        // Symbols by weight; those without a code are put behind the others.
+        // Symbols by weight; those without a code are put after the others.
         let mut order = [0u8; 512];
         let mut starts = [0usize; 16];
         starts[0] = 256;

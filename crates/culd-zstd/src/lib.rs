@@ -91,8 +91,8 @@ impl Decoder {
     fn frames(&mut self, src: &[u8], mut out: Output) -> Result<Output, Error> {
         let mut rest = src;
         while !rest.is_empty() {
-            if let Some(behind) = frame::skippable(rest)? {
-                rest = behind;
+            if let Some(after) = frame::skippable(rest)? {
+                rest = after;
                 continue;
             }
             let (header, body) = frame::Header::read(rest)?;

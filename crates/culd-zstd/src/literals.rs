@@ -59,12 +59,12 @@ impl Header {
 }
 
 impl Literals {
-    /// The literals with [`SLACK`] bytes behind them.
+    /// The literals with [`SLACK`] bytes after them.
     pub(crate) fn with_slack(&self) -> &[u8] {
         self.buffer.get(..self.count + SLACK).unwrap_or_default()
     }
 
-    /// Reads the section of a block of at most `block_max` bytes; returns what lies behind it.
+    /// Reads the section of a block of at most `block_max` bytes; returns what follows it.
     pub(crate) fn read<'s>(&mut self, src: &'s [u8], block_max: usize, code: &mut Huffman) -> Result<&'s [u8], Error> {
         let (header, rest) = Header::read(src)?;
         if header.count > block_max {

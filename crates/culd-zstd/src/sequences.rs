@@ -216,7 +216,7 @@ impl Sequences {
         if count == 0 {
             if !rest.is_empty() {
                 return Err(Error::Sequences {
-                    why: "data behind the last",
+                    why: "data after the last",
                 });
             }
             return finish(literals, target);
@@ -383,7 +383,7 @@ fn carry_out<'l>(steps: &[Step], recent: &mut Recent, mut literals: &'l [u8], ta
     Ok(literals)
 }
 
-/// Appends the literals behind the last sequence.
+/// Appends the literals after the last sequence.
 fn finish(literals: &[u8], target: Target<'_>) -> Result<usize, Error> {
     let rest = literals.get(..literals.len().saturating_sub(SLACK)).unwrap_or_default();
     let end = target.at + rest.len();

@@ -150,7 +150,7 @@ fn damaged_sequences_are_refused() {
     );
     assert!(
         matches!(refused(compressed(&[0, 0, 7])), Error::Sequences { .. }),
-        "data behind the last"
+        "data after the last"
     );
     // Two sequences with as many extra bits as codes can have: more than fits between refills, and more than a block can have.
     let wide = [&[0, 2, 0b01_01_01_00, 35, 31, 52], [0xff; 16].as_slice()].concat();

@@ -9,8 +9,8 @@ use std::path::Path;
 const LIMIT: usize = 1 << 20;
 
 fn samples() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
-    let mut list: Vec<_> = std::fs::read_dir(folder)
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
+    let mut list: Vec<_> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(path).unwrap()))
@@ -84,7 +84,7 @@ fn cuts_are_refused() {
 #[test]
 fn checksums_find_every_change_of_the_content() {
     let (_, frame) = samples().into_iter().find(|(name, _)| name == "random.zst").unwrap();
-    // The one raw block starts behind the frame's and its own header.
+    // The one raw block starts after the frame's and its own header.
     for at in 10..frame.len() {
         let mut damaged = frame.clone();
         damaged[at] ^= 0x10;
@@ -123,7 +123,7 @@ fn damaged_frames_unpack_to_the_same_bytes_or_not_at_all() {
         }
     }
     assert!(both > 500 && refused > 500, "{both} {refused}");
-    // What was damaged before has left nothing behind.
+    // What was damaged before has left nothing after.
     for (name, frame) in samples() {
         assert!(decoder.decompress(&frame, LIMIT).ok() == reference(&frame), "{name}");
     }

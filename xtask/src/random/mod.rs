@@ -20,7 +20,7 @@ mod world;
 
 use crate::conformance::explain;
 use crate::context::{Context, Linker};
-use crate::kept;
+use crate::kept_schedules;
 use crate::report::{Report, parallel};
 use build::{Compilers, Tags};
 use culd_tests::case::fresh_copy;
@@ -288,7 +288,7 @@ impl<'a> Session<'a> {
         let (Some(ours), Some(theirs)) = (got.files.get(name), want.files.get(name)) else {
             return Ok(None);
         };
-        kept::explained(self.linker, args, dir, (ours, theirs)).map(Some)
+        kept_schedules::explained(self.linker, args, dir, (ours, theirs)).map(Some)
     }
 
     /// For files that differ: whether nvlink's bytes are left over from other work.
@@ -297,7 +297,7 @@ impl<'a> Session<'a> {
             return Ok(false);
         };
         let both = got.files.get(name).zip(want.files.get(name));
-        Ok(both.is_some_and(|(ours, theirs)| kept::beyond_tables(ours, theirs)) || !self.is_stable(want, args, dir)?)
+        Ok(both.is_some_and(|(ours, theirs)| kept_schedules::beyond_tables(ours, theirs)) || !self.is_stable(want, args, dir)?)
     }
 
     /// Whether nvlink writes the same bytes each time, whatever its memory held before. It does not always: some outputs hold bytes that it never set.

@@ -15,7 +15,7 @@ fn three_ways_to_store_give_the_same_data() {
     for (bytes, compression) in [(STORED, Compression::Stored), (ZSTD, Compression::Zstd), (LZ4, Compression::Lz4)] {
         let list = entries(bytes);
         assert_eq!(list.iter().map(Entry::kind).collect::<Vec<_>>(), [EntryKind::Elf, EntryKind::Ptx]);
-        assert_eq!(list.iter().map(Entry::arch).collect::<Vec<_>>(), [90, 75]);
+        assert_eq!(list.iter().map(|e| e.arch().number).collect::<Vec<_>>(), [90, 75]);
         for (entry, plain) in list.iter().zip(&stored) {
             assert_eq!(entry.compression(), compression);
             assert_eq!(entry.arch().suffix, Suffix::None);

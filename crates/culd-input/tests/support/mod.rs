@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct Memory {
     files: BTreeMap<PathBuf, Vec<u8>>,
     links: BTreeMap<PathBuf, PathBuf>,
-    folders: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
 }
 
 impl Memory {
@@ -37,8 +37,8 @@ impl Memory {
         self
     }
 
-    pub fn folder(mut self, name: &str) -> Self {
-        self.folders.push(name.into());
+    pub fn directory(mut self, name: &str) -> Self {
+        self.directories.push(name.into());
         self
     }
 
@@ -60,7 +60,7 @@ impl Files for Memory {
         self.files.contains_key(self.resolve(path)) || self.is_dir(path)
     }
     fn is_dir(&self, path: &Path) -> bool {
-        self.folders.iter().any(|f| f == path)
+        self.directories.iter().any(|f| f == path)
     }
     fn current_dir(&self) -> io::Result<PathBuf> {
         Ok("/work".into())

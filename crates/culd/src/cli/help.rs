@@ -1,7 +1,7 @@
 //! Help texts and the reference page, all from the flag table.
 //!
 //! nvlink's layout: one row per flag; the name in 50 columns, the short name from column 52 padded to 28, the text below with 8 blanks in
-//! front. Text wraps at the first blank at or behind column 80, and behind commas of value lists; words are never split.
+//! front. Text wraps at the first blank at or after column 80, and after commas of value lists; words are never split.
 
 use crate::cli::called::Called;
 use crate::cli::flags::{self, Flag, Known};
@@ -293,7 +293,7 @@ mod tests {
     fn nvlink_help_has_the_size_of_the_real_one() {
         let help = nvlink_help("nvlink", culd_engine::Identity::Nvlink.into());
         assert_eq!(help.len(), 8755);
-        // A value list breaks behind a comma, a text behind the word that reaches column 80.
+        // A value list breaks after a comma, a text after the word that reaches column 80.
         assert!(help.contains("'compute_100f',\n        'compute_103'"));
         assert!(help.contains("--register-link-binaries <file\n        name>  \n"));
     }

@@ -174,7 +174,7 @@ pub fn help(command: &str) -> String {
     out + &crate::cli::see::more_help(command)
 }
 
-/// Runs a subcommand with the arguments behind its name.
+/// Runs a subcommand with the arguments after its name.
 pub fn run(command: &str, arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
     let trouble = ExitCode::from(if command == "diff" { 2 } else { 1 });
     let request = match understand(command, arguments) {

@@ -348,10 +348,10 @@ mod tests {
 
     #[test]
     fn the_view_differs_from_the_toolkit_only_in_nvlink() {
-        let folder = tempfile::tempdir().unwrap();
-        let (cuda, view) = (folder.path().join("cuda"), folder.path().join("view"));
+        let directory = tempfile::tempdir().unwrap();
+        let (cuda, view) = (directory.path().join("cuda"), directory.path().join("view"));
         toolkit(&cuda, &["bin/nvcc", "bin/nvlink", "bin/ptxas", "include/cuda.h"]);
-        let own = folder.path().join("culd");
+        let own = directory.path().join("culd");
         fs::write(&own, "culd").unwrap();
         // Twice: a view may be refreshed.
         make_view(&view, &cuda, &own, &MARK).unwrap();
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(fs::read(cuda.join("bin/nvlink")).unwrap(), b"bin/nvlink");
         let refused = |at: &Path| make_view(at, &cuda, &own, &MARK);
         assert!(matches!(refused(&cuda.join("view")), Err(InstallError::InsideToolkit(_))));
-        assert!(matches!(refused(folder.path()), Err(InstallError::Occupied(_))));
+        assert!(matches!(refused(directory.path()), Err(InstallError::Occupied(_))));
     }
 
     #[test]
@@ -390,8 +390,8 @@ mod tests {
             ("", "nvvm/lib64/libnvvm.so"),
         ];
         for (files, (runtime, nvvm)) in layouts.iter().zip(expected) {
-            let folder = tempfile::tempdir().unwrap();
-            let (cuda, view) = (folder.path().join("cuda"), folder.path().join("view"));
+            let directory = tempfile::tempdir().unwrap();
+            let (cuda, view) = (directory.path().join("cuda"), directory.path().join("view"));
             toolkit(&cuda, files);
             make_view(&view, &cuda, Path::new("/culd"), &MARK).unwrap();
             assert_eq!(read(view.join("nvvm/lib64/libnvvm.so")), nvvm);
@@ -409,8 +409,8 @@ mod tests {
 
     #[test]
     fn a_release_that_is_not_supported_is_refused_unless_the_mode_is_culd() {
-        let folder = tempfile::tempdir().unwrap();
-        let cuda = folder.path();
+        let directory = tempfile::tempdir().unwrap();
+        let cuda = directory.path();
         toolkit(cuda, &["bin/ptxas"]);
         let of = |json: &str, mode| {
             fs::write(cuda.join("version.json"), json).unwrap();

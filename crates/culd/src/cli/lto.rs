@@ -24,7 +24,7 @@ pub const COMMAND: &str = "lto-compile";
 #[derive(Debug)]
 pub struct LtoPlan {
     /// `-nvvmpath`.
-    pub folder: Option<Vec<u8>>,
+    pub directory: Option<Vec<u8>>,
     /// `--nvjitlink`.
     pub library: Option<Vec<u8>>,
     /// `--emit-ptx`.
@@ -58,8 +58,8 @@ pub fn plan(low: &LowArgs, identity: Identity, arch: &str) -> Result<Option<LtoP
         let alone = NEED_LTO.iter().find(|(id, _)| low.has(*id));
         return alone.map_or(Ok(None), |(_, name)| Err(CliMessage::Conflict(name, "no -dlto")));
     }
-    let folder = low.text(Id::NvvmPath).map(<[u8]>::to_vec);
-    if folder.is_none() && identity == Identity::Nvlink {
+    let directory = low.text(Id::NvvmPath).map(<[u8]>::to_vec);
+    if directory.is_none() && identity == Identity::Nvlink {
         return Err(CliMessage::NoNvvmPath);
     }
     if low.has(Id::ForcePartialLto) && low.has(Id::ForceWholeLto) {
@@ -72,7 +72,7 @@ pub fn plan(low: &LowArgs, identity: Identity, arch: &str) -> Result<Option<LtoP
     };
     let extended = low.number(Id::SplitCompileExtended).map(|n| (n, true));
     Ok(Some(LtoPlan {
-        folder,
+        directory,
         library: low.text(Id::NvJitLink).map(<[u8]>::to_vec),
         emit_ptx: low.has(Id::EmitPtx),
         force_partial: low.has(Id::ForcePartialLto),
@@ -110,11 +110,11 @@ pub fn nvjitlink_search(named: Option<PathBuf>, nvvm: Option<PathBuf>) -> Search
 
 /// The library.
 pub fn library(lto: &LtoPlan, identity: Identity) -> Result<PathBuf, CliMessage> {
-    let folder = lto.folder.as_deref().map(os::path);
-    if identity == Identity::Nvlink && !folder.as_ref().is_some_and(|f| f.join("lib64/libnvvm.so").exists()) {
+    let directory = lto.directory.as_deref().map(os::path);
+    if identity == Identity::Nvlink && !directory.as_ref().is_some_and(|f| f.join("lib64/libnvvm.so").exists()) {
         return Err(CliMessage::LibraryLoad);
     }
-    nvjitlink_search(lto.library.as_deref().map(os::path), folder)
+    nvjitlink_search(lto.library.as_deref().map(os::path), directory)
         .find()
         .map_err(CliMessage::NoNvJitLink)
 }

@@ -1,6 +1,6 @@
-//! Saying things: one line per message, on standard error, in the manners of the identity.
+//! Messages: one line each, on standard error, in the format of the identity.
 //!
-//! * As nvlink: `nvlink warning : text`, with ` (target: sm_90)` behind it under `--report-arch`.
+//! * As nvlink: `nvlink warning : text`, with ` (target: sm_90)` after it under `--report-arch`.
 //! * As culd: `culd: warning: text`, coloured on a terminal.
 //!
 //! A [`Console`] also counts errors, because nvlink goes on after some of them and stops later.
@@ -11,7 +11,7 @@ use culd_engine::{Code, Identity, Severity};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
-/// What the program itself has to say; the texts are nvlink's.
+/// Messages of the program itself; the texts are nvlink's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the texts say it")]
 pub enum CliMessage {
@@ -70,7 +70,7 @@ pub enum CliMessage {
     /// nvlink dies of it or links what it finds.
     #[error("'{}' changed while it was linked", os::lossy(.0))]
     Changed(Vec<u8>),
-    /// Words of our own; nvlink has none for it.
+    /// A text of culd; nvlink has none for it.
     #[error("{0}")]
     Own(String),
 }
@@ -108,12 +108,12 @@ culd_base::code_names! {
 }
 
 impl CliMessage {
-    /// culd's words, where they differ.
+    /// culd's text, where it differs.
     fn culd_text(&self) -> String {
         match self {
             CliMessage::Parse(ParseError::Unknown(name)) => suggest::unknown_flag(name),
             CliMessage::Parse(ParseError::NotAllowed { value, flag }) => suggest::not_allowed(value, flag),
-            CliMessage::Parse(problem) => parse_words(problem),
+            CliMessage::Parse(problem) => parse_text(problem),
             CliMessage::NoArch => "no target: name one with -arch, for example -arch sm_90".into(),
             CliMessage::NoOutput => "no output file: name one with -o".into(),
             CliMessage::NoInputs => "no input files; see culd --help".into(),
@@ -146,8 +146,8 @@ impl CliMessage {
     }
 }
 
-/// culd's words for a command line that cannot be read.
-fn parse_words(problem: &ParseError) -> String {
+/// culd's text for a command line that cannot be read.
+fn parse_text(problem: &ParseError) -> String {
     match problem {
         ParseError::MissingValue(flag) => format!("{} needs a value", os::lossy(flag)),
         ParseError::UnexpectedValue(flag) => format!("{} takes no value", os::lossy(flag)),
@@ -224,7 +224,7 @@ impl Console {
         }
     }
 
-    /// Whose manners.
+    /// Which linker the program behaves like.
     pub fn identity(&self) -> Identity {
         self.identity
     }
@@ -340,7 +340,7 @@ impl Console {
 
     /// Prints text as it is.
     pub fn raw(&self, text: &str) {
-        // Nobody is left to tell when standard error is closed.
+        // If stderr is closed there is nowhere to report the error.
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 }

@@ -1,9 +1,9 @@
 //! Writing files so that nobody sees half of one.
 //!
 //! 1. `-` is standard output. What is not a regular file (a pipe, a terminal, `/dev/null`) is written directly.
-//! 2. A regular or new file is written under a temporary name in the same folder and renamed over the final name. It gets the mode of
+//! 2. A regular or new file is written under a temporary name in the same directory and renamed over the final name. It gets the mode of
 //!    the file it replaces, or the mode that the umask gives a new file. A link is followed: the file it points to is replaced.
-//! 3. Where the folder takes no new files, nothing is written: an overwritten file would be lost if anything went wrong.
+//! 3. Where the directory takes no new files, nothing is written: an overwritten file would be lost if anything went wrong.
 //!
 //! Whatever happens, and be it SIGKILL, the name leads to the old file or to the new one. A killed process may leave a temporary file
 //! (`.culd-` and six characters) behind; everything else removes it.
@@ -194,7 +194,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 
 /// A new file beside `path`, removed again unless it is renamed.
 fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let folder = match path.parent() {
+    let directory = match path.parent() {
         Some(p) if p != Path::new("") => p,
         _ => Path::new("."),
     };
@@ -209,7 +209,7 @@ fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
         // The umask takes its part away, as from any new file.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(directory)
 }
 
 #[cfg(test)]
@@ -219,14 +219,14 @@ mod tests {
 
     #[test]
     fn files_are_replaced_whole_and_nothing_is_left_behind() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
         write(&path, b"one").unwrap();
         write(&path, b"two!").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two!");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(matches!(write(folder.path(), b"x"), Err(WriteError::Open(_))));
-        assert!(matches!(write(&folder.path().join("no/such"), b"x"), Err(WriteError::Open(_))));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert!(matches!(write(directory.path(), b"x"), Err(WriteError::Open(_))));
+        assert!(matches!(write(&directory.path().join("no/such"), b"x"), Err(WriteError::Open(_))));
         assert!(matches!(write(Path::new(""), b"x"), Err(WriteError::Open(_))));
     }
 
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn modes_and_links_are_kept() {
         use std::os::unix::fs::{PermissionsExt, symlink};
-        let folder = tempfile::tempdir().unwrap();
-        let (path, link) = (folder.path().join("out"), folder.path().join("link"));
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("out"), directory.path().join("link"));
         write(&path, b"one").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
         symlink("out", &link).unwrap();
@@ -243,12 +243,12 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o751);
-        let dangling = folder.path().join("dangling");
+        let dangling = directory.path().join("dangling");
         symlink("later", &dangling).unwrap();
         write(&dangling, b"x").unwrap();
-        assert_eq!(fs::read(folder.path().join("later")).unwrap(), b"x");
+        assert_eq!(fs::read(directory.path().join("later")).unwrap(), b"x");
         assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
-        let circle = folder.path().join("circle");
+        let circle = directory.path().join("circle");
         symlink("circle", &circle).unwrap();
         assert!(matches!(write(&circle, b"x"), Err(WriteError::Open(_))));
     }
@@ -256,8 +256,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn an_input_can_be_replaced_while_it_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("both");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("both");
         write(&path, b"input").unwrap();
         let reader = File::open(&path).unwrap();
         write(&path, b"output").unwrap();
@@ -269,8 +269,8 @@ mod tests {
     #[test]
     fn parts_are_renamed_together_or_not_at_all() {
         use culd_engine::Sink;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("out");
         write(&path, b"old").unwrap();
         let pending = Pending::new(path.clone());
         assert!(pending.begin(6).unwrap());
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"old");
         drop(pending);
         assert_eq!(
-            fs::read_dir(folder.path()).unwrap().count(),
+            fs::read_dir(directory.path()).unwrap().count(),
             1,
             "what was begun and given up is removed"
         );

@@ -7,7 +7,7 @@
 //! 4. Take the value: after `=`, glued, or the next argument. Check it against the flag's kind and allowed values.
 //! 5. Lists add up. Another value for anything else replaces the first and warns.
 //! 6. Option files are read where they are named, and their arguments treated as if they stood there; a flag at the end of a file
-//!    does not take its value from behind it.
+//!    does not take its value from after it.
 
 use crate::cli::called::Called;
 use crate::cli::flags::{self, Flag, Id, Kind};
@@ -252,7 +252,7 @@ impl Parser<'_> {
             return Err(ParseError::TooManyFiles(file.to_vec()));
         }
         let path = os::path(file);
-        // nvlink quirk: a folder opens and reads as an empty file.
+        // nvlink quirk: a directory opens and reads as an empty file.
         let text = match std::fs::read(&path) {
             Ok(text) => text,
             Err(_) if self.called.is_nvlink() && path.is_dir() => Vec::new(),
@@ -332,7 +332,7 @@ fn read_number(text: &[u8]) -> Result<i32, ParseError> {
         n.saturating_mul(i64::from(radix)).saturating_add(i64::from(digit))
     });
     let signed = if negative { -magnitude } else { magnitude };
-    // A number that is too large is said before what stands behind it.
+    // A number that is too large is said before what follows it.
     let number = i32::try_from(signed).map_err(|_| ParseError::OutOfRange(text.to_vec()))?;
     match count {
         n if n > 0 && n == digits.len() => Ok(number),

@@ -1,11 +1,11 @@
-//! `--save-repro`: a folder with everything that is needed to repeat a link elsewhere.
+//! `--save-repro`: a directory with everything that is needed to repeat a link elsewhere.
 //!
-//! 1. The folder must be new or empty.
-//! 2. Each file that the link read is copied as `<number>-<name>`: equal names from different folders stay apart, suffixes stay.
+//! 1. The directory must be new or empty.
+//! 2. Each file that the link read is copied as `<number>-<name>`: equal names from different directories stay apart, suffixes stay.
 //! 3. `response.txt` spells the command line again: every flag that changes the result, the copies in place of the files, libraries
 //!    as the archives that were found, `out.cubin` as output.
 //!
-//! `cd <folder> && culd @response.txt` repeats the link.
+//! `cd <directory> && culd @response.txt` repeats the link.
 
 use crate::cli::flags::{self, Id};
 use crate::cli::messages::CliMessage;
@@ -35,12 +35,12 @@ const LEFT_OUT: [Id; 12] = [
 ];
 
 /// Saves a link: `files` are those that the loader opened, in order.
-pub fn save(folder: &[u8], low: &LowArgs, files: &[Vec<u8>]) -> Result<(), CliMessage> {
-    let folder = os::path(folder);
+pub fn save(directory: &[u8], low: &LowArgs, files: &[Vec<u8>]) -> Result<(), CliMessage> {
+    let directory = os::path(directory);
     let problem = |path: &Path, e: io::Error| CliMessage::Own(format!("cannot save the reproduction: {}: {e}", path.display()));
-    fs::create_dir_all(&folder).map_err(|e| problem(&folder, e))?;
-    if fs::read_dir(&folder).map_err(|e| problem(&folder, e))?.next().is_some() {
-        return Err(problem(&folder, io::Error::other("the directory is not empty")));
+    fs::create_dir_all(&directory).map_err(|e| problem(&directory, e))?;
+    if fs::read_dir(&directory).map_err(|e| problem(&directory, e))?.next().is_some() {
+        return Err(problem(&directory, io::Error::other("the directory is not empty")));
     }
     let named = [Id::UnifiedIndex, Id::HostFile]
         .into_iter()
@@ -50,7 +50,7 @@ pub fn save(folder: &[u8], low: &LowArgs, files: &[Vec<u8>]) -> Result<(), CliMe
     for file in files.iter().cloned().chain(named) {
         if let Some(name) = copies.add(file.clone()) {
             let from = os::path(&file);
-            match fs::copy(&from, folder.join(os::path(&name))) {
+            match fs::copy(&from, directory.join(os::path(&name))) {
                 Ok(_) => {}
                 // What the link cannot read either is part of the story.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -58,7 +58,7 @@ pub fn save(folder: &[u8], low: &LowArgs, files: &[Vec<u8>]) -> Result<(), CliMe
             }
         }
     }
-    let response = folder.join(RESPONSE);
+    let response = directory.join(RESPONSE);
     fs::write(&response, response_text(low, files, &copies)).map_err(|e| problem(&response, e))
 }
 
@@ -110,7 +110,7 @@ fn response_text(low: &LowArgs, files: &[Vec<u8>], copies: &Copies) -> Vec<u8> {
     }
     lines.push(b"--output-file=out.cubin".to_vec());
     lines.extend(low.inputs.iter().map(|i| copies.of(i).to_vec()));
-    // Libraries come behind all inputs, as -l has them.
+    // Libraries come after all inputs, as -l has them.
     let libraries = files.iter().filter(|f| !low.inputs.contains(f) && f.ends_with(b".a"));
     lines.extend(libraries.map(|f| copies.of(f).to_vec()));
     let mut text = Vec::new();
@@ -143,7 +143,7 @@ mod tests {
     fn the_response_file_repeats_the_link() {
         let work = tempfile::tempdir().unwrap();
         let file = |name: &str| os::bytes(work.path().join(name).as_os_str());
-        let (input, library, folder) = (file("a.cubin"), file("libx.a"), file("repro"));
+        let (input, library, directory) = (file("a.cubin"), file("libx.a"), file("repro"));
         for path in [&input, &library] {
             fs::write(os::path(path), "x").unwrap();
         }
@@ -157,13 +157,13 @@ mod tests {
             b"-r".to_vec(),
         ];
         let low = crate::cli::parse::parse(&args, Identity::Culd, &mut Vec::new()).unwrap();
-        save(&folder, &low, &[library.clone(), input.clone()]).unwrap();
-        assert_eq!(fs::read(os::path(&folder).join("001-a.cubin")).unwrap(), b"x");
-        let again = [[b"@", folder.as_slice(), b"/response.txt"].concat()];
+        save(&directory, &low, &[library.clone(), input.clone()]).unwrap();
+        assert_eq!(fs::read(os::path(&directory).join("001-a.cubin")).unwrap(), b"x");
+        let again = [[b"@", directory.as_slice(), b"/response.txt"].concat()];
         let again = crate::cli::parse::parse(&again, Identity::Culd, &mut Vec::new()).unwrap();
         assert_eq!(again.inputs, [b"001-a.cubin".to_vec(), b"000-libx.a".to_vec()]);
         assert_eq!(again.list(Id::KernelsUsed), [b"a,b".to_vec(), b"c".to_vec()]);
         assert!(again.has(Id::Relocatable) && !again.has(Id::Library));
-        assert!(save(&folder, &low, &[]).is_err(), "a folder that is in use is left alone");
+        assert!(save(&directory, &low, &[]).is_err(), "a directory that is in use is left alone");
     }
 }

@@ -53,7 +53,7 @@ fn make(plan: &ScriptPlan, console: &Console) -> Result<(), CliMessage> {
 
 /// Options for the host linker that were given outright. With them the compiler is not asked.
 fn given_options(plan: &ScriptPlan, identity: Identity) -> String {
-    // nvlink quirk: nothing stands between the items.
+    // nvlink quirk: nothing separates the items.
     let between = if identity == Identity::Nvlink { "" } else { " " };
     let items: Vec<String> = plan.linker_options.iter().map(|o| os::lossy(o)).collect();
     items.join(between)
@@ -89,7 +89,7 @@ fn default_script(plan: &ScriptPlan, given: &str, console: &Console) -> std::io:
     let versions: Vec<&[u8]> = versions.split(|&b| b == b'\n').filter(|l| !l.is_empty()).collect();
     let lines = ld.stdout.split_inclusive(|&b| b == b'\n');
     let kept: Vec<&[u8]> = lines.filter(|l| !versions.contains(&l.strip_suffix(b"\n").unwrap_or(l))).collect();
-    // Two lines of frame in front, one behind.
+    // Two lines of frame in front, one after.
     Ok(kept.get(2..kept.len().saturating_sub(1)).unwrap_or_default().concat())
 }
 

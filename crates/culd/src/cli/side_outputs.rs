@@ -80,7 +80,7 @@ pub fn write_register_file(file: &[u8], register: &Register) -> Result<(), CliMe
     write_text(file, &register.text())
 }
 
-/// A Makefile rule: the output depends on every file that was read; each of those gets an empty rule, so that a vanished one is no error.
+/// A Makefile rule: the output depends on every file that was read; each of those gets an empty rule, so that a missing one is not an error.
 pub fn dependency_rule(plan: &LinkPlan, files: &[Vec<u8>]) -> Vec<u8> {
     let mut names: Vec<Vec<u8>> = Vec::new();
     for file in plan.files_read.iter().chain(files) {

@@ -105,7 +105,7 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
 }
 
 /// Drops double quotes.
-// nvlink quirk: this runs after unescaping, so an escaped quote vanishes too, and one behind an escaped backslash stays.
+// nvlink quirk: this runs after unescaping, so an escaped quote vanishes too, and one after an escaped backslash stays.
 fn unquote(text: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(text.len());
     let mut previous = 0;

@@ -96,15 +96,15 @@ pub(super) const OWN: &[Flag] = &[
         long: "ptxas",
         kind: Kind::Text,
         argument: "<program>",
-        about: "Compile PTX inputs with this ptxas; without it CULD_PTXAS, the folder of culd, PATH and CUDA_HOME are tried.",
+        about: "Compile PTX inputs with this ptxas; without it CULD_PTXAS, the directory of culd, PATH and CUDA_HOME are tried.",
         ..OURS
     },
     Flag {
         id: Id::SaveRepro,
         long: "save-repro",
         kind: Kind::Text,
-        argument: "<folder>",
-        about: "Copy every file this link reads into a new folder, with a response file that repeats the link there.",
+        argument: "<directory>",
+        about: "Copy every file this link reads into a new directory, with a response file that repeats the link there.",
         ..OURS
     },
     Flag {

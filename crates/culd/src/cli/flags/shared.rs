@@ -201,7 +201,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         kind: Kind::List,
         argument: "<library>,...",
         nvlink_help: "Specify libraries to be used in the linking stage. The libraries are searched for on the library search paths that have been specified using option '-L'.",
-        about: "Link lib<name>.a, searched for in the -L folders and then in LIBRARY_PATH.",
+        about: "Link lib<name>.a, searched for in the -L directories and then in LIBRARY_PATH.",
         glued: true,
         recorded: Recorded::At(14),
         ..BASE
@@ -213,7 +213,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         kind: Kind::List,
         argument: "<library-path>,...",
         nvlink_help: "Specify library search paths.",
-        about: "Search these folders for -l libraries.",
+        about: "Search these directories for -l libraries.",
         glued: true,
         recorded: Recorded::At(16),
         ..BASE
@@ -268,7 +268,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         short: Some("nvvmpath"),
         kind: Kind::Text,
         nvlink_help: "Path to libnvvm library.",
-        about: "Folder of the NVVM library (link-time optimization).",
+        about: "Directory of the NVVM library (link-time optimization).",
         recorded: Recorded::At(48),
         ..BASE
     },

@@ -1,5 +1,5 @@
 //! Links under bad conditions: killed, out of space, elsewhere, with other numbers of threads. Each function repeats one kind of trial
-//! and counts; the ordinary tests do a few, `cargo xtask endure` does thousands.
+//! and counts; the ordinary tests do a few, `cargo xtask fault-injection` does thousands.
 //!
 //! 1. [`kills`]: SIGKILL at a drawn moment. Afterwards the output is the old file or the new one.
 //! 2. [`write_failures`]: a limit on the size of files stops the write somewhere. The output is the old file, nothing is left behind.
@@ -40,7 +40,7 @@ impl Bench {
             "base kernel.cubin\nwith helper.cubin\nfile.size = {big}\nsection[.nv.global.init].sh_offset = 6400\n\
              section[.nv.global.init].sh_size = {data}\nsymbol[table].st_size = {data}\n"
         );
-        let recipe = Recipe::cook(&text, &base)?;
+        let recipe = Recipe::build(&text, &base)?;
         let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).map_err(Error::file(name));
         write(&recipe.name, &recipe.bytes)?;
         recipe.others.iter().try_for_each(|(name, bytes)| write(name, bytes))?;

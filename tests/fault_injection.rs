@@ -1,6 +1,6 @@
-//! Links under bad conditions, a few of each kind; `cargo xtask endure` does thousands (see `culd_tests::endure`).
+//! Links under bad conditions, a few of each kind; `cargo xtask fault-injection` does thousands (see `culd_tests::fault_injection`).
 
-use culd_tests::endure;
+use culd_tests::fault_injection;
 use culd_tests::linker::linker;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::ExitCode;
@@ -18,12 +18,16 @@ fn main() -> ExitCode {
     };
     type Work = fn(&std::path::Path) -> culd_tests::Result<()>;
     let work: [(&str, Work); 4] = [
-        ("killed-links-leave-whole-files", |l| endure::kills(l, 30, 1).map(drop)),
-        ("failed-writes-leave-the-old-file", |l| endure::write_failures(l, 10, 1).map(drop)),
-        ("shortened-inputs-are-errors", |l| endure::truncations(l, 20, 8 << 20, 1).map(drop)),
+        ("killed-links-leave-whole-files", |l| fault_injection::kills(l, 30, 1).map(drop)),
+        ("failed-writes-leave-the-old-file", |l| {
+            fault_injection::write_failures(l, 10, 1).map(drop)
+        }),
+        ("shortened-inputs-are-errors", |l| {
+            fault_injection::truncations(l, 20, 8 << 20, 1).map(drop)
+        }),
         ("results-depend-on-nothing-else", |l| {
-            let some: Vec<_> = endure::fixtures()?.into_iter().step_by(20).collect();
-            endure::same_everywhere(l, &some, 1).map(drop)
+            let some: Vec<_> = fault_injection::fixtures()?.into_iter().step_by(20).collect();
+            fault_injection::same_everywhere(l, &some, 1).map(drop)
         }),
     ];
     let trial = |(name, run): (&str, Work)| {

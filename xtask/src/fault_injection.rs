@@ -1,9 +1,9 @@
-//! `cargo xtask endure`: kills, failed writes, shortened inputs and other surroundings, in numbers (see `culd_tests::endure`).
+//! `cargo xtask fault-injection`: kills, failed writes, shortened inputs and other surroundings, in numbers (see `culd_tests::fault_injection`).
 
 use crate::context::Linker;
 use crate::report::Report;
 use culd_tests::Result;
-use culd_tests::endure::{self, Counts};
+use culd_tests::fault_injection::{self, Counts};
 
 /// Kills `kills` links and does the other trials in proportion.
 pub(crate) fn run(linker: &Linker, kills: usize, seed: u64, report: &Report) -> Result<()> {
@@ -15,12 +15,18 @@ pub(crate) fn run(linker: &Linker, kills: usize, seed: u64, report: &Report) -> 
         }
         Err(e) => report.named(&name, Some(&e.to_string())),
     };
-    show(format!("{kills} kills"), endure::kills(culd, kills, seed));
+    show(format!("{kills} kills"), fault_injection::kills(culd, kills, seed));
     let failures = kills.div_ceil(10);
-    show(format!("{failures} failed writes"), endure::write_failures(culd, failures, seed));
+    show(
+        format!("{failures} failed writes"),
+        fault_injection::write_failures(culd, failures, seed),
+    );
     let cuts = kills.div_ceil(40);
-    show(format!("{cuts} shortened inputs"), endure::truncations(culd, cuts, 200 << 20, seed));
-    match endure::same_everywhere(culd, &endure::fixtures()?, usize::MAX) {
+    show(
+        format!("{cuts} shortened inputs"),
+        fault_injection::truncations(culd, cuts, 200 << 20, seed),
+    );
+    match fault_injection::same_everywhere(culd, &fault_injection::fixtures()?, usize::MAX) {
         Ok((links, runs)) => report.named(
             &format!("{links} links, {runs} runs with other threads and folders: one result each"),
             None,
