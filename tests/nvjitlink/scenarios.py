@@ -461,6 +461,10 @@ CORRECTIONS = [
         lambda n, o, t: n.startswith("damage/") and codes(o)[1] == 3 and codes(t)[1] == 0,
     ),
     (
+        "the log tells what is damaged",
+        lambda n, o, t: n.startswith("damage/") and codes(o)[1] == 3 and codes(t)[1] == 3 and "bad input" in log(o),
+    ),
+    (
         "undefined references stay errors after PTX with an unsupported version was refused",
         lambda n, o, t: n.startswith("order/probe") and "ERROR 9: finish" in log(o) and "ERROR 9: finish" not in log(t),
     ),
