@@ -153,10 +153,11 @@ unsafe fn destroy(handle: *mut Handle) -> Result<(), Code> {
 unsafe fn add_data(handle: Handle, kind: c_int, data: *const c_void, size: usize, name: *const c_char) -> Result<(), Code> {
     // SAFETY: by the promises of the interface.
     let (link, name) = unsafe { (link(handle)?, text(name)) };
-    let bytes = match data.is_null() || size == 0 {
-        true => &[],
+    let bytes = match (data.is_null(), size) {
+        (_, 0) => Some(&[][..]),
+        (true, _) => None,
         // SAFETY: the caller's data has `size` bytes.
-        false => unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) },
+        (false, _) => Some(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) }),
     };
     checked(link.lock().add(kind, bytes, name.as_deref()))
 }

@@ -2,7 +2,8 @@
 //!
 //! 1. Options are looked at in order; the first bad one decides.
 //! 2. Options with a value match up to their `=`; flags match as prefixes, except `-g` and `-O<n>`.
-//! 3. Combinations are checked after all of them: no target, a virtual target without `-ptx`, `-ptx` without `-lto`.
+//! 3. What concerns several options is checked after all of them: no target, a virtual target without `-ptx`, `-ptx` without `-lto`, a missing
+//!    index file.
 
 use crate::code::Code;
 use culd::Target;
@@ -27,6 +28,9 @@ pub struct Options {
     pub variables_used: Vec<String>,
     pub ptxas: Vec<String>,
     pub relocatable: bool,
+    /// Path of `-uidx`.
+    pub index_file: Option<String>,
+    /// Contents of that file.
     pub index: Option<Vec<u8>>,
 }
 
@@ -65,7 +69,7 @@ const ARCHS: [(u32, &str); 12] = [
     (121, "af"),
 ];
 /// Architectures that CUDA 13 no longer supports.
-const OLD_ARCHS: [u32; 9] = [35, 37, 50, 52, 53, 60, 61, 62, 70];
+const OLD_ARCHS: [u32; 18] = [10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 69, 70];
 
 /// Flags without a value.
 const FLAGS: [(&str, fn(&mut Options)); 9] = [
@@ -114,6 +118,11 @@ pub fn parse(options: &[String]) -> Result<Options, Refusal> {
     if out.ptx && !out.lto {
         return Err(Refusal::new(Code::IncompatibleOptions, "ERROR: -ptx requires -lto\n".into()));
     }
+    if let Some(file) = &out.index_file {
+        let text = || format!("ERROR: File '{file}' does not exist\n");
+        let bytes = std::fs::read(file).map_err(|_| Refusal::new(Code::InvalidInput, text()))?;
+        out.index = Some(bytes);
+    }
     Ok(out)
 }
 
@@ -154,8 +163,7 @@ fn one(option: &str, out: &mut Options) -> Result<(), Refusal> {
         }
     }
     if let Some(file) = option.strip_prefix("-uidx=") {
-        let bytes = std::fs::read(file).map_err(|_| Refusal::new(Code::InvalidInput, format!("ERROR: File '{file}' does not exist\n")))?;
-        out.index = Some(bytes);
+        out.index_file = Some(file.to_owned());
         return Ok(());
     }
     level_or_flag(option, out)

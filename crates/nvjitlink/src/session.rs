@@ -11,6 +11,7 @@ use crate::options::{self, Options};
 use crate::tools;
 use cubin::release::Version;
 use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, Severity, ToolNote};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -189,8 +190,13 @@ impl Session {
         }
     }
 
-    /// Adds an input from memory. `name` is `None` for a null pointer.
-    pub fn add(&mut self, number: i32, bytes: &[u8], name: Option<&str>) -> Code {
+    /// Adds an input from memory. `bytes` and `name` are `None` for null pointers.
+    pub fn add(&mut self, number: i32, bytes: Option<&[u8]>, name: Option<&str>) -> Code {
+        let bytes = match (bytes, Kind::from_number(number)) {
+            (Some(bytes), _) if !bytes.is_empty() => bytes,
+            (None, None | Some(Kind::LtoIr | Kind::Fatbin | Kind::Object | Kind::Index)) if !self.options.lto => &[],
+            _ => return Code::InvalidInput,
+        };
         match &mut self.state {
             State::Refused => return Code::Internal,
             State::Delegated(session) => return from_number(session.add(number, bytes, name)),
@@ -207,9 +213,6 @@ impl Session {
                 &format!("unsupported input type: {}\n", name.unwrap_or("(null)")),
             );
         };
-        if bytes.is_empty() {
-            return Code::InvalidInput;
-        }
         let content = InputKind::of(bytes);
         let Some(content) = content.filter(|content| kind.admits(*content)) else {
             return match kind {
@@ -250,7 +253,7 @@ impl Session {
             Ok(diagnostics) => {
                 self.bytes = self.bytes.saturating_add(length);
                 for line in diagnostics.iter().filter(|d| d.code == "Ptxas") {
-                    self.info_log.extend(line.nvlink_text.bytes());
+                    self.info_log.extend(ptxas_line(&line.nvlink_text).bytes());
                     self.info_log.push(b'\n');
                 }
                 Code::Success
@@ -263,7 +266,8 @@ impl Session {
     fn refuse(&mut self, content: InputKind, name: Option<&str>, error: &LinkError) -> Code {
         let has = |code: &str| error.diagnostics().iter().any(|d| d.code == code);
         let shown = name.unwrap_or_default();
-        if has("LtoObjects") {
+        let only_lto = |d: &Diagnostic| d.text.contains("only LTO IR");
+        if has("LtoObjects") || error.diagnostics().iter().any(only_lto) {
             return self.fail(
                 Code::LtoNotEnabled,
                 "ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n",
@@ -272,7 +276,7 @@ impl Session {
         if has("Ptxas") || has("NoPtxas") || content == InputKind::Ptx {
             let mut text = String::new();
             for line in error.diagnostics().iter().filter(|d| d.code == "Ptxas" || d.code == "NoPtxas") {
-                text += &line.nvlink_text;
+                text += &ptxas_line(&line.nvlink_text);
                 text.push('\n');
             }
             text += "ERROR NVJITLINK_ERROR_PTX_COMPILE: JIT the PTX";
@@ -308,7 +312,7 @@ impl Session {
             return from_number(session.add_file(number, path));
         }
         match std::fs::read(Path::new(path)) {
-            Ok(bytes) => self.add(number, &bytes, Some(path)),
+            Ok(bytes) => self.add(number, Some(&bytes), Some(path)),
             Err(_) => self.fail(Code::InvalidInput, &format!("no such file: {path}\n")),
         }
     }
@@ -344,10 +348,12 @@ impl Session {
             }
             Err(error) => {
                 self.report(error.nvlink_lines(), error.diagnostics());
-                self.fail(Code::Internal, "ERROR 9: finish\n")
+                let is_fatal = error.diagnostics().iter().any(|d| d.severity == Severity::Fatal && d.code != "MergeFailed");
+                let number = if is_fatal { 1 } else { 9 };
+                self.fail(Code::Internal, &format!("ERROR {number}: finish\n"))
             }
         };
-        if self.options.time {
+        if self.options.time && code == Code::Success {
             let text = format!("nvJitLinkComplete time to finish: {}\n", milliseconds(start));
             self.info_log.extend(text.bytes());
         }
@@ -371,7 +377,7 @@ impl Session {
     /// # Errors
     ///
     /// There is none (yet).
-    pub fn cubin(&self) -> Result<std::borrow::Cow<'_, [u8]>, Code> {
+    pub fn cubin(&self) -> Result<Cow<'_, [u8]>, Code> {
         match &self.state {
             State::Done(Some(image)) => Ok(image.into()),
             State::Delegated(session) => session.cubin().map(Into::into).map_err(from_number),
@@ -405,7 +411,7 @@ impl Session {
     }
 
     /// The log of errors.
-    pub fn error_log(&self) -> std::borrow::Cow<'_, [u8]> {
+    pub fn error_log(&self) -> Cow<'_, [u8]> {
         match &self.state {
             State::Delegated(session) => session.error_log().into(),
             _ => (&self.error_log).into(),
@@ -413,11 +419,19 @@ impl Session {
     }
 
     /// The log of everything else.
-    pub fn info_log(&self) -> std::borrow::Cow<'_, [u8]> {
+    pub fn info_log(&self) -> Cow<'_, [u8]> {
         match &self.state {
             State::Delegated(session) => session.info_log().into(),
             _ => (&self.info_log).into(),
         }
+    }
+}
+
+/// A line of ptxas as the library logs it: continuation lines are marked.
+fn ptxas_line(line: &str) -> Cow<'_, str> {
+    match line.starts_with(' ') {
+        true => format!("ptxas         . {line}").into(),
+        false => line.into(),
     }
 }
 

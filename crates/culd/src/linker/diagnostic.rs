@@ -69,6 +69,11 @@ impl Diagnostic {
         Diagnostic::plain("Internal", text.to_owned(), None)
     }
 
+    pub(super) fn damaged(file: &str, reason: &str) -> Self {
+        let text = format!("{file} cannot be linked: {reason}");
+        Diagnostic::plain("Damaged", text, Some(file.to_owned()))
+    }
+
     fn plain(code: &str, text: String, file: Option<String>) -> Self {
         Diagnostic {
             severity: Severity::Error,

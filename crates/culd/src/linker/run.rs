@@ -27,7 +27,15 @@ impl Linker {
             threads: 1,
             ..self.load_options(needs_tools)
         };
-        let (loaded, diagnostics) = load(&inputs, &options)?;
+        let (loaded, mut diagnostics) = load(&inputs, &options)?;
+        // As nvlink, the engine leaves out what is damaged. Here somebody can still be told.
+        if self.engine.identity == Identity::Nvlink {
+            let count = diagnostics.len();
+            diagnostics.extend(loaded.objects.iter().filter_map(damage));
+            if diagnostics.len() > count {
+                return Err(LinkError::new(diagnostics));
+            }
+        }
         Ok((loaded.objects, diagnostics))
     }
 
@@ -97,6 +105,13 @@ impl Compiler for InProcess {
 
 fn is_device_object(bytes: &[u8]) -> bool {
     matches!(Content::of(bytes), Content::DeviceElf { .. })
+}
+
+/// What is wrong with the structure of an object.
+fn damage(object: &LoadedObject) -> Option<Diagnostic> {
+    let cubin = cubin::Cubin::parse(&object.bytes).map_err(|e| e.to_string());
+    let checked = cubin.and_then(|cubin| cubin::validate::validate(&cubin).map_err(|e| e.to_string()));
+    checked.err().map(|reason| Diagnostic::damaged(&object.name, &reason))
 }
 
 /// Reads inputs through the loader.
