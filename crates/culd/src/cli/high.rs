@@ -228,7 +228,9 @@ fn exclusions(low: &LowArgs) -> Result<(), Said> {
 
 /// Reads `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13. Version times ten.
 fn api_version(low: &LowArgs) -> Result<Option<u32>, Said> {
-    let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(None) };
+    let Some(text) = low.text(Id::CudaApiVersion) else {
+        return Ok(None);
+    };
     let (major, rest) = scan_unsigned(text).ok_or(Said::ApiVersion)?;
     let (minor, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(Said::ApiVersion)?;
     if !rest.iter().all(u8::is_ascii_whitespace) {
