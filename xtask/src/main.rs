@@ -42,6 +42,7 @@ cargo xtask random                      link generated modules with both; a fail
     --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
     --dims LIST     none, or dimensions that every world gets: toolkits, ewp, types, unknown, flags, unified, cxx, many, runtime
     --toolkits T    other compilers: those marked in xtask/toolkits.txt (default), all, or versions with commas
+cargo xtask mixed [--count N] [--seed S]  link modules of different toolkits, 11.7 to the newest, under the name culd: made or refused with a reason
 cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in drawn subsets with both
     --arch A        architectures (default sm_80,sm_90,sm_100,sm_120)
 cargo xtask mutate                      link inputs that were damaged on purpose; a crash, a hang or a blow-up is a failure
@@ -171,7 +172,7 @@ fn task() -> Result<bool> {
             };
             conformance::run(&context, &linker, &plan, &report)?;
         }
-        task @ ("random" | "cxx") => {
+        task @ ("random" | "cxx" | "mixed") => {
             let linker = context.linker(typed.linker.as_deref())?;
             let archs = typed
                 .arch
@@ -194,7 +195,11 @@ fn task() -> Result<bool> {
                 focus,
                 typed: option("dims", &typed.dims) + &option("toolkits", &typed.toolkits),
             };
-            let run = if task == "cxx" { random::run_cxx } else { random::run };
+            let run = match task {
+                "cxx" => random::run_cxx,
+                "mixed" => random::run_mixed,
+                _ => random::run,
+            };
             run(&context, &linker, &plan, &report)?;
         }
         "libraries" => {

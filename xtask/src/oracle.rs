@@ -116,6 +116,20 @@ pub(crate) fn toolkits() -> Vec<Toolkit> {
         .collect()
 }
 
+/// The releases of CUDA 13 as toolkits; their compilers come with the rest of them ([`release`]).
+pub(crate) fn releases() -> impl Iterator<Item = Toolkit> {
+    let builds = cubin::release::RELEASES
+        .iter()
+        .filter(|r| r.toolkit >= 130)
+        .filter_map(|r| r.builds.last());
+    builds.map(|build| Toolkit {
+        version: build.version,
+        package: "nvidia-cuda-nvcc",
+        ptx: "9.0",
+        is_default: false,
+    })
+}
+
 /// ptxas of a toolkit, installed if need be:
 ///
 /// 1. `CULD_TOOLKITS`, if set, names a directory; `VERSION/bin/ptxas` in it is used if it is there.

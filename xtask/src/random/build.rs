@@ -103,6 +103,16 @@ impl Compilers {
         })
     }
 
+    /// With every compiler that is known, those of all releases of CUDA 13 included.
+    pub(crate) fn mixed(context: &Context) -> Result<Self> {
+        let mut compilers = Self::new(context, &Selection::All)?;
+        for toolkit in oracle::releases() {
+            let ptxas = oracle::release(context, toolkit.version)?.join("ptxas");
+            compilers.toolkits.push((toolkit, ptxas));
+        }
+        Ok(compilers)
+    }
+
     /// Writes and compiles the files of a world into `dir`. Gives the dimensions of each, or a compiler's complaint.
     pub(crate) fn world(&self, job: &Job, dir: &Path) -> Result<std::result::Result<Tags, Complaint>> {
         std::fs::create_dir_all(dir).map_err(Error::file(dir))?;
@@ -350,6 +360,9 @@ fn supports(version: &str, arch: &str) -> bool {
 
 /// Architecture and text for a toolkit: CUDA 12 has another name for sm_110.
 fn lowered(unit: &Unit<'_>, toolkit: Toolkit) -> (String, String) {
+    if toolkit.version.starts_with("13.") {
+        return (unit.arch.to_owned(), unit.text.to_owned());
+    }
     let arch = unit.arch.replace("sm_110", "sm_101");
     let text = unit.text.replacen(".version 9.0", &format!(".version {}", toolkit.ptx), 1);
     (arch, text.replacen(".target sm_110", ".target sm_101", 1))

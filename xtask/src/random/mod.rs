@@ -11,6 +11,7 @@ mod body;
 mod build;
 mod cxx;
 mod links;
+mod mixed;
 mod module;
 mod patch;
 mod tally;
@@ -169,6 +170,9 @@ impl Worlds {
         Ok(made.is_ok().then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
     }
 }
+
+/// `cargo xtask mixed`.
+pub(crate) use mixed::run as run_mixed;
 
 /// `cargo xtask cxx`.
 pub(crate) use cxx::{ARCHS as CXX_ARCHS, run as run_cxx};
