@@ -21,7 +21,7 @@ mod wire;
 
 pub use child::{Child, serve};
 pub use find::Search;
-pub use jitlink::compile;
+pub use jitlink::{CANNOT_LOAD, compile};
 
 use std::fmt::Debug;
 

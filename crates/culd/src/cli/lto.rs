@@ -115,6 +115,9 @@ pub fn library(lto: &LtoPlan, identity: Identity) -> Result<PathBuf, Said> {
     if identity == Identity::Nvlink && !folder.as_ref().is_some_and(|f| f.join("lib64/libnvvm.so").exists()) {
         return Err(Said::LibraryLoad);
     }
+    if let Some(why) = culd_lto::CANNOT_LOAD {
+        return Err(Said::Own(why.into()));
+    }
     nvjitlink_search(lto.library.as_deref().map(os::path), folder)
         .find()
         .map_err(Said::NoNvJitLink)
