@@ -15,6 +15,7 @@
 
 pub mod case;
 pub mod elf;
+#[cfg(unix)]
 pub mod endure;
 pub mod fixture;
 pub mod linker;

@@ -4,8 +4,10 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod ci;
 mod conformance;
 mod context;
+mod dist;
 mod endure;
 mod fatbins;
 mod fuzz;
@@ -56,6 +58,10 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
+cargo xtask dist                        build, test and pack culd for every platform; results in target/dist, packages in target/dist/out
+    --target T      one platform, or none        --package P tar, zip, wheel, deb, crates, recipes, or none
+    --quick         without recorded links       --record    write the table into docs/install.md
+cargo xtask ci STEP..                   a step of .github/workflows; without STEP, a list
 
   --linker PATH   compare this program instead of the release build of culd
   --jobs N        threads (default 2)
@@ -96,6 +102,8 @@ struct Typed {
     offline: bool,
     quick: bool,
     record: bool,
+    target: Option<String>,
+    package: Option<String>,
 }
 
 fn typed() -> std::result::Result<Typed, lexopt::Error> {
@@ -121,6 +129,8 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
             Long("record") => out.record = true,
+            Long("target") => out.target = Some(parser.value()?.string()?),
+            Long("package") => out.package = Some(parser.value()?.string()?),
             Long("offline") => out.offline = true,
             Long("help") | Short('h') => out.task = "help".into(),
             _ => return Err(arg.unexpected()),
@@ -254,6 +264,18 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             record::run(&context, &linker, &typed.names, jobs, &report)?;
         }
+        "dist" => {
+            let plan = dist::Plan {
+                target: typed.target,
+                package: typed.package,
+                linker: typed.linker,
+                quick: typed.quick,
+                record: typed.record,
+                jobs,
+            };
+            dist::run(&context, &plan, &report)?;
+        }
+        "ci" => ci::run(&context, &typed.names, &report)?,
         "test" => test::run(&context, jobs, typed.offline, &report)?,
         "help" | "" => {
             print!("{HELP}");
