@@ -116,6 +116,7 @@ impl Program {
         match &self.runner {
             Ok(words) => match words.first() {
                 None => "native".into(),
+                Some(_) if self.target.is_windows() => "wine".into(),
                 Some(first) => Path::new(first).file_name().unwrap_or_default().to_string_lossy().into_owned(),
             },
             Err(why) => format!("not run: {why}"),
@@ -162,7 +163,7 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
         }
         table.write()?;
     }
-    if wants("crates") && plan.target.is_none() {
+    if wants("crates") && plan.target.as_deref().is_none_or(|t| t == "none") {
         table.put(install::crates(&place, report)?);
     }
     if wants("recipes") {

@@ -18,6 +18,8 @@ pub(crate) enum Runner {
     Native,
     /// An emulator of the name, from PATH.
     Emulator(&'static str),
+    /// Wine, through `packaging/wine/run`.
+    Wine,
     /// WASI of Node.js, through `packaging/wasm/run.mjs`.
     Node,
     /// Nothing, and why.
@@ -79,7 +81,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target {
         triple: "x86_64-pc-windows-gnu",
         build: Build::Zig(""),
-        runner: Runner::Emulator("wine"),
+        runner: Runner::Wine,
         wheel: Some("win_amd64"),
         deb: None,
         limit: LIMIT,
@@ -138,11 +140,16 @@ impl Target {
         match self.runner {
             Runner::Native => Ok(Vec::new()),
             // An AArch64 machine runs such a program by itself.
-            Runner::Emulator(_) if self.triple.starts_with(std::env::consts::ARCH) && !self.is_windows() => Ok(Vec::new()),
+            Runner::Emulator(_) if self.triple.starts_with(std::env::consts::ARCH) => Ok(Vec::new()),
             Runner::Emulator(name) => {
                 let mut words = vec![in_path(name).ok_or(format!("no {name} in PATH"))?.display().to_string()];
                 words.extend(self.library_root().map(|r| format!("-L {}", r.display())));
                 Ok(words)
+            }
+            Runner::Wine if cfg!(windows) => Ok(Vec::new()),
+            Runner::Wine => {
+                in_path("wine").ok_or("no wine in PATH")?;
+                Ok(vec![root.join("packaging/wine/run").display().to_string()])
             }
             Runner::Node => {
                 let node = in_path("node").ok_or("no node in PATH")?;
