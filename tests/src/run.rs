@@ -104,7 +104,10 @@ pub fn link_with(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, vari
 
 fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, variables: &[(&str, &str)]) -> Result<Outcome> {
     // $0 is the tool: its path may hold spaces, and only the arguments are words for the shell
-    let given = variables.iter().find(|(name, _)| *name == RUNNER_VARIABLE).map(|(_, value)| (*value).to_owned());
+    let given = variables
+        .iter()
+        .find(|(name, _)| *name == RUNNER_VARIABLE)
+        .map(|(_, value)| (*value).to_owned());
     let runner = given.or_else(|| std::env::var(RUNNER_VARIABLE).ok()).unwrap_or_default();
     let script = match (runner.is_empty(), cfg!(unix)) {
         (true, true) => format!("ulimit -v {MEMORY_KIB}; ulimit -f {FILE_BLOCKS}; exec timeout -k 1 {SECONDS} \"$0\" {args}"),

@@ -51,7 +51,11 @@ const STEPS: &[(&str, &str, Work)] = &[
     (
         "semver",
         "public interfaces against the last published version",
-        Work::Tool("cargo-semver-checks", &["semver-checks"], "cargo install --locked cargo-semver-checks"),
+        Work::Tool(
+            "cargo-semver-checks",
+            &["semver-checks"],
+            "cargo install --locked cargo-semver-checks",
+        ),
     ),
     ("workflows", "the workflows name steps that exist", Work::Code(workflows)),
 ];
@@ -85,7 +89,9 @@ fn msrv(context: &Context) -> Result<()> {
     let mut cargo = std::process::Command::new("cargo");
     // the variables of the running toolchain select its compiler
     cargo.env_remove("RUSTUP_TOOLCHAIN").env_remove("RUSTC").env_remove("CARGO");
-    cargo.args([toolchain.as_str(), "check", "-p", "culd", "--bins", "--target-dir"]).arg(context.target.join("msrv"));
+    cargo
+        .args([toolchain.as_str(), "check", "-p", "culd", "--bins", "--target-dir"])
+        .arg(context.target.join("msrv"));
     succeed(cargo.current_dir(&context.root))
 }
 
@@ -115,7 +121,11 @@ fn workflows(context: &Context) -> Result<()> {
         let path = entry.map_err(Error::file(&dir))?.path();
         let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
         for line in text.lines().filter_map(|l| l.split_once("cargo xtask ci ")) {
-            for name in line.1.split_whitespace().filter(|n| !n.contains("${{") && !n.contains("}}") && !n.starts_with("matrix")) {
+            for name in line
+                .1
+                .split_whitespace()
+                .filter(|n| !n.contains("${{") && !n.contains("}}") && !n.starts_with("matrix"))
+            {
                 if !STEPS.iter().any(|(n, ..)| *n == name) {
                     return Err(Error::Other(format!("{}: no step '{name}'", path.display())));
                 }

@@ -60,6 +60,7 @@ cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 cargo xtask dist                        build, test and pack culd for every platform; results in target/dist, packages in target/dist/out
     --target T      one platform, or none        --package P tar, zip, wheel, deb, crates, recipes, or none
+    --count N       only N recorded files
     --quick         without recorded links       --record    write the table into docs/install.md
 cargo xtask ci STEP..                   a step of .github/workflows; without STEP, a list
 
@@ -270,6 +271,7 @@ fn task() -> Result<bool> {
                 package: typed.package,
                 linker: typed.linker,
                 quick: typed.quick,
+                count: typed.count,
                 record: typed.record,
                 jobs,
             };

@@ -18,9 +18,17 @@ const ZIG: [&str; 2] = ["ziglang", "cargo-zigbuild"];
 /// Builds the program; its path.
 pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
     let context = place.context;
-    let installed = output(Command::new("rustup").args(["target", "list", "--installed"]).current_dir(&context.root))?;
+    let installed = output(
+        Command::new("rustup")
+            .args(["target", "list", "--installed"])
+            .current_dir(&context.root),
+    )?;
     if !installed.lines().any(|l| l == target.triple) {
-        succeed(Command::new("rustup").args(["target", "add", target.triple]).current_dir(&context.root))?;
+        succeed(
+            Command::new("rustup")
+                .args(["target", "add", target.triple])
+                .current_dir(&context.root),
+        )?;
     }
     let mut cargo = context.cargo();
     let variable = |what: &str| format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"));

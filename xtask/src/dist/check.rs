@@ -5,7 +5,7 @@
 //! 3. Commands and surroundings ([`CHECKS`]): each is one test. Texts of `dump` and `diff` must be the same on every platform, too, and are part of
 //!    the hash.
 
-use super::{Place, Program, hash};
+use super::{Place, Plan, Program, hash};
 use crate::report::{Report, parallel};
 use crate::test::counted;
 use culd_tests::fixture::Fixture;
@@ -24,8 +24,8 @@ pub(crate) struct Outcome {
     pub(crate) hash: Option<String>,
 }
 
-/// Runs all tests; `quick` leaves out recorded links and damaged inputs.
-pub(crate) fn portable(place: &Place<'_>, program: &Program, quick: bool, jobs: usize, report: &Report) -> Result<Outcome> {
+/// Runs all tests; `plan.quick` leaves out recorded links and damaged inputs.
+pub(crate) fn portable(place: &Place<'_>, program: &Program, plan: &Plan, report: &Report) -> Result<Outcome> {
     let before = report.counts();
     let bench = Bench::new(place, program)?;
     let mut texts = Vec::new();
@@ -36,11 +36,19 @@ pub(crate) fn portable(place: &Place<'_>, program: &Program, quick: bool, jobs: 
         texts.extend(result.ok().filter(|text| !text.is_empty()));
     }
     let mut hash = None;
-    if !quick {
-        let links = recorded(&bench, jobs, report)?;
+    if !plan.quick {
+        let links = recorded(&bench, plan, report)?;
         println!("{}: {} recorded files replayed", program.target.triple, links.len());
-        hash = Some(hash::hex([texts, links].concat().join("\n").as_bytes()));
-        println!("{}: hash of all results {}", program.target.triple, hash.as_deref().unwrap_or_default());
+        let count = links.len();
+        hash = Some(format!(
+            "{} ({count} files)",
+            hash::hex([texts, links].concat().join("\n").as_bytes())
+        ));
+        println!(
+            "{}: hash of all results {}",
+            program.target.triple,
+            hash.as_deref().unwrap_or_default()
+        );
         invalid(&bench, report)?;
     }
     let after = report.counts();
@@ -142,7 +150,8 @@ type Check = fn(&Bench<'_>) -> Result<String>;
 const CHECKS: [(&str, Check); 11] = [
     ("version", |b| Ok(text(&b.ends(&b.culd, &b.dir, &["--version"], 0)?))),
     ("link as nvlink", |b| {
-        b.link_example(&b.nvlink, &b.dir, &["-o", "out.cubin"], &b.dir.join("out.cubin")).map(empty)
+        b.link_example(&b.nvlink, &b.dir, &["-o", "out.cubin"], &b.dir.join("out.cubin"))
+            .map(empty)
     }),
     ("link as culd", |b| {
         b.ends(&b.culd, &b.dir, &[&EXAMPLE[..], &["-o", "own.cubin"]].concat(), 0)?;
@@ -150,7 +159,9 @@ const CHECKS: [(&str, Check); 11] = [
         Ok(hash::hex(&std::fs::read(&file).map_err(Error::file(file))?))
     }),
     ("dump", |b| Ok(text(&b.ends(&b.culd, &b.dir, &["dump", "nvlink.cubin"], 0)?))),
-    ("diff", |b| Ok(text(&b.ends(&b.culd, &b.dir, &["diff", "saxpy.cubin", "nvlink.cubin"], 1)?))),
+    ("diff", |b| {
+        Ok(text(&b.ends(&b.culd, &b.dir, &["diff", "saxpy.cubin", "nvlink.cubin"], 1)?))
+    }),
     ("option file with CRLF", |b| {
         let options = b.dir.join("options.txt");
         std::fs::write(&options, "-arch=sm_90\r\nsaxpy.cubin\r\n combine.cubin\r\n-o crlf.cubin\r\n").map_err(Error::file(&options))?;
@@ -176,8 +187,13 @@ const CHECKS: [(&str, Check); 11] = [
         b.ends(&b.nvlink, &dir, &["-arch=sm_90", "no-such.cubin", "-o", "out.cubin"], 1)?;
         let files = std::fs::read_dir(&dir).map_err(Error::file(&dir))?.count();
         same("files after a failed link", &files.to_string(), "3")?;
-        b.link_example(&b.nvlink, &dir, &["-o", if b.program.target.is_windows() { "NUL" } else { "/dev/null" }], &out)
-            .map(empty)
+        b.link_example(
+            &b.nvlink,
+            &dir,
+            &["-o", if b.program.target.is_windows() { "NUL" } else { "/dev/null" }],
+            &out,
+        )
+        .map(empty)
     }),
     ("install-as-nvlink", install_as_nvlink),
     ("other surroundings", other_surroundings),
@@ -221,7 +237,11 @@ fn install_as_nvlink(b: &Bench<'_>) -> Result<String> {
     let nvlink = view.join(&files[1]);
     b.link_example(&nvlink, &b.dir, &["-o", "view.cubin"], &b.dir.join("view.cubin"))?;
     for file in [&files[0], &files[2]] {
-        same(file, &std::fs::read_to_string(view.join(file)).map_err(Error::file(view.join(file)))?, file)?;
+        same(
+            file,
+            &std::fs::read_to_string(view.join(file)).map_err(Error::file(view.join(file)))?,
+            file,
+        )?;
     }
     std::fs::remove_dir_all(&view).map_err(Error::file(&view))?;
     for file in &files {
@@ -259,7 +279,7 @@ fn other_surroundings(b: &Bench<'_>) -> Result<String> {
 }
 
 /// Replays every recorded link; one line with the hash of each.
-fn recorded(b: &Bench<'_>, jobs: usize, report: &Report) -> Result<Vec<String>> {
+fn recorded(b: &Bench<'_>, plan: &Plan, report: &Report) -> Result<Vec<String>> {
     let fixtures = b.place.context.root.join("tests/fixtures");
     let mut files = Vec::new();
     for dir in [fixtures.join("releases"), fixtures] {
@@ -267,8 +287,10 @@ fn recorded(b: &Bench<'_>, jobs: usize, report: &Report) -> Result<Vec<String>> 
         files.extend(entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "fixture")));
     }
     files.sort();
+    let step = plan.count.map_or(1, |n| files.len().div_ceil(n.max(1)));
+    let files: Vec<PathBuf> = files.into_iter().step_by(step).collect();
     let lines = Mutex::new(Vec::new());
-    parallel(&files, jobs, |file| {
+    parallel(&files, plan.jobs, |file| {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let result = replay(b, file, &b.dir.join("recorded").join(&name));
         let failure = match &result {
@@ -304,7 +326,11 @@ fn replay(b: &Bench<'_>, file: &Path, dir: &Path) -> Result<(String, String)> {
             whole.extend(format!("{name} {}\n", hash::hex(bytes)).into_bytes());
         }
     }
-    let differences: Vec<String> = fixture.judge(outcomes).iter().map(|(i, _, d)| format!("link {}: {d}", i + 1)).collect();
+    let differences: Vec<String> = fixture
+        .judge(outcomes)
+        .iter()
+        .map(|(i, _, d)| format!("link {}: {d}", i + 1))
+        .collect();
     let _ = std::fs::remove_dir_all(dir);
     Ok((hash::hex(&whole), differences.join("\n")))
 }
@@ -313,7 +339,11 @@ fn replay(b: &Bench<'_>, file: &Path, dir: &Path) -> Result<(String, String)> {
 fn invalid(b: &Bench<'_>, report: &Report) -> Result<()> {
     let mut cargo: Command = b.place.context.cargo();
     cargo.args(["test", "--quiet", "-p", "culd-tests", "--test", "invalid"]);
-    cargo.env("CULD_BIN", &b.culd).env(RUNNER_VARIABLE, b.runner()).env("WINEDEBUG", "-all").stdout(Stdio::piped());
+    cargo
+        .env("CULD_BIN", &b.culd)
+        .env(RUNNER_VARIABLE, b.runner())
+        .env("WINEDEBUG", "-all")
+        .stdout(Stdio::piped());
     let (passed, failed, _) = counted(&mut cargo)?;
     report.add(passed, failed);
     println!("{}: damaged inputs: {passed} passed, {failed} failed", b.program.target.triple);

@@ -12,7 +12,10 @@ use std::process::Command;
 
 /// Makes the package from the staged files.
 pub(super) fn make(place: &Place<'_>, program: &Program, stage: &Path) -> Result<PathBuf> {
-    let arch = program.target.deb.ok_or_else(|| Error::Other("this platform has no Debian package".into()))?;
+    let arch = program
+        .target
+        .deb
+        .ok_or_else(|| Error::Other("this platform has no Debian package".into()))?;
     let version = format!("{}-1", place.version);
     let root = place.fresh(&format!("deb-{arch}"))?;
     let usr = root.join("usr");

@@ -31,7 +31,7 @@ pub(super) fn test(place: &Place<'_>, program: &Program, kind: &str, file: &Path
     }
     let before = report.counts();
     let dir = place.fresh(&format!("install/{}-{kind}", target.triple))?;
-    let mut step = |name: &str, result: Result<()>| {
+    let step = |name: &str, result: Result<()>| {
         let failure = result.err().map(|e| e.to_string());
         report.named(&format!("{} {kind}: {name}", target.triple), failure.as_deref());
     };
@@ -50,7 +50,10 @@ pub(super) fn test(place: &Place<'_>, program: &Program, kind: &str, file: &Path
             }
             match place.work.join("root").join("usr/bin/dpkg").exists() && target.deb == Some("amd64") {
                 true => step("install and remove in a fresh system", in_root(place, file)),
-                false => println!("{} deb: target/dist/root has no system to install it in (debootstrap)", target.triple),
+                false => println!(
+                    "{} deb: target/dist/root has no system to install it in (debootstrap)",
+                    target.triple
+                ),
             }
         }
     }
@@ -87,16 +90,34 @@ fn unpacked(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Re
     match file.extension().and_then(|e| e.to_str()) {
         Some("zip") => output(Command::new("python3").args(["-m", "zipfile", "-e"]).args([file, &root]))?,
         Some("deb") => output(Command::new("dpkg-deb").arg("-x").args([file, &root]))?,
-        _ => output(Command::new("tar").arg("-xzf").arg(file).arg("-C").arg(&root).arg("--strip-components=1"))?,
+        _ => output(
+            Command::new("tar")
+                .arg("-xzf")
+                .arg(file)
+                .arg("-C")
+                .arg(&root)
+                .arg("--strip-components=1"),
+        )?,
     };
     let name = program.target.program();
     let places = ["bin", "usr/bin"].map(|d| root.join(d).join(name));
-    let found = places.into_iter().chain(subdirectories(&root).map(|d| d.join("bin").join(name))).find(|p| p.is_file());
-    links(place, program, &found.ok_or_else(|| Error::Other(format!("no {name} in {}", file.display())))?, dir)
+    let found = places
+        .into_iter()
+        .chain(subdirectories(&root).map(|d| d.join("bin").join(name)))
+        .find(|p| p.is_file());
+    links(
+        place,
+        program,
+        &found.ok_or_else(|| Error::Other(format!("no {name} in {}", file.display())))?,
+        dir,
+    )
 }
 
 fn subdirectories(dir: &Path) -> impl Iterator<Item = PathBuf> {
-    std::fs::read_dir(dir).into_iter().flatten().filter_map(|e| e.ok().map(|e| e.path()))
+    std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .filter_map(|e| e.ok().map(|e| e.path()))
 }
 
 /// A wheel of this machine in a virtual environment; one of another platform in a directory.
@@ -126,7 +147,16 @@ fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Resul
         false => {
             let target = dir.join("target");
             let mut install = pip();
-            install.args(["install", "--no-index", "--quiet", "--no-deps", "--only-binary=:all:", "--platform", tag, "--target"]);
+            install.args([
+                "install",
+                "--no-index",
+                "--quiet",
+                "--no-deps",
+                "--only-binary=:all:",
+                "--platform",
+                tag,
+                "--target",
+            ]);
             output(install.arg(&target).arg(file))?;
             target.join("bin")
         }
@@ -175,14 +205,22 @@ fn in_root(place: &Place<'_>, file: &Path) -> Result<()> {
         test ! -e /usr/bin/nvlink
         list > after
         diff before after";
-    output(Command::new("chroot").arg(&root).args(["/bin/sh", "-c", script]).env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")).map(drop)
+    output(
+        Command::new("chroot")
+            .arg(&root)
+            .args(["/bin/sh", "-c", script])
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+    )
+    .map(drop)
 }
 
 /// Packs all crates, and installs the program from the packed ones alone.
 pub(super) fn crates(place: &Place<'_>, report: &Report) -> Result<Row> {
     let target = place.fresh("crates")?;
     let mut cargo = place.context.cargo();
-    cargo.args(["package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir"]).arg(&target);
+    cargo
+        .args(["package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir"])
+        .arg(&target);
     for name in CRATES {
         cargo.args(["-p", name]);
     }
@@ -208,8 +246,16 @@ pub(super) fn crates(place: &Place<'_>, report: &Report) -> Result<Row> {
     let root = target.join("root");
     let source = target.join(format!("culd-{}", place.version));
     let mut install = Command::new("cargo");
-    install.args(["install", "--quiet", "--config"]).arg(&config).arg("--root").arg(&root);
-    install.arg("--path").arg(&source).env("CARGO_TARGET_DIR", target.join("build")).current_dir(&target);
+    install
+        .args(["install", "--quiet", "--config"])
+        .arg(&config)
+        .arg("--root")
+        .arg(&root);
+    install
+        .arg("--path")
+        .arg(&source)
+        .env("CARGO_TARGET_DIR", target.join("build"))
+        .current_dir(&target);
     let host = super::targets::Target::find("x86_64-unknown-linux-musl").ok_or_else(|| Error::Other("no target".into()))?;
     let installed = Program {
         target: host,
@@ -218,7 +264,12 @@ pub(super) fn crates(place: &Place<'_>, report: &Report) -> Result<Row> {
     };
     let result = output(&mut install).and_then(|_| links(place, &installed, &installed.path, &target));
     let result = result.and_then(|()| {
-        output(Command::new("cargo").args(["uninstall", "--quiet", "--root"]).arg(&root).arg("culd"))?;
+        output(
+            Command::new("cargo")
+                .args(["uninstall", "--quiet", "--root"])
+                .arg(&root)
+                .arg("culd"),
+        )?;
         match installed.path.exists() {
             true => Err(Error::Other("the program is left after cargo uninstall".into())),
             false => Ok(()),

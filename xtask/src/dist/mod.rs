@@ -18,7 +18,6 @@ mod sbom;
 mod table;
 mod targets;
 
-pub(crate) use check::portable;
 pub(crate) use targets::in_path;
 
 use crate::context::Context;
@@ -39,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) linker: Option<PathBuf>,
     /// Do not run the recorded links and damaged inputs.
     pub(crate) quick: bool,
+    /// Replay only so many of the recorded files, taken evenly.
+    pub(crate) count: Option<usize>,
     /// Write the table into docs/install.md.
     pub(crate) record: bool,
     pub(crate) jobs: usize,
@@ -198,7 +199,7 @@ fn one_target(place: &Place<'_>, plan: &Plan, target: &'static Target, report: &
     };
     let mut row = Row::new(target.triple, "program", size, &program.place());
     if program.runner.is_ok() {
-        let result = check::portable(place, &program, plan.quick, plan.jobs, report)?;
+        let result = check::portable(place, &program, plan, report)?;
         row.tests = Some((result.passed, result.total));
         row.hash = result.hash;
     }

@@ -29,7 +29,11 @@ pub(super) fn make(place: &Place<'_>, program: &Program, kind: &str) -> Result<P
         "zip" => archive(place, &stage, "zip")?,
         "wheel" => wheel(place, program, &stage)?,
         "deb" => deb::make(place, program, &stage)?,
-        other => return Err(Error::Other(format!("no package '{other}': there are tar, zip, wheel, deb, crates, recipes"))),
+        other => {
+            return Err(Error::Other(format!(
+                "no package '{other}': there are tar, zip, wheel, deb, crates, recipes"
+            )));
+        }
     };
     let size = std::fs::metadata(&file).map_err(Error::file(&file))?.len();
     println!("{} {size}", file.display());
@@ -61,7 +65,10 @@ fn stage(place: &Place<'_>, program: &Program) -> Result<PathBuf> {
     }
     put(&root.join("packaging/cmake/culdConfig.cmake"), "share/cmake/culd/culdConfig.cmake")?;
     let version = std::fs::read_to_string(root.join("packaging/cmake/culdConfigVersion.cmake.in")).map_err(Error::file(root))?;
-    write(&dir.join("share/cmake/culd/culdConfigVersion.cmake"), &version.replace("@VERSION@", &place.version))?;
+    write(
+        &dir.join("share/cmake/culd/culdConfigVersion.cmake"),
+        &version.replace("@VERSION@", &place.version),
+    )?;
     write(&dir.join("share/doc/culd/sbom.spdx.json"), &sbom::text(place, program.target)?)?;
     for (file, text) in generated(place, program) {
         write(&dir.join(file), &text)?;
@@ -90,7 +97,11 @@ fn generated(place: &Place<'_>, program: &Program) -> Vec<(&'static str, String)
         runner: Ok(Vec::new()),
     };
     let teller = if program.runner.is_ok() { program } else { &native };
-    let ask = |args: &[&str]| output(teller.command_for(&teller.path, &place.work).args(args)).ok().filter(|t| !t.is_empty());
+    let ask = |args: &[&str]| {
+        output(teller.command_for(&teller.path, &place.work).args(args))
+            .ok()
+            .filter(|t| !t.is_empty())
+    };
     let mut files: Vec<(&str, String)> = FILES.iter().filter_map(|(file, args)| Some((*file, ask(args)?))).collect();
     if !files.iter().any(|(file, _)| file.ends_with(".1")) {
         let help = ask(&["--help"]).unwrap_or_default();
@@ -126,7 +137,10 @@ fn archive(place: &Place<'_>, stage: &Path, extension: &str) -> Result<PathBuf> 
 }
 
 fn wheel(place: &Place<'_>, program: &Program, stage: &Path) -> Result<PathBuf> {
-    let tag = program.target.wheel.ok_or_else(|| Error::Other("this platform has no wheels".into()))?;
+    let tag = program
+        .target
+        .wheel
+        .ok_or_else(|| Error::Other("this platform has no wheels".into()))?;
     let mut python = Command::new("python3");
     python.arg(place.context.root.join("packaging/python/wheel.py"));
     python.arg("--stage").arg(stage).arg("--out").arg(&place.out);

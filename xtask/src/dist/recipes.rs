@@ -19,7 +19,9 @@ pub(super) fn write(place: &Place<'_>) -> Result<()> {
     for (template, name) in RECIPES {
         let path = place.context.root.join(template);
         let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
-        let text = text.replace("@VERSION@", &place.version).replace("@URL@", url.trim_end_matches('/'));
+        let text = text
+            .replace("@VERSION@", &place.version)
+            .replace("@URL@", url.trim_end_matches('/'));
         package::write(&place.work.join("recipes").join(name), &with_sums(place, &text))?;
     }
     Ok(())

@@ -18,7 +18,11 @@ pub(super) fn text(place: &Place<'_>, target: &Target) -> Result<String> {
     let metadata: Value = serde_json::from_str(&output(&mut cargo)?).map_err(|e| Error::Other(e.to_string()))?;
     let lock = place.context.root.join("Cargo.lock");
     let sums = checksums(&std::fs::read_to_string(&lock).map_err(Error::file(&lock))?);
-    let created = output(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"]).arg(format!("@{}", place.epoch)))?;
+    let created = output(
+        Command::new("date")
+            .args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"])
+            .arg(format!("@{}", place.epoch)),
+    )?;
     let Graph { packages, edges } = Graph::of(&metadata).ok_or_else(|| Error::Other("cargo metadata has no package culd".into()))?;
     let document = json!({
         "spdxVersion": "SPDX-2.3",
@@ -30,7 +34,9 @@ pub(super) fn text(place: &Place<'_>, target: &Target) -> Result<String> {
         "packages": packages.iter().map(|p| package(p, &sums)).collect::<Vec<_>>(),
         "relationships": edges,
     });
-    serde_json::to_string_pretty(&document).map(|t| t + "\n").map_err(|e| Error::Other(e.to_string()))
+    serde_json::to_string_pretty(&document)
+        .map(|t| t + "\n")
+        .map_err(|e| Error::Other(e.to_string()))
 }
 
 /// What the program depends on.
@@ -42,7 +48,9 @@ struct Graph<'a> {
 impl<'a> Graph<'a> {
     fn of(metadata: &'a Value) -> Option<Self> {
         let packages: BTreeMap<&str, &Value> = list(metadata, "packages").filter_map(|p| Some((p["id"].as_str()?, p))).collect();
-        let nodes: BTreeMap<&str, &Value> = list(&metadata["resolve"], "nodes").filter_map(|n| Some((n["id"].as_str()?, n))).collect();
+        let nodes: BTreeMap<&str, &Value> = list(&metadata["resolve"], "nodes")
+            .filter_map(|n| Some((n["id"].as_str()?, n)))
+            .collect();
         let start = packages.iter().find(|(_, p)| p["name"] == "culd")?.0;
         let describes = json!({
             "spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": reference(packages.get(start)?),
@@ -96,8 +104,7 @@ fn package(package: &Value, sums: &BTreeMap<(String, String), String>) -> Value 
     });
     if !package["source"].is_null() {
         let locator = format!("pkg:cargo/{name}@{version}");
-        out["externalRefs"] =
-            json!([{ "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": locator }]);
+        out["externalRefs"] = json!([{ "referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": locator }]);
     }
     if let Some(sum) = sums.get(&(name.to_owned(), version.to_owned())) {
         out["checksums"] = json!([{ "algorithm": "SHA256", "checksumValue": sum }]);
@@ -108,7 +115,11 @@ fn package(package: &Value, sums: &BTreeMap<(String, String), String>) -> Value 
 /// The checksums of Cargo.lock by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let entry = |block: &str| {
-        let field = |key: &str| block.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"').map(str::to_owned));
+        let field = |key: &str| {
+            block
+                .lines()
+                .find_map(|l| l.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"').map(str::to_owned))
+        };
         Some(((field("name")?, field("version")?), field("checksum")?))
     };
     lock.split("[[package]]").filter_map(entry).collect()

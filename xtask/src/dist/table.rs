@@ -34,7 +34,15 @@ impl Row {
     fn line(&self) -> String {
         let tests = self.tests.map_or("-".into(), |(p, t)| format!("{p} {t}"));
         let hash = self.hash.as_deref().unwrap_or("-");
-        [self.target.as_str(), &self.package, &self.size.to_string(), &tests, &self.place, hash].join("\t")
+        [
+            self.target.as_str(),
+            &self.package,
+            &self.size.to_string(),
+            &tests,
+            &self.place,
+            hash,
+        ]
+        .join("\t")
     }
 
     fn parse(line: &str) -> Option<Self> {
