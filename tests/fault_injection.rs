@@ -1,11 +1,18 @@
 //! Links under bad conditions, a few of each kind; `cargo xtask fault-injection` does thousands (see `culd_tests::fault_injection`).
 
+#![cfg_attr(not(unix), allow(unused_imports, reason = "the conditions are those of Unix"))]
+
+#[cfg(unix)]
 use culd_tests::fault_injection;
 use culd_tests::linker::linker;
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+#[cfg(not(unix))]
+fn main() {}
+
+#[cfg(unix)]
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let linker = if arguments.list { Ok(std::path::PathBuf::new()) } else { linker() };

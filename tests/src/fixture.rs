@@ -121,17 +121,27 @@ impl Fixture {
 
     /// Like [`Fixture::replay`], with more variables in the environment.
     pub fn replay_with(&self, linker: &Path, dir: &Path, variables: &[(&str, &str)]) -> Result<Vec<(usize, Outcome, Difference)>> {
+        Ok(self.judge(self.outcomes(linker, dir, variables)?))
+    }
+
+    /// How the outcomes of the links differ from what was recorded.
+    pub fn judge(&self, outcomes: Vec<Outcome>) -> Vec<(usize, Outcome, Difference)> {
+        let judged = |(i, (got, link)): (usize, (Outcome, &Recorded))| {
+            let difference = judge_as(&got, &link.outcome, self.version.as_deref())?;
+            Some((i, got, difference))
+        };
+        outcomes.into_iter().zip(&self.links).enumerate().filter_map(judged).collect()
+    }
+
+    /// What `linker` does in `dir`, link by link.
+    pub fn outcomes(&self, linker: &Path, dir: &Path, variables: &[(&str, &str)]) -> Result<Vec<Outcome>> {
         let version = self.version.as_deref().map(|v| (VERSION_VARIABLE, v));
         let variables: Vec<(&str, &str)> = variables.iter().copied().chain(version).collect();
-        let mut out = Vec::new();
-        for (i, link) in self.links.iter().enumerate() {
+        let outcome = |i, link: &Recorded| {
             self.unpack_for(i, dir)?;
-            let got = run::link_with(linker, &link.args, dir, None, &variables)?;
-            if let Some(difference) = judge_as(&got, &link.outcome, self.version.as_deref()) {
-                out.push((i, got, difference));
-            }
-        }
-        Ok(out)
+            run::link_with(linker, &link.args, dir, None, &variables)
+        };
+        self.links.iter().enumerate().map(|(i, link)| outcome(i, link)).collect()
     }
 
     /// The file form.

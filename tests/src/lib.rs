@@ -15,6 +15,7 @@
 
 pub mod case;
 pub mod elf;
+#[cfg(unix)]
 pub mod fault_injection;
 pub mod fixture;
 pub mod linker;

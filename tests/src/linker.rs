@@ -27,5 +27,5 @@ pub fn linker() -> Result<PathBuf> {
     if !status.success() {
         return Err(Error::Other("culd does not build".into()));
     }
-    Ok(profile.join("culd"))
+    Ok(profile.join(format!("culd{}", std::env::consts::EXE_SUFFIX)))
 }

@@ -3,17 +3,22 @@
 //! 1. A shell sets the limits (memory, size of files) and replaces itself by `timeout`, which replaces itself by the tool.
 //! 2. Exit code, standard output and standard error are taken as they are; death by a signal counts as 128 + signal.
 //! 3. Output files are those whose time stamp or size changed, or that are new.
+//!
+//! `CULD_RUNNER` is a program that runs the tool (`qemu-aarch64-static`, `wine`): then there is no limit of memory, and more time.
 
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
 /// Seconds after which a link counts as hanging.
 const SECONDS: u32 = 20;
+/// The same for a tool of another platform.
+const EMULATED_SECONDS: u32 = 180;
+/// The variable that names the program that runs a tool of another platform.
+pub const RUNNER_VARIABLE: &str = "CULD_RUNNER";
 /// Address space in KiB: a damaged input makes nvlink ask for everything.
 const MEMORY_KIB: u32 = 6_000_000;
 /// Size of a written file in blocks of 512 bytes.
@@ -99,7 +104,17 @@ pub fn link_with(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, vari
 
 fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, variables: &[(&str, &str)]) -> Result<Outcome> {
     // $0 is the tool: its path may hold spaces, and only the arguments are words for the shell
-    let script = format!("ulimit -v {MEMORY_KIB}; ulimit -f {FILE_BLOCKS}; exec timeout -k 1 {SECONDS} \"$0\" {args}");
+    let given = variables
+        .iter()
+        .find(|(name, _)| *name == RUNNER_VARIABLE)
+        .map(|(_, value)| (*value).to_owned());
+    let runner = given.or_else(|| std::env::var(RUNNER_VARIABLE).ok()).unwrap_or_default();
+    let script = match (runner.is_empty(), cfg!(unix)) {
+        (true, true) => format!("ulimit -v {MEMORY_KIB}; ulimit -f {FILE_BLOCKS}; exec timeout -k 1 {SECONDS} \"$0\" {args}"),
+        // Windows: the shell of MSYS has no limits, and its `timeout` is not that of Windows.
+        (true, false) => format!("exec \"$0\" {args}"),
+        (false, _) => format!("exec timeout -k 1 {EMULATED_SECONDS} {runner} \"$0\" {args}"),
+    };
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script).arg(tool).current_dir(dir);
     shell.envs(variables.iter().copied());
@@ -110,7 +125,7 @@ fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, variables:
         tool: tool.display().to_string(),
         source,
     })?;
-    let exit = out.status.code().or(out.status.signal().map(|s| 128 + s)).unwrap_or(255);
+    let exit = out.status.code().or(signal(out.status).map(|s| 128 + s)).unwrap_or(255);
     Ok(Outcome {
         exit,
         stdout: out.stdout,
@@ -119,14 +134,36 @@ fn command(tool: &Path, args: &str, dir: &Path, tools: Option<&Path>, variables:
     })
 }
 
-/// A link to `culd` in `dir` that is called nvlink: the name decides how it behaves.
+#[cfg(unix)]
+fn signal(status: std::process::ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: std::process::ExitStatus) -> Option<i32> {
+    None
+}
+
+/// A symbolic link to a program, or a copy where there are none.
+pub fn link_program(target: &Path, at: &Path) -> Result<()> {
+    #[cfg(unix)]
+    let linked = std::os::unix::fs::symlink(target, at);
+    #[cfg(not(unix))]
+    let linked = std::fs::copy(target, at).map(drop);
+    linked.map_err(Error::file(at))
+}
+
+/// A link to `culd` in `dir` that is called nvlink, with the extension of `culd`: the name decides how it behaves.
 pub fn as_nvlink(culd: &Path, dir: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(dir).map_err(Error::file(dir))?;
-    let link = dir.join("nvlink");
+    let mut link = dir.join("nvlink");
+    if let Some(extension) = culd.extension().filter(|e| *e == "exe") {
+        link.set_extension(extension);
+    }
     match std::fs::remove_file(&link) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::file(&link)(e)),
         _ => {}
     }
-    std::os::unix::fs::symlink(culd, &link).map_err(Error::file(&link))?;
+    link_program(culd, &link)?;
     Ok(link)
 }

@@ -5,8 +5,10 @@
 
 mod bench;
 mod browser;
+mod ci;
 mod conformance;
 mod context;
+mod dist;
 mod fatbins;
 mod fault_injection;
 mod fuzz;
@@ -67,6 +69,11 @@ cargo xtask browser                     click through the pages in headless Chro
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask bench --threads 1,2,4,8,16  the same links on so many cores: wall time, serial part, busy cores per phase; writes docs/scaling.md
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
+cargo xtask dist                        build, test and pack culd for every platform; results in target/dist, packages in target/dist/out
+    --target T      one platform, or none        --package P tar, zip, wheel, deb, crates, recipes, or none
+    --count N       only N recorded files
+    --quick         without recorded links       --record    write the table into docs/install.md
+cargo xtask ci STEP..                   a step of .github/workflows; without STEP, a list
 
   --linker PATH   compare this program instead of the release build of culd
   --jobs N        threads (default 2)
@@ -108,6 +115,8 @@ struct Typed {
     quick: bool,
     record: bool,
     threads: Vec<usize>,
+    target: Option<String>,
+    package: Option<String>,
 }
 
 fn typed() -> std::result::Result<Typed, lexopt::Error> {
@@ -141,6 +150,8 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
             Long("record") => out.record = true,
+            Long("target") => out.target = Some(parser.value()?.string()?),
+            Long("package") => out.package = Some(parser.value()?.string()?),
             Long("offline") => out.offline = true,
             Long("help") | Short('h') => out.task = "help".into(),
             _ => return Err(arg.unexpected()),
@@ -292,6 +303,19 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             record::run(&context, &linker, &typed.names, jobs, &report)?;
         }
+        "dist" => {
+            let plan = dist::Plan {
+                target: typed.target,
+                package: typed.package,
+                linker: typed.linker,
+                quick: typed.quick,
+                count: typed.count,
+                record: typed.record,
+                jobs,
+            };
+            dist::run(&context, &plan, &report)?;
+        }
+        "ci" => ci::run(&context, &typed.names, &report)?,
         "test" => test::run(&context, jobs, typed.offline, &report)?,
         "help" | "" => {
             print!("{HELP}");

@@ -239,7 +239,7 @@ impl Steps<'_> {
 }
 
 /// Runs a test command, passes its output on, and adds up its `test result:` lines.
-fn counted(command: &mut Command) -> Result<(usize, usize, bool)> {
+pub(crate) fn counted(command: &mut Command) -> Result<(usize, usize, bool)> {
     let start = |source| Error::Start {
         tool: "cargo".into(),
         source,

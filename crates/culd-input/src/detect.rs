@@ -178,7 +178,7 @@ pub enum Refusal {
 
 /// The text after the last dot of a file name; `None` without a dot.
 fn extension(path: &[u8]) -> Option<&[u8]> {
-    let name = path.rsplit(|&b| b == b'/').next()?;
+    let name = path.rsplit(|&b| std::path::is_separator(b.into())).next()?;
     let dot = name.iter().rposition(|&b| b == b'.')?;
     name.get(dot + 1..)
 }

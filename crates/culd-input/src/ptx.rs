@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 const ARGUMENT_LIMIT: usize = 120 * 1024;
 /// The name under which ptxas speaks of text it got as an argument.
 const INPUT_NAME: &str = "application ptx input";
+/// The name of the compiler's program.
+const PTXAS: &str = if cfg!(windows) { "ptxas.exe" } else { "ptxas" };
 /// What ptxas calls its result when no name is given.
 const OUTPUT_NAME: &str = "elf.o";
 
@@ -73,7 +75,7 @@ impl PtxasSearch {
         let directories = self.program_dir.iter().cloned().chain(std::env::split_paths(path)).chain(home);
         let mut tried = Vec::new();
         for directory in directories {
-            let candidate = directory.join("ptxas");
+            let candidate = directory.join(PTXAS);
             if candidate.is_file() {
                 return Ok(candidate);
             }
@@ -219,7 +221,7 @@ mod tests {
     #[test]
     fn a_path_given_is_taken_or_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let ptxas = directory.path().join("ptxas");
+        let ptxas = directory.path().join(PTXAS);
         let search = |given: Option<PathBuf>| PtxasSearch {
             given,
             path: Some(directory.path().as_os_str().to_owned()),

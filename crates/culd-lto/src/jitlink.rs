@@ -13,6 +13,15 @@
 use crate::{Failure, Job};
 use std::path::Path;
 
+/// Why no library can be loaded by this build of the program, if that is so.
+pub const CANNOT_LOAD: Option<&str> = if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
+    Some("this static build of culd cannot load libnvJitLink: link-time optimization needs the build for glibc")
+} else if cfg!(not(unix)) {
+    Some("culd cannot load nvJitLink on this system: link-time optimization works on Linux and macOS only")
+} else {
+    None
+};
+
 /// Compiles a job in this process. Damaged modules may crash the library; [`crate::Child`] is the way to survive that.
 #[cfg(unix)]
 pub fn compile(library: &Path, job: &Job) -> Result<Vec<u8>, Failure> {

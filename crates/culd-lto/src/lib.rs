@@ -21,7 +21,7 @@ mod wire;
 
 pub use child::{Child, serve};
 pub use find::Search;
-pub use jitlink::{Session, compile};
+pub use jitlink::{CANNOT_LOAD, Session, compile};
 
 use std::fmt::Debug;
 

@@ -51,26 +51,20 @@ pub fn link(files: &[File]) -> (Report, Option<Vec<u8>>) {
         );
         return (failed, None);
     };
-    let targets = culd_engine::Target::parse(&arch).zip(culd_input::Target::parse(&arch));
-    let Some((target, load_target)) = targets else {
+    let Some(target) = culd_engine::Arch::parse(&arch) else {
         say(&mut failed, "error", "NoTarget", format!("{arch} cannot be linked for"));
         return (failed, None);
     };
     let options = LoadOptions {
         threads: 1,
         host_info: false,
-        ..LoadOptions::new(load_target)
+        ..LoadOptions::new(target)
     };
     let names: Vec<&str> = files.iter().map(|f| f.0.as_str()).collect();
     let outcome = culd_input::load(&names, &options, &Memory { files });
     let mut messages = Report::default();
-    for m in &outcome.messages {
-        say(
-            &mut messages,
-            &format!("{:?}", m.severity).to_lowercase(),
-            &word(&m.code),
-            m.code.to_string(),
-        );
+    for m in outcome.messages() {
+        say(&mut messages, m.severity.word(), m.code.name(), m.code.to_string());
     }
     let Some(loaded) = outcome.loaded else {
         failed.messages = messages.messages;
@@ -89,10 +83,8 @@ pub fn link(files: &[File]) -> (Report, Option<Vec<u8>>) {
     link_options.map = true;
     link_options.threads = 1;
     let outcome = culd_engine::link(&inputs, &link_options);
-    for m in &outcome.messages {
-        if let culd_engine::Message::Diagnostic(d) = m {
-            say(&mut messages, d.severity.word(), &word(&d.code), d.code.to_string());
-        }
+    for d in &outcome.messages {
+        say(&mut messages, d.severity.word(), d.code.name(), d.code.to_string());
     }
     let list: Vec<(&str, &[u8])> = loaded.objects.iter().map(|o| (&*o.name, &o.bytes[..])).collect();
     let described = outcome.image.as_deref().and_then(|image| {
@@ -117,11 +109,6 @@ fn target(files: &[File]) -> Option<String> {
     let report = show(files);
     let first = report.units.iter().find(|u| u.relocatable)?;
     Some(first.arch.clone())
-}
-
-/// The name of an enum's variant.
-fn word(code: &dyn std::fmt::Debug) -> String {
-    format!("{code:?}").chars().take_while(char::is_ascii_alphanumeric).collect()
 }
 
 fn say(report: &mut Report, severity: &str, code: &str, text: String) {

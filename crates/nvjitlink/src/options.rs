@@ -6,14 +6,14 @@
 //!    index file.
 
 use crate::code::Code;
-use culd::Target;
+use culd::Arch;
 
 /// What the options mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the options")]
 #[non_exhaustive]
 pub struct Options {
-    pub target: Option<Target>,
+    pub target: Option<Arch>,
     pub is_virtual: bool,
     pub max_registers: Option<u32>,
     pub time: bool,
@@ -189,7 +189,7 @@ fn level_or_flag(option: &str, out: &mut Options) -> Result<(), Refusal> {
 }
 
 /// The target and whether it is virtual; `None` when there is none in the text.
-fn arch(value: &str) -> Option<Result<(Target, bool), Refusal>> {
+fn arch(value: &str) -> Option<Result<(Arch, bool), Refusal>> {
     let (rest, is_virtual) = match value.strip_prefix("sm_") {
         Some(rest) => (rest, false),
         None => (value.strip_prefix("compute_").or_else(|| value.strip_prefix("lto_"))?, true),
@@ -208,7 +208,7 @@ fn arch(value: &str) -> Option<Result<(Target, bool), Refusal>> {
         Some(letter) => format!("sm_{number}{letter}"),
         None => format!("sm_{number}"),
     };
-    Some(Ok((Target::parse(&name)?, is_virtual)))
+    Some(Ok((Arch::parse(&name)?, is_virtual)))
 }
 
 /// The number at the start of a text.

@@ -58,7 +58,9 @@ impl Called {
     /// From the first argument.
     pub fn new(program: &OsStr) -> Result<Self, String> {
         let stem = Path::new(program).file_stem();
-        if stem.is_none_or(|s| s != "nvlink") {
+        // The file names of Windows have no case.
+        let is_nvlink = |s: &OsStr| s == "nvlink" || cfg!(windows) && s.eq_ignore_ascii_case("nvlink");
+        if !stem.is_some_and(is_nvlink) {
             return Ok(Identity::Culd.into());
         }
         let bin = directory(program);
@@ -114,6 +116,10 @@ fn directory(program: &OsStr) -> Option<PathBuf> {
     let path = Path::new(program);
     if path.components().count() > 1 {
         return path.parent().map(Path::to_path_buf);
+    }
+    // A view on Windows has a copy, and the name may be without `.exe`.
+    if cfg!(windows) {
+        return std::env::current_exe().ok()?.parent().map(Path::to_path_buf);
     }
     let search = std::env::var_os("PATH")?;
     std::env::split_paths(&search).find(|d| d.join(path).is_file())

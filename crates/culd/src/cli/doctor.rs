@@ -146,6 +146,7 @@ impl Findings {
             _ => {}
         }
         match (&self.nvjitlink, &self.toolkit) {
+            _ if culd_lto::CANNOT_LOAD.is_some() => problems.extend(culd_lto::CANNOT_LOAD.map(str::to_owned)),
             (Err(_), _) => problems.push(
                 "No libnvJitLink: link-time optimization (-lto, nvcc -dlto) does not work. Name one with --nvjitlink or CULD_NVJITLINK."
                     .into(),

@@ -8,6 +8,7 @@
 //! 3. The view must be new or empty, or an earlier view, which is then refreshed.
 //! 4. Write the mark file, from which the view's nvlink takes its version and its mode ([`crate::cli::called`]).
 //! 5. Link every entry of the toolkit but `bin`, and every program of `bin` but `nvlink`, which becomes a link to this program.
+//!    On Windows this program is copied, and files are linked or copied as the rights of the user allow.
 //! 6. Add what nvcc and nvlink look for and the layout lacks: `lib64` and `nvvm/lib64/libnvvm.so` (`complete`).
 
 use crate::cli::called::{self, Mode, VIEW_FILE};
@@ -207,7 +208,13 @@ pub fn find_toolkit(named: Option<PathBuf>) -> Result<PathBuf, InstallError> {
         .or_else(|| toolkit_in_path("nvcc"))
         .or_else(|| toolkit_in_path("ptxas"))
         .ok_or(InstallError::NoToolkit)?;
-    let toolkit = fs::canonicalize(&toolkit).map_err(io_error(&toolkit))?;
+    // A canonical path of Windows has a prefix that nvcc does not support.
+    let canonical = if cfg!(windows) {
+        std::path::absolute(&toolkit)
+    } else {
+        fs::canonicalize(&toolkit)
+    };
+    let toolkit = canonical.map_err(io_error(&toolkit))?;
     match has_program(&toolkit, "nvcc") || has_program(&toolkit, "ptxas") {
         true => Ok(toolkit),
         false => Err(InstallError::NotAToolkit(toolkit)),
@@ -244,7 +251,7 @@ fn make_view(view: &Path, toolkit: &Path, own: &Path, mark: &Mark) -> Result<(),
     let nvlink = format!("nvlink{EXE_SUFFIX}");
     link_entries(&toolkit.join("bin"), &bin, &[&nvlink]).map_err(io_error(&bin))?;
     let nvlink = bin.join(nvlink);
-    link(own, &nvlink).map_err(io_error(&nvlink))?;
+    link_program(own, &nvlink).map_err(io_error(&nvlink))?;
     complete(view, toolkit).map_err(io_error(view))
 }
 
@@ -254,6 +261,9 @@ fn make_view(view: &Path, toolkit: &Path, own: &Path, mark: &Mark) -> Result<(),
 /// 2. Link-time optimization loads `nvvm/lib64/libnvvm.so`. The wheels have `lib/libnvvm.so.4`. A directory on the way to the missing
 ///    file becomes a directory of the view, with links to the entries of the toolkit's.
 fn complete(view: &Path, toolkit: &Path) -> io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
     let libraries = library_directories(toolkit);
     if !view.join("lib64").exists()
         && let Some(libraries) = libraries.first()
@@ -319,11 +329,40 @@ fn link(target: &Path, at: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, at)
 }
 
-#[cfg(windows)]
+/// Symbolic links need a privilege on Windows. Without it a file becomes a hard link, or a copy on another volume, and a directory becomes
+/// a directory of such files.
+#[cfg(not(unix))]
 fn link(target: &Path, at: &Path) -> io::Result<()> {
+    if symlink(target, at).is_ok() {
+        return Ok(());
+    }
+    match target.is_dir() {
+        true => {
+            fs::create_dir_all(at)?;
+            link_entries(target, at, &[])
+        }
+        false => fs::hard_link(target, at).or_else(|_| fs::copy(target, at).map(drop)),
+    }
+}
+
+#[cfg(windows)]
+fn symlink(target: &Path, at: &Path) -> io::Result<()> {
     match target.is_dir() {
         true => std::os::windows::fs::symlink_dir(target, at),
         false => std::os::windows::fs::symlink_file(target, at),
+    }
+}
+
+#[cfg(not(any(unix, windows)))]
+fn symlink(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The view's nvlink. On Windows it is a copy: a program that runs cannot be replaced there, so a link would tie an update of culd to the view.
+fn link_program(own: &Path, at: &Path) -> io::Result<()> {
+    match cfg!(windows) {
+        true => fs::copy(own, at).map(drop),
+        false => link(own, at),
     }
 }
 

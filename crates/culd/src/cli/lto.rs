@@ -114,6 +114,9 @@ pub fn library(lto: &LtoPlan, identity: Identity) -> Result<PathBuf, CliMessage>
     if identity == Identity::Nvlink && !directory.as_ref().is_some_and(|f| f.join("lib64/libnvvm.so").exists()) {
         return Err(CliMessage::LibraryLoad);
     }
+    if let Some(why) = culd_lto::CANNOT_LOAD {
+        return Err(CliMessage::Own(why.into()));
+    }
     nvjitlink_search(lto.library.as_deref().map(os::path), directory)
         .find()
         .map_err(CliMessage::NoNvJitLink)

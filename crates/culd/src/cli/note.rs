@@ -47,9 +47,9 @@ fn normal_form(value: &Value, flag: &Flag) -> Vec<u8> {
     }
 }
 
-/// The part of a path after its last slash.
+/// The part of a path after its last separator.
 pub fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&b| b == b'/').next().unwrap_or_default()
+    path.rsplit(|&b| std::path::is_separator(b.into())).next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -136,6 +136,9 @@ fn place(path: &Path) -> Result<Place, WriteError> {
     if path == Path::new(STANDARD_OUTPUT) {
         return Ok(Place::Direct);
     }
+    if cfg!(windows) && path.as_os_str().eq_ignore_ascii_case("nul") {
+        return Ok(Place::Direct);
+    }
     match fs::metadata(path) {
         // `/dev/stdout` may be a regular file that somebody else holds open.
         Ok(_) if path.starts_with("/dev") || path.starts_with("/proc") => Ok(Place::Direct),
@@ -181,7 +184,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     }
     match place(path)? {
         Place::Direct => {
-            let mut file = OpenOptions::new().write(true).truncate(true).open(path).map_err(WriteError::Open)?;
+            // A device of Windows cannot be truncated.
+            let mut file = OpenOptions::new()
+                .write(true)
+                .truncate(!cfg!(windows))
+                .open(path)
+                .map_err(WriteError::Open)?;
             file.write_all(bytes).map_err(WriteError::Write)
         }
         Place::Renamed { target, old } => {

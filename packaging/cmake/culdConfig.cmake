@@ -1,0 +1,71 @@
+# find_package(culd): the program culd, and culd_use(), which makes it the device linker of a project.
+#
+#   cmake_minimum_required(VERSION 3.24)
+#   find_package(culd REQUIRED)          # before project(): CMake asks the compiler about itself there
+#   culd_use()
+#   project(app LANGUAGES CXX CUDA)
+#
+# culd_use([MODE nvlink|culd] [TOOLKIT <directory>])
+#   nvcc runs the nvlink of its own directory. So this makes a view of the CUDA toolkit below the build directory, whose nvlink is culd
+#   (culd install-as-nvlink), and lets CMAKE_CUDA_COMPILER be the nvcc of the view. The toolkit is TOOLKIT, that of CMAKE_CUDA_COMPILER,
+#   CUDA_HOME or CUDA_PATH, or that of the nvcc in PATH. With MODE culd, messages and checks are culd's own.
+#   With clang as CUDA compiler, call it after project(): CMake itself calls the linker then, and CMAKE_CUDA_DEVICE_LINKER is set.
+#
+# Defined: culd_FOUND, culd_EXECUTABLE, target culd::culd.
+
+find_program(culd_EXECUTABLE culd HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" "$ENV{CULD_ROOT}/bin")
+mark_as_advanced(culd_EXECUTABLE)
+if(NOT culd_EXECUTABLE)
+  set(culd_FOUND FALSE)
+  set(culd_NOT_FOUND_MESSAGE "the program culd is neither beside its CMake files nor in PATH")
+  return()
+endif()
+set(culd_FOUND TRUE)
+
+if(NOT TARGET culd::culd AND CMAKE_PROJECT_NAME)
+  add_executable(culd::culd IMPORTED GLOBAL)
+  set_target_properties(culd::culd PROPERTIES IMPORTED_LOCATION "${culd_EXECUTABLE}")
+endif()
+
+macro(culd_use)
+  cmake_parse_arguments(_culd "" "MODE;TOOLKIT" "" ${ARGN})
+  if(NOT _culd_MODE)
+    set(_culd_MODE nvlink)
+  endif()
+  set(_culd_view "${CMAKE_BINARY_DIR}/culd-cuda")
+  set(_culd_nvcc "${_culd_view}/bin/nvcc${CMAKE_HOST_EXECUTABLE_SUFFIX}")
+  if(CMAKE_HOST_WIN32)
+    set(_culd_nvcc "${_culd_view}/bin/nvcc.exe")
+  endif()
+  if(CMAKE_CUDA_COMPILER_ID STREQUAL "Clang")
+    file(MAKE_DIRECTORY "${_culd_view}")
+    if(_culd_MODE STREQUAL "culd")
+      set(CMAKE_CUDA_DEVICE_LINKER "${culd_EXECUTABLE}")
+    else()
+      get_filename_component(_culd_extension "${culd_EXECUTABLE}" LAST_EXT)
+      file(CREATE_LINK "${culd_EXECUTABLE}" "${_culd_view}/nvlink${_culd_extension}" COPY_ON_ERROR SYMBOLIC)
+      set(CMAKE_CUDA_DEVICE_LINKER "${_culd_view}/nvlink${_culd_extension}")
+    endif()
+  elseif(CMAKE_CUDA_COMPILER_LOADED AND NOT CMAKE_CUDA_COMPILER STREQUAL _culd_nvcc)
+    message(FATAL_ERROR "culd_use() comes too late: call it before project() or enable_language(CUDA)")
+  elseif(NOT EXISTS "${_culd_nvcc}" OR NOT CMAKE_CUDA_COMPILER STREQUAL _culd_nvcc)
+    set(_culd_arguments)
+    if(_culd_TOOLKIT)
+      set(_culd_arguments --toolkit "${_culd_TOOLKIT}")
+    elseif(CMAKE_CUDA_COMPILER)
+      get_filename_component(_culd_toolkit "${CMAKE_CUDA_COMPILER}" REALPATH)
+      get_filename_component(_culd_toolkit "${_culd_toolkit}" DIRECTORY)
+      get_filename_component(_culd_toolkit "${_culd_toolkit}" DIRECTORY)
+      set(_culd_arguments --toolkit "${_culd_toolkit}")
+    endif()
+    execute_process(
+      COMMAND "${culd_EXECUTABLE}" install-as-nvlink "${_culd_view}" --mode "${_culd_MODE}" ${_culd_arguments}
+      RESULT_VARIABLE _culd_result OUTPUT_VARIABLE _culd_output ERROR_VARIABLE _culd_output
+      OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_STRIP_TRAILING_WHITESPACE)
+    if(NOT _culd_result EQUAL 0)
+      message(FATAL_ERROR "${_culd_output}")
+    endif()
+    message(STATUS "culd: ${_culd_output}")
+    set(CMAKE_CUDA_COMPILER "${_culd_nvcc}" CACHE FILEPATH "The nvcc whose device linker is culd" FORCE)
+  endif()
+endmacro()

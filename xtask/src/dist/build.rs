@@ -1,0 +1,66 @@
+//! The program for a platform, in the release profile.
+//!
+//! 1. The Rust target is installed by rustup if it is missing.
+//! 2. musl and wasm link with the linker that comes with Rust. The others link with zig, which has the libraries of glibc, mingw and macOS;
+//!    zig and `cargo zigbuild` are those of PATH, or are installed by pip into `target/dist/venv`.
+//! 3. Paths of this machine are replaced in the program, so that it is the same wherever it is built.
+
+use super::targets::{Build, Target, in_path};
+use super::{Place, output};
+use crate::context::succeed;
+use culd_tests::{Error, Result, run};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Packages with zig and the wrapper that lets cargo use it.
+const ZIG: [&str; 2] = ["ziglang", "cargo-zigbuild"];
+
+/// Builds the program; its path.
+pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
+    let context = place.context;
+    let installed = output(
+        Command::new("rustup")
+            .args(["target", "list", "--installed"])
+            .current_dir(&context.root),
+    )?;
+    if !installed.lines().any(|l| l == target.triple) {
+        succeed(
+            Command::new("rustup")
+                .args(["target", "add", target.triple])
+                .current_dir(&context.root),
+        )?;
+    }
+    let mut cargo = context.cargo();
+    let variable = |what: &str| format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"));
+    match target.build {
+        Build::RustLld => {
+            cargo.args(["build", "--target", target.triple]).env(variable("LINKER"), "rust-lld");
+        }
+        Build::Zig(glibc) => {
+            cargo.args(["zigbuild", "--target"]).arg(format!("{}{glibc}", target.triple));
+            if in_path("cargo-zigbuild").is_none() {
+                cargo.env("PATH", run::search_path(&zig(place)?)?);
+            }
+        }
+    }
+    let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|h| format!("{h}/.cargo")));
+    let mut flags = format!("--remap-path-prefix={}=/culd", context.root.display());
+    if let Ok(home) = home {
+        flags.push_str(&format!(" --remap-path-prefix={home}=/cargo"));
+    }
+    cargo.env(variable("RUSTFLAGS"), flags);
+    succeed(cargo.args(["--release", "--quiet", "-p", "culd", "--bin", "culd"]))?;
+    Ok(context.target.join(target.triple).join("release").join(target.program()))
+}
+
+/// The directory of `cargo-zigbuild` in an environment of its own.
+fn zig(place: &Place<'_>) -> Result<PathBuf> {
+    let venv = place.work.join("venv");
+    let bin = venv.join("bin");
+    if !bin.join("cargo-zigbuild").exists() {
+        output(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        output(Command::new(bin.join("python")).args(["-m", "pip", "install", "--quiet"]).args(ZIG))
+            .map_err(|e| Error::Other(format!("zig cannot be installed: {e}")))?;
+    }
+    Ok(bin)
+}

@@ -1,0 +1,283 @@
+//! Each package in a clean place: install it, link the example with it, remove it, and look for what is left.
+
+use super::table::Row;
+use super::targets::in_path;
+use super::{Place, Program, output};
+use crate::report::Report;
+use culd_tests::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The libraries and the program in the order in which they can be published.
+const CRATES: [&str; 9] = [
+    "culd-zstd",
+    "culd-demangle",
+    "cubin",
+    "culd-sass",
+    "culd-lto",
+    "culd-engine",
+    "culd-input",
+    "culd-inspect",
+    "culd",
+];
+
+/// Tests a package; its row of the table.
+pub(super) fn test(place: &Place<'_>, program: &Program, kind: &str, file: &Path, report: &Report) -> Result<Row> {
+    let size = std::fs::metadata(file).map_err(Error::file(file))?.len();
+    let target = program.target;
+    let mut row = Row::new(target.triple, kind, size, &program.place());
+    if program.runner.is_err() {
+        return Ok(row);
+    }
+    let before = report.counts();
+    let dir = place.fresh(&format!("install/{}-{kind}", target.triple))?;
+    let step = |name: &str, result: Result<()>| {
+        let failure = result.err().map(|e| e.to_string());
+        report.named(&format!("{} {kind}: {name}", target.triple), failure.as_deref());
+    };
+    match kind {
+        "tar" | "zip" => step("unpack and link", unpacked(place, program, file, &dir)),
+        "wheel" => {
+            step("install, link, uninstall", wheel(place, program, file, &dir));
+            let large = (size > 5_000_000).then(|| Error::Other(format!("{size} bytes, more than 5000000")));
+            step("size", large.map_or(Ok(()), Err));
+        }
+        _ => {
+            step("unpack and link", unpacked(place, program, file, &dir));
+            match in_path("lintian") {
+                Some(lintian) => step("lintian", clean(lintian, file)),
+                None => println!("{} deb: no lintian", target.triple),
+            }
+            match place.work.join("root").join("usr/bin/dpkg").exists() && target.deb == Some("amd64") {
+                true => step("install and remove in a fresh system", in_root(place, file)),
+                false => println!(
+                    "{} deb: target/dist/root has no system to install it in (debootstrap)",
+                    target.triple
+                ),
+            }
+        }
+    }
+    let after = report.counts();
+    row.tests = Some((after.0 - before.0, after.0 + after.1 - before.0 - before.1));
+    Ok(row)
+}
+
+/// Links the example with the program at `path`, as culd and, under a link of that name, as nvlink.
+fn links(place: &Place<'_>, program: &Program, path: &Path, dir: &Path) -> Result<()> {
+    let example = place.context.root.join("examples/saxpy");
+    let nvlink = dir.join(program.target.program().replace("culd", "nvlink"));
+    std::fs::copy(path, &nvlink).map_err(Error::file(path))?;
+    for (tool, name) in [(path, "own.cubin"), (nvlink.as_path(), "linked.cubin")] {
+        let mut link = program.command_for(tool, dir);
+        link.arg("-arch=sm_90");
+        for input in ["saxpy.cubin", "combine.cubin"] {
+            let here = dir.join(input);
+            std::fs::copy(example.join(input), &here).map_err(Error::file(&here))?;
+            link.arg(input);
+        }
+        output(link.args(["-o", name]))?;
+    }
+    let read = |path: PathBuf| std::fs::read(&path).map_err(Error::file(path));
+    match read(dir.join("linked.cubin"))? == read(example.join("nvlink.cubin"))? {
+        true => Ok(()),
+        false => Err(Error::Other("the bytes of the example are not nvlink's".into())),
+    }
+}
+
+fn unpacked(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Result<()> {
+    let root = dir.join("unpacked");
+    std::fs::create_dir(&root).map_err(Error::file(&root))?;
+    match file.extension().and_then(|e| e.to_str()) {
+        Some("zip") => output(Command::new("python3").args(["-m", "zipfile", "-e"]).args([file, &root]))?,
+        Some("deb") => output(Command::new("dpkg-deb").arg("-x").args([file, &root]))?,
+        _ => output(
+            Command::new("tar")
+                .arg("-xzf")
+                .arg(file)
+                .arg("-C")
+                .arg(&root)
+                .arg("--strip-components=1"),
+        )?,
+    };
+    let name = program.target.program();
+    let places = ["bin", "usr/bin"].map(|d| root.join(d).join(name));
+    let found = places
+        .into_iter()
+        .chain(subdirectories(&root).map(|d| d.join("bin").join(name)))
+        .find(|p| p.is_file());
+    links(
+        place,
+        program,
+        &found.ok_or_else(|| Error::Other(format!("no {name} in {}", file.display())))?,
+        dir,
+    )
+}
+
+fn subdirectories(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .filter_map(|e| e.ok().map(|e| e.path()))
+}
+
+/// A wheel of this machine in a virtual environment; one of another platform in a directory.
+fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Result<()> {
+    let venv = dir.join("venv");
+    output(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    let pip = || {
+        let mut pip = Command::new(venv.join("bin/python"));
+        pip.args(["-m", "pip", "--disable-pip-version-check"]);
+        pip
+    };
+    let tag = program.target.wheel.and_then(|t| t.split('.').next()).unwrap_or("any");
+    let is_here = tag.starts_with("manylinux") && program.runner.as_ref().is_ok_and(Vec::is_empty);
+    let bin = match is_here {
+        true => {
+            let before = files(&venv)?;
+            output(pip().args(["install", "--no-index", "--quiet"]).arg(file))?;
+            links(place, program, &venv.join("bin/culd"), dir)?;
+            output(pip().args(["uninstall", "--yes", "--quiet", "culd"]))?;
+            let after = files(&venv)?;
+            let left: Vec<&String> = after.iter().filter(|f| !before.contains(f) && !f.ends_with(".pyc")).collect();
+            return match left.is_empty() {
+                true => Ok(()),
+                false => Err(Error::Other(format!("left after uninstall: {left:?}"))),
+            };
+        }
+        false => {
+            let target = dir.join("target");
+            let mut install = pip();
+            install.args([
+                "install",
+                "--no-index",
+                "--quiet",
+                "--no-deps",
+                "--only-binary=:all:",
+                "--platform",
+                tag,
+                "--target",
+            ]);
+            output(install.arg(&target).arg(file))?;
+            target.join("bin")
+        }
+    };
+    links(place, program, &bin.join(program.target.program()), dir)
+}
+
+/// All files below a directory.
+fn files(dir: &Path) -> Result<Vec<String>> {
+    let list = output(Command::new("find").arg(dir).args(["-type", "f"]))?;
+    Ok(list.lines().map(str::to_owned).collect())
+}
+
+fn clean(lintian: PathBuf, file: &Path) -> Result<()> {
+    let mut command = Command::new(lintian);
+    command.args(["--fail-on", "error,warning", "--allow-root"]).arg(file);
+    let text = output(&mut command)?;
+    print!("{text}");
+    Ok(())
+}
+
+/// Installs the package in a system of its own, uses the alternative, removes the package and compares the lists of files.
+fn in_root(place: &Place<'_>, file: &Path) -> Result<()> {
+    let root = place.work.join("root");
+    let tmp = root.join("tmp/culd");
+    let _ = std::fs::remove_dir_all(&tmp);
+    std::fs::create_dir_all(&tmp).map_err(Error::file(&tmp))?;
+    std::fs::copy(file, tmp.join("culd.deb")).map_err(Error::file(file))?;
+    let example = place.context.root.join("examples/saxpy");
+    for input in ["saxpy.cubin", "combine.cubin", "nvlink.cubin"] {
+        std::fs::copy(example.join(input), tmp.join(input)).map_err(Error::file(&example))?;
+    }
+    let script = "set -e; cd /tmp/culd
+        list() { find /usr /etc /var/lib/dpkg/alternatives -xdev | LC_ALL=C sort; }
+        list > before
+        dpkg -i culd.deb
+        test \"$(readlink -f /usr/bin/nvlink)\" = /usr/bin/culd
+        nvlink -arch=sm_90 saxpy.cubin combine.cubin -o out.cubin
+        cmp out.cubin nvlink.cubin
+        culd -arch=sm_90 saxpy.cubin combine.cubin -o own.cubin
+        printf '#!/bin/sh\\necho other\\n' > /tmp/culd/other; chmod +x /tmp/culd/other
+        update-alternatives --install /usr/bin/nvlink nvlink /tmp/culd/other 50
+        test \"$(nvlink)\" = other
+        update-alternatives --remove nvlink /tmp/culd/other
+        dpkg --purge culd
+        test ! -e /usr/bin/nvlink
+        list > after
+        diff before after";
+    output(
+        Command::new("chroot")
+            .arg(&root)
+            .args(["/bin/sh", "-c", script])
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"),
+    )
+    .map(drop)
+}
+
+/// Packs all crates, and installs the program from the packed ones alone.
+pub(super) fn crates(place: &Place<'_>, report: &Report) -> Result<Row> {
+    let target = place.fresh("crates")?;
+    let mut cargo = place.context.cargo();
+    cargo
+        .args(["package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir"])
+        .arg(&target);
+    for name in CRATES {
+        cargo.args(["-p", name]);
+    }
+    output(&mut cargo)?;
+    let packed = target.join("package");
+    let (mut size, mut patches) = (0, String::from("[patch.crates-io]\n"));
+    for name in CRATES {
+        let full = format!("{name}-{}", place.version);
+        let file = packed.join(format!("{full}.crate"));
+        size += std::fs::metadata(&file).map_err(Error::file(&file))?.len();
+        std::fs::copy(&file, place.out.join(format!("{full}.crate"))).map_err(Error::file(&file))?;
+        output(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&target))?;
+        for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let missing = (!target.join(&full).join(license).is_file()).then_some("not in the package");
+            report.quiet(&format!("crate {name}: {license}"), missing);
+        }
+        if name != "culd" {
+            patches.push_str(&format!("{name} = {{ path = \"{}\" }}\n", target.join(&full).display()));
+        }
+    }
+    let config = target.join("config.toml");
+    std::fs::write(&config, patches).map_err(Error::file(&config))?;
+    let root = target.join("root");
+    let source = target.join(format!("culd-{}", place.version));
+    let mut install = Command::new("cargo");
+    install
+        .args(["install", "--quiet", "--config"])
+        .arg(&config)
+        .arg("--root")
+        .arg(&root);
+    install
+        .arg("--path")
+        .arg(&source)
+        .env("CARGO_TARGET_DIR", target.join("build"))
+        .current_dir(&target);
+    let host = super::targets::Target::find("x86_64-unknown-linux-musl").ok_or_else(|| Error::Other("no target".into()))?;
+    let installed = Program {
+        target: host,
+        path: root.join("bin/culd"),
+        runner: Ok(Vec::new()),
+    };
+    let result = output(&mut install).and_then(|_| links(place, &installed, &installed.path, &target));
+    let result = result.and_then(|()| {
+        output(
+            Command::new("cargo")
+                .args(["uninstall", "--quiet", "--root"])
+                .arg(&root)
+                .arg("culd"),
+        )?;
+        match installed.path.exists() {
+            true => Err(Error::Other("the program is left after cargo uninstall".into())),
+            false => Ok(()),
+        }
+    });
+    let failure = result.err().map(|e| e.to_string());
+    report.named("crates: cargo install from the packages, link, uninstall", failure.as_deref());
+    let mut row = Row::new("any", "crates", size, "native");
+    row.tests = Some((usize::from(failure.is_none()), 1));
+    Ok(row)
+}
