@@ -167,14 +167,14 @@ fn symbol_strings(link: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Na
     for &p in &resolved.mentioned {
         prototype_offset[p] = out.add(plain(resolved.prototype_name(p)), Cow::from(resolved.prototypes.string(p)));
     }
-    for &local in &m.locals {
+    for &local in &m.order.locals {
         match local {
             SymbolTableEntry::Section(id) if m.sections[id].withdrawn => {}
             SymbolTableEntry::Section(id) => of_sections[id] = out.section(id),
             SymbolTableEntry::Symbol(id) => of_symbols[id] = out.symbol(&m.symbols[id], plain),
         }
     }
-    for &id in &m.globals {
+    for &id in &m.order.globals {
         of_symbols[id] = out.symbol(&m.symbols[id], plain);
     }
     Names {

@@ -114,8 +114,8 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -
         kernels,
         every_kernel,
         shared: SharedLayout {
-            offset: Table::filled(m.shared.len(), None),
-            dynamic: Table::filled(m.shared.len(), 0),
+            offset: Table::filled(m.shared.variables.len(), None),
+            dynamic: Table::filled(m.shared.variables.len(), 0),
             ..SharedLayout::default()
         },
         literals: Table::filled(m.functions.len(), None),

@@ -120,7 +120,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
         }
         let mut refer = |index: u32, addend: i64| {
             if object.symbol_kind(index) != STT_SECTION {
-                if let Place::Symbol(id) = m.symbol_placement[object.symbol_ref(index)] {
+                if let Place::Symbol(id) = m.placement.symbols[object.symbol_ref(index)] {
                     needed[id] = true;
                 }
                 return;
@@ -128,7 +128,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
             let section = object
                 .symbol(index)
                 .defined_in()
-                .and_then(|s| m.section_placement[object.section_ref(s)]);
+                .and_then(|s| m.placement.sections[object.section_ref(s)]);
             if let Some((_, base)) = section.filter(|s| s.0 == bank) {
                 let offset = base.wrapping_add(addend as u64);
                 let at = by_offset.partition_point(|v| v.0 <= offset).checked_sub(1);

@@ -41,50 +41,85 @@ pub struct Merged<'d> {
     pub constant_sizes: Vec<SymbolId>,
     /// Symbol records.
     pub symbols: Table<SymbolId, OutSymbol<'d>>,
-    /// Local part of the symbol list.
-    pub locals: Vec<SymbolTableEntry>,
-    /// Global part.
-    pub globals: Vec<SymbolId>,
+    /// Order of the symbols.
+    pub order: SymbolOrder,
     /// What became of the functions.
     pub functions: Table<FunctionId, OutFunction>,
     /// The functions' symbols. Everything that refers to a function asks for them, in no order, so they lie close together.
     pub symbol_of: Table<FunctionId, Option<SymbolId>>,
     /// Some function is a second name of another.
     pub has_aliases: bool,
-    /// `--preserve-relocs`: symbols of the functions' literals, in order of the inputs' symbols.
-    pub literal_symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, SeededState>,
-    /// What became of the inputs' symbols.
-    pub symbol_placement: Table<SymbolRef, Place>,
-    /// Where the inputs' sections went.
-    pub section_placement: Table<SectionRef, Option<(SectionId, u64)>>,
-    /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
-    pub whole_shared: Vec<(FunctionId, u64, u64)>,
+    /// What became of the symbols and sections of the inputs.
+    pub placement: Placement,
+    /// Shared memory.
+    pub shared: SharedRecords<'d>,
+    /// Literals of device functions.
+    pub literals: LiteralRecords,
+    /// What is only recorded to give the same bytes as nvlink.
+    pub quirks: Quirks,
     /// Relocations in order of arrival.
     pub relocs: Vec<RelocRef>,
-    /// Literal banks of device functions in order of creation.
-    pub literals: Vec<FunctionLiterals>,
-    /// Shared variables.
-    pub shared: Table<SharedId, SharedVar<'d>>,
-    /// Module-scope shared variables in order of definition (dynamic: of first mention).
-    pub module_shared: Vec<SharedId>,
-    /// Own shared variables of kernels in order of appearance.
-    pub kernel_shared: Vec<(FunctionId, SharedId)>,
-    /// A dynamic shared variable was declared.
-    pub dynamic_declared: bool,
     /// The textures, samplers and surfaces that definitions in force refer to, dead or not.
     pub images_used: ImageKinds,
-    /// Weak variables that lost: symbols of inputs, sorted.
-    pub overridden: Vec<SymbolRef>,
-    /// ... against a weak one.
-    pub overridden_by_weak: Vec<SymbolRef>,
-    /// Relocatable output: largest alignment of a module-scope shared variable.
-    pub module_shared_align: u64,
     /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
     pub unified: Unified,
-    /// Records that nvlink makes for dead functions and drops again.
-    pub dead_section_counts: u32,
-    /// What was cut anywhere.
-    pub cuts: DroppedRelocs,
     /// Sections with fixed roles.
     pub standard: StandardSections,
+}
+
+/// The symbol lists of the output.
+#[derive(Debug, Default)]
+pub struct SymbolOrder {
+    /// Local part of the symbol list.
+    pub locals: Vec<SymbolTableEntry>,
+    /// Global part.
+    pub globals: Vec<SymbolId>,
+}
+
+/// Where symbols and sections of the inputs are in the output.
+#[derive(Debug)]
+pub struct Placement {
+    /// What became of the inputs' symbols.
+    pub symbols: Table<SymbolRef, Place>,
+    /// Where the inputs' sections went.
+    pub sections: Table<SectionRef, Option<(SectionId, u64)>>,
+}
+
+/// Shared memory as the inputs declare it.
+#[derive(Debug)]
+pub struct SharedRecords<'d> {
+    /// Shared variables.
+    pub variables: Table<SharedId, SharedVar<'d>>,
+    /// Module-scope shared variables in order of definition (dynamic: of first mention).
+    pub module: Vec<SharedId>,
+    /// Own shared variables of kernels in order of appearance.
+    pub of_kernels: Vec<(FunctionId, SharedId)>,
+    /// A dynamic shared variable was declared.
+    pub has_dynamic: bool,
+    /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
+    pub whole: Vec<(FunctionId, u64, u64)>,
+    /// Relocatable output: largest alignment of a module-scope shared variable.
+    pub module_align: u64,
+}
+
+/// Literals of device functions.
+#[derive(Debug, Default)]
+pub struct LiteralRecords {
+    /// Literal banks of device functions in order of creation.
+    pub banks: Vec<FunctionLiterals>,
+    /// `--preserve-relocs`: symbols of the functions' literals, in order of the inputs' symbols.
+    pub symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, SeededState>,
+}
+
+/// What is only recorded to give the same bytes as nvlink.
+#[derive(Debug, Default)]
+pub struct Quirks {
+    /// Weak variables that lost: symbols of inputs, sorted.
+    pub overridden: Vec<SymbolRef>,
+    /// Those of them that lost against a weak definition.
+    pub overridden_by_weak: Vec<SymbolRef>,
+    /// Records that nvlink makes for dead functions and drops again.
+    pub dead_section_count: u32,
+    /// Whether relocations were dropped when a definition was replaced.
+    pub dropped_relocs: DroppedRelocs,
 }
