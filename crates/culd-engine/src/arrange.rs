@@ -12,7 +12,7 @@ pub use names::{Names, names};
 use crate::ids::{FunctionId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
 use crate::options::Identity;
-use crate::records::ABSENT;
+use crate::records::{ABSENT, Emission};
 use crate::records::{Class, OutSection, SymbolTableEntry};
 use crate::relocate::RelocPlan;
 use crate::session::Link;
@@ -156,8 +156,7 @@ pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info
     let mut ranks: [(Vec<SectionId>, Vec<Shape>); RANKS] = Default::default();
     let mut section_symbol = Table::filled(sections.len(), NONE);
     for (id, s) in sections.enumerate() {
-        let emitted = !s.withdrawn
-            && !s.hidden
+        let emitted = s.emission == Emission::Emit
             && match s.class {
                 Class::ExtendedIndices => false,
                 Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => plan.counts[id] > 0,

@@ -6,8 +6,8 @@ use crate::ids::{FunctionId, SectionId};
 use crate::layout::Layout;
 use crate::metadata::kernel::KernelAttributes;
 use crate::metadata::reservation;
-use crate::records::ABSENT;
 use crate::records::Class;
+use crate::records::{ABSENT, Emission};
 use crate::session::Link;
 use cubin::consts::*;
 use cubin::nvinfo::attr;
@@ -194,7 +194,7 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
             .into_iter()
             .flatten()
             .filter(emitted)
-            .filter(|&id| !m.sections[id].withdrawn && !link.options.target.capabilities().has_mercury)
+            .filter(|&id| m.sections[id].emission != Emission::Never && !link.options.target.capabilities().has_mercury)
             .map(|id| (bank(id), size(id)))
             .collect();
         banks.sort_unstable();

@@ -19,10 +19,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
+use crate::context::KernelContext;
 use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode_all, opcode};
 use crate::latency::{LateOperands, Queue, Timing, timing};
 use crate::reg::{Reg, RegSet};
-use crate::rewrite::KernelContext;
 
 /// What the two instructions do to the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,6 +19,7 @@ mod readme {}
 mod alloc;
 mod cfg;
 pub mod check;
+mod context;
 pub mod decode;
 mod fence;
 pub mod latency;
@@ -28,5 +29,6 @@ pub mod reg;
 mod rewrite;
 mod setter;
 
+pub use context::KernelContext;
 pub use fence::OffsetMap;
-pub use rewrite::{KernelContext, Reason, Rewrite, Unsure, rewrite};
+pub use rewrite::{Reason, Rewrite, Unsure, rewrite};

@@ -9,6 +9,7 @@
 //! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
 //! 6. Prove the result with the hazard checker ([`crate::check`]). A result that fails is never returned.
 
+use crate::context::KernelContext;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -34,23 +35,6 @@ const PROLOGUE: usize = 64;
 
 /// Larger functions are left alone, so that the time of a link stays bounded.
 const MAX_INSNS: usize = 1 << 20;
-
-/// What the linker knows about a function.
-#[derive(Debug, Clone, Default)]
-pub struct KernelContext {
-    /// Target architecture number, such as 100 or 121.
-    pub arch: u32,
-    /// It is an entry function (a kernel).
-    pub entry: bool,
-    /// It calls something, directly or indirectly.
-    pub calls: bool,
-    /// Its input was compiled with full debug information.
-    pub debug: bool,
-    /// The link produces a relocatable object.
-    pub relocatable: bool,
-    /// Indirect branches and their targets, as offsets in the function.
-    pub indirect: BTreeMap<u32, Vec<u32>>,
-}
 
 /// Outcome for one function.
 #[derive(Debug, Clone, PartialEq, Eq)]

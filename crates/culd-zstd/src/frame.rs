@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 use crate::huffman::Huffman;
-use crate::literals::Literals;
+use crate::literals::{BLOCK_MAX, Literals};
 use crate::output::Output;
 use crate::sequences::{Sequences, Target};
 use crate::xxh64::xxh64;
@@ -16,8 +16,6 @@ use crate::xxh64::xxh64;
 const MAGIC: u32 = 0xfd2f_b528;
 /// First word of a frame to pass over, without its lowest four bits.
 const SKIPPABLE: u32 = 0x184d_2a50;
-/// Largest content of a block.
-pub(crate) const BLOCK_MAX: usize = 128 << 10;
 
 /// Windows of 2^32 bytes and more are refused, as the reference decoder does; nothing is allocated for a window.
 const WINDOW_LOG_MAX: u32 = 31;

@@ -5,9 +5,11 @@
 //! 3. All kinds end up in one buffer, which has [`SLACK`] more bytes than are used, for copies in whole chunks.
 
 use crate::error::Error;
-use crate::frame::BLOCK_MAX;
 use crate::huffman::Huffman;
 use crate::output::SLACK;
+
+/// Largest content of a block.
+pub(crate) const BLOCK_MAX: usize = 128 << 10;
 
 /// The literals of one block.
 #[derive(Debug, Default)]

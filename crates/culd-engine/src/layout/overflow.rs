@@ -16,7 +16,7 @@ use super::sort::list_sort;
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::liveness::Patterns;
 use crate::options::Identity;
-use crate::records::{Class, Merged, OutSymbol, Piece, Pieces, Place};
+use crate::records::{Class, Emission, Merged, OutSymbol, Piece, Pieces, Place};
 use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
@@ -177,7 +177,9 @@ fn place(link: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables
     } else {
         record.bytes = Some(Box::new(bytes));
     }
-    record.withdrawn = variables.is_empty();
+    if variables.is_empty() {
+        record.emission = Emission::Never;
+    }
     let gone = layout
         .records
         .symbols

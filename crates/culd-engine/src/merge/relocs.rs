@@ -79,7 +79,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             8,
             24,
         );
-        self.records.sections[id].hidden = true;
+        self.records.sections[id].emission = Emission::NameOnly;
         self.resolved_names.insert((b"", table.name), id);
     }
 

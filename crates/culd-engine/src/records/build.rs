@@ -4,6 +4,7 @@ use super::{Class, Merged, OutSection, Pieces, RelocRef, SymbolTableEntry};
 use crate::ids::{FunctionId, SectionId};
 use crate::mode::Mode;
 use crate::names::Name;
+use crate::records::Emission;
 use cubin::consts::*;
 
 impl<'d> Merged<'d> {
@@ -47,8 +48,7 @@ impl<'d> Merged<'d> {
             owner: None,
             companions: [None; 3],
             rela_first: None,
-            withdrawn: false,
-            hidden: false,
+            emission: Emission::Emit,
             no_symbol: false,
         });
         match class {

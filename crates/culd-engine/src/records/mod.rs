@@ -1,4 +1,4 @@
-//! The records that merging appends to: sections, local symbols, global symbols, and what hangs on them.
+//! The records of the output: sections, symbols and functions. `merge` appends to them, `layout` completes them, later phases read them.
 //!
 //! nvlink keeps append-only lists whose order decides the order of the output; a record that is not emitted in the end still owns its
 //! name in the string tables.
@@ -33,9 +33,9 @@ pub struct DroppedRelocs {
 pub struct Merged<'d> {
     /// Section records in order of creation.
     pub sections: Table<SectionId, OutSection<'d>>,
-    /// The functions that have text sections, in order of these.
+    /// Functions with a text section, in section order.
     pub texts: Vec<FunctionId>,
-    /// Records of shared and constant memory, in order. They are few among all records, and layout is about them.
+    /// Records of shared and constant memory, in order: the few records that layout is about.
     pub memory: Vec<SectionId>,
     /// `-r`: symbols that stand for the size of user constants, ascending.
     pub constant_sizes: Vec<SymbolId>,
@@ -45,7 +45,7 @@ pub struct Merged<'d> {
     pub order: SymbolOrder,
     /// What became of the functions.
     pub functions: Table<FunctionId, OutFunction>,
-    /// The functions' symbols. Everything that refers to a function asks for them, in no order, so they lie close together.
+    /// The functions' symbols. Every reference to a function reads them, in random order, so they are in a small table.
     pub symbol_of: Table<FunctionId, Option<SymbolId>>,
     /// Some function is a second name of another.
     pub has_aliases: bool,
@@ -59,7 +59,7 @@ pub struct Merged<'d> {
     pub quirks: Quirks,
     /// Relocations in order of arrival.
     pub relocs: Vec<RelocRef>,
-    /// The textures, samplers and surfaces that definitions in force refer to, dead or not.
+    /// The textures, samplers and surfaces that prevailing definitions refer to, dead or not.
     pub images_used: ImageKinds,
     /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
     pub unified: Unified,
@@ -81,7 +81,7 @@ pub struct SymbolOrder {
 pub struct Placement {
     /// What became of the inputs' symbols.
     pub symbols: Table<SymbolRef, Place>,
-    /// Where the inputs' sections went.
+    /// Output section and offset of each input section.
     pub sections: Table<SectionRef, Option<(SectionId, u64)>>,
 }
 

@@ -1,0 +1,20 @@
+//! What a caller knows about a function besides its code.
+
+use std::collections::BTreeMap;
+
+/// What the linker knows about a function.
+#[derive(Debug, Clone, Default)]
+pub struct KernelContext {
+    /// Target architecture number, such as 100 or 121.
+    pub arch: u32,
+    /// It is an entry function (a kernel).
+    pub entry: bool,
+    /// It calls something, directly or indirectly.
+    pub calls: bool,
+    /// Its input was compiled with full debug information.
+    pub debug: bool,
+    /// The link produces a relocatable object.
+    pub relocatable: bool,
+    /// Indirect branches and their targets, as offsets in the function.
+    pub indirect: BTreeMap<u32, Vec<u32>>,
+}
