@@ -75,8 +75,8 @@ const CRATES: &[(&str, Order)] = &[
     ("culd-input", Order::Pending),
     ("culd-inspect", Order::NoCircles),
     ("culd-lto", Order::NoCircles),
-    ("culd-sass", Order::Pending),
-    ("culd-zstd", Order::Pending),
+    ("culd-sass", Order::NoCircles),
+    ("culd-zstd", Order::NoCircles),
 ];
 
 const MAX_LINES: usize = 650;

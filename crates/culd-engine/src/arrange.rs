@@ -12,7 +12,7 @@ pub use names::{Names, names};
 use crate::ids::{FunctionId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
 use crate::options::Identity;
-use crate::records::ABSENT;
+use crate::records::{ABSENT, Emission};
 use crate::records::{Class, OutSection, SymbolTableEntry};
 use crate::relocate::RelocPlan;
 use crate::session::Link;
@@ -156,8 +156,7 @@ pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info
     let mut ranks: [(Vec<SectionId>, Vec<Shape>); RANKS] = Default::default();
     let mut section_symbol = Table::filled(sections.len(), NONE);
     for (id, s) in sections.enumerate() {
-        let emitted = !s.withdrawn
-            && !s.hidden
+        let emitted = s.emission == Emission::Emit
             && match s.class {
                 Class::ExtendedIndices => false,
                 Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => plan.counts[id] > 0,
@@ -257,9 +256,9 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
 
 fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
     let m = &layout.records;
-    out.symbols.reserve(m.locals.len() + m.globals.len());
+    out.symbols.reserve(m.order.locals.len() + m.order.globals.len());
     let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn && !m.symbols[id].hidden;
-    for &local in &m.locals {
+    for &local in &m.order.locals {
         match local {
             SymbolTableEntry::Section(id) => {
                 if out.section_symbol[id] == WANTED {
@@ -275,7 +274,7 @@ fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
         }
     }
     out.first_global = out.symbols.len() as u32 + 1;
-    for &id in m.globals.iter().filter(|&&id| is_kept(id)) {
+    for &id in m.order.globals.iter().filter(|&&id| is_kept(id)) {
         out.symbols.push(SymbolTableEntry::Symbol(id));
         out.symbol_index[id] = out.symbols.len() as u32;
     }

@@ -64,17 +64,18 @@ pub fn undefined(link: Link<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
     if link.options.relocatable {
         return;
     }
-    let mut shared: Vec<_> = m.shared.iter().filter(|v| v.wanted && !v.defined).collect();
+    let mut shared: Vec<_> = m.shared.variables.iter().filter(|v| v.wanted && !v.defined).collect();
     shared.sort_by_key(|v| v.position);
     let mut shared = shared.into_iter().peekable();
     let locals = m
+        .order
         .locals
         .iter()
         .filter_map(|l| if let SymbolTableEntry::Symbol(id) = l { Some(*id) } else { None });
     for id in locals {
         report_missing(link, m, id, out);
     }
-    for (position, &id) in m.globals.iter().enumerate() {
+    for (position, &id) in m.order.globals.iter().enumerate() {
         while let Some(var) = shared.next_if(|v| v.position <= position) {
             missing_shared(link, var, out);
         }
@@ -171,7 +172,7 @@ fn askers(link: Link<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
         let object = &link.inputs.objects[object];
         (1..object.symbol_count()).any(|i| {
             let sym = object.symbol_ref(i);
-            m.symbol_placement[sym] == Place::Symbol(id) || (function.is_some() && link.resolved.function(sym) == function)
+            m.placement.symbols[sym] == Place::Symbol(id) || (function.is_some() && link.resolved.function(sym) == function)
         })
     };
     if link.options.identity == crate::options::Identity::Nvlink {

@@ -120,7 +120,7 @@ impl<'d> Ledger<'_, 'd> {
     }
 
     fn section(&self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Disposition {
-        if index == 0 || s.size == 0 && s.data.is_empty() || self.layout.records.section_placement[object.section_ref(index)].is_some() {
+        if index == 0 || s.size == 0 && s.data.is_empty() || self.layout.records.placement.sections[object.section_ref(index)].is_some() {
             return Disposition::Placed;
         }
         match s.role {
@@ -169,7 +169,7 @@ impl<'d> Ledger<'_, 'd> {
         let Some(code) = object.section(s.info).filter(|c| matches!(c.role, Role::Text | Role::Stub)) else {
             return Disposition::Unexplained;
         };
-        let taken = self.layout.records.section_placement[object.section_ref(s.info)].is_some();
+        let taken = self.layout.records.placement.sections[object.section_ref(s.info)].is_some();
         match s.role {
             _ if code.owner == NO_OWNER => Disposition::Unnamed,
             // Literals of functions are copied into their kernels; shared variables are laid out one by one.
@@ -199,7 +199,7 @@ impl<'d> Ledger<'_, 'd> {
             if object.symbol(i).defined_in() != Some(index) {
                 continue;
             }
-            match m.overridden.binary_search(&object.symbol_ref(i)).is_ok() {
+            match m.quirks.overridden.binary_search(&object.symbol_ref(i)).is_ok() {
                 true => reason = Disposition::OtherCopy,
                 false => return Disposition::Unexplained,
             }
@@ -244,14 +244,14 @@ impl<'d> Ledger<'_, 'd> {
                 Fate::Winner => Disposition::Unexplained,
             };
         }
-        if m.symbol_placement[sym.reference] != Place::Nothing {
+        if m.placement.symbols[sym.reference] != Place::Nothing {
             return Disposition::Placed;
         }
         let Some(section) = sym.defined_in() else {
             // Local mentions, and names of the unified tables where there are none.
             return Disposition::Consumed;
         };
-        let placed = m.section_placement[object.section_ref(section)].is_some();
+        let placed = m.placement.sections[object.section_ref(section)].is_some();
         // `_param`, `*.const_opt.*`: the name ends with the link, the section is taken.
         let hidden = sym.other & 3 == STV_INTERNAL;
         match object.section(section).map(|s| self.section(object, section, s)) {
@@ -298,7 +298,7 @@ impl<'d> Ledger<'_, 'd> {
         if UNUSED_CLEAR_TYPES.contains(&kind) || kind & 0xffff == 0 {
             return Disposition::Consumed;
         }
-        match (sym.kind, m.symbol_placement[sym.reference]) {
+        match (sym.kind, m.placement.symbols[sym.reference]) {
             (STT_SECTION, _) => {
                 let section = sym.defined_in().and_then(|s| Some((s, object.section(s)?)));
                 match section.map(|(index, s)| self.section(object, index, s)) {

@@ -4,15 +4,15 @@
 //! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
 //! 3. `graph`: condense the call graph.
 //! 4. `liveness`: which functions stay.
-//! 5. `merge`: sections and symbols of the output, in the order that their inputs ask for; beside it `metadata`: attributes of kernels with
+//! 5. `merge`: sections and symbols of the output, in the order in which the inputs mention them; beside it `metadata`: attributes of kernels with
 //!    everything they call.
 //! 6. `check`: unknown stacks; undefined references after the layout.
 //! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
 //! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections), then order and numbers of sections and
 //!    symbols; and string tables.
 //! 9. `arrange`: both together.
-//! 10. `report`: texts that were asked for.
-//! 11. `emit`: the image; from sm_100 on `finalize`, which has linked the Mercury view so far.
+//! 10. `report`: the texts that the options request.
+//! 11. `sections`: bytes of synthetic sections. `emit`: the image; with Mercury `finalize`, because the phases so far have linked the Mercury view.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Emitted, Sink};
@@ -144,12 +144,12 @@ fn link(
         flagged: &flagged,
     };
     let computed = sections::computed(&parts, &attributes);
-    // Whoever looks at the image needs it in memory.
+    // Verification and the link map need the image in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
     let emitted = if options.target.capabilities().has_mercury {
         Emitted::Image(finalize::emit(&parts, &computed, &attributes, out)?)
     } else {
-        // Their bytes are made, and they take more memory than anything that follows.
+        // The attributes are encoded, and they take more memory than anything that follows.
         let (emitted, ()) = threads.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));
         emitted?
     };

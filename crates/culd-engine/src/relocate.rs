@@ -144,7 +144,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         match object.symbol_kind(index) {
             STT_SECTION => {
                 let section = object.symbol(index).defined_in();
-                let placed = section.map(|s| object.section_ref(s)).filter(|&s| m.section_placement[s].is_some());
+                let placed = section
+                    .map(|s| object.section_ref(s))
+                    .filter(|&s| m.placement.sections[s].is_some());
                 return placed.map_or(SymbolTarget::Nothing, SymbolTarget::Section);
             }
             STT_FUNC => {
@@ -159,7 +161,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             }
             _ => {}
         }
-        let symbol = match m.symbol_placement[reference] {
+        let symbol = match m.placement.symbols[reference] {
             Place::Nothing if !relocatable && object.symbol(index).name == CONSTANT_SIZE_SYMBOL => return SymbolTarget::ConstantSize,
             Place::Nothing => return SymbolTarget::Nothing,
             Place::Literal(f) => return SymbolTarget::Literal(f),
@@ -251,7 +253,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let named = |sym: SymbolId| Some((SymbolTableEntry::Symbol(sym), e.addend));
         match meaning {
             SymbolTarget::Section(section) => {
-                let Some((id, base)) = m.section_placement[section] else {
+                let Some((id, base)) = m.placement.sections[section] else {
                     return RelocAction::Drop;
                 };
                 let mut value = base.wrapping_add(addend);
@@ -338,7 +340,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         };
         let reference = object.symbol_ref(symbol);
         let m = &self.layout.records;
-        let symbols = m.literal_symbols.get(&f).map_or(&[][..], Vec::as_slice);
+        let symbols = m.literals.symbols.get(&f).map_or(&[][..], Vec::as_slice);
         let at = symbols.partition_point(|s| s.0 < reference);
         // A function that counts as a kernel may have no bank, and then no symbols in it.
         let is_gone = |sym: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[sym].withdrawn;
@@ -354,7 +356,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
     fn shared(&self, class: Class, id: SharedId, kind: u32, e: Entry) -> RelocAction {
         let (m, shared) = (&self.layout.records, &self.layout.shared);
         let in_function = if let Class::Text(f) = class { Some(f) } else { None };
-        let var = &m.shared[id];
+        let var = &m.shared.variables[id];
         let dynamic = var.is_dynamic();
         let value = match (shared.offset[id], in_function) {
             (Some(offset), _) => offset,
@@ -433,9 +435,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             class,
             is_rela: relocs.is_rela(),
             cuts: match class {
-                Class::Debug(DebugKind::Code) => self.layout.records.cuts.debug,
+                Class::Debug(DebugKind::Code) => self.layout.records.quirks.dropped_relocs.debug,
                 // nvlink quirk: constant tables lose pointers.
-                Class::Constant(_) => self.layout.records.cuts.constants && self.link.options.identity == Identity::Nvlink,
+                Class::Constant(_) => self.layout.records.quirks.dropped_relocs.constants && self.link.options.identity == Identity::Nvlink,
                 _ => false,
             },
             replaces: !self.link.mode.relocatable && !self.layout.records.unified.active,

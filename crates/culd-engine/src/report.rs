@@ -6,7 +6,7 @@ use crate::ids::{FunctionId, SectionId};
 use crate::layout::Layout;
 use crate::metadata::kernel::KernelAttributes;
 use crate::metadata::reservation;
-use crate::records::{ABSENT, Class};
+use crate::records::{ABSENT, Class, Emission};
 use crate::session::Link;
 use crate::usage::{ConstantBank, KernelUsage, MemoryUsage, ResourceUsage};
 use cubin::consts::*;
@@ -200,7 +200,7 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
             .into_iter()
             .flatten()
             .filter(emitted)
-            .filter(|&id| !m.sections[id].withdrawn && !link.options.target.capabilities().has_mercury)
+            .filter(|&id| m.sections[id].emission != Emission::Never && !link.options.target.capabilities().has_mercury)
             .map(|id| ConstantBank {
                 bank: bank(id),
                 size: size(id),

@@ -9,6 +9,7 @@
 //! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
 //! 6. Prove the result with the hazard checker ([`crate::check`]). A result that fails is never returned.
 
+use crate::context::KernelContext;
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -8,6 +8,9 @@ use crate::error::Error;
 use crate::huffman::Huffman;
 use crate::output::{BLOCK_MAX, SLACK};
 
+/// Largest content of a block.
+pub(crate) const BLOCK_MAX: usize = 128 << 10;
+
 /// The literals of one block.
 #[derive(Debug, Default)]
 pub(crate) struct Literals {

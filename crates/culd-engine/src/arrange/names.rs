@@ -9,7 +9,7 @@
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
 use crate::names::{Deduplicator, Name};
-use crate::records::{Merged, OutSection, OutSymbol, SymbolTableEntry};
+use crate::records::{Emission, Merged, OutSection, OutSymbol, SymbolTableEntry};
 use crate::session::Link;
 use std::borrow::Cow;
 
@@ -114,7 +114,11 @@ fn section_strings(m: &Merged<'_>, of_section: &Table<SectionId, StringNumber>) 
     let mut offsets = Table::filled(m.sections.len(), 0);
     let mut strings = Strings::new();
     let mut places = vec![ABSENT; m.sections.len()];
-    for (id, s) in m.sections.enumerate().filter(|(_, s)| !s.withdrawn && s.name.len() > 0) {
+    for (id, s) in m
+        .sections
+        .enumerate()
+        .filter(|(_, s)| s.emission != Emission::Never && s.name.len() > 0)
+    {
         if let Some(place) = places.get_mut(of_section[id] as usize) {
             offsets[id] = strings.add(place, s.name);
         }
@@ -167,14 +171,14 @@ fn symbol_strings(link: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Na
     for &p in &resolved.mentioned {
         prototype_offset[p] = out.add(plain(resolved.prototype_name(p)), Cow::from(resolved.prototypes.string(p)));
     }
-    for &local in &m.locals {
+    for &local in &m.order.locals {
         match local {
-            SymbolTableEntry::Section(id) if m.sections[id].withdrawn => {}
+            SymbolTableEntry::Section(id) if m.sections[id].emission == Emission::Never => {}
             SymbolTableEntry::Section(id) => of_sections[id] = out.section(id),
             SymbolTableEntry::Symbol(id) => of_symbols[id] = out.symbol(&m.symbols[id], plain),
         }
     }
-    for &id in &m.globals {
+    for &id in &m.order.globals {
         of_symbols[id] = out.symbol(&m.symbols[id], plain);
     }
     Names {

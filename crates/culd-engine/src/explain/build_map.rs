@@ -127,7 +127,7 @@ fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
 /// Literals of functions in the banks of the kernels that reach them.
 fn literal_pieces(parts: &OutputPlan<'_, '_>) -> Vec<(SectionId, MapPiece)> {
     let (link, layout) = (parts.link, parts.layout);
-    let literals = &layout.records.literals;
+    let literals = &layout.records.literals.banks;
     let functions: Vec<FunctionId> = literals.iter().map(|l| l.function).collect();
     let mut found = Vec::new();
     link.graph.reach(link.resolved, &functions, &layout.kernels, |f, k| {
@@ -180,7 +180,7 @@ fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSec
 fn shared(parts: &OutputPlan<'_, '_>) -> Vec<MapShared> {
     let (link, layout) = (parts.link, parts.layout);
     let mut list: Vec<MapShared> = Vec::new();
-    for (id, var) in layout.records.shared.enumerate() {
+    for (id, var) in layout.records.shared.variables.enumerate() {
         let Some(offset) = layout.shared.offset[id] else { continue };
         list.push(MapShared {
             name: text(var.name),

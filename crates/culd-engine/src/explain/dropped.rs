@@ -82,8 +82,8 @@ fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, obj
     for index in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
         let symbol = object.symbol_ref(index);
         let sym = object.symbol(index);
-        match m.symbol_placement[symbol] {
-            Place::Symbol(id) if m.overridden.binary_search(&symbol).is_ok() => {
+        match m.placement.symbols[symbol] {
+            Place::Symbol(id) if m.quirks.overridden.binary_search(&symbol).is_ok() => {
                 let winner = link.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first_mention)]
                     .name
                     .to_string();
@@ -115,7 +115,7 @@ fn constants(layout: &Layout<'_>, object: &Object<'_>, list: &mut Vec<Dropped>) 
         return;
     }
     for (index, s) in object.sections.iter().enumerate().filter(|(_, s)| s.role == Role::Constant) {
-        let Some((id, _)) = layout.records.section_placement[object.section_ref(index as u32)] else {
+        let Some((id, _)) = layout.records.placement.sections[object.section_ref(index as u32)] else {
             continue;
         };
         let record = &layout.records.sections[id];

@@ -17,9 +17,9 @@ pub(super) fn definers(link: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
     for object in link.inputs.objects.iter() {
         for index in 1..object.symbol_count() {
             let sym = object.symbol_ref(index);
-            let Place::Symbol(id) = m.symbol_placement[sym] else { continue };
+            let Place::Symbol(id) = m.placement.symbols[sym] else { continue };
             // A strong definition comes after the weak one that it replaces.
-            if object.symbol(index).defined_in().is_some() && m.overridden.binary_search(&sym).is_err() {
+            if object.symbol(index).defined_in().is_some() && m.quirks.overridden.binary_search(&sym).is_err() {
                 by[id] = Some(object.id);
             }
         }
@@ -103,8 +103,8 @@ fn first_mention(
         let sym = object.symbol_ref(symbol);
         match sought {
             ReferenceTarget::Function(f) => link.resolved.function(sym) == Some(f),
-            ReferenceTarget::Variable(id) => layout.records.symbol_placement[sym] == Place::Symbol(id),
-            ReferenceTarget::Shared(id) => layout.records.symbol_placement[sym] == Place::Shared(id),
+            ReferenceTarget::Variable(id) => layout.records.placement.symbols[sym] == Place::Symbol(id),
+            ReferenceTarget::Shared(id) => layout.records.placement.symbols[sym] == Place::Shared(id),
         }
     };
     let entries = (0..relocs.entries.len()).filter_map(|i| relocs.entries.get(i));

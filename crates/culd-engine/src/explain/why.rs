@@ -79,7 +79,7 @@ pub(crate) fn why_live(link: Link<'_, '_>, layout: &Layout<'_>, asked: &str) -> 
     let (symbol, answer) = match found {
         ReferenceTarget::Function(f) => (link.resolved.function_name(f), search.function(f)),
         ReferenceTarget::Variable(id) => (text(layout.records.symbols[id].name), search.variable(id)),
-        ReferenceTarget::Shared(id) => (text(layout.records.shared[id].name), search.shared(id)),
+        ReferenceTarget::Shared(id) => (text(layout.records.shared.variables[id].name), search.shared(id)),
     };
     WhyLive { symbol, answer }
 }
@@ -110,6 +110,7 @@ fn find_by(link: Link<'_, '_>, layout: &Layout<'_>, is_it: &dyn Fn(&[u8]) -> boo
     let shared = layout
         .records
         .shared
+        .variables
         .enumerate()
         .find(|(_, v)| is_it(v.name))
         .map(|(id, _)| ReferenceTarget::Shared(id));
@@ -232,7 +233,7 @@ impl Search<'_, '_> {
     }
 
     fn shared(&self, id: SharedId) -> Answer {
-        let var = &self.layout.records.shared[id];
+        let var = &self.layout.records.shared.variables[id];
         let own = || {
             let kernel = var.kernel.filter(|&k| self.link.live.alive[k])?;
             let mut chain = vec![self.step(kernel, How::Kernel)];

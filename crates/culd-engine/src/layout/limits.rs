@@ -114,6 +114,7 @@ fn literal_user(link: Link<'_, '_>, layout: &Layout<'_>, id: SectionId) -> (Stri
     let pieces = layout
         .records
         .literals
+        .banks
         .iter()
         .filter(|p| reached[p.function] && !p.bytes.is_empty());
     let list = pieces
@@ -150,8 +151,11 @@ fn contributors(layout: &Layout<'_>, link: Link<'_, '_>, kernel: FunctionId) -> 
             continue;
         };
         for &index in object.specials(relocs) {
-            if let Place::Shared(s) = layout.records.symbol_placement[object.symbol_ref(index)] {
-                let entry = (text(layout.records.shared[s].name), layout.records.shared[s].size);
+            if let Place::Shared(s) = layout.records.placement.symbols[object.symbol_ref(index)] {
+                let entry = (
+                    text(layout.records.shared.variables[s].name),
+                    layout.records.shared.variables[s].size,
+                );
                 if !list.contains(&entry) {
                     list.push(entry);
                 }

@@ -23,7 +23,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
             layout.literals[f] = Some(0);
         }
     }
-    let mut pieces = std::mem::take(&mut layout.records.literals);
+    let mut pieces = std::mem::take(&mut layout.records.literals.banks);
     let functions: Vec<FunctionId> = pieces.iter().map(|p| p.function).collect();
     let mut reaching: Vec<Vec<FunctionId>> = vec![Vec::new(); pieces.len()];
     link.graph.reach(link.resolved, &functions, &layout.kernels, |f, k| {
@@ -87,14 +87,14 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         }
         pieces[i] = piece;
     }
-    layout.records.literals = pieces;
+    layout.records.literals.banks = pieces;
     move_symbols(layout);
 }
 
 /// `--preserve-relocs`: symbols in the literals of functions that may count as kernels stay in their banks, with the offset elsewhere.
 fn move_symbols(layout: &mut Layout<'_>) {
     let m = &mut layout.records;
-    for (&f, symbols) in &m.literal_symbols {
+    for (&f, symbols) in &m.literals.symbols {
         if m.functions[f].literal_record.is_none() {
             continue;
         }

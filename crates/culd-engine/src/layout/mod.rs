@@ -21,8 +21,8 @@ use crate::diagnostics::{Collector, Stop};
 use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
 use crate::names::Name;
 use crate::options::Identity;
-use crate::records::LiteralReloc;
 use crate::records::{Class, Merged, OutFunction};
+use crate::records::{Emission, LiteralReloc};
 use crate::session::Link;
 use cubin::consts::*;
 pub use overflow::Moves;
@@ -114,8 +114,8 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -
         kernels,
         every_kernel,
         shared: SharedLayout {
-            offset: Table::filled(m.shared.len(), None),
-            dynamic: Table::filled(m.shared.len(), 0),
+            offset: Table::filled(m.shared.variables.len(), None),
+            dynamic: Table::filled(m.shared.variables.len(), 0),
             ..SharedLayout::default()
         },
         literals: Table::filled(m.functions.len(), None),
@@ -192,27 +192,30 @@ fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
         return;
     }
     for &id in &empty {
-        m.sections[id].withdrawn = true;
+        m.sections[id].emission = Emission::Never;
     }
     if link.options.target.capabilities().has_mercury {
         // The finalizer leaves nothing of an empty jump table; a relocatable link keeps the names.
         for id in empty {
             let [rel, rela, listed] = m.sections[id].companions;
             for id in [rel, rela].into_iter().flatten() {
-                (m.sections[id].hidden, m.sections[id].withdrawn) = (relocatable, !relocatable);
+                m.sections[id].emission = if relocatable { Emission::NameOnly } else { Emission::Never };
             }
             if let Some(id) = listed {
-                m.sections[id].hidden = true;
+                m.sections[id].emission = Emission::NameOnly;
             }
         }
     }
     for id in named {
         let s = &mut m.sections[id];
-        (s.hidden, s.withdrawn) = (s.withdrawn, false);
+        s.emission = match s.emission {
+            Emission::Never => Emission::NameOnly,
+            _ => Emission::Emit,
+        };
     }
     for sym in m.symbols.iter_mut() {
         let Some(section) = sym.section else { continue };
-        if m.sections[section].withdrawn || m.sections[section].hidden {
+        if m.sections[section].emission != Emission::Emit {
             sym.withdrawn = true;
             if relocatable && link.options.identity == Identity::Nvlink {
                 layout.failure = Some("reference to deleted section");

@@ -16,7 +16,7 @@ use super::sort::list_sort;
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::liveness::Patterns;
 use crate::options::Identity;
-use crate::records::{Class, Merged, OutSymbol, Piece, Pieces, Place};
+use crate::records::{Class, Emission, Merged, OutSymbol, Piece, Pieces, Place};
 use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
 use cubin::consts::*;
@@ -120,7 +120,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
         }
         let mut refer = |index: u32, addend: i64| {
             if object.symbol_kind(index) != STT_SECTION {
-                if let Place::Symbol(id) = m.symbol_placement[object.symbol_ref(index)] {
+                if let Place::Symbol(id) = m.placement.symbols[object.symbol_ref(index)] {
                     needed[id] = true;
                 }
                 return;
@@ -128,7 +128,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
             let section = object
                 .symbol(index)
                 .defined_in()
-                .and_then(|s| m.section_placement[object.section_ref(s)]);
+                .and_then(|s| m.placement.sections[object.section_ref(s)]);
             if let Some((_, base)) = section.filter(|s| s.0 == bank) {
                 let offset = base.wrapping_add(addend as u64);
                 let at = by_offset.partition_point(|v| v.0 <= offset).checked_sub(1);
@@ -177,7 +177,9 @@ fn place(link: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables
     } else {
         record.bytes = Some(Box::new(bytes));
     }
-    record.withdrawn = variables.is_empty();
+    if variables.is_empty() {
+        record.emission = Emission::Never;
+    }
     let gone = layout
         .records
         .symbols

@@ -65,7 +65,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     whole(link, layout, &users, &mut kernels, out);
     if link.options.identity == Identity::Nvlink {
         // nvlink quirk: what sm_90 reserves is added to the value of symbol 0 for each of these.
-        let count = layout.records.whole_shared.iter().filter(|w| w.1 > 0).count() as u64;
+        let count = layout.records.shared.whole.iter().filter(|w| w.1 > 0).count() as u64;
         layout.null_value = link.mode.shared_base.saturating_mul(count);
     }
     let late = late_kernels(layout, &references);
@@ -74,7 +74,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     make_sections(link, layout, &needs);
     let slot_end = place_slots(link, layout, &slots, &owner, &mut kernels);
     let module_align = module_align(&layout.records);
-    let mut placed_in = Table::filled(layout.records.shared.len(), None);
+    let mut placed_in = Table::filled(layout.records.shared.variables.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         place_list(layout, k, kernel, &mut placed_in);
         // A section that is made for dynamic memory, later, does not take it.
@@ -93,7 +93,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
 /// The largest alignment of the module's variables. The value of the stand-in that a relocatable link makes for dynamic memory may be none: nvlink
 /// takes it all the same and writes a file whose sections cannot be aligned.
 fn module_align(m: &Merged<'_>) -> u64 {
-    let variables = m.module_shared.iter().map(|&s| &m.shared[s]);
+    let variables = m.shared.module.iter().map(|&s| &m.shared.variables[s]);
     let sound = variables.filter(|v| !v.is_dynamic() || v.align.is_power_of_two());
     sound.map(|v| v.align).max().unwrap_or(0)
 }
@@ -108,7 +108,7 @@ fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
         kernels: Vec::new(),
     };
     // Where there are no variables nobody refers to one.
-    let relocs = m.relocs.iter().filter(|_| m.shared.len() > 0);
+    let relocs = m.relocs.iter().filter(|_| m.shared.variables.len() > 0);
     for r in relocs {
         let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
@@ -120,7 +120,7 @@ fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
             continue;
         }
         for &index in specials {
-            let Place::Shared(id) = m.symbol_placement[object.symbol_ref(index)] else {
+            let Place::Shared(id) = m.placement.symbols[object.symbol_ref(index)] else {
                 continue;
             };
             let n = *number.entry(f).or_insert_with(|| {
@@ -189,7 +189,7 @@ fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
 
 /// Per variable: the kernels that use it, ascending; `None` for variables that no live code refers to.
 fn users(m: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<u32>>> {
-    let mut users: Table<SharedId, Option<Vec<u32>>> = Table::filled(m.shared.len(), None);
+    let mut users: Table<SharedId, Option<Vec<u32>>> = Table::filled(m.shared.variables.len(), None);
     for (variables, kernels) in references.variables.iter().zip(&references.kernels) {
         for &v in variables {
             users[v].get_or_insert_default().extend(kernels);
@@ -235,13 +235,14 @@ fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     let mut own: Vec<(usize, SharedId)> = layout
         .records
-        .kernel_shared
+        .shared
+        .of_kernels
         .iter()
         .filter_map(|(f, s)| Some((*number.get(f)?, *s)))
         .collect();
     own.sort_by_key(|e| e.0);
     for (k, s) in own {
-        let var = &layout.records.shared[s];
+        let var = &layout.records.shared.variables[s];
         kernels[owner[k] as usize].list.push((s, var.align, var.size));
     }
 }
@@ -255,25 +256,27 @@ fn whole(
     out: &mut Collector<'_>,
 ) {
     let m = &layout.records;
-    if m.whole_shared.is_empty() {
+    if m.shared.whole.is_empty() {
         return;
     }
     let mut is_whole = vec![false; kernels.len()];
     let number: HashMap<FunctionId, usize, crate::names::SeededState> =
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
-    for &(f, size, align) in &m.whole_shared {
+    for &(f, size, align) in &m.shared.whole {
         let Some(&k) = number.get(&f) else { continue };
         let kernel = &mut kernels[k];
         (kernel.end, kernel.align) = (kernel.end.max(size), kernel.align.max(align));
         kernel.used |= size > 0;
         is_whole[k] = true;
     }
-    let sorted = list_sort(m.module_shared.clone(), &|a, b| m.shared[*a].size > m.shared[*b].size);
+    let sorted = list_sort(m.shared.module.clone(), &|a, b| {
+        m.shared.variables[*a].size > m.shared.variables[*b].size
+    });
     let mut errors: Vec<Vec<Code>> = Vec::new();
-    for s in sorted.into_iter().filter(|&s| m.shared[s].size > 0) {
+    for s in sorted.into_iter().filter(|&s| m.shared.variables[s].size > 0) {
         let used_by = users[s].as_deref().unwrap_or_default().iter().rev();
         let refused = used_by.filter(|&&k| is_whole[k as usize]).map(|&k| Code::PartiallyLinked {
-            variable: text(m.shared[s].name),
+            variable: text(m.shared.variables[s].name),
             kernel: link.resolved.function_name(layout.every_kernel[k as usize]),
         });
         errors.push(refused.collect());
@@ -297,9 +300,11 @@ fn assign(
 ) -> (Vec<Slot>, Vec<u32>) {
     let mut slots: Vec<Slot> = Vec::new();
     let (mut single, mut several) = (Vec::new(), Vec::new());
-    let sorted = list_sort(m.module_shared.clone(), &|a, b| m.shared[*a].size > m.shared[*b].size);
+    let sorted = list_sort(m.shared.module.clone(), &|a, b| {
+        m.shared.variables[*a].size > m.shared.variables[*b].size
+    });
     for s in sorted {
-        let var = &m.shared[s];
+        let var = &m.shared.variables[s];
         if var.size == 0 {
             continue;
         }
@@ -357,7 +362,7 @@ fn place_slots(link: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owne
         cursor = offset.saturating_add(slot.size);
         for (s, used_by) in &slot.members {
             layout.shared.offset[*s] = Some(offset);
-            let end = offset.saturating_add(layout.records.shared[*s].size);
+            let end = offset.saturating_add(layout.records.shared.variables[*s].size);
             for &k in used_by {
                 let kernel = &mut kernels[owner[k as usize] as usize];
                 kernel.end = kernel.end.max(end);
@@ -388,12 +393,12 @@ fn dynamic(
 ) {
     let m = &layout.records;
     let mut groups = Groups::new(kernels.len());
-    let is_dynamic = |s: SharedId| m.shared[s].is_dynamic();
+    let is_dynamic = |s: SharedId| m.shared.variables[s].is_dynamic();
     let users_of = |s: SharedId| users[s].as_deref().unwrap_or_default();
-    for s in m.module_shared.iter().copied().filter(|&s| is_dynamic(s)) {
+    for s in m.shared.module.iter().copied().filter(|&s| is_dynamic(s)) {
         for &k in users_of(s) {
             let kernel = &mut kernels[k as usize];
-            let align = dynamic_align(link, m.shared[s].align);
+            let align = dynamic_align(link, m.shared.variables[s].align);
             kernel.dynamic = kernel.dynamic.max(Some(align_up(kernel.end, align)));
             kernel.align = kernel.align.max(align);
         }
@@ -420,7 +425,8 @@ fn dynamic(
     let start = align_up(link.mode.shared_start, DYNAMIC_ALIGN);
     let value = |k: &u32| kernels[*k as usize].dynamic.unwrap_or(0);
     let values: Vec<_> = m
-        .module_shared
+        .shared
+        .module
         .iter()
         .filter(|&&s| is_dynamic(s))
         .map(|&s| (s, users_of(s).iter().map(value).max().unwrap_or(0).max(start)))
@@ -451,7 +457,7 @@ pub(super) fn dynamic_align(link: Link<'_, '_>, declared: u64) -> u64 {
 /// A kernel has a shared section if it uses a variable that got space or a dynamic one, or has a list.
 fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, owner: &[u32], kernels: &mut [Kernel]) {
     for (s, used_by) in users.enumerate() {
-        let counts = layout.shared.offset[s].is_some() || layout.records.shared[s].is_dynamic();
+        let counts = layout.shared.offset[s].is_some() || layout.records.shared.variables[s].is_dynamic();
         for &k in used_by.iter().flatten().filter(|_| counts) {
             kernels[owner[k as usize] as usize].used = true;
         }
@@ -469,7 +475,7 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
-            None if layout.shared.has_slots && layout.records.dynamic_declared && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => {
+            None if layout.shared.has_slots && layout.records.shared.has_dynamic && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => {
                 Some(base)
             }
             None => None,
@@ -496,7 +502,7 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
 
 fn module_section(link: Link<'_, '_>, layout: &mut Layout<'_>, slot_end: u64, module_align: u64) {
     let slots = layout.shared.has_slots;
-    let dynamic = layout.records.dynamic_declared;
+    let dynamic = layout.records.shared.has_dynamic;
     let (size, align) = if link.mode.shared_symbols() {
         let align = (if dynamic { DYNAMIC_ALIGN } else { 0 }).max(if slots { module_align } else { 0 });
         if slots || dynamic {
@@ -529,21 +535,23 @@ fn symbols(link: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<Shared
     let base = link.mode.shared_base;
     let module = layout.records.module_shared_section();
     let module_is_empty = module.is_some_and(|id| layout.records.sections[id].no_symbol);
-    let mut listed: Table<SharedId, u64> = Table::filled(layout.records.shared.len(), 0);
-    for &s in &layout.records.module_shared {
+    let mut listed: Table<SharedId, u64> = Table::filled(layout.records.shared.variables.len(), 0);
+    for &s in &layout.records.shared.module {
         listed[s] += 1;
     }
-    for (_, s) in &layout.records.kernel_shared {
+    for (_, s) in &layout.records.shared.of_kernels {
         listed[*s] = 1;
     }
-    for s in layout.records.shared.ids() {
-        let Some(symbol) = layout.records.shared[s].symbol else { continue };
+    for s in layout.records.shared.variables.ids() {
+        let Some(symbol) = layout.records.shared.variables[s].symbol else {
+            continue;
+        };
         let offset = layout.shared.offset[s];
         let section = match placed_in[s] {
             Some(k) => layout.records.shared_section(layout.every_kernel[k]),
             None => module,
         };
-        let dynamic = layout.records.shared[s].is_dynamic();
+        let dynamic = layout.records.shared.variables[s].is_dynamic();
         let slots = layout.shared.has_slots;
         let record = &mut layout.records.symbols[symbol];
         record.section = section;

@@ -21,8 +21,8 @@ type Uses = Vec<(SectionId, Vec<SymbolId>)>;
 
 pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
     let uses = dynamic_uses(link, layout);
-    let any_dynamic = layout.records.globals.iter().any(|&sym| layout.records.symbols[sym].dynamic);
-    let module_align = layout.records.module_shared_align;
+    let any_dynamic = layout.records.order.globals.iter().any(|&sym| layout.records.symbols[sym].dynamic);
+    let module_align = layout.records.shared.module_align;
     let known = layout.records.sections.len();
     for (text, variables) in &uses {
         let declared = variables.iter().map(|&sym| layout.records.symbols[sym].value).max().unwrap_or(0);
@@ -45,7 +45,8 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
     // nvlink quirk: the alignment of the first section that a compiler laid out becomes the value of symbol 0.
     let whole = layout
         .records
-        .whole_shared
+        .shared
+        .whole
         .iter()
         .filter(|w| w.1 > 0 && link.options.identity == Identity::Nvlink);
     let first = whole.min_by_key(|w| layout.records.functions[w.0].shared);
@@ -121,7 +122,7 @@ fn dynamic_uses(link: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
             continue;
         }
         for &index in object.specials(relocs) {
-            let Place::Symbol(sym) = m.symbol_placement[object.symbol_ref(index)] else {
+            let Place::Symbol(sym) = m.placement.symbols[object.symbol_ref(index)] else {
                 continue;
             };
             if !m.symbols[sym].dynamic {
@@ -182,9 +183,9 @@ fn instance(layout: &mut Layout<'_>, weak_is_global: bool) -> SymbolId {
         constant_relocs_dropped_before: ObjectId::new(0),
     });
     if weak_is_global {
-        layout.records.globals.push(id);
+        layout.records.order.globals.push(id);
     } else {
-        layout.records.locals.push(SymbolTableEntry::Symbol(id));
+        layout.records.order.locals.push(SymbolTableEntry::Symbol(id));
     }
     id
 }

@@ -32,12 +32,13 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
         return Ok(());
     }
     let locals = || {
-        m.locals
+        m.order
+            .locals
             .iter()
             .filter_map(|l| if let SymbolTableEntry::Symbol(sym) = l { Some(*sym) } else { None })
     };
     let of_kind = |kind: u8| {
-        let all = locals().chain(m.globals.iter().copied());
+        let all = locals().chain(m.order.globals.iter().copied());
         let mut list: Vec<SymbolId> = all.filter(|&sym| m.symbols[sym].kind == kind).collect();
         list.sort_unstable();
         list

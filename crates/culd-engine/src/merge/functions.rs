@@ -33,9 +33,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if !self.live.alive[f] {
             if section.is_some() && took {
-                self.records.phantom(f, 0);
+                self.records.count_dead_section(f, 0);
                 if sym.other & STO_CUDA_ENTRY != 0 {
-                    self.records.phantom(f, 1);
+                    self.records.count_dead_section(f, 1);
                     self.unselected_kernel(sym.name);
                 } else if is_driver_function(sym.name) {
                     self.kernel_shared_section(sym.name);
@@ -84,7 +84,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         });
         self.records.functions[f].barriers = section.barriers();
         self.records.functions[f].registers = (section.info >> 24) as u8;
-        self.records.section_placement[object.section_ref(section_index)] = Some((id, 0));
+        self.records.placement.sections[object.section_ref(section_index)] = Some((id, 0));
         if let Some(symbol) = self.records.symbol_of[f] {
             self.records.symbols[symbol].section = Some(id);
         }
@@ -127,7 +127,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let function = &mut self.records.functions[f];
         if function.relocated == Some(true) {
             function.relocs_dropped_before = object.id;
-            self.records.cuts.debug = true;
+            self.records.quirks.dropped_relocs.debug = true;
         }
         function.relocated = Some(function.relocated == Some(true) || section.relocated);
     }
@@ -166,7 +166,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return;
         }
         let index = function.literal_index;
-        if let Some(literals) = index.and_then(|i| self.records.literals.get_mut(i as usize)) {
+        if let Some(literals) = index.and_then(|i| self.records.literals.banks.get_mut(i as usize)) {
             literals.bytes.clear();
             literals.regions.clear();
             literals.lost = None;

@@ -31,16 +31,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !self.is_mine(object, input.info) {
             return self.second_strong_literals(object, section, f, &input);
         }
-        self.records.symbol_placement[reference] = Place::Literal(f);
+        self.records.placement.symbols[reference] = Place::Literal(f);
         self.place_literals(object, section, true)?;
-        let placed = self.records.section_placement[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
+        let placed = self.records.placement.sections[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
         let record = placed.map(|p| p.0).or(self.records.functions[f].literal_record);
         if let Some(id) = record.filter(|_| self.mode.preserve) {
             let mut new = self.new_symbol(object, sym, sym.bind, STT_OBJECT);
             (new.other, new.section, new.value, new.size) = (sym.other & 0x1f, Some(id), sym.value, sym.size);
             (new.input_other, new.literal_number) = (sym.other, self.counted.number(object, index));
             let symbol = self.symbol(sym, new);
-            self.records.literal_symbols.entry(f).or_default().push((reference, symbol));
+            self.records.literals.symbols.entry(f).or_default().push((reference, symbol));
         }
         Ok(())
     }
@@ -59,7 +59,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let own = own_bytes(self.source(object, input), self.ranges.of(object, section));
         let function = &self.records.functions[f];
-        let known = match function.literal_index.and_then(|i| self.records.literals.get(i as usize)) {
+        let known = match function.literal_index.and_then(|i| self.records.literals.banks.get(i as usize)) {
             Some(literals) => Some(&literals.bytes),
             None => function.literals.and_then(|id| self.records.sections[id].bytes.as_deref()),
         };
@@ -75,7 +75,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         };
         let slot = object.section_ref(section);
-        if self.records.section_placement[slot].is_some() || !self.literals_seen.insert(slot) {
+        if self.records.placement.sections[slot].is_some() || !self.literals_seen.insert(slot) {
             return Ok(());
         }
         let took = self.is_mine(object, input.info);
@@ -105,7 +105,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if recorded || (!own && (function.literal_index.is_none() || function.orphaned_literals.is_some())) {
             let id = self.literal_record(f, &input, own);
             let base = self.append_literals(id, &bytes, input.align.get());
-            self.records.section_placement[slot] = Some((id, base));
+            self.records.placement.sections[slot] = Some((id, base));
         } else {
             self.device_literals(object, section, f, &input, &bytes, took);
         }
@@ -170,17 +170,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                     self.records.sections[id].owner = self.records.functions[f].text;
                     id
                 });
-                self.records.literals.push(FunctionLiterals {
+                self.records.literals.banks.push(FunctionLiterals {
                     align,
                     bank,
                     ..FunctionLiterals::none(f)
                 });
-                let index = self.records.literals.len() - 1;
+                let index = self.records.literals.banks.len() - 1;
                 self.records.functions[f].literal_index = Some(index as u32);
                 index
             }
         };
-        let Some(literals) = self.records.literals.get_mut(index) else {
+        let Some(literals) = self.records.literals.banks.get_mut(index) else {
             return;
         };
         literals.align = literals.align.max(input.align.get());

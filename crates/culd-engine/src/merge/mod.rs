@@ -164,8 +164,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         memory: Vec::new(),
         constant_sizes: Vec::new(),
         symbols: Table::new(),
-        locals: Vec::new(),
-        globals: Vec::new(),
+        order: SymbolOrder::default(),
         functions: Table::filled(
             resolved.functions.len(),
             OutFunction {
@@ -175,27 +174,27 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         ),
         symbol_of: Table::filled(resolved.functions.len(), None),
         has_aliases: false,
-        literal_symbols: HashMap::default(),
-        symbol_placement: places.symbols,
-        section_placement: places.sections,
+        placement: Placement {
+            symbols: places.symbols,
+            sections: places.sections,
+        },
         relocs: Vec::new(),
-        literals: Vec::new(),
-        shared: Table::new(),
-        module_shared: Vec::new(),
-        kernel_shared: Vec::new(),
-        whole_shared: Vec::new(),
-        dynamic_declared: false,
+        literals: LiteralRecords::default(),
+        shared: SharedRecords {
+            variables: Table::new(),
+            module: Vec::new(),
+            of_kernels: Vec::new(),
+            has_dynamic: false,
+            whole: Vec::new(),
+            module_align: 1,
+        },
+        quirks: Quirks::default(),
         images_used: ImageKinds::default(),
-        overridden: Vec::new(),
-        overridden_by_weak: Vec::new(),
-        module_shared_align: 1,
         unified: Unified {
             active: options.unified_index.is_some() || (mode.relocatable && (has_functions || has_data)),
             has_functions,
             ..Unified::default()
         },
-        dead_section_counts: 0,
-        cuts: DroppedRelocs::default(),
         standard: StandardSections {
             section_names: none,
             strings: none,
@@ -349,8 +348,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         self.records.standard.callgraph = self.section(Name::fixed(b".nv.callgraph"), Class::Callgraph, SHT_CUDA_CALLGRAPH, 0, 4, 8);
         self.records.standard.prototype = self.section(Name::fixed(b".nv.prototype"), Class::Prototype, SHT_CUDA_PROTOTYPE, 0, 4, 8);
-        self.records.overridden.sort_unstable();
-        self.records.overridden_by_weak.sort_unstable();
+        self.records.quirks.overridden.sort_unstable();
+        self.records.quirks.overridden_by_weak.sort_unstable();
     }
 
     /// Appends a section record, then its section symbol.
@@ -385,9 +384,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let bind = symbol.bind;
         let id = self.records.symbols.push(symbol);
         if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
-            self.records.globals.push(id);
+            self.records.order.globals.push(id);
         } else {
-            self.records.locals.push(SymbolTableEntry::Symbol(id));
+            self.records.order.locals.push(SymbolTableEntry::Symbol(id));
         }
         if bind != STB_LOCAL
             && let Some(name) = self.resolved.name(sym.reference)
@@ -431,7 +430,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Is the function whose text a companion section belongs to taken from this object?
     fn is_mine(&self, object: &Object<'d>, text: u32) -> bool {
         object.section(text).is_some_and(|s| matches!(s.role, Role::Text | Role::Stub))
-            && self.records.section_placement[object.section_ref(text)].is_some()
+            && self.records.placement.sections[object.section_ref(text)].is_some()
     }
 
     fn file(&self, object: ObjectId) -> String {

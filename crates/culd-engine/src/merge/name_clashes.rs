@@ -130,7 +130,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// A shared variable of a final link.
     fn shared_namesake(&self, sym: &ObjSymbol<'d>) -> Option<Clash> {
-        let var = &self.records.shared[*self.shared_by_name.get(sym.name)?];
+        let var = &self.records.shared.variables[*self.shared_by_name.get(sym.name)?];
         Some(Clash {
             first: var.first_mention,
             size: if var.size != 0 { var.size } else { var.mentioned },

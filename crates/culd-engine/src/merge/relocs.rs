@@ -38,7 +38,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn relocation_section(&mut self, object: &Object<'d>, index: u32, relocs: &RelocSection<'d>) {
         self.note_textures(object, relocs);
-        let Some((target, base)) = self.records.section_placement[object.section_ref(relocs.target)] else {
+        let Some((target, base)) = self.records.placement.sections[object.section_ref(relocs.target)] else {
             self.dead_references(object, relocs);
             self.dead_records(object, relocs);
             self.listed_name(object, relocs);
@@ -79,7 +79,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             8,
             24,
         );
-        self.records.sections[id].hidden = true;
+        self.records.sections[id].emission = Emission::NameOnly;
         self.resolved_names.insert((b"", table.name), id);
     }
 
@@ -104,7 +104,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             } else {
                 entry(&relocs.entries, i).r_addend.get() != 0
             };
-            self.records.phantom(f, 2 + usize::from(rela));
+            self.records.count_dead_section(f, 2 + usize::from(rela));
             if !is_rela {
                 break;
             }
@@ -125,8 +125,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return;
         }
         for &index in object.specials(relocs) {
-            if let Place::Shared(id) = self.records.symbol_placement[object.symbol_ref(index)] {
-                self.records.shared[id].dead_reference = true;
+            if let Place::Shared(id) = self.records.placement.symbols[object.symbol_ref(index)] {
+                self.records.shared.variables[id].dead_reference = true;
             }
         }
     }
@@ -214,7 +214,7 @@ fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries
             object
                 .symbol(symbol)
                 .defined_in()
-                .and_then(|s| m.section_placement[object.section_ref(s)])
+                .and_then(|s| m.placement.sections[object.section_ref(s)])
         };
         object.symbol_kind(symbol) == STT_SECTION && section().is_some_and(|(_, base)| base != 0)
     };
@@ -257,10 +257,10 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,
             _ => false,
         };
-        let lost = if of_kind { of_object(&m.overridden, object) } else { &[] };
+        let lost = if of_kind { of_object(&m.quirks.overridden, object) } else { &[] };
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
-            for &lost in of_object(&m.overridden_by_weak, object) {
+            for &lost in of_object(&m.quirks.overridden_by_weak, object) {
                 let sym = object.symbol(lost.number() - object.first_symbol);
                 if sym.defined_in() == Some(relocs.target) {
                     ranges.push((sym.value, sym.value.saturating_add(sym.size)));

@@ -42,7 +42,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             if self.is_mine(object, s.info) {
                 self.function_info(object, index as u32, s);
             } else if let Some(f) = self.dead_owner(object, s.info) {
-                self.records.phantom(f, 1);
+                self.records.count_dead_section(f, 1);
             }
         }
         Ok(())
@@ -57,7 +57,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn function_info(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
-        let Some((text, _)) = self.records.section_placement[object.section_ref(s.info)] else {
+        let Some((text, _)) = self.records.placement.sections[object.section_ref(s.info)] else {
             return;
         };
         let (Class::Text(f) | Class::Stub(f)) = self.records.sections[text].class else {
@@ -67,14 +67,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.info_section(f, Name::plain(s.name), text);
         }
         if let Some(id) = self.records.functions[f].info {
-            self.records.section_placement[object.section_ref(index)] = Some((id, 0));
+            self.records.placement.sections[object.section_ref(index)] = Some((id, 0));
         }
     }
 
     /// Puts an input section into its output section.
     pub(super) fn place(&mut self, object: &Object<'d>, index: u32) -> Result<Placed, Stop> {
         let slot = object.section_ref(index);
-        if let Some(placed) = self.records.section_placement[slot] {
+        if let Some(placed) = self.records.placement.sections[slot] {
             return Ok(Some(placed));
         }
         let Some(s) = object.section(index).copied() else { return Ok(None) };
@@ -107,7 +107,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             _ => None,
         };
-        self.records.section_placement[slot] = placed;
+        self.records.placement.sections[slot] = placed;
         Ok(placed)
     }
 

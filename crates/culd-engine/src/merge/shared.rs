@@ -26,7 +26,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             _ => self.module_variable(object, index, sym),
         };
-        self.records.symbol_placement[object.symbol_ref(index)] = Place::Shared(id);
+        self.records.placement.symbols[object.symbol_ref(index)] = Place::Shared(id);
         let own_of_dead = kernel.is_some_and(|k| k.is_none_or(|k| !self.live.alive[k]));
         let internal = sym.other & 3 == 1;
         if self.mode.shared_symbols() && (!internal || self.mode.preserve) && !own_of_dead {
@@ -37,7 +37,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn own_variable(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, name: &'d [u8], kernel: Option<FunctionId>) -> SharedId {
         let mut var = new_variable(object, sym);
         (var.align, var.size, var.defined, var.kernel) = (sym.value, sym.size, true, kernel);
-        let id = self.records.shared.push(var);
+        let id = self.records.shared.variables.push(var);
         let Some(kernel) = kernel else { return id };
         if self.records.functions[kernel].shared.is_none() {
             // A kernel that was not selected still makes the record; it is emitted only if the kernel stays.
@@ -48,7 +48,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             record.owner = record.owner.or(text);
         }
         if self.live.alive[kernel] {
-            self.records.kernel_shared.push((kernel, id));
+            self.records.shared.of_kernels.push((kernel, id));
         }
         id
     }
@@ -73,7 +73,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             record.size = record.size.saturating_add(s.size);
             record.align = record.align.max(s.align.get());
         }
-        self.records.whole_shared.push((f, s.size, s.align.get()));
+        self.records.shared.whole.push((f, s.size, s.align.get()));
     }
 
     fn module_variable(&mut self, object: &Object<'d>, _index: u32, sym: &ObjSymbol<'d>) -> SharedId {
@@ -84,11 +84,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let id = known.unwrap_or_else(|| {
             let mut var = new_variable(object, sym);
-            var.position = self.records.globals.len();
+            var.position = self.records.order.globals.len();
             if sym.defined_in().is_none() && sym.size == 0 {
                 var.align = sym.value;
             }
-            let id = self.records.shared.push(var);
+            let id = self.records.shared.variables.push(var);
             if sym.bind != STB_LOCAL {
                 self.shared_by_name.insert(sym.name, id);
             }
@@ -97,19 +97,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let defined = sym.defined_in().is_some();
         if !defined && sym.size == 0 && self.options.identity == Identity::Culd {
             // nvlink takes the alignment of the first declaration, which may be too small for another.
-            let var = &mut self.records.shared[id];
+            let var = &mut self.records.shared.variables[id];
             var.align = var.align.max(sym.value);
         }
         self.check_shared(object, sym, id, defined);
-        let var = &mut self.records.shared[id];
+        let var = &mut self.records.shared.variables[id];
         if var.mentioned == 0 {
             var.mentioned = sym.size;
         }
         if defined && var.defined && var.bind == STB_WEAK && sym.bind == STB_GLOBAL {
             // nvlink quirk: a strong definition after a weak one takes space a second time.
-            self.records.module_shared.push(id);
+            self.records.shared.module.push(id);
         }
-        let var = &mut self.records.shared[id];
+        let var = &mut self.records.shared.variables[id];
         if defined && (!var.defined || (var.bind == STB_WEAK && sym.bind == STB_GLOBAL)) {
             let counts = sym.size != 0 || self.mode.rules.dynamic_alignment;
             (var.align, var.size, var.defined, var.bind) = (if counts { sym.value } else { 0 }, sym.size, true, sym.bind);
@@ -119,16 +119,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if defined || sym.size == 0 {
             if !std::mem::replace(&mut var.listed, true) {
-                self.records.module_shared.push(id);
+                self.records.shared.module.push(id);
             }
             self.module_shared_section(1);
         }
-        self.records.dynamic_declared |= sym.size == 0;
+        self.records.shared.has_dynamic |= sym.size == 0;
         id
     }
 
     fn check_shared(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, id: SharedId, defined: bool) {
-        let var = &self.records.shared[id];
+        let var = &self.records.shared.variables[id];
         let size = if var.size != 0 { var.size } else { var.mentioned };
         let strong_before = var.defined && var.bind == STB_GLOBAL;
         let dynamic_before = var.is_dynamic() && sym.size == 0 && var.listed;
@@ -171,7 +171,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             (new.section, new.size, new.shared) = (section, sym.size, Some(id));
             self.symbol(sym, new)
         });
-        let var = &mut self.records.shared[id];
+        let var = &mut self.records.shared.variables[id];
         var.symbol.get_or_insert(symbol);
         let strong_over_weak = sym.bind == STB_GLOBAL && self.records.symbols[symbol].bind == STB_WEAK;
         if defined && (!std::mem::replace(&mut var.symbol_defined, true) || strong_over_weak) {
@@ -196,7 +196,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             None => {
                 let record = &mut self.records.sections[section];
                 record.align = record.align.max(sym.value);
-                self.records.module_shared_align = self.records.module_shared_align.max(sym.value);
+                self.records.shared.module_align = self.records.shared.module_align.max(sym.value);
                 let mut new = self.new_symbol(object, sym, sym.bind, STT_CUDA_OBJECT);
                 // nvlink quirk: the value that an earlier relocatable link gave to a definition only counts as an alignment.
                 let keeps = self.mode.rules.dynamic_alignment || sym.defined_in().is_none();
@@ -206,8 +206,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         };
         let record = &mut self.records.symbols[symbol];
         (record.section, record.dynamic) = (Some(section), true);
-        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
-        self.records.dynamic_declared = true;
+        self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.shared.has_dynamic = true;
     }
 
     /// Relocatable output: sizes are summed, not laid out.
@@ -216,7 +216,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.size = record.size.saturating_add(sym.size);
         record.align = record.align.max(sym.value);
         if record.class == Class::ModuleShared {
-            self.records.module_shared_align = self.records.module_shared_align.max(sym.value);
+            self.records.shared.module_align = self.records.shared.module_align.max(sym.value);
         }
     }
 }

@@ -221,7 +221,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             section,
             offset,
         });
-        self.records.section_placement[object.section_ref(section)] = Some((table, offset));
+        self.records.placement.sections[object.section_ref(section)] = Some((table, offset));
     }
 
     fn uft_section(&mut self, align: u64) -> SectionId {

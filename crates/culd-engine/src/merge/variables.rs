@@ -117,10 +117,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.records.symbols[symbol].first_mention = object.id;
         }
         let reference = object.symbol_ref(index);
-        self.records.symbol_placement[reference] = Place::Symbol(symbol);
-        self.records.overridden.push(reference);
+        self.records.placement.symbols[reference] = Place::Symbol(symbol);
+        self.records.quirks.overridden.push(reference);
         if self.records.symbols[symbol].bind == STB_WEAK {
-            self.records.overridden_by_weak.push(reference);
+            self.records.quirks.overridden_by_weak.push(reference);
         }
         // After a definition without initial value the section comes with those that no symbol asked for.
         let later = self.records.symbols[symbol]
@@ -141,7 +141,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if known.bind == STB_WEAK {
             known.constant_relocs_dropped_before = object.id;
-            self.records.cuts.constants = true;
+            self.records.quirks.dropped_relocs.constants = true;
             return true;
         }
         let first = known.first_mention;
@@ -180,7 +180,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         record.weak_reference = false;
         record.keep = true;
-        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
         if shared {
             self.sum_shared(section, sym);
         }
@@ -194,7 +194,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 (new.other, new.input_other, new.size) = (sym.other, sym.other, sym.size);
                 let symbol = self.symbol(sym, new);
                 self.records.constant_sizes.push(symbol);
-                self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+                self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
             }
             return;
         }
@@ -221,7 +221,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.symbol(sym, new)
             }
         };
-        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     fn common(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
@@ -267,7 +267,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             record.size = size.max(sym.size);
         }
-        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     /// Every incoming variable is checked against what is known of its name.
@@ -353,12 +353,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.symbol(sym, new)
             }
         };
-        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 
     /// A kernel parameter: a local symbol on the kernel's text. A copy that replaces another finds that one's.
     fn texture_parameter(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>) {
-        let Some((text, _)) = sym.defined_in().and_then(|s| self.records.section_placement[object.section_ref(s)]) else {
+        let Some((text, _)) = sym
+            .defined_in()
+            .and_then(|s| self.records.placement.sections[object.section_ref(s)])
+        else {
             return;
         };
         let symbol = match self.texture_parameters.get(&(text, sym.name)) {
@@ -371,6 +374,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 symbol
             }
         };
-        self.records.symbol_placement[object.symbol_ref(index)] = Place::Symbol(symbol);
+        self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
     }
 }

@@ -335,10 +335,10 @@ pub(crate) fn subject(link: Link<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef
     let (object, index) = link.inputs.locate(symbol);
     if object.symbol_kind(index) == STT_SECTION {
         let section = object.symbol(index).defined_in();
-        let placed = section.and_then(|s| m.section_placement[object.section_ref(s)]);
+        let placed = section.and_then(|s| m.placement.sections[object.section_ref(s)]);
         return placed.map_or(Subject::Gone, |(id, _)| Subject::Is(SymbolTableEntry::Section(id)));
     }
-    match m.symbol_placement[symbol] {
+    match m.placement.symbols[symbol] {
         Place::Symbol(sym) => Subject::Is(SymbolTableEntry::Symbol(sym)),
         _ => Subject::NoSymbol,
     }

@@ -4,6 +4,7 @@ use super::{Class, Merged, OutSection, Pieces, RelocRef, SymbolTableEntry};
 use crate::ids::{FunctionId, SectionId};
 use crate::mode::Mode;
 use crate::names::Name;
+use crate::records::Emission;
 use cubin::consts::*;
 
 impl<'d> Merged<'d> {
@@ -32,7 +33,7 @@ impl<'d> Merged<'d> {
                 | Class::Compat
         );
         let unnamed = !mode.relocatable && !first;
-        let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.dead_section_counts;
+        let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.quirks.dead_section_count;
         let id = self.sections.push(OutSection {
             name,
             number,
@@ -47,8 +48,7 @@ impl<'d> Merged<'d> {
             owner: None,
             companions: [None; 3],
             rela_first: None,
-            withdrawn: false,
-            hidden: false,
+            emission: Emission::Emit,
             no_symbol: false,
         });
         match class {
@@ -70,7 +70,7 @@ impl<'d> Merged<'d> {
             };
             self.sections[id].companions[usize::from(rela)] = Some(companion);
         }
-        self.locals.push(SymbolTableEntry::Section(id));
+        self.order.locals.push(SymbolTableEntry::Section(id));
         id
     }
 
@@ -122,9 +122,9 @@ impl<'d> Merged<'d> {
     }
 
     /// Counts a record that nvlink makes for a dead function and drops again.
-    pub(crate) fn phantom(&mut self, f: FunctionId, kind: usize) {
-        if !std::mem::replace(&mut self.functions[f].dead_section_counts[kind], true) {
-            self.dead_section_counts += 1;
+    pub(crate) fn count_dead_section(&mut self, f: FunctionId, kind: usize) {
+        if !std::mem::replace(&mut self.functions[f].dead_sections_counted[kind], true) {
+            self.quirks.dead_section_count += 1;
         }
     }
 

@@ -13,8 +13,8 @@ pub struct OutFunction {
     pub info: Option<SectionId>,
     /// Binding of the definition in force at this point of the merge.
     pub bind: u8,
-    /// Dead: phantom records were counted for its text, attributes, `.rel` and `.rela`.
-    pub dead_section_counts: [bool; 4],
+    /// If it is dead: the records that were counted for its text, attributes, `.rel` and `.rela`.
+    pub dead_sections_counted: [bool; 4],
     /// A taken definition had text relocations; `None` before the first.
     pub relocated: Option<bool>,
     /// Debug relocations from objects before this one were dropped.

@@ -1,4 +1,4 @@
-//! The records that merging appends to: sections, local symbols, global symbols, and what hangs on them.
+//! The records of the output: sections, symbols and functions. `merge` appends to them, `layout` completes them, later phases read them.
 //!
 //! nvlink keeps append-only lists whose order decides the order of the output; a record that is not emitted in the end still owns its
 //! name in the string tables.
@@ -33,58 +33,93 @@ pub struct DroppedRelocs {
 pub struct Merged<'d> {
     /// Section records in order of creation.
     pub sections: Table<SectionId, OutSection<'d>>,
-    /// The functions that have text sections, in order of these.
+    /// Functions with a text section, in section order.
     pub texts: Vec<FunctionId>,
-    /// Records of shared and constant memory, in order. They are few among all records, and layout is about them.
+    /// Records of shared and constant memory, in order: the few records that layout is about.
     pub memory: Vec<SectionId>,
     /// `-r`: symbols that stand for the size of user constants, ascending.
     pub constant_sizes: Vec<SymbolId>,
     /// Symbol records.
     pub symbols: Table<SymbolId, OutSymbol<'d>>,
+    /// Order of the symbols.
+    pub order: SymbolOrder,
+    /// What became of the functions.
+    pub functions: Table<FunctionId, OutFunction>,
+    /// The functions' symbols. Every reference to a function reads them, in random order, so they are in a small table.
+    pub symbol_of: Table<FunctionId, Option<SymbolId>>,
+    /// Some function is a second name of another.
+    pub has_aliases: bool,
+    /// What became of the symbols and sections of the inputs.
+    pub placement: Placement,
+    /// Shared memory.
+    pub shared: SharedRecords<'d>,
+    /// Literals of device functions.
+    pub literals: LiteralRecords,
+    /// What is only recorded to give the same bytes as nvlink.
+    pub quirks: Quirks,
+    /// Relocations in order of arrival.
+    pub relocs: Vec<RelocRef>,
+    /// The textures, samplers and surfaces that prevailing definitions refer to, dead or not.
+    pub images_used: ImageKinds,
+    /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
+    pub unified: Unified,
+    /// Sections with fixed roles.
+    pub standard: StandardSections,
+}
+
+/// The symbol lists of the output.
+#[derive(Debug, Default)]
+pub struct SymbolOrder {
     /// Local part of the symbol list.
     pub locals: Vec<SymbolTableEntry>,
     /// Global part.
     pub globals: Vec<SymbolId>,
-    /// What became of the functions.
-    pub functions: Table<FunctionId, OutFunction>,
-    /// The functions' symbols. Everything that refers to a function asks for them, in no order, so they lie close together.
-    pub symbol_of: Table<FunctionId, Option<SymbolId>>,
-    /// Some function is a second name of another.
-    pub has_aliases: bool,
-    /// `--preserve-relocs`: symbols of the functions' literals, in order of the inputs' symbols.
-    pub literal_symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, SeededState>,
+}
+
+/// Where symbols and sections of the inputs are in the output.
+#[derive(Debug)]
+pub struct Placement {
     /// What became of the inputs' symbols.
-    pub symbol_placement: Table<SymbolRef, Place>,
-    /// Where the inputs' sections went.
-    pub section_placement: Table<SectionRef, Option<(SectionId, u64)>>,
-    /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
-    pub whole_shared: Vec<(FunctionId, u64, u64)>,
-    /// Relocations in order of arrival.
-    pub relocs: Vec<RelocRef>,
-    /// Literal banks of device functions in order of creation.
-    pub literals: Vec<FunctionLiterals>,
+    pub symbols: Table<SymbolRef, Place>,
+    /// Output section and offset of each input section.
+    pub sections: Table<SectionRef, Option<(SectionId, u64)>>,
+}
+
+/// Shared memory as the inputs declare it.
+#[derive(Debug)]
+pub struct SharedRecords<'d> {
     /// Shared variables.
-    pub shared: Table<SharedId, SharedVar<'d>>,
+    pub variables: Table<SharedId, SharedVar<'d>>,
     /// Module-scope shared variables in order of definition (dynamic: of first mention).
-    pub module_shared: Vec<SharedId>,
+    pub module: Vec<SharedId>,
     /// Own shared variables of kernels in order of appearance.
-    pub kernel_shared: Vec<(FunctionId, SharedId)>,
+    pub of_kernels: Vec<(FunctionId, SharedId)>,
     /// A dynamic shared variable was declared.
-    pub dynamic_declared: bool,
-    /// The textures, samplers and surfaces that definitions in force refer to, dead or not.
-    pub images_used: ImageKinds,
+    pub has_dynamic: bool,
+    /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
+    pub whole: Vec<(FunctionId, u64, u64)>,
+    /// Relocatable output: largest alignment of a module-scope shared variable.
+    pub module_align: u64,
+}
+
+/// Literals of device functions.
+#[derive(Debug, Default)]
+pub struct LiteralRecords {
+    /// Literal banks of device functions in order of creation.
+    pub banks: Vec<FunctionLiterals>,
+    /// `--preserve-relocs`: symbols of the functions' literals, in order of the inputs' symbols.
+    pub symbols: HashMap<FunctionId, Vec<(SymbolRef, SymbolId)>, SeededState>,
+}
+
+/// What is only recorded to give the same bytes as nvlink.
+#[derive(Debug, Default)]
+pub struct Quirks {
     /// Weak variables that lost: symbols of inputs, sorted.
     pub overridden: Vec<SymbolRef>,
-    /// ... against a weak one.
+    /// Those of them that lost against a weak definition.
     pub overridden_by_weak: Vec<SymbolRef>,
-    /// Relocatable output: largest alignment of a module-scope shared variable.
-    pub module_shared_align: u64,
-    /// Records of `.nv.uft.entry` and `.nv.udt.entry`.
-    pub unified: Unified,
     /// Records that nvlink makes for dead functions and drops again.
-    pub dead_section_counts: u32,
-    /// What was cut anywhere.
-    pub cuts: DroppedRelocs,
-    /// Sections with fixed roles.
-    pub standard: StandardSections,
+    pub dead_section_count: u32,
+    /// Whether relocations were dropped when a definition was replaced.
+    pub dropped_relocs: DroppedRelocs,
 }

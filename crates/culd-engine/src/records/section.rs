@@ -133,6 +133,17 @@ impl From<Vec<Piece>> for Pieces {
     }
 }
 
+/// What the output has of a section record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emission {
+    /// A section, if it is not empty or must not be left out.
+    Emit,
+    /// Its name in the string table, no section.
+    NameOnly,
+    /// Neither.
+    Never,
+}
+
 /// A section record of the output.
 #[derive(Debug, Clone)]
 pub struct OutSection<'d> {
@@ -163,10 +174,8 @@ pub struct OutSection<'d> {
     pub companions: [Option<SectionId>; 3],
     /// The companion that was made first is `.rela`.
     pub rela_first: Option<bool>,
-    /// The record was withdrawn: no section, no name.
-    pub withdrawn: bool,
-    /// Not emitted, but its name stays.
-    pub hidden: bool,
+    /// What the output has of it.
+    pub emission: Emission,
     /// An empty shared section that is emitted gets no section symbol.
     pub no_symbol: bool,
 }

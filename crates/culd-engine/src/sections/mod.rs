@@ -144,7 +144,7 @@ fn unified_entries(parts: &OutputPlan<'_, '_>, entries: &[UnifiedEntry]) -> Vec<
         let symbol = match parts.link.resolved.function(e.symbol) {
             Some(f) => m.symbol_of[f],
             None => {
-                if let Place::Symbol(sym) = m.symbol_placement[e.symbol] {
+                if let Place::Symbol(sym) = m.placement.symbols[e.symbol] {
                     Some(sym)
                 } else {
                     None

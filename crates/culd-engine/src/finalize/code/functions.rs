@@ -139,7 +139,7 @@ impl Functions<'_, '_> {
     /// The function that is taken from this section of an object.
     pub(crate) fn taken<'a>(&'a self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
         object.section(section)?;
-        let (id, _) = parts.layout.records.section_placement[object.section_ref(section)]?;
+        let (id, _) = parts.layout.records.placement.sections[object.section_ref(section)]?;
         let function = self.by_text.get(id)?.as_ref()?;
         (function.object == object.id && function.section == section).then_some((id, function))
     }

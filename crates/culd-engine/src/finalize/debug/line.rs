@@ -90,7 +90,7 @@ impl Table<'_, '_> {
             .collect();
         let twin = object.section(number as u32).map_or(&[][..], |s| s.data);
         let twins = line_units(twin);
-        let base = self.parts.layout.records.section_placement[object.section_ref(number as u32)]
+        let base = self.parts.layout.records.placement.sections[object.section_ref(number as u32)]
             .filter(|p| p.0 == mercury.id)
             .map(|p| p.1);
         for (i, unit) in line_units(section.data).into_iter().enumerate() {
