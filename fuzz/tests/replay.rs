@@ -76,7 +76,7 @@ fn difference(link: &Recorded, files: &[(String, Vec<u8>)], count: &mut usize) -
         options.note = note;
     }
     let outcome = load(&inputs, &loading, &InMemory(files));
-    let Some(loaded) = outcome.loaded.filter(|l| l.late.is_none()) else {
+    let Some(loaded) = outcome.loaded.filter(|l| l.deferred_error.is_none()) else {
         return expected.map(|_| "not loaded".into());
     };
     let objects = loaded.objects.iter().map(|o| Input {
