@@ -2,7 +2,12 @@
 //!
 //! * [`Arch`] is a number with a suffix, as in `sm_90a`.
 //! * [`Arch::runs_on`] answers for device code, [`Arch::compiles_for`] for PTX and LTO IR.
+//! * [`Capabilities`] are the properties of files and links that differ between generations.
 //! * [`names`] lists every name that a command line may use: `sm_90`, the virtual `compute_90`, and `lto_90`.
+
+mod capabilities;
+
+pub use capabilities::{Capabilities, capabilities};
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -139,6 +144,11 @@ impl Arch {
             Suffix::Arch => self == target,
             Suffix::Family => self.number <= target.number && self.family().is_some() && self.family() == target.family(),
         }
+    }
+
+    /// Properties of files and links for this architecture.
+    pub fn capabilities(self) -> &'static Capabilities {
+        capabilities(self.number)
     }
 
     /// True from sm_90 on: compat attributes, reserved shared memory, RELA only.

@@ -1,4 +1,4 @@
-//! What a rewrite has to know besides the code.
+//! What a caller knows about a function besides its code.
 
 use std::collections::BTreeMap;
 
