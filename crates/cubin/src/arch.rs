@@ -2,9 +2,13 @@
 //!
 //! * [`Arch`] is a number with a suffix, as in `sm_90a`.
 //! * [`Arch::runs_on`] answers for device code, [`Arch::compiles_for`] for PTX and LTO IR.
+//! * [`Capabilities`] are the properties of files and links that differ between generations.
 //! * [`names`] lists every name that a command line may use: `sm_90`, the virtual `compute_90`, and `lto_90`.
 
-use crate::capabilities::{Capabilities, capabilities};
+mod capabilities;
+
+pub use capabilities::{Capabilities, capabilities};
+
 use std::fmt;
 use std::sync::LazyLock;
 

@@ -6,7 +6,7 @@
 //! * [`elf32`]: a small reader for 32-bit files of old toolkits.
 //! * [`kind`], [`names`]: what sections are, and the names of numbers, for showing them.
 //! * [`nvinfo`], [`compat`], [`notes`], [`callgraph`], [`tables`], [`unified`], [`capmerc`]: contents of the CUDA sections.
-//! * [`arch`]: the architectures, and which code runs on which; [`capabilities`]: what their files have. [`release`]: the releases of NVIDIA's linker and what differs between them.
+//! * [`arch`]: the architectures, and which code runs on which; [`release`]: the releases of NVIDIA's linker and what differs between them.
 //! * [`mod@validate`]: whether an object is consistent.
 //! * [`fatbin`]: the container of device code for several architectures.
 //! * [`build`]: a builder of relocatable objects.
@@ -23,7 +23,6 @@ mod readme {}
 pub mod arch;
 pub mod build;
 pub mod callgraph;
-pub mod capabilities;
 pub mod capmerc;
 pub mod codec;
 pub mod compat;

@@ -7,8 +7,8 @@
 
 use crate::error::Error;
 use crate::huffman::Huffman;
-use crate::literals::Literals;
-use crate::output::{BLOCK_MAX, Output};
+use crate::literals::{BLOCK_MAX, Literals};
+use crate::output::Output;
 use crate::sequences::{Sequences, Target};
 use crate::xxh64::xxh64;
 

@@ -6,7 +6,7 @@
 
 use crate::error::Error;
 use crate::huffman::Huffman;
-use crate::output::{BLOCK_MAX, SLACK};
+use crate::output::SLACK;
 
 /// Largest content of a block.
 pub(crate) const BLOCK_MAX: usize = 128 << 10;

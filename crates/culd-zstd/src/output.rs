@@ -6,9 +6,6 @@
 
 use crate::error::Error;
 
-/// Largest content of a block.
-pub(crate) const BLOCK_MAX: usize = 128 << 10;
-
 /// Bytes that are allocated beyond the limit.
 pub const SLACK: usize = 32;
 
