@@ -348,7 +348,10 @@ impl Session {
             }
             Err(error) => {
                 self.report(error.nvlink_lines(), error.diagnostics());
-                let is_fatal = error.diagnostics().iter().any(|d| d.severity == Severity::Fatal && d.code != "MergeFailed");
+                let is_fatal = error
+                    .diagnostics()
+                    .iter()
+                    .any(|d| d.severity == Severity::Fatal && d.code != "MergeFailed");
                 let number = if is_fatal { 1 } else { 9 };
                 self.fail(Code::Internal, &format!("ERROR {number}: finish\n"))
             }

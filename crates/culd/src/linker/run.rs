@@ -5,10 +5,11 @@ use super::memory::{Inputs, Named, Source};
 use super::{Diagnostic, Entry, LinkError, Linked, Linker};
 use culd_engine::options::Suffix;
 use culd_engine::{Identity, Input, KernelFilter, LinkOptions, Message, Severity, Status};
+use culd_input::check::{self, Verdict};
 use culd_input::detect::Content;
 use culd_input::lto::{LtoOptions, Uses};
 use culd_input::ptx::PtxasSearch;
-use culd_input::{LoadOptions, Loaded, LoadedObject};
+use culd_input::{LoadOptions, Loaded, LoadedObject, Origin};
 use culd_lto::{Compiler, Failure, Job, Search};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +19,9 @@ impl Linker {
     pub(super) fn read(&self, source: Source) -> Result<(Vec<LoadedObject>, Vec<Diagnostic>), LinkError> {
         if let Some((name, expected, found)) = source.wrong_kind() {
             return Err(LinkError::wrong_kind(name, expected, found));
+        }
+        if let Some(object) = self.sound_object(&source) {
+            return Ok((vec![object], Vec::new()));
         }
         let needs_tools = !matches!(&source, Source::Memory { bytes, .. } if is_device_object(bytes));
         let inputs = [Named::of(&source)];
@@ -39,14 +43,36 @@ impl Linker {
         Ok((loaded.objects, diagnostics))
     }
 
-    fn load_options(&self, needs_tools: bool) -> LoadOptions {
-        let engine = &self.engine;
-        let suffix = match engine.target.suffix {
+    /// A device object about which there is nothing to report: the common case of a small link, without the loader's tables.
+    fn sound_object(&self, source: &Source) -> Option<LoadedObject> {
+        let Source::Memory { name, bytes, .. } = source else { return None };
+        if self.lto || !is_device_object(bytes) {
+            return None;
+        }
+        let verdict = check::check(bytes, name, self.loader_target(), self.engine.release, check::Source::File);
+        if verdict != Verdict::Accept(Vec::new()) {
+            return None;
+        }
+        let object = LoadedObject {
+            name: name.as_str().into(),
+            bytes: bytes.clone(),
+            origin: Origin::Binary,
+        };
+        let is_trusted = self.engine.identity != Identity::Nvlink;
+        (is_trusted || damage(&object).is_none()).then_some(object)
+    }
+
+    fn loader_target(&self) -> culd_input::Target {
+        let suffix = match self.engine.target.suffix {
             Suffix::None => culd_input::Suffix::None,
             Suffix::Family => culd_input::Suffix::Family,
             Suffix::Arch => culd_input::Suffix::Arch,
         };
-        let target = culd_input::Target::new(engine.target.number, suffix);
+        culd_input::Target::new(self.engine.target.number, suffix)
+    }
+
+    fn load_options(&self, needs_tools: bool) -> LoadOptions {
+        let engine = &self.engine;
         LoadOptions {
             release: engine.release,
             libraries: self.libraries.clone(),
@@ -62,7 +88,7 @@ impl Linker {
                 false => PtxasSearch::default(),
             },
             threads: engine.threads,
-            ..LoadOptions::new(target)
+            ..LoadOptions::new(self.loader_target())
         }
     }
 
