@@ -5,10 +5,11 @@ use super::memory::{Inputs, Named, Source};
 use super::{Diagnostic, Entry, LinkError, Linked, Linker};
 use culd_base::admission::Request;
 use culd_engine::{Arch, Identity, Input, KernelFilter, LinkOptions, Outcome, Severity, Status};
+use culd_input::check::{self, Verdict};
 use culd_input::detect::Content;
 use culd_input::lto::{KeepRule, LtoOptions};
 use culd_input::ptx::PtxasSearch;
-use culd_input::{LoadOptions, Loaded, LoadedObject};
+use culd_input::{LoadOptions, Loaded, LoadedObject, Origin};
 use culd_lto::{Compiler, Failure, Job, Search};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +19,9 @@ impl Linker {
     pub(super) fn read(&self, source: Source) -> Result<(Vec<LoadedObject>, Vec<Diagnostic>), LinkError> {
         if let Some((name, expected, found)) = source.wrong_kind() {
             return Err(LinkError::wrong_kind(name, expected, found));
+        }
+        if let Some(object) = self.sound_object(&source) {
+            return Ok((vec![object], Vec::new()));
         }
         let needs_tools = !matches!(&source, Source::Memory { bytes, .. } if is_device_object(bytes));
         let inputs = [Named::of(&source)];
@@ -37,6 +41,25 @@ impl Linker {
             }
         }
         Ok((loaded.objects, diagnostics))
+    }
+
+    /// A device object about which there is nothing to report: the common case of a small link, without the loader's tables.
+    fn sound_object(&self, source: &Source) -> Option<LoadedObject> {
+        let Source::Memory { name, bytes, .. } = source else { return None };
+        if self.lto || !is_device_object(bytes) {
+            return None;
+        }
+        let verdict = check::check(bytes, name, self.engine.target, self.engine.release, check::Source::File);
+        if verdict != Verdict::Accept(Vec::new()) {
+            return None;
+        }
+        let object = LoadedObject {
+            name: name.as_str().into(),
+            bytes: bytes.clone(),
+            origin: Origin::Binary,
+        };
+        let is_trusted = self.engine.identity != Identity::Nvlink;
+        (is_trusted || damage(&object).is_none()).then_some(object)
     }
 
     fn load_options(&self, needs_tools: bool) -> LoadOptions {
