@@ -24,19 +24,28 @@ pub(super) fn sum<'d>(context: Context<'_, 'd>, layout: &mut Layout<'d>) {
     let module_align = layout.m.module_shared_align;
     let known = layout.m.sections.len();
     for (text, variables) in &uses {
-        let declared = variables.iter().map(|&y| layout.m.symbols[y].value).max().unwrap_or(0);
-        let align = dynamic_align(context, declared);
+        let declared: Vec<u64> = variables.iter().map(|&y| layout.m.symbols[y].value).collect();
         // The instance comes before a section that has to be made for it.
         let instance = (!context.mode.debug_symbols).then(|| instance(layout, context.mode.rules.weak_symbols_global));
         let Some(id) = section_of(context, layout, *text) else { continue };
         let record = &mut layout.m.sections[id];
-        record.align = record.align.max(align);
-        record.size = align_up(record.size.max(context.mode.shared_start), align);
-        if context.mode.rules.dynamic_alignment && !context.mode.debug_symbols {
-            record.size = record.size.max(declared);
+        let mut first = None;
+        for declared in declared {
+            let align = dynamic_align(context, declared);
+            record.align = record.align.max(align);
+            record.size = align_up(record.size.max(context.mode.shared_start), align);
+            if context.mode.rules.dynamic_alignment && !context.mode.debug_symbols {
+                record.size = record.size.max(declared);
+            }
+            // nvlink quirk: the instance is aligned for the first variable alone.
+            first.get_or_insert(record.size);
         }
+        let start = match context.options.identity {
+            Identity::Nvlink => first.unwrap_or(record.size),
+            Identity::Culd => record.size,
+        };
         if let Some(symbol) = instance {
-            layout.m.symbols[symbol].value = record.size;
+            layout.m.symbols[symbol].value = start;
             layout.dynamic_instances.push((*text, symbol));
         }
     }
