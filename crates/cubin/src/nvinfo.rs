@@ -120,10 +120,11 @@ pub struct AttributeInfo {
 
 /// The attribute with this code.
 pub fn attribute_info(code: u8) -> Option<&'static AttributeInfo> {
-    table::ATTRIBUTES.get(usize::from(code))
+    let later = || table::LATER.iter().find(|a| a.code == code);
+    table::ATTRIBUTES.get(usize::from(code)).or_else(later)
 }
 
-/// All attributes in the order of their codes.
+/// The attributes of CUDA 13.0 in the order of their codes.
 pub fn attributes() -> &'static [AttributeInfo] {
     &table::ATTRIBUTES
 }
@@ -578,6 +579,8 @@ mod tests {
 
     #[test]
     fn table_is_indexed_by_code() {
+        assert_eq!(attribute_info(0x6b).map(|a| a.name), Some("EIATTR_NVSAL_SW_WAR"));
+        assert!(attribute_info(0x61).is_none());
         assert!(attributes().iter().enumerate().all(|(i, a)| usize::from(a.code) == i));
         assert_eq!(attribute_info(0x2f).unwrap().name, "EIATTR_REGCOUNT");
         assert_eq!(attribute_info(0x61), None);

@@ -15,7 +15,6 @@ use std::fmt;
 
 use crate::alloc::{Function, allocate, reserves_zero};
 use crate::cfg::{Cfg, IndirectTargets};
-use crate::context::KernelContext;
 use crate::decode::opcode::{self, MEMBAR};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
 use crate::fence::{OffsetMap, deletable_prefixes};

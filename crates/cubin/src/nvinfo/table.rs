@@ -122,3 +122,10 @@ pub(super) static ATTRIBUTES: [AttributeInfo; 97] = [
     a(0x5f, "EIATTR_MERCURY_ISA_VERSION", Half, No),
     a(0x60, "EIATTR_ERROR_LAST", Nothing, No),
 ];
+
+/// Attributes of later releases: 13.2, 13.2, 13.4.
+pub(super) static LATER: [AttributeInfo; 3] = [
+    a(0x66, "EIATTR_LANGUAGE", Word, No),
+    a(0x6b, "EIATTR_NVSAL_SW_WAR", Half, No),
+    a(0x6d, "EIATTR_PREEXIT_USED", Byte, No),
+];

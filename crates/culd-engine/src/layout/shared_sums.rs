@@ -25,19 +25,28 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
     let module_align = layout.records.shared.module_align;
     let known = layout.records.sections.len();
     for (text, variables) in &uses {
-        let declared = variables.iter().map(|&sym| layout.records.symbols[sym].value).max().unwrap_or(0);
-        let align = dynamic_align(link, declared);
+        let declared: Vec<u64> = variables.iter().map(|&sym| layout.records.symbols[sym].value).collect();
         // The instance comes before a section that has to be made for it.
         let instance = (!link.mode.debug_symbols).then(|| instance(layout, link.mode.rules.weak_symbols_global));
         let Some(id) = section_of(link, layout, *text) else { continue };
         let record = &mut layout.records.sections[id];
-        record.align = record.align.max(align);
-        record.size = align_up(record.size.max(link.mode.shared_start), align);
-        if link.mode.rules.dynamic_alignment && !link.mode.debug_symbols {
-            record.size = record.size.max(declared);
+        let mut first = None;
+        for declared in declared {
+            let align = dynamic_align(link, declared);
+            record.align = record.align.max(align);
+            record.size = align_up(record.size.max(link.mode.shared_start), align);
+            if link.mode.rules.dynamic_alignment && !link.mode.debug_symbols {
+                record.size = record.size.max(declared);
+            }
+            // nvlink quirk: the instance is aligned for the first variable alone.
+            first.get_or_insert(record.size);
         }
+        let start = match link.options.identity {
+            Identity::Nvlink => first.unwrap_or(record.size),
+            Identity::Culd => record.size,
+        };
         if let Some(symbol) = instance {
-            layout.records.symbols[symbol].value = record.size;
+            layout.records.symbols[symbol].value = start;
             layout.dynamic_instances.push((*text, symbol));
         }
     }

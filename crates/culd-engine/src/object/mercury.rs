@@ -13,7 +13,7 @@ use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
 use cubin::raw::Sym;
-use cubin::read::{Cubin, SymbolSection, has_string};
+use cubin::read::{Cubin, SymbolSection, has_string, string_at};
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use zerocopy::FromBytes;
@@ -51,6 +51,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Resu
         section: text(symtab.name),
         reason: "size is not a multiple of 24".into(),
     })?;
+    driver_calls(cubin, entries)?;
     let extended = plain
         .iter()
         .find(|s| s.name == b".nv.merc.symtab_shndx")
@@ -113,6 +114,28 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Resu
             drop(functions);
             Ok(object)
         }
+    }
+}
+
+/// Refuses code that calls the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and
+/// surfaces on sm_107), and the Mercury view, from which the output is made, says nothing about it.
+fn driver_calls(cubin: &Cubin<'_>, mercury: &[Sym]) -> Result<(), ObjectError> {
+    let called = |entry: &&Sym| {
+        let name = || string_at(cubin.strings(), entry.st_name.get()).unwrap_or_default();
+        entry.kind() == STT_FUNC && entry.st_shndx.get() == 0 && name().starts_with(b"__cuda_syscall")
+    };
+    let known: Vec<u32> = mercury.iter().map(|entry| entry.st_name.get()).collect();
+    match cubin
+        .symbol_entries()
+        .iter()
+        .filter(called)
+        .any(|e| !known.contains(&e.st_name.get()))
+    {
+        true => Err(ObjectError::Unsupported {
+            section: ".symtab".into(),
+            reason: "calls of the driver that its Mercury code does not have (textures or surfaces on sm_107)",
+        }),
+        false => Ok(()),
     }
 }
 

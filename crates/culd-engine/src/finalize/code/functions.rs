@@ -148,9 +148,9 @@ impl Functions<'_, '_> {
 /// Makes all functions.
 pub(crate) fn functions<'a, 'd>(parts: &OutputPlan<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
     let stubs = stubs::table(parts).map_err(|file| {
-        out.fatal(Code::Damaged {
+        out.fatal(Code::Unsupported {
             file: file.into(),
-            reason: "the stub of a unified function is not a jump followed by NOPs".into(),
+            reason: "the stub of a unified function is not a jump followed by NOPs, as CUDA 13.0 writes it".into(),
         })
     })?;
     let sources = Sources::new(parts);
