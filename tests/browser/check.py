@@ -242,7 +242,8 @@ def check_large(browser, checks, options):
     seconds = browser.open(options.large)
     functions = browser.run("state.unit.functions.length")
     size = Path(options.large).stat().st_size
-    print(f"     {functions} functions: {size} bytes, ready after {seconds:.2f} s")
+    drawn = browser.run("performance.getEntriesByName('ready')[0].startTime / 1000")
+    print(f"     {functions} functions: {size} bytes, shown {drawn:.2f} s after the start of the page, at rest after {seconds:.2f} s")
     checks.that("a large page is ready in 8 s", seconds < 8, f"{seconds:.2f} s")
     browser.screenshot(Path(options.out) / "large-overview.png")
     browser.click("#tab-kernels")

@@ -113,6 +113,7 @@ pub fn unit(name: &str, bytes: &[u8]) -> Result<Unit, String> {
     for f in unit.functions.iter_mut().filter(|f| f.kernel && f.shared == 0) {
         f.dynamic_shared = shared.contains(&f.name.as_bytes());
     }
+    share_sections(&view, &mut unit.functions);
     graph(&model, &mut unit);
     unit.sections = sections(&view);
     unit.spaces = spaces(&view);
@@ -149,6 +150,35 @@ fn function(row: &FunctionRow<'_>, code: &HashMap<&[u8], &[u8]>, sm: u32) -> Fun
         max_threads: threads(row.max_threads),
         required_threads: threads(row.required_threads),
         ..Function::default()
+    }
+}
+
+/// Divides sections that hold several functions: the code of each goes up to the next. Whole-program compilation makes such sections.
+fn share_sections(view: &View<'_>, functions: &mut [Function]) {
+    let Some(table) = view.tables.first() else { return };
+    let mut places: Vec<(u32, u64, &[u8])> = Vec::new();
+    for (index, entry) in table.entries.iter().enumerate() {
+        let index = index as u32;
+        if let (STT_FUNC, Home::Section(section)) = (entry.kind(), table.home(index)) {
+            places.push((section, entry.st_value.get(), table.name(index)));
+        }
+    }
+    places.sort_unstable();
+    let mut sizes: HashMap<&[u8], u64> = HashMap::new();
+    for group in places.chunk_by(|a, b| a.0 == b.0).filter(|g| g.len() > 1) {
+        let end = group.first().and_then(|g| view.section(g.0)).map_or(0, |s| s.header.sh_size.get());
+        let starts = group.iter().skip(1).map(|g| g.1).chain([end]);
+        // What is before the first function belongs to it.
+        let mut from = 0;
+        for (&(_, _, name), next) in group.iter().zip(starts) {
+            sizes.insert(name, next.saturating_sub(from));
+            from = next;
+        }
+    }
+    for f in functions {
+        if let Some(&size) = sizes.get(f.name.as_bytes()) {
+            f.code = size;
+        }
     }
 }
 

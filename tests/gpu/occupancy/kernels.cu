@@ -21,14 +21,18 @@ __global__ void live(float *p, int n) {
     for (int i = 0; i < LIVE; i++) p[i * n + threadIdx.x] = v[i];
 }
 
-template <int BARRIERS>
-__global__ void barriers(int *p) {
-#pragma unroll
-    for (int i = 0; i < BARRIERS; i++) {
-        p[threadIdx.x + i] += i;
-        asm volatile("bar.sync %0, %1;" ::"n"(i), "r"(blockDim.x) : "memory");
+// Waits at the barriers 0 to N - 1.
+template <int N>
+__device__ __forceinline__ void wait_at(int *p) {
+    if constexpr (N > 0) {
+        wait_at<N - 1>(p);
+        p[threadIdx.x + N] += N;
+        asm volatile("bar.sync %0, %1;" ::"n"(N - 1), "r"(blockDim.x) : "memory");
     }
 }
+
+template <int BARRIERS>
+__global__ void barriers(int *p) { wait_at<BARRIERS>(p); }
 
 template <int MOST>
 __global__ void __launch_bounds__(MOST) bounded(float *p) { p[threadIdx.x] = sqrtf(p[threadIdx.x]); }

@@ -65,6 +65,7 @@ function start(report) {
   state.report = report;
   choose(report.units.reduce((best, u) => (!best || u.functions.length > best.functions.length ? u : best), null));
   show(report.growth ? "growth" : location.hash.slice(1) || "overview");
+  requestAnimationFrame(() => performance.mark("ready"));
 }
 
 const embedded = JSON.parse(document.getElementById("data").textContent);

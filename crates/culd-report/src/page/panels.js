@@ -44,9 +44,9 @@ function kernelsPanel(unit) {
     { title: "shared", get: (r) => r.f.shared, text: (r) => number(r.f.shared) + (r.f.dynamic_shared ? "+" : ""), num: true, width: "72px", help: "static bytes; + for dynamic shared memory" },
     { title: "const", get: (r) => constantBytes(r.f), num: true, width: "58px", help: "bytes in constant banks, parameters included" },
     { title: "bar", get: (r) => r.f.barriers, num: true, width: "46px", help: "named barriers" },
-    { title: "occupancy", get: (r) => (r.o ? r.o.percent : null), num: true, width: "96px", text: (r) => (r.o ? el("span", { class: r.o.blocks ? "" : "bad" }, `${r.o.percent} %${r.o.threads < state.block ? ` @${r.o.threads}` : ""}`) : "–") },
+    { title: "occupancy", get: (r) => (r.o ? r.o.percent : null), num: true, width: "104px", text: (r) => (r.o ? el("span", { class: r.o.blocks ? "" : "bad" }, `${r.o.percent} %${r.o.threads < state.block ? ` @${r.o.threads}` : ""}`) : "–") },
     { title: "limited by", get: (r) => (r.o ? r.o.limited_by.join(", ") : null), text: (r) => (r.o ? r.o.limited_by.join(", ") : ""), width: "minmax(100px, 1fr)" },
-    has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", names: true, width: "minmax(80px, 1fr)" } : null,
+    has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", width: "minmax(90px, 1fr)" } : null,
   ].filter(Boolean);
   const table = grid({ columns, label: "Kernels", height: tableHeight, sort: { at: 1, down: true }, least: 820, onOpen: (r) => open(r.at) });
 

@@ -89,7 +89,9 @@ function treemap(unit, onOpen) {
   const crumbs = el("nav", { class: "crumbs", "aria-label": "Place in the map" });
   const list = el("div", { class: "panel", "aria-label": "Parts of this level" });
 
-  const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
+  // Asked for once per drawing: both are slow.
+  let isDark = false;
+  const dark = () => isDark;
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const mostRegisters = Math.max(1, ...unit.functions.map((f) => f.registers || 0));
 
@@ -120,6 +122,8 @@ function treemap(unit, onOpen) {
     canvas.style.height = `${height}px`;
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
+    isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const colours = { text: style("--text"), soft: style("--soft") };
     view.rects = [];
     squarify(view.node.list.length ? view.node.list : [view.node], 0, 0, width, height, (n, x, y, w, h) => place(n, x, y, w, h, 1));
     pen.fillStyle = style("--card");
@@ -130,11 +134,11 @@ function treemap(unit, onOpen) {
       pen.fillStyle = fill(node);
       pen.fillRect(x + 0.5, y + 0.5, Math.max(0.5, w - 1), Math.max(0.5, h - 1));
       if (node.list.length ? w > 60 && h > 34 : w > 38 && h > 15) {
-        pen.fillStyle = style("--text");
+        pen.fillStyle = colours.text;
         pen.font = `${node.list.length ? 600 : 400} 11.5px system-ui, sans-serif`;
         label(pen, node.name, x + 5, y + 3, w - 10);
         if (!node.list.length && h > 32) {
-          pen.fillStyle = style("--soft");
+          pen.fillStyle = colours.soft;
           pen.font = "11px system-ui, sans-serif";
           label(pen, bytes(node.size), x + 5, y + 17, w - 10);
         }

@@ -100,7 +100,7 @@ pub const COMMANDS: [(&str, &str); 9] = [
     ("culd diff ...", "explain how two device objects differ"),
     (
         "culd size <file>...",
-        "show where the bytes are: by input, function, template family or section",
+        "show where the bytes are: by input, function, family, section",
     ),
     (
         "culd occupancy <file>...",
