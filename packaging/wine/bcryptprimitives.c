@@ -1,8 +1,11 @@
-/* ProcessPrng for wine before 8.1, from RtlGenRandom. For tests only. */
-#include <windows.h>
+/* ProcessPrng for wine before 8.1, from RtlGenRandom. For tests only. It needs no C library: zig would compile one first. */
+typedef unsigned char byte;
+__declspec(dllimport) byte SystemFunction036(void *buffer, unsigned long length);
 
-BOOLEAN NTAPI SystemFunction036(PVOID buffer, ULONG length);
+__declspec(dllexport) int ProcessPrng(byte *data, unsigned long long length) {
+    return SystemFunction036(data, (unsigned long)length);
+}
 
-__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T length) {
-    return SystemFunction036(data, (ULONG)length);
+int DllMainCRTStartup(void *module, unsigned long reason, void *reserved) {
+    return 1;
 }

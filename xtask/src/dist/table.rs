@@ -1,7 +1,7 @@
 //! The table of results: one row per package, kept between runs.
 
 use culd_tests::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,8 @@ impl Row {
 pub(super) struct Table {
     file: PathBuf,
     rows: BTreeMap<(String, String), Row>,
+    /// The keys of this run.
+    new: BTreeSet<(String, String)>,
 }
 
 impl Table {
@@ -74,17 +76,28 @@ impl Table {
         let mut table = Self {
             file: file.into(),
             rows: BTreeMap::new(),
+            new: BTreeSet::new(),
         };
         text.lines().filter_map(Row::parse).for_each(|row| table.put(row));
+        table.new.clear();
         Ok(table)
     }
 
     /// Adds a row, or replaces the one of an earlier run.
     pub(super) fn put(&mut self, row: Row) {
-        self.rows.insert((row.target.clone(), row.package.clone()), row);
+        let key = (row.target.clone(), row.package.clone());
+        self.new.insert(key.clone());
+        self.rows.insert(key, row);
     }
 
-    pub(super) fn write(&self) -> Result<()> {
+    /// Adds the rows to the file; those that another run has written meanwhile stay.
+    pub(super) fn write(&mut self) -> Result<()> {
+        let written = Self::read(&self.file)?.rows;
+        for (key, row) in written {
+            if !self.new.contains(&key) {
+                self.rows.insert(key, row);
+            }
+        }
         let text: String = self.rows.values().map(|r| r.line() + "\n").collect();
         std::fs::write(&self.file, text).map_err(Error::file(&self.file))
     }

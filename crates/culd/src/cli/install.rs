@@ -234,7 +234,11 @@ fn make_view(view: &Path, toolkit: &Path, own: &Path, mark: &Mark) -> Result<(),
         return Err(InstallError::InsideToolkit(view.to_path_buf()));
     }
     match fs::read_dir(view) {
-        Ok(_) if view.join(VIEW_FILE).exists() => fs::remove_dir_all(view).map_err(io_error(view))?,
+        Ok(entries) if view.join(VIEW_FILE).exists() => {
+            // Windows does not remove a directory that is being read.
+            drop(entries);
+            fs::remove_dir_all(view).map_err(io_error(view))?;
+        }
         Ok(mut entries) => {
             if entries.next().is_some() {
                 return Err(InstallError::Occupied(view.to_path_buf()));

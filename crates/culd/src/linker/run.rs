@@ -49,7 +49,7 @@ impl Linker {
         if self.lto || !is_device_object(bytes) {
             return None;
         }
-        let verdict = check::check(bytes, name, self.engine.target, self.engine.release, check::Source::File);
+        let verdict = check::check(bytes, name, self.engine.target, self.engine.release, check::ObjectSource::File);
         if verdict != Verdict::Accept(Vec::new()) {
             return None;
         }
