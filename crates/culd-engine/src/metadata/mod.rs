@@ -1,7 +1,7 @@
 //! Metadata: attributes, call graph, notes, compatibility.
 //!
 //! * [`attributes`]: `.nv.info` records of the inputs that survive, and what they say about functions.
-//! * `acting`: which of them act on kernels.
+//! * `inheritable`: which of them kernels inherit.
 //! * [`propagate`]: what kernels inherit from the functions they reach.
 
 pub mod attributes;

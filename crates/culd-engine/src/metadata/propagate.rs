@@ -24,7 +24,7 @@ use cubin::nvinfo::attr;
 use cubin::release::Rules;
 use hashbrown::HashMap;
 
-/// Computes all attributes of the output; `folds` is nothing for a relocatable one.
+/// Computes all attributes of the output; `folds` is `None` for a relocatable one.
 pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: Option<&CallTotals>) -> KernelAttributes<'d> {
     let count = link.resolved.functions.len();
     let mut module = std::mem::take(&mut attributes.module);
