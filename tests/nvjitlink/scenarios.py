@@ -539,6 +539,7 @@ def main():
     if wanted:
         table = [s for s in table if any(w in s[0] for w in wanted)]
     counts, failures, remembered = collections.Counter(), [], {}
+    # CULD_REMEMBER: NVIDIA's results of an earlier run are used again.
     stored = os.path.join(work, "theirs.json")
     if os.path.exists(stored) and os.environ.get("CULD_REMEMBER"):
         with open(stored) as file:
@@ -567,8 +568,9 @@ def main():
         else:
             failures.append((name, describe(left, right)))
     if os.environ.get("CULD_REMEMBER"):
-        with open(stored, "w") as file:
+        with open(f"{stored}.{os.getpid()}", "w") as file:
             json.dump(remembered, file)
+        os.replace(f"{stored}.{os.getpid()}", stored)
     for name, text in failures:
         print(f"FAILED  {name}\n{text}")
     groups = sorted({g for g, _ in counts if g not in ("correction", "open")})

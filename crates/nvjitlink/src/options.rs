@@ -71,8 +71,13 @@ const ARCHS: [(u32, &str); 12] = [
 /// Architectures that CUDA 13 no longer supports.
 const OLD_ARCHS: [u32; 18] = [10, 11, 12, 13, 20, 21, 30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 69, 70];
 
+/// What a flag does.
+type Set = fn(&mut Options);
+/// What an option does with its value.
+type SetTo = fn(&mut Options, &str);
+
 /// Flags without a value.
-const FLAGS: [(&str, fn(&mut Options)); 9] = [
+const FLAGS: [(&str, Set); 9] = [
     ("-time", |o| o.time = true),
     ("-verbose", |o| o.verbose = true),
     ("-lto", |o| o.lto = true),
@@ -85,7 +90,7 @@ const FLAGS: [(&str, fn(&mut Options)); 9] = [
 ];
 
 /// Options that must have a value.
-const WITH_VALUE: [(&str, fn(&mut Options, &str)); 5] = [
+const WITH_VALUE: [(&str, SetTo); 5] = [
     ("-maxrregcount=", |o, v| o.max_registers = leading_number(v)),
     ("-kernels-used=", |o, v| o.kernels_used.push(v.to_owned())),
     ("-variables-used=", |o, v| o.variables_used.push(v.to_owned())),
@@ -139,7 +144,11 @@ fn one(option: &str, out: &mut Options) -> Result<(), Refusal> {
     }
     for (name, set) in WITH_VALUE {
         if let Some(value) = option.strip_prefix(name) {
-            return if value.is_empty() { Err(missing()) } else { Ok(set(out, value)) };
+            if value.is_empty() {
+                return Err(missing());
+            }
+            set(out, value);
+            return Ok(());
         }
     }
     if let Some(value) = option.strip_prefix("-Ofc=") {
