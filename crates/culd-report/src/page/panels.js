@@ -114,7 +114,7 @@ function sectionsPanel(unit) {
   const table = grid({ label: "Sections", height: tableHeight, sort: { at: 1, down: true }, least: 480, columns: [
     { title: "section", get: (s) => s.name, text: (s) => s.name, width: "minmax(200px, 3fr)" },
     { title: "bytes", get: (s) => s.size, num: true, width: "120px" },
-    { title: "", get: (s) => s.size, text: (s) => el("span", { class: "bar", style: `width:${Math.max(1, (140 * s.size) / largest)}px` }), width: "160px" },
+    { title: "share", get: (s) => s.size, text: (s) => el("span", { class: "bar", style: `width:${Math.max(1, (140 * s.size) / largest)}px` }), width: "160px" },
     { title: "in the file", get: (s) => (s.in_file ? 1 : 0), text: (s) => (s.in_file ? "yes" : "no"), width: "90px" },
   ] });
   const largest = Math.max(1, ...unit.sections.map((s) => s.size));
@@ -155,7 +155,7 @@ function growthPanel() {
   const change = (c) => (c.after ? c.after.code : 0) - (c.before ? c.before.code : 0);
   const table = grid({ label: "Changes", height: tableHeight, sort: { at: 2, down: true }, least: 820, columns: [
     { title: "name", get: (c) => c.name, text: (c) => c.name, names: true, width: "minmax(200px, 3fr)" },
-    { title: "", get: (c) => (c.before ? (c.after ? "changed" : "gone") : "new"), text: (c) => (c.before ? (c.after ? "changed" : "gone") : "new"), width: "80px" },
+    { title: "change", get: (c) => (c.before ? (c.after ? "changed" : "gone") : "new"), text: (c) => (c.before ? (c.after ? "changed" : "gone") : "new"), width: "80px" },
     { title: "delta", get: (c) => Math.abs(change(c)), text: (c) => el("span", { class: change(c) > 0 ? "bad" : "good" }, delta(0, change(c))), num: true, width: "90px" },
     { title: "code", get: (c) => (c.after || c.before).code, text: field("code"), num: true, width: "150px" },
     { title: "registers", get: (c) => (c.after || c.before).registers, text: field("registers"), num: true, width: "100px" },
