@@ -209,7 +209,11 @@ pub fn find_toolkit(named: Option<PathBuf>) -> Result<PathBuf, InstallError> {
         .or_else(|| toolkit_in_path("ptxas"))
         .ok_or(InstallError::NoToolkit)?;
     // A canonical path of Windows has a prefix that nvcc does not support.
-    let canonical = if cfg!(windows) { std::path::absolute(&toolkit) } else { fs::canonicalize(&toolkit) };
+    let canonical = if cfg!(windows) {
+        std::path::absolute(&toolkit)
+    } else {
+        fs::canonicalize(&toolkit)
+    };
     let toolkit = canonical.map_err(io_error(&toolkit))?;
     match has_program(&toolkit, "nvcc") || has_program(&toolkit, "ptxas") {
         true => Ok(toolkit),
@@ -333,7 +337,8 @@ fn link(target: &Path, at: &Path) -> io::Result<()> {
 /// a directory of such files.
 #[cfg(not(unix))]
 fn link(target: &Path, at: &Path) -> io::Result<()> {
-    if symlink(target, at).is_ok() {
+    // A policy may forbid to follow links that could be made.
+    if symlink(target, at).is_ok() && at.exists() {
         return Ok(());
     }
     match target.is_dir() {

@@ -185,7 +185,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     match place(path)? {
         Place::Direct => {
             // A device of Windows cannot be truncated.
-            let mut file = OpenOptions::new().write(true).truncate(!cfg!(windows)).open(path).map_err(WriteError::Open)?;
+            let mut file = OpenOptions::new()
+                .write(true)
+                .truncate(!cfg!(windows))
+                .open(path)
+                .map_err(WriteError::Open)?;
             file.write_all(bytes).map_err(WriteError::Write)
         }
         Place::Renamed { target, old } => {
