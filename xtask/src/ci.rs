@@ -120,7 +120,11 @@ fn workflows(context: &Context) -> Result<()> {
     for entry in std::fs::read_dir(&dir).map_err(Error::file(&dir))? {
         let path = entry.map_err(Error::file(&dir))?.path();
         let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
-        for line in text.lines().filter_map(|l| l.split_once("cargo xtask ci ")) {
+        for line in text
+            .lines()
+            .filter(|l| !l.trim_start().starts_with('#'))
+            .filter_map(|l| l.split_once("cargo xtask ci "))
+        {
             for name in line
                 .1
                 .split_whitespace()

@@ -337,7 +337,8 @@ fn link(target: &Path, at: &Path) -> io::Result<()> {
 /// a directory of such files.
 #[cfg(not(unix))]
 fn link(target: &Path, at: &Path) -> io::Result<()> {
-    if symlink(target, at).is_ok() {
+    // A policy may forbid to follow links that could be made.
+    if symlink(target, at).is_ok() && at.exists() {
         return Ok(());
     }
     match target.is_dir() {
