@@ -1,5 +1,7 @@
 //! The header, compiled by a C and a C++ compiler, against the library: the examples link the bundled objects.
 
+#![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
