@@ -454,7 +454,8 @@ def log(result):
 
 def clash(ours, theirs):
     """Merging failed; NVIDIA's library only prints that."""
-    return ERROR_LINE.search(theirs[1]) and "finish" in log(ours) and "finish" not in log(theirs)
+    printed = ERROR_LINE.search(theirs[1]) and "finish" in log(ours) and "finish" not in log(theirs)
+    return printed or ("merge_elf failed" in log(ours) and "merge_elf failed" not in log(theirs))
 
 
 ERROR_LINE = re.compile("^(error|fatal) +: ", re.M)
