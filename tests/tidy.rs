@@ -2,7 +2,7 @@
 //!
 //! 1. Every `.rs` file below `crates/*/src` becomes a node, named by its module path.
 //! 2. An edge is a `use` declaration or an inline path that starts with `crate::` or `super::`. A path belongs to the file of its longest prefix that is
-//!    a module. Unit tests inside a file are not read. A module and the modules that it declares itself are one unit: what `x.rs` or `x/mod.rs` calls in
+//!    a module. Unit tests are not read: modules called `tests` and `testing`. A module and the modules that it declares itself are one unit: what `x.rs` or `x/mod.rs` calls in
 //!    its own children is not an edge, what the children use of it is.
 //! 3. A circle is a strongly connected component of more than one file.
 //! 4. An import is upward if it is from a module to one that comes later in the order of its crate ([`CRATES`]).
@@ -255,6 +255,7 @@ struct Graph {
 impl Graph {
     fn read(src: &Path) -> Self {
         let files: Vec<_> = rust_files(src).into_iter().map(|path| (module_of(src, &path), path)).collect();
+        let files: Vec<_> = files.into_iter().filter(|(module, _)| !is_test_module(module)).collect();
         let modules: BTreeSet<String> = files.iter().map(|(m, _)| m.clone()).collect();
         let mut imports = BTreeMap::new();
         for (module, path) in &files {
@@ -325,6 +326,11 @@ impl Graph {
         }
         seen
     }
+}
+
+/// Modules of unit tests, and what they share.
+fn is_test_module(module: &str) -> bool {
+    module.split("::").any(|part| part == "tests" || part == "testing")
 }
 
 /// Does `module` declare `to`, or a module around it?

@@ -5,7 +5,7 @@
 //!
 //! 1. The report (`--json-report`) names the functions that were kept; without any, the link is different.
 //! 2. What differs must belong to one of them: its code, its size, its attributes, relocations into it, its capsule and its jump table.
-//! 3. If instructions of one of them lie elsewhere, tables of code positions (unwinding, lines, registers) and the layout may follow.
+//! 3. If instructions of one of them are elsewhere, tables of code positions (unwinding, lines, registers) and the layout may follow.
 
 use crate::context::Linker;
 use culd_inspect::diff::{self, Finding, Group};

@@ -52,7 +52,7 @@ pub fn first_tool<'d>(cubin: &Cubin<'d>) -> Option<&'d [u8]> {
     ToolInfo::read(note.description).ok().map(|t| t.tool)
 }
 
-/// Bytes that the finalizer keeps free behind the section names.
+/// Bytes that the finalizer keeps free after the section names.
 ///
 /// With a Mercury view: room for two tables of extended section indices, whether they exist or not. Without one (compiled files for sm_90): room
 /// for one such table and for the names of the Mercury code that was left out again. Sections are given as name and flags.
@@ -73,7 +73,7 @@ pub fn reserves_code_names(ident: &[u8; 16], e_version: u32) -> bool {
     abi != ELFOSABI_CUDA_V7 || e_version >= 123
 }
 
-/// Bytes that the finalizer keeps free behind the symbol names of a file with a Mercury view.
+/// Bytes that the finalizer keeps free after the symbol names of a file with a Mercury view.
 ///
 /// Some sections have another name in the Mercury view. Room is reserved for the Mercury name of each (without a NUL); what is used of it is the SASS
 /// name of those that have a section symbol. `new_names` are the SASS names of section symbols that are called differently in the two symbol tables.

@@ -39,7 +39,7 @@ pub struct Note<'d> {
     pub description: &'d [u8],
 }
 
-/// The notes of a section, in order. Stops behind the first error.
+/// The notes of a section, in order. Stops after the first error.
 pub fn notes(data: &[u8]) -> Notes<'_> {
     Notes { data, at: 0 }
 }

@@ -105,7 +105,7 @@ pub struct MetadataEntry {
     pub alignment: U32,
 }
 
-/// `.nv.metadata`: entries, and bytes behind the last whole one.
+/// `.nv.metadata`: entries, and bytes after the last whole one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata<'d> {
     /// Entries.

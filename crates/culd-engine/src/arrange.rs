@@ -28,7 +28,7 @@ const WANTED: u32 = u32::MAX;
 pub struct Arranged {
     /// Emitted sections in order; index i has section number i + 1.
     pub sections: Vec<SectionId>,
-    /// What matters of each for its place. Records are large and lie in another order, so that later phases look here.
+    /// What matters of each for its place. Records are large and are in another order, so that later phases look here.
     pub shapes: Vec<Shape>,
     /// Emitted symbols in order; index i has symbol number i + 1.
     pub symbols: Vec<SymbolTableEntry>,
@@ -119,10 +119,10 @@ const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 /// Order and numbers, without names: the string tables do not depend on what is emitted, and take their time.
 #[derive(Debug)]
 pub struct Order {
-    sections: Vec<SectionId>,
+    pub(crate) sections: Vec<SectionId>,
     shapes: Vec<Shape>,
-    symbols: Vec<SymbolTableEntry>,
-    first_global: u32,
+    pub(crate) symbols: Vec<SymbolTableEntry>,
+    pub(crate) first_global: u32,
     extended: bool,
     section_index: Table<SectionId, u32>,
     section_symbol: Table<SectionId, u32>,
@@ -302,3 +302,7 @@ pub struct OutputPlan<'a, 'd> {
     /// Functions whose text section keeps its barrier flags.
     pub flagged: &'a [FunctionId],
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

@@ -433,7 +433,7 @@ impl<'o> Collector<'o> {
         }
         Ok(())
     }
-    /// An error: the link goes on to its end without making an image.
+    /// An error: the link continues to its end but writes no image.
     pub fn error(&mut self, code: Code) {
         self.errors += 1;
         self.push(Severity::Error, code);

@@ -3,9 +3,9 @@
 //! Bytes and options in, an image and messages out: nothing is printed, no file is touched, no process ends.
 //!
 //! * [`options`]: what to link for and how.
-//! * [`diagnostics`]: everything the linker has to say, as values in the order it came up.
+//! * [`diagnostics`]: all messages as values, in the order of the link.
 //! * [`link`]: runs the pipeline.
-//! * [`explain`]: what the link did, for those who asked.
+//! * [`explain`]: explanations of the link, on request.
 //!
 //! ```
 //! use culd_engine::{Arch, Input, LinkOptions};
@@ -55,6 +55,9 @@ mod resolve;
 mod sections;
 mod session;
 mod size_limit;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod testing;
 pub mod usage;
 pub mod verify;
 

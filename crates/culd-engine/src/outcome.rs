@@ -14,7 +14,7 @@ pub struct Outcome {
     pub messages: Vec<Diagnostic>,
     /// How the run ended.
     pub status: Status,
-    /// What was asked for besides the image.
+    /// What was requested besides the image.
     pub explained: Explained,
 }
 

@@ -21,11 +21,11 @@ pub enum Fate {
     /// Not a definition of a function.
     #[default]
     None,
-    /// In force at the end.
+    /// Prevails at the end.
     Winner,
     /// Lost when it arrived.
     Rejected,
-    /// Was in force when its file was merged, beaten by a later one.
+    /// Prevailed when its file was merged, beaten by a later one.
     Replaced,
 }
 
@@ -47,7 +47,7 @@ pub struct Function<'d> {
     pub name: &'d [u8],
     /// Some definition is a kernel.
     pub entry: bool,
-    /// The definition in force.
+    /// The prevailing definition.
     pub winner: Option<Definition>,
     /// Static.
     pub local: bool,
@@ -105,7 +105,7 @@ pub struct Resolved<'d> {
     dotted: Table<NameId, bool>,
     prototype_names: Table<ProtoId, NameId>,
     name_of: Table<SymbolRef, Option<NameId>>,
-    /// Per name: number of the function that is no static one, or the largest number.
+    /// Per name: number of the function that is not static, or the largest number.
     function_named: Table<NameId, u32>,
     function_of: Table<SymbolRef, u32>,
     fates: Table<SymbolRef, Fate>,
@@ -119,7 +119,7 @@ impl Resolved<'_> {
         let number = self.function_named.get(name).copied().filter(|&n| n != u32::MAX)?;
         Some(FunctionId::new(number))
     }
-    /// The name of a symbol of an input, unless it stands for a section.
+    /// The name of a symbol of an input, unless it represents a section.
     pub fn name(&self, symbol: SymbolRef) -> Option<NameId> {
         self.name_of[symbol]
     }
@@ -131,7 +131,7 @@ impl Resolved<'_> {
     pub fn prototype_name(&self, p: ProtoId) -> Option<NameId> {
         self.prototype_names.get(p).copied()
     }
-    /// The function that a symbol of an input stands for.
+    /// The function that a symbol of an input represents.
     pub fn function(&self, symbol: SymbolRef) -> Option<FunctionId> {
         let f = self.function_of[symbol];
         (f != u32::MAX).then_some(FunctionId::new(f))
@@ -144,7 +144,7 @@ impl Resolved<'_> {
     pub fn has_rejected(&self, object: ObjectId) -> bool {
         self.rejected[object]
     }
-    /// True if the definition was in force when its file was merged.
+    /// True if the definition prevailed when its file was merged.
     pub fn took(&self, symbol: SymbolRef) -> bool {
         matches!(self.fates[symbol], Fate::Winner | Fate::Replaced)
     }
@@ -414,7 +414,7 @@ impl<'d> Resolver<'d> {
             let Some(f) = self.function(object, index) else { continue };
             let id = self.intern(object, p, &mut known);
             self.check_prototype(objects, object, f, id);
-            // A rejected copy says nothing new, unless a call of the driver's function is behind it.
+            // A rejected copy changes nothing, unless a call of the driver's function follows it.
             let known = self.out.mentions[f].prototype.replace(id);
             if known != Some(id) || self.out.fate(object.symbol_ref(index)) != Fate::Rejected {
                 self.mention(id);
@@ -485,7 +485,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// A prototype that disagrees with the mention before is an error. Calls of functions that the driver provides say more, behind a `|`.
+    /// A prototype that disagrees with the mention before is an error. Calls of functions that the driver provides say more, after a `|`.
     fn check_prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, id: ProtoId) {
         let Some(known) = self.out.mentions[f].latest_prototype.replace(id).filter(|&known| known != id) else {
             return;
@@ -551,3 +551,7 @@ fn register_count(object: &Object<'_>, symbol: u32, section: u32, table: &mut Op
     let at = table.partition_point(|&(s, _)| s < symbol);
     table.get(at).filter(|(s, _)| *s == symbol).map_or(0, |(_, n)| *n)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

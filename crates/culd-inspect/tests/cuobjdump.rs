@@ -1,6 +1,6 @@
 //! A dump shows what the vendor's dumper shows: same sections, symbols, relocations and attributes.
 //!
-//! Runs when `CULD_ORACLE` names the folder of the real tools; `CULD_DUMP_SAMPLE` names a folder with more cubins to compare.
+//! Runs when `CULD_ORACLE` names the directory of the NVIDIA tools; `CULD_DUMP_SAMPLE` names a directory with more cubins to compare.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
 use culd_inspect::dump::{Selection, write_file_json};
@@ -273,7 +273,7 @@ fn sample() -> Vec<PathBuf> {
 #[test]
 fn same_as_the_vendors_dumper() {
     let Some(tools) = std::env::var_os("CULD_ORACLE") else {
-        eprintln!("skipped: CULD_ORACLE does not name the folder of the real tools");
+        eprintln!("skipped: CULD_ORACLE does not name the directory of the real tools");
         return;
     };
     let mut bad = Vec::new();

@@ -15,7 +15,7 @@ use crate::cfg::Cfg;
 use crate::decode::{Insn, NO_SCOREBOARD};
 use crate::reg::{Reg, RegSet};
 
-/// Which end of an instruction the scoreboard stands for. Reads are numbered before writes.
+/// Which end of an instruction the scoreboard represents. Reads are numbered before writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Operands have been read.

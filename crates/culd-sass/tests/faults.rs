@@ -93,7 +93,7 @@ struct Machine<'a> {
     /// Every use of a scoreboard in issue order: (scoreboard, time, counts for certain).
     signals: Vec<(u8, usize, bool)>,
     versions: [[u32; 8]; 2],
-    /// Targets of the `BSSY` in force, per register.
+    /// Targets of the active `BSSY`, per register.
     converge: [Option<u32>; 16],
 }
 

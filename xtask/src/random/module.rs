@@ -2,8 +2,8 @@
 //!
 //! 1. Bodies are written first ([`super::body`]); they note every symbol that they use.
 //! 2. Tables of addresses and a few unused declarations are added.
-//! 3. Declarations and definitions follow from what is defined here and what was used, in a drawn order.
-//! 4. The target, compiler flags and line directives of the module are drawn.
+//! 3. Declarations and definitions follow from what is defined here and what was used, in a random order.
+//! 4. The target, compiler flags and line directives of the module are chosen.
 
 use super::body::{Body, Owner};
 use super::world::{Fault, Func, Kernel, Linkage, Pass, SIGNATURES, Scalar, Space, TextureKind, Var, World};

@@ -4,7 +4,7 @@
 //! 2. The sections that merging made come first in the image, in their order; so do symbols. They say which input a part came from.
 //! 3. Files with two views: what merging knows about debug information is true of the Mercury twin. Capsules and parameter banks come from
 //!    the object that gives the code.
-//! 4. Banks of literals are made by the layout: each function's part lies at one offset in every kernel that reaches the function.
+//! 4. Banks of literals are made by the layout: each function's part is at one offset in every kernel that reaches the function.
 
 use super::dropped;
 use super::map::*;

@@ -27,7 +27,7 @@ use crate::session::Link;
 use cubin::consts::*;
 pub use overflow::Moves;
 
-/// Where shared variables went.
+/// Offsets of shared variables.
 #[derive(Debug, Default)]
 pub struct SharedLayout {
     /// Offset of each static variable that got space.
@@ -101,7 +101,7 @@ pub struct Layout<'d> {
     pub failure: Option<&'static str>,
     /// Relocations of jump tables that were copied into kernels' banks, in order.
     pub literal_relocs: Vec<LiteralReloc>,
-    /// `-r`: the symbol that stands for dynamic shared memory of a kernel's text.
+    /// `-r`: the symbol that represents dynamic shared memory of a kernel's text.
     pub dynamic_instances: Vec<(SectionId, SymbolId)>,
 }
 
@@ -223,3 +223,7 @@ fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

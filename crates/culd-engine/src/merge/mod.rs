@@ -137,7 +137,7 @@ pub fn merge<'d>(
     Ok(merger.records)
 }
 
-/// Tables over everything that the inputs have. Making them takes its time, and needs nobody.
+/// Per-symbol and per-section tables. Allocated in parallel with resolution because they depend only on the inputs.
 #[derive(Debug)]
 pub struct Places {
     symbols: Table<SymbolRef, Place>,
@@ -446,3 +446,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         });
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

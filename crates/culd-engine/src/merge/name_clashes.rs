@@ -5,7 +5,7 @@
 //!
 //! 1. A variable: another memory space; then perhaps another managed attribute, another size, a second definition.
 //! 2. A function: another memory space, perhaps a second definition; nvlink then has no place for it in the call graph. A kernel is said not to be
-//!    declared everywhere first, and the link goes on to the end of the file.
+//!    declared everywhere first, and the link continues to the end of the file.
 //! 3. A texture, sampler or surface: a second definition.
 
 use super::Merger;

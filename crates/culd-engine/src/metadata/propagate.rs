@@ -467,7 +467,7 @@ fn one_kernel_fragments<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attrib
 }
 
 /// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol
-/// in front, or last in later releases.
+/// first, or last in later releases.
 fn one_kernel_externs<'r, 'd>(
     rules: &Rules,
     records: &[Attribute<'d>],

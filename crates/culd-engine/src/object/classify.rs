@@ -1,8 +1,8 @@
 //! What a section is to the linker, from its name, type and flags.
 //!
-//! 1. Sections with a standard type get the CUDA type that their name stands for ([`BY_NAME`]): the bytes of an object do not depend on
+//! 1. Sections with a standard type get the CUDA type that their name implies ([`BY_NAME`]): the bytes of an object do not depend on
 //!    which of the two types it has.
-//! 2. A section whose name stands for another type is refused ([`NAMED`]).
+//! 2. A section whose name implies another type is refused ([`NAMED`]).
 //! 3. The type, then the name, decides about the [`Role`].
 //! 4. A section that has bytes of one of the types in [`is_passed_through`] and no other role is passed through: sections of one name become
 //!    one section of the output.
@@ -65,7 +65,7 @@ pub(crate) fn is_passed_through(sh_type: u32) -> bool {
 
 /// Start of a name, and the types that sections of such a name have after [`normal_type`]. The first row that fits decides.
 ///
-/// nvlink goes by the name at some places and by the type at others: a section of another type is dropped, linked twice or makes it crash.
+/// nvlink uses the name at some places and the type at others: a section of another type is dropped, linked twice or makes it crash.
 const NAMED: &[(&[u8], &[u32])] = &[
     (b".nv.info", &[SHT_CUDA_INFO]),
     (b".nv.callgraph", &[SHT_CUDA_CALLGRAPH]),

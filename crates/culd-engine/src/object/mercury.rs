@@ -1,6 +1,6 @@
 //! The Mercury view of an object, under the names and numbers of its SASS view.
 //!
-//! 1. Every Mercury section has a twin in the SASS view: a capsule names it in its first word, the others have its name behind a prefix
+//! 1. Every Mercury section has a twin in the SASS view: a capsule names it in its first word, the others have its name after a prefix
 //!    (the n-th of a name belongs to the n-th of that name). nvlink quirk: all sections of a name, those of static functions of one name
 //!    after a relocatable link, have the contents of the first.
 //! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
@@ -212,7 +212,7 @@ fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
                 Some(twin)
             }),
         };
-        // nvlink quirk: such a section is left out without a word. Of several beside one in the SASS view it takes one or the other.
+        // nvlink quirk: such a section is left out silently. Of several beside one in the SASS view it takes one or the other.
         if twin.is_none() && trust.is_trusted() && is_foreign(s) && !by_name.contains_key(without_mercury(s.name)) {
             continue;
         }
@@ -251,7 +251,7 @@ fn is_made_again(s: &ObjSection<'_>) -> bool {
     }
 }
 
-/// Refuses contents that only one of the views has, and types that nobody knows: nvlink crashes.
+/// Refuses contents that only one of the views has, and unknown types: nvlink crashes.
 fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trust: Trust) -> Result<(), ObjectError> {
     for ((s, twin), sass) in plain.iter().zip(&twins.mercury).zip(&twins.sass) {
         let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;

@@ -44,7 +44,7 @@ impl<'d> Object<'d> {
         self.labels.reserve_exact(self.symbols.len());
         for (i, entry) in self.symbols.iter().enumerate() {
             let section = place(i as u32)?;
-            // Nobody looks for the name of a section's symbol.
+            // The name of a section's symbol is never looked up.
             self.labels.push(match entry.kind() {
                 STT_SECTION => Label::default(),
                 _ => Label::new(name(entry), &hashing),

@@ -37,7 +37,7 @@ pub struct Merged<'d> {
     pub texts: Vec<FunctionId>,
     /// Records of shared and constant memory, in order: the few records that layout is about.
     pub memory: Vec<SectionId>,
-    /// `-r`: symbols that stand for the size of user constants, ascending.
+    /// `-r`: symbols that represent the size of user constants, ascending.
     pub constant_sizes: Vec<SymbolId>,
     /// Symbol records.
     pub symbols: Table<SymbolId, OutSymbol<'d>>,

@@ -96,7 +96,7 @@ pub struct Piece {
     pub base: u64,
 }
 
-/// Pieces of a section. Most have one, so that it lies in the record, and an id says which of the two it is.
+/// Pieces of a section. Most have one, so that it is in the record, and an id says which of the two it is.
 #[derive(Debug, Clone)]
 pub enum Pieces {
     /// One.
@@ -168,7 +168,7 @@ pub struct OutSection<'d> {
     /// Bytes that were computed; they replace the pieces.
     #[allow(clippy::box_collection, reason = "few records have any, and there are many records")]
     pub bytes: Option<Box<Vec<u8>>>,
-    /// Section whose index goes to `sh_info`.
+    /// Section whose index is written to `sh_info`.
     pub owner: Option<SectionId>,
     /// Companion `.rel.X`, `.rela.X`, `.nv.resolvedrela.X`.
     pub companions: [Option<SectionId>; 3],

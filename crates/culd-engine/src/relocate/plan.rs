@@ -39,7 +39,7 @@ pub struct RelocPlan {
 }
 
 impl RelocPlan {
-    /// SymbolTarget of every symbol of an object that has relocations.
+    /// Target of every symbol of an object that has relocations.
     pub(crate) fn meanings(&self, object: ObjectId) -> &[SymbolTarget] {
         &self.meanings[object]
     }
@@ -171,7 +171,7 @@ fn plan_one<'d>(
     plan
 }
 
-/// Does an offset lie in one of the units, which are in order?
+/// Is an offset in one of the units, which are in order?
 fn lies_in(units: &[(u64, u64)], offset: u64) -> bool {
     let before = units.get(..units.partition_point(|u| u.0 <= offset)).unwrap_or_default();
     before.last().is_some_and(|&(base, size)| offset - base < size)

@@ -78,7 +78,7 @@ pub struct SegmentRow {
     pub physical_address: u64,
     /// `p_align`.
     pub align: u64,
-    /// Indices of the first and last section that lie inside, if any.
+    /// Indices of the first and last section that are inside, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<(u32, u32)>,
 }
@@ -231,7 +231,7 @@ pub(crate) fn source_name(source: FieldSource) -> &'static str {
 
 fn resolver_name(info: Option<&RelocInfo>) -> &'static str {
     match info.map(|i| i.resolver) {
-        Some(Resolver::Nobody) => "nobody",
+        Some(Resolver::Ignored) => "none",
         Some(Resolver::Linker) => "linker",
         Some(Resolver::Either) => "linker or driver",
         Some(Resolver::Driver) => "driver",

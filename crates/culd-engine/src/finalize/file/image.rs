@@ -280,7 +280,7 @@ impl Writer<'_, '_> {
         bytes.or_else(|| self.linked.bytes[id].clone()).unwrap_or_default()
     }
 
-    /// The parameter bank of a kernel with the slots of its textures behind it.
+    /// The parameter bank of a kernel with the slots of its textures after it.
     fn parameters_with_slots(&self, id: SectionId) -> Vec<u8> {
         let function = self.section(id).owner.and_then(|t| self.code.of(t));
         let bank = function
