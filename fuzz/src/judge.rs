@@ -179,7 +179,7 @@ pub struct Verdict {
     pub output: usize,
 }
 
-/// Judges mutants; knows what the undamaged programs link to.
+/// Classifies the results of mutants; has the results of the undamaged programs.
 pub struct Judge<'s> {
     source: &'s Source,
     undamaged: HashMap<(usize, bool, Mode), Option<Vec<u8>>>,

@@ -2,7 +2,7 @@
 //!
 //! 1. Choose a program (objects that were linked together, of any architecture), one of its objects, and how that object is packed.
 //! 2. Choose which linker to behave like and in which mode it links.
-//! 3. Damage the packed object: cut it off, or make some changes that know its format.
+//! 3. Damage the packed object: cut it off, or make some changes that follow its format.
 
 use crate::mutate;
 use crate::seeds::{Program, Seeds};

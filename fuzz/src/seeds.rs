@@ -81,7 +81,7 @@ impl Seeds {
         let outputs = fixture.links.iter().flat_map(|l| l.outcome.files.values());
         self.pristine.extend(outputs.filter(|b| is_cubin(b)).cloned());
         if pristine {
-            // The emitter does not know the layout of files of CUDA 12 (OS ABI 0x33).
+            // The emitter does not support the layout of files of CUDA 12 (OS ABI 0x33).
             self.pristine
                 .extend(fixture.inputs.values().filter(|b| b.get(7) == Some(&0x41)).cloned());
         }

@@ -67,7 +67,7 @@ impl Packing {
         }
     }
 
-    /// The flag that says so.
+    /// Command-line flag of this form.
     pub fn flag(self) -> u64 {
         match self {
             Packing::Zstd => FLAG_ZSTD,

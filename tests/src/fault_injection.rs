@@ -130,7 +130,7 @@ pub fn write_failures(linker: &Path, count: usize, seed: u64) -> Result<Counts> 
     let blocks = bench.new.len() / 512;
     for i in 0..count {
         std::fs::write(bench.path(), &bench.old).map_err(Error::file(bench.path()))?;
-        // Every second link is told by an error, the others by a signal.
+        // Every second link gets an error, the others a signal.
         let trap = if i % 2 == 0 { "trap '' XFSZ; " } else { "" };
         let script = format!("{trap}ulimit -c 0; ulimit -f {}; exec \"$0\" \"$@\"", rng.below(blocks));
         let plain = bench.command();

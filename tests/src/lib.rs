@@ -5,7 +5,7 @@
 //! 3. [`verdict`]: two outcomes are the same, or a [`verdict::Difference`] says how they differ.
 //! 4. [`fixture`]: inputs with nvlink's outcomes, kept in the repository so that they can be replayed without nvlink.
 //!
-//! [`recipe`] makes damaged files from sound ones, [`elf`] knows where their numbers are; [`linker`] is the program under test,
+//! [`recipe`] makes damaged files from sound ones, [`elf`] finds their number fields; [`linker`] is the program under test,
 //! [`fault_injection`] the faults that it has to survive.
 //!
 //! [`rng`] is the source of all random choices.

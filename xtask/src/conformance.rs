@@ -24,7 +24,7 @@ pub(crate) struct Plan {
     pub(crate) jobs: usize,
 }
 
-/// Cases that say nothing about other architectures, and why.
+/// Cases that do not apply to other architectures, and the reason.
 const OWN_ARCH_ONLY: [(&str, &str); 17] = [
     (
         "sysfn-literals",

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Every architecture that the tools know.
+/// Every architecture that the tools support.
 const ARCHS: [&str; 23] = [
     "75", "80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f", "103", "103a", "103f", "110", "110a", "110f", "120", "120a",
     "120f", "121", "121a", "121f",
@@ -120,7 +120,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     Ok(())
 }
 
-/// Links one object of every architecture for every architecture: who accepts what, and how it is said.
+/// Links one object of every architecture for every architecture: which linker accepts which object, and with which message.
 pub(crate) fn run_pairs(context: &Context, linker: &Linker, jobs: usize, report: &Report) -> Result<()> {
     let bench = Bench {
         tools: oracle::bin_dir(context)?,

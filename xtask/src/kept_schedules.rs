@@ -1,4 +1,4 @@
-//! Links in which culd kept the compiler's schedule of some functions and says so.
+//! Links in which culd kept the compiler's schedule of some functions and reports it.
 //!
 //! From sm_100 on nvlink re-schedules kernels; where culd is not sure how, it keeps what the compiler wrote and reports the function. Such a link is
 //! judged by its differences from nvlink's, as [`culd_inspect::diff`] finds them:
@@ -59,7 +59,7 @@ pub(crate) fn explained(
     })
 }
 
-/// Whether two outputs differ only in registers of variables for which nvlink reads beyond the end of its tables: a list that speaks of other, longer
+/// Whether two outputs differ only in registers of variables for which nvlink reads beyond the end of its tables: a list for other, longer
 /// code. What it finds there is left over from other work; culd writes 0.
 pub(crate) fn beyond_tables(ours: &[u8], nvlink: &[u8]) -> bool {
     let (Ok(a), Ok(b)) = (View::parse(nvlink), View::parse(ours)) else {

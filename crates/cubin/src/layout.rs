@@ -1,7 +1,7 @@
 //! How the vendor's tools lay out a file beyond what its section headers say.
 //!
 //! 1. Two writers exist ([`Style`]). Files from sm_100 on come from the finalizer, compiled files for sm_90 too; all others from the linker's writer.
-//! 2. The finalizer reserves room in the string tables before it knows what it needs ([`names_reserve`], [`strings_reserve`]).
+//! 2. The finalizer reserves room in the string tables before their sizes are known ([`names_reserve`], [`strings_reserve`]).
 //! 3. A Mercury section whose contents the finalizer does not rewrite owns no bytes: it repeats the offset of its twin in the SASS view
 //!    ([`shares_twin`]).
 //!
@@ -161,7 +161,7 @@ const SHARED_DEBUG: [&[u8]; 8] = [
 
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
-/// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they speak of code, and `.debug_info` when it
+/// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they refer to code, and `.debug_info` when it
 /// refers to a line table. Lists of registers and of their types share their bytes when the finalizer changed neither places nor order, as in a list
 /// without registers. Empty sections with an empty twin follow it.
 pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {

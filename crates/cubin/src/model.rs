@@ -155,7 +155,7 @@ pub struct ModelSymbol {
     pub info: u8,
     /// CUDA bits.
     pub other: u8,
-    /// Where it lives.
+    /// Section of the symbol.
     pub section: SymbolSection,
     /// Value.
     pub value: u64,

@@ -156,7 +156,7 @@ pub struct Symbol<'d> {
     pub section: SymbolSection,
 }
 
-/// Where a symbol lives.
+/// Section of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolSection {
     /// Undefined.

@@ -16,7 +16,7 @@ pub enum Resolver {
     Ignored,
     /// The linker.
     Linker,
-    /// The linker when it knows the value, else the driver.
+    /// The linker if the value is known at link time, else the driver.
     Either,
     /// The driver at load time.
     Driver,
@@ -62,7 +62,7 @@ pub struct BitField {
     pub start: u8,
     /// Number of bits.
     pub width: u8,
-    /// What is stored.
+    /// Value that is stored.
     pub source: FieldSource,
     /// The source is shifted right by this many bits before it is stored.
     pub shift: u8,
@@ -82,9 +82,9 @@ pub struct RelocInfo {
     pub code: u32,
     /// Name.
     pub name: &'static str,
-    /// Who resolves it.
+    /// Tool that resolves it.
     pub resolver: Resolver,
-    /// What it writes.
+    /// Bits that it writes.
     pub fields: &'static [BitField],
 }
 

@@ -30,9 +30,9 @@ pub const MAX_MEMORY: u64 = 1 << 48;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {reason}")]
 pub struct Defect {
-    /// Where.
+    /// Location of the defect.
     pub place: Place,
-    /// What.
+    /// Description of the defect.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! The call graph, condensed, so that every question about reachability costs one pass over its edges.
+//! The call graph, condensed, so that every reachability query takes one pass over its edges.
 //!
 //! 1. Nodes are the functions and the prototypes. An indirect call is an edge to its prototype, a prototype has edges to the functions
 //!    whose address is taken with it: many callers times many targets cost their sum, not their product.

@@ -74,7 +74,7 @@ impl<'d> Inputs<'d> {
 /// Inputs that are parsed together.
 const CHUNK: usize = 128;
 
-/// Reads and checks all inputs. `each` is told of every object that takes part, while later ones are still being parsed.
+/// Reads and checks all inputs. `each` is called for every object that takes part, while later ones are still being parsed.
 pub fn admit<'d>(
     inputs: &[Input<'d>],
     options: &LinkOptions<'_>,

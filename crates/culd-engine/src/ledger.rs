@@ -47,7 +47,7 @@ pub(crate) enum Disposition {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) object: ObjectId,
-    /// The thing, with its kind where the name alone does not tell.
+    /// The thing, with its kind if the name is ambiguous.
     pub(crate) what: String,
     pub(crate) size: u64,
     pub(crate) disposition: Disposition,

@@ -1,4 +1,4 @@
-//! Which functions stay.
+//! Liveness: the functions that are linked into the output.
 //!
 //! 1. `-r`, `-g` and `--preserve-relocs` keep everything.
 //! 2. Roots are the selected kernels; unless there is exactly one, also stubs of unified functions, and definitions of functions that

@@ -32,7 +32,7 @@ const NO_BANK: u32 = 28;
 /// What a symbol of an input means to relocations. Every symbol of every input has one, so they are small: an id, no values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SymbolTarget {
-    /// Nothing: the relocation vanishes.
+    /// Nothing: the relocation is dropped.
     Nothing,
     /// A section symbol: the input section, which has a place in the output.
     Section(SectionRef),

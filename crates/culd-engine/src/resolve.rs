@@ -15,7 +15,7 @@ use crate::options::Identity;
 use cubin::consts::*;
 use cubin::nvinfo::attr;
 
-/// What became of one definition.
+/// Result of resolution for one definition.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Not a definition of a function.
@@ -57,7 +57,7 @@ pub struct Function<'d> {
     pub stub: bool,
     /// Address taken, with this prototype.
     pub taken: Option<ProtoId>,
-    /// Only a copy that was rejected says that the address is taken, without a prototype: a kernel's.
+    /// Only a rejected copy takes the address, without a prototype: a kernel's.
     pub taken_unnamed: bool,
     /// An object before that of its first definition took the address.
     pub taken_before: bool,
@@ -69,7 +69,7 @@ pub struct Function<'d> {
     first_virtual_sm: u32,
 }
 
-/// What objects say about a function, defined there or not. Every mention looks at it, in no order, so it is small.
+/// Declarations of a function in all objects. Every mention reads it, in random order, so it is small.
 #[derive(Debug, Default, Clone, Copy)]
 struct Mentions {
     /// Prototype from `.nv.prototype`.
@@ -136,7 +136,7 @@ impl Resolved<'_> {
         let f = self.function_of[symbol];
         (f != u32::MAX).then_some(FunctionId::new(f))
     }
-    /// What became of the definition that this symbol makes.
+    /// Fate of the definition that this symbol makes.
     pub fn fate(&self, symbol: SymbolRef) -> Fate {
         self.fates[symbol]
     }
@@ -177,7 +177,7 @@ pub struct Resolver<'d> {
 type Objects<'d> = Table<ObjectId, Object<'d>>;
 
 impl<'d> Resolver<'d> {
-    /// Nothing is known yet.
+    /// A resolver without objects.
     pub fn new(identity: Identity) -> Self {
         let out = Resolved {
             name_count: 0,
@@ -222,7 +222,7 @@ impl<'d> Resolver<'d> {
         self.callgraph(objects, object);
     }
 
-    /// The result.
+    /// Joins the call graph lists and returns the result.
     pub fn finish(self, relocatable: bool) -> Resolved<'d> {
         let Resolver {
             mut out,
@@ -466,7 +466,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// Functions whose descriptor a relocation asks for, unless it belongs to a body that was rejected. ptxas 12.0 and 12.1 does not list all
+    /// Functions whose descriptor a relocation references, unless it belongs to a body that was rejected. ptxas 12.0 and 12.1 does not list all
     /// of them in the call graph.
     fn descriptors(&mut self, object: &Object<'d>) {
         for &(section, index) in &object.descriptors {
@@ -485,7 +485,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// A prototype that disagrees with the mention before is an error. Calls of functions that the driver provides say more, after a `|`.
+    /// A prototype that disagrees with the mention before is an error. Calls of driver functions have more text, after a `|`.
     fn check_prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, id: ProtoId) {
         let Some(known) = self.out.mentions[f].latest_prototype.replace(id).filter(|&known| known != id) else {
             return;

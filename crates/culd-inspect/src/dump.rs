@@ -1,6 +1,6 @@
 //! Showing what is in a device file.
 //!
-//! 1. `model` pairs a file with what the user wants to see of it.
+//! 1. `model` pairs a file with the requested parts.
 //! 2. `rows`, `attributes`, `kernels` and the other row modules turn bytes into rows with names.
 //! 3. `text` and `json` write the same rows for people and for programs.
 

@@ -73,7 +73,7 @@ fn theirs(text: &str) -> Facts {
         } else if mode == "sections" {
             let w: Vec<&str> = line.split_whitespace().collect();
             let n = w.len();
-            // The type of a section it does not know is two words; names may be empty.
+            // An unknown section type is two words; names may be empty.
             let (name, w) = (w[n - 1], &w[..n - 1]);
             let k = w.len();
             let tail: Vec<u64> = w[k - 3..].iter().map(|x| hex(x)).collect();
@@ -227,7 +227,7 @@ fn ours(cubin: &Value) -> Facts {
     facts
 }
 
-/// Differences between two lists of facts. An attribute that the vendor's dumper does not know by name agrees with any name.
+/// Differences between two lists of facts. An attribute without a name in the vendor's dumper agrees with any name.
 fn differences(theirs: &Facts, ours: &Facts) -> Vec<String> {
     let mut out = Vec::new();
     for (key, list) in theirs {

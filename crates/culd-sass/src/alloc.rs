@@ -7,7 +7,7 @@
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
 //!    In a kernel without long loads every value may have that number.
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
-//!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
+//!    its own number when, around a loop, setters are pending on it that were not pending when it was chosen.
 //!
 //! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
 
@@ -86,7 +86,7 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
     }
 }
 
-/// What `pick` needs to know about the setter that wants a number.
+/// Properties of the setter for which `pick` chooses a number.
 struct SlotRequest {
     block: BlockId,
     id: SetterId,

@@ -21,7 +21,7 @@ pub const NO_SCOREBOARD: u8 = 7;
 /// Number of scoreboards of a warp.
 pub const SCOREBOARDS: u8 = 6;
 
-/// The opcodes whose behaviour the model must know by name.
+/// The opcodes that the model distinguishes by behaviour.
 pub mod opcode {
     /// `NOP`.
     pub const NOP: u16 = 0x918;

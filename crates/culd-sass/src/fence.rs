@@ -1,6 +1,6 @@
 //! Deletion of the fence work-around prefixes, and the offsets that move with it.
 //!
-//! The compiler puts both prefixes before every fence; the linker knows the whole function and removes what it does not need.
+//! The compiler puts both prefixes before every fence; the linker sees the whole function and removes unnecessary ones.
 //!
 //! 1. `MEMBAR.ALL.CTA` directly followed by another `MEMBAR` is deleted, whatever its guard, if the function uses no barrier objects
 //!    (`SYNCS`).

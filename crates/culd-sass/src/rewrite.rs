@@ -49,11 +49,11 @@ pub enum Rewrite {
         /// New offsets by old offset.
         map: OffsetMap,
     },
-    /// The final link would change the function, but the model cannot tell how. The input's code is valid and can be kept.
+    /// The final link would change the function, but the model cannot compute how. The input's code is valid and can be kept.
     Unsure(Unsure),
 }
 
-/// Why the model cannot tell.
+/// Reason why the model cannot compute the final code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at {offset:#x}")]
 pub struct Unsure {
@@ -279,8 +279,8 @@ fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
     }
 }
 
-/// A value that leaves its block may be waited for at the end of the block; whether it is, only the input tells. The input does not
-/// tell when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the
+/// A value that leaves its block may be waited for at the end of the block; only the input shows whether it is. The input does not
+/// show it when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the
 /// answer is not known.
 fn hidden_policy(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Option<u32> {
     let over_in_block = |id: SetterId, fields: &dyn Fn(usize) -> Control| {

@@ -460,7 +460,7 @@ impl<'m, 'w> Body<'m, 'w> {
         true
     }
 
-    /// An array of the function itself, indexed by a value that the compiler does not know.
+    /// An array of the function itself, indexed by a value that is not a compile-time constant.
     fn array(&mut self, space: &str) -> bool {
         self.arrays += 1;
         let name = format!("{}{}", self.rng.pick(["buf", "loc$s", "tile"]), self.arrays);

@@ -209,7 +209,7 @@ impl<'a> Session<'a> {
         let mut tags = match self.compilers.world(job, &dir)? {
             Ok(tags) => tags,
             Err(complaint) => {
-                // a world that ptxas refuses says nothing about linkers; too many of them would be a fault of the generator
+                // a world that ptxas refuses cannot be linked; too many of them would be a fault of the generator
                 self.skipped.fetch_add(1, Ordering::Relaxed);
                 if self.plan.keep {
                     println!("skipped world {} (ptxas): {complaint}", job.seed);

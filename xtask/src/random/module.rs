@@ -88,7 +88,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
         text.push('\n');
     }
     let flags = draw_flags(rng, world.traits.lines);
-    // CUDA 12 does not know sm_88, nor the architectures with two views in this form
+    // CUDA 12 does not support sm_88, nor the architectures with two views in this form
     let old = rng.chance(6) && arch != "sm_88" && number(&arch) <= 90;
     if old {
         text = text.replacen(".version 9.0", ".version 8.5", 1);

@@ -181,7 +181,7 @@ pub(crate) struct Func {
     /// Index into [`SIGNATURES`].
     pub(crate) signature: usize,
     pub(crate) place: Place,
-    /// A function calls only higher ranks, so that cycles appear only where `recursive` says so.
+    /// A function calls only higher ranks, so that cycles appear only where `recursive` is set.
     pub(crate) rank: usize,
     pub(crate) recursive: bool,
     pub(crate) alias: Option<String>,

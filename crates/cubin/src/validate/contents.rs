@@ -79,7 +79,7 @@ fn attributes(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
     }
 }
 
-/// What is wrong with a record. Attributes that this table does not know are left alone.
+/// What is wrong with a record. Unknown attributes are not checked.
 fn record_problem(count: u64, record: &Record<'_>) -> Option<String> {
     if !(FORMAT_NONE..=FORMAT_SIZED).contains(&record.format) {
         return Some(format!("format {} is unknown", record.format));

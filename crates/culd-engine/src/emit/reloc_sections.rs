@@ -5,7 +5,7 @@
 //!    entries are written from the back.
 //! 3. `--preserve-relocs` lists what was patched, in reverse order of arrival, always with addends.
 //!
-//! Only places are worked out here, as [`Unit`]s; entries are made when their window is filled.
+//! Only offsets are computed here, as [`Unit`]s; entries are made when their window is filled.
 
 use super::chunks::Chunk;
 use super::chunks::ChunkSource;
@@ -117,7 +117,7 @@ fn put(slot: &mut [u8], offset: u64, kind: u32, symbol: u32, addend: i64) {
     slot.copy_from_slice(entry.as_bytes().get(..size).unwrap_or_default());
 }
 
-/// Entries for texture slots, offsets descending: for each kind of kernel, told apart by what it leaves out and by its code section if it
+/// Entries for texture slots, offsets descending: for each kind of kernel, distinguished by what it leaves out and by its code section if it
 /// has such parameters.
 pub(super) struct TextureEntries(Vec<(TextureKey, Vec<u8>)>);
 

@@ -3,7 +3,7 @@
 //! 1. Functions: copies that lost against another one; definitions that nothing keeps.
 //! 2. Variables: weak copies that lost. Variables in shared memory that no kernel refers to.
 //! 3. Constants that were merged with equal ones, or that were dropped because they did not fit.
-//! 4. Sections and references that the [`ledger`] has a reason for that the above do not tell.
+//! 4. Sections and references with a reason in the [`ledger`] that is not listed above.
 
 use super::map::{DropReason, Dropped};
 use super::references::{self, Definers};

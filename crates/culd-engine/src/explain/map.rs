@@ -104,11 +104,11 @@ pub struct Dropped {
     pub size: u64,
     /// Input, or `archive:member`.
     pub input: String,
-    /// Why.
+    /// Reason.
     pub why: DropReason,
 }
 
-/// Why something was dropped.
+/// Reason why something was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 pub enum DropReason {

@@ -36,7 +36,7 @@ impl Watch {
         }
     }
 
-    /// What was measured.
+    /// The measured phases.
     pub(crate) fn into_phases(self) -> Vec<Phase> {
         self.phases
     }

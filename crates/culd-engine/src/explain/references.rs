@@ -35,7 +35,7 @@ pub(super) fn definers(link: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
     by
 }
 
-/// What is looked for.
+/// Target of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReferenceTarget {
     /// A function.

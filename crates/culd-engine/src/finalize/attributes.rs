@@ -1,7 +1,7 @@
 //! `.nv.info.F` of the SASS view, `.nv.info..nv.uft` among them.
 //!
 //! 1. The records of the linked Mercury view without the finalizer's options. Offsets in code are those of the input's SASS view at the same
-//!    place; the table of attributes tells which words they are ([`CodePlaces`]).
+//!    place; the table of attributes lists which words they are ([`CodePlaces`]).
 //! 2. Offsets move with the instructions.
 //! 3. What the input's SASS view has after these records follows: the parameter bank (with its new section symbol) and the finalizer's
 //!    marks.
@@ -190,7 +190,7 @@ fn stub_stacks(parts: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own;
+/// A record as the SASS view has it. Those of another function of this name have Mercury offsets: `places` are the function's own;
 /// where none of its instructions starts, the offset is 0.
 fn sass_record<'d>(
     parts: &OutputPlan<'_, 'd>,

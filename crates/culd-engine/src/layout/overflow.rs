@@ -5,7 +5,7 @@
 //!    that were named as used. Otherwise all stay; bytes that no symbol names and copies that lost go in any case.
 //! 3. Global variables are sorted by alignment, largest first, static and weak ones after them, smallest first; then by size, smallest
 //!    first. They are put one after the other.
-//! 4. Symbols and relocations follow ([`Moves`]). If it still does not fit, [`super::limits`] says so with the new size.
+//! 4. Symbols and relocations follow ([`Moves`]). If it still does not fit, [`super::limits`] reports the new size.
 //!
 //! nvlink quirks: it takes the size up to 8 for the alignment, so that 7 bytes are at multiples of 7 and 16-byte vectors at multiples of
 //! 8; culd keeps the alignment that a variable had. It crashes where a static constant or one with addresses is left; this does not.

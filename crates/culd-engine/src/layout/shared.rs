@@ -91,7 +91,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
 }
 
 /// The largest alignment of the module's variables. The value of the placeholder that a relocatable link makes for dynamic memory may be invalid: nvlink
-/// takes it all the same and writes a file whose sections cannot be aligned.
+/// uses it and writes a file whose sections cannot be aligned.
 fn module_align(m: &Merged<'_>) -> u64 {
     let variables = m.shared.module.iter().map(|&s| &m.shared.variables[s]);
     let sound = variables.filter(|v| !v.is_dynamic() || v.align.is_power_of_two());
@@ -281,7 +281,7 @@ fn whole(
         });
         errors.push(refused.collect());
     }
-    // nvlink quirk: below sm_90 it says so twice about the smallest variable.
+    // nvlink quirk: below sm_90 it reports the smallest variable twice.
     let repeats = link.options.identity == Identity::Nvlink && !link.options.target.is_hopper_or_later();
     let again = errors.last().filter(|_| repeats).cloned();
     for code in errors.into_iter().chain(again).flatten() {

@@ -34,7 +34,7 @@ use hashbrown::{HashMap, HashSet};
 pub(crate) use relocs::DroppedEntries;
 use unified::UnifiedIndex;
 
-/// Reserved shared variables that speak of tensor memory, and the major release of CUDA that uses them.
+/// Reserved shared variables for tensor memory, and the major release of CUDA that uses them.
 const TENSOR_MEMORY: [(&[u8], u32); 5] = [
     (b"__nv_reservedSMEM_allocation_phase", 12),
     (b"__nv_reservedSMEM_allocation_mask", 12),
@@ -295,7 +295,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if others == 0 {
             return Ok(());
         }
-        // nvlink quirk: it says so for each variable, and for the object.
+        // nvlink quirk: it reports each variable, and the object.
         let repeats = if self.options.identity == Identity::Nvlink { others } else { 1 };
         for _ in 0..repeats {
             self.out.error(Code::TensorMemoryMismatch { file: object.name.into() });

@@ -119,7 +119,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         owner.map_or(Fate::None, |o| self.resolved.fate(object.symbol_ref(o)))
     }
 
-    /// Shared variables that only dead code of a winning definition refers to get space all the same.
+    /// Shared variables that only dead code of a winning definition refers to get space too.
     fn dead_references(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
         if object.specials(relocs).is_empty() || self.target_fate(object, relocs) != Fate::Winner {
             return;

@@ -111,7 +111,7 @@ pub struct Facts {
     pub region: Option<u32>,
 }
 
-/// A use of reserved shared memory: the number of records before the one that says so, and the function unless it is dead.
+/// A use of reserved shared memory: the number of records before the one that states it, and the function unless it is dead.
 pub type Reserved = (usize, Option<FunctionId>);
 
 /// All surviving records.
@@ -211,7 +211,7 @@ fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d
     }
 }
 
-/// The function that an attribute section speaks for, if its definition prevails and lives.
+/// The function that an attribute section describes, if its definition prevails and is live.
 fn owner(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
     let symbol = object.symbol_ref(object.owner_of(s)?);
     let f = link.resolved.function(symbol)?;
@@ -318,7 +318,7 @@ impl<'d> Section<'_, 'd> {
 /// What a symbol of an input is in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// This.
+    /// This symbol or section.
     Is(SymbolTableEntry),
     /// It has no number of its own; the record stays as it is.
     NoSymbol,

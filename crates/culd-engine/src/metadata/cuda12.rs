@@ -113,7 +113,7 @@ fn text<'a, 'd>(link: Link<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'
     Some((object, section, winner.symbol))
 }
 
-/// It is inside another function's text, which speaks for it.
+/// It is inside another function's text, whose attributes describe it.
 fn is_inner(link: Link<'_, '_>, f: FunctionId) -> bool {
     let winner = link.resolved.functions[f].winner;
     winner.is_some_and(|w| link.inputs.objects[w.object].outer(w.symbol).is_some())

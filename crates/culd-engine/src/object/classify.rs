@@ -34,7 +34,7 @@ const BY_NAME: &[(u32, &[u8], u32)] = &[
 
 const BANK_PREFIX: &[u8] = b".nv.constant";
 
-/// The type that a section has for the linker; `None` if its name does not tell the constant bank that its type asks for.
+/// The type that a section has for the linker; `None` if its name has no number for the constant bank that its type requires.
 pub(crate) fn normal_type(name: &[u8], sh_type: u32) -> Option<u32> {
     if let Some(rest) = name.strip_prefix(BANK_PREFIX)
         && matches!(sh_type, SHT_PROGBITS | SHT_CUDA_CONSTANT)

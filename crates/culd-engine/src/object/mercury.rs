@@ -6,7 +6,7 @@
 //! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
 //!    to both views. Parameter banks only exist in the SASS view: they are made again at the end of the link.
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
-//! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
+//! 4. Sizes of code are those of its Mercury form, which only the symbols state.
 
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
 use cubin::consts::*;
@@ -118,7 +118,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Resu
 }
 
 /// Refuses code that calls the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and
-/// surfaces on sm_107), and the Mercury view, from which the output is made, says nothing about it.
+/// surfaces on sm_107), and the Mercury view, from which the output is made, does not have it.
 fn driver_calls(cubin: &Cubin<'_>, mercury: &[Sym]) -> Result<(), ObjectError> {
     let called = |entry: &&Sym| {
         let name = || string_at(cubin.strings(), entry.st_name.get()).unwrap_or_default();
@@ -229,7 +229,7 @@ fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
     Ok(twins)
 }
 
-/// A Mercury section that no rule of the linker speaks of. The Mercury view names its constant banks by their purpose, not by number.
+/// A Mercury section without a rule in the linker. The Mercury view names its constant banks by their purpose, not by number.
 fn is_foreign(s: &ObjSection<'_>) -> bool {
     let name = without_mercury(s.name);
     match role(name, s.sh_type, s.flags, s.info) {

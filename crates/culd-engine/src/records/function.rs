@@ -2,7 +2,7 @@
 
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 
-/// What merging knows about a function.
+/// Merge state of a function.
 #[derive(Debug, Clone, Default)]
 pub struct OutFunction {
     /// Its text.

@@ -99,15 +99,15 @@ pub struct Piece {
 /// Pieces of a section. Most have one, so that it is in the record, and an id says which of the two it is.
 #[derive(Debug, Clone)]
 pub enum Pieces {
-    /// One.
+    /// One piece, stored inline.
     One(Piece),
-    /// None or several, ascending.
+    /// No piece or several, ascending.
     #[allow(clippy::box_collection, reason = "few records have several, and there are many records")]
     Others(Option<Box<Vec<Piece>>>),
 }
 
 impl Pieces {
-    /// None.
+    /// No pieces.
     pub const EMPTY: Pieces = Pieces::Others(None);
 
     /// Adds a piece.
@@ -133,14 +133,14 @@ impl From<Vec<Piece>> for Pieces {
     }
 }
 
-/// What the output has of a section record.
+/// Form in which a section record is emitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Emission {
     /// A section, if it is not empty or must not be left out.
     Emit,
     /// Its name in the string table, no section.
     NameOnly,
-    /// Neither.
+    /// No section and no name.
     Never,
 }
 
@@ -174,7 +174,7 @@ pub struct OutSection<'d> {
     pub companions: [Option<SectionId>; 3],
     /// The companion that was made first is `.rela`.
     pub rela_first: Option<bool>,
-    /// What the output has of it.
+    /// Form in which it is emitted.
     pub emission: Emission,
     /// An empty shared section that is emitted gets no section symbol.
     pub no_symbol: bool,

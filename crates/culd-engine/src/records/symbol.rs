@@ -62,7 +62,7 @@ pub enum SymbolTableEntry {
     Symbol(SymbolId),
 }
 
-/// What a symbol of an input became.
+/// Place of a symbol of an input in the output.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Nothing; functions are looked up by function.

@@ -219,7 +219,7 @@ impl<'d> Image<'_, 'd> {
             .get([b".text.", sym.name].concat().as_slice())
             .copied()
             .unwrap_or(0);
-        // Static functions of one name cannot be told apart: any of them may be dropped.
+        // Static functions of one name cannot be distinguished: any of them may be dropped.
         let is_gone = here == 0 || (sym.entry.bind() == STB_LOCAL && here < there);
         sym.entry.kind() == STT_FUNC && is_gone && (self.nvlink || !is_call)
     }

@@ -54,7 +54,7 @@ pub struct Problem {
     pub text: String,
 }
 
-/// What the checks need to know of the options.
+/// Options that the checks need.
 struct Rules<'a> {
     options: &'a LinkOptions<'a>,
     /// nvlink's own mistakes are not reported.

@@ -177,7 +177,7 @@ fn sections(image: &File<'_>, input: &File<'_>, rules: &Rules<'_>, found: &mut F
     use SectionKind as K;
     for s in input.sections.iter().skip(1) {
         let handed_on = match input.kind(s.index) {
-            // nvlink quirk: types that it does not know, memory without bytes and some notes are left out.
+            // nvlink quirk: types that it does not support, memory without bytes and some notes are left out.
             K::OtherCuda | K::Note if rules.nvlink => false,
             K::Other if rules.nvlink && s.header.sh_type.get() != SHT_PROGBITS => false,
             K::Other | K::OtherCuda | K::Note | K::Metadata | K::DescriptorSize => !input.is_mercury(s),

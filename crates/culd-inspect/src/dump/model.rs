@@ -1,4 +1,4 @@
-//! One device file with what the user wants to see of it.
+//! One device file with the requested parts.
 
 use crate::view::{Home, Sect, View};
 use cubin::consts::SHT_PROGBITS;

@@ -397,7 +397,7 @@ fn covered(view: &View<'_>, segment: &Phdr) -> Option<(u32, u32)> {
     let inside = |s: &&Sect<'_>| {
         let at = s.header.sh_offset.get();
         let flags = s.header.sh_flags.get();
-        // Sections without bytes share their offset with what follows; what can be written tells them apart.
+        // Sections without bytes share their offset with what follows; their flags distinguish them.
         let fits = flags & (SHF_ALLOC | SHF_CUDA_MERCURY) == SHF_ALLOC && (flags & SHF_WRITE != 0) == writable;
         fits && at >= offset && at <= end && at.saturating_add(s.data.len() as u64) <= end
     };

@@ -3,7 +3,7 @@
 //! 1. In links for a debugger, with debug code or with a function that asks for its errors to be seen, every `EXIT` waits for memory errors:
 //!    `[MEMBAR] ERRBAR CGAERRBAR EXIT`, all under the guard of the `EXIT`. Code that was compiled so has them; other code gets them, and the
 //!    compiler's schedule stays.
-//! 2. The capsule tells how many instructions belong to an `EXIT`; so the old fences are known without guessing.
+//! 2. The capsule states how many instructions belong to an `EXIT`, which identifies the old fences.
 //! 3. Branches are re-encoded; labels before an `EXIT` are before its fences. The code is padded like the compiler's.
 //! 4. A wait for the guard moves to the new `ERRBAR`; an instruction that stalled for the `EXIT` after it no longer does.
 //! 5. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it after a fence, and all scoreboards
@@ -61,7 +61,7 @@ pub(crate) struct Fenced {
 /// The answer is not known.
 pub(crate) struct Unsure;
 
-/// Fences per `EXIT`: instruction number and count of instructions before it, from the capsule, which speaks of the compiler's code.
+/// Fences per `EXIT`: instruction number and count of instructions before it, from the capsule, which describes the compiler's code.
 fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMap<usize, usize> {
     let mut found = BTreeMap::new();
     let mut first = 0;
@@ -80,7 +80,7 @@ fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMa
 }
 
 /// Gives every `EXIT` its fences: none, or with or without `MEMBAR`. `None` if nothing changes. Capsule and indirect branches are those of the
-/// compiler's code; `place` tells where its instructions are now.
+/// compiler's code; `place` gives their new offsets.
 pub(crate) fn fence(
     code: &[u8],
     capsule: &[u8],

@@ -144,7 +144,7 @@ pub(crate) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, pla
     // nvlink quirk: steps of the address are written as signed numbers, 0x40 in two bytes
     let steps = |distance: u64| i64::try_from(distance / u64::from(special.unit)).ok();
     let (mut at, mut old, mut new) = (0, 0u64, 0u64);
-    // What the next row changes: line, address; and the bytes that say so.
+    // What the next row changes: line, address; and the bytes that encode it.
     let (mut line, mut address, mut pending) = (0i64, 0u64, Vec::new());
     while let Some(&op) = bytes.get(at) {
         let start = at;
@@ -305,7 +305,7 @@ impl Special {
         self.sequence(&[first], [(0, 0)].into_iter(), size)
     }
 
-    /// A sequence of these rows for other code. `places` are its instructions: offset that the rows speak of, and new offset. Each row stands
+    /// A sequence of these rows for other code. `places` are its instructions: offset that the rows have, and new offset. Each row is
     /// at the first instruction that it covers; one that covers none is lost, and so is one of the same line as the one before.
     ///
     /// nvlink quirk: the first row is there twice if it is not marked as the start of the function.
