@@ -192,7 +192,7 @@ fn linked_anyway(error: &[u8]) -> Option<Difference> {
 }
 
 /// The text without the size in `File uses too much global constant data (0x11a80 bytes, ...`: above the limit nvlink drops some losing
-/// copies before it gives up, so its number is smaller (docs/compatibility.md). Both refuse the link.
+/// copies before it stops, so its number is smaller (docs/compatibility.md). Both refuse the link.
 fn without_constant_size(text: &[u8]) -> Vec<u8> {
     const BEFORE: &str = "File uses too much global constant data (";
     let mut out = String::new();

@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     pub(crate) jobs: usize,
 }
 
-/// Who does the device link.
+/// The linker of the device link.
 #[derive(Clone, Copy)]
 enum Side {
     Nvlink,

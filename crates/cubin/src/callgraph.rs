@@ -1,4 +1,4 @@
-//! `.nv.callgraph`: who calls whom, whose address is taken, where indirect calls are.
+//! `.nv.callgraph`: calls, functions whose address is taken, and indirect calls.
 //!
 //! 1. The section is a list of word pairs. A pair whose first word is 0 and whose second is -1, -2, -3 or -4 opens a segment.
 //! 2. Segment -1: caller, callee. Segment -2: function whose address is taken, prototype. Segment -3: caller of an indirect call, prototype.

@@ -388,7 +388,7 @@ impl<'d> Entry<'d> {
             Content::Packed(packed) => packed.unpack().map(Cow::Owned),
         }
     }
-    /// The data, for a caller who unpacks it. Entries that claim to unpack to more than `limit` bytes are refused.
+    /// The data, for a caller that unpacks it. Entries that claim to unpack to more than `limit` bytes are refused.
     pub fn content(&self, limit: u64) -> Result<Content<'d>, FatbinError> {
         unpack::content(self, limit)
     }

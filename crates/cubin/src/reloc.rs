@@ -9,7 +9,7 @@ mod table;
 
 use std::fmt;
 
-/// Who turns a relocation into bits.
+/// The tool that resolves a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resolver {
     /// No tool: the relocation changes nothing.

@@ -1,4 +1,4 @@
-//! Problems of the whole link: unknown stacks, uncalled functions, undefined references, uses of removed functions.
+//! Checks of the whole link: unknown stacks, uncalled functions, undefined references, uses of removed functions.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};

@@ -21,7 +21,7 @@ use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
 use cubin::validate::Invalid;
 use std::borrow::Cow;
 
-/// How much of an input is checked.
+/// Extent of the checks of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// Everything that a later phase relies on, and what only a damaged file has.
@@ -37,7 +37,7 @@ impl Trust {
     }
 }
 
-/// What a section is to the linker.
+/// Role of a section in the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Not linked; `classify` lists what and why.

@@ -336,7 +336,7 @@ impl Run<'_> {
                 .map_or(0, |t| t + latency(setter.class, setter.kind))
         };
         let own = done(request.id);
-        // What is over by now costs nothing, whenever it ended.
+        // Setters that have ended by now have no cost.
         let now = issue.get(request.insn - start).copied().unwrap_or(0);
         let mut best: Option<((u32, i64, u8), u8)> = None;
         for number in request.start..limit {

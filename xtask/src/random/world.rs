@@ -59,7 +59,7 @@ impl Space {
     }
 }
 
-/// Who may see a definition.
+/// Linkage of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Linkage {
     Visible,
@@ -276,7 +276,7 @@ impl World {
         world
     }
 
-    /// Faults that change who defines what; the others are made while the text is written.
+    /// Faults that change definitions; the others are made while the text is written.
     fn break_a_rule(&mut self, rng: &mut Rng) {
         let two = rng.sample(self.modules, 2);
         let plain = |v: &&mut Var| v.place.linkage == Linkage::Visible && !v.dynamic;

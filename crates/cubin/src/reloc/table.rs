@@ -1,4 +1,4 @@
-//! The relocation types as a table: code, name, who resolves it, bit fields `(start, width, source, shift)`.
+//! The relocation types as a table: code, name, resolving tool, bit fields `(start, width, source, shift)`.
 
 use super::FieldSource::*;
 use super::Resolver::*;

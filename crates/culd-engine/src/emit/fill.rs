@@ -21,7 +21,7 @@ use zerocopy::IntoBytes;
 
 /// A window spans at most this much of the image, unless one step is larger.
 const WINDOW: u64 = 256 << 10;
-/// Steps of this size without patches are handed on without a copy.
+/// Steps of this size without patches are passed on without a copy.
 const DIRECT: u64 = 32 << 10;
 
 /// Steps that are filled together.
@@ -72,7 +72,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
         self.chunks.unit_at(self.parts, self.contents, step)
     }
 
-    /// The bytes of a step that can be handed on as they are.
+    /// The bytes of a step that can be passed on unchanged.
     fn bytes(&self, step: ChunkId) -> Option<(u64, &'a [u8])> {
         match self.unit(step)? {
             Chunk {

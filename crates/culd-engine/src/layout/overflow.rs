@@ -1,7 +1,7 @@
 //! User constants that do not fit: laid out again, variable by variable.
 //!
 //! 1. Only when the bank, as the inputs' sections make it, is larger than the limit of a final link.
-//! 2. Where kernels were selected, by hand or by what host objects launch, only the constants stay that code of the output refers to or
+//! 2. Where kernels were selected, with options or by the launches of host objects, only the constants stay that code of the output refers to or
 //!    that were named as used. Otherwise all stay; bytes that no symbol names and copies that lost go in any case.
 //! 3. Global variables are sorted by alignment, largest first, static and weak ones after them, smallest first; then by size, smallest
 //!    first. They are put one after the other.

@@ -1,7 +1,7 @@
 //! Functions of one object, in symbol order.
 //!
 //! A rejected copy only maps its symbol to the winner. A copy taken over a known one keeps the symbol's and the section's place and brings
-//! binding, size, bytes; the old body's relocations and literals go, and so do debug relocations against it if an earlier copy had text
+//! binding, size, bytes; the old body's relocations and literals are dropped, and so are debug relocations against it if an earlier copy had text
 //! relocations.
 
 use super::Merger;

@@ -71,7 +71,7 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     options: &'a LinkOptions<'o>,
 }
 
-/// Common symbols that wait for their storage.
+/// Common symbols without storage.
 #[derive(Debug, Default)]
 struct Commons {
     order: Vec<SymbolId>,
@@ -128,7 +128,7 @@ pub fn merge<'d>(
         tensor_memory: None,
         options,
     };
-    // Growing tables in steps costs more than filling them; what is not used costs nothing.
+    // Growing tables in steps costs more than filling them; unused capacity is never touched.
     merger.records.symbols.reserve(inputs.named);
     merger.first_records();
     merger.objects()?;
@@ -145,7 +145,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Nothing has a place yet.
+    /// Tables in which no symbol has a place yet.
     pub fn new(inputs: &Inputs<'_>) -> Self {
         Places {
             symbols: Table::filled(inputs.symbol_count, Place::Nothing),

@@ -4,7 +4,7 @@
 //!    (the n-th of a name belongs to the n-th of that name). nvlink quirk: all sections of a name, those of static functions of one name
 //!    after a relocatable link, have the contents of the first.
 //! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
-//!    to both views. Parameter banks only exist in the SASS view: they are made again at the end of the link.
+//!    to both views. Parameter banks only exist in the SASS view: they are rebuilt at the end of the link.
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
 //! 4. Sizes of code are those of its Mercury form, which only the symbols state.
 
@@ -240,7 +240,7 @@ fn is_foreign(s: &ObjSection<'_>) -> bool {
     }
 }
 
-/// Types of sections of the SASS view that are read and made again, or that nvlink leaves out.
+/// Types of sections of the SASS view that are read and rebuilt, or that nvlink leaves out.
 fn is_made_again(s: &ObjSection<'_>) -> bool {
     match s.sh_type {
         SHT_CUDA_RELOCINFO => s.name.starts_with(b".nv.rel.action"),
@@ -284,7 +284,7 @@ fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trust: Trust) -> Result<(), O
 }
 
 impl Twins {
-    /// Gives sections of one name the contents of the first, in both views. In the SASS view they still say whose they are.
+    /// Gives sections of one name the contents of the first, in both views. In the SASS view they keep their owners.
     fn borrow<'d>(&self, plain: &[ObjSection<'d>], sections: &mut [ObjSection<'d>], sass: &mut [ObjSection<'d>]) {
         for &(to, from) in &self.borrowed {
             let (Some(mercury), Some(first)) = (plain.get(from as usize), self.sass.get(from as usize)) else {
@@ -348,7 +348,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         } else {
             sass.role
         };
-        // A relocation section whose twin is missing has nothing to say.
+        // A relocation section whose twin is missing has no effect.
         return ObjSection { role, ..*sass };
     };
     // Observed: bytes without a meaning are those of the SASS view.

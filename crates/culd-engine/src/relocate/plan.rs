@@ -9,7 +9,7 @@ use crate::session::Link;
 
 const PAST_END: &str = "relocation is past end of offset";
 
-/// What the relocations of one input section leave.
+/// Counts of the kept and listed relocations of one input section.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct RefPlan {
     /// Kept entries.
@@ -20,7 +20,7 @@ pub(crate) struct RefPlan {
     pub(crate) patches: bool,
     /// Entries come with addends.
     pub(crate) with_addends: bool,
-    /// The relocation section that kept entries go to.
+    /// The relocation section that receives the kept entries.
     pub(crate) destination: Option<SectionId>,
 }
 
@@ -31,7 +31,7 @@ pub struct RelocPlan {
     pub(crate) refs: Vec<RefPlan>,
     /// Per section: entries it will have.
     pub(crate) counts: Table<SectionId, u32>,
-    /// Why nvlink gives up when it writes the file.
+    /// Reason why nvlink fails when it writes the file.
     pub(crate) failure: Option<&'static str>,
     /// Uses of functions that were removed: the object, the section of the output, and the function.
     pub(crate) removed: Vec<(ObjectId, SectionId, FunctionId)>,
@@ -110,7 +110,7 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     plan
 }
 
-/// What stops the link.
+/// Reason why the link fails.
 #[derive(Debug, Default)]
 struct Problems {
     failure: Option<&'static str>,

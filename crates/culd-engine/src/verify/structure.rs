@@ -84,14 +84,14 @@ fn place(file: &File<'_>, section: &Section<'_>) -> Option<String> {
     None
 }
 
-/// Does a section have the type that its name asks for?
+/// Does a section have the type that its name implies?
 fn kind(file: &File<'_>, section: &Section<'_>, rules: &Rules<'_>) -> Option<String> {
     use SectionKind as K;
     let sh_type = section.header.sh_type.get();
     let mercury = file.is_mercury(section);
     let linked = !rules.options.relocatable && !mercury;
     let kind = cubin::kind::classify(section.name, SHT_PROGBITS);
-    // What the name says, whatever the type is.
+    // The name decides, not the type.
     let expected = match kind {
         _ if mercury => return None,
         K::Global => [SHT_CUDA_GLOBAL, SHT_NOBITS],

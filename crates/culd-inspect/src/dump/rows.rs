@@ -170,7 +170,7 @@ pub struct RelocRow<'d> {
     /// Addend; absent in REL sections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addend: Option<i64>,
-    /// Who resolves it.
+    /// Tool that resolves it.
     pub resolver: &'static str,
     /// The bits it writes.
     #[serde(serialize_with = "bit_fields")]

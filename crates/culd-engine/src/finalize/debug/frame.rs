@@ -1,7 +1,7 @@
 //! `.debug_frame` of the SASS view.
 //!
 //! 1. Every FDE of the linked Mercury view that still has its address: the input's own SASS CIE and FDE of the prevailing function, with
-//!    new CIE offset and range. Dead and lost functions vanish.
+//!    new CIE offset and range. Those of dead and replaced functions are dropped.
 //! 2. Several FDEs of one function (a replaced copy left one): the first has the Mercury CIE before it, in SASS units, and becomes the
 //!    union of their programs: positions in Mercury code, translated; a later entry of a position replaces an earlier one; positions where
 //!    no instruction starts are lost. Each further one is the Mercury CIE and an empty FDE with the Mercury range.

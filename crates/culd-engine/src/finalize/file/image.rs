@@ -70,7 +70,7 @@ fn parameters<'d>(parts: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<P
                 name: [b".nv.constant0.", name].concat(),
                 data: bank.data,
                 align: bank.align.get(),
-                // The flag is set whatever the input says.
+                // The flag is set even if the input does not have it.
                 flags: bank.flags | SHF_INFO_LINK,
             });
         }
@@ -379,7 +379,7 @@ impl Writer<'_, '_> {
             self.sections.push(ImageSection {
                 name,
                 sh_type: final_type(self.parts, SHT_CUDA_CONSTANT0),
-                // The flag is set whatever the input says.
+                // The flag is set even if the input does not have it.
                 flags: bank.flags | SHF_INFO_LINK,
                 link: 0,
                 info: self.parts.arranged.section_index(bank.text),
