@@ -1,6 +1,6 @@
-//! Damaged inputs: every folder in `invalid/` is one defect and one named test.
+//! Damaged inputs: every directory in `invalid/` is one defect and one named test.
 //!
-//! 1. The folder's `recipe` makes the input (see `culd_tests::recipe`).
+//! 1. The directory's `recipe` makes the input (see `culd_tests::recipe`).
 //! 2. culd links it under its own name: exit code and text have to be those in `expect`, and nothing may be written.
 //! 3. Under the name nvlink it may accept what nvlink accepts; it has to end in an orderly way.
 //!
@@ -37,25 +37,25 @@ fn main() -> ExitCode {
 }
 
 fn trials(culd: PathBuf) -> Result<(Vec<Trial>, tempfile::TempDir)> {
-    let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+    let directory = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
     let linkers = Arc::new(Linkers {
-        as_nvlink: run::as_nvlink(&culd, folder.path())?,
+        as_nvlink: run::as_nvlink(&culd, directory.path())?,
         culd,
         nvlink: std::env::var_os("CULD_NVLINK").map(PathBuf::from),
     });
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("invalid");
-    let mut folders: Vec<PathBuf> = std::fs::read_dir(&root)
+    let mut directories: Vec<PathBuf> = std::fs::read_dir(&root)
         .map_err(Error::file(&root))?
         .filter_map(|e| e.ok().map(|e| e.path()))
         .filter(|p| p.join("recipe").is_file())
         .collect();
-    folders.sort();
+    directories.sort();
     let trial = |path: PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let linkers = Arc::clone(&linkers);
         Trial::test(name, move || check(&path, &linkers))
     };
-    Ok((folders.into_iter().map(trial).collect(), folder))
+    Ok((directories.into_iter().map(trial).collect(), directory))
 }
 
 fn check(defect: &Path, linkers: &Linkers) -> std::result::Result<(), Failed> {
@@ -88,16 +88,16 @@ fn check(defect: &Path, linkers: &Linkers) -> std::result::Result<(), Failed> {
     }
 }
 
-/// Links the files of a recipe in a fresh folder.
+/// Links the files of a recipe in a fresh directory.
 fn link(linker: &Path, recipe: &Recipe) -> Result<Outcome> {
-    let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+    let directory = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
     let mut names = Vec::new();
     for (name, bytes) in std::iter::once((&recipe.name, &recipe.bytes)).chain(recipe.others.iter().map(|(n, b)| (n, b))) {
-        std::fs::write(folder.path().join(name), bytes).map_err(Error::file(name))?;
+        std::fs::write(directory.path().join(name), bytes).map_err(Error::file(name))?;
         names.push(name.as_str());
     }
     let args = format!("{} {} -o out.cubin", recipe.args, names.join(" "));
-    run::link(linker, &args, folder.path(), None)
+    run::link(linker, &args, directory.path(), None)
 }
 
 fn nothing_written(outcome: &Outcome) -> std::result::Result<(), Failed> {

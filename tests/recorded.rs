@@ -26,8 +26,8 @@ fn main() -> ExitCode {
 }
 
 fn trials(culd: &Path) -> Result<(Vec<Trial>, tempfile::TempDir)> {
-    let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
-    let linker = Arc::new(run::as_nvlink(culd, folder.path())?);
+    let directory = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
+    let linker = Arc::new(run::as_nvlink(culd, directory.path())?);
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut files = Vec::new();
     for dir in [fixtures.join("releases"), fixtures] {
@@ -40,14 +40,14 @@ fn trials(culd: &Path) -> Result<(Vec<Trial>, tempfile::TempDir)> {
         let linker = Arc::clone(&linker);
         Trial::test(name, move || replay(&path, &linker))
     };
-    Ok((files.into_iter().map(trial).collect(), folder))
+    Ok((files.into_iter().map(trial).collect(), directory))
 }
 
 fn replay(path: &Path, linker: &Path) -> std::result::Result<(), Failed> {
     let bytes = std::fs::read(path).map_err(Error::file(path))?;
     let fixture = Fixture::decode(&bytes)?;
-    let folder = tempfile::tempdir()?;
-    let differences = fixture.replay(linker, &folder.path().join("link"))?;
+    let directory = tempfile::tempdir()?;
+    let differences = fixture.replay(linker, &directory.path().join("link"))?;
     if differences.is_empty() {
         return Ok(());
     }

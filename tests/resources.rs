@@ -15,8 +15,8 @@ const STEP: usize = 3;
 
 /// Linked files of recorded cases, with their names.
 fn cubins() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == "fixture"));
     files.sort();
     let mut out = Vec::new();
@@ -84,11 +84,11 @@ fn resources_of_kernels_are_those_of_cuobjdump() {
         println!("left out: CULD_ORACLE does not lead to cuobjdump");
         return;
     };
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (mut compared, mut wrong) = (0, Vec::new());
     for (at, (name, bytes)) in cubins().iter().enumerate() {
         let Ok(unit) = build::unit(name, bytes) else { continue };
-        let file = folder.path().join(format!("{at}.cubin"));
+        let file = directory.path().join(format!("{at}.cubin"));
         std::fs::write(&file, bytes).unwrap();
         let usage = usage(&cuobjdump, &file);
         for f in unit.functions.iter().filter(|f| f.kernel) {

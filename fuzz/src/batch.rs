@@ -1,6 +1,6 @@
 //! What a child process does: a range of mutants, one line each.
 //!
-//! * [`mutants`]: links them in this process; every `cli`-th also through the program, in a folder of its own, and compares.
+//! * [`mutants`]: links them in this process; every `cli`-th also through the program, in a directory of its own, and compares.
 //! * [`compare`]: gives them to the real nvlink and to culd under its name.
 
 use crate::judge::{Judge, Linked};
@@ -20,7 +20,7 @@ pub struct Programs<'p> {
     pub culd: &'p Path,
     /// culd under the name nvlink.
     pub as_nvlink: &'p Path,
-    /// A folder to work in.
+    /// A directory to work in.
     pub work: &'p Path,
     /// Every so many mutants.
     pub every: u64,
@@ -54,30 +54,30 @@ pub fn mutants(source: &Source, range: Range<u64>, programs: Option<Programs<'_>
     Ok(())
 }
 
-/// Writes a mutant's files into a folder, with the command.
-pub fn unpack(mutant: &Mutant, folder: &Path) -> Result<()> {
-    if folder.exists() {
-        std::fs::remove_dir_all(folder).map_err(Error::file(folder))?;
+/// Writes a mutant's files into a directory, with the command.
+pub fn unpack(mutant: &Mutant, directory: &Path) -> Result<()> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory).map_err(Error::file(directory))?;
     }
-    std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    std::fs::create_dir_all(directory).map_err(Error::file(directory))?;
     for (name, bytes) in &mutant.files {
-        std::fs::write(folder.join(name), bytes).map_err(Error::file(folder.join(name)))?;
+        std::fs::write(directory.join(name), bytes).map_err(Error::file(directory.join(name)))?;
     }
     Ok(())
 }
 
 /// Runs the program on a mutant; says how it differs from the link in this process.
 fn through_program(mutant: &Mutant, linked: &Linked, programs: Programs<'_>) -> Result<Option<String>> {
-    let folder = programs.work.join("program");
-    unpack(mutant, &folder)?;
+    let directory = programs.work.join("program");
+    unpack(mutant, &directory)?;
     let tool = match mutant.identity {
         Identity::Nvlink => programs.as_nvlink,
         Identity::Culd => programs.culd,
     };
-    let outcome = run::link(tool, &mutant.args(), &folder, None)?;
+    let outcome = run::link(tool, &mutant.args(), &directory, None)?;
     let wrote = outcome.files.contains_key("out.cubin");
     Ok(match outcome.exit {
-        0 | 1 | 255 if outcome.files.len() > usize::from(wrote) => Some("left a file behind".into()),
+        0 | 1 | 255 if outcome.files.len() > usize::from(wrote) => Some("left a file".into()),
         0 if wrote && linked.success => None,
         1 | 255 if !wrote && !linked.success && !outcome.stderr.is_empty() => None,
         code => Some(format!(
@@ -107,10 +107,10 @@ fn word(outcome: &Outcome, undamaged: Option<&[u8]>) -> &'static str {
 pub fn compare(source: &Source, range: Range<u64>, nvlink: &Path, programs: Programs<'_>) -> Result<()> {
     for number in range {
         let Some(mutant) = source.draw(number) else { continue };
-        let folder = programs.work.join("compare");
+        let directory = programs.work.join("compare");
         let run_on = |tool: &Path, mutant: &Mutant| {
-            unpack(mutant, &folder)?;
-            run::link(tool, &mutant.args(), &folder, None)
+            unpack(mutant, &directory)?;
+            run::link(tool, &mutant.args(), &directory, None)
         };
         let theirs = run_on(nvlink, &mutant)?;
         let ours = run_on(programs.as_nvlink, &mutant)?;

@@ -61,7 +61,7 @@ pub fn sound(target: &str, seeds: &Seeds) -> Vec<Vec<u8>> {
         }
     }
     if target == "link_two" {
-        // The last byte draws the mode.
+        // The last byte selects the mode.
         for (i, bytes) in list.iter_mut().enumerate() {
             bytes.push(i as u8);
         }
@@ -73,8 +73,8 @@ pub fn sound(target: &str, seeds: &Seeds) -> Vec<Vec<u8>> {
 
 /// Where the kept files of a target are.
 pub fn path(target: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    folder.join(format!("{target}.fixture"))
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    directory.join(format!("{target}.fixture"))
 }
 
 /// The kept files of a target by name. None if nothing has been kept yet.
@@ -94,8 +94,8 @@ pub fn keep(target: &str, files: BTreeMap<String, Vec<u8>>) -> Result<()> {
         links: Vec::new(),
     };
     let path = path(target);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).map_err(Error::file(directory))?;
     }
     std::fs::write(&path, fixture.encode()?).map_err(Error::file(path))
 }

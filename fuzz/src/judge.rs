@@ -8,7 +8,7 @@
 //! | silent | a file without its end was accepted under culd's name, and no message names it |
 //! | blow-up | more memory or a larger file than the bounds allow |
 //! | slow | over a second |
-//! | lie | an image that cannot be read, success without an image, refusal without a word |
+//! | lie | an image that cannot be read, success without an image, refusal without a message |
 //!
 //! A crash or a hang is seen by whoever started this process.
 
@@ -179,7 +179,7 @@ pub struct Verdict {
     pub output: usize,
 }
 
-/// Judges mutants; knows what the undamaged programs link to.
+/// Classifies the results of mutants; has the results of the undamaged programs.
 pub struct Judge<'s> {
     source: &'s Source,
     undamaged: HashMap<(usize, bool, Mode), Option<Vec<u8>>>,
@@ -227,7 +227,7 @@ impl<'s> Judge<'s> {
         let memory = (self.meter.1)();
         let output = linked.image.as_ref().map_or(0, Vec::len);
         let size = mutant.size();
-        // An archive that was cut behind its first eight bytes is a whole archive without members: it is named, not refused.
+        // An archive that was cut after its first eight bytes is a whole archive without members: it is named, not refused.
         let name = mutant.files.get(mutant.victim).map_or("", |(name, _)| name);
         let is_named = linked.said.iter().any(|line| line.contains(name));
         let class = match &linked.image {

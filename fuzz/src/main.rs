@@ -1,13 +1,13 @@
 //! Runs the fuzz targets: `culd-fuzz [--runs N] [--seed S] [TARGET..]`.
 //!
-//! 1. For every target and run, draw a seed file and damage it; the generator is seeded by target, seed and run number.
+//! 1. For every target and run, choose a seed file and damage it; the generator is seeded by target, seed and run number.
 //! 2. Before the target sees it, the file is noted; a panic writes it to `target/fuzz/<target>-<run>.bin` and names it.
 //!
 //! 3. A run that takes longer than [`LIMIT`] is a failure too.
 //!
 //! `culd-fuzz mutants|compare --seed S --from A --to B ..` is what `cargo xtask mutate` starts (see [`culd_fuzz::batch`]).
-//! `culd-fuzz show --seed S --from N --folder F` writes the files of mutant N.
-//! `culd-fuzz unpack|keep --folder F` and `culd-fuzz replay` are for `cargo xtask fuzz` (see [`culd_fuzz::corpus`]).
+//! `culd-fuzz show --seed S --from N --dir F` writes the files of mutant N.
+//! `culd-fuzz unpack|keep --dir F` and `culd-fuzz replay` are for `cargo xtask fuzz` (see [`culd_fuzz::corpus`]).
 #![forbid(unsafe_code)]
 
 use culd_fuzz::batch::{self, Programs};
@@ -71,7 +71,7 @@ struct Args {
     every: u64,
     nvlink: Option<PathBuf>,
     culd: Option<PathBuf>,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 impl Args {
@@ -93,7 +93,7 @@ impl Args {
                 Long("every") => args.every = parser.value()?.parse()?,
                 Long("nvlink") => args.nvlink = Some(parser.value()?.into()),
                 Long("culd") => args.culd = Some(parser.value()?.into()),
-                Long("folder") => args.folder = parser.value()?.into(),
+                Long("dir") => args.directory = parser.value()?.into(),
                 Value(v) => args.names.push(v.string()?),
                 _ => return Err(arg.unexpected()),
             }
@@ -109,9 +109,9 @@ fn run() -> Result<()> {
         .map_or_else(PathBuf::new, Path::to_owned);
     let seeds = Seeds::load(&root.join("tests/fixtures"))?;
     match args.names.first().map(String::as_str) {
-        Some("unpack") => unpack(&seeds, &args.folder),
-        Some("keep") => keep(&args.folder),
-        Some("show") => show(&Source::new(seeds, args.seed), args.from, &args.folder),
+        Some("unpack") => unpack(&seeds, &args.directory),
+        Some("keep") => keep(&args.directory),
+        Some("show") => show(&Source::new(seeds, args.seed), args.from, &args.directory),
         Some("replay") => replay(&seeds, &root),
         Some("mutants" | "compare") => run_batch(&args, &Source::new(seeds, args.seed)),
         _ => run_targets(&args, &seeds, &root),
@@ -135,7 +135,7 @@ fn unpack(seeds: &Seeds, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the files in a folder of files for every target.
+/// Keeps the files in a directory of files for every target.
 fn keep(dir: &Path) -> Result<()> {
     for (target, _) in corpus::TARGETS {
         let dir = dir.join(target).join("least");
@@ -154,10 +154,10 @@ fn keep(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the files of one mutant into a folder and prints its command.
-fn show(source: &Source, number: u64, folder: &Path) -> Result<()> {
+/// Writes the files of one mutant into a directory and prints its command.
+fn show(source: &Source, number: u64, directory: &Path) -> Result<()> {
     let mutant = source.draw(number).ok_or_else(|| Error::Other("no such mutant".into()))?;
-    batch::unpack(&mutant, folder)?;
+    batch::unpack(&mutant, directory)?;
     let (identity, cut) = (mutant.identity, mutant.is_cut);
     println!("{identity:?} {} (input {}, cut: {cut})", mutant.args(), mutant.victim);
     Ok(())
@@ -184,15 +184,15 @@ fn replay(seeds: &Seeds, root: &Path) -> Result<()> {
 
 /// A part of the work of `cargo xtask mutate`.
 fn run_batch(args: &Args, source: &Source) -> Result<()> {
-    let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+    let directory = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
     let as_nvlink = match &args.culd {
-        Some(culd) => culd_tests::run::as_nvlink(culd, folder.path())?,
+        Some(culd) => culd_tests::run::as_nvlink(culd, directory.path())?,
         None => PathBuf::new(),
     };
     let programs = args.culd.as_deref().map(|culd| Programs {
         culd,
         as_nvlink: &as_nvlink,
-        work: folder.path(),
+        work: directory.path(),
         every: args.every.max(1),
     });
     match (&args.nvlink, programs) {

@@ -1,8 +1,8 @@
-//! A mutant: a whole link with one damaged input, drawn from a seed and a number.
+//! A mutant: a whole link with one damaged input, generated from a seed and a number.
 //!
-//! 1. Draw a program (objects that were linked together, of any architecture), one of its objects, and how that object is packed.
-//! 2. Draw whose manners the linker has and in which mode it links.
-//! 3. Damage the packed object: cut it off, or make some changes that know its format.
+//! 1. Choose a program (objects that were linked together, of any architecture), one of its objects, and how that object is packed.
+//! 2. Choose which linker to behave like and in which mode it links.
+//! 3. Damage the packed object: cut it off, or make some changes that follow its format.
 
 use crate::mutate;
 use crate::seeds::{Program, Seeds};
@@ -54,7 +54,7 @@ pub struct Mutant {
     pub victim: usize,
     /// How it is packed.
     pub kind: Kind,
-    /// Whose manners.
+    /// Linker to behave like.
     pub identity: Identity,
     /// Mode of the link.
     pub mode: Mode,
@@ -75,7 +75,7 @@ impl Mutant {
     }
 }
 
-/// Where mutants are drawn from.
+/// Source of mutants.
 #[derive(Debug)]
 pub struct Source {
     programs: Vec<Program>,

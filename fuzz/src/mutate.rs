@@ -1,9 +1,9 @@
 //! Damages a file where it hurts.
 //!
 //! 1. The first bytes say what the file is: a device or host ELF file, a fat binary, an archive, something else.
-//! 2. A drawn number of changes is made, each of a drawn kind. Blind byte changes rarely get past the first check of a format, so most
-//!    kinds know where a format keeps its numbers: [`elf`] headers, tables and records, [`container`] headers and what is inside.
-//! 3. New numbers are those at which arithmetic goes wrong, numbers near the old one, sizes and counts of the file itself, and numbers
+//! 2. A random number of changes is made, each of a random kind. Blind byte changes rarely get past the first check of a format, so most
+//!    kinds change the number fields of a format: [`elf`] headers, tables and records, [`container`] headers and what is inside.
+//! 3. New numbers are those at which arithmetic overflows, numbers near the old one, sizes and counts of the file itself, and numbers
 //!    taken from other places of it ([`values`]).
 
 pub mod container;
@@ -45,7 +45,7 @@ pub fn change(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// A change that knows the format.
+/// A change of a field of the format.
 pub fn structured(bytes: &mut [u8], rng: &mut Rng) {
     if bytes.starts_with(b"\x7fELF") {
         elf::change(bytes, rng);

@@ -55,7 +55,7 @@ impl Seeds {
         Ok(seeds)
     }
 
-    /// Folders of objects that belong together, named after their target and what is special about them: `sm_100-debug`.
+    /// Directories of objects that belong together, named after their target and what is special about them: `sm_100-debug`.
     fn add_programs(&mut self, dir: &Path) -> Result<()> {
         let list = |dir: &Path| -> Result<Vec<PathBuf>> {
             let entries = std::fs::read_dir(dir).map_err(Error::file(dir))?;
@@ -63,10 +63,10 @@ impl Seeds {
             paths.sort();
             Ok(paths)
         };
-        for folder in list(dir)?.into_iter().filter(|p| p.is_dir()) {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for directory in list(dir)?.into_iter().filter(|p| p.is_dir()) {
+            let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let mut objects = Vec::new();
-            for path in list(&folder)? {
+            for path in list(&directory)? {
                 objects.push(std::fs::read(&path).map_err(Error::file(path))?);
             }
             self.pristine.extend(objects.iter().cloned());
@@ -81,7 +81,7 @@ impl Seeds {
         let outputs = fixture.links.iter().flat_map(|l| l.outcome.files.values());
         self.pristine.extend(outputs.filter(|b| is_cubin(b)).cloned());
         if pristine {
-            // The emitter does not know the layout of files of CUDA 12 (OS ABI 0x33).
+            // The emitter does not support the layout of files of CUDA 12 (OS ABI 0x33).
             self.pristine
                 .extend(fixture.inputs.values().filter(|b| b.get(7) == Some(&0x41)).cloned());
         }

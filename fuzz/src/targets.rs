@@ -13,7 +13,7 @@ use culd_tests::rng::Rng;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The reader: every section, symbol and relocation can be asked for.
+/// The reader: every section, symbol and relocation can be requested.
 pub fn parse_cubin(bytes: &[u8]) -> bool {
     let Ok(cubin) = Cubin::parse(bytes) else { return false };
     for section in cubin.sections().flatten() {
@@ -99,7 +99,7 @@ pub fn load_input(bytes: &[u8], name: &str, identity: Identity) -> bool {
 /// sections, and their headers.
 const IMAGE_BOUND: (usize, usize) = (72, 16 << 20);
 
-/// A whole link in a drawn mode: an image that is handed out can be read.
+/// A whole link in a random mode: an image that is handed out can be read.
 pub fn link(program: &Program, rng: &mut Rng) -> bool {
     let Some(target) = Arch::parse(&program.arch) else { return false };
     let mut options = LinkOptions::new(target);
@@ -151,7 +151,7 @@ pub fn parse_archive(bytes: &[u8]) -> bool {
     load_input(bytes, "x.a", Identity::Nvlink) || strict
 }
 
-/// Host objects: the sections that matter lie in the file.
+/// Host objects: the sections that matter are in the file.
 pub fn parse_host_object(bytes: &[u8]) -> bool {
     if let Ok(host) = HostObject::parse(bytes) {
         let sections = [host.fatbins, host.module_id, host.external_kernels, host.internal_kernels];
@@ -171,7 +171,7 @@ pub const PARTNERS: [(u32, &str, &[u8]); 4] = [
     (120, "sm_120", include_bytes!("../programs/sm_120/helper.cubin")),
 ];
 
-/// An object and a sound one, for the architecture that the first one names. The last byte does not belong to the object: it draws the
+/// An object and a sound one, for the architecture that the first one names. The last byte does not belong to the object: it selects the
 /// mode.
 pub fn link_two(bytes: &[u8]) -> bool {
     let Some((&draw, object)) = bytes.split_last() else { return false };

@@ -25,7 +25,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Kind; 6] = [Kind::Cubin, Kind::Fatbin, Kind::Zstd, Kind::Lz4, Kind::Host, Kind::Archive];
 
-    /// Suffix of the file's name; nvlink goes by it.
+    /// Suffix of the file's name; nvlink selects the reader by it.
     pub fn suffix(self) -> &'static str {
         match self {
             Kind::Cubin => "cubin",
@@ -67,7 +67,7 @@ impl Packing {
         }
     }
 
-    /// The flag that says so.
+    /// Command-line flag of this form.
     pub fn flag(self) -> u64 {
         match self {
             Packing::Zstd => FLAG_ZSTD,

@@ -1,4 +1,4 @@
-//! Everything that coverage-guided fuzzing found worth keeping goes through its target: no panic, no broken promise.
+//! Everything that coverage-guided fuzzing found worth keeping is run through its target: no panic, no broken promise.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
 
 use culd_fuzz::corpus;

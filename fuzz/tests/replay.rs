@@ -33,7 +33,7 @@ fn understood<'f>(link: &Recorded, files: &'f [(String, Vec<u8>)]) -> Option<(Li
             "--enable-extended-smem=true" => options.extended_smem = true,
             _ if word.starts_with("-arch=") => {}
             _ if word.starts_with("--kernels-used=") => options.kernels = word.split_once('=').map(|(_, names)| kernels(names)),
-            // Host objects ask for what the program finds out about them.
+            // Host objects need what the program reads from them.
             _ if word.ends_with(".cubin") && files.iter().any(|(name, _)| name == word) => inputs.push(word.into()),
             _ => return None,
         }
@@ -114,8 +114,8 @@ fn difference(link: &Recorded, files: &[(String, Vec<u8>)], count: &mut usize) -
 
 #[test]
 fn recorded_links() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
     let (mut count, mut all) = (0, 0);
     for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "fixture")) {

@@ -1,10 +1,10 @@
 //! A conformance case.
 //!
-//! A folder holds sources (`*.ptx`, `*.cu`), `cmd` (one line of linker arguments per link), `desc` (one line), and if needed
+//! A directory holds sources (`*.ptx`, `*.cu`), `cmd` (one line of linker arguments per link), `desc` (one line), and if needed
 //! `build` (compiler flags per file, `*:` for all) and `build.sh` (made inputs; `$PATCH` is the script that changes one ELF field).
 //!
-//! 1. [`Case::load`] reads the folder.
-//! 2. [`Case::build`] compiles its inputs into a work folder, once: the stamp holds the text of all sources.
+//! 1. [`Case::load`] reads the directory.
+//! 2. [`Case::build`] compiles its inputs into a work directory, once: the stamp holds the text of all sources.
 //! 3. [`Case::links`] are run in order; a later one may use an earlier one's output.
 
 use crate::run::search_path;
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-/// One case, as it stands in its folder.
+/// One case, as it is in its directory.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Folder name.
+    /// Directory name.
     pub name: String,
     /// One line on what it shows.
     pub description: String,
@@ -55,7 +55,7 @@ impl Case {
         })
     }
 
-    /// All cases of a folder in name order, or those named.
+    /// All cases of a directory in name order, or those named.
     pub fn load_all(dir: &Path, names: &[String]) -> Result<Vec<Self>> {
         if !names.is_empty() {
             return names.iter().map(|n| Self::load(&dir.join(n))).collect();

@@ -62,7 +62,7 @@ pub fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
     u64::from_le_bytes(value)
 }
 
-/// Stores a number; false when it lies outside the file.
+/// Stores a number; false when it is outside the file.
 pub fn put(bytes: &mut [u8], at: usize, width: usize, value: u64) -> bool {
     let Some(field) = at.checked_add(width).and_then(|end| bytes.get_mut(at..end)) else {
         return false;

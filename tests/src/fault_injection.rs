@@ -1,10 +1,10 @@
 //! Links under bad conditions: killed, out of space, elsewhere, with other numbers of threads. Each function repeats one kind of trial
 //! and counts; the ordinary tests do a few, `cargo xtask fault-injection` does thousands.
 //!
-//! 1. [`kills`]: SIGKILL at a drawn moment. Afterwards the output is the old file or the new one.
-//! 2. [`write_failures`]: a limit on the size of files stops the write somewhere. The output is the old file, nothing is left behind.
+//! 1. [`kills`]: SIGKILL at a random moment. Afterwards the output is the old file or the new one.
+//! 2. [`write_failures`]: a limit on the size of files stops the write somewhere. The output is the old file, no other file remains.
 //! 3. [`truncations`]: an input is cut short while the link runs. The link fails or has its usual bytes.
-//! 4. [`same_everywhere`]: threads, folders, locale, temporary folder, spelling of paths. One result.
+//! 4. [`same_everywhere`]: threads, directories, locale, temporary directory, spelling of paths. One result.
 
 use crate::fixture::{Fixture, Recorded};
 use crate::recipe::Recipe;
@@ -21,9 +21,9 @@ pub type Counts = BTreeMap<&'static str, u64>;
 /// A link that takes a while: one object has this many bytes of data.
 const BYTES: u64 = 16 << 20;
 
-/// A link in a folder of its own: its inputs, and what its output is before and after.
+/// A link in a directory of its own: its inputs, and what its output is before and after.
 struct Bench {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     linker: PathBuf,
     old: Vec<u8>,
     new: Vec<u8>,
@@ -33,7 +33,7 @@ struct Bench {
 
 impl Bench {
     fn new(linker: &Path, bytes: u64) -> Result<Self> {
-        let folder = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+        let directory = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
         let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("invalid/base");
         let (big, data) = (6400 + bytes, bytes);
         let text = format!(
@@ -41,11 +41,11 @@ impl Bench {
              section[.nv.global.init].sh_size = {data}\nsymbol[table].st_size = {data}\n"
         );
         let recipe = Recipe::build(&text, &base)?;
-        let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).map_err(Error::file(name));
+        let write = |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes).map_err(Error::file(name));
         write(&recipe.name, &recipe.bytes)?;
         recipe.others.iter().try_for_each(|(name, bytes)| write(name, bytes))?;
         let mut bench = Bench {
-            folder,
+            directory,
             linker: linker.to_owned(),
             old: b"the old file\n".to_vec(),
             new: Vec::new(),
@@ -62,7 +62,7 @@ impl Bench {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("out.cubin")
+        self.directory.path().join("out.cubin")
     }
 
     fn output(&self) -> Result<Vec<u8>> {
@@ -73,7 +73,7 @@ impl Bench {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.linker);
         let words = ["-arch=sm_90", "kernel.cubin", "helper.cubin", "-o", "out.cubin"];
-        command.args(words).current_dir(self.folder.path());
+        command.args(words).current_dir(self.directory.path());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
@@ -85,7 +85,7 @@ impl Bench {
 
     /// Files other than the inputs and the output.
     fn leftovers(&self) -> Result<Vec<PathBuf>> {
-        let entries = std::fs::read_dir(self.folder.path()).map_err(Error::file(self.folder.path()))?;
+        let entries = std::fs::read_dir(self.directory.path()).map_err(Error::file(self.directory.path()))?;
         let names = ["kernel.cubin", "helper.cubin", "out.cubin"];
         let paths = entries.filter_map(|e| e.ok().map(|e| e.path()));
         Ok(paths.filter(|p| !names.iter().any(|n| p.ends_with(n))).collect())
@@ -101,12 +101,12 @@ impl Bench {
     }
 }
 
-/// Kills `count` links at drawn moments.
+/// Kills `count` links at random times.
 pub fn kills(linker: &Path, count: usize, seed: u64) -> Result<Counts> {
     let bench = Bench::new(linker, BYTES)?;
     let mut rng = Rng::new(seed);
     let mut counts = Counts::new();
-    // Most of the moments lie in the link, some behind it.
+    // Most of the moments are in the link, some after it.
     let span = (bench.time.as_micros() as usize).max(1) * 5 / 4;
     for _ in 0..count {
         let mut child = bench.start()?;
@@ -115,7 +115,7 @@ pub fn kills(linker: &Path, count: usize, seed: u64) -> Result<Counts> {
         child.wait().map_err(Error::file("wait"))?;
         *counts.entry(bench.judge()?).or_default() += 1;
         for left in bench.leftovers()? {
-            *counts.entry("temporary file left behind").or_default() += 1;
+            *counts.entry("temporary file remains").or_default() += 1;
             std::fs::remove_file(&left).map_err(Error::file(left))?;
         }
     }
@@ -130,13 +130,13 @@ pub fn write_failures(linker: &Path, count: usize, seed: u64) -> Result<Counts> 
     let blocks = bench.new.len() / 512;
     for i in 0..count {
         std::fs::write(bench.path(), &bench.old).map_err(Error::file(bench.path()))?;
-        // Every second link is told by an error, the others by a signal.
+        // Every second link gets an error, the others a signal.
         let trap = if i % 2 == 0 { "trap '' XFSZ; " } else { "" };
         let script = format!("{trap}ulimit -c 0; ulimit -f {}; exec \"$0\" \"$@\"", rng.below(blocks));
         let plain = bench.command();
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(script).arg(&bench.linker).args(plain.get_args());
-        let out = shell.current_dir(bench.folder.path()).output().map_err(Error::file("sh"))?;
+        let out = shell.current_dir(bench.directory.path()).output().map_err(Error::file("sh"))?;
         if out.status.success() {
             return Err(Error::Other("success, although the output cannot have been written".into()));
         }
@@ -144,12 +144,12 @@ pub fn write_failures(linker: &Path, count: usize, seed: u64) -> Result<Counts> 
             return Err(Error::Other(format!("not an orderly end: {}", out.status)));
         }
         if bench.judge()? != "old" {
-            return Err(Error::Other("the old output is gone".into()));
+            return Err(Error::Other("the old output was deleted".into()));
         }
         *counts.entry("old").or_default() += 1;
         for left in bench.leftovers()? {
             if i % 2 == 0 {
-                return Err(Error::Other(format!("{} was left behind", left.display())));
+                return Err(Error::Other(format!("{} remains", left.display())));
             }
             std::fs::remove_file(&left).map_err(Error::file(left))?;
         }
@@ -160,7 +160,7 @@ pub fn write_failures(linker: &Path, count: usize, seed: u64) -> Result<Counts> 
 /// Cuts an input short during `count` links.
 pub fn truncations(linker: &Path, count: usize, bytes: u64, seed: u64) -> Result<Counts> {
     let bench = Bench::new(linker, bytes)?;
-    let input = bench.folder.path().join("kernel.cubin");
+    let input = bench.directory.path().join("kernel.cubin");
     let sound = std::fs::read(&input).map_err(Error::file(&input))?;
     let mut rng = Rng::new(seed);
     let mut counts = Counts::new();
@@ -185,7 +185,7 @@ pub fn truncations(linker: &Path, count: usize, bytes: u64, seed: u64) -> Result
 /// Numbers of threads that must not matter.
 const THREADS: [usize; 5] = [1, 2, 3, 8, 64];
 
-/// Does up to `most` links of each of `fixtures` with every number of threads in three folders; all results of a link have to be one.
+/// Does up to `most` links of each of `fixtures` with every number of threads in three directories; all results of a link have to be one.
 /// Gives links and runs.
 pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf], most: usize) -> Result<(usize, usize)> {
     let (mut links, mut runs) = (0, 0);
@@ -196,7 +196,7 @@ pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf], most: usize) -> Resu
             continue;
         }
         let fixture = Fixture::decode(&std::fs::read(path).map_err(Error::file(path))?)?;
-        let root = tempfile::tempdir().map_err(Error::file("temporary folder"))?;
+        let root = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
         let inputs = root.path().join("a folder/in");
         std::fs::create_dir_all(&inputs).map_err(Error::file(&inputs))?;
         for (name, bytes) in &fixture.inputs {
@@ -230,9 +230,9 @@ struct Link<'a> {
     linker: &'a Path,
     fixture: &'a Fixture,
     args: &'a str,
-    /// Folder of the inputs.
+    /// Directory of the inputs.
     inputs: &'a Path,
-    /// Folder of everything.
+    /// Directory of everything.
     root: &'a Path,
 }
 
@@ -260,7 +260,7 @@ impl Link<'_> {
         Ok(runs)
     }
 
-    /// Links in one of three places: beside the inputs, from another folder by relative paths, by absolute paths through a link.
+    /// Links in one of three places: beside the inputs, from another directory by relative paths, by absolute paths through a link.
     fn elsewhere(&self, threads: usize, place: usize) -> Result<Vec<u8>> {
         let (linker, inputs, root) = (self.linker, self.inputs, self.root);
         let other = root.join("elsewhere");
@@ -269,12 +269,12 @@ impl Link<'_> {
         if !linked.exists() {
             std::os::unix::fs::symlink(inputs, &linked).map_err(Error::file(&linked))?;
         }
-        let (folder, prefix): (&Path, PathBuf) = match place {
+        let (directory, prefix): (&Path, PathBuf) = match place {
             0 => (inputs, PathBuf::new()),
             1 => (&other, "../a folder/in/.".into()),
             _ => (Path::new("/"), linked),
         };
-        // With -g the name of the output, without its folder, is part of the output.
+        // With -g the name of the output, without its directory, is part of the output.
         let results = other.join(format!("{threads}-{place}"));
         std::fs::create_dir_all(&results).map_err(Error::file(&results))?;
         let output = results.join("out.cubin");
@@ -294,7 +294,7 @@ impl Link<'_> {
             .arg("-o")
             .arg(&output)
             .arg(format!("--threads={threads}"))
-            .current_dir(folder);
+            .current_dir(directory);
         command.env("LC_ALL", ["C", "de_DE.UTF-8", "tr_TR.UTF-8"][place]);
         command.env("TMPDIR", [Path::new("/tmp"), &other, root][place]);
         let out = command.output().map_err(Error::file(linker))?;
@@ -312,9 +312,9 @@ impl Link<'_> {
 
 /// The recorded links.
 pub fn fixtures() -> Result<Vec<PathBuf>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let mut list: Vec<PathBuf> = std::fs::read_dir(&folder)
-        .map_err(Error::file(&folder))?
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let mut list: Vec<PathBuf> = std::fs::read_dir(&directory)
+        .map_err(Error::file(&directory))?
         .filter_map(|e| e.ok().map(|e| e.path()))
         .filter(|p| p.extension().is_some_and(|e| e == "fixture"))
         .collect();

@@ -1,11 +1,11 @@
 //! A recorded case: its inputs and what nvlink made of them.
 //!
-//! A fixture file is `MAGIC`, then one zstd stream that holds a line of JSON (the manifest) and the blobs behind it, one after another.
+//! A fixture file is `MAGIC`, then one zstd stream that holds a line of JSON (the manifest) and the blobs after it, one after another.
 //! Every name in the manifest refers to a blob by number, so that equal contents are stored once.
 //!
-//! 1. [`Fixture::record`] runs the links of a case with nvlink, in order, each in a folder with the outputs of those before it.
+//! 1. [`Fixture::record`] runs the links of a case with nvlink, in order, each in a directory with the outputs of those before it.
 //! 2. [`Fixture::encode`] and [`Fixture::decode`] turn it into bytes and back.
-//! 3. [`Fixture::replay`] gives the same folders to another linker and judges its results. Later links get nvlink's earlier outputs,
+//! 3. [`Fixture::replay`] gives the same directories to another linker and judges its results. Later links get nvlink's earlier outputs,
 //!    so that one difference does not count twice.
 
 use crate::case::fresh_copy;
@@ -18,7 +18,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 const MAGIC: &[u8] = b"culd fixture 1\n";
-/// The variable by which culd takes the version of the nvlink that it stands for.
+/// The variable by which culd takes the version of the nvlink that it represents.
 pub const VERSION_VARIABLE: &str = "CULD_NVLINK_VERSION";
 /// No honest fixture unpacks to more.
 const MAX_UNPACKED: u64 = 64 << 20;
@@ -82,7 +82,7 @@ impl<'a> Blobs<'a> {
 }
 
 impl Fixture {
-    /// Records `links` over the files in `inputs`; `is_input` says which of them count. `work` is a folder that may be used.
+    /// Records `links` over the files in `inputs`; `is_input` says which of them count. `work` is a directory that may be used.
     pub fn record(nvlink: &Path, inputs: &Path, links: &[String], work: &Path, is_input: impl Fn(&str) -> bool) -> Result<Self> {
         let mut fixture = Self::default();
         for name in run::stamps(inputs)?.into_keys().filter(|n| is_input(n)) {
@@ -103,7 +103,7 @@ impl Fixture {
         Ok(fixture)
     }
 
-    /// Makes `dir` the folder in which link number `link` starts.
+    /// Makes `dir` the directory in which link number `link` starts.
     pub fn unpack_for(&self, link: usize, dir: &Path) -> Result<()> {
         let staged = tempfile::tempdir().map_err(Error::file(dir))?;
         let earlier = self.links.iter().take(link).flat_map(|l| &l.outcome.files);

@@ -1,16 +1,16 @@
 //! Running links and judging them.
 //!
-//! 1. [`case`]: a conformance case is a folder of sources and a `cmd` file with one link per line.
-//! 2. [`run`]: one link is run in a folder, under limits; what it left behind is an [`run::Outcome`].
+//! 1. [`case`]: a conformance case is a directory of sources and a `cmd` file with one link per line.
+//! 2. [`run`]: one link is run in a directory, under limits; its result is an [`run::Outcome`].
 //! 3. [`verdict`]: two outcomes are the same, or a [`verdict::Difference`] says how they differ.
 //! 4. [`fixture`]: inputs with nvlink's outcomes, kept in the repository so that they can be replayed without nvlink.
 //!
-//! [`recipe`] makes damaged files from sound ones, [`elf`] knows where their numbers are; [`linker`] is the program under test,
+//! [`recipe`] makes damaged files from sound ones, [`elf`] finds their number fields; [`linker`] is the program under test,
 //! [`fault_injection`] the faults that it has to survive.
 //!
-//! [`rng`] is the source of everything that is drawn.
+//! [`rng`] is the source of all random choices.
 //!
-//! The live comparison, the random test and the replay of recorded results all stand on these.
+//! The live comparison, the random test and the replay of recorded results all use these.
 #![forbid(unsafe_code)]
 
 pub mod case;
@@ -29,7 +29,7 @@ use std::path::PathBuf;
 /// Why the harness itself could not do its work (a difference between linkers is not an error).
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or folder could not be used.
+    /// A file or directory could not be used.
     #[error("{path}: {source}")]
     File {
         /// The file.
@@ -71,7 +71,7 @@ impl Error {
 /// Result of harness work.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The folder of the conformance cases.
+/// The directory of the conformance cases.
 pub fn cases_dir() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cases")
 }

@@ -14,7 +14,7 @@ pub fn linker() -> Result<PathBuf> {
     let profile = exe
         .parent()
         .and_then(Path::parent)
-        .ok_or_else(|| Error::Other("this test lies outside a target folder".into()))?;
+        .ok_or_else(|| Error::Other("this test is outside a target directory".into()))?;
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "-p", "culd", "--bin", "culd"]);
     if profile.ends_with("release") {

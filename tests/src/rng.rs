@@ -16,7 +16,7 @@ impl Rng {
         }))
     }
 
-    /// An independent generator: what one part draws does not shift what another part sees.
+    /// An independent generator: the numbers that one part takes do not change those of another part.
     pub fn fork(&mut self) -> Self {
         Self::new(self.next())
     }
@@ -61,7 +61,7 @@ impl Rng {
         items.get(self.below(items.len()))
     }
 
-    /// Puts the items into a drawn order.
+    /// Puts the items into a random order.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));

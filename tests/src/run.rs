@@ -19,7 +19,7 @@ const SECONDS: u32 = 20;
 const EMULATED_SECONDS: u32 = 180;
 /// The variable that names the program that runs a tool of another platform.
 pub const RUNNER_VARIABLE: &str = "CULD_RUNNER";
-/// Address space in KiB: a damaged input makes nvlink ask for everything.
+/// Address space in KiB: a damaged input makes nvlink allocate all memory.
 const MEMORY_KIB: u32 = 6_000_000;
 /// Size of a written file in blocks of 512 bytes.
 const FILE_BLOCKS: u32 = 2_000_000;
@@ -38,7 +38,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the tool crashed, hung or reported an internal error: then its result is no model for anyone.
+    /// Whether the tool crashed, hung or reported an internal error: then its result is not a reference.
     pub fn crashed(&self) -> bool {
         // timeout gives 124 and 137; 136, 139 and 153 are SIGFPE, SIGSEGV and SIGXFSZ
         matches!(self.exit, 124 | 136 | 137 | 139 | 153) || self.exit > 255 || self.exit == 134 || self.internal_error().is_some()
@@ -52,7 +52,7 @@ impl Outcome {
     }
 }
 
-/// The time stamp and size of every plain file in a folder.
+/// The time stamp and size of every plain file in a directory.
 pub type Stamps = BTreeMap<String, (SystemTime, u64)>;
 
 /// Reads the stamps of the files in `dir`.
@@ -69,7 +69,7 @@ pub fn stamps(dir: &Path) -> Result<Stamps> {
     Ok(out)
 }
 
-/// `PATH` with `tools` in front: a linker that is given PTX looks for ptxas there.
+/// `PATH` with `tools` first: a linker that is given PTX looks for ptxas there.
 pub fn search_path(tools: &Path) -> Result<OsString> {
     let usual = std::env::var_os("PATH").unwrap_or_default();
     std::env::join_paths(std::iter::once(tools.to_owned()).chain(std::env::split_paths(&usual))).map_err(|e| Error::Other(e.to_string()))

@@ -40,7 +40,7 @@ pub enum Difference {
         /// Its exit code.
         exit: i32,
     },
-    /// nvlink fell over, and ours neither refused cleanly nor linked.
+    /// nvlink crashed, and ours neither refused cleanly nor linked.
     NoCleanRefusal {
         /// Our exit code.
         exit: i32,
@@ -86,7 +86,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Died { exit } => write!(f, "our linker died (exit {exit})"),
-            Self::NoCleanRefusal { exit } => write!(f, "exit {exit} where nvlink fell over: neither a link nor a clean refusal"),
+            Self::NoCleanRefusal { exit } => write!(f, "exit {exit} where nvlink crashed: neither a link nor a clean refusal"),
             Self::LinkedAnyway { error } => write!(f, "linked where nvlink refuses: {error}"),
             Self::Exit { got, want } => write!(f, "exit {got}, nvlink has {want}"),
             Self::Text { stream } => write!(f, "other text on {stream}"),
@@ -111,7 +111,7 @@ pub fn judge_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Opti
         return Some(Difference::Died { exit: ours.exit });
     }
     if nvlink.crashed() {
-        // 1: a fatal problem; 255: errors, which nvlink had before it fell over or would have had next.
+        // 1: a fatal problem; 255: errors, which nvlink had before it crashed or would have had next.
         let refused = matches!(ours.exit, 1 | 255) && ours.stderr.iter().any(|b| !b.is_ascii_whitespace()) && ours.files.is_empty();
         return match (ours.exit, nvlink.internal_error()) {
             (0, Some(error)) => linked_anyway(error),
@@ -192,7 +192,7 @@ fn linked_anyway(error: &[u8]) -> Option<Difference> {
 }
 
 /// The text without the size in `File uses too much global constant data (0x11a80 bytes, ...`: above the limit nvlink drops some losing
-/// copies before it gives up, so its number is smaller (docs/compatibility.md). Both refuse the link.
+/// copies before it stops, so its number is smaller (docs/compatibility.md). Both refuse the link.
 fn without_constant_size(text: &[u8]) -> Vec<u8> {
     const BEFORE: &str = "File uses too much global constant data (";
     let mut out = String::new();

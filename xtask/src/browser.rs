@@ -1,6 +1,6 @@
 //! The pages in a real browser.
 //!
-//! 1. Chromium must be there; root installs it with apt-get, anybody else is told why the step is left out.
+//! 1. Chromium must be installed; as root it is installed with apt-get, otherwise the step is skipped with a message.
 //! 2. Pages: a link of a recorded case with `--html`, a made-up one with 10,000 functions, the viewer.
 //! 3. tests/browser/check.py clicks through them; screenshots stay in target/browser.
 

@@ -2,8 +2,8 @@
 //!
 //! For every case, on several threads:
 //! 1. build its inputs with the oracle, once;
-//! 2. run each of its links with nvlink and with culd under the name nvlink, each in a copy of its own folder;
-//! 3. compare; a difference is shown with what `culd diff` says. The folders stay below `target/cases/<name>/`.
+//! 2. run each of its links with nvlink and with culd under the name nvlink, each in a copy of its own directory;
+//! 3. compare; a difference is shown with what `culd diff` says. The directories stay below `target/cases/<name>/`.
 
 use crate::context::{Context, Linker};
 use crate::oracle;
@@ -24,11 +24,11 @@ pub(crate) struct Plan {
     pub(crate) jobs: usize,
 }
 
-/// Cases that say nothing about other architectures, and why.
+/// Cases that do not apply to other architectures, and the reason.
 const OWN_ARCH_ONLY: [(&str, &str); 17] = [
     (
         "sysfn-literals",
-        "on Blackwell jump tables have relocations, and those of such a function stay behind in its bank",
+        "on Blackwell jump tables have relocations, and those of such a function remain in its bank",
     ),
     (
         "sass-overflow-100",
@@ -106,7 +106,7 @@ fn compare(case: &Case, work: &Path, tools: &Path, linker: &Linker) -> Result<Ve
     Ok(failures)
 }
 
-/// The difference, and what can be said about its cause. Each side comes with the folder that holds its files.
+/// The difference, and what can be said about its cause. Each side comes with the directory that holds its files.
 pub(crate) fn explain(difference: &Difference, ours: (&Outcome, &PathBuf), nvlink: (&Outcome, &PathBuf), linker: &Linker) -> String {
     let text = |o: &Outcome| {
         String::from_utf8_lossy(&o.stderr)

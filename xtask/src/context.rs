@@ -7,11 +7,11 @@ use std::process::Command;
 /// Cargo's arguments for the tests beside the code.
 pub(crate) const UNIT_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "culd-tests"];
 
-/// Folders that every task needs.
+/// Directories that every task needs.
 pub(crate) struct Context {
     /// The repository.
     pub(crate) root: PathBuf,
-    /// Cargo's target folder.
+    /// Cargo's target directory.
     pub(crate) target: PathBuf,
 }
 
@@ -31,7 +31,7 @@ impl Context {
         cargo
     }
 
-    /// Programs of the dev profile; their folder. `tested`: the tests of the workspace have been built, and with them the programs; asking
+    /// Programs of the dev profile; their directory. `tested`: the tests of the workspace have been built, and with them the programs; asking
     /// for single packages would build much again with other features.
     pub(crate) fn dev_programs(&self, tested: bool) -> Result<PathBuf> {
         let mut cargo = self.cargo();
@@ -78,7 +78,7 @@ pub(crate) struct Linker {
 
 impl Linker {
     fn new(culd: PathBuf, dir: &Path) -> Result<Self> {
-        // one folder per process: runs with different linkers may go on side by side
+        // one directory per process: runs with different linkers may go on side by side
         let dir = dir.join(std::process::id().to_string());
         let as_nvlink = run::as_nvlink(&culd, &dir)?;
         Ok(Self { culd, as_nvlink })
@@ -88,7 +88,7 @@ impl Linker {
     pub(crate) fn explain(&self, nvlink: &Path, ours: &Path, lines: usize) -> Option<String> {
         let out = Command::new(&self.culd).arg("diff").args([nvlink, ours]).output().ok()?;
         let text = String::from_utf8_lossy(&out.stdout);
-        // 1 is "they differ"; anything else is no explanation
+        // 1 is "they differ"; anything else is not an explanation
         (out.status.code() == Some(1) && !text.trim().is_empty()).then(|| text.lines().take(lines).collect::<Vec<_>>().join("\n"))
     }
 }
@@ -96,7 +96,7 @@ impl Linker {
 impl Drop for Linker {
     fn drop(&mut self) {
         if let Some(dir) = self.as_nvlink.parent() {
-            // leaving it behind would be harmless
+            // a leftover file would be harmless
             let _ = std::fs::remove_dir_all(dir);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! 1. Every entry is one empty kernel named after its place, so that the output says which one was taken. Code is compiled once for each
 //!    architecture and place and kept in `target/fatbins`; PTX is left to the linkers; the LTO entry is one file that nvcc makes.
-//! 2. A draw has one to five entries of drawn kinds and architectures, a way to store them, a target, and sometimes an option.
+//! 2. A container has one to five entries of random kinds and architectures, a way to store them, a target, and sometimes an option.
 //! 3. Both linkers link it. Exit code, messages and bytes are compared, and so is the place that was taken.
 //!
 //! `cargo xtask pairs` links the objects of all architectures for all architectures.
@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Every architecture that the tools know.
+/// Every architecture that the tools support.
 const ARCHS: [&str; 23] = [
     "75", "80", "86", "87", "88", "89", "90", "90a", "100", "100a", "100f", "103", "103a", "103f", "110", "110a", "110f", "120", "120a",
     "120f", "121", "121a", "121f",
 ];
-/// Parts of [`ARCHS`] to draw from: within one, more entries can be used for the target.
+/// Parts of [`ARCHS`] to choose from: within one, more entries can be used for the target.
 const POOLS: [std::ops::Range<usize>; 5] = [0..23, 0..8, 8..23, 8..14, 17..23];
 /// Entries of a fat binary at most.
 const MOST: usize = 5;
@@ -120,7 +120,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     Ok(())
 }
 
-/// Links one object of every architecture for every architecture: who accepts what, and how it is said.
+/// Links one object of every architecture for every architecture: which linker accepts which object, and with which message.
 pub(crate) fn run_pairs(context: &Context, linker: &Linker, jobs: usize, report: &Report) -> Result<()> {
     let bench = Bench {
         tools: oracle::bin_dir(context)?,

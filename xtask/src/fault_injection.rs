@@ -28,10 +28,10 @@ pub(crate) fn run(linker: &Linker, kills: usize, seed: u64, report: &Report) -> 
     );
     match fault_injection::same_everywhere(culd, &fault_injection::fixtures()?, usize::MAX) {
         Ok((links, runs)) => report.named(
-            &format!("{links} links, {runs} runs with other threads and folders: one result each"),
+            &format!("{links} links, {runs} runs with other threads and directories: one result each"),
             None,
         ),
-        Err(e) => report.named("other threads and folders", Some(&e.to_string())),
+        Err(e) => report.named("other threads and directories", Some(&e.to_string())),
     }
     Ok(())
 }

@@ -49,10 +49,10 @@ pub(crate) struct Plan {
     pub(crate) tested: bool,
 }
 
-/// The programs and folders of a run.
+/// The programs and directories of a run.
 struct Guided {
     programs: PathBuf,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 /// Runs the targets into `report`.
@@ -77,9 +77,9 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
 fn guided(context: &Context, plan: &Plan, names: &[&str], report: &Report) -> Result<()> {
     let guided = Guided {
         programs: build(context)?,
-        folder: context.target.join("guided"),
+        directory: context.target.join("guided"),
     };
-    files(context, plan.tested, "unpack", &guided.folder)?;
+    files(context, plan.tested, "unpack", &guided.directory)?;
     if plan.seconds > 0 {
         let before = spent();
         parallel(names, plan.jobs, |name| match guided.run(name, plan.seconds) {
@@ -93,7 +93,7 @@ fn guided(context: &Context, plan: &Plan, names: &[&str], report: &Report) -> Re
             let failure = guided.reduce(name).err().map(|e| e.to_string());
             report.named(&format!("{name}: reduced"), failure.as_deref());
         });
-        files(context, plan.tested, "keep", &guided.folder)?;
+        files(context, plan.tested, "keep", &guided.directory)?;
     }
     Ok(())
 }
@@ -132,27 +132,27 @@ fn host(rustc: &mut Command) -> Result<String> {
         .ok_or_else(|| Error::Other("rustc does not name its host".into()))
 }
 
-/// Builds the targets; their folder.
+/// Builds the targets; their directory.
 fn build(context: &Context) -> Result<PathBuf> {
     let host = host(&mut Command::new("rustc"))?;
-    let folder = context.root.join("fuzz/coverage");
+    let directory = context.root.join("fuzz/coverage");
     // The versions of the other builds, so that their proc macros need not be built again.
-    let lock = folder.join("Cargo.lock");
+    let lock = directory.join("Cargo.lock");
     if !lock.exists() {
         std::fs::copy(context.root.join("Cargo.lock"), &lock).map_err(Error::file(lock))?;
     }
     let mut cargo = context.cargo();
     cargo
-        .current_dir(&folder)
+        .current_dir(&directory)
         .args(["build", "--quiet", "--target", &host, "--target-dir"]);
     good(cargo.arg(&context.target).env("RUSTFLAGS", RUSTFLAGS))?;
     Ok(context.target.join(host).join("debug"))
 }
 
-/// Has the plain fuzzer unpack or keep the files in `folder`.
-fn files(context: &Context, tested: bool, task: &str, folder: &Path) -> Result<()> {
+/// Has the plain fuzzer unpack or keep the files in `directory`.
+fn files(context: &Context, tested: bool, task: &str, directory: &Path) -> Result<()> {
     let mut fuzz = Command::new(context.dev_programs(tested)?.join("culd-fuzz"));
-    let out = good(fuzz.arg(task).arg("--folder").arg(folder))?;
+    let out = good(fuzz.arg(task).arg("--dir").arg(directory))?;
     print!("{}", String::from_utf8_lossy(&out.stdout));
     Ok(())
 }
@@ -167,15 +167,15 @@ impl Guided {
     /// A target with its limits.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
-        command.args(LIMITS).current_dir(self.folder.join(name));
+        command.args(LIMITS).current_dir(self.directory.join(name));
         command
     }
 
     /// Runs a target for a while.
     fn run(&self, name: &str, seconds: u64) -> Result<Found> {
-        let folder = self.folder.join(name);
+        let directory = self.directory.join(name);
         for part in ["found", "findings"] {
-            std::fs::create_dir_all(folder.join(part)).map_err(Error::file(&folder))?;
+            std::fs::create_dir_all(directory.join(part)).map_err(Error::file(&directory))?;
         }
         let mut command = self.command(name);
         command.args([
@@ -212,7 +212,7 @@ impl Guided {
         {
             return Ok(None);
         }
-        let path = file.map_or_else(|| "no file".to_owned(), |f| self.folder.join(name).join(f).display().to_string());
+        let path = file.map_or_else(|| "no file".to_owned(), |f| self.directory.join(name).join(f).display().to_string());
         let mut lines = text
             .lines()
             .skip_while(|l| !l.contains("panicked at") && !l.contains("ERROR: libFuzzer"));
@@ -222,13 +222,13 @@ impl Guided {
 
     /// Reduces the files of a target to a few that reach the same.
     fn reduce(&self, name: &str) -> Result<()> {
-        let folder = self.folder.join(name);
-        let least = folder.join("least");
+        let directory = self.directory.join(name);
+        let least = directory.join("least");
         if least.exists() {
             std::fs::remove_dir_all(&least).map_err(Error::file(&least))?;
         }
         for part in ["found", "least"] {
-            std::fs::create_dir_all(folder.join(part)).map_err(Error::file(&folder))?;
+            std::fs::create_dir_all(directory.join(part)).map_err(Error::file(&directory))?;
         }
         good(
             self.command(name)

@@ -1,11 +1,11 @@
-//! Links in which culd kept the compiler's schedule of some functions and says so.
+//! Links in which culd kept the compiler's schedule of some functions and reports it.
 //!
 //! From sm_100 on nvlink re-schedules kernels; where culd is not sure how, it keeps what the compiler wrote and reports the function. Such a link is
 //! judged by its differences from nvlink's, as [`culd_inspect::diff`] finds them:
 //!
 //! 1. The report (`--json-report`) names the functions that were kept; without any, the link is different.
 //! 2. What differs must belong to one of them: its code, its size, its attributes, relocations into it, its capsule and its jump table.
-//! 3. If instructions of one of them lie elsewhere, tables of code positions (unwinding, lines, registers) and the layout may follow.
+//! 3. If instructions of one of them are elsewhere, tables of code positions (unwinding, lines, registers) and the layout may follow.
 
 use crate::context::Linker;
 use culd_inspect::diff::{self, Finding, Group};
@@ -59,7 +59,7 @@ pub(crate) fn explained(
     })
 }
 
-/// Whether two outputs differ only in registers of variables for which nvlink reads beyond the end of its tables: a list that speaks of other, longer
+/// Whether two outputs differ only in registers of variables for which nvlink reads beyond the end of its tables: a list for other, longer
 /// code. What it finds there is left over from other work; culd writes 0.
 pub(crate) fn beyond_tables(ours: &[u8], nvlink: &[u8]) -> bool {
     let (Ok(a), Ok(b)) = (View::parse(nvlink), View::parse(ours)) else {

@@ -34,18 +34,18 @@ use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask test [--offline]            everything below that a change must pass; --offline leaves out what needs the oracle
-cargo xtask oracle                      install the pinned NVIDIA tools into target/oracle and print their folder
+cargo xtask oracle                      install the pinned NVIDIA tools into target/oracle and print their directory
 cargo xtask conformance [CASE..]        link tests/cases with nvlink and with culd, compare bytes, text and exit code
     --arch A        the same cases on other architectures; --count N: each case on N of them, in turn
 cargo xtask record [CASE..]             write tests/fixtures: inputs and nvlink's results of the cases and of some random worlds
 cargo xtask random                      link generated modules with both; a failure prints the command that repeats it
     --count N       links (default 500)          --seed S    first world (default 1)
     --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
-    --show N        failures shown in full (10)  --keep      keep every world's folder in target/random
+    --show N        failures shown in full (10)  --keep      keep every world's directory in target/random
     --dims LIST     none, or dimensions that every world gets: toolkits, ewp, types, unknown, flags, unified, cxx, many, runtime
     --toolkits T    other compilers: those marked in xtask/toolkits.txt (default), all, or versions with commas
 cargo xtask mixed [--count N] [--seed S]  link modules of different toolkits, 11.7 to the newest, under the name culd: made or refused with a reason
-cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in drawn subsets with both
+cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in random subsets with both
     --arch A        architectures (default sm_80,sm_90,sm_100,sm_120)
 cargo xtask mutate                      link inputs that were damaged on purpose; a crash, a hang or a blow-up is a failure
     --count N       mutants (default 100000)     --seed S    of the generator (default 1)
@@ -55,7 +55,7 @@ cargo xtask fuzz [TARGET..]             fuzzing guided by coverage, on the stabl
     --coverage      lines and regions reached, by crate (needs nightly with llvm-tools)
 cargo xtask fault-injection [--count N] kill N links (default 2000), fail writes, shorten inputs, change the surroundings
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
-cargo xtask fatbins [--count N] [--seed S]  link drawn fat binaries of one to five entries with both: the same entry must be taken
+cargo xtask fatbins [--count N] [--seed S]  link random fat binaries of one to five entries with both: the same entry must be taken
 cargo xtask pairs                       link an object of every architecture for every architecture with both
 cargo xtask versions [V..]              be nvlink of these versions (default: 13.1 and later), each compared with that nvlink and its compilers
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
@@ -133,7 +133,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
                     .split(',')
                     .map(str::parse)
                     .collect::<std::result::Result<_, _>>()
-                    .map_err(|_| "--threads wants numbers: 1,2,4")?;
+                    .map_err(|_| "--threads takes numbers: 1,2,4")?;
             }
             Long("linker") => out.linker = Some(parser.value()?.into()),
             Long("jobs") => out.jobs = Some(parser.value()?.parse()?),

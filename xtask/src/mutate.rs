@@ -2,8 +2,8 @@
 //!
 //! 1. Build the linker and the mutator with overflow checks and assertions (profile `fuzz`; `cargo xtask test` uses its own build).
 //! 2. Cut the numbers into batches; each is a child process under limits of memory and file size that prints one line per mutant.
-//! 3. A child that dies or falls silent for five seconds leaves the number of its last mutant behind: a crash or a hang. The rest of its
-//!    batch goes to a new child.
+//! 3. A child that dies or prints nothing for five seconds leaves the number of its last mutant: a crash or a hang. The rest of its
+//!    batch is given to a new child.
 //! 4. Add up. Everything but *same*, *different* and *refused* is a failure and is listed with its number.
 //!
 //! With `--nvlink N` the first N mutants are also given to the real nvlink and to culd under its name, and both are counted.
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Mutants per child.
 const BATCH: u64 = 20_000;
-/// A child that says nothing for so long hangs.
+/// A child without output for this long counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Reading the seeds takes a while on a busy machine.
 const FIRST_PATIENCE: Duration = Duration::from_secs(60);
@@ -126,7 +126,7 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
 }
 
 fn build(context: &Context, is_test: bool) -> Result<Tools> {
-    let folder = if is_test {
+    let directory = if is_test {
         context.dev_programs(true)?
     } else {
         let mut cargo = context.cargo();
@@ -135,8 +135,8 @@ fn build(context: &Context, is_test: bool) -> Result<Tools> {
         context.target.join("fuzz")
     };
     Ok(Tools {
-        fuzz: folder.join("culd-fuzz"),
-        culd: folder.join("culd"),
+        fuzz: directory.join("culd-fuzz"),
+        culd: directory.join("culd"),
     })
 }
 

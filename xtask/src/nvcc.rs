@@ -2,7 +2,7 @@
 //!
 //! 1. Two views of the oracle's toolkit are made by `culd install-as-nvlink`; in one of them `bin/nvlink` is then pointed back at the real one.
 //! 2. The sources of `tests/nvcc` are compiled once for every variant of flags that a program of the table needs; objects stay in `target/nvcc`.
-//! 3. Each program gets a folder with its objects and runs its nvcc command twice in it. Only `tk`, the link to the view, changes in between:
+//! 3. Each program gets a directory with its objects and runs its nvcc command twice in it. Only `tk`, the link to the view, changes in between:
 //!    the toolkit's path reaches the output, so both must spell it alike.
 //! 4. Everything that nvcc kept is compared: the cubins, the register file, what is made from them, the messages and the exit code.
 //!
@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     pub(crate) jobs: usize,
 }
 
-/// Who does the device link.
+/// The linker of the device link.
 #[derive(Clone, Copy)]
 enum Side {
     Nvlink,
@@ -51,11 +51,11 @@ impl Side {
     }
 }
 
-/// Folders of one run.
+/// Directories of one run.
 struct Bench<'a> {
     /// Sources.
     sources: PathBuf,
-    /// Objects, views and the programs' folders.
+    /// Objects, views and the programs' directories.
     work: PathBuf,
     linker: &'a Linker,
 }
@@ -137,8 +137,8 @@ impl Bench<'_> {
         if object.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == made_from) {
             return Ok(());
         }
-        if let Some(folder) = object.parent() {
-            std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        if let Some(directory) = object.parent() {
+            std::fs::create_dir_all(directory).map_err(Error::file(directory))?;
         }
         good(&mut nvcc)?;
         std::fs::write(&stamp, made_from).map_err(Error::file(stamp))
@@ -167,7 +167,7 @@ impl Bench<'_> {
         Ok(self.verdict(&dir, &ours, &theirs).map(|text| format!("nvcc {arguments}\n{text}")))
     }
 
-    /// Runs nvcc with one of the linkers and moves what it wrote into a folder of that linker's name.
+    /// Runs nvcc with one of the linkers and moves what it wrote into a directory of that linker's name.
     fn link(&self, side: Side, arguments: &str, dir: &Path) -> Result<Outcome> {
         replace_link(&self.view(side), &dir.join("tk"))?;
         let outcome = run::link(Path::new("tk/bin/nvcc"), arguments, dir, None)?;
@@ -187,15 +187,15 @@ impl Bench<'_> {
             o
         };
         let difference = judge(&cubins(ours), &cubins(theirs)).or_else(|| judge(ours, theirs))?;
-        let folder = |side: Side| dir.join(side.name());
-        let (ours, theirs) = ((ours, &folder(Side::Culd)), (theirs, &folder(Side::Nvlink)));
+        let directory = |side: Side| dir.join(side.name());
+        let (ours, theirs) = ((ours, &directory(Side::Culd)), (theirs, &directory(Side::Nvlink)));
         let text = explain(&difference, ours, theirs, self.linker);
         // lists of the runtime's functions are long
         Some(text.lines().map(|l| l.chars().take(LINE).collect::<String>() + "\n").collect())
     }
 }
 
-/// An empty folder.
+/// An empty directory.
 pub(crate) fn fresh(dir: &Path) -> Result<PathBuf> {
     if dir.exists() {
         std::fs::remove_dir_all(dir).map_err(Error::file(dir))?;

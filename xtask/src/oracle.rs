@@ -1,9 +1,9 @@
 //! `cargo xtask oracle`: the pinned NVIDIA tools.
 //!
-//! 1. `CULD_ORACLE`, if set, names a folder with the tools: nothing is installed.
+//! 1. `CULD_ORACLE`, if set, names a directory with the tools: nothing is installed.
 //! 2. `target/oracle/stamp` equal to `xtask/oracle.txt`: they are there.
-//! 3. Otherwise a fresh virtual environment is made (or, where Python has no `venv`, a plain folder) and pip installs the list into it.
-//! 4. The folder that holds `nvlink` is looked up and checked, then the stamp is written.
+//! 3. Otherwise a fresh virtual environment is made (or, where Python has no `venv`, a plain directory) and pip installs the list into it.
+//! 4. The directory that holds `nvlink` is looked up and checked, then the stamp is written.
 //!
 //! ptxas of other toolkits (`xtask/toolkits.txt`), see [`ptxas`]: from `CULD_TOOLKITS`, from the packages above, or installed one by one.
 
@@ -16,7 +16,7 @@ const PINNED: &str = include_str!("../oracle.txt");
 const TOOLKITS: &str = include_str!("../toolkits.txt");
 const TOOLS: [&str; 6] = ["nvlink", "ptxas", "nvcc", "fatbinary", "cuobjdump", "nvdisasm"];
 
-/// The folder with the real tools, installed if need be.
+/// The directory with the NVIDIA tools, installed if need be.
 pub(crate) fn bin_dir(context: &Context) -> Result<PathBuf> {
     if let Some(dir) = std::env::var_os("CULD_ORACLE") {
         let dir = PathBuf::from(dir);
@@ -46,7 +46,7 @@ fn install(root: &Path, list: &Path) -> Result<()> {
         pip.args(["-m", "pip", "install"]);
         pip
     } else {
-        // some distributions ship Python without ensurepip; a plain folder does as well
+        // some distributions ship Python without ensurepip; a plain directory does as well
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--target"]).arg(root.join("site"));
         pip
@@ -69,7 +69,7 @@ fn python() -> Result<PathBuf> {
         }
     }
     Err(Error::Other(
-        "no python3 on PATH: install Python 3 (with venv or pip) to get the real tools, or set CULD_ORACLE to a folder that holds them"
+        "no python3 on PATH: install Python 3 (with venv or pip) to get the real tools, or set CULD_ORACLE to a directory that holds them"
             .into(),
     ))
 }
@@ -81,7 +81,7 @@ fn run(command: &mut Command) -> Result<Output> {
     })
 }
 
-/// ptxas of CUDA 12, which makes objects in the older form; it lies beside the other packages.
+/// ptxas of CUDA 12, which makes objects in the older form; it is beside the other packages.
 pub(crate) fn old_ptxas(bin: &Path) -> Option<PathBuf> {
     let old = bin.parent()?.parent()?.join("cuda_nvcc/bin/ptxas");
     old.is_file().then_some(old)
@@ -210,7 +210,7 @@ const COMPANIONS: [Companion; 4] = [
 ];
 
 impl Companion {
-    /// What pip is asked for; `None` if `version` is not one.
+    /// What pip is requested; `None` if `version` is not one.
     fn requirement(&self, version: &str) -> Option<String> {
         let Self { package, .. } = self;
         let mut numbers = version.split('.');
@@ -268,7 +268,7 @@ pub(crate) fn release(context: &Context, version: &str) -> Result<PathBuf> {
     Ok(bin)
 }
 
-/// The folder below `root` that holds nvlink: its path names the Python version.
+/// The directory below `root` that holds nvlink: its path names the Python version.
 fn find(root: &Path) -> Result<PathBuf> {
     let mut candidates = vec![root.join("site/nvidia/cu13/bin")];
     if let Ok(entries) = std::fs::read_dir(root.join("venv/lib")) {
@@ -279,7 +279,7 @@ fn find(root: &Path) -> Result<PathBuf> {
         );
     }
     let found = candidates.into_iter().find(|c| c.join("nvlink").is_file());
-    found.ok_or_else(|| Error::Other(format!("no nvlink below {}: remove that folder and try again", root.display())))
+    found.ok_or_else(|| Error::Other(format!("no nvlink below {}: remove that directory and try again", root.display())))
 }
 
 fn check(bin: &Path) -> Result<()> {

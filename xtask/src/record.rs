@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 const LIVE_ONLY: [(&str, &str); 3] = [
     (
         "rlink-shared-dyn-twice",
-        "nvlink's file has an alignment that is none; recorded files are sound",
+        "nvlink writes an invalid alignment; recorded files are valid",
     ),
     ("stress-10k-kernels", "its inputs are 14 MB"),
     (
@@ -175,7 +175,7 @@ impl Recorder<'_> {
         if let Some((_, why)) = LIVE_ONLY.iter().find(|(n, _)| *n == case.name) {
             return Ok(Some(format!("{why}; the live comparison has it")));
         }
-        // not in the tree: compilers write the path of their folder into what they make
+        // not in the tree: compilers write the path of their directory into what they make
         let input = std::env::temp_dir()
             .join("culd-record")
             .join(self.version.as_deref().unwrap_or("pinned"));
@@ -201,7 +201,7 @@ impl Recorder<'_> {
         let Some((dir, mut links)) = worlds.build(&world.arch, world.seed, &focus)? else {
             return Ok(Some("ptxas refuses it".into()));
         };
-        // its identifiers depend on the folder in which the link runs
+        // its identifiers depend on the directory in which the link runs
         links.retain(|l| !l.contains("--register-link-binaries"));
         let (nvlink, work) = (self.tools.join("nvlink"), self.work.join(name));
         let mut fixture = Fixture::record(&nvlink, &dir, &links, &work, is_input)?;

@@ -270,7 +270,7 @@ fn result_line(line: &str) -> Option<(usize, usize)> {
 
 /// Links the bundled example: by the command of the README, and under the name nvlink with nvlink's bytes.
 fn example(context: &Context, linker: &Linker) -> Result<()> {
-    let folder = context.root.join("examples/saxpy");
+    let directory = context.root.join("examples/saxpy");
     let work = context.root.join("target/example");
     std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
     for (tool, name) in [(&linker.culd, "culd.cubin"), (&linker.as_nvlink, "nvlink.cubin")] {
@@ -278,7 +278,7 @@ fn example(context: &Context, linker: &Linker) -> Result<()> {
         let mut link = Command::new(tool);
         link.args(["-arch=sm_90", "saxpy.cubin", "combine.cubin", "-o"])
             .arg(&output)
-            .current_dir(&folder);
+            .current_dir(&directory);
         let out = link.output().map_err(|source| Error::Start {
             tool: tool.display().to_string(),
             source,
@@ -293,7 +293,7 @@ fn example(context: &Context, linker: &Linker) -> Result<()> {
         }
     }
     let read = |path: &Path| std::fs::read(path).map_err(Error::file(path));
-    if read(&work.join("nvlink.cubin"))? != read(&folder.join("nvlink.cubin"))? {
+    if read(&work.join("nvlink.cubin"))? != read(&directory.join("nvlink.cubin"))? {
         return Err(Error::Other("the example's bytes are not nvlink's".into()));
     }
     Ok(())

@@ -36,9 +36,9 @@ pub(crate) fn run(context: &Context) -> Result<PathBuf> {
             packed.len()
         )));
     }
-    let folder = context.target.join("viewer");
-    std::fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-    let page = folder.join("index.html");
+    let directory = context.target.join("viewer");
+    std::fs::create_dir_all(&directory).map_err(Error::file(&directory))?;
+    let page = directory.join("index.html");
     std::fs::write(&page, culd_report::page::viewer(&base64(&packed))).map_err(Error::file(&page))?;
     Ok(page)
 }

@@ -135,7 +135,7 @@ pub fn build() -> Result<Vec<u8>, BuildError> {
     object.finish()
 }
 
-/// What the driver has to know about a kernel with one pointer as parameter.
+/// Attributes that the driver needs of a kernel with one pointer as parameter.
 fn kernel_attributes(object: &mut ObjectBuilder, kernel: FunctionId, exit: u32) -> Result<SectionId, BuildError> {
     const SIZE: u16 = 8;
     let base = object.target().parameter_base();

@@ -1,9 +1,9 @@
-//! `.nv.callgraph`: who calls whom, whose address is taken, where indirect calls are.
+//! `.nv.callgraph`: calls, functions whose address is taken, and indirect calls.
 //!
 //! 1. The section is a list of word pairs. A pair whose first word is 0 and whose second is -1, -2, -3 or -4 opens a segment.
 //! 2. Segment -1: caller, callee. Segment -2: function whose address is taken, prototype. Segment -3: caller of an indirect call, prototype.
 //!    Segment -4: function, function whose address it takes. Functions are symbol indices, prototypes are offsets in the string table.
-//! 3. Each segment stands once, in this order; files of all toolkits seen hold all four.
+//! 3. Each segment occurs once, in this order; files of all observed toolkits have all four.
 
 use crate::codec::CodecError;
 use crate::raw::Pair;

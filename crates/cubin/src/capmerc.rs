@@ -5,7 +5,7 @@
 //! 3. Every clear bit has a record, in order. Its first byte says which form:
 //!    * 1, 2, 3: a full Mercury instruction of 16 times that many bytes, for one SASS instruction;
 //!    * 0x41, 0x42, 0x43: four bytes, for one SASS instruction;
-//!    * low seven bits 0x50: a half word, its upper nine bits count the SASS instructions that it stands for;
+//!    * low seven bits 0x50: a half word, its upper nine bits count the SASS instructions that it represents;
 //!    * low seven bits 0x51, 0x52, 0x53: such a half word, then a full instruction.
 //! 4. The numbers of SASS instructions add up to the size of `.text` divided by 16.
 
@@ -27,12 +27,12 @@ pub enum Instruction<'d> {
     Full(&'d [u8]),
     /// Four bytes for one SASS instruction.
     Short(&'d [u8; 4]),
-    /// Stands for `count` SASS instructions without a body of its own.
+    /// Represents `count` SASS instructions without a body of its own.
     Expanded {
         /// Number of SASS instructions.
         count: u16,
     },
-    /// A full instruction that stands for `count` SASS instructions.
+    /// A full instruction that represents `count` SASS instructions.
     ExpandedFull {
         /// Low seven bits of the half word: 0x51, 0x52 or 0x53.
         form: u8,
@@ -44,7 +44,7 @@ pub enum Instruction<'d> {
 }
 
 impl<'d> Instruction<'d> {
-    /// Number of SASS instructions that it stands for.
+    /// Number of SASS instructions that it represents.
     pub fn sass_count(&self) -> u32 {
         match self {
             Instruction::Derived | Instruction::Full(_) | Instruction::Short(_) => 1,
@@ -99,7 +99,7 @@ pub struct Capsule<'d> {
 }
 
 impl<'d> Capsule<'d> {
-    /// Takes the header apart; the records are checked when they are asked for.
+    /// Takes the header apart; the records are checked when they are requested.
     pub fn read(data: &'d [u8]) -> Result<Self, CodecError> {
         const HEAD: &str = "capmerc header";
         let count = word(data, 8, HEAD)?;
@@ -116,7 +116,7 @@ impl<'d> Capsule<'d> {
         })
     }
 
-    /// The instructions in order. Stops behind the first error.
+    /// The instructions in order. Stops after the first error.
     pub fn instructions(&self) -> Instructions<'d> {
         Instructions {
             capsule: *self,

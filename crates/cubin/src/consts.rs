@@ -44,7 +44,7 @@ pub const SHT_CUDA_PROTOTYPE: u32 = 0x7000_0002;
 pub const SHT_CUDA_RESOLVED_RELA: u32 = 0x7000_0003;
 /// `.nv.metadata`.
 pub const SHT_CUDA_METADATA: u32 = 0x7000_0004;
-/// `.nv.constantB`, the bank told by the name alone.
+/// `.nv.constantB`, the bank number is only in the name.
 pub const SHT_CUDA_CONSTANT: u32 = 0x7000_0006;
 /// `.nv.global` of relocatable files.
 pub const SHT_CUDA_GLOBAL: u32 = 0x7000_0007;

@@ -4,7 +4,7 @@
 //!
 //! 1. Check magic, class, encoding and machine.
 //! 2. Widen the section headers; find the section names.
-//! 3. Everything else is widened when asked for, each offset checked.
+//! 3. Everything else is widened when requested, each offset checked.
 
 use crate::consts::*;
 use crate::raw::{Ehdr, Phdr, Rela, Shdr, Sym};
@@ -145,7 +145,7 @@ fn part(data: &[u8], offset: u64, size: u64, what: impl FnOnce() -> String) -> R
 }
 
 impl<'d> Cubin32<'d> {
-    /// Parses the headers. Names, symbols and relocations are checked when asked for.
+    /// Parses the headers. Names, symbols and relocations are checked when requested.
     pub fn parse(data: &'d [u8]) -> Result<Self, ReadError> {
         let (raw, _) = Ehdr32::ref_from_prefix(data).map_err(|_| ReadError::TooShort { size: data.len() })?;
         let [magic @ .., _, _, _, _, _, _, _, _, _, _, _, _] = raw.ident;

@@ -201,7 +201,7 @@ pub enum FatbinError {
     Unpack {
         /// Offset of the entry.
         offset: usize,
-        /// What went wrong.
+        /// Cause of the failure.
         reason: String,
     },
 }
@@ -215,7 +215,7 @@ pub struct Fatbin<'d> {
 }
 
 impl<'d> Fatbin<'d> {
-    /// Reads the container at the start of `data`; what lies behind it is ignored.
+    /// Reads the container at the start of `data`; bytes after it are ignored.
     pub fn parse(data: &'d [u8]) -> Result<Self, FatbinError> {
         let (header, _) = FatbinHeader::ref_from_prefix(data).map_err(|_| CodecError::Truncated {
             what: "header",
@@ -249,7 +249,7 @@ impl<'d> Fatbin<'d> {
     pub fn is_truncated(&self) -> bool {
         (self.payload.len() as u64) < self.header.payload_size.get()
     }
-    /// The entries in order. Stops behind the first error.
+    /// The entries in order. Stops after the first error.
     pub fn entries(&self) -> Entries<'d> {
         Entries {
             payload: self.payload,
@@ -354,14 +354,14 @@ impl<'d> Entry<'d> {
             _ => Compression::Stored,
         }
     }
-    /// The identifier without its padding; empty when there is none or it lies outside the header.
+    /// The identifier without its padding; empty when there is none or it is outside the header.
     pub fn identifier(&self) -> &'d [u8] {
         let start = self.header.identifier.get() as usize;
         let size = self.header.identifier_size.get() as usize;
         let bytes = start.checked_add(size).and_then(|end| self.bytes.get(start..end));
         until_nul(bytes.unwrap_or_default())
     }
-    /// The option block; empty when there is none or it lies outside the header.
+    /// The option block; empty when there is none or it is outside the header.
     pub fn options(&self) -> &'d [u8] {
         let block = self.header.options.get() as usize;
         let find = || {
@@ -388,7 +388,7 @@ impl<'d> Entry<'d> {
             Content::Packed(packed) => packed.unpack().map(Cow::Owned),
         }
     }
-    /// The data, for a caller who unpacks it. Entries that claim to unpack to more than `limit` bytes are refused.
+    /// The data, for a caller that unpacks it. Entries that claim to unpack to more than `limit` bytes are refused.
     pub fn content(&self, limit: u64) -> Result<Content<'d>, FatbinError> {
         unpack::content(self, limit)
     }

@@ -1,7 +1,7 @@
 //! How the vendor's tools lay out a file beyond what its section headers say.
 //!
 //! 1. Two writers exist ([`Style`]). Files from sm_100 on come from the finalizer, compiled files for sm_90 too; all others from the linker's writer.
-//! 2. The finalizer reserves room in the string tables before it knows what it needs ([`names_reserve`], [`strings_reserve`]).
+//! 2. The finalizer reserves room in the string tables before their sizes are known ([`names_reserve`], [`strings_reserve`]).
 //! 3. A Mercury section whose contents the finalizer does not rewrite owns no bytes: it repeats the offset of its twin in the SASS view
 //!    ([`shares_twin`]).
 //!
@@ -52,7 +52,7 @@ pub fn first_tool<'d>(cubin: &Cubin<'d>) -> Option<&'d [u8]> {
     ToolInfo::read(note.description).ok().map(|t| t.tool)
 }
 
-/// Bytes that the finalizer keeps free behind the section names.
+/// Bytes that the finalizer keeps free after the section names.
 ///
 /// With a Mercury view: room for two tables of extended section indices, whether they exist or not. Without one (compiled files for sm_90): room
 /// for one such table and for the names of the Mercury code that was left out again. Sections are given as name and flags.
@@ -73,7 +73,7 @@ pub fn reserves_code_names(ident: &[u8; 16], e_version: u32) -> bool {
     abi != ELFOSABI_CUDA_V7 || e_version >= 123
 }
 
-/// Bytes that the finalizer keeps free behind the symbol names of a file with a Mercury view.
+/// Bytes that the finalizer keeps free after the symbol names of a file with a Mercury view.
 ///
 /// Some sections have another name in the Mercury view. Room is reserved for the Mercury name of each (without a NUL); what is used of it is the SASS
 /// name of those that have a section symbol. `new_names` are the SASS names of section symbols that are called differently in the two symbol tables.
@@ -161,7 +161,7 @@ const SHARED_DEBUG: [&[u8]; 8] = [
 
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
-/// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they speak of code, and `.debug_info` when it
+/// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they refer to code, and `.debug_info` when it
 /// refers to a line table. Lists of registers and of their types share their bytes when the finalizer changed neither places nor order, as in a list
 /// without registers. Empty sections with an empty twin follow it.
 pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {

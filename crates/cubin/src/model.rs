@@ -116,7 +116,7 @@ impl<'d> Strings<'d> {
         let mut parts = data.split(|&b| b == 0).peekable();
         while let Some(part) = parts.next() {
             if parts.peek().is_none() {
-                // What is behind the last NUL.
+                // Bytes after the last NUL.
                 return part.is_empty().then_some(strings);
             }
             strings.list.push(part);
@@ -155,7 +155,7 @@ pub struct ModelSymbol {
     pub info: u8,
     /// CUDA bits.
     pub other: u8,
-    /// Where it lives.
+    /// Section of the symbol.
     pub section: SymbolSection,
     /// Value.
     pub value: u64,
@@ -306,7 +306,7 @@ impl<'d> Model<'d> {
         })
     }
 
-    /// Keeps bytes free behind the string tables as the finalizer does.
+    /// Keeps bytes free after the string tables as the finalizer does.
     fn reserve(&self, sections: &mut [ImageSection<'d>]) {
         if self.style != Style::Finalizer {
             return;
@@ -412,7 +412,7 @@ fn relocation_types(cubin: &Cubin<'_>, sections: &[Section<'_>]) -> Result<HashM
 pub fn roundtrip(bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
     let cubin = Cubin::parse(bytes)?;
     let image = Model::read(&cubin)?.image()?;
-    // Before memory is taken: a damaged alignment can ask for any amount.
+    // Before memory is taken: a damaged alignment can require any amount.
     let plan = image.plan()?;
     if plan.size() != bytes.len() {
         return Err(ModelError::Size {

@@ -18,7 +18,8 @@ pub const TYPE_TKINFO: u32 = 2000;
 /// `e_flags` of the new form: the top byte is the index of the cuinfo note, this if it does not fit.
 const NOTE_BY_NAME: u32 = 255;
 
-/// The note section of CUDA 13 files: `.note.nv.cuinfo`, or `.note.nv.cuver` in files of CUDA 12.8 and 12.9. Observed: its type matters, its name only where the number does not fit.
+/// The note section of CUDA 13 files: `.note.nv.cuinfo`, or `.note.nv.cuver` in files of CUDA 12.8 and 12.9.
+/// Observed: the section is found by its type; its name matters only if its index does not fit into the flags.
 pub fn cuda_note_section<'d>(cubin: &Cubin<'d>) -> Option<Section<'d>> {
     let note = match cubin.header().e_flags.get() >> 24 {
         NOTE_BY_NAME => cubin.section_by_name(b".note.nv.cuinfo")?,
@@ -38,7 +39,7 @@ pub struct Note<'d> {
     pub description: &'d [u8],
 }
 
-/// The notes of a section, in order. Stops behind the first error.
+/// The notes of a section, in order. Stops after the first error.
 pub fn notes(data: &[u8]) -> Notes<'_> {
     Notes { data, at: 0 }
 }

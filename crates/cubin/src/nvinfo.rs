@@ -4,7 +4,7 @@
 //! 2. Format 4 ("SVAL"): the two bytes are the payload's size, the payload follows. Every other format is a record of four bytes.
 //! 3. The attribute's meaning comes from a table of 97 codes; unknown codes and formats are kept as they are.
 //!
-//! The writer puts records behind each other, byte for byte what the reader took apart.
+//! The writer puts records one after the other, byte for byte what the reader took apart.
 
 pub mod attr;
 mod table;
@@ -147,7 +147,7 @@ pub struct Record<'d> {
     pub format: u8,
     /// Attribute code.
     pub attribute: u8,
-    /// The two bytes behind the code; the payload's size in a sized record.
+    /// The two bytes after the code; the payload's size in a sized record.
     pub half: u16,
     /// Payload, empty unless the record is sized.
     pub payload: &'d [u8],
@@ -292,7 +292,7 @@ pub enum Value<'d> {
     Offsets(&'d [U32]),
     /// Words.
     Words(&'d [U32]),
-    /// Where the parameters of a kernel lie.
+    /// Location of a kernel's parameters in constant bank 0.
     ParamBank {
         /// Symbol of the `.nv.constant0` section.
         symbol: u32,
@@ -445,7 +445,7 @@ impl<'d> Iterator for BranchTargets<'d> {
     }
 }
 
-/// The records of a section, in order. Stops behind the first error.
+/// The records of a section, in order. Stops after the first error.
 pub fn records(data: &[u8]) -> Records<'_> {
     Records { data, at: 0 }
 }

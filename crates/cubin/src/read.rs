@@ -1,10 +1,10 @@
 //! A checked, zero-copy view of one 64-bit device ELF file.
 //!
 //! 1. Check magic, class, encoding and machine.
-//! 2. Find the section headers (count in section 0 when `e_shnum` is 0), check that the table and every section lie in the file.
+//! 2. Find the section headers (count in section 0 when `e_shnum` is 0), check that the table and every section are in the file.
 //! 3. Find the section names, the symbol table, its strings and its extended section indices.
 //!
-//! Names and symbols are handed out through accessors that check each offset, so a view of a damaged file can be inspected as far as it goes.
+//! Names and symbols are handed out through accessors that check each offset, so a view of a damaged file can be inspected up to the damage.
 
 use crate::consts::*;
 use crate::raw::{Ehdr, Phdr, Rel, Rela, Shdr, Sym};
@@ -47,7 +47,7 @@ pub enum ReadError {
         /// Legal value.
         expected: u64,
     },
-    /// Something lies outside the file.
+    /// Something is outside the file.
     #[error("{what} is outside the file: offset {offset:#x}, size {size:#x}, file size {file:#x}")]
     OutOfFile {
         /// Table or section, with its index.
@@ -109,7 +109,7 @@ fn first_zero(bytes: &[u8]) -> Option<usize> {
     let (words, tail) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // The top bit of every byte that is zero; only what stands above such a byte may be wrong.
+        // The top bit of every byte that is zero; only bits above such a byte may be wrong.
         let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
         if zeros != 0 {
             return Some(i * 8 + zeros.trailing_zeros() as usize / 8);
@@ -156,7 +156,7 @@ pub struct Symbol<'d> {
     pub section: SymbolSection,
 }
 
-/// Where a symbol lives.
+/// Section of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolSection {
     /// Undefined.
@@ -170,7 +170,7 @@ pub enum SymbolSection {
 }
 
 impl SymbolSection {
-    /// Index of the section, if the symbol lies in one.
+    /// Index of the section, if the symbol is in one.
     pub fn index(self) -> Option<u32> {
         match self {
             SymbolSection::Index(i) => Some(i),
@@ -228,7 +228,7 @@ pub struct Cubin<'d> {
 }
 
 impl<'d> Cubin<'d> {
-    /// Parses the headers. Sections, names and symbols are checked when asked for.
+    /// Parses the headers. Sections, names and symbols are checked when requested.
     pub fn parse(data: &'d [u8]) -> Result<Self, ReadError> {
         let (header, _) = Ehdr::ref_from_prefix(data).map_err(|_| ReadError::TooShort { size: data.len() })?;
         if header.ident[..4] != *b"\x7fELF" {
@@ -500,7 +500,7 @@ fn slice(data: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
     data.get(start..end)
 }
 
-/// Bytes of a section; `None` when they lie outside the file.
+/// Bytes of a section; `None` when they are outside the file.
 fn section_bytes<'d>(data: &'d [u8], header: &Shdr) -> Option<&'d [u8]> {
     if is_nobits_section(header) {
         return Some(&[]);

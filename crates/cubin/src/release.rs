@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Release {
     /// Version times ten, as notes and headers state it: 130 for 13.0.
     pub toolkit: u32,
-    /// What its linker does.
+    /// Rules of its linker.
     pub rules: Rules,
     /// Builds that were compared, oldest first. The last one represents the release.
     pub builds: &'static [Build],
@@ -36,7 +36,7 @@ pub struct Build {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
-    /// `.nv.compat` leaves out records 5 and 6 when they say nothing, and does not add them for inputs that lack them.
+    /// `.nv.compat` leaves out records 5 and 6 when they have their default, and does not add them for inputs that lack them.
     pub compat_without_defaults: bool,
     /// `.nv.compat` record b (what the finalizer may change) of the inputs is joined below sm_100 too.
     pub compat_joins_finalizer_mask: bool,

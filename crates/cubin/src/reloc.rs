@@ -9,14 +9,14 @@ mod table;
 
 use std::fmt;
 
-/// Who turns a relocation into bits.
+/// The tool that resolves a relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Resolver {
-    /// Nobody: the relocation changes nothing.
-    Nobody,
+    /// No tool: the relocation changes nothing.
+    Ignored,
     /// The linker.
     Linker,
-    /// The linker when it knows the value, else the driver.
+    /// The linker if the value is known at link time, else the driver.
     Either,
     /// The driver at load time.
     Driver,
@@ -29,11 +29,11 @@ pub enum Resolver {
 pub enum FieldSource {
     /// The symbol's value plus addend.
     Value,
-    /// The number of the constant bank that the symbol lies in.
+    /// The number of the constant bank that contains the symbol.
     Bank,
     /// A generic address in global memory.
     GlobalAddress,
-    /// An address that goes through the unified function or data table.
+    /// An address in the unified function or data table.
     UnifiedAddress,
     /// A function descriptor.
     FunctionDescriptor,
@@ -62,7 +62,7 @@ pub struct BitField {
     pub start: u8,
     /// Number of bits.
     pub width: u8,
-    /// What is stored.
+    /// Value that is stored.
     pub source: FieldSource,
     /// The source is shifted right by this many bits before it is stored.
     pub shift: u8,
@@ -82,9 +82,9 @@ pub struct RelocInfo {
     pub code: u32,
     /// Name.
     pub name: &'static str,
-    /// Who resolves it.
+    /// Tool that resolves it.
     pub resolver: Resolver,
-    /// What it writes.
+    /// Bits that it writes.
     pub fields: &'static [BitField],
 }
 
@@ -135,7 +135,7 @@ pub fn takes_descriptor(code: u32) -> bool {
     matches!(code, 31..=35 | 47..=49 | 61..=63 | 0x1_000f)
 }
 
-/// The plain type that stands in for a unified one when its symbol has no entry in a unified table.
+/// The plain type that replaces a unified one when its symbol has no entry in a unified table.
 pub fn unified_replacement(code: u32) -> Option<u32> {
     const M: u32 = MERCURY_BASE;
     const M_34: u32 = M + 0x34;
@@ -205,7 +205,7 @@ pub fn apply(info: &RelocInfo, bytes: &mut [u8], value: u64, bank: u32, add_fiel
     Ok(())
 }
 
-/// Stores `value` into a field that is known to lie inside `bytes`.
+/// Stores `value` into a field that is known to be inside `bytes`.
 fn store(field: &BitField, bytes: &mut [u8], value: u64, add_field: bool) {
     let first = usize::from(field.start / 8);
     let low = field.start % 8;
@@ -230,7 +230,7 @@ fn store(field: &BitField, bytes: &mut [u8], value: u64, add_field: bool) {
     }
 }
 
-/// Reads the content of a field, to show it; `None` when it lies outside `bytes` or is wider than 64 bits.
+/// Reads the content of a field, to show it; `None` when it is outside `bytes` or is wider than 64 bits.
 pub fn field_content(field: &BitField, bytes: &[u8]) -> Option<u64> {
     if field.width == 0 || field.width > 64 {
         return None;
@@ -365,7 +365,7 @@ mod tests {
         assert!(mercury_types().iter().enumerate().all(|(i, r)| r.code == MERCURY_BASE + i as u32));
         let count = |r| cuda_types().iter().filter(|t| t.resolver == r).count();
         assert_eq!(
-            [Resolver::Linker, Resolver::Driver, Resolver::Either, Resolver::Nobody].map(count),
+            [Resolver::Linker, Resolver::Driver, Resolver::Either, Resolver::Ignored].map(count),
             [39, 52, 24, 2]
         );
         assert_eq!(reloc_info(117), None);

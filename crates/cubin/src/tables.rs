@@ -29,7 +29,7 @@ pub fn resolved_relocations(data: &[u8]) -> Result<&[Rela], CodecError> {
     entries(data, "table of resolved relocations")
 }
 
-/// How a relocation type that an old driver does not know stores its value.
+/// How a relocation type that an old driver does not support stores its value.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RelocationAction {
@@ -105,7 +105,7 @@ pub struct MetadataEntry {
     pub alignment: U32,
 }
 
-/// `.nv.metadata`: entries, and bytes behind the last whole one.
+/// `.nv.metadata`: entries, and bytes after the last whole one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata<'d> {
     /// Entries.

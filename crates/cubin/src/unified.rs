@@ -1,8 +1,8 @@
-//! Unified function and data tables: entries of `.nv.uft.entry` and `.nv.udt.entry`, and the index file behind `.nv.uidx`.
+//! Unified function and data tables: entries of `.nv.uft.entry` and `.nv.udt.entry`, and the index file in `.nv.uidx`.
 //!
-//! 1. An entry names a symbol by a 16-byte id and says at which offset of the table it lies.
+//! 1. An entry names a symbol by a 16-byte id and gives its offset in the table.
 //! 2. The index file starts with a magic and the sizes of both tables, then lists ids with the offsets that every module must use.
-//! 3. Versions above 1 add 16 bytes per function behind the records; they are kept as they are.
+//! 3. Versions above 1 add 16 bytes per function after the records; they are kept as they are.
 
 use crate::codec::CodecError;
 use zerocopy::little_endian::{U32, U64};
@@ -71,7 +71,7 @@ struct IndexHeader {
 pub struct Index<'d> {
     /// Version, 1.
     pub version: u32,
-    /// Second word behind the magic, 0.
+    /// Second word after the magic, 0.
     pub padding: u32,
     /// Size of the function table.
     pub function_bytes: u64,

@@ -1,10 +1,10 @@
-//! Whether a relocatable device object holds together: the checks of a linker that trusts nobody.
+//! Whether a relocatable device object is consistent. The checks assume that any field may be corrupt.
 //!
 //! [`Cubin::parse`] makes sure that a file can be read; this module makes sure that it means something. In order:
 //!
 //! 1. The file header: fields with one legal value.
 //! 2. Section headers (`sections`): place, alignment, entry size, links to other sections, what may exist only once.
-//! 3. Symbols (`symbols`): names, types, bindings, and that each lies inside its section.
+//! 3. Symbols (`symbols`): names, types, bindings, and that each is inside its section.
 //! 4. Relocations (`relocations`): known type, existing symbol, a field inside the section that is patched.
 //! 5. Contents (`contents`): attributes, call graph, prototypes, notes, unified tables, Mercury capsules.
 //!
@@ -21,7 +21,7 @@ use crate::raw::Phdr;
 use crate::read::{Cubin, ReadError};
 use std::fmt;
 
-/// Largest alignment that an object may ask for.
+/// Largest alignment that an object may require.
 pub const MAX_ALIGN: u64 = 1 << 30;
 /// Largest size of a section without bytes in the file: more than any device has.
 pub const MAX_MEMORY: u64 = 1 << 48;
@@ -30,9 +30,9 @@ pub const MAX_MEMORY: u64 = 1 << 48;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {reason}")]
 pub struct Defect {
-    /// Where.
+    /// Location of the defect.
     pub place: Place,
-    /// What.
+    /// Description of the defect.
     pub reason: String,
 }
 

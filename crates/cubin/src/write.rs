@@ -1,8 +1,8 @@
 //! The emitter: a described file becomes bytes in two phases.
 //!
 //! 1. The caller describes an [`Image`]: header fields, sections in order with their sizes and where their bytes come from.
-//! 2. [`Image::plan`] assigns every offset: a cursor starts behind the file header; each section aligns it, also one without bytes in the file;
-//!    bytes kept free behind a section and sections that share the bytes of another one are taken into account. Section headers follow at the
+//! 2. [`Image::plan`] assigns every offset: a cursor starts after the file header; each section aligns it, also one without bytes in the file;
+//!    bytes kept free after a section and sections that share the bytes of another one are taken into account. Section headers follow at the
 //!    next multiple of 8, then the program headers.
 //! 3. [`Plan::write`] fills one buffer. Callers that produce contents themselves (or in parallel) use [`Plan::range`] and [`Plan::write_headers`].
 //!
@@ -79,7 +79,7 @@ pub struct ImageSection<'d> {
     pub entsize: u64,
     /// `sh_size`.
     pub size: u64,
-    /// Bytes kept free behind the contents.
+    /// Bytes kept free after the contents.
     pub reserve: u64,
     /// Where the bytes come from.
     pub content: Content<'d>,

@@ -117,7 +117,7 @@ fn truncated_files_are_refused() {
     for name in FILES {
         let bytes = file(name);
         for size in (0..bytes.len()).step_by(64) {
-            // Section and program headers stand at the end, so that every cut hits one of them.
+            // Section and program headers are at the end, so that every cut hits one of them.
             assert!(!use_everything(&bytes[..size], false), "{name} cut to {size} bytes");
         }
     }
@@ -194,7 +194,7 @@ fn a_file_without_sections_has_no_names() {
     bytes[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\x41");
     bytes[16..20].copy_from_slice(&[1, 0, 190, 0]);
     bytes[62..64].copy_from_slice(&17791u16.to_le_bytes());
-    assert!(Cubin::parse(&bytes).is_ok(), "the damage is in a field that nobody needs");
+    assert!(Cubin::parse(&bytes).is_ok(), "the damage is in a field that no reader needs");
     let again = roundtrip(&bytes).unwrap();
     assert!(Cubin::parse(&again).is_ok());
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 fn files() -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let mut paths: Vec<_> = std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
     paths.retain(|p| p.extension().is_some_and(|e| e == "cubin"));
     paths.sort();
     let read = |p: &std::path::PathBuf| (p.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(p).unwrap());

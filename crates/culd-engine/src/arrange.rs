@@ -28,7 +28,7 @@ const WANTED: u32 = u32::MAX;
 pub struct Arranged {
     /// Emitted sections in order; index i has section number i + 1.
     pub sections: Vec<SectionId>,
-    /// What matters of each for its place. Records are large and lie in another order, so that later phases look here.
+    /// Size, alignment and class of each. Records are large and in another order, so later phases read these instead.
     pub shapes: Vec<Shape>,
     /// Emitted symbols in order; index i has symbol number i + 1.
     pub symbols: Vec<SymbolTableEntry>,
@@ -50,10 +50,10 @@ pub struct Arranged {
     prototype_offset: Table<ProtoId, u32>,
 }
 
-/// What matters of a section for its place.
+/// Properties of a section that decide its place in the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// What it is.
+    /// Class of its record.
     pub class: Class,
     /// Size; that of tables and of computed sections is not known yet.
     pub size: u64,
@@ -116,20 +116,20 @@ impl Arranged {
 /// More sections than this need extended indices.
 const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 
-/// Order and numbers, without names: the string tables do not depend on what is emitted, and take their time.
+/// Order and numbers, without names: the string tables do not depend on the order and are made in parallel.
 #[derive(Debug)]
 pub struct Order {
-    sections: Vec<SectionId>,
+    pub(crate) sections: Vec<SectionId>,
     shapes: Vec<Shape>,
-    symbols: Vec<SymbolTableEntry>,
-    first_global: u32,
+    pub(crate) symbols: Vec<SymbolTableEntry>,
+    pub(crate) first_global: u32,
     extended: bool,
     section_index: Table<SectionId, u32>,
     section_symbol: Table<SectionId, u32>,
     symbol_index: Table<SymbolId, u32>,
 }
 
-/// Puts order and names together.
+/// Combines order and names.
 pub fn arrange(order: Order, names: Names) -> Arranged {
     Arranged {
         sections: order.sections,
@@ -149,7 +149,7 @@ pub fn arrange(order: Order, names: Names) -> Arranged {
     }
 }
 
-/// Decides about everything's place.
+/// Chooses the emitted sections and symbols and their order.
 pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Order {
     let sections = &layout.records.sections;
     let has_prototypes = !prototyped(link, layout).is_empty();
@@ -302,3 +302,7 @@ pub struct OutputPlan<'a, 'd> {
     /// Functions whose text section keeps its barrier flags.
     pub flagged: &'a [FunctionId],
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

@@ -1,4 +1,4 @@
-//! Problems of the whole link: unknown stacks, uncalled functions, undefined references, uses of removed functions.
+//! Checks of the whole link: unknown stacks, uncalled functions, undefined references, uses of removed functions.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
@@ -47,7 +47,7 @@ pub fn uncalled(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop>
     if options.extra_warnings && !options.relocatable && !options.debug && !options.preserve_relocs {
         let reached = graph.mark(resolved, live.kernels.iter().copied());
         for f in resolved.functions.ids() {
-            // A kernel that nobody defines counts as one.
+            // A kernel without a definition counts as one.
             let is_entry = resolved.functions[f].winner.is_none() && resolved.is_declared_entry(f);
             if resolved.functions[f].taken.is_some() && live.alive[f] && !reached[f] && !is_entry {
                 out.warning(Code::AddressTakenUncalled {

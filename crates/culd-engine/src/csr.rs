@@ -1,9 +1,9 @@
-//! Lists per function in one flat array.
+//! Lists of items per id in one flat array (compressed sparse rows).
 
 use crate::ids::{Id, Table};
 use std::marker::PhantomData;
 
-/// For each id a list of items; all lists lie in one array.
+/// For each id a list of items; all lists are in one array.
 #[derive(Debug, Clone)]
 pub struct GroupedLists<I, T> {
     start: Vec<u32>,
@@ -12,7 +12,7 @@ pub struct GroupedLists<I, T> {
 }
 
 impl<I: Id, T: Copy> GroupedLists<I, T> {
-    /// Groups `(owner, item)` pairs by owner; each list is in reverse order of arrival, as if every item had been put in front.
+    /// Groups `(owner, item)` pairs by owner; each list is in reverse order of arrival, as if every item had been put first.
     pub fn newest_first(owners: usize, pairs: &[(I, T)]) -> Self {
         let mut start = vec![0u32; owners + 1];
         for (owner, _) in pairs {

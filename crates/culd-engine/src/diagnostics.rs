@@ -21,13 +21,13 @@ pub struct CallGraphLine {
 pub struct Diagnostic {
     /// Severity after `--warning-as-error`.
     pub severity: Severity,
-    /// What happened.
+    /// Message.
     pub code: Code,
 }
 
-/// What can be said, with the names it is about.
+/// A message with the names and values that it reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs, reason = "field names say what they hold; the texts below say the rest")]
+#[allow(missing_docs, reason = "the field names and the texts below describe them")]
 pub enum Code {
     MultipleDefinition {
         symbol: String,
@@ -78,7 +78,7 @@ pub enum Code {
         flag: &'static str,
     },
     MergeFailed,
-    /// `files`: every input that asks for the symbol, first mention first.
+    /// `files`: every input that references the symbol, first mention first.
     UndefinedReference {
         symbol: String,
         file: String,
@@ -433,7 +433,7 @@ impl<'o> Collector<'o> {
         }
         Ok(())
     }
-    /// An error: the link goes on to its end without making an image.
+    /// An error: the link continues to its end but writes no image.
     pub fn error(&mut self, code: Code) {
         self.errors += 1;
         self.push(Severity::Error, code);

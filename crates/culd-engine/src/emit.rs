@@ -30,7 +30,7 @@ use fill::Destination;
 use std::io;
 use zerocopy::IntoBytes;
 
-/// What became of the image.
+/// Result of writing the image.
 pub enum Emitted {
     /// In memory.
     Image(Vec<u8>),
@@ -101,7 +101,7 @@ pub(crate) fn emit(
         Some((_, Err(error))) => Ok(Emitted::Written(Err(error))),
         Some((_, Ok(false))) | None => {
             let mut image = vec![0u8; size];
-            // Memory takes everything.
+            // An image in memory includes all parts.
             fill::fill(parts, &contents, frame, Destination::Memory(&mut image)).unwrap_or_default();
             Ok(Emitted::Image(image))
         }
@@ -186,7 +186,7 @@ fn extended_index(parts: &OutputPlan<'_, '_>, number: usize) -> u32 {
     }
 }
 
-/// A symbol without name, and the section that it lies in.
+/// A symbol without name, and the section that contains it.
 fn plain_symbol(layout: &Layout<'_>, named: SymbolTableEntry) -> (Sym, Option<SectionId>) {
     match named {
         SymbolTableEntry::Section(id) => (
@@ -275,7 +275,7 @@ fn section_header(parts: &OutputPlan<'_, '_>, Placements { list }: &Placements, 
     }
 }
 
-/// KernelAttributes links use the generic types for data.
+/// Final links use the generic types for data.
 pub(crate) fn final_type(parts: &OutputPlan<'_, '_>, sh_type: u32) -> u32 {
     if parts.link.mode.relocatable {
         return sh_type;

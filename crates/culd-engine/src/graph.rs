@@ -1,4 +1,4 @@
-//! The call graph, condensed, so that every question about reachability costs one pass over its edges.
+//! The call graph, condensed, so that every reachability query takes one pass over its edges.
 //!
 //! 1. Nodes are the functions and the prototypes. An indirect call is an edge to its prototype, a prototype has edges to the functions
 //!    whose address is taken with it: many callers times many targets cost their sum, not their product.
@@ -334,7 +334,7 @@ impl CallGraph {
         path
     }
 
-    /// The callees of a function as nvlink lists them: for each indirect site the taken functions put in front one by one, then the direct ones.
+    /// The callees of a function as nvlink lists them: for each indirect site the taken functions put first one by one, then the direct ones.
     pub fn callees(&self, resolved: &Resolved<'_>, f: FunctionId) -> Vec<FunctionId> {
         let mut list: Vec<FunctionId> = Vec::new();
         for &p in resolved.sites.of(f) {
@@ -371,3 +371,7 @@ impl<'a> Edges<'a> {
             .chain(self.sites.iter().map(move |p| base + p.number()))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

@@ -20,7 +20,7 @@ macro_rules! ids {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(NonZeroU32);
         impl $name {
-            /// The id at a position; the largest number stands for nothing that exists.
+            /// The id at a position; the largest number represents nothing that exists.
             #[inline]
             pub const fn new(number: u32) -> Self { $name(NonZeroU32::MIN.saturating_add(number)) }
             /// The position.

@@ -1,6 +1,6 @@
 //! Admission: which inputs take part in the link, and whether they may.
 //!
-//! 1. Parse the inputs in chunks, in parallel when there is much to read; a chunk goes on to the next steps while the one behind it is
+//! 1. Parse the inputs in chunks, in parallel when there is much to read; a chunk continues with the next steps while the one after it is
 //!    parsed.
 //! 2. In link order: executables are left out; an object whose structure is broken is left out by nvlink and refused by culd.
 //! 3. Check ABI, architecture and toolkit ([`culd_base::admission`]); a caller that has done so is not warned again.
@@ -74,7 +74,7 @@ impl<'d> Inputs<'d> {
 /// Inputs that are parsed together.
 const CHUNK: usize = 128;
 
-/// Reads and checks all inputs. `each` is told of every object that takes part, while later ones are still being parsed.
+/// Reads and checks all inputs. `each` is called for every object that takes part, while later ones are still being parsed.
 pub fn admit<'d>(
     inputs: &[Input<'d>],
     options: &LinkOptions<'_>,
@@ -165,7 +165,7 @@ fn admit_one<'d>(
 ) -> Result<Option<Object<'d>>, Stop> {
     let nvlink = options.identity == Identity::Nvlink;
     let (cubin, object) = match parsed {
-        // nvlink quirk: executables and objects with a broken structure are dropped without a word.
+        // nvlink quirk: executables and objects with a broken structure are dropped silently.
         Ok((cubin, _)) if cubin.header().e_type.get() == ET_EXEC => {
             return match nvlink {
                 true => Ok(None),
@@ -198,7 +198,7 @@ fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> St
     match error {
         ObjectError::RelocationOffset { section, entry } => damaged(
             input,
-            format!("section {section}: entry {entry} lies past the end of its section"),
+            format!("section {section}: entry {entry} is past the end of its section"),
             out,
         ),
         ObjectError::NewerMercury { .. } => out.fatal(Code::NewerMercury {

@@ -39,7 +39,7 @@ pub(crate) enum Disposition {
     Ignored,
     /// Only code that no kernel reaches refers to this function, or takes its address without a call that could use it.
     AddressUnused(String),
-    /// No rule says why it is gone.
+    /// No rule explains why it was dropped.
     Unexplained,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Disposition {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) object: ObjectId,
-    /// The thing, with its kind where the name alone does not tell.
+    /// The thing, with its kind if the name is ambiguous.
     pub(crate) what: String,
     pub(crate) size: u64,
     pub(crate) disposition: Disposition,
@@ -134,7 +134,7 @@ impl<'d> Ledger<'_, 'd> {
             // nvlink drops the notes of its inputs in relocatable links.
             Role::Note if self.link.mode.relocatable => Disposition::Ignored,
             Role::Other => match other(s) {
-                // nvlink quirk: sections of unknown types are dropped without a word; culd refuses them.
+                // nvlink quirk: sections of unknown types are dropped silently; culd refuses them.
                 Disposition::Unexplained if self.link.options.identity == Identity::Nvlink => Disposition::Ignored,
                 known => known,
             },
@@ -268,7 +268,7 @@ impl<'d> Ledger<'_, 'd> {
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };
-        // Debug information of what is gone goes with it.
+        // Debug information of dropped code is dropped with it.
         if matches!(class, Class::Debug(_)) {
             return;
         }
@@ -302,7 +302,7 @@ impl<'d> Ledger<'_, 'd> {
             (STT_SECTION, _) => {
                 let section = sym.defined_in().and_then(|s| Some((s, object.section(s)?)));
                 match section.map(|(index, s)| self.section(object, index, s)) {
-                    // Constants that went because not all fit.
+                    // Constants that were dropped because not all fit.
                     Some(Disposition::Placed) if self.layout.moves.is_some() => Disposition::OfDropped,
                     Some(Disposition::Placed | Disposition::Consumed) | None => Disposition::Unexplained,
                     Some(other) => other,

@@ -3,9 +3,9 @@
 //! Bytes and options in, an image and messages out: nothing is printed, no file is touched, no process ends.
 //!
 //! * [`options`]: what to link for and how.
-//! * [`diagnostics`]: everything the linker has to say, as values in the order it came up.
+//! * [`diagnostics`]: all messages as values, in the order of the link.
 //! * [`link`]: runs the pipeline.
-//! * [`explain`]: what the link did, for those who asked.
+//! * [`explain`]: explanations of the link, on request.
 //!
 //! ```
 //! use culd_engine::{Arch, Input, LinkOptions};
@@ -55,6 +55,9 @@ mod resolve;
 mod sections;
 mod session;
 mod size_limit;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod testing;
 pub mod usage;
 pub mod verify;
 
@@ -72,7 +75,7 @@ pub fn link(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
 }
 
 /// Links the inputs in their order and hands the image to `sink` in parts, without ever holding all of it. Where something needs the
-/// whole image (verifying it, a link map, a target from sm_100 on) it comes in [`Outcome::image`] all the same.
+/// whole image (verifying it, a link map, a target from sm_100 on) it is returned in [`Outcome::image`] instead.
 pub fn link_into(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: &dyn Sink) -> Outcome {
     pipeline::run(inputs, options, Some(sink))
 }

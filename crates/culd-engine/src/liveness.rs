@@ -1,4 +1,4 @@
-//! Which functions stay.
+//! Liveness: the functions that are linked into the output.
 //!
 //! 1. `-r`, `-g` and `--preserve-relocs` keep everything.
 //! 2. Roots are the selected kernels; unless there is exactly one, also stubs of unified functions, and definitions of functions that
@@ -7,7 +7,7 @@
 //! 4. Functions whose address is taken stay. nvlink quirk: what they call is not followed; culd follows it.
 //! 5. An undefined function stays if a live function calls it, if a relocation in live code or in data (but not in `.nv.constant4`) names it,
 //!    or if its address is taken.
-//! 6. A function inside of another one's text (`-ewp`) stays with it.
+//! 6. A function inside another one's text (`-ewp`) stays with it.
 
 use crate::graph::CallGraph;
 use crate::ids::{FunctionId, Table};
@@ -35,7 +35,7 @@ pub struct Live {
     pub only: Option<FunctionId>,
 }
 
-/// Does a name match a pattern in which `*` stands for anything?
+/// Does a name match a pattern in which `*` matches anything?
 pub fn glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -123,7 +123,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
         kernels.sort_unstable();
         only = if explicit { None } else { lone(&kernels) };
     }
-    // A kernel that nobody defines counts as well, until that is an error.
+    // A kernel without a definition counts as well, until it is reported as undefined.
     let undefined = |f: FunctionId| resolved.functions[f].winner.is_none() && resolved.is_declared_entry(f);
     if only.is_some() && resolved.functions.ids().any(undefined) {
         only = None;
@@ -155,9 +155,9 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     }
 }
 
-/// Functions inside of another one's text stay with it.
+/// Functions inside another one's text stay with it.
 fn mark_inner(inputs: &Inputs<'_>, resolved: &Resolved<'_>, identity: Identity, alive: &mut Table<FunctionId, bool>) {
-    // nvlink quirk: the names of those inside of a weak kernel stay when another object's copy replaces it.
+    // nvlink quirk: the names of those inside a weak kernel stay when another object's copy replaces it.
     let holds = |outer| match identity {
         Identity::Nvlink => resolved.took(outer),
         Identity::Culd => resolved.fate(outer) == Fate::Winner,
@@ -259,7 +259,7 @@ fn mark_launched(object: &Object<'_>, resolved: &Resolved<'_>, used: &mut Table<
     }
 }
 
-/// True if the text section holds the definition in force of a live function.
+/// True if the text section holds the prevailing definition of a live function.
 fn text_is_live(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<FunctionId, bool>, section: u32) -> bool {
     let Some(owner) = object.section(section).map(|s| s.owner).filter(|&owner| owner != NO_OWNER) else {
         return false;
@@ -269,27 +269,5 @@ fn text_is_live(object: &Object<'_>, resolved: &Resolved<'_>, alive: &Table<Func
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{Patterns, glob};
-
-    #[test]
-    fn patterns_with_and_without_stars_match_alike() {
-        let list = [b"k1".to_vec(), b"_Z*x".to_vec(), Vec::new()];
-        let patterns = Patterns::new(&list);
-        for (name, expected) in [("k1", true), ("k12", false), ("_Z2kx", true), ("", true), ("x", false)] {
-            assert_eq!(patterns.matches(name.as_bytes()), expected, "{name}");
-            assert_eq!(list.iter().any(|p| glob(p, name.as_bytes())), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn globs_are_anchored_and_only_know_stars() {
-        assert!(glob(b"*alpha*", b"my_alpha_kernel"));
-        assert!(glob(b"_Z2k1*", b"_Z2k1Pi"));
-        assert!(!glob(b"k1", b"k12"));
-        assert!(glob(b"", b""));
-        assert!(!glob(b"", b"k"));
-        assert!(glob(b"a*b*c", b"aXbYbZc"));
-        assert!(!glob(b"a?c", b"abc"));
-    }
-}
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

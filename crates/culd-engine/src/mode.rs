@@ -1,10 +1,10 @@
-//! What the options, the target and the release mean for a link, worked out once.
+//! Settings of a link that follow from the options, the target and the release, computed once.
 
 use crate::inputs::Inputs;
 use crate::options::LinkOptions;
 use cubin::release::{Release, Rules};
 
-/// What the options mean for merging.
+/// Settings derived from the options, the target and the release.
 #[derive(Debug, Clone, Copy)]
 pub struct Mode {
     /// Relocatable output.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// A name made of a fixed prefix and bytes of an input, so that `.text.f` costs no copy.
 #[derive(Debug, Clone, Copy)]
 pub struct Name<'d> {
-    /// StandardSections part.
+    /// Fixed part.
     pub prefix: &'static [u8],
     /// Rest.
     pub rest: &'d [u8],
@@ -60,7 +60,7 @@ impl PartialEq for Name<'_> {
 
 impl Eq for Name<'_> {}
 
-/// Seed of all hashes of this process. It is drawn at the start, so that nobody can make a file whose names all collide; nothing that
+/// Seed of all hashes of this process. It is random, so that no file can be made whose names all collide; nothing that
 /// is written depends on it.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
 

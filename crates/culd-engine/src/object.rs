@@ -1,4 +1,4 @@
-//! One input object as the linker sees it, independent of how it lies in the file.
+//! One input object as the linker reads it, independent of the file's layout.
 //!
 //! 1. Sections get a [`Role`] from name and type.
 //! 2. Every name, section index and relocation symbol is checked, so later phases need not.
@@ -21,7 +21,7 @@ use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
 use cubin::validate::Invalid;
 use std::borrow::Cow;
 
-/// How much of an input is checked.
+/// Extent of the checks of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// Everything that a later phase relies on, and what only a damaged file has.
@@ -37,7 +37,7 @@ impl Trust {
     }
 }
 
-/// What a section is to the linker.
+/// Role of a section in the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Not linked; `classify` lists what and why.
@@ -114,7 +114,7 @@ pub struct ObjSection<'d> {
 pub struct Align(u8);
 
 impl Align {
-    /// Of a section header; what is no power of two counts as 1.
+    /// Of a section header; a number that is not a power of two counts as 1.
     pub fn new(align: u64) -> Self {
         let log = align.is_power_of_two().then(|| align.trailing_zeros());
         Align(log.unwrap_or(0) as u8)
@@ -184,7 +184,7 @@ pub struct RelocSection<'d> {
     pub target: u32,
     /// Entries.
     pub entries: Relocations<'d>,
-    /// An entry behind the first has no addend.
+    /// An entry after the first has no addend.
     pub plain_later: bool,
     /// Range of [`Object::specials`].
     specials: (u32, u32),
@@ -210,7 +210,7 @@ pub struct ObjCallgraph {
     pub taken: Vec<(u32, StringRef)>,
     /// Indirect calls: caller, prototype.
     pub sites: Vec<(u32, StringRef)>,
-    /// Who takes whose address.
+    /// Functions that take an address: taker, function.
     pub takers: Vec<(u32, u32)>,
 }
 
@@ -229,7 +229,7 @@ pub struct Object<'d> {
     pub relocs: Vec<RelocSection<'d>>,
     /// Call graph.
     pub callgraph: ObjCallgraph,
-    /// Relocations that ask for a function's descriptor: patched section, function.
+    /// Relocations that reference a function's descriptor: patched section, function.
     pub descriptors: Vec<(u32, u32)>,
     /// `.nv.prototype`: function, prototype.
     pub prototypes: Vec<(u32, StringRef)>,
@@ -249,7 +249,7 @@ pub struct Object<'d> {
     pub has_unified_functions: bool,
     /// It has a table of unified variables.
     pub has_unified_data: bool,
-    /// Functions that lie inside of another one's text.
+    /// Functions that are inside another one's text.
     pub has_inner_functions: bool,
     /// Some text section has the number of its barriers in its flags.
     pub has_barrier_flags: bool,
@@ -270,7 +270,7 @@ pub struct Object<'d> {
     trust: Trust,
 }
 
-/// What is known of a symbol's name.
+/// Length and hash of a symbol's name.
 #[derive(Debug, Clone, Copy)]
 struct Label {
     length: u32,
@@ -298,10 +298,10 @@ impl Default for Label {
 /// A damaged object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// Not readable as ELF.
+    /// Not a readable ELF file.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// Readable, but it does not hold together.
+    /// Readable, but it is inconsistent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// An index in a table points nowhere.
@@ -330,7 +330,7 @@ pub enum ObjectError {
         /// Reason.
         reason: &'static str,
     },
-    /// A section header or table that makes no sense.
+    /// A section header or table with invalid values.
     #[error("section {section}: {reason}")]
     Section {
         /// Section name.
@@ -338,7 +338,7 @@ pub enum ObjectError {
         /// Reason.
         reason: String,
     },
-    /// A symbol that makes no sense.
+    /// A symbol with invalid values.
     #[error("symbol {symbol}: {reason}")]
     Symbol {
         /// Name.
@@ -361,7 +361,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Largest alignment that an object may ask for.
+/// Largest alignment that an object may require.
 pub(crate) const MAX_ALIGN: u64 = 1 << 30;
 
 impl<'d> Object<'d> {
@@ -491,7 +491,7 @@ impl<'d> Object<'d> {
         self.symbols.get(index as usize).map_or(0, Sym::kind)
     }
 
-    /// Number, name and its hash of every symbol that stands for more than a section.
+    /// Number, name and its hash of every symbol that represents more than a section.
     pub fn names(&self) -> impl Iterator<Item = (SymbolRef, &'d [u8], u32)> + '_ {
         let symbols = (0..).zip(self.symbols.iter().zip(&self.labels)).skip(1);
         let named = symbols.filter(|(_, (entry, _))| entry.kind() != STT_SECTION);
@@ -523,7 +523,7 @@ impl<'d> Object<'d> {
         (text.owner != NO_OWNER).then_some(text.owner)
     }
 
-    /// The function in whose text another one lies: `$K$F` is the copy of F inside of kernel K. Second names (aliases) start where it starts.
+    /// The function whose text contains another one: `$K$F` is the copy of F inside kernel K. Second names (aliases) start where it starts.
     pub fn outer(&self, index: u32) -> Option<u32> {
         let sym = self.symbols.get(index as usize)?;
         if !self.has_inner_functions || sym.kind() != STT_FUNC || sym.st_value.get() == 0 {
@@ -534,7 +534,7 @@ impl<'d> Object<'d> {
         is_inner.then_some(section.owner)
     }
 
-    /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside of it.
+    /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside it.
     pub fn function_order(&self) -> Vec<u32> {
         let symbols = self.symbols_of(&[STT_FUNC]);
         if !self.has_inner_functions {

@@ -1,4 +1,4 @@
-//! What to link for and how: the meaning of a command line, independent of its spelling.
+//! Target and settings of a link, independent of the command line's syntax.
 
 pub use cubin::arch::{Arch, Suffix};
 use cubin::release::{Release, Version};
@@ -19,7 +19,7 @@ pub struct ToolNote {
     pub command_line: Vec<u8>,
 }
 
-/// Everything a link needs to know besides its inputs.
+/// All settings of a link except its inputs.
 #[derive(Debug, Clone)]
 pub struct LinkOptions<'d> {
     /// Target architecture.

@@ -1,9 +1,9 @@
-//! What a link produced.
+//! Result of a link.
 
 use crate::diagnostics::Diagnostic;
 use crate::explain::Explained;
 
-/// What a link produced.
+/// Result of a link: image, messages and status.
 #[derive(Debug)]
 pub struct Outcome {
     /// The linked file; `None` when the link failed or a sink took it.
@@ -14,7 +14,7 @@ pub struct Outcome {
     pub messages: Vec<Diagnostic>,
     /// How the run ended.
     pub status: Status,
-    /// What was asked for besides the image.
+    /// Requested explanations.
     pub explained: Explained,
 }
 

@@ -1,11 +1,11 @@
-//! Doing many independent things, on several cores when it pays.
+//! Parallel execution of independent work, if there is enough of it.
 
 use rayon::prelude::*;
 
 /// Below this many bytes of work a pool costs more than it saves.
 const WORTH_A_POOL: usize = 4 << 20;
 
-/// Who does the work of one link: this thread alone, or several.
+/// Threads of one link: only the caller's, or a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     threads: usize,
@@ -13,7 +13,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// For `bytes` of work and as many threads as were asked for (0: all cores).
+    /// For `bytes` of work and as many threads as were requested (0: all cores).
     pub fn new(bytes: usize, threads: usize) -> Self {
         Threads {
             threads,
@@ -31,7 +31,7 @@ impl Threads {
         Threads::new(bytes, self.threads)
     }
 
-    /// Runs `work` with a pool of its own, if a number of threads was asked for.
+    /// Runs `work` with a pool of its own, if a number of threads was requested.
     pub fn install<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
         if !self.several || self.threads == 0 {
             return work();
@@ -51,7 +51,7 @@ impl Threads {
         }
     }
 
-    /// Does two things, at once with several threads.
+    /// Runs two closures, in parallel with several threads.
     pub fn join<A: Send, B: Send>(self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
         if self.several { rayon::join(a, b) } else { (a(), b()) }
     }

@@ -26,13 +26,13 @@ use cubin::read::Relocations;
 use cubin::reloc::{FieldSource, RelocInfo, UNUSED_CLEAR_TYPES, reloc_info, unified_replacement};
 use cubin::unified::UNIFIED_SYMBOLS;
 
-/// nvlink quirk: bank number that a relocatable link writes for symbols that lie in no section.
+/// nvlink quirk: bank number that a relocatable link writes for symbols that are in no section.
 const NO_BANK: u32 = 28;
 
 /// What a symbol of an input means to relocations. Every symbol of every input has one, so they are small: an id, no values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SymbolTarget {
-    /// Nothing: the relocation vanishes.
+    /// Nothing: the relocation is dropped.
     Nothing,
     /// A section symbol: the input section, which has a place in the output.
     Section(SectionRef),
@@ -132,7 +132,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         }
     }
 
-    /// SymbolTarget of every symbol of an object.
+    /// Target of every symbol of an object.
     pub(crate) fn meanings(&self, object: &Object<'d>) -> Vec<SymbolTarget> {
         (0..object.symbol_count()).map(|i| self.meaning(object, i)).collect()
     }
@@ -367,7 +367,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             (None, None) => u64::MAX,
         };
         let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
-        // With a debugger the stand-in of an earlier relocatable link has a symbol, but is not listed.
+        // With a debugger the placeholder of an earlier relocatable link has a symbol, but is not listed.
         let listed = |sym: &SymbolId| !self.link.mode.debug_symbols || m.symbols[*sym].other & 3 != 1;
         let mut named = var.symbol.filter(listed).map(|sym| (SymbolTableEntry::Symbol(sym), e.addend));
         if shared.offset[id].is_none() && self.link.mode.preserve && !self.link.mode.debug_symbols {
@@ -395,7 +395,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             return RelocAction::Keep(kind, sym);
         }
         if self.link.mode.debug_symbols && self.layout.records.symbols[sym].other & 3 == 1 {
-            // The stand-in of an earlier relocatable link stays.
+            // The placeholder of an earlier relocatable link stays.
             return RelocAction::Keep(kind, sym);
         }
         let value = match self.link.mode.debug_symbols {

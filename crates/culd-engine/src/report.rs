@@ -1,4 +1,4 @@
-//! Reports that were asked for: the call graph, register propagation, resource usage. Uses of reserved shared memory are reported among them.
+//! Requested reports: the call graph, register propagation, resource usage. Uses of reserved shared memory are reported among them.
 
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector};

@@ -15,17 +15,17 @@ use crate::options::Identity;
 use cubin::consts::*;
 use cubin::nvinfo::attr;
 
-/// What became of one definition.
+/// Result of resolution for one definition.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Not a definition of a function.
     #[default]
     None,
-    /// In force at the end.
+    /// Prevails at the end.
     Winner,
     /// Lost when it arrived.
     Rejected,
-    /// Was in force when its file was merged, beaten by a later one.
+    /// Prevailed when its file was merged, beaten by a later one.
     Replaced,
 }
 
@@ -47,7 +47,7 @@ pub struct Function<'d> {
     pub name: &'d [u8],
     /// Some definition is a kernel.
     pub entry: bool,
-    /// The definition in force.
+    /// The prevailing definition.
     pub winner: Option<Definition>,
     /// Static.
     pub local: bool,
@@ -57,7 +57,7 @@ pub struct Function<'d> {
     pub stub: bool,
     /// Address taken, with this prototype.
     pub taken: Option<ProtoId>,
-    /// Only a copy that was rejected says that the address is taken, without a prototype: a kernel's.
+    /// Only a rejected copy takes the address, without a prototype: a kernel's.
     pub taken_unnamed: bool,
     /// An object before that of its first definition took the address.
     pub taken_before: bool,
@@ -69,7 +69,7 @@ pub struct Function<'d> {
     first_virtual_sm: u32,
 }
 
-/// What objects say about a function, defined there or not. Every mention looks at it, in no order, so it is small.
+/// Declarations of a function in all objects. Every mention reads it, in random order, so it is small.
 #[derive(Debug, Default, Clone, Copy)]
 struct Mentions {
     /// Prototype from `.nv.prototype`.
@@ -105,7 +105,7 @@ pub struct Resolved<'d> {
     dotted: Table<NameId, bool>,
     prototype_names: Table<ProtoId, NameId>,
     name_of: Table<SymbolRef, Option<NameId>>,
-    /// Per name: number of the function that is no static one, or the largest number.
+    /// Per name: number of the function that is not static, or the largest number.
     function_named: Table<NameId, u32>,
     function_of: Table<SymbolRef, u32>,
     fates: Table<SymbolRef, Fate>,
@@ -119,7 +119,7 @@ impl Resolved<'_> {
         let number = self.function_named.get(name).copied().filter(|&n| n != u32::MAX)?;
         Some(FunctionId::new(number))
     }
-    /// The name of a symbol of an input, unless it stands for a section.
+    /// The name of a symbol of an input, unless it represents a section.
     pub fn name(&self, symbol: SymbolRef) -> Option<NameId> {
         self.name_of[symbol]
     }
@@ -131,12 +131,12 @@ impl Resolved<'_> {
     pub fn prototype_name(&self, p: ProtoId) -> Option<NameId> {
         self.prototype_names.get(p).copied()
     }
-    /// The function that a symbol of an input stands for.
+    /// The function that a symbol of an input represents.
     pub fn function(&self, symbol: SymbolRef) -> Option<FunctionId> {
         let f = self.function_of[symbol];
         (f != u32::MAX).then_some(FunctionId::new(f))
     }
-    /// What became of the definition that this symbol makes.
+    /// Fate of the definition that this symbol makes.
     pub fn fate(&self, symbol: SymbolRef) -> Fate {
         self.fates[symbol]
     }
@@ -144,7 +144,7 @@ impl Resolved<'_> {
     pub fn has_rejected(&self, object: ObjectId) -> bool {
         self.rejected[object]
     }
-    /// True if the definition was in force when its file was merged.
+    /// True if the definition prevailed when its file was merged.
     pub fn took(&self, symbol: SymbolRef) -> bool {
         matches!(self.fates[symbol], Fate::Winner | Fate::Replaced)
     }
@@ -177,7 +177,7 @@ pub struct Resolver<'d> {
 type Objects<'d> = Table<ObjectId, Object<'d>>;
 
 impl<'d> Resolver<'d> {
-    /// Nothing is known yet.
+    /// A resolver without objects.
     pub fn new(identity: Identity) -> Self {
         let out = Resolved {
             name_count: 0,
@@ -222,7 +222,7 @@ impl<'d> Resolver<'d> {
         self.callgraph(objects, object);
     }
 
-    /// The result.
+    /// Joins the call graph lists and returns the result.
     pub fn finish(self, relocatable: bool) -> Resolved<'d> {
         let Resolver {
             mut out,
@@ -414,7 +414,7 @@ impl<'d> Resolver<'d> {
             let Some(f) = self.function(object, index) else { continue };
             let id = self.intern(object, p, &mut known);
             self.check_prototype(objects, object, f, id);
-            // A rejected copy says nothing new, unless a call of the driver's function is behind it.
+            // A rejected copy changes nothing, unless a call of the driver's function follows it.
             let known = self.out.mentions[f].prototype.replace(id);
             if known != Some(id) || self.out.fate(object.symbol_ref(index)) != Fate::Rejected {
                 self.mention(id);
@@ -466,7 +466,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// Functions whose descriptor a relocation asks for, unless it belongs to a body that was rejected. ptxas 12.0 and 12.1 does not list all
+    /// Functions whose descriptor a relocation references, unless it belongs to a body that was rejected. ptxas 12.0 and 12.1 does not list all
     /// of them in the call graph.
     fn descriptors(&mut self, object: &Object<'d>) {
         for &(section, index) in &object.descriptors {
@@ -485,7 +485,7 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// A prototype that disagrees with the mention before is an error. Calls of functions that the driver provides say more, behind a `|`.
+    /// A prototype that disagrees with the mention before is an error. Calls of driver functions have more text, after a `|`.
     fn check_prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, id: ProtoId) {
         let Some(known) = self.out.mentions[f].latest_prototype.replace(id).filter(|&known| known != id) else {
             return;
@@ -551,3 +551,7 @@ fn register_count(object: &Object<'_>, symbol: u32, section: u32, table: &mut Op
     let at = table.partition_point(|&(s, _)| s < symbol);
     table.get(at).filter(|(s, _)| *s == symbol).map_or(0, |(_, n)| *n)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

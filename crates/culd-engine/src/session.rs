@@ -1,4 +1,4 @@
-//! What is known about a link once its live set is: the value that every later phase reads.
+//! [`Link`]: inputs, options and the results of the phases up to `liveness`, read by every later phase.
 
 use crate::graph::CallGraph;
 use crate::inputs::Inputs;

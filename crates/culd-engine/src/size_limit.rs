@@ -1,10 +1,10 @@
-//! How large the linked file may become: a fixed number of times the inputs.
+//! Limits the output size to a fixed multiple of the input size.
 //!
-//! Sizes and alignments that an input claims for things without bytes (a common constant of a terabyte, a variable that wants to start
-//! at a multiple of a gigabyte) would become bytes of the output. No compiler asks for such things, so that a bound far above every
-//! sensible link costs nobody anything.
+//! Sizes and alignments that an input claims for things without bytes (a common constant of a terabyte, a variable aligned
+//! to a gigabyte) would become bytes of the output. No compiler makes such objects, so a limit far above every realistic link rejects only
+//! damaged ones.
 //!
-//! 1. Add up the sections, each with the padding in front of it; those without bytes add their padding only.
+//! 1. Add up the sections, each with the padding before it; those without bytes add their padding only.
 //! 2. More than [`IMAGE`] allows is refused before memory is taken; the section that adds most is named.
 
 use crate::align::file_offset;
@@ -30,7 +30,7 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
     let mut largest = (0, None);
     for (&id, shape) in arranged.sections.iter().zip(&arranged.shapes) {
         if shape.align > MAX_ALIGN {
-            // A shared variable may ask for anything; such a number is no alignment.
+            // A shared variable may have any value here; a number that is not a power of two is not an alignment.
             let name = text(&layout.records.sections[id].name.to_vec());
             let reason = format!("section {name}: alignment {:#x} is above {MAX_ALIGN:#x}", shape.align);
             let file = inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());

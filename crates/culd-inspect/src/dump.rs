@@ -1,6 +1,6 @@
 //! Showing what is in a device file.
 //!
-//! 1. `model` pairs a file with what the user wants to see of it.
+//! 1. `model` pairs a file with the requested parts.
 //! 2. `rows`, `attributes`, `kernels` and the other row modules turn bytes into rows with names.
 //! 3. `text` and `json` write the same rows for people and for programs.
 
@@ -42,7 +42,7 @@ pub fn write_json(out: &mut dyn Write, view: &View<'_>, selection: &Selection, n
     serde_json::to_writer(out, &json::Document { name, model }).map_err(io::Error::from)
 }
 
-/// How a file went.
+/// Result of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Something in the file could not be read.
@@ -94,7 +94,7 @@ pub fn write_file(
     Ok(outcome)
 }
 
-/// A part's name behind the path of its file.
+/// A part's name after the path of its file.
 fn joined(part: &str) -> String {
     match part {
         "" => String::new(),

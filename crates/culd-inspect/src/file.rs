@@ -3,7 +3,7 @@
 //! 1. Recognise the file by its content.
 //! 2. An archive is its members, each taken apart the same way.
 //! 3. A host file is the containers in its device code sections; without section headers the bytes are searched for containers.
-//! 4. A container is its entries. Entries are unpacked only when asked for.
+//! 4. A container is its entries. Entries are unpacked only when requested.
 
 use crate::names;
 use crate::view::{Problem, View};
@@ -178,7 +178,7 @@ impl<'d> DeviceFile<'d> {
         }
     }
 
-    /// The containers in some bytes; what lies between them is passed over.
+    /// The containers in some bytes; what is between them is passed over.
     fn add_containers(&mut self, data: &'d [u8], name: &str, section: Option<&[u8]>) {
         let mut at = 0;
         while let Some(rest) = data.get(at..) {

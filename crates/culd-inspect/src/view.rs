@@ -1,10 +1,10 @@
 //! A tolerant view of one device ELF file.
 //!
-//! [`cubin::Cubin`] refuses a file in which anything points nowhere; a person who looks at a damaged file wants to see the rest of it.
+//! [`cubin::Cubin`] refuses a file in which anything points nowhere; this view shows the rest of a damaged file.
 //!
 //! 1. Read the header, in 32-bit or 64-bit form; a file too short for it or without the magic is the only thing refused.
 //! 2. Read as many section headers and program headers as the file holds.
-//! 3. Give every section a name and the bytes that lie in the file.
+//! 3. Give every section a name and the bytes that are in the file.
 //! 4. Find the symbol tables (`.symtab` and the Mercury one) with their strings and extended section indices.
 //!
 //! Everything that is out of place on the way becomes a [`Problem`]; the first of them is what the strict reader says.
@@ -358,7 +358,7 @@ impl<'d> SymbolTable<'d> {
     }
 }
 
-/// The bytes of a section that lie in the file.
+/// The bytes of a section that are in the file.
 fn clip<'d>(data: &'d [u8], header: &Shdr) -> &'d [u8] {
     if is_nobits(header.sh_type.get()) {
         return &[];

@@ -1,6 +1,6 @@
 //! A dump shows what the vendor's dumper shows: same sections, symbols, relocations and attributes.
 //!
-//! Runs when `CULD_ORACLE` names the folder of the real tools; `CULD_DUMP_SAMPLE` names a folder with more cubins to compare.
+//! Runs when `CULD_ORACLE` names the directory of the NVIDIA tools; `CULD_DUMP_SAMPLE` names a directory with more cubins to compare.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
 use culd_inspect::dump::{Selection, write_file_json};
@@ -73,7 +73,7 @@ fn theirs(text: &str) -> Facts {
         } else if mode == "sections" {
             let w: Vec<&str> = line.split_whitespace().collect();
             let n = w.len();
-            // The type of a section it does not know is two words; names may be empty.
+            // An unknown section type is two words; names may be empty.
             let (name, w) = (w[n - 1], &w[..n - 1]);
             let k = w.len();
             let tail: Vec<u64> = w[k - 3..].iter().map(|x| hex(x)).collect();
@@ -227,7 +227,7 @@ fn ours(cubin: &Value) -> Facts {
     facts
 }
 
-/// Differences between two lists of facts. An attribute that the vendor's dumper does not know by name agrees with any name.
+/// Differences between two lists of facts. An attribute without a name in the vendor's dumper agrees with any name.
 fn differences(theirs: &Facts, ours: &Facts) -> Vec<String> {
     let mut out = Vec::new();
     for (key, list) in theirs {
@@ -273,7 +273,7 @@ fn sample() -> Vec<PathBuf> {
 #[test]
 fn same_as_the_vendors_dumper() {
     let Some(tools) = std::env::var_os("CULD_ORACLE") else {
-        eprintln!("skipped: CULD_ORACLE does not name the folder of the real tools");
+        eprintln!("skipped: CULD_ORACLE does not name the directory of the real tools");
         return;
     };
     let mut bad = Vec::new();

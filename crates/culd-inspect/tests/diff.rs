@@ -1,4 +1,4 @@
-//! Differences are named: one field is changed at a time and the report must say so, and say nothing else.
+//! Differences are named: one field is changed at a time and the report must name that field and nothing else.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
 use culd_inspect::Style;

@@ -4,54 +4,9 @@
 //! 2. Functions of a pair are paired by name, then by C++ name: names of static functions change with every build.
 //! 3. Functions without a partner are new or gone.
 
+pub use crate::model::{Change, Growth, Numbers};
 use crate::model::{Function, Report, Unit};
-use serde::Serialize;
 use std::collections::HashMap;
-
-/// The numbers of a function that are compared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Numbers {
-    /// Bytes of code.
-    pub code: u64,
-    /// Registers.
-    pub registers: u64,
-    /// Bytes of stack; absent when unknown.
-    pub stack: Option<u64>,
-    /// Bytes of static shared memory.
-    pub shared: u64,
-}
-
-/// One function before and after.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
-    /// The C++ name.
-    pub name: String,
-    /// It is a kernel.
-    pub kernel: bool,
-    /// Architecture.
-    pub arch: String,
-    /// Absent for new functions.
-    pub before: Option<Numbers>,
-    /// Absent for functions that are gone.
-    pub after: Option<Numbers>,
-}
-
-/// The difference of two descriptions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Growth {
-    /// Names of the two.
-    pub names: [String; 2],
-    /// Bytes of all cubins.
-    pub size: [u64; 2],
-    /// Bytes of all code.
-    pub code: [u64; 2],
-    /// Functions whose numbers differ, the largest change of code first.
-    pub changes: Vec<Change>,
-    /// Functions whose numbers are equal.
-    pub same: u64,
-    /// Cubins that only one side has.
-    pub unpaired: Vec<String>,
-}
 
 impl Change {
     /// Bytes of code that were added; negative when the code shrank.

@@ -1,6 +1,5 @@
 //! The description of a link or a device file. It is written as JSON as it is: the names of fields are those of docs/json.md.
 
-use crate::growth::Growth;
 use crate::occupancy::Limits;
 use serde::Serialize;
 
@@ -187,4 +186,49 @@ impl Unit {
     pub fn input(&self, position: Option<u32>) -> Option<&str> {
         self.inputs.get(position? as usize).map(String::as_str)
     }
+}
+
+/// The numbers of a function that are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Numbers {
+    /// Bytes of code.
+    pub code: u64,
+    /// Registers.
+    pub registers: u64,
+    /// Bytes of stack; absent when unknown.
+    pub stack: Option<u64>,
+    /// Bytes of static shared memory.
+    pub shared: u64,
+}
+
+/// One function before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// The C++ name.
+    pub name: String,
+    /// It is a kernel.
+    pub kernel: bool,
+    /// Architecture.
+    pub arch: String,
+    /// Absent for new functions.
+    pub before: Option<Numbers>,
+    /// Absent for functions that are gone.
+    pub after: Option<Numbers>,
+}
+
+/// The difference of two descriptions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Growth {
+    /// Names of the two.
+    pub names: [String; 2],
+    /// Bytes of all cubins.
+    pub size: [u64; 2],
+    /// Bytes of all code.
+    pub code: [u64; 2],
+    /// Functions whose numbers differ, the largest change of code first.
+    pub changes: Vec<Change>,
+    /// Functions whose numbers are equal.
+    pub same: u64,
+    /// Cubins that only one side has.
+    pub unpaired: Vec<String>,
 }

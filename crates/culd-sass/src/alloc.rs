@@ -7,7 +7,7 @@
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
 //!    In a kernel without long loads every value may have that number.
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
-//!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
+//!    its own number when, around a loop, setters are pending on it that were not pending when it was chosen.
 //!
 //! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
 
@@ -86,7 +86,7 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
     }
 }
 
-/// What `pick` needs to know about the setter that wants a number.
+/// Properties of the setter for which `pick` chooses a number.
 struct SlotRequest {
     block: BlockId,
     id: SetterId,
@@ -336,7 +336,7 @@ impl Run<'_> {
                 .map_or(0, |t| t + latency(setter.class, setter.kind))
         };
         let own = done(request.id);
-        // What is over by now costs nothing, whenever it ended.
+        // Setters that have ended by now have no cost.
         let now = issue.get(request.insn - start).copied().unwrap_or(0);
         let mut best: Option<((u32, i64, u8), u8)> = None;
         for number in request.start..limit {

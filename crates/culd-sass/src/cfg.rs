@@ -2,9 +2,9 @@
 //!
 //! 1. A block ends at a branch (`BRA`, `BRA.U`, `BRX`, `BRXU`), `EXIT`, `RET`, `BSYNC` or `WARPSYNC.COLLECTIVE`, and before every target
 //!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one; a guarded `WARPSYNC.ALL` does.
-//! 2. Successors: a `BSYNC` of convergence register Bn goes to the target of the last `BSSY` Bn above it; indirect branches go to
+//! 2. Successors: a `BSYNC` of convergence register Bn branches to the target of the last `BSSY` Bn above it; indirect branches go to
 //!    the targets recorded in the function's metadata.
-//! 3. Targets that are no instruction and indirect branches without targets are listed as problems, not guessed.
+//! 3. Targets that are not instructions and indirect branches without targets are listed as problems, not guessed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ pub(crate) struct Cfg {
     pub(crate) blocks: Vec<Block>,
     /// Block of every instruction.
     pub(crate) block_of: Vec<BlockId>,
-    /// A branch went to something that is no instruction, or an indirect branch had no known target.
+    /// A branch target is not an instruction, or an indirect branch had no known target.
     pub(crate) broken: Option<u32>,
 }
 

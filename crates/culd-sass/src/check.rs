@@ -2,8 +2,8 @@
 //!
 //! It shares the decoder with the rewriter and nothing else: neither the allocator's conflict rules nor its control flow graph.
 //!
-//! 1. Build the graph of single instructions. A branch goes to its target and, unless it is unconditional, on; a `BSYNC` goes to every
-//!    target of a `BSSY` of the same convergence register and on; an indirect branch goes to all its targets. Calls fall through: the
+//! 1. Build the graph of single instructions. A branch continues at its target and, unless it is unconditional, after it; a `BSYNC` continues at every
+//!    target of a `BSSY` of the same convergence register and after it; an indirect branch continues at all its targets. Calls fall through: the
 //!    callee is trusted to wait for what it uses.
 //! 2. The state is the set of operations in flight. An operation is the late results or the late operands of one instruction
 //!    ([`crate::latency`]), with the scoreboards a wait on which proves that it is over, and the number of later operations on its

@@ -1,8 +1,8 @@
-//! What a caller knows about a function besides its code.
+//! Properties of a function that are not in its code.
 
 use std::collections::BTreeMap;
 
-/// What the linker knows about a function.
+/// Properties of a function that the linker provides.
 #[derive(Debug, Clone, Default)]
 pub struct KernelContext {
     /// Target architecture number, such as 100 or 121.

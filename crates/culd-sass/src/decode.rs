@@ -21,7 +21,7 @@ pub const NO_SCOREBOARD: u8 = 7;
 /// Number of scoreboards of a warp.
 pub const SCOREBOARDS: u8 = 6;
 
-/// The opcodes whose behaviour the model must know by name.
+/// The opcodes that the model distinguishes by behaviour.
 pub mod opcode {
     /// `NOP`.
     pub const NOP: u16 = 0x918;
@@ -177,7 +177,7 @@ fn bits8(raw: u128, low: u32, width: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
 }
 
-/// The rows of an opcode, one for each instruction that it stands for.
+/// The rows of an opcode, one for each instruction that it represents.
 fn rows(op: u16) -> &'static [OpRow] {
     let from = table::OPS.partition_point(|row| row.code < op);
     let rest = table::OPS.get(from..).unwrap_or_default();
@@ -276,11 +276,11 @@ fn branch_target(raw: u128, op: u16, offset: u32) -> Option<u32> {
         opcode::BSSY => next + i64::from(((raw >> 32) as u32).cast_signed()),
         _ => return None,
     };
-    // Out of range stays visible: a target that is no instruction makes the model unsure.
+    // Out of range stays visible: a target that is not an instruction makes the model unsure.
     Some(u32::try_from(target).unwrap_or(u32::MAX))
 }
 
-/// Re-encodes a branch that is now at `offset` and goes to `target` (for indirect branches the target is ignored: their
+/// Re-encodes a branch that is now at `offset` and branches to `target` (for indirect branches the target is ignored: their
 /// displacement undoes the own offset, table entries count from the start of the function).
 #[must_use]
 pub fn retarget(insn: &Insn, offset: u32, target: Option<u32>) -> u128 {

@@ -1,10 +1,10 @@
 //! Deletion of the fence work-around prefixes, and the offsets that move with it.
 //!
-//! The compiler puts both prefixes before every fence; the linker knows the whole function and removes what it does not need.
+//! The compiler puts both prefixes before every fence; the linker sees the whole function and removes unnecessary ones.
 //!
-//! 1. `MEMBAR.ALL.CTA` directly followed by another `MEMBAR` goes, whatever its guard, if the function uses no barrier objects
+//! 1. `MEMBAR.ALL.CTA` directly followed by another `MEMBAR` is deleted, whatever its guard, if the function uses no barrier objects
 //!    (`SYNCS`).
-//! 2. The run of up to four `@!PT LDS RZ,[RZ]` directly before any `MEMBAR` goes (the `MEMBAR` itself may stay), if the function has
+//! 2. The run of up to four `@!PT LDS RZ,[RZ]` directly before any `MEMBAR` is deleted (the `MEMBAR` itself may stay), if the function has
 //!    no asynchronous copies (`LDGSTS`).
 //! 3. Every offset after a deleted instruction moves down by 16 per deletion; an offset inside a prefix means the next kept instruction.
 

@@ -46,14 +46,14 @@ pub enum Rewrite {
     Rewritten {
         /// New code, padding included.
         code: Vec<u8>,
-        /// Where old offsets went.
+        /// New offsets by old offset.
         map: OffsetMap,
     },
-    /// The final link would change the function, but the model cannot tell how. The input's code is valid and can be kept.
+    /// The final link would change the function, but the model cannot compute how. The input's code is valid and can be kept.
     Unsure(Unsure),
 }
 
-/// Why the model cannot tell.
+/// Reason why the model cannot compute the final code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at {offset:#x}")]
 pub struct Unsure {
@@ -70,7 +70,7 @@ pub enum Reason {
     Size,
     /// An instruction is not in the opcode table.
     UnknownInstruction,
-    /// A branch target is no instruction, or an indirect branch has no known targets.
+    /// A branch target is not an instruction, or an indirect branch has no known targets.
     ControlFlow,
     /// A deleted instruction carries scoreboard fields.
     FenceCarriesScoreboard,
@@ -166,7 +166,7 @@ fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
     (owns_scoreboard && !elsewhere && !load.uses.contains(STACK_POINTER)).then_some(load.offset)
 }
 
-/// Parts the instructions into those that stay and the offsets of the others. A deleted fence may signal the fence behind it, which then no longer
+/// Parts the instructions into those that stay and the offsets of the others. A deleted fence may signal the fence after it, which then no longer
 /// waits: the number was free before and is free after, so that no other instruction changes.
 fn split(insns: Vec<Insn>, deletable: &[bool]) -> Result<(Vec<Insn>, Vec<u32>), Unsure> {
     let mut kept = Vec::with_capacity(insns.len());
@@ -279,8 +279,8 @@ fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
     }
 }
 
-/// A value that leaves its block may be waited for at the end of the block; whether it is, only the input tells. The input does not
-/// tell when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the
+/// A value that leaves its block may be waited for at the end of the block; only the input shows whether it is. The input does not
+/// show it when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the
 /// answer is not known.
 fn hidden_policy(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Option<u32> {
     let over_in_block = |id: SetterId, fields: &dyn Fn(usize) -> Control| {

@@ -7,7 +7,7 @@
 //!    too). Predicates of atomics may arrive with the read setter ([`Insn::early_results`]).
 //! 3. No conflict between opposite guards of the same predicate that nothing changes in between, nor in one block between the results of
 //!    two `LDS`, nor between operands and the result of a later instruction that comes after them in a queue (`READ_BEFORE`).
-//! 4. A setter without registers (a fence, an atomic without result) only signals: who needs it is read off the compiler's waits.
+//! 4. A setter without registers (a fence, an atomic without result) only signals: its users are found from the compiler's waits.
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ use crate::cfg::Cfg;
 use crate::decode::{Insn, NO_SCOREBOARD};
 use crate::reg::{Reg, RegSet};
 
-/// Which end of an instruction the scoreboard stands for. Reads are numbered before writes.
+/// Which end of an instruction the scoreboard represents. Reads are numbered before writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Operands have been read.

@@ -93,7 +93,7 @@ struct Machine<'a> {
     /// Every use of a scoreboard in issue order: (scoreboard, time, counts for certain).
     signals: Vec<(u8, usize, bool)>,
     versions: [[u32; 8]; 2],
-    /// Targets of the `BSSY` in force, per register.
+    /// Targets of the active `BSSY`, per register.
     converge: [Option<u32>; 16],
 }
 
@@ -249,7 +249,7 @@ impl<'a> Machine<'a> {
             LateOperands::General => late.general(),
             LateOperands::All => late.without_predicates(),
         };
-        // Even without late registers of its own, an instruction of a queue tells about the ones before it.
+        // Even without late registers of its own, an instruction of a queue orders the ones before it.
         let ends = boards(&[read, write]);
         if !late.is_empty() || (timing.queue != Queue::Unordered && !ends.is_empty()) {
             self.running.push(Running {

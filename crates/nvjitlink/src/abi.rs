@@ -273,7 +273,8 @@ export! {
     #[doc = "Ends a link and sets the handle to null."]
     nvJitLinkDestroy, "culd12_nvJitLinkDestroy", destroy12, (handle: *mut Handle), |_flavour| destroy(handle);
     #[doc = "Adds an input from memory."]
-    nvJitLinkAddData, "culd12_nvJitLinkAddData", add_data12, (handle: Handle, kind: c_int, data: *const c_void, size: usize, name: *const c_char), |_flavour| add_data(handle, kind, data, size, name);
+    nvJitLinkAddData, "culd12_nvJitLinkAddData", add_data12, (handle: Handle, kind: c_int, data: *const c_void, size: usize, name: *const c_char),
+        |_flavour| add_data(handle, kind, data, size, name);
     #[doc = "Adds an input from a file."]
     nvJitLinkAddFile, "culd12_nvJitLinkAddFile", add_file12, (handle: Handle, kind: c_int, path: *const c_char), |_flavour| add_file(handle, kind, path);
     #[doc = "Links."]

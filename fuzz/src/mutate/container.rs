@@ -1,6 +1,6 @@
 //! Changes of fat binaries and archives: their headers, compressed data, and the files inside.
 //!
-//! Compressed data is changed in two ways: in the stream itself, which mostly ends in the decoder, and behind it: the data is unpacked,
+//! Compressed data is changed in two ways: in the stream itself, which mostly ends in the decoder, and after it: the data is unpacked,
 //! changed and packed again, so that the damage is found by whoever reads the file inside.
 
 use super::{elf, values};

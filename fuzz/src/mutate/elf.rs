@@ -28,7 +28,7 @@ pub fn change(bytes: &mut [u8], rng: &mut Rng) {
     }
 }
 
-/// Changes a drawn field of the record at `base`.
+/// Changes a random field of the record at `base`.
 fn field(bytes: &mut [u8], base: usize, table: &[FieldInfo], rng: &mut Rng) {
     if let Some(&(_, offset, width)) = rng.choose(table) {
         values::set(bytes, base.saturating_add(offset), width, rng);

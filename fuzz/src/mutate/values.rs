@@ -3,7 +3,7 @@
 use culd_tests::elf::{number, put};
 use culd_tests::rng::Rng;
 
-/// Numbers at which arithmetic goes wrong.
+/// Numbers at which arithmetic overflows.
 const EDGES: [u64; 16] = [
     0,
     1,
@@ -41,7 +41,7 @@ pub fn set(bytes: &mut [u8], at: usize, width: usize, rng: &mut Rng) {
     put(bytes, at, width, value);
 }
 
-/// Changes a number of a drawn width in `start..start + len`.
+/// Changes a number of a random width in `start..start + len`.
 pub fn overwrite(bytes: &mut [u8], start: usize, len: usize, rng: &mut Rng) {
     let width = rng.pick([1, 2, 4, 4, 8, 8]);
     let at = start.saturating_add(rng.below(len) / width * width);

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The fixtures: C++ with tables of virtual functions, debug information, an archive, and a large drawn link.
+/// The fixtures: C++ with tables of virtual functions, debug information, an archive, and a large random link.
 const LINKS: [&str; 4] = ["cxx-virtual", "opt-debug", "lib-archive", "random-sm_90a-900090"];
 
 /// How many percent more are too much.

@@ -65,11 +65,11 @@ impl Template {
     }
 }
 
-/// The folder of one link, being filled.
+/// The directory of one link, being filled.
 pub(super) struct Maker<'a> {
     tools: &'a Path,
     cache: PathBuf,
-    /// The folder.
+    /// The directory.
     pub(super) dir: PathBuf,
     /// The arguments: names of files in it, in link order.
     pub(super) files: Vec<String>,
@@ -81,7 +81,7 @@ pub(super) struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    /// Starts with an empty folder.
+    /// Starts with an empty directory.
     pub(super) fn new(tools: &'a Path, cache: &Path, dir: &Path, jobs: usize) -> Result<Self> {
         std::fs::create_dir_all(cache).map_err(Error::file(cache))?;
         Ok(Self {
@@ -153,7 +153,7 @@ impl<'a> Maker<'a> {
         std::fs::read(&out).map_err(Error::file(out))
     }
 
-    /// Host objects, each with one fatbin of its images; written as `<name>.o` into the folder.
+    /// Host objects, each with one fatbin of its images; written as `<name>.o` into the directory.
     pub(super) fn host_objects(&self, objects: &[HostObject]) -> Result<()> {
         let failure = Mutex::new(None);
         parallel(objects, self.jobs, |object| {

@@ -1,6 +1,6 @@
 //! What a process costs: wall time, processor time and memory.
 //!
-//! 1. The task starts itself once more as a meter, which starts the program: the system tells how much memory the largest of all ended
+//! 1. The task starts itself once more as a meter, which starts the program: the system reports how much memory the largest of all ended
 //!    children took, so each program needs a parent of its own.
 //! 2. The meter limits the processor time, waits, and prints the costs in one line.
 //! 3. The floor is a program too: it reads all inputs and writes as many bytes as the linker did, and nothing else.

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Processor time of a link of nothing, which growth is measured above.
 const START: f64 = 0.0014;
 
-/// Processor time above that which says nothing about growth.
+/// Processor time above that which is not significant for growth.
 const SHORT: f64 = 0.005;
 
 /// Writes the page and its picture into `docs`.

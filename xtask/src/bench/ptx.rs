@@ -1,6 +1,6 @@
 //! Texts of PTX modules: functions that take and give a number, kernels that read and write one.
 //!
-//! What is computed does not matter; constants are drawn so that no two functions are alike.
+//! What is computed does not matter; constants are random so that no two functions are alike.
 
 use culd_tests::rng::Rng;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ pub(super) struct Module {
 }
 
 impl Module {
-    /// An empty module; `label` decides what is drawn.
+    /// An empty module; `label` seeds the constants.
     pub(super) fn new(arch: &str, label: &str) -> Self {
         Self {
             text: format!(".version 8.8\n.target {arch}\n.address_size 64\n"),

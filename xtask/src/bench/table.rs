@@ -149,8 +149,8 @@ impl Table {
 
     /// Writes the file.
     pub(super) fn save(&self) -> Result<()> {
-        if let Some(folder) = self.path.parent() {
-            std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        if let Some(directory) = self.path.parent() {
+            std::fs::create_dir_all(directory).map_err(Error::file(directory))?;
         }
         let rows: String = self.rows.iter().map(|r| r.encode() + "\n").collect();
         std::fs::write(&self.path, format!("{COLUMNS}\n{rows}")).map_err(Error::file(&self.path))

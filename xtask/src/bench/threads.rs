@@ -143,7 +143,8 @@ impl Scaled {
 
 fn text(rows: &[Scaled], cores: &[usize]) -> String {
     let mut out = String::from(
-        "# Scaling\n\nThe same links on 1 to many cores (processor affinity), in milliseconds; written by `cargo xtask bench --threads`. The bytes are the same on every number of cores.\n\n",
+        "# Scaling\n\nThe same links on 1 to many cores (processor affinity), in milliseconds; written by `cargo xtask bench --threads`. \
+         The bytes are the same on every number of cores.\n\n",
     );
     let _ = writeln!(out, "Machine: {}.\n", super::page::machine());
     let heads: String = cores.iter().map(|c| format!(" {c} |")).collect();

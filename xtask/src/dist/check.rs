@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
-/// How the tests went.
+/// Result of the tests.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) passed: usize,

@@ -17,7 +17,7 @@ pub(super) const NAME: &str = "cmake-separable-compilation";
 /// The package that pip installs.
 const PACKAGE: &str = "cmake==4.4.4";
 
-/// How it went.
+/// Result of a build.
 pub(super) enum Result {
     /// Both were built; maybe they differ.
     Compared(Option<String>),
@@ -51,7 +51,7 @@ fn build_both(bench: &Bench<'_>, cmake: &Path) -> Done<Option<String>> {
     Ok(bench.verdict(&dir, &ours, &theirs))
 }
 
-/// Builds, and moves what the device link made into a folder of the linker's name.
+/// Builds, and moves what the device link made into a directory of the linker's name.
 fn link(bench: &Bench<'_>, cmake: &Path, side: Side, dir: &Path, build: &Path) -> Done<Outcome> {
     replace_link(&bench.view(side), &dir.join("tk"))?;
     let before = run::stamps(build)?;
@@ -79,15 +79,15 @@ fn link(bench: &Bench<'_>, cmake: &Path, side: Side, dir: &Path, build: &Path) -
 }
 
 /// A CMake that runs.
-fn find(folder: &Path) -> Done<PathBuf> {
+fn find(directory: &Path) -> Done<PathBuf> {
     let works = |path: &Path| Command::new(path).arg("--version").output().is_ok_and(|o| o.status.success());
-    let installed = folder.join("bin/cmake");
+    let installed = directory.join("bin/cmake");
     if let Some(found) = [PathBuf::from("cmake"), installed.clone()].into_iter().find(|c| works(c)) {
         return Ok(found);
     }
     let mut venv = Command::new("python3");
-    good(venv.args(["-m", "venv"]).arg(folder))?;
-    let mut pip = Command::new(folder.join("bin/python"));
+    good(venv.args(["-m", "venv"]).arg(directory))?;
+    let mut pip = Command::new(directory.join("bin/python"));
     good(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE]))?;
     match works(&installed) {
         true => Ok(installed),

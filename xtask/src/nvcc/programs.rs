@@ -68,9 +68,9 @@ impl Variant {
 pub(super) enum Expect {
     /// Exit 0, nothing said.
     Silence,
-    /// Exit 0, and this is said.
+    /// Exit 0 with this message.
     Said(&'static str),
-    /// Another exit, and this is said.
+    /// Another exit code with this message.
     Refused(&'static str),
 }
 

@@ -1,7 +1,7 @@
 //! Writes the body of a function or kernel.
 //!
 //! 1. Two registers carry the state: `%a` (32 bit) and `%q` (64 bit, also an address). Parameters are folded into them.
-//! 2. A drawn number of statements, each of a drawn kind, reads or writes something and folds the result in; some stand behind a branch.
+//! 2. A random number of statements, each of a random kind, reads or writes something and folds the result in; some are after a branch.
 //! 3. The state is returned or stored, so that ptxas cannot drop what led to it.
 
 use super::module::{Module, signature, texture_parameter};
@@ -17,7 +17,7 @@ pub(crate) enum Owner<'w> {
     Kernel(&'w Kernel),
 }
 
-/// Kinds of statements with how often each is drawn. A kind that the world lacks draws a plain one instead.
+/// Kinds of statements with how often each is chosen. A kind that the world lacks is replaced by a plain one.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Global,
@@ -402,7 +402,7 @@ impl<'m, 'w> Body<'m, 'w> {
         true
     }
 
-    /// Takes the address of a kernel, as device code does to start it. Drawn from the text so far: worlds stay what they were without it.
+    /// Takes the address of a kernel, as device code does to start it. Chosen from the text so far: worlds stay what they were without it.
     fn kernel_address(&mut self) {
         let hash = self
             .lines
@@ -460,7 +460,7 @@ impl<'m, 'w> Body<'m, 'w> {
         true
     }
 
-    /// An array of the function itself, indexed by a value that the compiler does not know.
+    /// An array of the function itself, indexed by a value that is not a compile-time constant.
     fn array(&mut self, space: &str) -> bool {
         self.arrays += 1;
         let name = format!("{}{}", self.rng.pick(["buf", "loc$s", "tile"]), self.arrays);

@@ -127,7 +127,7 @@ impl Compilers {
                 arch: &source.arch,
                 flags: source.flags.clone(),
             };
-            // a directory given by hand may lack the old ptxas: the module is then one more of the new form
+            // a directory given on the command line may lack the old ptxas: the module is then one more of the new form
             let old = source.old.then(|| oracle::old_ptxas(&self.tools)).flatten();
             match self.module(&unit, variety, old.as_deref(), dir)? {
                 Ok(found) => tags.insert(format!("{stem}.cubin"), found),

@@ -1,7 +1,7 @@
-//! C++ programs: the sources of `tests/cxx`, compiled by nvcc in several ways and linked in drawn subsets.
+//! C++ programs: the sources of `tests/cxx`, compiled by nvcc in several ways and linked in random subsets.
 //!
 //! 1. Every source becomes PTX once per [`Flavour`], in `target/cxx`; ptxas compiles it for each architecture that a link needs.
-//! 2. Each link draws an architecture, a subset (nearly always with `core.cu`, which the others refer to), a flavour per file and options.
+//! 2. Each link chooses an architecture, a subset (nearly always with `core.cu`, which the others refer to), a flavour per file and options.
 //!
 //! Random worlds have such objects among their inputs, too.
 
@@ -134,7 +134,7 @@ impl Sources {
     }
 }
 
-/// Runs `plan.count` links of drawn subsets into `report`.
+/// Runs `plan.count` links of random subsets into `report`.
 pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
     let compilers = Compilers::new(context, &plan.toolkits)?;
     let names = &compilers.sources.names;
@@ -177,7 +177,7 @@ fn one(session: &Session<'_>, seed: u64) -> Result<()> {
         chosen.extend(names.iter().filter(|n| *n == CORE));
     }
     rng.shuffle(&mut chosen);
-    let dir: PathBuf = session.folder(arch, seed);
+    let dir: PathBuf = session.directory(arch, seed);
     std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
     let mut tags = super::build::Tags::new();
     for name in chosen {

@@ -1,7 +1,7 @@
 //! The links of a world: its modules are compiled once and then linked in several ways.
 //!
-//! 1. All files in order, with drawn options.
-//! 2. More links, each with a drawn selection (all, another order, one left out, one twice), a drawn mode and drawn options.
+//! 1. All files in order, with random options.
+//! 2. More links, each with a random selection (all, another order, one left out, one twice), a random mode and random options.
 //! 3. Sometimes two steps: `-r` over some files, then a link of its result with the rest.
 
 use super::world::World;
@@ -29,7 +29,7 @@ const MODES: [(usize, &[&str]); 9] = [
     (1, &["--preserve-relocs", "-g", "--suppress-debug-info"]),
 ];
 
-/// Options that stand beside any mode, with how often in 100 links.
+/// Options that combine with any mode, with how often in 100 links.
 const EXTRAS: [(usize, &[&str]); 24] = [
     (35, &["-v"]),
     (7, &["-dump-callgraph"]),
@@ -57,7 +57,7 @@ const EXTRAS: [(usize, &[&str]); 24] = [
     (1, &["-keep-system-libraries"]),
 ];
 
-/// Draws the links of `world`.
+/// Chooses the links of `world`.
 pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
     let names = Names::of(world);
     let all: Vec<String> = (0..world.modules).map(|m| format!("m{m}.cubin")).collect();
@@ -75,7 +75,7 @@ pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
     out
 }
 
-/// One link of given files in a drawn mode.
+/// One link of given files in a random mode.
 pub(crate) fn any(rng: &mut Rng, arch: &str, files: &[String]) -> Link {
     let mode = draw_mode(rng);
     let names = Names {
@@ -103,7 +103,7 @@ impl<'w> Names<'w> {
     }
 }
 
-/// `-r` over the first files, then its result before or behind the rest.
+/// `-r` over the first files, then its result before or after the rest.
 fn two_steps(names: &Names<'_>, rng: &mut Rng, files: &[String], partial: String) -> [Link; 2] {
     let (first, rest) = files.split_at(rng.between(1, files.len()));
     let mut step = link(names, rng, first, &["-r"], &partial);

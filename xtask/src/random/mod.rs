@@ -1,9 +1,9 @@
 //! `cargo xtask random`: generated modules, linked by nvlink and by culd.
 //!
-//! 1. Worlds are drawn from consecutive seeds until their links reach the wanted number.
+//! 1. Worlds are generated from consecutive seeds until their links reach the wanted number.
 //! 2. Each world is written as PTX and compiled once ([`world`], [`module`], [`body`]), then linked in several ways ([`links`]).
-//! 3. Further dimensions are drawn last ([`variety`]): other compilers, changed objects, more input files. [`build`] makes them all.
-//! 4. Both linkers run in the same folder; exit code, text and every written byte are compared.
+//! 3. Further dimensions are chosen last ([`variety`]): other compilers, changed objects, more input files. [`build`] makes them all.
+//! 4. Both linkers run in the same directory; exit code, text and every written byte are compared.
 //! 5. A failure keeps its inputs, both outputs and the command, and prints the command that repeats its world. The summary counts by dimension
 //!    ([`tally`]).
 
@@ -47,13 +47,13 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// Stop after this many worlds, whatever the count.
     pub(crate) worlds: Option<usize>,
-    /// Architectures to draw from.
+    /// Architectures to choose from.
     pub(crate) archs: Vec<String>,
     /// Threads.
     pub(crate) jobs: usize,
     /// Failures that are shown in full.
     pub(crate) show: usize,
-    /// Keep the folders of worlds that passed, too.
+    /// Keep the directories of worlds that passed, too.
     pub(crate) keep: bool,
     /// Other compilers.
     pub(crate) toolkits: Selection,
@@ -105,7 +105,7 @@ struct Job {
 impl Job {
     fn draw(seed: u64, archs: &[String], focus: &Focus) -> Self {
         let mut rng = Rng::new(seed);
-        // drawn first and apart, so that naming one architecture on the command line repeats the same world
+        // chosen first and independently, so that naming one architecture on the command line repeats the same world
         let arch = rng.fork().below(archs.len());
         let world = World::draw(&mut rng.fork(), &archs[arch]);
         let mut links = links::draw(&world, &mut rng.fork());
@@ -148,7 +148,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     Ok(())
 }
 
-/// A world for the recorder: compiled, with its folder and the arguments of its links, or nothing if ptxas refuses it.
+/// A world for the recorder: compiled, with its directory and the arguments of its links, or nothing if ptxas refuses it.
 pub(crate) struct Worlds {
     compilers: Compilers,
     dir: PathBuf,
@@ -162,12 +162,12 @@ impl Worlds {
         })
     }
 
-    /// Compiles one world; gives its folder and the arguments of its links, or nothing if ptxas refuses it.
+    /// Compiles one world; gives its directory and the arguments of its links, or nothing if ptxas refuses it.
     pub(crate) fn build(&self, arch: &str, seed: u64, focus: &Focus) -> Result<Option<(PathBuf, Vec<String>)>> {
         let job = Job::draw(seed, &[arch.to_owned()], focus);
-        let folder = self.dir.join(format!("{}-{arch}-{seed}", std::process::id()));
-        let made = self.compilers.world(&job, &folder)?;
-        Ok(made.is_ok().then(|| (folder, job.links.into_iter().map(|l| l.args).collect())))
+        let directory = self.dir.join(format!("{}-{arch}-{seed}", std::process::id()));
+        let made = self.compilers.world(&job, &directory)?;
+        Ok(made.is_ok().then(|| (directory, job.links.into_iter().map(|l| l.args).collect())))
     }
 }
 
@@ -191,12 +191,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The folder in which a world is linked: one of its own per process.
-    fn folder(&self, arch: &str, seed: u64) -> PathBuf {
+    /// The directory in which a world is linked: one of its own per process.
+    fn directory(&self, arch: &str, seed: u64) -> PathBuf {
         self.dir.join(format!("{}-{arch}-{seed}", std::process::id()))
     }
 
-    /// Removes the folder of a world that passed.
+    /// Removes the directory of a world that passed.
     fn leave(&self, dir: &Path, passed: bool) -> Result<()> {
         if passed && !self.plan.keep {
             std::fs::remove_dir_all(dir).map_err(Error::file(dir))?;
@@ -205,11 +205,11 @@ impl<'a> Session<'a> {
     }
 
     fn world(&self, job: &Job) -> Result<()> {
-        let dir = self.folder(&job.world.arch, job.seed);
+        let dir = self.directory(&job.world.arch, job.seed);
         let mut tags = match self.compilers.world(job, &dir)? {
             Ok(tags) => tags,
             Err(complaint) => {
-                // a world that ptxas refuses says nothing about linkers; too many of them would be a fault of the generator
+                // a world that ptxas refuses cannot be linked; too many of them would be a fault of the generator
                 self.skipped.fetch_add(1, Ordering::Relaxed);
                 if self.plan.keep {
                     println!("skipped world {} (ptxas): {complaint}", job.seed);
@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
         self.leave(&dir, clean)
     }
 
-    /// One link by both; true if they agree. `repeat` is the command that repeats it, `label` names its folder if it fails.
+    /// One link by both; true if they agree. `repeat` is the command that repeats it, `label` names its directory if it fails.
     fn link(&self, name: &str, repeat: &str, label: &str, link: &Link, dir: &Path, files: &mut Tags) -> Result<bool> {
         let nvlink = self.compilers.tools.join("nvlink");
         let want = run_clean(&nvlink, &link.args, dir, &[])?;
@@ -237,8 +237,8 @@ impl<'a> Session<'a> {
         let verdict = self.verdict(name, &difference, (&got, &want), &link.args, dir)?;
         match (&difference, verdict) {
             (Some(d), Verdict::Different) => {
-                let folder = self.dir.join("failed").join(label);
-                let why = self.failure(d, (&got, &want), link, dir, &folder)?;
+                let directory = self.dir.join("failed").join(label);
+                let why = self.failure(d, (&got, &want), link, dir, &directory)?;
                 let dimensions: Vec<&str> = tags.iter().map(String::as_str).collect();
                 self.fail(
                     name,
@@ -321,12 +321,12 @@ impl<'a> Session<'a> {
         (got, want): (&Outcome, &Outcome),
         link: &Link,
         dir: &Path,
-        folder: &Path,
+        directory: &Path,
     ) -> Result<String> {
-        fresh_copy(dir, folder)?;
-        let cmd = folder.join("cmd");
+        fresh_copy(dir, directory)?;
+        let cmd = directory.join("cmd");
         std::fs::write(&cmd, format!("{}\n", link.args)).map_err(Error::file(&cmd))?;
-        let (ours, theirs) = (folder.join("culd"), folder.join("nvlink"));
+        let (ours, theirs) = (directory.join("culd"), directory.join("nvlink"));
         for (side, outcome) in [(&ours, got), (&theirs, want)] {
             std::fs::create_dir_all(side).map_err(Error::file(side))?;
             let texts = [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)];
@@ -337,7 +337,7 @@ impl<'a> Session<'a> {
         Ok(format!(
             "{}\nsaved: {}",
             explain(difference, (got, &ours), (want, &theirs), self.linker),
-            folder.display()
+            directory.display()
         ))
     }
 
@@ -357,7 +357,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Runs a link and removes what it wrote, so that the next one starts from the same folder.
+/// Runs a link and removes what it wrote, so that the next one starts from the same directory.
 fn run_clean(tool: &Path, args: &str, dir: &Path, variables: &[(&str, &str)]) -> Result<Outcome> {
     let outcome = run::link_with(tool, args, dir, None, variables)?;
     for name in outcome.files.keys() {

@@ -2,8 +2,8 @@
 //!
 //! 1. Bodies are written first ([`super::body`]); they note every symbol that they use.
 //! 2. Tables of addresses and a few unused declarations are added.
-//! 3. Declarations and definitions follow from what is defined here and what was used, in a drawn order.
-//! 4. The target, compiler flags and line directives of the module are drawn.
+//! 3. Declarations and definitions follow from what is defined here and what was used, in a random order.
+//! 4. The target, compiler flags and line directives of the module are chosen.
 
 use super::body::{Body, Owner};
 use super::world::{Fault, Func, Kernel, Linkage, Pass, SIGNATURES, Scalar, Space, TextureKind, Var, World};
@@ -88,7 +88,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
         text.push('\n');
     }
     let flags = draw_flags(rng, world.traits.lines);
-    // CUDA 12 does not know sm_88, nor the architectures with two views in this form
+    // CUDA 12 does not support sm_88, nor the architectures with two views in this form
     let old = rng.chance(6) && arch != "sm_88" && number(&arch) <= 90;
     if old {
         text = text.replacen(".version 9.0", ".version 8.5", 1);

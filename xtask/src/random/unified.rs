@@ -1,6 +1,6 @@
 //! Unified functions and variables: two more modules and index files for them.
 //!
-//! 1. Functions and variables with unified ids are drawn, each defined in one of the modules `u0` and `u1` and used from both.
+//! 1. Functions and variables with unified ids are chosen, each defined in one of the modules `u0` and `u1` and used from both.
 //! 2. The modules are written as PTX: calls, addresses in code and in tables, reads and writes.
 //! 3. Index files place the entries: as defined, in another order, with one entry less or more, with a larger window.
 

@@ -1,4 +1,4 @@
-//! What a world has beside the text of its modules. Drawn after everything else, so that a seed keeps its modules and its links.
+//! What a world has beside the text of its modules. Chosen after everything else, so that a seed keeps its modules and its links.
 //!
 //! 1. Each [`Dimension`] is present in a share of the worlds; `--dims` names those that every world gets.
 //! 2. Some change how a module is compiled, or its object afterwards: [`ModuleVariety`].
@@ -69,7 +69,7 @@ pub(crate) enum Focus {
 }
 
 impl Focus {
-    /// Reads `toolkits,ewp`, `none`, or what continuous integration runs (`settled`, `settled-blackwell`); gives the word that is no dimension.
+    /// Reads `toolkits,ewp`, `none`, or what continuous integration runs (`settled`, `settled-blackwell`); returns the word that is not a dimension.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "settled" => return Ok(Self::Settled { blackwell: false }),
@@ -93,15 +93,15 @@ impl Focus {
 
     fn has(&self, dimension: Dimension, rng: &mut Rng) -> bool {
         let share = DIMENSIONS.iter().find(|d| d.0 == dimension).map_or(0, |d| d.2);
-        let drawn = rng.below(1000) < share;
+        let chosen = rng.below(1000) < share;
         match self {
-            Self::Shares => drawn,
+            Self::Shares => chosen,
             Self::Only(list) => list.contains(&dimension),
-            Self::Settled { blackwell: true } => drawn && dimension == Dimension::Flags,
+            Self::Settled { blackwell: true } => chosen && dimension == Dimension::Flags,
             Self::Settled { blackwell: false } => {
-                drawn && !matches!(dimension, Dimension::WholeProgram | Dimension::Unknown | Dimension::Unified)
+                chosen && !matches!(dimension, Dimension::WholeProgram | Dimension::Unknown | Dimension::Unified)
             }
-            Self::Recordable => drawn && !matches!(dimension, Dimension::Cxx | Dimension::Many | Dimension::Runtime),
+            Self::Recordable => chosen && !matches!(dimension, Dimension::Cxx | Dimension::Many | Dimension::Runtime),
         }
     }
 }
@@ -142,8 +142,8 @@ impl Variety {
                 (Dimension::Unknown, Patch::UnknownSections),
                 (Dimension::Flags, Patch::NoInfoLink),
             ];
-            let drawn = kinds.map(|(d, p)| (has(d) && rng.chance(60)).then(|| (p, rng.fork())));
-            let patches = drawn.into_iter().flatten().collect();
+            let chosen = kinds.map(|(d, p)| (has(d) && rng.chance(60)).then(|| (p, rng.fork())));
+            let patches = chosen.into_iter().flatten().collect();
             ModuleVariety {
                 toolkit,
                 whole_program,

@@ -1,10 +1,10 @@
 //! A world: what a set of modules defines, before any text is written.
 //!
-//! 1. Draw which traits of device code the world has at all, so that worlds differ in kind and not only in detail.
-//! 2. Draw variables, functions, kernels and textures, each with its linkage and the modules that define it.
+//! 1. Choose which traits of device code the world has at all, so that worlds differ in kind and not only in detail.
+//! 2. Choose variables, functions, kernels and textures, each with its linkage and the modules that define it.
 //! 3. In some worlds, break one rule on purpose: both linkers must then say the same thing.
 //!
-//! The text of each module ([`super::module`]) and the links ([`super::links`]) are drawn from generators of their own.
+//! The text of each module ([`super::module`]) and the links ([`super::links`]) are chosen by generators of their own.
 
 use culd_tests::rng::Rng;
 
@@ -59,7 +59,7 @@ impl Space {
     }
 }
 
-/// Who may see a definition.
+/// Linkage of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Linkage {
     Visible,
@@ -72,7 +72,7 @@ pub(crate) enum Linkage {
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) linkage: Linkage,
-    /// Modules with a definition, ascending; empty means nobody defines it.
+    /// Modules with a definition, ascending; empty means that it is undefined.
     pub(crate) homes: Vec<usize>,
     /// Of a weak symbol: the module whose copy is strong.
     pub(crate) strong: Option<usize>,
@@ -120,7 +120,7 @@ pub(crate) struct Var {
     pub(crate) name: String,
     pub(crate) space: Space,
     pub(crate) scalar: Scalar,
-    /// Array length; 0 is no array.
+    /// Array length; 0 is not an array.
     pub(crate) count: usize,
     pub(crate) align: usize,
     pub(crate) init: bool,
@@ -181,7 +181,7 @@ pub(crate) struct Func {
     /// Index into [`SIGNATURES`].
     pub(crate) signature: usize,
     pub(crate) place: Place,
-    /// A function calls only higher ranks, so that cycles appear only where `recursive` says so.
+    /// A function calls only higher ranks, so that cycles appear only where `recursive` is set.
     pub(crate) rank: usize,
     pub(crate) recursive: bool,
     pub(crate) alias: Option<String>,
@@ -276,7 +276,7 @@ impl World {
         world
     }
 
-    /// Faults that change who defines what; the others are made while the text is written.
+    /// Faults that change definitions; the others are made while the text is written.
     fn break_a_rule(&mut self, rng: &mut Rng) {
         let two = rng.sample(self.modules, 2);
         let plain = |v: &&mut Var| v.place.linkage == Linkage::Visible && !v.dynamic;
@@ -400,7 +400,7 @@ impl Names {
     }
 }
 
-/// Draws the symbols.
+/// Chooses the symbols.
 struct Planner<'a> {
     rng: &'a mut Rng,
     modules: usize,

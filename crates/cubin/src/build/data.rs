@@ -79,7 +79,8 @@ impl ObjectBuilder {
         self.place(section, space, name, binding, Data::Bytes(bytes), align)
     }
 
-    /// Adds a variable of shared memory of a kernel, in `.nv.shared.<kernel>`.
+    /// Adds a variable of shared memory of a kernel, in `.nv.shared.<kernel>`. Its offset is chosen by the linker: as in objects of ptxas, the
+    /// value of the symbol is the alignment, and the size of the section is the sum of the variables.
     ///
     /// ```
     /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
@@ -93,7 +94,12 @@ impl ObjectBuilder {
         let text = self.text_of(kernel)?;
         let section = self.suffixed(b".nv.shared.", kernel)?;
         let section = self.data_section(&section, SHARED, Some(text))?;
-        self.place(section, SHARED, name, Binding::Local, Data::Zeros(size), align)
+        check_align(name, align)?;
+        let symbol = self.place(section, SHARED, name, Binding::Local, Data::Zeros(size), 1)?;
+        let spec = &mut self.entry_mut(section)?.spec;
+        spec.align = spec.align.max(align);
+        self.set_place(symbol, Place::Section(section), align, size)?;
+        Ok(symbol)
     }
 
     /// Creates the parameter bank `.nv.constant0.<kernel>` for `size` bytes of parameters after the architecture's own values. Objects of the

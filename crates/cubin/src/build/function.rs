@@ -13,7 +13,7 @@ const NUM_BARRIERS: u8 = 0x4c;
 /// `EIATTR_REGCOUNT`, `EIATTR_MAX_STACK_SIZE`, `EIATTR_FRAME_SIZE`.
 const RESOURCES: [u8; 3] = [0x2f, 0x23, 0x11];
 
-/// Code of a function and what the hardware has to know about it.
+/// Code of a function, with the resources that the hardware needs for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Code {

@@ -83,7 +83,7 @@ impl SymbolSpec {
     }
 }
 
-/// What became of a symbol.
+/// State of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// In the table.

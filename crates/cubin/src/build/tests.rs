@@ -241,3 +241,19 @@ fn an_erased_symbol_keeps_its_number() {
     );
     assert!(!bytes.windows(6).any(|w| w == b"Smem.c"));
 }
+
+#[test]
+fn the_value_of_a_shared_variable_is_its_alignment() {
+    let mut object = sm80();
+    let kernel = object.declare_kernel(b"k").unwrap();
+    object.define(kernel, Code::new(vec![0; 128], 8)).unwrap();
+    let variables = [(20, 4), (64, 16)].map(|(size, align)| object.add_shared(kernel, b"v", size, align).unwrap());
+    let section = object.section_by_name(b".nv.shared.k").unwrap();
+    let (bytes, numbers) = object.finish_numbered().unwrap();
+    let file = Cubin::parse(&bytes).unwrap();
+    let values = variables.map(|v| file.symbol(numbers.symbol(v).unwrap()).unwrap().entry.st_value.get());
+    assert_eq!(values, [4, 16]);
+    let header = file.section(numbers.section(section).unwrap()).unwrap().header;
+    assert_eq!((header.sh_size.get(), header.sh_addralign.get()), (84, 16));
+    validate(&file).unwrap();
+}

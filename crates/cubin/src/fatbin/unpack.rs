@@ -3,7 +3,7 @@
 //! 1. Refuse a claimed size above the caller's limit, or above what the stored bytes can hold at the format's best ratio.
 //! 2. Unpack into memory of the claimed size, new or the caller's; anything but exactly that size is an error.
 //!
-//! nvlink takes several zstd frames and skippable ones in a row, and refuses data behind them, wrong checksums, and windows of 4 GiB and
+//! nvlink takes several zstd frames and skippable ones in a row, and refuses data after them, wrong checksums, and windows of 4 GiB and
 //! more.
 
 use super::{Compression, Entry, FatbinError};
@@ -14,7 +14,7 @@ pub const DEFAULT_LIMIT: u64 = 1 << 32;
 
 /// An LZ4 block cannot hold more than this many times its size.
 const LZ4_RATIO: u64 = 255;
-/// A zstd block of four bytes can stand for 128 KiB.
+/// A zstd block of four bytes can represent 128 KiB.
 const ZSTD_RATIO: u64 = 128 * 1024 / 4;
 
 /// Data of an entry.

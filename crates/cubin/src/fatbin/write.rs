@@ -7,11 +7,11 @@ use zerocopy::IntoBytes;
 /// An entry to write.
 #[derive(Debug, Clone, Copy)]
 pub struct NewEntry<'d> {
-    /// What the data is.
+    /// Kind of the data.
     pub kind: EntryKind,
     /// Architecture number.
     pub arch: u32,
-    /// Flags; those that speak of compression must not be set.
+    /// Flags; those for compression must not be set.
     pub flags: u64,
     /// Major and minor version of the data's format.
     pub version: (u16, u16),

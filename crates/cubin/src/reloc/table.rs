@@ -1,4 +1,4 @@
-//! The relocation types as a table: code, name, who resolves it, bit fields `(start, width, source, shift)`.
+//! The relocation types as a table: code, name, resolving tool, bit fields `(start, width, source, shift)`.
 
 use super::FieldSource::*;
 use super::Resolver::*;
@@ -17,7 +17,7 @@ macro_rules! table {
 
 /// Types 0 to 116, each at the index of its code.
 pub(super) static CUDA: [RelocInfo; 117] = table! {
-    0 "R_CUDA_NONE" Nobody [];
+    0 "R_CUDA_NONE" Ignored [];
     1 "R_CUDA_32" Either [(0, 32, Value, 0)];
     2 "R_CUDA_64" Either [(0, 64, Value, 0)];
     3 "R_CUDA_G32" Driver [(0, 32, GlobalAddress, 0)];
@@ -133,12 +133,12 @@ pub(super) static CUDA: [RelocInfo; 117] = table! {
     113 "R_CUDA_UNIFIED32_HI_32" Driver [(32, 32, UnifiedAddress, 32)];
     114 "R_CUDA_ABS56_16_34" Driver [(16, 8, Value, 2), (34, 48, Value, 10)];
     115 "R_CUDA_CONST_FIELD22_37" Linker [(37, 17, Value, 0), (54, 5, Bank, 0)];
-    116 "R_CUDA_NONE_LAST" Nobody [];
+    116 "R_CUDA_NONE_LAST" Ignored [];
 };
 
 /// Types 0x10000 to 0x1003f, each at the index of its low bits.
 pub(super) static MERCURY: [RelocInfo; 64] = table! {
-    0x10000 "R_MERCURY_NONE" Nobody [];
+    0x10000 "R_MERCURY_NONE" Ignored [];
     0x10001 "R_MERCURY_G64" Driver [(0, 64, Value, 0)];
     0x10002 "R_MERCURY_ABS64" Either [(0, 64, Value, 0)];
     0x10003 "R_MERCURY_ABS32" Either [(0, 32, Value, 0)];

@@ -79,7 +79,7 @@ fn attributes(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
     }
 }
 
-/// What is wrong with a record. Attributes that this table does not know are left alone.
+/// What is wrong with a record. Unknown attributes are not checked.
 fn record_problem(count: u64, record: &Record<'_>) -> Option<String> {
     if !(FORMAT_NONE..=FORMAT_SIZED).contains(&record.format) {
         return Some(format!("format {} is unknown", record.format));
@@ -125,7 +125,7 @@ fn pairs_of(cubin: &Cubin<'_>, section: &Section<'_>, pairs: &[Pair], what: &'st
             let Some(reason) = word_problem(cubin, word, value)? else {
                 continue;
             };
-            // Where the pair lies: the slice is a part of the section.
+            // Offset of the pair: the slice is a part of the section.
             let offset = (std::ptr::from_ref(pair).addr()).saturating_sub(section.data.as_ptr().addr());
             return Err(defect(entry_place(section, what, offset), reason));
         }

@@ -21,7 +21,7 @@ fn one(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
     let list = cubin.relocations(section)?;
     let target = cubin.section(section.header.sh_info.get())?;
     let is_mercury = section.header.sh_type.get() == SHT_CUDA_MERC_RELA;
-    // Offsets of Mercury code count in code that is made from the capsule; only the linker knows its size.
+    // Offsets of Mercury code refer to code that is generated from the capsule; its size is only known during the link.
     let is_capsule = target.header.sh_type.get() == SHT_CUDA_CAPMERC;
     let room = target.header.sh_size.get();
     let symbols = symbol_count(cubin, section)?;

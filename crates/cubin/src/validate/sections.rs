@@ -165,7 +165,7 @@ fn bounds(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
         }
         return Ok(());
     }
-    // The reader has checked that both ranges lie in the file.
+    // The reader has checked that both ranges are in the file.
     let (start, end) = (header.sh_offset.get(), header.sh_offset.get().saturating_add(size));
     let table = cubin.header().e_shoff.get();
     let table_end = table.saturating_add(size_of_val(cubin.section_headers()) as u64);

@@ -1,4 +1,4 @@
-//! Symbols: names, types, and that each lies inside its section.
+//! Symbols: names, types, and that each is inside its section.
 
 use super::sections::{is_text, terminated};
 use super::{Checked, MAX_ALIGN, Place, defect, text};

@@ -69,7 +69,7 @@ pub struct NewSymbol {
     pub info: u8,
     /// CUDA bits.
     pub other: u8,
-    /// Where it lives.
+    /// Section of the symbol.
     pub section: SymbolSection,
     /// Value.
     pub value: u64,

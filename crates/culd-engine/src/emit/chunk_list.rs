@@ -1,4 +1,4 @@
-//! The way through the image: what stands where, in file order.
+//! The output file as a list of chunks in file order.
 //!
 //! 1. Most sections have one source: bytes that were computed, or one input section. Each is a step of its own, known by its position
 //!    alone, so that nothing is stored for it.
@@ -44,7 +44,7 @@ pub(super) struct ChunkList<'a> {
 }
 
 impl<'a> ChunkList<'a> {
-    /// Finds the way.
+    /// Makes the list of chunks.
     pub(super) fn new(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
         let sections = parts.arranged.sections.len();
         let (mixed, relocations) = parts.link.threads.join(
@@ -73,7 +73,7 @@ impl<'a> ChunkList<'a> {
         }
     }
 
-    /// What stands there, and at which offset; nothing where a piece does not fit its section.
+    /// Source of the step's bytes and its offset; `None` if a piece does not fit its section.
     pub(super) fn unit_at(&self, parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, step: ChunkId) -> Option<Chunk<'a>> {
         match self.unit(step) {
             Some(unit) => Some(*unit),
@@ -134,7 +134,7 @@ fn is_plain(shape: &Shape) -> bool {
     shape.has_bytes && !shape.is_mixed && !is_table(shape)
 }
 
-/// Sections that are made of entries; their units are listed by those who know them.
+/// Sections that are made of entries; their units are listed by the modules that write them.
 fn is_table(shape: &Shape) -> bool {
     matches!(
         shape.class,
@@ -144,7 +144,7 @@ fn is_table(shape: &Shape) -> bool {
 
 /// Sections with several pieces.
 struct MultiPieceSections<'a> {
-    /// Their units, one section behind the other.
+    /// Their units, one section after the other.
     units: Vec<Chunk<'a>>,
     /// Where each section's are, by position.
     of_section: Vec<(u32, Range<usize>)>,
@@ -189,7 +189,7 @@ impl<'a> MultiPieceSections<'a> {
         pairs
     }
 
-    /// The unit of a mixed section that an offset lies in.
+    /// The unit of a multi-piece section that contains an offset.
     fn unit_of(&self, position: usize, base: u64, contents: &Contents<'_, '_>) -> Option<usize> {
         let found = self.of_section.binary_search_by_key(&(position as u32), |s| s.0).ok()?;
         let range = self.of_section.get(found)?.1.clone();
@@ -204,7 +204,7 @@ impl<'a> MultiPieceSections<'a> {
 fn steps(shapes: &[Shape], places: &[Placement], units: &[Chunk<'_>]) -> Vec<ChunkId> {
     let mut order: Vec<u32> = (0..).zip(units).filter(|(_, u)| u.len() > 0).map(|(i, _)| i).collect();
     let offset_of = |i: u32| units.get(i as usize).map_or(0, |u| u.offset);
-    // Few runs, each in file order: this takes little more than looking at them.
+    // Few runs, each in file order: the sort is nearly linear.
     order.sort_by_key(|&i| offset_of(i));
     let mut steps = Vec::with_capacity(places.len() + order.len());
     let mut order = order.into_iter().peekable();

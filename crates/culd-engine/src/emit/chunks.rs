@@ -41,9 +41,9 @@ impl Placements {
 pub(super) struct Contents<'a, 'd> {
     /// Places of the emitted sections.
     pub(super) places: &'a Placements,
-    /// SyntheticSections sections.
+    /// Sections that the linker writes itself.
     pub(super) computed: &'a SyntheticSections,
-    /// What becomes of relocations.
+    /// Action for each relocation.
     pub(super) resolver: &'a RelocResolver<'a, 'd>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Contents<'a, 'd> {
 pub(super) struct Chunk<'a> {
     /// Offset in the image.
     pub(super) offset: u64,
-    /// What stands there.
+    /// Source of its bytes.
     pub(super) source: ChunkSource<'a>,
 }
 

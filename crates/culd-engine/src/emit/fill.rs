@@ -1,8 +1,8 @@
 //! Filling the image, window by window.
 //!
-//! 1. The steps of the way through the image ([`super::chunk_list`]) are grouped into [`Window`]s of up to 256 KiB.
+//! 1. The steps of the chunk list ([`super::chunk_list`]) are grouped into [`Window`]s of up to 256 KiB.
 //! 2. A window is filled where it will stay, or for a [`Sink`] in a small buffer that stays in the cache. A large step without patches
-//!    goes from the input to the sink without a copy.
+//!    is passed from the input to the sink without a copy.
 //! 3. Windows do not depend on each other, so they are filled in parallel when it pays.
 
 use super::chunk_list::ChunkId;
@@ -21,7 +21,7 @@ use zerocopy::IntoBytes;
 
 /// A window spans at most this much of the image, unless one step is larger.
 const WINDOW: u64 = 256 << 10;
-/// Steps of this size without patches are handed on without a copy.
+/// Steps of this size without patches are passed on without a copy.
 const DIRECT: u64 = 32 << 10;
 
 /// Steps that are filled together.
@@ -33,7 +33,7 @@ struct Window {
     direct: bool,
 }
 
-/// Where the image goes.
+/// Destination of the image.
 pub(super) enum Destination<'t> {
     /// Zeroed memory.
     Memory(&'t mut [u8]),
@@ -72,7 +72,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
         self.chunks.unit_at(self.parts, self.contents, step)
     }
 
-    /// The bytes of a step that can be handed on as they are.
+    /// The bytes of a step that can be passed on unchanged.
     fn bytes(&self, step: ChunkId) -> Option<(u64, &'a [u8])> {
         match self.unit(step)? {
             Chunk {
@@ -248,7 +248,7 @@ impl<'a> Filler<'_, 'a, '_, '_> {
     }
 }
 
-/// DroppedRelocs the image into the windows' parts.
+/// Cuts the image into the windows' parts.
 fn split<'i>(image: &'i mut [u8], windows: &[Window]) -> Vec<&'i mut [u8]> {
     let (mut rest, mut at) = (image, 0u64);
     let mut places = Vec::with_capacity(windows.len());

@@ -1,11 +1,11 @@
 //! Relocation sections of the output.
 //!
 //! 1. Slots of textures come first in the relocations of a parameter bank, offsets descending.
-//! 2. Kept relocations stand in reverse order of arrival: each reference gets the part in front of those that came before it, and its own
+//! 2. Kept relocations are in reverse order of arrival: each reference gets the part before those that came before it, and its own
 //!    entries are written from the back.
 //! 3. `--preserve-relocs` lists what was patched, in reverse order of arrival, always with addends.
 //!
-//! Only places are worked out here, as [`Unit`]s; entries are made when their window is filled.
+//! Only offsets are computed here, as [`Unit`]s; entries are made when their window is filled.
 
 use super::chunks::Chunk;
 use super::chunks::ChunkSource;
@@ -117,14 +117,14 @@ fn put(slot: &mut [u8], offset: u64, kind: u32, symbol: u32, addend: i64) {
     slot.copy_from_slice(entry.as_bytes().get(..size).unwrap_or_default());
 }
 
-/// Entries for texture slots, offsets descending: for each kind of kernel, told apart by what it leaves out and by its code section if it
+/// Entries for texture slots, offsets descending: for each kind of kernel, distinguished by what it leaves out and by its code section if it
 /// has such parameters.
 pub(super) struct TextureEntries(Vec<(TextureKey, Vec<u8>)>);
 
 /// What the entries of a kernel depend on.
 type TextureKey = (Option<u8>, Option<SectionId>);
 
-/// Texture slots, as they stand in the relocations of parameter banks.
+/// Texture slots, as they are in the relocations of parameter banks.
 pub(super) fn textures(parts: &OutputPlan<'_, '_>) -> TextureEntries {
     let mut keys: Vec<TextureKey> = parts.layout.textures.kernels.iter().map(|&t| texture_key(parts, t)).collect();
     keys.sort_unstable();
@@ -164,7 +164,7 @@ fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> 
     bytes
 }
 
-/// Where texture slots go: all entries, or as many as the section has room for, in front of the relocations of every parameter bank.
+/// Where texture slots go: all entries, or as many as the section has room for, before the relocations of every parameter bank.
 pub(super) fn texture_places<'a>(parts: &OutputPlan<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
     let companion = usize::from(parts.link.mode.force_rela);
     for &kernel in &parts.layout.textures.kernels {

@@ -1,4 +1,4 @@
-//! Where an image goes when the caller does not want it in memory.
+//! Receiver of an image that is not returned in memory.
 
 use std::io;
 

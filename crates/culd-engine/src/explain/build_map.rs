@@ -1,10 +1,10 @@
-//! Fills the link map from the image and from what the phases know.
+//! Fills the link map from the image and from the results of the phases.
 //!
 //! 1. Names, places and sizes of sections, values and sizes of symbols: as the image has them, so that the map cannot disagree with it.
 //! 2. The sections that merging made come first in the image, in their order; so do symbols. They say which input a part came from.
-//! 3. Files with two views: what merging knows about debug information is true of the Mercury twin. Capsules and parameter banks come from
+//! 3. Files with two views: the records of merging for debug information describe the Mercury twin. Capsules and parameter banks come from
 //!    the object that gives the code.
-//! 4. Banks of literals are made by the layout: each function's part lies at one offset in every kernel that reaches the function.
+//! 4. Banks of literals are made by the layout: each function's part is at one offset in every kernel that reaches the function.
 
 use super::dropped;
 use super::map::*;
@@ -34,7 +34,7 @@ pub(super) fn map(parts: &OutputPlan<'_, '_>, image: &[u8]) -> LinkMap {
 }
 
 fn sections(parts: &OutputPlan<'_, '_>, image: &[u8]) -> Vec<MapSection> {
-    // Our own image can be read; a map of one that cannot would say nothing true.
+    // Our own image can be read; an unreadable image has no map.
     let Ok(cubin) = Cubin::parse(image) else { return Vec::new() };
     let mut sections: Vec<MapSection> = Vec::with_capacity(cubin.section_headers().len());
     for section in cubin.sections().skip(1).flatten() {

@@ -1,7 +1,7 @@
 //! The call graph in the DOT language.
 //!
 //! Functions that stay, in the order of their numbers; for each the callees as the call graph dump lists them, calls through pointers
-//! included. A relocatable link does not know yet where pointers lead: it only has direct calls. Names are those of the file.
+//! included. In a relocatable link the targets of pointers are not known yet: only direct calls are listed. Names are those of the file.
 
 use crate::records::Merged;
 use crate::session::Link;

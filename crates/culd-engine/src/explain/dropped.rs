@@ -2,8 +2,8 @@
 //!
 //! 1. Functions: copies that lost against another one; definitions that nothing keeps.
 //! 2. Variables: weak copies that lost. Variables in shared memory that no kernel refers to.
-//! 3. Constants that were merged with equal ones, or that went because they did not fit.
-//! 4. Sections and references that the [`ledger`] has a reason for that the above do not tell.
+//! 3. Constants that were merged with equal ones, or that were dropped because they did not fit.
+//! 4. Sections and references with a reason in the [`ledger`] that is not listed above.
 
 use super::map::{DropReason, Dropped};
 use super::references::{self, Definers};
@@ -89,7 +89,7 @@ fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, obj
                     .to_string();
                 list.push(entry(object, sym.name, sym.size, DropReason::OtherCopy(winner)));
             }
-            Place::Symbol(id) if sym.defined_in().is_some() && went(layout, id) => {
+            Place::Symbol(id) if sym.defined_in().is_some() && is_dropped(layout, id) => {
                 list.push(entry(object, sym.name, sym.size, DropReason::Unreached));
             }
             Place::Shared(id)
@@ -102,14 +102,14 @@ fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, obj
     }
 }
 
-/// A constant that went because not all of them fit.
-fn went(layout: &Layout<'_>, id: SymbolId) -> bool {
+/// True for a constant that was dropped because not all of them fit.
+fn is_dropped(layout: &Layout<'_>, id: SymbolId) -> bool {
     let sym = &layout.records.symbols[id];
     let in_bank = |moves: &Moves| sym.section == Some(moves.bank);
     sym.withdrawn && layout.moves.as_ref().is_some_and(in_bank)
 }
 
-/// Constants of this object that were merged: they were placed, but are no piece any more.
+/// Constants of this object that were merged: they were placed, but are not pieces any more.
 fn constants(layout: &Layout<'_>, object: &Object<'_>, list: &mut Vec<Dropped>) {
     if layout.constant_units.is_none() {
         return;

@@ -6,7 +6,7 @@
 #[cfg(feature = "serde")]
 use serde::Serialize;
 
-/// Where everything went.
+/// Location of every input section and symbol in the output.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize))]
 pub struct LinkMap {
@@ -66,7 +66,7 @@ pub struct MapSymbol {
     pub kind: SymbolKind,
 }
 
-/// What a symbol stands for.
+/// What a symbol represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 pub enum SymbolKind {
@@ -84,7 +84,7 @@ pub enum SymbolKind {
 pub struct MapShared {
     /// Name.
     pub name: String,
-    /// Offset in shared memory, behind what the system reserves there.
+    /// Offset in shared memory, after what the system reserves there.
     pub offset: u64,
     /// Bytes.
     pub size: u64,
@@ -104,11 +104,11 @@ pub struct Dropped {
     pub size: u64,
     /// Input, or `archive:member`.
     pub input: String,
-    /// Why.
+    /// Reason.
     pub why: DropReason,
 }
 
-/// Why something was dropped.
+/// Reason why something was dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 pub enum DropReason {

@@ -1,8 +1,8 @@
-//! What a link did, for those who ask. A plain link pays nothing for it.
+//! Explanations of a link, made only on request.
 //!
 //! * [`dot`]: the call graph as a graph for pictures (`--dot-file`).
 //! * [`phases`]: how long each phase took (`--time-phases`).
-//! * [`map`]: where everything went and what did not get there (`--map`).
+//! * [`map`]: location of every input section and symbol, and what was dropped (`--map`).
 //! * [`why`]: what keeps a function or a variable in the output (`--why-live`).
 
 mod build_map;
@@ -23,7 +23,7 @@ use crate::layout::Layout;
 use crate::session::Link;
 use crate::usage::ResourceUsage;
 
-/// The answers.
+/// Results of the requested explanations.
 #[derive(Debug, Default)]
 pub struct Explained {
     /// The call graph in the DOT language, when [`LinkOptions::dot_file`](crate::LinkOptions::dot_file) is set. Links that end with

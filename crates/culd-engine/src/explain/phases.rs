@@ -1,4 +1,4 @@
-//! A watch for the phases of a link; it does not even ask for the time unless it was told to.
+//! Timer for the phases of a link. It reads the clock only if timing is enabled.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// A watch that runs, or one that stands still.
+    /// A running timer, or a disabled one.
     pub(crate) fn new(runs: bool) -> Self {
         Watch {
             last: runs.then(Instant::now),
@@ -36,7 +36,7 @@ impl Watch {
         }
     }
 
-    /// What was measured.
+    /// The measured phases.
     pub(crate) fn into_phases(self) -> Vec<Phase> {
         self.phases
     }

@@ -1,4 +1,4 @@
-//! Searching the inputs: who defines a symbol, and who refers to it.
+//! Searches the inputs for the definition of a symbol and the references to it.
 
 use crate::ids::{FunctionId, ObjectId, SharedId, SymbolId, Table};
 use crate::layout::Layout;
@@ -10,7 +10,7 @@ use crate::session::Link;
 /// The object whose definition each symbol of the output has.
 pub(super) type Definers = Table<SymbolId, Option<ObjectId>>;
 
-/// Finds the definitions in force.
+/// Finds the prevailing definition.
 pub(super) fn definers(link: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
     let m = &layout.records;
     let mut by = Table::filled(m.symbols.len(), None);
@@ -27,7 +27,7 @@ pub(super) fn definers(link: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
     for (id, sym) in m.symbols.enumerate() {
         match sym.function.and_then(|f| link.resolved.functions[f].winner) {
             Some(winner) => by[id] = Some(winner.object),
-            // Storage of a common symbol: the file that asks for most.
+            // Storage of a common symbol: the file with the largest size.
             None if sym.section.is_some() && by[id].is_none() => by[id] = Some(sym.first_mention),
             None => {}
         }
@@ -35,7 +35,7 @@ pub(super) fn definers(link: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
     by
 }
 
-/// What is looked for.
+/// Target of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReferenceTarget {
     /// A function.
@@ -46,7 +46,7 @@ pub(super) enum ReferenceTarget {
     Shared(SharedId),
 }
 
-/// Someone who refers to it.
+/// A reference to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Referrer<'d> {
     /// Code of a function that stays.
@@ -55,7 +55,7 @@ pub(super) enum Referrer<'d> {
     Data(&'d [u8], &'d str),
 }
 
-/// All who refer to something: relocations of code that stays and of data, in link order.
+/// All references to a symbol: relocations of code that stays and of data, in link order.
 pub(super) fn referrers<'a, 'd>(link: Link<'a, 'd>, layout: &'a Layout<'d>, sought: ReferenceTarget) -> Vec<Referrer<'d>> {
     let mut found = Vec::new();
     for object in link.inputs.objects.iter() {
@@ -81,7 +81,7 @@ pub(super) fn referrers<'a, 'd>(link: Link<'a, 'd>, layout: &'a Layout<'d>, soug
     found
 }
 
-/// The function that a symbol defines, if that definition is in force and stays.
+/// The function that a symbol defines, if that definition prevails and stays.
 fn living(link: Link<'_, '_>, object: &Object<'_>, symbol: u32) -> Option<FunctionId> {
     let sym = object.symbol_ref(symbol);
     let f = link.resolved.function(sym)?;

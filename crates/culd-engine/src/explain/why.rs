@@ -20,11 +20,11 @@ use crate::session::Link;
 pub struct WhyLive {
     /// The symbol that was asked about; its name in the files if it was found.
     pub symbol: String,
-    /// What is known.
+    /// Explanation.
     pub answer: Answer,
 }
 
-/// What is known about a symbol.
+/// Explanation of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// No input mentions it.
@@ -40,7 +40,7 @@ pub enum Answer {
 pub struct Step {
     /// The symbol that this step leads to.
     pub symbol: String,
-    /// How.
+    /// Kind of reference that leads to it.
     pub how: How,
 }
 

@@ -1,9 +1,9 @@
 //! `.nv.info.F` of the SASS view, `.nv.info..nv.uft` among them.
 //!
 //! 1. The records of the linked Mercury view without the finalizer's options. Offsets in code are those of the input's SASS view at the same
-//!    place; the table of attributes tells which words they are ([`CodePlaces`]).
+//!    place; the table of attributes lists which words they are ([`CodePlaces`]).
 //! 2. Offsets move with the instructions.
-//! 3. What the input's SASS view has behind these records follows: the parameter bank (with its new section symbol) and the finalizer's
+//! 3. What the input's SASS view has after these records follows: the parameter bank (with its new section symbol) and the finalizer's
 //!    marks.
 //! 4. Marks that later releases add follow. In a final link, a kernel that reaches a function that starts dependent grids is marked as one
 //!    that does so itself.
@@ -190,7 +190,7 @@ fn stub_stacks(parts: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A record as the SASS view has it. Those of another function of this name speak of Mercury offsets: `places` are the function's own;
+/// A record as the SASS view has it. Those of another function of this name have Mercury offsets: `places` are the function's own;
 /// where none of its instructions starts, the offset is 0.
 fn sass_record<'d>(
     parts: &OutputPlan<'_, 'd>,
@@ -265,7 +265,7 @@ fn placed(function: &Function, code: u8, offset: u64) -> u64 {
     }
 }
 
-/// Records that only the SASS view has: those behind the parallel ones.
+/// Records that only the SASS view has: those after the parallel ones.
 fn tail<'d>(source: &Source<'_, 'd>, text: u32) -> impl Iterator<Item = Record<'d>> {
     let mercury = records(source.mercury_attributes(text)).flatten();
     let parallel = mercury.filter(|r| r.attribute != FINALIZER_OPTIONS).count();

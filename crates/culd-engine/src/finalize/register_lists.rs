@@ -14,7 +14,7 @@ pub(crate) struct List<'d> {
     pub(crate) records: Vec<Record>,
 }
 
-/// A register that holds a variable for a while.
+/// A register that holds a variable in a range of code.
 pub(crate) struct Record {
     pub(crate) register: u32,
     pub(crate) start: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Record {
     pub(crate) range: usize,
 }
 
-/// Reads lists as far as they make sense.
+/// Reads the valid lists at the start of the section.
 pub(crate) fn lists(data: &[u8]) -> Vec<List<'_>> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -107,7 +107,7 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
     }
 }
 
-/// SASS types of a resolved address that stands at the place of some other instruction: one that moves, any other.
+/// SASS types of a resolved address that is at the place of some other instruction: one that moves, any other.
 const R_CUDA_ABS32_32: u32 = 55;
 const R_CUDA_ABS24_40: u32 = 74;
 const R_MERCURY_ABS32: u32 = 0x1_0003;

@@ -1,6 +1,6 @@
 //! User constants: merging of equal ones.
 //!
-//! nvlink quirk: only when kernels are selected, by hand or by what host objects launch. Every input's `.nv.constant3` is a unit; equal
+//! nvlink quirk: only when kernels are selected, with options or by the launches of host objects. Every input's `.nv.constant3` is a unit; equal
 //! units of certain sizes share their place. Symbol values and relocation offsets keep the old places, so that the code reads elsewhere
 //! than the values are, and a placed unit leaves its offset in the value of symbol 0. Under its own name culd merges nothing.
 

@@ -49,7 +49,7 @@ pub(super) fn check(link: Link<'_, '_>, layout: &Layout<'_>, out: &mut Collector
                 });
             }
             Class::ModuleShared if used > limit => {
-                // nvlink quirk: it takes what stands behind the length of ".nv.shared." for a kernel's name.
+                // nvlink quirk: it takes the text after the length of ".nv.shared." for a kernel's name.
                 let name = if link.options.identity == Identity::Nvlink {
                     "hared"
                 } else {

@@ -49,7 +49,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
             layout.null_value = offset + lost;
         }
         layout.literals[piece.function] = Some(offset);
-        // What came to the piece before goes with it; the last move counts.
+        // Symbols that were moved with the piece before move again; the last move counts.
         let mut moved = inside.remove(&i).unwrap_or_default();
         for (f, within) in &mut moved {
             *within += offset;
@@ -106,7 +106,7 @@ fn move_symbols(layout: &mut Layout<'_>) {
 
 /// Bound on the literals of one function that grow: twice what a bank can hold.
 const PIECE_MAX: usize = 1 << 17;
-/// ... and on what all of them grow by.
+/// Bound on the growth of all literals together.
 const GROWN_MAX: usize = 1 << 24;
 
 /// Where the literals of a function go.

@@ -2,7 +2,7 @@
 //!
 //! 1. Shared memory ([`shared`]; relocatable outputs sum it: [`shared_sums`]), and what of it is reserved ([`reserved`]).
 //! 2. Literal banks of device functions, copied into the kernels that reach them ([`literals`]).
-//! 3. Constants above the limit ([`overflow`]), equal constants, where kernels were selected by hand ([`constants`]), and the limits of
+//! 3. Constants above the limit ([`overflow`]), equal constants, where kernels were selected with options ([`constants`]), and the limits of
 //!    memory ([`limits`]).
 //! 4. Slots for textures, samplers and surfaces ([`textures`]).
 //! 5. The last record of a final link, `.nv.rel.action`.
@@ -27,7 +27,7 @@ use crate::session::Link;
 use cubin::consts::*;
 pub use overflow::Moves;
 
-/// Where shared variables went.
+/// Offsets of shared variables.
 #[derive(Debug, Default)]
 pub struct SharedLayout {
     /// Offset of each static variable that got space.
@@ -97,15 +97,15 @@ pub struct Layout<'d> {
     pub constant_units: Option<Vec<(u64, u64)>>,
     /// Places of constants that were laid out again.
     pub moves: Option<Moves>,
-    /// Why nvlink gives up when it writes the file.
+    /// Reason why nvlink fails when it writes the file.
     pub failure: Option<&'static str>,
     /// Relocations of jump tables that were copied into kernels' banks, in order.
     pub literal_relocs: Vec<LiteralReloc>,
-    /// `-r`: the symbol that stands for dynamic shared memory of a kernel's text.
+    /// `-r`: the symbol that represents dynamic shared memory of a kernel's text.
     pub dynamic_instances: Vec<(SectionId, SymbolId)>,
 }
 
-/// Lays out everything.
+/// Lays out shared memory, literals, constants and texture slots.
 pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
     let kernels = m.texts.iter().copied().filter(|&f| link.live.is_kernel[f]).collect();
     let has_memory = |&f: &FunctionId| link.resolved.functions[f].entry || m.functions[f].shared.is_some();
@@ -175,7 +175,7 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 
 /// Literal records that replacement emptied leave no section, no name and no symbols.
 ///
-/// nvlink quirks: a relocatable link keeps the name of a record that a losing copy made, and gives up if a symbol is left in one.
+/// nvlink quirks: a relocatable link keeps the name of a record that a losing copy made, and fails if a symbol is left in one.
 fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
     let m = &mut layout.records;
     let relocatable = link.mode.relocatable;
@@ -223,3 +223,7 @@ fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

@@ -1,13 +1,13 @@
 //! User constants that do not fit: laid out again, variable by variable.
 //!
 //! 1. Only when the bank, as the inputs' sections make it, is larger than the limit of a final link.
-//! 2. Where kernels were selected, by hand or by what host objects launch, only the constants stay that code of the output refers to or
+//! 2. Where kernels were selected, with options or by the launches of host objects, only the constants stay that code of the output refers to or
 //!    that were named as used. Otherwise all stay; bytes that no symbol names and copies that lost go in any case.
-//! 3. Global variables are sorted by alignment, largest first, static and weak ones behind them, smallest first; then by size, smallest
-//!    first. They are put one behind the other.
-//! 4. Symbols and relocations follow ([`Moves`]). If it still does not fit, [`super::limits`] says so with the new size.
+//! 3. Global variables are sorted by alignment, largest first, static and weak ones after them, smallest first; then by size, smallest
+//!    first. They are put one after the other.
+//! 4. Symbols and relocations follow ([`Moves`]). If it still does not fit, [`super::limits`] reports the new size.
 //!
-//! nvlink quirks: it takes the size up to 8 for the alignment, so that 7 bytes stand at multiples of 7 and 16-byte vectors at multiples of
+//! nvlink quirks: it takes the size up to 8 for the alignment, so that 7 bytes are at multiples of 7 and 16-byte vectors at multiples of
 //! 8; culd keeps the alignment that a variable had. It crashes where a static constant or one with addresses is left; this does not.
 
 use super::Layout;
@@ -23,7 +23,7 @@ use cubin::consts::*;
 use cubin::read::Relocations;
 use std::cmp::Reverse;
 
-/// Where parts of the bank went.
+/// New offsets of parts of the bank.
 #[derive(Debug)]
 pub struct Moves {
     /// The bank.
@@ -33,7 +33,7 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// Where a byte of the bank went; `None` if it is gone.
+    /// New offset of a byte of the bank; `None` if it was dropped.
     pub fn place(&self, old: u64) -> Option<u64> {
         let at = self.ranges.partition_point(|r| r.0 <= old).checked_sub(1)?;
         let &(start, size, new) = self.ranges.get(at)?;
@@ -74,7 +74,7 @@ pub(super) fn lay_out(link: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
             });
         }
     }
-    // Ties depend on where the sort starts: at the static and weak ones. It gives the order from behind.
+    // Ties depend on where the sort starts: at the static and weak ones. It gives the reverse order.
     variables.sort_by_key(|v| !v.local);
     let key = |v: &Variable| (if v.local { -(v.align as i64) } else { v.align as i64 }, Reverse(v.size));
     let before = |a: &Variable, b: &Variable| key(a) < key(b);
@@ -145,7 +145,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
     Some(needed)
 }
 
-/// Puts the variables one behind the other, from `start` on, and makes the bank of them.
+/// Puts the variables one after the other, from `start` on, and makes the bank of them.
 fn place(link: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables: &[Variable], start: u64) {
     let pieces = std::mem::replace(&mut layout.records.sections[bank].pieces, Pieces::EMPTY);
     let mut bytes = Vec::new();

@@ -2,8 +2,8 @@
 //!
 //! 1. Which kernels use which variable: a relocation in their own or reachable code refers to it.
 //! 2. Module-scope variables, larger first: used by one kernel, it joins that kernel's list; by several (or only by code that no kernel
-//!    reaches), it goes to the first slot whose kernels are others, else to a new slot; referred to by nothing, it gets no space.
-//! 3. Slots get offsets in order; a kernel's own list follows behind its slots, by alignment descending, then size ascending.
+//!    reaches), it is assigned to the first slot whose kernels are different, else to a new slot; referred to by nothing, it gets no space.
+//! 3. Slots get offsets in order; a kernel's own list follows after its slots, by alignment descending, then size ascending.
 //! 4. Dynamic variables start at the next multiple of 16; kernels that share a function using one start at the same place (with a
 //!    debugger also kernels that share such a variable).
 //! 5. sm_90 reserves the first 1 KB: section sizes include it, relocation values do not.
@@ -90,8 +90,8 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     symbols(link, layout, &placed_in);
 }
 
-/// The largest alignment of the module's variables. The value of the stand-in that a relocatable link makes for dynamic memory may be none: nvlink
-/// takes it all the same and writes a file whose sections cannot be aligned.
+/// The largest alignment of the module's variables. The value of the placeholder that a relocatable link makes for dynamic memory may be invalid: nvlink
+/// uses it and writes a file whose sections cannot be aligned.
 fn module_align(m: &Merged<'_>) -> u64 {
     let variables = m.shared.module.iter().map(|&s| &m.shared.variables[s]);
     let sound = variables.filter(|v| !v.is_dynamic() || v.align.is_power_of_two());
@@ -107,7 +107,7 @@ fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
         variables: Vec::new(),
         kernels: Vec::new(),
     };
-    // Where there are no variables nobody refers to one.
+    // Without variables there are no references.
     let relocs = m.relocs.iter().filter(|_| m.shared.variables.len() > 0);
     for r in relocs {
         let object = &link.inputs.objects[r.object];
@@ -281,7 +281,7 @@ fn whole(
         });
         errors.push(refused.collect());
     }
-    // nvlink quirk: below sm_90 it says so twice about the smallest variable.
+    // nvlink quirk: below sm_90 it reports the smallest variable twice.
     let repeats = link.options.identity == Identity::Nvlink && !link.options.target.is_hopper_or_later();
     let again = errors.last().filter(|_| repeats).cloned();
     for code in errors.into_iter().chain(again).flatten() {
@@ -562,7 +562,7 @@ fn symbols(link: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<Shared
             // nvlink quirk: a variable that takes space twice has the reserved part added twice.
             Some(offset) => record.value = (base * listed[s]).saturating_add(offset),
             None if !dynamic => record.withdrawn = true,
-            // The stand-in of an earlier relocatable link goes with the symbol of its section.
+            // The placeholder of an earlier relocatable link has the section of its symbol.
             None if record.other & 3 == STV_INTERNAL && link.mode.debug_symbols && module_is_empty => record.withdrawn = true,
             None if link.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.

@@ -1,6 +1,6 @@
 //! Shared memory of a relocatable output: sizes are summed, nothing is laid out.
 //!
-//! 1. A kernel whose own text refers to a dynamic variable is padded to 16 and gets a symbol `externsharedinstance` that stands for the
+//! 1. A kernel whose own text refers to a dynamic variable is padded to 16 and gets a symbol `externsharedinstance` that represents the
 //!    start of its dynamic memory; with a debugger the variables get values instead, one per variable.
 //! 2. A section's size is the sum of its variables plus one alignment if the sum does not exceed it (compilers do the same). Later releases
 //!    align the size if the kernel has dynamic memory.

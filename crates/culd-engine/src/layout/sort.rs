@@ -1,7 +1,7 @@
 //! The list sort whose order of ties reaches the output.
 //!
-//! nvlink quirk: a merge sort over linked lists that is not stable. 1. Deal the items alternately to two lists, each item put in front.
-//! 2. Sort both. 3. Merge: the first list's head goes first only if it is strictly before the second's.
+//! nvlink quirk: a merge sort over linked lists that is not stable. 1. Deal the items alternately to two lists, each item put first.
+//! 2. Sort both. 3. Merge: the first list's head comes first only if it is strictly before the second's.
 
 /// Sorts as nvlink's list sort does.
 pub fn list_sort<T: Copy>(items: Vec<T>, before: &impl Fn(&T, &T) -> bool) -> Vec<T> {

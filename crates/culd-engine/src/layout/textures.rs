@@ -1,10 +1,10 @@
 //! Slots for textures, samplers and surfaces.
 //!
 //! 1. A kernel that reaches code using one gets a 4-byte slot for each of all such symbols of the link; the only kernel of a link gets
-//!    them if any definition in force uses one. A kernel that was not selected only counts for its own code, and
+//!    them if any prevailing definition uses one. A kernel that was not selected only counts for its own code, and
 //!    on Blackwell not next to a single one that was.
 //! 2. There are limits to their numbers.
-//! 3. Slots start behind the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed,
+//! 3. Slots start after the longest parameter bank of all kernels, ordered by the list sort over surfaces, samplers, textures reversed,
 //!    each in order of arrival. A kernel leaves the slots of other kernels' parameters empty, and those of samplers if it uses textures
 //!    alone, those of textures if it uses samplers alone.
 

@@ -1,4 +1,4 @@
-//! What options ask of the attributes of functions.
+//! Checks of function attributes that options enable.
 //!
 //! 1. `--cuda-api-version`: no function may use a newer interface; every record that does is an error.
 //! 2. `--link-as-tools-patch`: every function must be compiled for that; the first one that is not ends the link.

@@ -1,7 +1,7 @@
 //! Functions of one object, in symbol order.
 //!
 //! A rejected copy only maps its symbol to the winner. A copy taken over a known one keeps the symbol's and the section's place and brings
-//! binding, size, bytes; the old body's relocations and literals go, and so do debug relocations against it if an earlier copy had text
+//! binding, size, bytes; the old body's relocations and literals are dropped, and so are debug relocations against it if an earlier copy had text
 //! relocations.
 
 use super::Merger;
@@ -96,7 +96,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
-    /// A function inside of another one's text.
+    /// A function inside another one's text.
     fn inner_function(&mut self, object: &Object<'d>, f: FunctionId, sym: &ObjSymbol<'d>, outer: u32) {
         if !self.live.alive[f] || !self.resolved.took(sym.reference) {
             return;
@@ -115,7 +115,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    /// nvlink quirk: a kernel that host objects do not ask for leaves the name of its shared section.
+    /// nvlink quirk: a kernel that host objects do not reference leaves the name of its shared section.
     fn unselected_kernel(&mut self, name: &'d [u8]) {
         if self.options.kernels.as_ref().is_some_and(|k| !k.early) {
             self.kernel_shared_section(name);
@@ -153,7 +153,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         (symbol.value, symbol.size) = (sym.value, sym.size);
     }
 
-    /// The old body of a replaced function goes: its literals too. (Its relocations go because its section is no longer placed there.)
+    /// Drops the old body of a replaced function and its literals. (Its relocations are dropped because its section is no longer placed there.)
     ///
     /// nvlink quirk: only the bank that is found first by name is emptied, which may be the record of a losing copy.
     fn drop_body(&mut self, f: FunctionId) {

@@ -79,7 +79,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         let took = self.is_mine(object, input.info);
-        // A bank without symbols, which a relocatable link left of a losing copy, is nobody's own.
+        // A bank without symbols, which a relocatable link left of a losing copy, belongs to no function.
         let own = took && by_symbol;
         let bytes = match own {
             true => own_bytes(self.source(object, &input), self.ranges.of(object, section)),
@@ -112,7 +112,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
-    /// The bytes that the symbols of a bank lie in.
+    /// The bytes of a bank that its symbols cover.
     ///
     /// nvlink quirk: a relocatable link leaves the symbols of a copy that was replaced; they may reach into what follows in the file.
     fn source(&self, object: &Object<'d>, input: &ObjSection<'d>) -> &'d [u8] {
@@ -222,7 +222,7 @@ fn own_bytes<'d>(source: &'d [u8], ranges: &[Range<u64>]) -> Cow<'d, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// Where the symbols of an object's literal banks lie, for one object at a time.
+/// Ranges of the symbols in the literal banks of one object.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
     object: Option<ObjectId>,

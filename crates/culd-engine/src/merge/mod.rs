@@ -34,7 +34,7 @@ use hashbrown::{HashMap, HashSet};
 pub(crate) use relocs::DroppedEntries;
 use unified::UnifiedIndex;
 
-/// Reserved shared variables that speak of tensor memory, and the major release of CUDA that uses them.
+/// Reserved shared variables for tensor memory, and the major release of CUDA that uses them.
 const TENSOR_MEMORY: [(&[u8], u32); 5] = [
     (b"__nv_reservedSMEM_allocation_phase", 12),
     (b"__nv_reservedSMEM_allocation_mask", 12),
@@ -71,7 +71,7 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     options: &'a LinkOptions<'o>,
 }
 
-/// Common symbols that wait for their storage.
+/// Common symbols without storage.
 #[derive(Debug, Default)]
 struct Commons {
     order: Vec<SymbolId>,
@@ -128,7 +128,7 @@ pub fn merge<'d>(
         tensor_memory: None,
         options,
     };
-    // Growing tables in steps costs more than filling them; what is not used costs nothing.
+    // Growing tables in steps costs more than filling them; unused capacity is never touched.
     merger.records.symbols.reserve(inputs.named);
     merger.first_records();
     merger.objects()?;
@@ -137,7 +137,7 @@ pub fn merge<'d>(
     Ok(merger.records)
 }
 
-/// Tables over everything that the inputs have. Making them takes its time, and needs nobody.
+/// Per-symbol and per-section tables. Allocated in parallel with resolution because they depend only on the inputs.
 #[derive(Debug)]
 pub struct Places {
     symbols: Table<SymbolRef, Place>,
@@ -145,7 +145,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Nothing has a place yet.
+    /// Tables in which no symbol has a place yet.
     pub fn new(inputs: &Inputs<'_>) -> Self {
         Places {
             symbols: Table::filled(inputs.symbol_count, Place::Nothing),
@@ -295,7 +295,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if others == 0 {
             return Ok(());
         }
-        // nvlink quirk: it says so for each variable, and for the object.
+        // nvlink quirk: it reports each variable, and the object.
         let repeats = if self.options.identity == Identity::Nvlink { others } else { 1 };
         for _ in 0..repeats {
             self.out.error(Code::TensorMemoryMismatch { file: object.name.into() });
@@ -446,3 +446,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         });
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+mod tests;

@@ -4,8 +4,8 @@
 //! here; variables of one kind are compared in [`super::variables`] and [`super::shared`].
 //!
 //! 1. A variable: another memory space; then perhaps another managed attribute, another size, a second definition.
-//! 2. A function: another memory space, perhaps a second definition; nvlink then has no place for it in the call graph. A kernel is said not to be
-//!    declared everywhere first, and the link goes on to the end of the file.
+//! 2. A function: another memory space, perhaps a second definition; nvlink then has no place for it in the call graph. A kernel is reported as not
+//!    declared everywhere first, and the link continues to the end of the file.
 //! 3. A texture, sampler or surface: a second definition.
 
 use super::Merger;
@@ -17,7 +17,7 @@ use crate::records::*;
 use cubin::consts::*;
 use cubin::read::SymbolSection;
 
-/// What else has the name.
+/// Another symbol of the same name.
 #[derive(Clone, Copy)]
 struct Clash {
     first: ObjectId,
@@ -151,7 +151,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    /// nvlink does not know where a texture came from.
+    /// nvlink does not record the file of a texture.
     fn namesake_file(&self, known: Clash) -> String {
         match (known.image, self.options.identity) {
             (true, Identity::Nvlink) => "<input>".into(),

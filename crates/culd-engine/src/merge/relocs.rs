@@ -1,6 +1,6 @@
 //! Relocation sections and notes of one object, in file order.
 //!
-//! 1. Relocations in a body that was not taken leave nothing; a dead definition in force still makes shared variables and textures used.
+//! 1. Relocations in a body that was not taken leave nothing; a dead prevailing definition still makes shared variables and textures used.
 //! 2. The first kept entry makes the record named like the input section, each further one `.rel` (no addend) or `.rela`: records are
 //!    created in that order even if they stay empty.
 //! 3. The entries themselves are not copied: layout and emission read them from the input again.
@@ -119,7 +119,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         owner.map_or(Fate::None, |o| self.resolved.fate(object.symbol_ref(o)))
     }
 
-    /// Shared variables that only dead code of a winning definition refers to get space all the same.
+    /// Shared variables that only dead code of a winning definition refers to get space too.
     fn dead_references(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>) {
         if object.specials(relocs).is_empty() || self.target_fate(object, relocs) != Fate::Winner {
             return;
@@ -131,7 +131,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    /// Makes the records that the entries ask for, in the order they do; false if every entry is skipped when read.
+    /// Makes the records that the entries need, in entry order; false if every entry is skipped when read.
     fn companion_records(&mut self, object: &Object<'d>, relocs: &RelocSection<'d>, target: SectionId) -> bool {
         let is_rela = relocs.is_rela();
         let skips = DroppedEntries::new(
@@ -200,10 +200,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 }
 
-/// The kinds of records, `.rela` or not, that the entries ask for, in the order they do: the first one the kind of its own section, the
-/// others by their addends. Entries that are skipped ask for nothing, but those that clear a field do, not so in the Mercury view.
+/// The kinds of records, `.rela` or not, that the entries need, in entry order: the first one the kind of its own section, the
+/// others by their addends. Skipped entries need none. Entries that clear a field need one, except in the Mercury view.
 ///
-/// The addend of a section's symbol is the one in the output, which has where the section went.
+/// The addend of a section's symbol is the one in the output, which includes the offset of the section in the output.
 fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
     let clears = |e: &Rela| !object.has_mercury() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
     let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
@@ -221,7 +221,7 @@ fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries
     let mut left = (0..relocs.entries.len()).filter_map(read);
     match (left.next(), relocs.is_rela()) {
         (None, _) => &[],
-        // Entries without addends in the input only ask for the first kind.
+        // Entries without addends in the input only need the first kind.
         (Some(_), false) => &[false],
         (Some(_), true) if left.any(|e| e.r_addend.get() == 0 && !moved(&e)) => &[true, false],
         (Some(_), true) => &[true],

@@ -14,7 +14,7 @@ use crate::object::{ObjSection, Object, Role, text};
 use crate::records::*;
 use cubin::consts::*;
 
-/// Where a section went: output section and offset.
+/// Location of an input section: output section and offset.
 pub(super) type Placed = Option<(SectionId, u64)>;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
@@ -48,7 +48,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
-    /// The dead function whose definition in force a text section holds.
+    /// The dead function whose prevailing definition a text section holds.
     pub(super) fn dead_owner(&self, object: &Object<'d>, text: u32) -> Option<FunctionId> {
         let owner = object.section(text).map(|s| s.owner).filter(|&o| o < object.symbol_count())?;
         let symbol = object.symbol_ref(owner);

@@ -1,7 +1,7 @@
 //! Unified function and data tables.
 //!
 //! 1. The index file gives every unique id its offset in the function or data window.
-//! 2. KernelAttributes link: stubs go to `.nv.uft` at their offsets, variables to `.nv.udt`; entries are rewritten with flags and offsets.
+//! 2. Final link: stubs go to `.nv.uft` at their offsets, variables to `.nv.udt`; entries are rewritten with flags and offsets.
 //! 3. After the merge the index must fit a table that the link has: every id of the index once in the table, the size of the window that of
 //!    the table. The window of a table that the link does not have is not looked at.
 //! 4. Relocatable link: stubs and data stay as they are, entries are joined.

@@ -122,7 +122,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if self.records.symbols[symbol].bind == STB_WEAK {
             self.records.quirks.overridden_by_weak.push(reference);
         }
-        // After a definition without initial value the section comes with those that no symbol asked for.
+        // After a definition without initial value the section comes with those that no symbol requested.
         let later = self.records.symbols[symbol]
             .section
             .is_some_and(|id| self.records.sections[id].class == Class::Global);
@@ -262,7 +262,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             }
             self.commons.known.insert(symbol, (align, size.max(sym.size)));
             if sym.size > size {
-                // The file that asks for most is the one that messages name.
+                // Messages name the file with the largest size.
                 record.first_mention = object.id;
             }
             record.size = size.max(sym.size);
@@ -316,7 +316,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    /// A common variable and a definition with initial values, in any order: the size of the common one and the file that asks for it,
+    /// A common variable and a definition with initial values, in any order: the size of the common one and the file that declares it,
     /// and the size of the definition. The common one may be smaller.
     fn common_and_initialized(&self, object: &Object<'d>, sym: &ObjSymbol<'d>, symbol: SymbolId) -> Option<(u64, ObjectId, u64)> {
         let known = &self.records.symbols[symbol];

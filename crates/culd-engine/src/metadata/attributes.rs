@@ -2,10 +2,10 @@
 //!
 //! 1. Inputs in order, their attribute sections in header order, records in file order.
 //! 2. Dropped: codes 00, 23 (not in relocatable outputs) and 26, empty payloads, sections of dead functions and of definitions that are
-//!    not in force, global records about either.
+//!    not prevailing, global records about either.
 //! 3. EXTERNS keep only undefined functions and kernels.
-//! 4. The symbol in front of a payload is translated when the record is written ([`subject`]). All before that needs no more than to know
-//!    who lives, so it is done beside merging.
+//! 4. The symbol before a payload is translated when the record is written ([`subject`]). Everything before that needs only the live
+//!    set, so it runs in parallel with merging.
 
 use crate::ids::{FunctionId, SymbolRef, Table};
 use crate::layout::Layout;
@@ -22,7 +22,7 @@ use cubin::nvinfo::attr;
 use cubin::nvinfo::{FORMAT_SIZED, Record};
 use std::ops::Range;
 
-/// Whose record it is.
+/// Owner of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The module.
@@ -57,7 +57,7 @@ pub enum Payload<'d> {
 }
 
 impl<'d> Payload<'d> {
-    /// The symbol of an input in front of a payload, and the payload as the linked view has it.
+    /// The symbol of an input before a payload, and the payload as the linked view has it.
     pub(crate) fn about(&self) -> Option<(SymbolRef, &'d [u8])> {
         match self {
             Payload::About(symbol, bytes) => Some((*symbol, bytes)),
@@ -111,7 +111,7 @@ pub struct Facts {
     pub region: Option<u32>,
 }
 
-/// A use of reserved shared memory: the number of records before the one that says so, and the function unless it is dead.
+/// A use of reserved shared memory: the number of records before the one that states it, and the function unless it is dead.
 pub type Reserved = (usize, Option<FunctionId>);
 
 /// All surviving records.
@@ -121,7 +121,7 @@ pub struct Attributes<'d> {
     pub module: Vec<Attribute<'d>>,
     /// Records of functions and stubs in merge order.
     pub records: Vec<Attribute<'d>>,
-    /// Whose they are: owner and first record of each attribute section.
+    /// Owner and first record of each attribute section.
     pub runs: Vec<(Owner, u32)>,
     /// Per function.
     pub facts: Table<FunctionId, Facts>,
@@ -211,7 +211,7 @@ fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d
     }
 }
 
-/// The function that an attribute section speaks for, if its definition is in force and lives.
+/// The function that an attribute section describes, if its definition prevails and is live.
 fn owner(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
     let symbol = object.symbol_ref(object.owner_of(s)?);
     let f = link.resolved.function(symbol)?;
@@ -222,7 +222,7 @@ fn owner(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<
     Some(if stub { Owner::Stubs } else { Owner::Function(f) })
 }
 
-/// Whether the definition that an attribute section speaks for is in force, but dead.
+/// Whether the definition that an attribute section describes prevails, but is dead.
 fn is_dead(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
     let symbol = object.owner_of(s).map(|index| object.symbol_ref(index));
     let dead = |f| !link.live.alive[f];
@@ -318,25 +318,25 @@ impl<'d> Section<'_, 'd> {
 /// What a symbol of an input is in the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
-    /// This.
+    /// This symbol or section.
     Is(SymbolTableEntry),
     /// It has no number of its own; the record stays as it is.
     NoSymbol,
-    /// Nothing; the record goes too.
-    Gone,
+    /// Nothing: the record is dropped too.
+    Dropped,
 }
 
-/// What the symbol in front of a payload is in the output.
+/// What the symbol before a payload is in the output.
 pub(crate) fn subject(link: Link<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
     let m = &layout.records;
     if let Some(f) = link.resolved.function(symbol) {
-        return m.symbol_of[f].map_or(Subject::Gone, |sym| Subject::Is(SymbolTableEntry::Symbol(sym)));
+        return m.symbol_of[f].map_or(Subject::Dropped, |sym| Subject::Is(SymbolTableEntry::Symbol(sym)));
     }
     let (object, index) = link.inputs.locate(symbol);
     if object.symbol_kind(index) == STT_SECTION {
         let section = object.symbol(index).defined_in();
         let placed = section.and_then(|s| m.placement.sections[object.section_ref(s)]);
-        return placed.map_or(Subject::Gone, |(id, _)| Subject::Is(SymbolTableEntry::Section(id)));
+        return placed.map_or(Subject::Dropped, |(id, _)| Subject::Is(SymbolTableEntry::Section(id)));
     }
     match m.placement.symbols[symbol] {
         Place::Symbol(sym) => Subject::Is(SymbolTableEntry::Symbol(sym)),

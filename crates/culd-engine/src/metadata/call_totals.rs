@@ -4,7 +4,7 @@ use super::attributes::Facts;
 use crate::ids::{FunctionId, Table};
 use crate::session::Link;
 
-/// What the call graph makes of the functions' numbers, per component. It needs no symbols, so it is worked out beside merging.
+/// What the call graph makes of the functions' numbers, per component. It needs no symbols, so it is computed in parallel with merging.
 #[derive(Debug)]
 pub struct CallTotals {
     pub(super) registers: Vec<u32>,
@@ -13,7 +13,7 @@ pub struct CallTotals {
 }
 
 impl CallTotals {
-    /// CallTotals what the attributes say.
+    /// Accumulates the attributes of functions over the call graph.
     pub fn new(link: Link<'_, '_>, facts: &Table<FunctionId, Facts>) -> Self {
         let Link { graph, resolved, .. } = link;
         CallTotals {

@@ -1,4 +1,4 @@
-//! What objects of CUDA 12 ask for: barriers from section flags; functions without a sparse mask get one where others have it.
+//! Attributes that objects of CUDA 12 need: barriers from section flags; functions without a sparse mask get one where others have it.
 
 use super::attributes::{Attributes, Payload};
 use super::attributes::{byte, first_of, half};
@@ -105,7 +105,7 @@ pub(super) fn barriers<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, last
     }
 }
 
-/// The text section of a function's definition in force, and the symbol of the definition.
+/// The text section of a function's prevailing definition, and the symbol of the definition.
 fn text<'a, 'd>(link: Link<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'a ObjSection<'d>, u32)> {
     let winner = link.resolved.functions[f].winner.filter(|_| link.live.alive[f])?;
     let object = &link.inputs.objects[winner.object];
@@ -113,7 +113,7 @@ fn text<'a, 'd>(link: Link<'a, 'd>, f: FunctionId) -> Option<(&'a Object<'d>, &'
     Some((object, section, winner.symbol))
 }
 
-/// It lies inside of another function's text, which speaks for it.
+/// It is inside another function's text, whose attributes describe it.
 fn is_inner(link: Link<'_, '_>, f: FunctionId) -> bool {
     let winner = link.resolved.functions[f].winner;
     winner.is_some_and(|w| link.inputs.objects[w.object].outer(w.symbol).is_some())

@@ -39,7 +39,7 @@ pub(super) fn slot_of(code: u8) -> Option<usize> {
     (slot < CODES.len()).then_some(slot)
 }
 
-/// InheritableRecords records.
+/// Records that kernels inherit.
 #[derive(Debug)]
 pub(super) struct InheritableRecords {
     /// Owners and numbers, in merge order.

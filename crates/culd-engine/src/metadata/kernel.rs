@@ -1,4 +1,4 @@
-//! The attributes of the output: what the module and each function have in the end.
+//! The attributes of the output: records of the module and of each function.
 
 use super::attributes::{Attribute, Facts, Reserved};
 use super::lists::List;

@@ -447,7 +447,7 @@ fn words_of<'r>(record: &'r Attribute<'_>) -> &'r [u32] {
     }
 }
 
-/// The only kernel's fragments are made anew if a function has one that it lacks: all records in merge order.
+/// The only kernel's fragments are rebuilt if a function has one that it lacks: all records in merge order.
 fn one_kernel_fragments<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, mut theirs: impl Iterator<Item = &'r u32>) {
     let code = attr::AT_ENTRY_FRAGMENTS;
     let own: Vec<u32> = list.iter().filter(|r| r.code == code).flat_map(words_of).copied().collect();
@@ -466,8 +466,8 @@ fn one_kernel_fragments<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attrib
     });
 }
 
-/// The only kernel's EXTERNS are made anew if a function has one that it lacks: all records in merge order, each new symbol
-/// in front, or last in later releases.
+/// The only kernel's EXTERNS are rebuilt if a function has one that it lacks: all records in merge order, each new symbol
+/// first, or last in later releases.
 fn one_kernel_externs<'r, 'd>(
     rules: &Rules,
     records: &[Attribute<'d>],

@@ -1,9 +1,9 @@
-//! What a section is to the linker, from its name, type and flags.
+//! Role of a section in the link, from its name, type and flags.
 //!
-//! 1. Sections with a standard type get the CUDA type that their name stands for ([`BY_NAME`]): the bytes of an object do not depend on
+//! 1. Sections with a standard type get the CUDA type that their name implies ([`BY_NAME`]): the bytes of an object do not depend on
 //!    which of the two types it has.
-//! 2. A section whose name stands for another type is refused ([`NAMED`]).
-//! 3. The type, then the name, decides about the [`Role`].
+//! 2. A section whose name implies another type is refused ([`NAMED`]).
+//! 3. The type, then the name, decides the [`Role`].
 //! 4. A section that has bytes of one of the types in [`is_passed_through`] and no other role is passed through: sections of one name become
 //!    one section of the output.
 //! 5. Module ids (`.nv.metadata`), which no tool of CUDA 12 or 13 writes, are refused.
@@ -11,10 +11,10 @@
 //!
 //! | sections | why they are not linked |
 //! |---|---|
-//! | section 0, `.shstrtab`, `.strtab`, `.symtab`, `.symtab_shndx` | made again |
-//! | `.note.nv.*`, `.nv.compat`, `.nv.callgraph`, `.nv.prototype`, `.nv.rel.action`, `.nv.resolvedrela.*` | their contents are read and made again |
+//! | section 0, `.shstrtab`, `.strtab`, `.symtab`, `.symtab_shndx` | rebuilt |
+//! | `.note.nv.*`, `.nv.compat`, `.nv.callgraph`, `.nv.prototype`, `.nv.rel.action`, `.nv.resolvedrela.*` | their contents are read and rebuilt |
 //! | `.nv.local.F` | stacks: their sizes are attributes |
-//! | `.nv.shared.reserved.*` of objects with one view | made again |
+//! | `.nv.shared.reserved.*` of objects with one view | rebuilt |
 //! | notes with the flag 0x1000000, notes of relocatable links | nvlink drops them |
 //! | memory without bytes under other names, types that are not listed here | nvlink drops them; a relocation or a variable there is refused |
 
@@ -34,7 +34,7 @@ const BY_NAME: &[(u32, &[u8], u32)] = &[
 
 const BANK_PREFIX: &[u8] = b".nv.constant";
 
-/// The type that a section has for the linker; `None` if its name does not tell the constant bank that its type asks for.
+/// The type that a section has for the linker; `None` if its name has no number for the constant bank that its type requires.
 pub(crate) fn normal_type(name: &[u8], sh_type: u32) -> Option<u32> {
     if let Some(rest) = name.strip_prefix(BANK_PREFIX)
         && matches!(sh_type, SHT_PROGBITS | SHT_CUDA_CONSTANT)
@@ -65,7 +65,7 @@ pub(crate) fn is_passed_through(sh_type: u32) -> bool {
 
 /// Start of a name, and the types that sections of such a name have after [`normal_type`]. The first row that fits decides.
 ///
-/// nvlink goes by the name at some places and by the type at others: a section of another type is dropped, linked twice or makes it crash.
+/// nvlink uses the name at some places and the type at others: a section of another type is dropped, linked twice or makes it crash.
 const NAMED: &[(&[u8], &[u32])] = &[
     (b".nv.info", &[SHT_CUDA_INFO]),
     (b".nv.callgraph", &[SHT_CUDA_CALLGRAPH]),
@@ -119,7 +119,7 @@ fn is_usual(name: &[u8], sh_type: u32) -> bool {
     }
 }
 
-/// True if the name of a section does not go with its type.
+/// True if the name of a section does not match its type.
 pub(crate) fn contradicts(name: &[u8], sh_type: u32) -> bool {
     if is_usual(name, sh_type) {
         return false;

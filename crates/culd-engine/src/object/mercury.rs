@@ -1,12 +1,12 @@
 //! The Mercury view of an object, under the names and numbers of its SASS view.
 //!
-//! 1. Every Mercury section has a twin in the SASS view: a capsule names it in its first word, the others have its name behind a prefix
+//! 1. Every Mercury section has a twin in the SASS view: a capsule names it in its first word, the others have its name after a prefix
 //!    (the n-th of a name belongs to the n-th of that name). nvlink quirk: all sections of a name, those of static functions of one name
 //!    after a relocatable link, have the contents of the first.
 //! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
-//!    to both views. Parameter banks only exist in the SASS view: they are made again at the end of the link.
+//!    to both views. Parameter banks only exist in the SASS view: they are rebuilt at the end of the link.
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
-//! 4. Sizes of code are those of its Mercury form, which only the symbols tell.
+//! 4. Sizes of code are those of its Mercury form, which only the symbols state.
 
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
 use cubin::consts::*;
@@ -118,7 +118,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Resu
 }
 
 /// Refuses code that calls the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and
-/// surfaces on sm_107), and the Mercury view, from which the output is made, says nothing about it.
+/// surfaces on sm_107), and the Mercury view, from which the output is made, does not have it.
 fn driver_calls(cubin: &Cubin<'_>, mercury: &[Sym]) -> Result<(), ObjectError> {
     let called = |entry: &&Sym| {
         let name = || string_at(cubin.strings(), entry.st_name.get()).unwrap_or_default();
@@ -212,7 +212,7 @@ fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
                 Some(twin)
             }),
         };
-        // nvlink quirk: such a section is left out without a word. Of several beside one in the SASS view it takes one or the other.
+        // nvlink quirk: such a section is left out silently. Of several beside one in the SASS view it takes one or the other.
         if twin.is_none() && trust.is_trusted() && is_foreign(s) && !by_name.contains_key(without_mercury(s.name)) {
             continue;
         }
@@ -229,7 +229,7 @@ fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
     Ok(twins)
 }
 
-/// A Mercury section that no rule of the linker speaks of. The Mercury view names its constant banks by their purpose, not by number.
+/// A Mercury section without a rule in the linker. The Mercury view names its constant banks by their purpose, not by number.
 fn is_foreign(s: &ObjSection<'_>) -> bool {
     let name = without_mercury(s.name);
     match role(name, s.sh_type, s.flags, s.info) {
@@ -240,7 +240,7 @@ fn is_foreign(s: &ObjSection<'_>) -> bool {
     }
 }
 
-/// Types of sections of the SASS view that are read and made again, or that nvlink leaves out.
+/// Types of sections of the SASS view that are read and rebuilt, or that nvlink leaves out.
 fn is_made_again(s: &ObjSection<'_>) -> bool {
     match s.sh_type {
         SHT_CUDA_RELOCINFO => s.name.starts_with(b".nv.rel.action"),
@@ -251,7 +251,7 @@ fn is_made_again(s: &ObjSection<'_>) -> bool {
     }
 }
 
-/// Refuses contents that only one of the views has, and types that nobody knows: nvlink crashes.
+/// Refuses contents that only one of the views has, and unknown types: nvlink crashes.
 fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trust: Trust) -> Result<(), ObjectError> {
     for ((s, twin), sass) in plain.iter().zip(&twins.mercury).zip(&twins.sass) {
         let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
@@ -284,7 +284,7 @@ fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trust: Trust) -> Result<(), O
 }
 
 impl Twins {
-    /// Gives sections of one name the contents of the first, in both views. In the SASS view they still say whose they are.
+    /// Gives sections of one name the contents of the first, in both views. In the SASS view they keep their owners.
     fn borrow<'d>(&self, plain: &[ObjSection<'d>], sections: &mut [ObjSection<'d>], sass: &mut [ObjSection<'d>]) {
         for &(to, from) in &self.borrowed {
             let (Some(mercury), Some(first)) = (plain.get(from as usize), self.sass.get(from as usize)) else {
@@ -348,7 +348,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         } else {
             sass.role
         };
-        // A relocation section whose twin is missing has nothing to say.
+        // A relocation section whose twin is missing has no effect.
         return ObjSection { role, ..*sass };
     };
     // Observed: bytes without a meaning are those of the SASS view.

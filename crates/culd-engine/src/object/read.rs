@@ -1,4 +1,4 @@
-//! Checks an object and decodes its tables, so that later phases need not doubt a name or an index.
+//! Checks an object and decodes its tables, so that names and indices are valid in later phases.
 
 use super::classify::{contradicts, normal_type, role};
 use super::{Align, Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
@@ -44,7 +44,7 @@ impl<'d> Object<'d> {
         self.labels.reserve_exact(self.symbols.len());
         for (i, entry) in self.symbols.iter().enumerate() {
             let section = place(i as u32)?;
-            // Nobody looks for the name of a section's symbol.
+            // The name of a section's symbol is never looked up.
             self.labels.push(match entry.kind() {
                 STT_SECTION => Label::default(),
                 _ => Label::new(name(entry), &hashing),
@@ -349,7 +349,7 @@ fn entry_size(name: &[u8], role: Role, entsize: u64) -> Result<u8, ObjectError> 
     u8::try_from(entsize).map_err(|_| bad(format!("entries of {entsize} bytes are not supported")))
 }
 
-/// The note that says which toolkit made the file: nvlink finds it by its number, whatever its name is.
+/// The note that states the toolkit of the file: nvlink finds it by its number, whatever its name is.
 fn is_consumed_note(sh_type: u32, flags: u64) -> bool {
     sh_type == SHT_NOTE && flags & SHF_CUDA_NOTE_CUINFO != 0
 }

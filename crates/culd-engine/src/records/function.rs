@@ -2,7 +2,7 @@
 
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 
-/// What merging knows about a function.
+/// Merge state of a function.
 #[derive(Debug, Clone, Default)]
 pub struct OutFunction {
     /// Its text.
@@ -11,7 +11,7 @@ pub struct OutFunction {
     pub alias_of: Option<FunctionId>,
     /// Its `.nv.info.F`.
     pub info: Option<SectionId>,
-    /// Binding of the definition in force at this point of the merge.
+    /// Binding of the prevailing definition at this point of the merge.
     pub bind: u8,
     /// If it is dead: the records that were counted for its text, attributes, `.rel` and `.rela`.
     pub dead_sections_counted: [bool; 4],
@@ -29,7 +29,7 @@ pub struct OutFunction {
     pub registers: u8,
     /// Its entry in [`Merged::literals`].
     pub literal_index: Option<u32>,
-    /// ... and an empty record next to it, if it may count as a kernel.
+    /// Its empty literal record in a kernel's bank, if it may count as a kernel.
     pub literal_record: Option<SectionId>,
     /// Its literal bank record.
     pub literals: Option<SectionId>,
@@ -46,7 +46,7 @@ pub struct OutFunction {
 pub struct FunctionLiterals {
     /// Function.
     pub function: FunctionId,
-    /// Bytes: the copy in force and the losers behind it.
+    /// Bytes: the prevailing copy and the losers after it.
     pub bytes: Vec<u8>,
     /// Alignment.
     pub align: u64,
@@ -56,7 +56,7 @@ pub struct FunctionLiterals {
     pub bank: u32,
     /// Jump tables of all copies so far, replaced ones included: object, section there, offset.
     pub tables: Vec<(ObjectId, u32, u64)>,
-    /// Places that jump table entries may lie in: tables of the copy in force, one region per losing copy.
+    /// Ranges that jump table entries may be in: tables of the prevailing copy, one region per losing copy.
     pub regions: Vec<(u64, u64)>,
 }
 

@@ -37,19 +37,19 @@ pub struct Merged<'d> {
     pub texts: Vec<FunctionId>,
     /// Records of shared and constant memory, in order: the few records that layout is about.
     pub memory: Vec<SectionId>,
-    /// `-r`: symbols that stand for the size of user constants, ascending.
+    /// `-r`: symbols that represent the size of user constants, ascending.
     pub constant_sizes: Vec<SymbolId>,
     /// Symbol records.
     pub symbols: Table<SymbolId, OutSymbol<'d>>,
     /// Order of the symbols.
     pub order: SymbolOrder,
-    /// What became of the functions.
+    /// Merge state of the functions.
     pub functions: Table<FunctionId, OutFunction>,
     /// The functions' symbols. Every reference to a function reads them, in random order, so they are in a small table.
     pub symbol_of: Table<FunctionId, Option<SymbolId>>,
     /// Some function is a second name of another.
     pub has_aliases: bool,
-    /// What became of the symbols and sections of the inputs.
+    /// Places of the symbols and sections of the inputs.
     pub placement: Placement,
     /// Shared memory.
     pub shared: SharedRecords<'d>,
@@ -79,7 +79,7 @@ pub struct SymbolOrder {
 /// Where symbols and sections of the inputs are in the output.
 #[derive(Debug)]
 pub struct Placement {
-    /// What became of the inputs' symbols.
+    /// Places of the inputs' symbols.
     pub symbols: Table<SymbolRef, Place>,
     /// Output section and offset of each input section.
     pub sections: Table<SectionRef, Option<(SectionId, u64)>>,

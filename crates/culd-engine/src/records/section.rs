@@ -96,18 +96,18 @@ pub struct Piece {
     pub base: u64,
 }
 
-/// Pieces of a section. Most have one, so that it lies in the record, and an id says which of the two it is.
+/// Pieces of a section. Most have one, so that it is in the record, and an id says which of the two it is.
 #[derive(Debug, Clone)]
 pub enum Pieces {
-    /// One.
+    /// One piece, stored inline.
     One(Piece),
-    /// None or several, ascending.
+    /// No piece or several, ascending.
     #[allow(clippy::box_collection, reason = "few records have several, and there are many records")]
     Others(Option<Box<Vec<Piece>>>),
 }
 
 impl Pieces {
-    /// None.
+    /// No pieces.
     pub const EMPTY: Pieces = Pieces::Others(None);
 
     /// Adds a piece.
@@ -133,14 +133,14 @@ impl From<Vec<Piece>> for Pieces {
     }
 }
 
-/// What the output has of a section record.
+/// Form in which a section record is emitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Emission {
     /// A section, if it is not empty or must not be left out.
     Emit,
     /// Its name in the string table, no section.
     NameOnly,
-    /// Neither.
+    /// No section and no name.
     Never,
 }
 
@@ -168,13 +168,13 @@ pub struct OutSection<'d> {
     /// Bytes that were computed; they replace the pieces.
     #[allow(clippy::box_collection, reason = "few records have any, and there are many records")]
     pub bytes: Option<Box<Vec<u8>>>,
-    /// Section whose index goes to `sh_info`.
+    /// Section whose index is written to `sh_info`.
     pub owner: Option<SectionId>,
     /// Companion `.rel.X`, `.rela.X`, `.nv.resolvedrela.X`.
     pub companions: [Option<SectionId>; 3],
     /// The companion that was made first is `.rela`.
     pub rela_first: Option<bool>,
-    /// What the output has of it.
+    /// Form in which it is emitted.
     pub emission: Emission,
     /// An empty shared section that is emitted gets no section symbol.
     pub no_symbol: bool,

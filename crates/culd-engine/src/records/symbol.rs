@@ -24,7 +24,7 @@ pub struct OutSymbol<'d> {
     pub space: u8,
     /// Managed variable.
     pub managed: bool,
-    /// Goes into the symbol table.
+    /// Emitted into the symbol table.
     pub keep: bool,
     /// Withdrawn: no symbol, no name.
     pub withdrawn: bool,
@@ -42,9 +42,9 @@ pub struct OutSymbol<'d> {
     pub size: u64,
     /// First file that mentions it.
     pub first_mention: ObjectId,
-    /// Function it stands for.
+    /// Function it represents.
     pub function: Option<FunctionId>,
-    /// Shared variable it stands for (`-g`, `--preserve-relocs`).
+    /// Shared variable it represents (`-g`, `--preserve-relocs`).
     pub shared: Option<SharedId>,
     /// Relocations in constant banks from objects before this one were dropped (a strong definition replaced a weak one).
     pub constant_relocs_dropped_before: ObjectId,
@@ -62,7 +62,7 @@ pub enum SymbolTableEntry {
     Symbol(SymbolId),
 }
 
-/// What a symbol of an input became.
+/// Place of a symbol of an input in the output.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Nothing; functions are looked up by function.
@@ -136,7 +136,7 @@ pub struct SharedVar<'d> {
     pub symbol: Option<SymbolId>,
     /// The symbol has taken size and binding from a definition.
     pub symbol_defined: bool,
-    /// Referred to by dead code of a definition in force.
+    /// Referred to by dead code of a prevailing definition.
     pub dead_reference: bool,
     /// Number of global symbols when it was first mentioned.
     pub position: usize,

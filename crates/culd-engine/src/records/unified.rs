@@ -44,7 +44,7 @@ pub struct Unified {
     pub stubs: Vec<Stub>,
     /// `.nv.uidx` of the index file that was given.
     pub index: Option<SectionId>,
-    /// The index file does not fit, or there is none. It ends the link, but after what there is to say about stacks.
+    /// The index file does not match, or is missing. Reported after the messages about stacks; it ends the link.
     pub problem: Option<Code>,
 }
 

@@ -9,7 +9,7 @@ use crate::session::Link;
 
 const PAST_END: &str = "relocation is past end of offset";
 
-/// What the relocations of one input section leave.
+/// Counts of the kept and listed relocations of one input section.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct RefPlan {
     /// Kept entries.
@@ -20,7 +20,7 @@ pub(crate) struct RefPlan {
     pub(crate) patches: bool,
     /// Entries come with addends.
     pub(crate) with_addends: bool,
-    /// The relocation section that kept entries go to.
+    /// The relocation section that receives the kept entries.
     pub(crate) destination: Option<SectionId>,
 }
 
@@ -31,7 +31,7 @@ pub struct RelocPlan {
     pub(crate) refs: Vec<RefPlan>,
     /// Per section: entries it will have.
     pub(crate) counts: Table<SectionId, u32>,
-    /// Why nvlink gives up when it writes the file.
+    /// Reason why nvlink fails when it writes the file.
     pub(crate) failure: Option<&'static str>,
     /// Uses of functions that were removed: the object, the section of the output, and the function.
     pub(crate) removed: Vec<(ObjectId, SectionId, FunctionId)>,
@@ -39,7 +39,7 @@ pub struct RelocPlan {
 }
 
 impl RelocPlan {
-    /// SymbolTarget of every symbol of an object that has relocations.
+    /// Target of every symbol of an object that has relocations.
     pub(crate) fn meanings(&self, object: ObjectId) -> &[SymbolTarget] {
         &self.meanings[object]
     }
@@ -110,7 +110,7 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     plan
 }
 
-/// What stops the link.
+/// Reason why the link fails.
 #[derive(Debug, Default)]
 struct Problems {
     failure: Option<&'static str>,
@@ -171,7 +171,7 @@ fn plan_one<'d>(
     plan
 }
 
-/// Does an offset lie in one of the units, which are in order?
+/// Is an offset in one of the units, which are in order?
 fn lies_in(units: &[(u64, u64)], offset: u64) -> bool {
     let before = units.get(..units.partition_point(|u| u.0 <= offset)).unwrap_or_default();
     before.last().is_some_and(|&(base, size)| offset - base < size)

@@ -1,7 +1,7 @@
 //! `.nv.callgraph` and `.nv.prototype` of the output.
 //!
 //! Functions in number order, live ones only. Direct calls and address takers name live targets only; an address-taken function that
-//! nobody can call stays, but its own callees may be gone. Prototypes are listed for functions whose address is not taken.
+//! no call can reach stays, but its own callees may be dropped. Prototypes are listed for functions whose address is not taken.
 
 use crate::arrange::{Arranged, prototyped};
 use crate::ids::{FunctionId, ProtoId};

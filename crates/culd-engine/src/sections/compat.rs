@@ -17,8 +17,8 @@ const EVERY_TENSOR_CORE: u16 = 5;
 /// Value of the scheduler's record from sm_100 on.
 const SCHEDULER_DEFAULT: u16 = 0x400;
 
-/// How an attribute of several inputs is joined. Which releases know an attribute, add it for inputs that lack it and leave it out when it
-/// says nothing is a question to [`cubin::release::Rules`].
+/// How an attribute of several inputs is joined. [`cubin::release::Rules`] states which releases support an attribute, add it
+/// for inputs that lack it and leave out its default.
 struct Rule {
     code: u8,
     format: u8,
@@ -43,7 +43,7 @@ fn both_fields(a: u16, b: u16) -> u16 {
     (a & 0xf0) | both(a >> 2 & 3, b >> 2 & 3) << 2 | both(a & 3, b & 3)
 }
 
-/// A byte that every release knows and adds; entries start from it.
+/// A byte that every release supports and adds; entries start from it.
 const BASE: Rule = Rule {
     code: 0,
     format: 2,
@@ -233,7 +233,7 @@ pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
 
 /// Opcodes of double arithmetic: DADD, DMUL, DFMA, DSETP, in any form.
 const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
-/// More opcodes that the finalizer's mask tells apart: FSETP with an immediate, IMMA, DMMA. Observed.
+/// More opcodes that the finalizer's mask distinguishes: FSETP with an immediate, IMMA, DMMA. Observed.
 const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 
 /// What the finalizer says about the code, from sm_100 on, if some input says where it may run or there is none.

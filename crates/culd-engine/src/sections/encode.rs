@@ -96,7 +96,7 @@ impl<'d> Encoder<'_, 'd> {
         }
     }
 
-    /// Appends a record, unless what it is about is gone or it says nothing.
+    /// Appends a record, unless its subject was dropped or it has no effect.
     pub(crate) fn one(self, record: &Attribute<'_>, out: &mut Vec<u8>) {
         let head = |size: usize| {
             let [low, high] = (size as u16).to_le_bytes();
@@ -123,7 +123,7 @@ impl<'d> Encoder<'_, 'd> {
                         out.extend_from_slice(bytes.get(4..).unwrap_or_default());
                     }
                     Subject::NoSymbol => plain(bytes),
-                    Subject::Gone => {}
+                    Subject::Dropped => {}
                 }
             }
             Payload::FunctionWord(f, word) => {
@@ -141,7 +141,7 @@ impl<'d> Encoder<'_, 'd> {
     /// Will this record be written?
     pub(crate) fn writes(link: Link<'_, 'd>, layout: &Layout<'d>, record: &Attribute<'_>) -> bool {
         let about = record.payload.about();
-        about.is_none_or(|(symbol, _)| subject(link, layout, symbol) != Subject::Gone)
+        about.is_none_or(|(symbol, _)| subject(link, layout, symbol) != Subject::Dropped)
     }
 }
 

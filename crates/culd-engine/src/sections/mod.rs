@@ -21,7 +21,7 @@ use std::ops::Range;
 /// Bytes of the sections that the linker computes, many sections to a buffer.
 pub(crate) struct SyntheticSections {
     buffers: Vec<Vec<u8>>,
-    /// Buffer of each part, and where it lies there; the first stands for sections that are not computed.
+    /// Buffer of each part, and where it is there; the first represents sections that are not computed.
     spans: Vec<(u32, Range<usize>)>,
     /// Per section: its part.
     parts: Table<SectionId, u32>,
@@ -45,7 +45,7 @@ impl SyntheticSections {
         let end = bytes.len();
         self.add_all(bytes, [(id, end)]);
     }
-    /// Adds sections that lie one behind the other; each comes with its end.
+    /// Adds consecutive sections; each comes with its end.
     fn add_all(&mut self, bytes: Vec<u8>, ends: impl IntoIterator<Item = (SectionId, usize)>) {
         let mut start = 0;
         for (id, end) in ends {
@@ -107,7 +107,7 @@ pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes
 /// Makes the bytes of a section.
 type Make<'a> = dyn Fn() -> Vec<u8> + Sync + 'a;
 
-/// Sections one behind the other, with the end of each.
+/// Sections one after the other, with the end of each.
 type Encoded = (Vec<u8>, Vec<(SectionId, usize)>);
 
 /// Attributes of functions, in chunks when it pays.

@@ -173,7 +173,7 @@ impl<'a, 'd> Definitions<'a, 'd> {
     fn of(&self, name: &[u8]) -> impl Iterator<Item = (&Section<'d>, Option<&Section<'d>>)> {
         let all = self.by_code.get(name).into_iter().flatten();
         all.filter_map(|&(file, code)| {
-            // CUDA 12.0 to 12.3 do not fill in whose attributes these are; the name says it.
+            // CUDA 12.0 to 12.3 do not set the function of these attributes; the section name has it.
             let by_name = || {
                 let function = file.section(code)?.name.strip_prefix(b".text.")?;
                 file.named(&[b".nv.info.", function].concat()).first().copied()

@@ -1,7 +1,7 @@
 //! Code and references of functions.
 //!
 //! 1. Every code section of the image has the bytes of a definition in some input, but for fields that relocations write. From sm_100 on
-//!    the machine code is written anew: only references are compared then.
+//!    the machine code is rewritten: only references are compared then.
 //! 2. What the code of that definition refers to is in the image: a relocation against a function or a global variable is still there,
 //!    at the same place (from sm_100 on: in the Mercury view), against a symbol of that name. A reference without one would be a call
 //!    to address 0.
@@ -219,7 +219,7 @@ impl<'d> Image<'_, 'd> {
             .get([b".text.", sym.name].concat().as_slice())
             .copied()
             .unwrap_or(0);
-        // Static functions of one name cannot be told apart: any of them may be gone.
+        // Static functions of one name cannot be distinguished: any of them may be dropped.
         let is_gone = here == 0 || (sym.entry.bind() == STB_LOCAL && here < there);
         sym.entry.kind() == STT_FUNC && is_gone && (self.nvlink || !is_call)
     }
@@ -293,6 +293,6 @@ enum Sort {
     Kept,
     /// The offset of a constant.
     Constant,
-    /// It is not judged.
+    /// Nothing: it is not checked.
     Other,
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. A relocation of a debug section against a function names a place inside it, its end included.
 //! 2. `.debug_frame`: a description does not reach past the end of its function.
-//! 3. Line tables: rows lie inside the function, its end included.
+//! 3. Line tables: rows are inside the function, its end included.
 
 use super::file::{File, View};
 use super::line::{self, Place, Places};

@@ -1,7 +1,7 @@
 //! Line programs: an interpreter that only follows addresses.
 //!
 //! 1. A unit: length, version, header length, then the standard header of DWARF 2 to 4; other versions are skipped.
-//! 2. Only sequences whose start address is relocated against a function are checked; others belong to functions that are gone.
+//! 2. Only sequences whose start address is relocated against a function are checked; others belong to functions that were dropped.
 
 use crate::names::SeededState;
 use hashbrown::HashMap;

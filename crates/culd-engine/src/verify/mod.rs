@@ -10,7 +10,7 @@
 //! 5. `dwarf`: debug information stays inside the functions that it describes.
 //! 6. `views`: the two views of a file for sm_100 and later agree.
 //!
-//! Steps 2 to 6 need sound inputs: what nvlink makes of damaged ones is not judged.
+//! Steps 2 to 6 need sound inputs: the results of damaged ones are not checked.
 
 mod attributes;
 mod code;
@@ -54,7 +54,7 @@ pub struct Problem {
     pub text: String,
 }
 
-/// What the checks need to know of the options.
+/// Options that the checks need.
 struct Rules<'a> {
     options: &'a LinkOptions<'a>,
     /// nvlink's own mistakes are not reported.
@@ -74,7 +74,7 @@ impl Rules<'_> {
 #[derive(Default)]
 struct Findings(Vec<Problem>);
 
-/// More problems than anyone reads.
+/// Maximum number of problems that are reported.
 const MOST: usize = 100;
 
 impl Findings {
@@ -85,7 +85,7 @@ impl Findings {
     }
 }
 
-/// Everything that is wrong with an image made from these inputs; empty if nothing is.
+/// All problems of an image made from these inputs.
 pub fn check(image: &[u8], inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Vec<Problem> {
     let rules = Rules {
         options,

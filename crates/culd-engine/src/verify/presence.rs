@@ -2,7 +2,7 @@
 //!
 //! 1. Kernels that were selected, all functions in a relocatable link.
 //! 2. Variables in global and constant memory: with the size and, where nothing is relocated, the bytes of some definition.
-//! 3. Sections that no linker has to understand (bytes of unknown meaning, other notes), and debug information.
+//! 3. Sections that are passed through (bytes of unknown meaning, other notes), and debug information.
 
 use super::file::File;
 use super::{Check, Findings, Rules, text};
@@ -13,7 +13,7 @@ use cubin::kind::SectionKind;
 use cubin::read::{Symbol, SymbolSection};
 use hashbrown::HashMap;
 
-/// Looks for everything.
+/// Checks that every definition is present.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
     let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, SeededState> = HashMap::default();
     for sym in image.symbols.iter().skip(1).filter(|sym| sym.entry.kind() != STT_SECTION) {
@@ -172,12 +172,12 @@ fn functions(
     }
 }
 
-/// Sections whose contents a linker hands on.
+/// Sections whose contents are passed through.
 fn sections(image: &File<'_>, input: &File<'_>, rules: &Rules<'_>, found: &mut Findings) {
     use SectionKind as K;
     for s in input.sections.iter().skip(1) {
         let handed_on = match input.kind(s.index) {
-            // nvlink quirk: types that it does not know, memory without bytes and some notes are left out.
+            // nvlink quirk: types that it does not support, memory without bytes and some notes are left out.
             K::OtherCuda | K::Note if rules.nvlink => false,
             K::Other if rules.nvlink && s.header.sh_type.get() != SHT_PROGBITS => false,
             K::Other | K::OtherCuda | K::Note | K::Metadata | K::DescriptorSize => !input.is_mercury(s),

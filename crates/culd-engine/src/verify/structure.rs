@@ -4,7 +4,7 @@
 //! 2. Header: type, architecture and the section of the CUDA note.
 //! 3. Sections have the type that belongs to their name; offsets are aligned; `sh_link` and `sh_info` that are indices name something.
 //! 4. Every relocation names a symbol that exists and a place inside its section.
-//! 5. Functions and variables lie inside their sections; a function is as large as its section.
+//! 5. Functions and variables are inside their sections; a function is as large as its section.
 //! 6. No two sections have bytes in common, but those that both views share.
 
 use super::file::{File, View};
@@ -84,14 +84,14 @@ fn place(file: &File<'_>, section: &Section<'_>) -> Option<String> {
     None
 }
 
-/// Does a section have the type that its name asks for?
+/// Does a section have the type that its name implies?
 fn kind(file: &File<'_>, section: &Section<'_>, rules: &Rules<'_>) -> Option<String> {
     use SectionKind as K;
     let sh_type = section.header.sh_type.get();
     let mercury = file.is_mercury(section);
     let linked = !rules.options.relocatable && !mercury;
     let kind = cubin::kind::classify(section.name, SHT_PROGBITS);
-    // What the name says, whatever the type is.
+    // The name decides, not the type.
     let expected = match kind {
         _ if mercury => return None,
         K::Global => [SHT_CUDA_GLOBAL, SHT_NOBITS],
@@ -217,7 +217,7 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
                 if let Some(slot) = owned.get_mut(section.index as usize) {
                     *slot |= is_owner;
                 }
-                // A function may lie inside of another one (`-ewp`). A second name of a function has no size.
+                // A function may be inside another one (`-ewp`). A second name of a function has no size.
                 let is_inner = value != 0 && !is_owner && (fits || rules.nvlink);
                 if (value != 0 && !is_inner) || (!is_inner && size != space && (is_owner || size != 0)) {
                     say(Some(format!("function {name} has {size} bytes at {value:#x}, its section {space}")));

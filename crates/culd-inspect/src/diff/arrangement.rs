@@ -33,7 +33,7 @@ type Classes = BTreeMap<String, [Vec<u32>; 2]>;
 fn classify(cx: &Context<'_, '_>) -> (Classes, [Vec<u32>; 2]) {
     let mut classes = Classes::new();
     let mut rest = [Vec::new(), Vec::new()];
-    // A class stands in the list of the rest as the common number of its first section in A.
+    // A class is in the list of the rest as the common number of its first section in A.
     let mut tokens: BTreeMap<String, u32> = BTreeMap::new();
     for (number, side) in [Side::A, Side::B].into_iter().enumerate() {
         let mut seen = std::collections::BTreeSet::new();

@@ -160,7 +160,7 @@ fn reordered(cx: &mut Context<'_, '_>, section: &str, list_a: &[Item<'_>], order
     };
     let show = |i: u32| list_a.get(i as usize).map_or_else(String::new, |x| title(cx, &x.row));
     let moved = first.items.first().map_or_else(String::new, |&i| show(i));
-    let detail = format!("{moved} stands {}", move_words(&first, show));
+    let detail = format!("{moved} is {}", move_words(&first, show));
     cx.reordered.push(Reordered {
         subject: format!("attributes of {section}"),
         detail,

@@ -97,7 +97,7 @@ fn content<'d>(cx: &mut Context<'_, 'd>, a: &Sect<'d>, b: &Sect<'d>) {
     }
 }
 
-/// Bytes of a capsule behind the section index, which is compared by name.
+/// Bytes of a capsule after the section index, which is compared by name.
 fn capsule<'d>(cx: &mut Context<'_, 'd>, a: &Sect<'d>, b: &Sect<'d>) {
     let rest = |s: &Sect<'d>| Sect {
         data: s.data.get(4..).unwrap_or_default(),

@@ -50,7 +50,7 @@ pub(crate) fn lists(cx: &mut Context<'_, '_>, group: Group, subject: &str, noun:
     let moved = first.items.first().map_or_else(String::new, |&i| show(i));
     cx.reordered.push(Reordered {
         subject: subject.to_owned(),
-        detail: format!("{moved} stands {}", move_words(&first, show)),
+        detail: format!("{moved} is {}", move_words(&first, show)),
     });
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn string_table(cx: &mut Context<'_, '_>, a: &Sect<'_>, b: &Sect<'_>)
     let (x, y) = (strings(a.data), strings(b.data));
     let before = cx.findings.len();
     lists(cx, Group::Strings, &name, "string", &x, &y);
-    // The name of a symbol or section that only one file has is no news.
+    // The name of a symbol or section that only one file has was already reported.
     let news: BTreeSet<String> = cx
         .findings
         .iter()

@@ -113,7 +113,7 @@ impl<'v, 'd> Context<'v, 'd> {
         self.changed.insert(section.index);
     }
 
-    /// A name as text, in C++ form when asked for.
+    /// A name as text, in C++ form when requested.
     pub(crate) fn show(&self, name: &[u8]) -> String {
         let demangled = if self.demangle { culd_demangle::demangle(name) } else { None };
         demangled.unwrap_or_else(|| names::text(name).into_owned())

@@ -122,7 +122,7 @@ pub(crate) fn bytes(cx: &mut Context<'_, '_>, group: Group, a: &Sect<'_>, b: &Se
     if found == y.len() as u64 && x.len() == y.len() {
         let first = pieces.iter().find(|p| p.0 != p.2);
         let detail = first.map_or_else(String::new, |(at_b, len, at_a)| {
-            format!("{len:#x} bytes stand at {at_a:#x} in A, at {at_b:#x} in B")
+            format!("{len:#x} bytes are at {at_a:#x} in A, at {at_b:#x} in B")
         });
         cx.reordered.push(Reordered {
             subject: format!("{} pieces of {section}", pieces.len()),

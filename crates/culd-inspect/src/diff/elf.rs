@@ -244,7 +244,7 @@ pub(crate) fn sizes(cx: &mut Context<'_, '_>) {
     }
 }
 
-/// What stands before a section in the file.
+/// The section before a section in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Start {
     /// Bytes between the aligned end of what came before and the section.
@@ -287,7 +287,7 @@ fn starts(cx: &Context<'_, '_>, side: Side) -> (Vec<Start>, u64) {
     (out, cursor)
 }
 
-/// Offsets: gaps between sections, place of the tables, padding that is not zero, bytes behind the end.
+/// Offsets: gaps between sections, place of the tables, padding that is not zero, bytes after the end.
 pub(crate) fn layout(cx: &mut Context<'_, '_>) {
     let ((starts_a, end_a), (starts_b, end_b)) = (starts(cx, Side::A), starts(cx, Side::B));
     let words = |cx: &Context<'_, '_>, s: Start| match s {
@@ -312,7 +312,7 @@ pub(crate) fn layout(cx: &mut Context<'_, '_>) {
             cx.consequences.insert("section offsets".into());
         }
     }
-    // Section 0 has no place; whatever stands there is compared as it is.
+    // Section 0 has no place; its bytes are compared as they are.
     if let (Some(a), Some(b)) = (cx.a.section(0), cx.b.section(0)) {
         let offsets = [a.header.sh_offset.get(), b.header.sh_offset.get()];
         cx.field(Group::Layout, "section 0", "offset", offsets, hex);

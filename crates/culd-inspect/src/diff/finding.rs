@@ -72,7 +72,7 @@ impl Group {
 }
 
 impl Group {
-    /// Lines shown of the group unless all are asked for.
+    /// Lines shown of the group unless all are requested.
     pub(crate) fn limit(self) -> usize {
         match self {
             Group::SymbolOrder | Group::Layout => 4,
@@ -88,7 +88,7 @@ pub struct Finding {
     pub group: Group,
     /// What differs: a section, a symbol, a place in a section.
     pub subject: String,
-    /// Section, if the difference lies in one.
+    /// Section, if the difference is in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
     /// Symbol, if the difference is one's.

@@ -2,7 +2,7 @@
 //!
 //! 1. Keep the things that both lists have, and write down for each of the first list its place in the second.
 //! 2. A longest increasing run of places is what stayed; everything else moved.
-//! 3. Moved things that stand next to each other in both lists moved as one block.
+//! 3. Moved items that are adjacent in both lists moved as one block.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,9 +11,9 @@ use std::collections::{HashMap, HashSet};
 pub(crate) struct Move {
     /// What moved, in order.
     pub(crate) items: Vec<u32>,
-    /// What stands before the block in the first list.
+    /// The item before the block in the first list.
     pub(crate) after_a: Option<u32>,
-    /// What stands before the block in the second list.
+    /// The item before the block in the second list.
     pub(crate) after_b: Option<u32>,
 }
 

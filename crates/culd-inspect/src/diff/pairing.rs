@@ -2,7 +2,7 @@
 //!
 //! 1. Sections pair by name. Several of one name (static functions of several inputs) pair by the code they belong to, then by equal bytes,
 //!    then by their order.
-//! 2. Symbols pair by name. Several of one name pair by the pair of sections they lie in and by equal bytes, then by their order.
+//! 2. Symbols pair by name. Several of one name pair by the pair of sections that contain them and by equal bytes, then by their order.
 //! 3. Pairs give every section and symbol of both files one *common number*: that of the first file where there is a pair, and a number past the
 //!    first file's for what only the second has. Indices are compared through common numbers, so a shift of indices is not a difference.
 

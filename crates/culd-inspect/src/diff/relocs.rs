@@ -1,7 +1,7 @@
 //! Differences in relocations.
 //!
 //! 1. Every entry becomes (offset in A's terms, type, common number of the symbol, addend).
-//! 2. Equal entries pair; what remains pairs by offset and differs in a field, or stands alone.
+//! 2. Equal entries pair; what remains pairs by offset and differs in a field, or is unpaired.
 //! 3. If every entry has a partner, the order is compared.
 
 use super::context::{Context, OffsetMap, Reordered, move_words};
@@ -92,7 +92,7 @@ fn reordered(cx: &mut Context<'_, '_>, section: &Sect<'_>, list: &[Shown], order
     };
     let subject = format!("{} relocations of {}", list.len(), names::text(section.name));
     let moved = first.items.first().map_or_else(String::new, |&i| show(i));
-    let detail = format!("{moved} stands {}", move_words(&first, show));
+    let detail = format!("{moved} is {}", move_words(&first, show));
     cx.reordered.push(Reordered { subject, detail });
 }
 

@@ -55,7 +55,7 @@ fn only(cx: &mut Context<'_, '_>, number: usize, tables: [&SymbolTable<'_>; 2], 
         for i in list {
             let Some(entry) = table.entries.get(i as usize) else { continue };
             let name = view.symbol_name(table, i);
-            // A section symbol goes with its section, and the Mercury table with the plain one.
+            // A section symbol is reported with its section, and the Mercury table with the plain one.
             let home_alone = match table.home(i) {
                 Home::Section(s) => match side {
                     Side::A => cx.sections.to_b.get(s as usize).copied().flatten().is_none(),

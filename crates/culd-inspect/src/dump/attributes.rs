@@ -70,7 +70,7 @@ pub enum AttributeValue<'d> {
         /// The numbers.
         words: Vec<u32>,
     },
-    /// Where the parameters of a kernel lie.
+    /// Location of a kernel's parameters in constant bank 0.
     ParameterBank {
         /// Symbol index of the bank's section.
         symbol: u32,

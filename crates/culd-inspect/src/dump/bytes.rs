@@ -1,11 +1,11 @@
-//! The bytes of sections, for sections asked for by name.
+//! The bytes of sections, for sections requested by name.
 
 use super::model::Model;
 use crate::names;
 use crate::style::{Style, Tone};
 use std::io::{self, Write};
 
-/// Writes the bytes of the sections that are asked for.
+/// Writes the bytes of the sections that are requested.
 pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
     if model.selection.sections.is_empty() && !model.selection.bytes {
         return Ok(());

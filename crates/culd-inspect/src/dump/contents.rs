@@ -20,7 +20,7 @@ use std::borrow::Cow;
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoteRow<'d> {
-    /// Section it stands in.
+    /// Section that contains it.
     pub section_name: Cow<'d, str>,
     /// Owner.
     pub owner: Cow<'d, str>,
@@ -116,7 +116,7 @@ pub struct ActionRow {
 /// An entry of a unified table, or a record of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnifiedRow<'d> {
-    /// Section it stands in.
+    /// Section that contains it.
     pub section_name: Cow<'d, str>,
     /// `entry`, `function` (of the index) or `data` (of the index).
     pub kind: &'static str,
@@ -146,7 +146,7 @@ pub struct MetadataRow<'d> {
 /// Summary of a Mercury capsule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapsuleRow<'d> {
-    /// Section it stands in.
+    /// Section that contains it.
     pub section_name: Cow<'d, str>,
     /// Index of the code section it belongs to.
     pub text_section: u32,
@@ -164,7 +164,7 @@ pub struct CapsuleRow<'d> {
     pub short: u32,
     /// Standing for several SASS instructions.
     pub expanded: u32,
-    /// SASS instructions they stand for.
+    /// SASS instructions they represent.
     pub sass_instructions: u64,
 }
 

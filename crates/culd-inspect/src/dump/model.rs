@@ -1,4 +1,4 @@
-//! One device file with what the user wants to see of it.
+//! One device file with the requested parts.
 
 use crate::view::{Home, Sect, View};
 use cubin::consts::SHT_PROGBITS;
@@ -7,7 +7,7 @@ use cubin::kind;
 /// What to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only these sections (`*` stands for any text).
+    /// Only these sections (`*` matches any text).
     pub sections: Vec<String>,
     /// Only what belongs to these functions.
     pub kernels: Vec<String>,
@@ -37,7 +37,7 @@ impl<'v, 'd> Model<'v, 'd> {
         self.selection.sections.is_empty() && self.selection.kernels.is_empty()
     }
 
-    /// The C++ name, when asked for and when there is one.
+    /// The C++ name, when requested and when there is one.
     pub fn demangled(&self, name: &[u8]) -> Option<String> {
         if self.selection.demangle {
             culd_demangle::demangle(name)
@@ -101,7 +101,7 @@ pub(crate) fn function_of(name: &[u8]) -> Option<&[u8]> {
     kind::function_name(plain, SHT_PROGBITS)
 }
 
-/// Matches a name against a pattern in which `*` stands for any text.
+/// Matches a name against a pattern in which `*` matches any text.
 pub(crate) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let mut parts = pattern.split(|&b| b == b'*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {

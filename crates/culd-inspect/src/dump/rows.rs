@@ -78,7 +78,7 @@ pub struct SegmentRow {
     pub physical_address: u64,
     /// `p_align`.
     pub align: u64,
-    /// Indices of the first and last section that lie inside, if any.
+    /// Indices of the first and last section that are inside, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sections: Option<(u32, u32)>,
 }
@@ -170,7 +170,7 @@ pub struct RelocRow<'d> {
     /// Addend; absent in REL sections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addend: Option<i64>,
-    /// Who resolves it.
+    /// Tool that resolves it.
     pub resolver: &'static str,
     /// The bits it writes.
     #[serde(serialize_with = "bit_fields")]
@@ -231,7 +231,7 @@ pub(crate) fn source_name(source: FieldSource) -> &'static str {
 
 fn resolver_name(info: Option<&RelocInfo>) -> &'static str {
     match info.map(|i| i.resolver) {
-        Some(Resolver::Nobody) => "nobody",
+        Some(Resolver::Ignored) => "none",
         Some(Resolver::Linker) => "linker",
         Some(Resolver::Either) => "linker or driver",
         Some(Resolver::Driver) => "driver",
@@ -397,7 +397,7 @@ fn covered(view: &View<'_>, segment: &Phdr) -> Option<(u32, u32)> {
     let inside = |s: &&Sect<'_>| {
         let at = s.header.sh_offset.get();
         let flags = s.header.sh_flags.get();
-        // Sections without bytes share their offset with what follows; what can be written tells them apart.
+        // Sections without bytes share their offset with what follows; their flags distinguish them.
         let fits = flags & (SHF_ALLOC | SHF_CUDA_MERCURY) == SHF_ALLOC && (flags & SHF_WRITE != 0) == writable;
         fits && at >= offset && at <= end && at.saturating_add(s.data.len() as u64) <= end
     };

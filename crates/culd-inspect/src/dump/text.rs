@@ -34,7 +34,7 @@ pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, name: &str, styl
         write_segments(out, model, style)?;
     }
     if model.sections().next().is_none() && !model.view.sections.is_empty() {
-        writeln!(out, "  nothing here has a name that was asked for")?;
+        writeln!(out, "  no function or section here matches the names given")?;
     }
     super::decoded_text::kernels(out, model, style)?;
     write_sections(out, model, style)?;

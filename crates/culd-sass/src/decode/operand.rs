@@ -26,9 +26,9 @@ pub(crate) struct Operand {
 pub(crate) const COORDINATES: u8 = 0x80;
 /// Derivatives of the coordinates of a texture: two of each, without that of a layer.
 pub(crate) const DERIVATIVES: u8 = 0x81;
-/// The first two components that a texture is asked for.
+/// The first two components that a texture instruction requests.
 pub(crate) const LOW_RESULTS: u8 = 0x82;
-/// The other components that a texture is asked for.
+/// The other components that a texture instruction requests.
 pub(crate) const HIGH_RESULTS: u8 = 0x83;
 
 /// The third uniform operand of matrix products with scales: its low three bits are 60 to 62, the others 73 to 77.

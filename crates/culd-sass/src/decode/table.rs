@@ -6,7 +6,7 @@
 //! 3. A form lists its operands: `d_` = written, `u_` = read; `r`/`ur` = general/uniform registers as (bit position of the 8-bit
 //!    field, number of registers), `p`/`up` = predicates as (bit position of the 3-bit field). 255 and 7 mean "no register". Textures
 //!    say how many registers they read and write in fields of their own: [`super::operand::Operand::registers`]. The field `SPLIT`
-//!    lies in two places: [`super::operand::Operand::field`].
+//!    is in two places: [`super::operand::Operand::field`].
 //! 4. The guard predicate (bit 12) is listed like any other operand, because some instructions are guarded by uniform predicates.
 //!
 //! How the facts were found: kernels were compiled for the instructions of PTX in their types and modifiers, with operands of every

@@ -122,7 +122,7 @@ pub(crate) struct Row {
     pub(crate) alarms: usize,
 }
 
-/// Compares all pairs; `note` hears about everything that is not identical.
+/// Compares all pairs; `note` is called for everything that is not identical.
 pub(crate) fn tally(pairs: &[Pair], mut note: impl FnMut(&Pair, &str)) -> BTreeMap<String, Row> {
     let mut table: BTreeMap<String, Row> = BTreeMap::new();
     for pair in pairs {

@@ -1,8 +1,8 @@
 //! The recorded functions: one compressed file, so that the tests run without any compiler.
 //!
-//! Before compression: a sequence of records. A record is its fields, each with a u32 length in front: arch, name, input code, linked
+//! Before compression: a sequence of records. A record is its fields, each with a u32 length first: arch, name, input code, linked
 //! code, then the numbers (entry, relocated offsets, indirect branches) as u32. Records are ordered by name, then architecture, so
-//! that the near-identical code of related architectures lies close together.
+//! that the near-identical code of related architectures is close together.
 
 use super::Pair;
 

@@ -41,7 +41,7 @@ pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
             return ExitCode::from(1);
         }
     };
-    // A reader that has seen enough is not an error.
+    // Ignore EPIPE.
     let _ = std::io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }

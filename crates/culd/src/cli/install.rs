@@ -79,7 +79,7 @@ struct Request {
 pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
     match parse(arguments).and_then(install) {
         Ok(text) => {
-            // A reader that has seen enough is not an error.
+            // Ignore EPIPE.
             let _ = io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }

@@ -143,7 +143,8 @@ fn bash() -> String {
          word=\"${{COMP_WORDS[COMP_CWORD]}}\"\n  before=\"${{COMP_WORDS[COMP_CWORD-1]}}\"\n  [ \"$before\" = \"=\" ] && \
          before=\"${{COMP_WORDS[COMP_CWORD-2]}}\"\n  flags='{}'\n  case \"${{COMP_WORDS[1]}}\" in\n{by_command}  esac\n  case \"$before\" \
          in\n{values}  esac\n  if [[ \"$word\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$flags\" -- \"$word\"))\n  elif [ \"$COMP_CWORD\" -eq 1 ]; then\n    \
-         COMPREPLY=($(compgen -W '{}' -- \"$word\") $(compgen -f -- \"$word\"))\n  else\n    COMPREPLY=($(compgen -f -- \"$word\"))\n  fi\n}}\ncomplete -o filenames -F _culd culd\n",
+         COMPREPLY=($(compgen -W '{}' -- \"$word\") $(compgen -f -- \"$word\"))\n  else\n    \
+         COMPREPLY=($(compgen -f -- \"$word\"))\n  fi\n}}\ncomplete -o filenames -F _culd culd\n",
         flags.join(" "),
         names.join(" ")
     )

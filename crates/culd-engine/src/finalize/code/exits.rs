@@ -1,12 +1,12 @@
-//! Fences in front of `EXIT`, and everything that moves with them.
+//! Fences before `EXIT`, and everything that moves with them.
 //!
 //! 1. In links for a debugger, with debug code or with a function that asks for its errors to be seen, every `EXIT` waits for memory errors:
 //!    `[MEMBAR] ERRBAR CGAERRBAR EXIT`, all under the guard of the `EXIT`. Code that was compiled so has them; other code gets them, and the
 //!    compiler's schedule stays.
-//! 2. The capsule tells how many instructions stand for an `EXIT`; so the old fences are known without guessing.
-//! 3. Branches are re-encoded; labels in front of an `EXIT` are in front of its fences. The code is padded like the compiler's.
-//! 4. A wait for the guard goes to the new `ERRBAR`; an instruction that stalled for the `EXIT` behind it no longer does.
-//! 5. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it behind a fence, and all scoreboards
+//! 2. The capsule states how many instructions belong to an `EXIT`, which identifies the old fences.
+//! 3. Branches are re-encoded; labels before an `EXIT` are before its fences. The code is padded like the compiler's.
+//! 4. A wait for the guard moves to the new `ERRBAR`; an instruction that stalled for the `EXIT` after it no longer does.
+//! 5. A guarded `EXIT` with the scoreboard of a late operand in flight that it does not wait for would wait for it after a fence, and all scoreboards
 //!    change: not modelled.
 
 use cubin::capmerc::{Capsule, Instruction};
@@ -26,10 +26,10 @@ const STALL: u128 = 0xf << 105;
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 const CODE_ALIGN: usize = 128;
 
-/// Where instructions went.
+/// New offsets of instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
-    /// New offset of the label in front of each old instruction, and of the end.
+    /// New offset of the label before each old instruction, and of the end.
     labels: Vec<u32>,
     /// `EXIT`s and those of their old fences that stay: old and new offset.
     exits: Vec<(u32, u32)>,
@@ -54,14 +54,14 @@ impl Moves {
 pub(crate) struct Fenced {
     /// Code.
     pub(crate) code: Vec<u8>,
-    /// Where it went.
+    /// New offsets of its instructions.
     pub(crate) moves: Moves,
 }
 
 /// The answer is not known.
 pub(crate) struct Unsure;
 
-/// Fences per `EXIT`: instruction number and count of instructions in front of it, from the capsule, which speaks of the compiler's code.
+/// Fences per `EXIT`: instruction number and count of instructions before it, from the capsule, which describes the compiler's code.
 fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMap<usize, usize> {
     let mut found = BTreeMap::new();
     let mut first = 0;
@@ -80,7 +80,7 @@ fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMa
 }
 
 /// Gives every `EXIT` its fences: none, or with or without `MEMBAR`. `None` if nothing changes. Capsule and indirect branches are those of the
-/// compiler's code; `place` tells where its instructions are now.
+/// compiler's code; `place` gives their new offsets.
 pub(crate) fn fence(
     code: &[u8],
     capsule: &[u8],
@@ -150,7 +150,7 @@ pub(crate) fn fence(
     Ok(Some(Fenced { code, moves }))
 }
 
-/// The waits of guarded `EXIT`s for their guards, by instruction number; each goes to a new `ERRBAR` in front of its `EXIT`.
+/// The waits of guarded `EXIT`s for their guards, by instruction number; each moves to a new `ERRBAR` before its `EXIT`.
 fn late_guards(insns: &[Insn], fresh: impl Fn(usize) -> bool) -> BTreeMap<usize, u128> {
     let mut found = BTreeMap::new();
     let mut scoreboards: BTreeMap<(RegFile, u8), u8> = BTreeMap::new();
@@ -167,7 +167,7 @@ fn late_guards(insns: &[Insn], fresh: impl Fn(usize) -> bool) -> BTreeMap<usize,
     found
 }
 
-/// Does an instruction take one more cycle because the `EXIT` behind it waits for its operands?
+/// Does an instruction take one more cycle because the `EXIT` after it waits for its operands?
 fn stalls_for(before: &Insn, exit: &Insn) -> bool {
     let Control { stall, read, .. } = before.control;
     before.target.is_none() && stall == 2 && read != NO_SCOREBOARD && exit.control.wait >> read & 1 == 1
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(out[1] & 0xffff, 0x9992);
         assert_eq!(out[4], GUARDED_EXIT);
         assert_eq!(out[9], EXIT);
-        // The branch still goes to the instruction behind the first EXIT.
+        // The branch still targets the instruction after the first EXIT.
         assert_eq!(decode_all(&fenced.code).unwrap()[0].target, Some(5 * 16));
         assert_eq!((fenced.moves.label(16), fenced.moves.instruction(16)), (16, 64));
         assert_eq!((fenced.moves.label(32), fenced.moves.label(80)), (80, 24 * 16));

@@ -1,8 +1,8 @@
 //! SASS and capsule of every function.
 //!
-//! 1. The code in force, rewritten where a final link does so and the model is sure ([`culd_sass`]); else the compiler's.
+//! 1. The prevailing code, rewritten where a final link does so and the model is sure ([`culd_sass`]); else the compiler's.
 //! 2. Resolved values go into the instruction of the parallel SASS relocation, and into the last word of the full Mercury instruction
-//!    that stands for it.
+//!    that represents it.
 //! 3. Reserved shared memory stays a relocation in the Mercury view; SASS gets its address.
 //! 4. The capsule's first word is the number of the code section. Deleted instructions are taken off the counts of their records.
 
@@ -73,12 +73,12 @@ impl Function {
         let offset = u32::try_from(offset).ok()?;
         Some(self.changes.map.as_ref().map_or(offset, |m| m.new_offset(offset)))
     }
-    /// New offset of a label of the input: in front of the fences of an `EXIT`.
+    /// New offset of a label of the input: before the fences of an `EXIT`.
     pub(crate) fn place(&self, offset: u64) -> u64 {
         let Some(new) = self.rewritten_place(offset) else { return offset };
         self.changes.moves.as_ref().map_or(new, |m| m.label(new)).into()
     }
-    /// New offset of an instruction of the input: behind the fences of an `EXIT`.
+    /// New offset of an instruction of the input: after the fences of an `EXIT`.
     pub(crate) fn place_instruction(&self, offset: u64) -> u64 {
         let Some(new) = self.rewritten_place(offset) else { return offset };
         self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
@@ -343,7 +343,7 @@ fn patch_code(parts: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: S
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
     if parts.link.mode.relocatable {
-        // A relocatable link leaves texture slots to the next one, but moves them behind the longest parameter bank.
+        // A relocatable link leaves texture slots to the next one, but moves them after the longest parameter bank.
         for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
             if let Some(twin) = kept.twin {
                 let value = slot(slot_base, &twin, twin.r_addend.get() as u64);
@@ -372,7 +372,7 @@ fn opcode_at(code: &[u8], offset: u64) -> Option<u16> {
     Some(u16::from_le_bytes(*low) & 0xfff)
 }
 
-/// What an instruction has of a texture slot: its place in the parameter bank, or its number of bytes behind the first slot where it goes to
+/// What an instruction has of a texture slot: its place in the parameter bank, or its number of bytes after the first slot if it is added to
 /// the index register of a load.
 fn slot(slot_base: u64, twin: &Rela, value: u64) -> u64 {
     if twin.r_type.get() == R_CUDA_ABS16_32 {
@@ -457,7 +457,7 @@ fn patch_capsule(parts: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, fun
     }
 }
 
-/// The capsule with the numbers of instructions of the new code. The last record stands for the padding.
+/// The capsule with the numbers of instructions of the new code. The last record represents the padding.
 fn recounted(function: &Function) -> Option<Vec<u8>> {
     let capsule = Capsule::read(&function.capsule).ok()?;
     let list: Vec<Instruction<'_>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;

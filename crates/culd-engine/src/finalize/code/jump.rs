@@ -1,9 +1,9 @@
 //! Jump tables: offsets in Mercury code become offsets in SASS.
 //!
 //! 1. All content is in the relocations: function and Mercury offset. The table starts as zeros; later entries overwrite earlier ones.
-//! 2. An entry is the SASS offset of the label at that Mercury offset of the function in force. The labels that are known are the targets
+//! 2. An entry is the SASS offset of the label at that Mercury offset of the prevailing function. The labels that are known are the targets
 //!    of that function's own tables: the same place in the input's SASS table says where they are.
-//! 3. An offset that is no label there gives 0: entries of tables whose function was replaced.
+//! 3. An offset without a label there gives 0: entries of tables whose function was replaced.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};

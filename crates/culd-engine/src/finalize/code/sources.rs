@@ -3,7 +3,7 @@
 //! 1. One pass over the sections of each object with two views: the attributes and the parameter bank of each code section.
 //! 2. One over its call graph: which functions call.
 //! 3. One over its list of registers: which functions were compiled with full debug information.
-//! 4. The longest parameter bank of all kernels, behind which the slots of textures start.
+//! 4. The longest parameter bank of all kernels, after which the slots of textures start.
 
 use crate::align::align_up;
 use crate::arrange::OutputPlan;
@@ -156,7 +156,7 @@ impl<'a, 'd> Source<'a, 'd> {
         records.any(|r| r.attribute == SOFTWARE_WAIT && r.half != 0)
     }
 
-    /// Are the attributes of a code section those of another function of its name?
+    /// True if the attributes of a code section belong to another function of its name.
     pub(crate) fn borrows_attributes(&self, code: u32) -> bool {
         Self::section(&self.object.sass, self.companions(code).attributes).is_some_and(|s| s.info != code)
     }

@@ -25,7 +25,7 @@ fn u32_at(data: &[u8], at: usize) -> Option<u32> {
     data.get(at..)?.first_chunk().map(|b| u32::from_le_bytes(*b))
 }
 
-/// Entries of `.debug_frame`, up to the first that makes no sense.
+/// Entries of `.debug_frame`, up to the first invalid one.
 pub(crate) fn frame_entries(data: &[u8]) -> Vec<FrameEntry> {
     let mut list = Vec::new();
     let mut at = 0;
@@ -44,7 +44,7 @@ pub(crate) fn frame_entries(data: &[u8]) -> Vec<FrameEntry> {
 
 /// An operation of a frame program.
 pub(crate) enum FrameOp {
-    /// The location moves on.
+    /// Advances the location.
     Advance {
         /// Distance as stored.
         delta: i32,

@@ -1,8 +1,8 @@
 //! `.debug_frame` of the SASS view.
 //!
-//! 1. Every FDE of the linked Mercury view that still has its address: the input's own SASS CIE and FDE of the function in force, with
-//!    new CIE offset and range. Dead and lost functions vanish.
-//! 2. Several FDEs of one function (a replaced copy left one): the first has the Mercury CIE in front of it, in SASS units, and becomes the
+//! 1. Every FDE of the linked Mercury view that still has its address: the input's own SASS CIE and FDE of the prevailing function, with
+//!    new CIE offset and range. Those of dead and replaced functions are dropped.
+//! 2. Several FDEs of one function (a replaced copy left one): the first has the Mercury CIE before it, in SASS units, and becomes the
 //!    union of their programs: positions in Mercury code, translated; a later entry of a position replaces an earlier one; positions where
 //!    no instruction starts are lost. Each further one is the Mercury CIE and an empty FDE with the Mercury range.
 //!    So are the FDEs of stubs of unified functions, but for the one in the first slot.
@@ -26,7 +26,7 @@ use hashbrown::{HashMap, HashSet};
 const R_CUDA_64: u32 = 2;
 /// Advances in SASS programs count in these units.
 const UNIT: u64 = 4;
-/// Place of the unit in a CIE: behind the length, the mark, the version and an empty augmentation.
+/// Place of the unit in a CIE: after the length, the mark, the version and an empty augmentation.
 const CIE_UNIT: usize = 22;
 
 /// CIE and FDE of each code section of an input.
@@ -73,7 +73,7 @@ struct Frame<'a, 'd> {
     inputs: HashMap<ObjectId, InputFrames<'d>, SeededState>,
     done: HashSet<FunctionId, SeededState>,
     out: Vec<u8>,
-    /// Where addresses went.
+    /// New addresses of code.
     places: HashMap<u64, u64, SeededState>,
 }
 
@@ -129,7 +129,7 @@ impl<'a, 'd> Frame<'a, 'd> {
         (fde + FDE_ADDRESS) as u64
     }
 
-    /// The function's first FDE. `mercury_cie` stands in front of it in the Mercury view.
+    /// The function's first FDE. `mercury_cie` is before it in the Mercury view.
     fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
         let function = self.code.of(text)?;
         let object = &self.parts.link.inputs.objects[function.object];
@@ -246,7 +246,7 @@ fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
         }
         let symbol = addresses.get(&((entry.range.start + FDE_ADDRESS) as u64));
         if let Some(text) = symbol.and_then(|&sym| object.symbol(sym).defined_in()) {
-            // A file that was linked before has what is left of replaced copies behind the function's own.
+            // A file that was linked before has what is left of replaced copies after the function's own.
             frames.entry(text).or_insert((cie, bytes));
         }
     }

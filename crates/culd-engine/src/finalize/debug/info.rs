@@ -3,7 +3,7 @@
 //! 1. Every code address in DWARF is a relocation against its function (`DW_AT_low_pc`, `DW_AT_high_pc`, lexical blocks, location lists): the bytes have none,
 //!    so nothing in them is parsed. The addend is that of the input's SASS view, moved with the code.
 //! 2. Addresses in information about another copy of the function (replaced or refused) have Mercury offsets of that copy. nvlink quirk: they are translated as if they
-//!    spoke of the code in force: to its first instruction at or after the offset, or to its end.
+//!    referred to the prevailing code: to its first instruction at or after the offset, or to its end.
 //! 3. `.debug_info`: references to line tables are filled in; a relocatable link keeps them, with the place of the SASS line table.
 //! 4. `.nv_debug_info_reg_sass`: see [`registers`]. `.nv_debug_info_reg_type`: the inputs' one after the other.
 //! 5. All others share the Mercury bytes; their relocations have SASS types.

@@ -4,7 +4,7 @@
 //! that are taken from this input, ascending by symbol number.
 //!
 //! nvlink quirk: a copy that was replaced later has a sequence too if the Mercury link kept its relocation: that of its Mercury code,
-//! translated as if it were the code in force.
+//! translated as if it were the prevailing code.
 //!
 //! nvlink quirk: of the stubs of unified functions only that of the first slot has a range, to the end of the table; the others' sequences
 //! have one row and end where they start.
@@ -130,7 +130,7 @@ impl Table<'_, '_> {
         places
     }
 
-    /// Sequences of copies that were replaced: those of the Mercury view, with the places of the code in force.
+    /// Sequences of copies that were replaced: those of the Mercury view, with the places of the prevailing code.
     fn replaced(&self, object: &Object<'_>, data: &[u8], unit: &LineUnit, mercury: &Mercury<'_>, base: u64, out: &mut Vec<Sequence<'_>>) {
         let m = &self.parts.layout.records;
         for (range, address) in &unit.sequences {

@@ -6,7 +6,7 @@
 //! 2. The first list of a name is that of the first function of the output with this name; ranges in further ones and of dead functions are
 //!    cleared. nvlink quirk: it is the first one although the code may come from another input (a replaced copy, static functions of one name).
 //! 3. Ranges of the function's own list move with its code.
-//! 4. Ranges of a list that speaks of other code are translated from the Mercury list: places where no Mercury instruction of the code starts
+//! 4. Ranges of a list for other code are translated from the Mercury list: places where no Mercury instruction of the code starts
 //!    become 0. Both lists have the same records; the SASS list has them by register and start.
 
 use crate::arrange::OutputPlan;

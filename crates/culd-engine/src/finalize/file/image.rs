@@ -70,7 +70,7 @@ fn parameters<'d>(parts: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<P
                 name: [b".nv.constant0.", name].concat(),
                 data: bank.data,
                 align: bank.align.get(),
-                // The flag is set whatever the input says.
+                // The flag is set even if the input does not have it.
                 flags: bank.flags | SHF_INFO_LINK,
             });
         }
@@ -280,7 +280,7 @@ impl Writer<'_, '_> {
         bytes.or_else(|| self.linked.bytes[id].clone()).unwrap_or_default()
     }
 
-    /// The parameter bank of a kernel with the slots of its textures behind it.
+    /// The parameter bank of a kernel with the slots of its textures after it.
     fn parameters_with_slots(&self, id: SectionId) -> Vec<u8> {
         let function = self.section(id).owner.and_then(|t| self.code.of(t));
         let bank = function
@@ -379,7 +379,7 @@ impl Writer<'_, '_> {
             self.sections.push(ImageSection {
                 name,
                 sh_type: final_type(self.parts, SHT_CUDA_CONSTANT0),
-                // The flag is set whatever the input says.
+                // The flag is set even if the input does not have it.
                 flags: bank.flags | SHF_INFO_LINK,
                 link: 0,
                 info: self.parts.arranged.section_index(bank.text),

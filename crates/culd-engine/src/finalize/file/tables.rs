@@ -5,7 +5,7 @@
 //! 2. Symbol names: those of the Mercury link, then new names of renamed section symbols, then the parameter banks. Both symbol tables
 //!    share them.
 //! 3. Mercury symbols keep type and memory space of the inputs. SASS symbols are the same with the sizes of SASS; in final links
-//!    variables become plain objects, and shared memory starts behind what the system reserves.
+//!    variables become plain objects, and shared memory starts after what the system reserves.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::Functions;
@@ -18,9 +18,9 @@ use cubin::layout::sass_name;
 use cubin::read::SymbolSection;
 use cubin::write::strings::NewSymbol;
 
-/// Shared memory that the system reserves in front of kernels' variables.
+/// Shared memory that the system reserves before kernels' variables.
 pub(crate) const SHARED_BASE: u64 = 0x400;
-/// What the system reserves in front of kernels' variables.
+/// What the system reserves before kernels' variables.
 pub(crate) fn shared_base(parts: &OutputPlan<'_, '_>) -> u64 {
     if parts.link.mode.relocatable || parts.link.options.disable_smem_reservation {
         0
@@ -35,7 +35,7 @@ pub(crate) struct Strings {
     pub(crate) section_names: Vec<u8>,
     /// `.strtab`.
     pub(crate) strings: Vec<u8>,
-    /// Bytes kept free behind `.strtab`.
+    /// Bytes kept free after `.strtab`.
     pub(crate) reserve: u64,
     /// Names of the parameter banks: as section, as symbol.
     pub(crate) parameters: Vec<(u32, u32)>,

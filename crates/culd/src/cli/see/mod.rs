@@ -287,7 +287,7 @@ fn complain(report: &Report, console: &mut Console) -> bool {
     damaged
 }
 
-/// Writes text. A reader that has seen enough is not an error.
+/// Writes text; ignores EPIPE.
 fn put(out: &mut dyn Write, text: &str) -> Result<(), String> {
     finished(out.write_all(text.as_bytes()))
 }

@@ -7,13 +7,13 @@ use std::ops::Range;
 pub(crate) struct LineUnit {
     /// Header, from the length to the first operation.
     pub(crate) header: Range<usize>,
-    /// What special operations mean.
+    /// Parameters of special operations.
     pub(crate) special: Special,
     /// Sequences: bytes, offset of the address that starts one.
     pub(crate) sequences: Vec<(Range<usize>, Option<usize>)>,
 }
 
-/// Units of `.debug_line` or `.nv_debug_line_sass`, up to the first that makes no sense.
+/// Units of `.debug_line` or `.nv_debug_line_sass`, up to the first invalid one.
 pub(crate) fn line_units(data: &[u8]) -> Vec<LineUnit> {
     let mut units = Vec::new();
     let mut at = 0;
@@ -84,7 +84,7 @@ fn line_unit(data: &[u8], start: usize) -> Option<(LineUnit, usize)> {
     Some((unit, end))
 }
 
-/// What special operations of a line table mean.
+/// Parameters of the special operations of a line table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Special {
     /// Bytes that the address moves on by one step.
@@ -144,7 +144,7 @@ pub(crate) fn moved_sequence(bytes: &[u8], lengths: &[u8], special: Special, pla
     // nvlink quirk: steps of the address are written as signed numbers, 0x40 in two bytes
     let steps = |distance: u64| i64::try_from(distance / u64::from(special.unit)).ok();
     let (mut at, mut old, mut new) = (0, 0u64, 0u64);
-    // What the next row changes: line, address; and the bytes that say so.
+    // What the next row changes: line, address; and the bytes that encode it.
     let (mut line, mut address, mut pending) = (0i64, 0u64, Vec::new());
     while let Some(&op) = bytes.get(at) {
         let start = at;
@@ -235,7 +235,7 @@ pub(crate) struct Row {
 /// Offset of the address in a sequence that [`Special::sequence`] makes.
 pub(crate) const ADDRESS: usize = 3;
 
-/// Rows of a sequence; `None` if it says more than files and lines. Mercury's own marks are passed over.
+/// Rows of a sequence; `None` if it has more than files and lines. Mercury's own marks are passed over.
 pub(crate) fn line_rows(bytes: &[u8], lengths: &[u8], special: Special) -> Option<Vec<Row>> {
     const MERCURY_MARK: u8 = 0x92;
     let mut rows = Vec::new();
@@ -305,7 +305,7 @@ impl Special {
         self.sequence(&[first], [(0, 0)].into_iter(), size)
     }
 
-    /// A sequence of these rows for other code. `places` are its instructions: offset that the rows speak of, and new offset. Each row stands
+    /// A sequence of these rows for other code. `places` are its instructions: offset that the rows have, and new offset. Each row is
     /// at the first instruction that it covers; one that covers none is lost, and so is one of the same line as the one before.
     ///
     /// nvlink quirk: the first row is there twice if it is not marked as the start of the function.
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     fn rows_that_move_are_encoded_again() {
         let bytes = sequence();
-        // Two instructions come in before the first row, three go before the second.
+        // Two instructions are added before the first row, three are removed before the second.
         let place = |o: u64| match o {
             0 => 0,
             0x10 => 0x30,
