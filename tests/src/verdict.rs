@@ -2,7 +2,7 @@
 //!
 //! 1. Where nvlink crashed or hung: a right link (exit 0) or a clean refusal (exit 1, a message, no file) is good.
 //! 2. Where nvlink reported an internal error: a clean refusal; if it is an internal error too, the same one. A link is good only where the error is one of
-//!    [`DEFECTS`].
+//!    [`DEFECTS`]; there ours may also go on to the next of them, and refuse with that one.
 //! 3. Otherwise exit code, both texts and the bytes of every written file must be equal.
 
 use crate::fixture::VERSION_VARIABLE;
@@ -117,7 +117,13 @@ pub fn judge_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Opti
             (0, Some(error)) => linked_anyway(error),
             (0, None) => None,
             _ if !refused => Some(Difference::NoCleanRefusal { exit: ours.exit }),
-            (_, Some(want)) if ours.internal_error().is_some_and(|got| got != want) => Some(Difference::Text { stream: "stderr" }),
+            (_, Some(want))
+                if ours
+                    .internal_error()
+                    .is_some_and(|got| got != want && !(is_defect(got) && is_defect(want))) =>
+            {
+                Some(Difference::Text { stream: "stderr" })
+            }
             _ => None,
         };
     }
@@ -186,9 +192,15 @@ fn without_barriers(text: &[u8], left_over: bool) -> Vec<u8> {
 }
 
 fn linked_anyway(error: &[u8]) -> Option<Difference> {
-    let error = String::from_utf8_lossy(error).into_owned();
-    let listed = DEFECTS.iter().any(|d| error.contains(d.0));
-    (!listed).then_some(Difference::LinkedAnyway { error })
+    (!is_defect(error)).then(|| Difference::LinkedAnyway {
+        error: String::from_utf8_lossy(error).into_owned(),
+    })
+}
+
+/// Whether an internal error is one of [`DEFECTS`].
+fn is_defect(error: &[u8]) -> bool {
+    let error = String::from_utf8_lossy(error);
+    DEFECTS.iter().any(|d| error.contains(d.0))
 }
 
 /// The text without the size in `File uses too much global constant data (0x11a80 bytes, ...`: above the limit nvlink drops some losing
@@ -297,6 +309,10 @@ mod tests {
         );
         let other = outcome(1, "nvlink fatal   : Internal error: uuid not found\n", &[]);
         assert_eq!(judge(&other, &window), Some(Difference::Text { stream: "stderr" }));
+        let defect = |what: &str| outcome(1, &format!("nvlink fatal   : Internal error: {what}\n"), &[]);
+        assert_eq!(judge(&defect("reference to deleted symbol"), &defect("unexpected reloc")), None);
+        assert!(judge(&defect("reference to deleted symbol"), &window).is_some());
+        assert!(judge(&window, &defect("unexpected reloc")).is_some());
         assert!(matches!(
             judge(&outcome(0, "", &[("o", b"x")]), &window),
             Some(Difference::LinkedAnyway { .. })

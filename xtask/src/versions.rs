@@ -18,9 +18,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Cases whose results depend on the release.
-pub(crate) const CASES: [&str; 12] = [
+pub(crate) const CASES: [&str; 14] = [
     "bad-cuinfo-newer",
     "compat-isa-class",
+    "compat-mercury-version-100",
+    "compat-tensor-cores-100",
     "data-shared-dyn-align64",
     "meta-preexit-100",
     "opt-cuda-api-version",

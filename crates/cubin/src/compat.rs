@@ -18,6 +18,8 @@ pub const OPPORTUNISTIC_FINALIZATION: u8 = 6;
 pub const MERCURY_ISA_VERSION: u8 = 7;
 /// Patch level of the Mercury instruction set.
 pub const MERCURY_ISA_PATCH: u8 = 8;
+/// Version of the Mercury instruction set; from 13.3 on read before [`MERCURY_ISA_VERSION`].
+pub const INSTRUCTION_SET: u8 = 13;
 /// Devices that the code can be turned into quickly (8 bytes, a mask in the first word).
 pub const FASTPATH_FINALIZE: u8 = 11;
 

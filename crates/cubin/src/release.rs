@@ -42,6 +42,10 @@ pub struct Rules {
     pub compat_joins_finalizer_mask: bool,
     /// `.nv.compat` record d replaces record 7 as the one that is added for inputs that lack it.
     pub compat_instruction_set: bool,
+    /// Newest Mercury instructions that are linked, as `.nv.compat` states them: 0x101 for 1.1.
+    pub newest_mercury: u16,
+    /// The finalizer says why it fails.
+    pub explains_finalizer: bool,
     /// The finalizer's mask of a Blackwell file depends on the target alone, not on the instructions.
     pub mask_of_target: bool,
     /// `.nv.compat` has records c, e and f.
@@ -89,6 +93,8 @@ const RULES_13_0: Rules = Rules {
     compat_without_defaults: false,
     compat_joins_finalizer_mask: false,
     compat_instruction_set: false,
+    newest_mercury: 0x101,
+    explains_finalizer: false,
     mask_of_target: false,
     compat_scheduling: false,
     dynamic_alignment: false,
@@ -112,6 +118,7 @@ const RULES_13_0: Rules = Rules {
 };
 const RULES_13_1: Rules = Rules {
     finalizer: 131,
+    explains_finalizer: true,
     compat_without_defaults: true,
     dynamic_alignment: true,
     accelerated_only_for_itself: true,
@@ -120,6 +127,7 @@ const RULES_13_1: Rules = Rules {
 };
 const RULES_13_2: Rules = Rules {
     finalizer: 132,
+    newest_mercury: 0x102,
     compat_joins_finalizer_mask: true,
     partial_keeps_shared_relocs: true,
     reads_groups: true,
@@ -129,6 +137,7 @@ const RULES_13_2: Rules = Rules {
     ..RULES_13_1
 };
 const RULES_13_3: Rules = Rules {
+    newest_mercury: 0x103,
     compat_instruction_set: true,
     mask_of_target: true,
     names_larger_common: true,
@@ -136,6 +145,7 @@ const RULES_13_3: Rules = Rules {
     ..RULES_13_2
 };
 const RULES_13_4: Rules = Rules {
+    newest_mercury: 0x104,
     compat_scheduling: true,
     tools_patch_flag: "-astoolspatch",
     weak_symbols_global: true,

@@ -182,6 +182,10 @@ pub enum Code {
         file: String,
         reason: String,
     },
+    /// Mercury instructions of a newer version, as 13.1 and later say it.
+    UnsupportedBinary,
+    /// The link ends after [`Code::UnsupportedBinary`].
+    FinalizationFailed,
     /// An object beside others that were compiled with `-ewp`.
     BesideEwp {
         file: String,
@@ -252,6 +256,8 @@ culd_base::code_names! {
         BadImage => "BadImage",
         Damaged => "Damaged",
         NewerMercury => "NewerMercury",
+        UnsupportedBinary => "UnsupportedBinary",
+        FinalizationFailed => "FinalizationFailed",
         BesideEwp => "BesideEwp",
         TensorMemoryMismatch => "TensorMemoryMismatch",
         OlderBesideEwp => "OlderBesideEwp",
@@ -359,6 +365,8 @@ impl fmt::Display for Code {
             Lost { file, what } => write!(f, "'{file}': {what} would be lost"),
             BadImage { reason } => write!(f, "Internal error: the linked file failed verification: {reason}"),
             NewerMercury { file, .. } => write!(f, "Internal FNLZR error '{file}'"),
+            UnsupportedBinary => write!(f, "Finalization failed: 'unsupported binary'"),
+            FinalizationFailed => write!(f, "elfLink error finalization failed"),
             BesideEwp { file } => write!(f, "'{file}': -ewp compiled objects should only link with libcudadevrt"),
             TensorMemoryMismatch { file } => write!(
                 f,

@@ -13,6 +13,7 @@ use crate::options::{Identity, LinkOptions};
 use crate::par::Threads;
 use cubin::consts::*;
 use cubin::read::{Cubin, ReadError};
+use cubin::release::{Release, Rules};
 use cubin::validate::validate;
 use culd_base::AdmissionProblem;
 use culd_base::admission::{self, Admission, Problem, Request};
@@ -87,6 +88,7 @@ pub fn admit<'d>(
         Identity::Nvlink => Trust::Trusted,
         Identity::Culd => Trust::Validate,
     };
+    let rules = &options.release().unwrap_or_else(Release::newest).rules;
     let mut admitted = Inputs {
         objects: Table::new(),
         symbol_count: 0,
@@ -94,7 +96,7 @@ pub fn admit<'d>(
         named: 0,
         bytes: bytes as u64,
     };
-    let parse_all = |chunk: &[Input<'d>]| threads.map(chunk, |input| parse(input, trust));
+    let parse_all = |chunk: &[Input<'d>]| threads.map(chunk, |input| parse(input, trust, rules));
     let mut after_ewp = false;
     let mut chunks = inputs.chunks(CHUNK);
     let mut now = chunks.next().unwrap_or_default();
@@ -134,10 +136,10 @@ const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
 
 type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError>;
 
-fn parse<'d>(input: &Input<'d>, trust: Trust) -> Parsed<'d> {
+fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
     if mercury::has_mercury(&cubin)
-        && let Err(e) = mercury::check_forms(&cubin)
+        && let Err(e) = mercury::check_forms(&cubin, rules)
     {
         return Ok((cubin, Err(e)));
     }
@@ -181,7 +183,7 @@ fn admit_one<'d>(
         Err(e) => return Err(damaged(input, e.to_string(), out)),
     };
     let admission = check(input, &cubin, options, out)?;
-    let mut object = object.map_err(|e| refuse(input, &e, out))?;
+    let mut object = object.map_err(|e| refuse(input, &e, options, out))?;
     object.virtual_sm = Some(admission.virtual_arch);
     object.toolkit = admission.toolkit;
     Ok(Some(object))
@@ -194,13 +196,18 @@ fn damaged(input: &Input<'_>, reason: String, out: &mut Collector<'_>) -> Stop {
     })
 }
 
-fn refuse(input: &Input<'_>, error: &ObjectError, out: &mut Collector<'_>) -> Stop {
+fn refuse(input: &Input<'_>, error: &ObjectError, options: &LinkOptions<'_>, out: &mut Collector<'_>) -> Stop {
+    let nvlink = options.identity == Identity::Nvlink;
     match error {
         ObjectError::RelocationOffset { section, entry } => damaged(
             input,
             format!("section {section}: entry {entry} is past the end of its section"),
             out,
         ),
+        ObjectError::NewerMercury { .. } if nvlink && options.release().is_some_and(|r| r.rules.explains_finalizer) => {
+            out.error(Code::UnsupportedBinary);
+            out.fatal(Code::FinalizationFailed)
+        }
         ObjectError::NewerMercury { .. } => out.fatal(Code::NewerMercury {
             file: input.name.into(),
             reason: error.to_string(),

@@ -317,10 +317,12 @@ pub enum ObjectError {
         index: u32,
     },
     /// Mercury instructions of a newer version.
-    #[error("section {section}: Mercury instructions of a newer version than 1.1; compile it with CUDA 13.0")]
+    #[error("section {section}: Mercury instructions of a newer version than {}.{}; compile it with an older toolkit", newest >> 8, newest & 0xff)]
     NewerMercury {
         /// Section name.
         section: String,
+        /// Newest version that is linked, major and minor number in a byte each.
+        newest: u16,
     },
     /// A section in a form that is not supported.
     #[error("section {section}: {reason}")]

@@ -9,11 +9,13 @@
 //! 4. Sizes of code are those of its Mercury form, which only the symbols state.
 
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
+use cubin::compat::{INSTRUCTION_SET, MERCURY_ISA_VERSION};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
 use cubin::raw::Sym;
 use cubin::read::{Cubin, SymbolSection, has_string, string_at};
+use cubin::release::Rules;
 use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use zerocopy::FromBytes;
@@ -152,14 +154,11 @@ fn is_mercury(s: &ObjSection<'_>) -> bool {
 const OLD_CAPSULE: u32 = 0x4000_0000;
 const OLD_CAPSULE_MASK: u32 = 0xc000_0000;
 
-/// Newest version of Mercury instructions that the vendor's linker finalizes: 1.1.
-const NEWEST_MERCURY: u16 = 0x101;
-
 /// Refuses Mercury code that is not supported.
 ///
 /// 1. ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
-/// 2. Instructions of a newer version: nvlink ends with an internal error.
-pub(crate) fn check_forms(cubin: &Cubin<'_>) -> Result<(), ObjectError> {
+/// 2. Instructions of a newer version than the release knows: nvlink fails to finalize them.
+pub(crate) fn check_forms(cubin: &Cubin<'_>, rules: &Rules) -> Result<(), ObjectError> {
     for section in cubin.sections() {
         let section = section?;
         let tag = section.data.get(4..).and_then(|d| d.first_chunk()).map(|b| u32::from_le_bytes(*b));
@@ -167,9 +166,11 @@ pub(crate) fn check_forms(cubin: &Cubin<'_>) -> Result<(), ObjectError> {
             SHT_CUDA_CAPMERC if tag.is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE) => {
                 "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
             }
-            SHT_CUDA_COMPAT if mercury_version(section.data) > NEWEST_MERCURY => {
-                let section = text(section.name);
-                return Err(ObjectError::NewerMercury { section });
+            SHT_CUDA_COMPAT if mercury_version(section.data, rules) > rules.newest_mercury => {
+                return Err(ObjectError::NewerMercury {
+                    section: text(section.name),
+                    newest: rules.newest_mercury,
+                });
             }
             _ => continue,
         };
@@ -181,12 +182,14 @@ pub(crate) fn check_forms(cubin: &Cubin<'_>) -> Result<(), ObjectError> {
     Ok(())
 }
 
-/// The version of Mercury instructions that `.nv.compat` states, 0 if none.
-fn mercury_version(compat: &[u8]) -> u16 {
-    let found = cubin::nvinfo::records(compat)
-        .flatten()
-        .find(|r| r.attribute == cubin::compat::MERCURY_ISA_VERSION);
-    found.map_or(0, |r| r.half)
+/// The version of Mercury instructions that `.nv.compat` states, 0 if none: the largest, if it is stated several times.
+fn mercury_version(compat: &[u8], rules: &Rules) -> u16 {
+    let largest = |code: u8| {
+        let stated = cubin::nvinfo::records(compat).flatten().filter(|r| r.attribute == code);
+        stated.map(|r| r.half).max()
+    };
+    let instruction_set = || rules.compat_instruction_set.then(|| largest(INSTRUCTION_SET)).flatten();
+    instruction_set().or_else(|| largest(MERCURY_ISA_VERSION)).unwrap_or(0)
 }
 
 fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
