@@ -454,7 +454,8 @@ def log(result):
 
 def clash(ours, theirs):
     """Merging failed; NVIDIA's library only prints that."""
-    return ERROR_LINE.search(theirs[1]) and "finish" in log(ours) and "finish" not in log(theirs)
+    printed = ERROR_LINE.search(theirs[1]) and "finish" in log(ours) and "finish" not in log(theirs)
+    return printed or ("merge_elf failed" in log(ours) and "merge_elf failed" not in log(theirs))
 
 
 ERROR_LINE = re.compile("^(error|fatal) +: ", re.M)
@@ -486,6 +487,8 @@ CORRECTIONS = [
 # Differences that are known and not corrections.
 OPEN = [
     ("stubs of unified functions of a Blackwell file differ from those of NVIDIA's library and of nvlink", lambda n: re.match("case/unified-(lineinfo-)?100/", n)),
+    ("an sm_100 cubin is linked for sm_103, as by nvlink; NVIDIA's library refuses it", lambda n: re.match("link/sm_103/plain/(cubins|fatbin)$", n)),
+    ("objects of CUDA 11 are admitted or refused as by nvlink, with another text or code", lambda n: n in ("case/old-toolkit/7", "case/old-toolkit/13")),
     ("an older object after one compiled with -ewp is refused as by nvlink; NVIDIA's library links it", lambda n: n == "case/ewp-mixed/6"),
 ]
 

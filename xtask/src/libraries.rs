@@ -80,6 +80,7 @@ fn link(directory: &Path, soname: &str, output: &Path) -> Result<()> {
     let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     cc.args([
         "-shared",
+        "-static-libgcc",
         "-Wl,--gc-sections",
         "-Wl,--as-needed",
         "-Wl,-z,relro,-z,now",
@@ -95,7 +96,7 @@ fn link(directory: &Path, soname: &str, output: &Path) -> Result<()> {
     )
     .arg(directory.join("libculd_nvjitlink.a"))
     .arg(aliases)
-    .args(["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc", "-o"])
+    .args(["-lpthread", "-ldl", "-lm", "-lc", "-o"])
     .arg(output);
     succeed(&mut cc)
 }
