@@ -1,4 +1,4 @@
-# find_package(culd): the program culd, and culd_use(), which makes it the device linker of a project.
+# find_package(culd): the program culd, the library libculd, and culd_use(), which makes it the device linker of a project.
 #
 #   cmake_minimum_required(VERSION 3.24)
 #   find_package(culd REQUIRED)          # before project(): CMake asks the compiler about itself there
@@ -11,23 +11,61 @@
 #   CUDA_HOME or CUDA_PATH, or that of the nvcc in PATH. With MODE culd, messages and checks are culd's own.
 #   With clang as CUDA compiler, call it after project(): CMake itself calls the linker then, and CMAKE_CUDA_DEVICE_LINKER is set.
 #
-# Defined: culd_FOUND, culd_EXECUTABLE, target culd::culd.
+# find_package(culd COMPONENTS library): libculd for C and C++, after project().
+#
+#   find_package(culd REQUIRED COMPONENTS library)
+#   target_link_libraries(app PRIVATE culd::culd)
+#
+# Components: program, library; without any, one of them is enough.
+# Defined: culd_FOUND, culd_program_FOUND, culd_library_FOUND, culd_EXECUTABLE, target culd::program, and where there is the library, culd::culd.
 
 find_program(culd_EXECUTABLE culd HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" "$ENV{CULD_ROOT}/bin")
 mark_as_advanced(culd_EXECUTABLE)
-if(NOT culd_EXECUTABLE)
-  set(culd_FOUND FALSE)
-  set(culd_NOT_FOUND_MESSAGE "the program culd is neither beside its CMake files nor in PATH")
-  return()
+get_filename_component(_culd_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+set(_culd_library)
+foreach(_culd_file "${_culd_prefix}/lib/libculd.so.0" "${_culd_prefix}/libculd.so.0")
+  if(NOT _culd_library AND EXISTS "${_culd_file}" AND EXISTS "${_culd_prefix}/include/culd.h")
+    set(_culd_library "${_culd_file}")
+  endif()
+endforeach()
+
+set(culd_program_FOUND FALSE)
+if(culd_EXECUTABLE)
+  set(culd_program_FOUND TRUE)
+endif()
+set(culd_library_FOUND FALSE)
+if(_culd_library)
+  set(culd_library_FOUND TRUE)
 endif()
 set(culd_FOUND TRUE)
+if(NOT culd_program_FOUND AND NOT culd_library_FOUND)
+  set(culd_FOUND FALSE)
+  set(culd_NOT_FOUND_MESSAGE "the program culd is neither beside its CMake files nor in PATH")
+endif()
+foreach(_culd_component ${culd_FIND_COMPONENTS})
+  if(culd_FIND_REQUIRED_${_culd_component} AND NOT culd_${_culd_component}_FOUND)
+    set(culd_FOUND FALSE)
+    set(culd_NOT_FOUND_MESSAGE "there is no ${_culd_component} of culd beside its CMake files")
+  endif()
+endforeach()
+if(NOT culd_FOUND)
+  return()
+endif()
 
-if(NOT TARGET culd::culd AND CMAKE_PROJECT_NAME)
-  add_executable(culd::culd IMPORTED GLOBAL)
-  set_target_properties(culd::culd PROPERTIES IMPORTED_LOCATION "${culd_EXECUTABLE}")
+if(culd_program_FOUND AND NOT TARGET culd::program AND CMAKE_PROJECT_NAME)
+  add_executable(culd::program IMPORTED GLOBAL)
+  set_target_properties(culd::program PROPERTIES IMPORTED_LOCATION "${culd_EXECUTABLE}")
+endif()
+if(culd_library_FOUND AND NOT TARGET culd::culd AND CMAKE_PROJECT_NAME)
+  add_library(culd::culd SHARED IMPORTED GLOBAL)
+  set_target_properties(culd::culd PROPERTIES
+    IMPORTED_LOCATION "${_culd_library}" IMPORTED_SONAME libculd.so.0 INTERFACE_INCLUDE_DIRECTORIES "${_culd_prefix}/include")
 endif()
 
 macro(culd_use)
+  if(NOT culd_EXECUTABLE)
+    message(FATAL_ERROR "culd_use(): the program culd is neither beside its CMake files nor in PATH")
+  endif()
   cmake_parse_arguments(_culd "" "MODE;TOOLKIT" "" ${ARGN})
   if(NOT _culd_MODE)
     set(_culd_MODE nvlink)

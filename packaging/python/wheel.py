@@ -2,7 +2,8 @@
 
 1. The program becomes a script of the wheel: pip puts it into `bin` (or `Scripts`) as it is.
 2. Python modules are those of the directory `culd` beside this file, if there is one.
-3. Order and times are fixed, so that two builds give the same bytes.
+3. Libraries of the stage, libculd and libnvJitLink, come into `culd/lib`, where the modules look for them.
+4. Order and times are fixed, so that two builds give the same bytes.
 """
 
 import argparse
@@ -44,6 +45,10 @@ def main():
     for module in sorted((here / "culd").rglob("*")):
         if module.is_file() and "__pycache__" not in module.parts:
             entries[module.relative_to(here).as_posix()] = module.read_bytes()
+    if (stage / "lib").is_dir():
+        for library in sorted((stage / "lib").iterdir()):
+            if library.is_file() and ".so" in library.name:
+                entries[f"culd/lib/{library.name}"] = library.read_bytes()
     readme = (here / "README.md").read_text(encoding="utf-8")
     entries[f"{info}/METADATA"] = METADATA.format(version=args.version, readme=readme).encode()
     entries[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: culd xtask dist\nRoot-Is-Purelib: false\n{tags}".encode()
@@ -60,7 +65,7 @@ def main():
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         for name, content in entries.items():
             entry = zipfile.ZipInfo(name, when)
-            entry.external_attr = (0o100755 if "/scripts/" in name else 0o100644) << 16
+            entry.external_attr = (0o100755 if "/scripts/" in name or "/lib/" in name else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, content)
     print(out)

@@ -6,6 +6,7 @@
 mod bench;
 mod browser;
 mod ci;
+mod clients;
 mod conformance;
 mod context;
 mod dist;
@@ -18,6 +19,7 @@ mod mutate;
 mod nvcc;
 mod nvjitlink;
 mod oracle;
+mod python;
 mod random;
 mod record;
 mod report;
@@ -61,7 +63,10 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
-cargo xtask libraries [--quick]         build target/library/libnvJitLink.so.13 and check its export table; --quick: the dev profile
+cargo xtask libraries [--quick]         build libnvJitLink.so.13 and libculd.so.0 in target/library, check their export tables, and build a C program
+                                        with libculd through pkg-config and CMake; --quick: the dev profile, in target/debug
+cargo xtask python [--quick]            build the wheel with program and libraries, and run packaging/python/tests with it in a fresh environment
+cargo xtask clients [NAME..]            run programs that use libnvJitLink (tests/clients) with NVIDIA's library and with ours, and compare
 cargo xtask nvjitlink [NAME..]          run scenarios of the C interface with NVIDIA's libnvJitLink and with ours, each in its own process
     --quick         the dev profile              --seed S    of the generated ones
 cargo xtask viewer                      compile reader and linker to WebAssembly and write the page target/viewer/index.html
@@ -214,9 +219,11 @@ fn task() -> Result<bool> {
             run(&context, &linker, &plan, &report)?;
         }
         "libraries" => {
-            libraries::build(&context, typed.quick)?;
+            libraries::run(&context, typed.quick)?;
             return Ok(true);
         }
+        "python" => python::run(&context, typed.linker.as_deref(), typed.quick, &report)?,
+        "clients" => clients::run(&context, &typed.names, typed.quick, &report)?,
         "nvjitlink" => nvjitlink::run(&context, &typed.names, typed.quick, &report)?,
         "mutate" => {
             let plan = mutate::Plan {

@@ -18,7 +18,7 @@ use std::process::Command;
 /// Runs the scenarios whose names contain one of `names`, or all.
 pub(crate) fn run(context: &Context, names: &[String], quick: bool, report: &Report) -> Result<()> {
     let tools = oracle::bin_dir(context)?;
-    let ours = libraries::build(context, quick)?;
+    let ours = libraries::build(context, quick)?.nvjitlink;
     let theirs = theirs(&tools)?;
     let work = context.root.join("target/nvjitlink");
     std::fs::create_dir_all(&work).map_err(Error::file(&work))?;

@@ -2,6 +2,8 @@
 
 import pathlib
 import pickle
+import subprocess
+import sys
 import threading
 
 import culd
@@ -71,3 +73,35 @@ def test_threads_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert got == [True] * 160
+
+
+def in_process(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_the_program_is_there():
+    done = subprocess.run([sys.executable, "-m", "culd", "--version"], capture_output=True, text=True)
+    assert done.returncode == 0 and "culd" in done.stdout
+
+
+def test_activate_puts_our_library_in_front():
+    done = in_process(
+        "import ctypes, culd\n"
+        "path = culd.activate()\n"
+        "assert culd.activate() == path\n"
+        "everything = ctypes.CDLL(None)\n"
+        "major, minor = ctypes.c_uint(), ctypes.c_uint()\n"
+        "assert everything.nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor)) == 0\n"
+        "assert ctypes.CDLL('libnvJitLink.so.13').nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor)) == 0\n"
+        "print(major.value)"
+    )
+    assert (done.stdout, done.stderr) == ("13\n", "")
+
+
+def test_activate_says_that_it_is_too_late(tmp_path):
+    import shutil
+
+    other = tmp_path / "libnvJitLink.so.13"
+    shutil.copy(culd.nvjitlink_path(), other)
+    done = in_process(f"import ctypes, culd\nctypes.CDLL({str(other)!r})\nculd.activate()")
+    assert done.returncode == 1 and "is loaded already" in done.stderr

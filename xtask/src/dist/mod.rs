@@ -147,6 +147,22 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     }
 }
 
+/// A wheel of this machine in `directory`: a finished program and libraries.
+pub(crate) fn wheel(context: &Context, directory: &Path, program: &Path, libraries: &[&Path]) -> Result<PathBuf> {
+    let place = Place {
+        work: directory.to_owned(),
+        out: directory.to_owned(),
+        ..Place::new(context)?
+    };
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let program = Program {
+        target: Target::find(&triple).ok_or_else(|| unknown_target(&triple))?,
+        path: program.to_owned(),
+        runner: Ok(Vec::new()),
+    };
+    package::wheel_with(&place, &program, libraries)
+}
+
 /// Runs the task.
 pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()> {
     let place = Place::new(context)?;

@@ -137,10 +137,22 @@ fn archive(place: &Place<'_>, stage: &Path, extension: &str) -> Result<PathBuf> 
 }
 
 fn wheel(place: &Place<'_>, program: &Program, stage: &Path) -> Result<PathBuf> {
-    let tag = program
-        .target
-        .wheel
-        .ok_or_else(|| Error::Other("this platform has no wheels".into()))?;
+    let tag = program.target.wheel;
+    wheel_of(place, stage, tag.ok_or_else(|| Error::Other("this platform has no wheels".into()))?)
+}
+
+/// A wheel of this machine, with libraries in it.
+pub(super) fn wheel_with(place: &Place<'_>, program: &Program, libraries: &[&Path]) -> Result<PathBuf> {
+    let stage = stage(place, program)?;
+    let lib = stage.join("lib");
+    std::fs::create_dir_all(&lib).map_err(Error::file(&lib))?;
+    for library in libraries {
+        copy(library, &lib.join(library.file_name().unwrap_or_default()))?;
+    }
+    wheel_of(place, &stage, &format!("linux_{}", std::env::consts::ARCH))
+}
+
+fn wheel_of(place: &Place<'_>, stage: &Path, tag: &str) -> Result<PathBuf> {
     let mut python = Command::new("python3");
     python.arg(place.context.root.join("packaging/python/wheel.py"));
     python.arg("--stage").arg(stage).arg("--out").arg(&place.out);
