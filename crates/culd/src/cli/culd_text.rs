@@ -19,7 +19,7 @@ pub fn enumerate(names: impl Iterator<Item = String>, total: usize) -> String {
 
 /// A demangled name, followed by the name in the file.
 pub fn name(symbol: &str) -> String {
-    match culd_demangle::demangle(symbol.as_bytes()) {
+    match culd_demangle::readable(symbol.as_bytes()) {
         Some(demangled) if demangled != symbol => format!("{demangled} [{symbol}]"),
         _ => symbol.to_string(),
     }
@@ -27,7 +27,7 @@ pub fn name(symbol: &str) -> String {
 
 /// A demangled name alone.
 pub fn short_name(symbol: &str) -> String {
-    culd_demangle::demangle(symbol.as_bytes()).unwrap_or_else(|| symbol.to_string())
+    culd_demangle::readable(symbol.as_bytes()).unwrap_or_else(|| symbol.to_string())
 }
 
 /// A variable as the source has it: a local shared variable is `function(int)::variable`, without the compiler's marks around it.

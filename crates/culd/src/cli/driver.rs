@@ -19,9 +19,10 @@ use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
 use crate::cli::{
-    doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side_outputs, why,
+    codes, doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side_outputs, why,
 };
 use culd_engine::explain::dot;
+use culd_engine::explain::why::Answer;
 use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
 use std::ffi::OsString;
@@ -51,6 +52,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
         match command.as_str() {
             install::COMMAND => return install::run(rest, &mut console),
+            codes::COMMAND => return codes::run(rest, &mut console),
             doctor::COMMAND => return doctor::run(rest, &mut console),
             help::COMMAND => return help::run(rest, &mut console),
             _ => {}
@@ -226,6 +228,10 @@ fn run_link(
     }
     for answer in &outcome.explained.why {
         console.raw(&why::text(answer));
+        if answer.answer == Answer::Unknown {
+            let objects = loaded.objects.iter().map(|o| (&*o.name, &*o.bytes));
+            console.raw(&why::similar(&answer.symbol, objects));
+        }
     }
     let done = finish(plan, &outcome, pending, loaded, inputs);
     watch.lap("write output");
@@ -291,6 +297,7 @@ fn link_objects(plan: &LinkPlan, loaded: &Loaded, aux: &AuxInputs, console: &Con
         inputs_checked: true,
         leave_memory: true,
         kernels: plan.kernels(loaded),
+        why_live: why::symbols(&plan.options.why_live, loaded.objects.iter().map(|o| (&*o.name, &*o.bytes))),
         ..plan.options.clone()
     };
     let objects = loaded.objects.iter().map(|o| Input {

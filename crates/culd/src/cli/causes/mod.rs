@@ -20,6 +20,7 @@ use culd_engine::{Code, Diagnostic};
 use elsewhere::{Elsewhere, Surroundings};
 use facts::Object;
 use std::cell::OnceCell;
+pub use undefined::base_name;
 
 /// What is known about the objects of a link.
 #[derive(Debug, Default)]
@@ -179,6 +180,15 @@ impl Causes {
         }
         users
     }
+}
+
+/// The names of all functions and variables of some objects, sorted.
+pub fn symbol_names<'d>(objects: impl Iterator<Item = (&'d str, &'d [u8])>) -> Vec<String> {
+    let symbols = objects.flat_map(|(name, bytes)| Object::read(name, bytes).symbols);
+    let mut names: Vec<String> = symbols.map(|s| s.name).filter(|name| !name.is_empty()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn undefined_symbol(code: &Code) -> Option<String> {

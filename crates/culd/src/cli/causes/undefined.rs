@@ -17,7 +17,7 @@ impl Causes {
             let file = self.objects.get(object).map_or("", |o| o.name.as_str());
             let way = self.calls().from_kernel(object, function);
             text += &match way {
-                Some(way) if way.steps.len() > 1 => format!("{start}in {} ({file}), called by kernel {}", short_name(function), way.text(short_name)),
+                Some(way) if way.steps.len() > 1 => format!("{start}in {} ({file}), call path: {}", short_name(function), way.text(short_name)),
                 Some(_) => format!("{start}in kernel {} ({file})", short_name(function)),
                 None => format!("{start}in {} ({file}), which no kernel calls", short_name(function)),
             };
