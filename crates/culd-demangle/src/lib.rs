@@ -1,4 +1,4 @@
-//! C++ demangling in the style of NVIDIA's device linker.
+//! C++ demangling in the style of NVIDIA's device linker, and in that of c++filt ([`readable`], module `cxx`).
 //!
 //! `nvlink --dump-callgraph` prints C++ (Itanium ABI) names in a style of its own: `int  :: A::*`, `[lambda(int) (instance 1)]`,
 //! `A::A() [subobject]`, template parameters as `T1`, expressions without parentheses. This crate writes that text.
@@ -19,6 +19,8 @@ mod readme {}
 
 mod ast;
 mod cursor;
+mod cxx;
+mod node;
 mod number;
 mod parse;
 mod print;
@@ -45,6 +47,30 @@ pub fn demangle(name: &[u8]) -> Option<String> {
     let mangled = name.strip_prefix(b"_Z")?;
     let (ast, text) = parse::parse(mangled)?;
     print::print(&ast, text, mangled.len())
+}
+
+/// The name as c++filt writes it, for people; what this style does not cover comes out as [`demangle`] writes it.
+///
+/// ```
+/// use culd_demangle::readable;
+/// assert_eq!(readable(b"_ZN1A1fEPKc").as_deref(), Some("A::f(char const*)"));
+/// assert_eq!(readable(b"_Z5recurILi4EEvPi").as_deref(), Some("void recur<4>(int*)"));
+/// assert_eq!(readable(b"main"), None);
+/// ```
+#[must_use]
+pub fn readable(name: &[u8]) -> Option<String> {
+    let plain = match name.strip_prefix(STATIC_PREFIX) {
+        Some(rest) => after_module_id(rest)?,
+        None => name,
+    };
+    let plain = plain.strip_prefix(b"$").unwrap_or(plain);
+    cxx::demangle_cxx(plain).or_else(|| demangle(name))
+}
+
+/// The name as c++filt writes it; `None` if it is not a C++ name, or has something that this style does not cover.
+#[must_use]
+pub fn cxxfilt(name: &[u8]) -> Option<String> {
+    cxx::demangle_cxx(name)
 }
 
 /// The text that nvlink prints for `name`: the demangled text where there is one, otherwise the name itself.

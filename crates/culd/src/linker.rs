@@ -37,7 +37,7 @@
 //! # Ok::<(), culd::LinkError>(())
 //! ```
 
-mod diagnostic;
+pub(crate) mod diagnostic;
 mod linked;
 mod memory;
 mod run;

@@ -19,7 +19,7 @@ pub fn enumerate(names: impl Iterator<Item = String>, total: usize) -> String {
 
 /// A demangled name, followed by the name in the file.
 pub fn name(symbol: &str) -> String {
-    match culd_demangle::demangle(symbol.as_bytes()) {
+    match culd_demangle::readable(symbol.as_bytes()) {
         Some(demangled) if demangled != symbol => format!("{demangled} [{symbol}]"),
         _ => symbol.to_string(),
     }
@@ -27,14 +27,28 @@ pub fn name(symbol: &str) -> String {
 
 /// A demangled name alone.
 pub fn short_name(symbol: &str) -> String {
-    culd_demangle::demangle(symbol.as_bytes()).unwrap_or_else(|| symbol.to_string())
+    culd_demangle::readable(symbol.as_bytes()).unwrap_or_else(|| symbol.to_string())
+}
+
+/// A variable as the source has it: a local shared variable is `function(int)::variable`, without the compiler's marks around it.
+pub fn variable(symbol: &str) -> String {
+    let local = symbol.strip_prefix("$__").filter(|rest| rest.starts_with("_Z"));
+    match local.and_then(|rest| rest.rsplit_once("__")) {
+        Some((inner, number)) if number.bytes().all(|b| b.is_ascii_digit()) => short_name(inner),
+        _ => short_name(symbol),
+    }
 }
 
 /// Variables that add up to a limit.
 fn contributors(list: &[(String, u64)]) -> String {
+    rows(&list.iter().map(|(symbol, size)| (variable(symbol), *size)).collect::<Vec<_>>())
+}
+
+/// Sizes and what has them, one line each.
+pub fn rows(list: &[(String, u64)]) -> String {
     let mut text = String::new();
-    for (variable, size) in list.iter().take(SHOWN) {
-        text += &format!("\n  {size:>8} bytes  {}", name(variable));
+    for (what, size) in list.iter().take(SHOWN) {
+        text += &format!("\n  {size:>8} bytes  {what}");
     }
     if list.len() > SHOWN {
         let rest: u64 = list.iter().skip(SHOWN).map(|(_, size)| size).sum();

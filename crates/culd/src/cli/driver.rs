@@ -10,6 +10,8 @@
 
 use crate::cli::aux_inputs::AuxInputs;
 use crate::cli::called::Called;
+use crate::cli::causes::Causes;
+use crate::cli::causes::elsewhere::Surroundings;
 use crate::cli::flags::Id;
 use crate::cli::hiargs::{self, LinkPlan, Plan, Remark};
 use crate::cli::load::{self, LoadedInputs};
@@ -17,9 +19,10 @@ use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
 use crate::cli::{
-    doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side_outputs, why,
+    codes, doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side_outputs, why,
 };
 use culd_engine::explain::dot;
+use culd_engine::explain::why::Answer;
 use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
 use std::ffi::OsString;
@@ -49,6 +52,7 @@ pub fn main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         }
         match command.as_str() {
             install::COMMAND => return install::run(rest, &mut console),
+            codes::COMMAND => return codes::run(rest, &mut console),
             doctor::COMMAND => return doctor::run(rest, &mut console),
             help::COMMAND => return help::run(rest, &mut console),
             _ => {}
@@ -113,6 +117,9 @@ fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Re
 fn set_up(console: &mut Console, low: &LowArgs) {
     if let Some(name) = low.text(Id::ToolName) {
         console.set_tool(os::lossy(name));
+    }
+    if low.has(Id::ShowCodes) {
+        console.show_codes();
     }
     if let (true, Some(arch)) = (low.has(Id::ReportArch), low.text(Id::Arch)) {
         console.report_arch(&os::lossy(arch));
@@ -202,28 +209,47 @@ fn run_link(
     }
     let (outcome, pending) = link_objects(plan, loaded, &aux, console);
     watch.lap_with("link", &outcome.explained.phases);
+    let causes = find_causes(plan, loaded, &outcome, console);
     if plan.side.json_report.is_some() || low.has(Id::Html) {
-        *report = report::report(plan, loaded, &outcome);
+        *report = report::report(plan, loaded, &outcome, &causes);
         report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
     }
     if let Some((_, deferred)) = &loaded.deferred_error {
         // What was merged before it may have errors of its own; nothing else is printed.
         match outcome.status {
-            Status::Fatal => explain::print(&outcome, plan.verbose, console),
+            Status::Fatal => explain::print(&outcome, &causes, plan.verbose, console),
             _ => _ = load::say(std::slice::from_ref(deferred), plan, console),
         }
         return Ok(Status::Fatal);
     }
-    explain::print(&outcome, plan.verbose, console);
+    explain::print(&outcome, &causes, plan.verbose, console);
     if outcome.messages.iter().any(|d| matches!(d.code, Code::UndefinedReference { .. })) {
         inputs.library_hints(plan, console);
     }
     for answer in &outcome.explained.why {
         console.raw(&why::text(answer));
+        if answer.answer == Answer::Unknown {
+            let objects = loaded.objects.iter().map(|o| (&*o.name, &*o.bytes));
+            console.raw(&why::similar(&answer.symbol, objects));
+        }
     }
     let done = finish(plan, &outcome, pending, loaded, inputs);
     watch.lap("write output");
     done
+}
+
+/// What is behind the messages of a link; nvlink does not say it.
+fn find_causes(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, console: &Console) -> Causes {
+    if console.identity() == Identity::Nvlink {
+        return Causes::default();
+    }
+    let around = Surroundings {
+        target: plan.arch.clone(),
+        inputs: plan.inputs.iter().map(|i| os::path(i)).collect(),
+        directories: plan.library_paths.iter().map(|d| os::path(d)).collect(),
+    };
+    let objects = loaded.objects.iter().map(|o| (&*o.name, &*o.bytes));
+    Causes::new(&outcome.messages, objects, Some(&around))
 }
 
 /// Opens the other files and prints the messages of the library search before them, those of the inputs after them; `None` when one was
@@ -254,7 +280,7 @@ fn write_finished(
         ..nothing_linked()
     };
     let Some(loaded) = &inputs.loaded else { return Ok(Status::Errors) };
-    *report = report::report(plan, loaded, &outcome);
+    *report = report::report(plan, loaded, &outcome, &Causes::default());
     report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
     let done = finish(plan, &outcome, None, loaded, inputs)?;
     if let Some(error) = &finished.trailing_error {
@@ -271,6 +297,7 @@ fn link_objects(plan: &LinkPlan, loaded: &Loaded, aux: &AuxInputs, console: &Con
         inputs_checked: true,
         leave_memory: true,
         kernels: plan.kernels(loaded),
+        why_live: why::symbols(&plan.options.why_live, loaded.objects.iter().map(|o| (&*o.name, &*o.bytes))),
         ..plan.options.clone()
     };
     let objects = loaded.objects.iter().map(|o| Input {

@@ -4,15 +4,22 @@
 //! 2. As nvlink: one line for each.
 //! 3. As culd: messages that come once per symbol or kernel are folded, undefined references into one list with the files that refer to them,
 //!    unknown stack sizes into one line with a count. They are printed in place of the first of them.
-//! 4. As culd: "merge failed" is left out, because the errors before it tell the reason. The usage of a kernel takes one line instead of two.
+//! 4. As culd: messages with the same text but for the symbol, such as those of a file that is given twice, are folded into one. Hints follow
+//!    on a line of their own.
+//! 5. As culd: "merge failed" is left out, because the errors before it tell the reason. The usage of a kernel takes one line instead of two.
 
-use crate::cli::culd_text::{culd_text, enumerate, name, short_name};
+use crate::cli::causes::Causes;
+use crate::cli::culd_text::{enumerate, name, short_name};
 use crate::cli::messages::Console;
 use culd_engine::{Code, Diagnostic, Identity, Outcome, ResourceUsage, Severity};
+use std::collections::HashSet;
+
+/// Undefined references that are listed.
+const SHOWN: usize = 100;
 
 /// Prints the messages of a link, the call graph, and with `verbose` the usage.
-pub fn print(outcome: &Outcome, verbose: bool, console: &mut Console) {
-    let mut folded = Folded::collect(&outcome.messages);
+pub fn print(outcome: &Outcome, causes: &Causes, verbose: bool, console: &mut Console) {
+    let mut folded = Folded::collect(&outcome.messages, causes);
     let mut callgraph = outcome.explained.callgraph.iter().peekable();
     let mut usage = outcome.explained.usage.as_ref().filter(|_| verbose);
     for printed in 0..=outcome.messages.len() {
@@ -20,7 +27,7 @@ pub fn print(outcome: &Outcome, verbose: bool, console: &mut Console) {
             console.raw(&format!("{}\n", line.text));
         }
         if let Some(usage) = usage.take_if(|usage| usage.after <= printed) {
-            print_usage(usage, console);
+            print_usage(usage, &outcome.messages, console);
         }
         if let Some(message) = outcome.messages.get(printed) {
             folded.print(message, console);
@@ -28,35 +35,62 @@ pub fn print(outcome: &Outcome, verbose: bool, console: &mut Console) {
     }
 }
 
-fn print_usage(usage: &ResourceUsage, console: &mut Console) {
-    console.engine_line(Severity::Info, &usage.memory.to_string());
+/// The kernels whose stack size is unknown.
+pub fn unknown_stacks(messages: &[Diagnostic]) -> HashSet<&str> {
+    let unknown = messages.iter().filter_map(|d| match &d.code {
+        Code::StackUnknown { entry } => Some(entry.as_str()),
+        _ => None,
+    });
+    unknown.collect()
+}
+
+fn print_usage(usage: &ResourceUsage, messages: &[Diagnostic], console: &mut Console) {
+    let unknown = unknown_stacks(messages);
+    console.engine_line(Severity::Info, "", &usage.memory.to_string());
     for kernel in &usage.kernels {
         match console.identity() {
             Identity::Nvlink => {
-                console.engine_line(Severity::Info, &format!("Function properties for '{}':", kernel.name));
-                console.engine_line(Severity::Info, &kernel.to_string());
+                console.engine_line(Severity::Info, "", &format!("Function properties for '{}':", kernel.name));
+                console.engine_line(Severity::Info, "", &kernel.to_string());
             }
-            Identity::Culd => console.engine_line(Severity::Info, &format!("kernel {}: {kernel}", name(&kernel.name))),
+            Identity::Culd => {
+                let mut used = kernel.to_string();
+                if unknown.contains(kernel.name.as_str()) {
+                    used = used.replacen(&format!(" {} stack,", kernel.stack), " unknown stack,", 1);
+                }
+                console.engine_line(Severity::Info, "", &format!("kernel {}: {used}", name(&kernel.name)));
+            }
         }
     }
 }
 
 /// Messages that are printed once for many symbols.
 struct Folded<'m> {
-    undefined: Vec<(&'m str, &'m [String])>,
+    causes: &'m Causes,
+    undefined: Vec<(&'m Code, &'m str, &'m [String])>,
     stacks: Vec<&'m str>,
+    /// Files that are given twice, and what they define.
+    twice: Vec<(&'m str, Vec<&'m str>)>,
 }
 
 impl<'m> Folded<'m> {
-    fn collect(messages: &'m [Diagnostic]) -> Self {
+    fn collect(messages: &'m [Diagnostic], causes: &'m Causes) -> Self {
         let mut folded = Folded {
+            causes,
             undefined: Vec::new(),
             stacks: Vec::new(),
+            twice: Vec::new(),
         };
         for d in messages {
             match &d.code {
-                Code::UndefinedReference { symbol, files, .. } => folded.undefined.push((symbol, files)),
-                Code::StackUnknown { entry } => folded.stacks.push(entry),
+                Code::UndefinedReference { symbol, files, .. } => folded.undefined.push((&d.code, symbol, files)),
+                Code::StackUnknown { entry } if !folded.stacks.contains(&entry.as_str()) => folded.stacks.push(entry),
+                Code::MultipleDefinition { symbol, file, .. } if causes.given_twice(symbol, file) => {
+                    match folded.twice.iter_mut().find(|(name, _)| name == file) {
+                        Some((_, symbols)) => symbols.push(symbol),
+                        None => folded.twice.push((file, vec![symbol])),
+                    }
+                }
                 _ => {}
             }
         }
@@ -65,11 +99,17 @@ impl<'m> Folded<'m> {
 
     fn print(&mut self, message: &Diagnostic, console: &mut Console) {
         match (console.identity(), &message.code) {
-            (Identity::Nvlink, code) => console.engine_line(message.severity, &code.to_string()),
+            (Identity::Nvlink, code) => console.engine_line(message.severity, code.name(), &code.to_string()),
             (Identity::Culd, Code::UndefinedReference { .. }) => self.undefined(message.severity, console),
             (Identity::Culd, Code::StackUnknown { .. }) => self.stacks(message.severity, console),
             (Identity::Culd, Code::MergeFailed) => {}
-            (Identity::Culd, code) => console.engine_line(message.severity, &culd_text(code)),
+            (Identity::Culd, Code::MultipleDefinition { symbol, file, .. }) if self.causes.given_twice(symbol, file) => {
+                self.given_twice(message.severity, file, console);
+            }
+            (Identity::Culd, code) => {
+                let text = with_hint(self.causes.text(code), self.causes.hint(code), "\n  ");
+                console.engine_line(message.severity, code.name(), &text);
+            }
         }
     }
 
@@ -80,14 +120,19 @@ impl<'m> Folded<'m> {
             1 => "1 undefined reference".to_string(),
             n => format!("{n} undefined references"),
         };
-        for (symbol, files) in list {
-            text += &format!(
-                "\n  {}\n    referenced by {}",
-                name(symbol),
-                enumerate(files.iter().cloned(), files.len())
-            );
+        let mut last = None;
+        let count = list.len();
+        for (number, (code, symbol, files)) in list.into_iter().enumerate() {
+            let who = self.causes.references(symbol, files, "\n    ");
+            // The same hint once, where it fits all.
+            let hint = self.causes.hint(code).filter(|h| last.replace(h.clone()).as_ref() != Some(h) || number == 0);
+            text += &with_hint(format!("\n  {}{who}", name(symbol)), hint, "\n    ");
+            if number + 1 == SHOWN && count > SHOWN {
+                text += &format!("\n  and {} more", count - SHOWN);
+                break;
+            }
         }
-        console.engine_line(severity, &text);
+        console.engine_line(severity, "UndefinedReference", &text);
     }
 
     fn stacks(&mut self, severity: Severity, console: &mut Console) {
@@ -95,15 +140,38 @@ impl<'m> Folded<'m> {
         let text = match list.as_slice() {
             [] => return,
             [one] => format!(
-                "cannot determine the stack size of kernel {} statically: it is recursive or makes indirect calls",
-                name(one)
+                "cannot determine the stack size of kernel {} statically: {}",
+                name(one),
+                self.causes.stack_cause(one)
             ),
-            many => format!(
-                "cannot determine the stack sizes of {} kernels statically, because they are recursive or make indirect calls: {}",
-                many.len(),
-                enumerate(many.iter().take(3).map(|n| short_name(n)), many.len())
-            ),
+            many => {
+                let mut text = format!(
+                    "cannot determine the stack sizes of {} kernels statically: {}",
+                    many.len(),
+                    enumerate(many.iter().take(3).map(|n| short_name(n)), many.len())
+                );
+                for kernel in many.iter().take(3) {
+                    text += &format!("\n  {}: {}", short_name(kernel), self.causes.stack_cause(kernel));
+                }
+                text
+            }
         };
-        console.engine_line(severity, &text);
+        console.engine_line(severity, "StackUnknown", &text);
+    }
+
+    fn given_twice(&mut self, severity: Severity, file: &str, console: &mut Console) {
+        let Some(place) = self.twice.iter().position(|(name, _)| *name == file) else { return };
+        let (_, symbols) = self.twice.remove(place);
+        let count = symbols.len();
+        let names = enumerate(symbols.into_iter().map(name), count);
+        console.engine_line(severity, "MultipleDefinition", &format!("{file} is given twice: multiple definitions of {names}"));
+    }
+}
+
+/// A text and its hint on a line of its own.
+pub fn with_hint(text: String, hint: Option<String>, start: &str) -> String {
+    match hint {
+        Some(hint) => format!("{text}{start}hint: {hint}"),
+        None => text,
     }
 }

@@ -6,7 +6,7 @@
 use crate::cli::called::Called;
 use crate::cli::flags::{self, Flag, Known};
 use crate::cli::messages::{CliMessage, Console};
-use crate::cli::{doctor, inspect, install, os, see};
+use crate::cli::{codes, doctor, inspect, install, os, see};
 use cubin::release::Version;
 use culd_engine::Severity;
 use std::fmt::Write;
@@ -94,7 +94,7 @@ pub fn culd_version() -> String {
 }
 
 /// Subcommands: how to call them and what they do.
-pub const COMMANDS: [(&str, &str); 9] = [
+pub const COMMANDS: [(&str, &str); 10] = [
     ("culd [flags] <inputs>... -arch <name> -o <file>", "link device objects"),
     ("culd dump ...", "show what is in a device object"),
     ("culd diff ...", "explain how two device objects differ"),
@@ -111,6 +111,7 @@ pub const COMMANDS: [(&str, &str); 9] = [
         "culd install-as-nvlink <directory> [flags]",
         "make a view of a CUDA toolkit whose nvlink is culd",
     ),
+    ("culd explain CODE", "tell more about a message: cause, example, fix"),
     ("culd doctor", "show what of CUDA is found and what works with it"),
     ("culd help [command]", "show the help of a command"),
 ];
@@ -125,6 +126,7 @@ pub fn run(arguments: &[Vec<u8>], console: &mut Console) -> ExitCode {
         [command, ..] => match os::lossy(command).as_str() {
             COMMAND => culd_help(),
             install::COMMAND => install::HELP.into(),
+            codes::COMMAND => codes::list(),
             doctor::COMMAND => doctor::HELP.into(),
             name if see::COMMANDS.contains(&name) => see::help(name),
             name if inspect::COMMANDS.contains(&name) => inspect::help(name),

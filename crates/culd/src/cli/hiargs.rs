@@ -17,6 +17,7 @@ use crate::cli::messages::{CliMessage, Quiet};
 use crate::cli::note;
 use crate::cli::os;
 use crate::cli::parse::{LowArgs, ParseError};
+use crate::cli::why;
 use culd_engine::diagnostics::option_warning;
 use culd_engine::{Arch, Code, Identity, KernelFilter, LinkOptions, Severity, ToolNote};
 
@@ -384,7 +385,7 @@ fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<K
     options.dot_file = low.has(Id::DotFile);
     options.time_phases = low.has(Id::TimePhases);
     options.map = low.has(Id::Map) || low.has(Id::JsonReport) || low.has(Id::Html);
-    options.why_live = low.list(Id::WhyLive).iter().map(|s| os::lossy(s)).collect();
+    options.why_live = why::rejoin(low.list(Id::WhyLive).iter().map(|s| os::lossy(s)));
     options.extra_warnings = low.has(Id::ExtraWarnings);
     options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);
     options.disable_infos = quiet(low, called.identity).warnings;

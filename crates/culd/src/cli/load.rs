@@ -4,7 +4,8 @@
 //! both at once and keeps the messages apart: [`LoadedInputs::library_messages`], [`LoadedInputs::input_messages`].
 
 use crate::cli::hiargs::LinkPlan;
-use crate::cli::messages::Console;
+use crate::cli::messages::{Console, ReportMessage};
+use crate::linker::diagnostic::loader_file as file_of;
 use crate::cli::{called, culd_text, lto, os};
 use culd_engine::{Identity, KernelFilter, Severity};
 use culd_input::files::{Opened, standard_input};
@@ -78,7 +79,7 @@ impl LoadedInputs {
             let severity = message.severity.min(Severity::Warning);
             let text = text_of(&message.code, plan);
             console.record(severity, message.code.name(), &text);
-            console.print_filtered(severity, &text);
+            console.print_filtered(severity, message.code.name(), &text);
         }
     }
 
@@ -108,17 +109,65 @@ impl LinkPlan {
 
 /// Prints loader messages; true when one was fatal.
 pub fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) -> bool {
+    let mut folded = Folded::collect(messages, plan);
     for message in messages {
         if message.code.is_verbatim() {
             console.raw(&format!("{}\n", message.code));
             console.record(message.severity, message.code.name(), &message.code.to_string());
         } else {
             let text = text_of(&message.code, plan);
-            console.record(message.severity, message.code.name(), &text);
-            console.engine_line(message.severity, &text);
+            let recorded = ReportMessage::new(message.severity, message.code.name(), text.clone()).about(file_of(&message.code), None);
+            console.record_message(message.severity, recorded);
+            if let Some(text) = folded.text(message, text, plan) {
+                console.engine_line(message.severity, message.code.name(), &text);
+            }
         }
     }
     messages.iter().any(|m| m.severity == Severity::Fatal)
+}
+
+/// As culd: messages that differ in the file only are printed once, with a list of the files.
+struct Folded {
+    /// Severity, text without the file, files; `None` once it is printed.
+    groups: Vec<(Severity, String, Option<Vec<String>>)>,
+}
+
+impl Folded {
+    fn collect(messages: &[Message], plan: &LinkPlan) -> Self {
+        let mut groups: Vec<(Severity, String, Option<Vec<String>>)> = Vec::new();
+        for message in messages.iter().filter(|_| plan.options.identity == Identity::Culd) {
+            let Some((pattern, file)) = pattern(message, plan) else { continue };
+            match groups.iter_mut().find(|(s, p, _)| *s == message.severity && *p == pattern) {
+                Some((_, _, Some(files))) if !files.contains(&file) => files.push(file),
+                Some(_) => {}
+                None => groups.push((message.severity, pattern, Some(vec![file]))),
+            }
+        }
+        Folded { groups }
+    }
+
+    /// What is printed for a message: nothing if it was printed with an earlier one.
+    fn text(&mut self, message: &Message, text: String, plan: &LinkPlan) -> Option<String> {
+        let Some((pattern, _)) = pattern(message, plan).filter(|_| plan.options.identity == Identity::Culd) else {
+            return Some(text);
+        };
+        let group = self.groups.iter_mut().find(|(s, p, _)| *s == message.severity && *p == pattern)?;
+        let files = group.2.take()?;
+        let others = files.get(1..).unwrap_or_default();
+        match others.len() {
+            0 => Some(text),
+            count => {
+                let list = culd_text::enumerate(others.iter().cloned(), count);
+                Some(format!("{text}\n  the same for {list}"))
+            }
+        }
+    }
+}
+
+/// The text of a message without its file, and the file.
+fn pattern(message: &Message, plan: &LinkPlan) -> Option<(String, String)> {
+    let file = file_of(&message.code).filter(|f| !f.is_empty())?;
+    Some((text_of(&message.code, plan).replace(&file, "\0"), file))
 }
 
 /// The text of a message; it names the target as it was typed.

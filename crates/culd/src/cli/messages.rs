@@ -169,6 +169,16 @@ pub struct ReportMessage {
     pub code: &'static str,
     /// The text.
     pub text: String,
+    /// The file that it is about.
+    pub file: Option<String>,
+    /// Every file that it is about, when there are several.
+    pub files: Vec<String>,
+    /// The symbol that it is about, as in the file.
+    pub symbol: Option<String>,
+    /// The symbol as a person would write it.
+    pub demangled: Option<String>,
+    /// The likely cause or the way out.
+    pub hint: Option<String>,
 }
 
 impl ReportMessage {
@@ -178,6 +188,21 @@ impl ReportMessage {
             severity: severity.word(),
             code,
             text,
+            file: None,
+            files: Vec::new(),
+            symbol: None,
+            demangled: None,
+            hint: None,
+        }
+    }
+
+    /// The same about a file and a symbol.
+    pub fn about(self, file: Option<String>, symbol: Option<String>) -> Self {
+        ReportMessage {
+            demangled: symbol.as_deref().map(culd_text::variable),
+            file,
+            symbol,
+            ..self
         }
     }
 }
@@ -190,6 +215,7 @@ pub struct Console {
     suffix: String,
     color: bool,
     quiet: Quiet,
+    shows_codes: bool,
     errors: usize,
     log: Vec<ReportMessage>,
 }
@@ -219,6 +245,7 @@ impl Console {
             suffix: String::new(),
             color: auto && identity == Identity::Culd,
             quiet: Quiet::default(),
+            shows_codes: false,
             errors: 0,
             log: Vec::new(),
         }
@@ -254,6 +281,11 @@ impl Console {
         self.color = on;
     }
 
+    /// `--show-codes`.
+    pub fn show_codes(&mut self) {
+        self.shows_codes = true;
+    }
+
     /// `--disable-infos`, `--disable-warnings`, `--warning-as-error`.
     pub fn set_quiet(&mut self, quiet: Quiet) {
         self.quiet = quiet;
@@ -261,13 +293,19 @@ impl Console {
 
     /// Keeps a message that does not come from the engine for the JSON report.
     pub fn record(&mut self, severity: Severity, code: &'static str, text: &str) {
+        self.record_message(severity, ReportMessage::new(severity, code, text.to_owned()));
+    }
+
+    /// The same with file and symbol.
+    pub fn record_message(&mut self, severity: Severity, message: ReportMessage) {
         let severity = match severity {
             Severity::Warning if self.quiet.warnings => return,
             Severity::Info if self.quiet.infos => return,
             Severity::Warning if self.quiet.warnings_are_errors => Severity::Error,
             other => other,
         };
-        self.log.push(ReportMessage::new(severity, code, text.to_owned()));
+        let severity = severity.word();
+        self.log.push(ReportMessage { severity, ..message });
     }
 
     /// The messages kept so far.
@@ -284,8 +322,8 @@ impl Console {
         self.record(severity, said.name(), &text);
         // Option problems are settled before the options that silence or sharpen warnings count.
         match said {
-            CliMessage::Redefined(_) => self.line(severity, &text),
-            _ => self.print_filtered(severity, &text),
+            CliMessage::Redefined(_) => self.line(severity, said.name(), &text),
+            _ => self.print_filtered(severity, said.name(), &text),
         }
     }
 
@@ -296,42 +334,46 @@ impl Console {
             Identity::Culd => culd_text::culd_text(code),
         };
         self.record(severity, code.name(), &text);
-        self.print_filtered(severity, &text);
+        self.print_filtered(severity, code.name(), &text);
     }
 
     /// Prints a message whose severity the options may change.
-    pub fn print_filtered(&mut self, severity: Severity, text: &str) {
+    pub fn print_filtered(&mut self, severity: Severity, code: &str, text: &str) {
         match severity {
             Severity::Warning if self.quiet.warnings => {}
             Severity::Info if self.quiet.infos => {}
-            Severity::Warning if self.quiet.warnings_are_errors => self.line(Severity::Error, text),
-            _ => self.line(severity, text),
+            Severity::Warning if self.quiet.warnings_are_errors => self.line(Severity::Error, code, text),
+            _ => self.line(severity, code, text),
         }
     }
 
     /// Prints a message of the engine, which has already print_filtered it.
-    pub fn engine_line(&mut self, severity: Severity, text: &str) {
+    pub fn engine_line(&mut self, severity: Severity, code: &str, text: &str) {
         if severity != Severity::Info || !self.quiet.infos {
-            self.line(severity, text);
+            self.line(severity, code, text);
         }
     }
 
-    /// Prints a message as it is and counts it.
-    pub fn line(&mut self, severity: Severity, text: &str) {
+    /// Prints a message as it is and counts it. `code` is its stable name, empty for lines that are no messages.
+    pub fn line(&mut self, severity: Severity, code: &str, text: &str) {
         if severity >= Severity::Error {
             self.errors += 1;
         }
         let line = match self.identity {
             Identity::Nvlink => format!("{} {:<7} : {text}{}\n", self.tool, severity.word(), self.suffix),
             Identity::Culd => {
-                let (word, code) = match severity {
+                let shown = match self.shows_codes && !code.is_empty() {
+                    true => format!("[{code}]"),
+                    false => String::new(),
+                };
+                let (word, color) = match severity {
                     Severity::Info => ("info", "36"),
                     Severity::Warning => ("warning", "35"),
                     Severity::Error | Severity::Fatal => ("error", "31"),
                 };
                 match self.color {
-                    true => format!("{}: \x1b[1;{code}m{word}:\x1b[0m {text}{}\n", self.tool, self.suffix),
-                    false => format!("{}: {word}: {text}{}\n", self.tool, self.suffix),
+                    true => format!("{}: \x1b[1;{color}m{word}{shown}:\x1b[0m {text}{}\n", self.tool, self.suffix),
+                    false => format!("{}: {word}{shown}: {text}{}\n", self.tool, self.suffix),
                 }
             }
         };

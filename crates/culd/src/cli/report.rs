@@ -2,7 +2,9 @@
 //!
 //! The JSON has a fixed field order and no times, so equal links give equal reports.
 
-use crate::cli::culd_text;
+use crate::cli::causes::Causes;
+use crate::cli::{culd_text, explain};
+use crate::linker::diagnostic;
 use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::ReportMessage;
 use crate::cli::os;
@@ -12,6 +14,7 @@ use culd_engine::usage::{ConstantBank, KernelUsage};
 use culd_engine::{Code, Diagnostic, Outcome, ResourceUsage, Status};
 use culd_input::{Loaded, Origin};
 use serde::Serialize;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// A whole report.
@@ -156,8 +159,8 @@ pub struct Kernel {
     pub registers: u32,
     /// Barriers.
     pub barriers: u32,
-    /// Stack in bytes.
-    pub stack: u64,
+    /// Stack in bytes; missing when it is unknown.
+    pub stack: Option<u64>,
     /// Static shared memory in bytes.
     pub shared: u64,
     /// Constant banks.
@@ -220,7 +223,8 @@ pub fn discard_old(file: &[u8]) {
 }
 
 /// Puts a report together. The engine must have been asked for the usage.
-pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
+pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, causes: &Causes) -> Report {
+    let unknown = explain::unknown_stacks(&outcome.messages);
     let usage = outcome.explained.usage.as_ref();
     let written = || outcome.written.as_ref().and_then(|w| w.as_ref().ok()).copied();
     let size = outcome.image.as_ref().map(|i| i.len() as u64).or_else(written);
@@ -244,12 +248,12 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome) -> Report {
             })
             .collect(),
         memory: usage.map(memory),
-        kernels: usage.map_or(Vec::new(), |u| u.kernels.iter().map(kernel).collect()),
+        kernels: usage.map_or(Vec::new(), |u| u.kernels.iter().map(|k| kernel(k, &unknown)).collect()),
         functions: functions(outcome),
         sections: sections(outcome),
         dropped: outcome.explained.map.as_ref().map_or(Vec::new(), |m| m.dropped.clone()),
         kept_sass: kept_sass(&outcome.messages),
-        messages: messages(&outcome.messages),
+        messages: messages(&outcome.messages, causes),
         ..Report::unlinked(plan.arch.clone())
     }
 }
@@ -304,13 +308,13 @@ fn memory(usage: &ResourceUsage) -> Memory {
     }
 }
 
-fn kernel(usage: &KernelUsage) -> Kernel {
+fn kernel(usage: &KernelUsage, unknown: &HashSet<&str>) -> Kernel {
     Kernel {
         name: usage.name.clone(),
         demangled: culd_text::short_name(&usage.name),
         registers: usage.registers,
         barriers: usage.barriers,
-        stack: usage.stack,
+        stack: (!unknown.contains(usage.name.as_str())).then_some(usage.stack),
         shared: usage.shared,
         constant_banks: banks(&usage.constant_banks),
         textures: usage.textures,
@@ -319,11 +323,16 @@ fn kernel(usage: &KernelUsage) -> Kernel {
     }
 }
 
-fn messages(messages: &[Diagnostic]) -> Vec<ReportMessage> {
-    messages
-        .iter()
-        .map(|d| ReportMessage::new(d.severity, d.code.name(), culd_text::culd_text(&d.code)))
-        .collect()
+fn messages(messages: &[Diagnostic], causes: &Causes) -> Vec<ReportMessage> {
+    let message = |d: &Diagnostic| {
+        let (file, symbol) = diagnostic::place(&d.code);
+        ReportMessage {
+            files: causes.files(&d.code),
+            hint: causes.hint(&d.code),
+            ..ReportMessage::new(d.severity, d.code.name(), causes.text(&d.code)).about(file, symbol)
+        }
+    };
+    messages.iter().map(message).collect()
 }
 
 /// Measures the phases of a run.

@@ -36,7 +36,7 @@ pub fn not_allowed(value: &[u8], flag: &str) -> String {
 }
 
 /// The candidate with the fewest edits, when these are few for the length of the word.
-fn nearest<'a>(word: &str, candidates: impl Iterator<Item = (&'a str, String)>) -> Option<String> {
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = (&'a str, String)>) -> Option<String> {
     let limit = match word.len() {
         0..=2 => 0,
         3..=5 => 1,

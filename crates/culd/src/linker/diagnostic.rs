@@ -1,5 +1,6 @@
 //! Diagnostics as values with a stable code, culd's text, nvlink's text, and what they are about.
 
+use crate::cli::causes::Causes;
 use crate::cli::culd_text;
 use culd_engine::{Code, Severity};
 use serde::{Serialize, Serializer};
@@ -23,6 +24,8 @@ pub struct Diagnostic {
     pub file: Option<String>,
     /// The symbol that it is about, as in the file.
     pub symbol: Option<String>,
+    /// The likely cause or the way out, in one line.
+    pub hint: Option<String>,
 }
 
 fn word<S: Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::Error> {
@@ -31,22 +34,14 @@ fn word<S: Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::E
 
 impl Diagnostic {
     /// A message of the engine.
-    pub(super) fn of_engine(diagnostic: &culd_engine::Diagnostic) -> Self {
+    pub(super) fn of_engine(diagnostic: &culd_engine::Diagnostic, causes: &Causes) -> Self {
         let code = &diagnostic.code;
         let (file, symbol) = place(code);
         Diagnostic {
             severity: diagnostic.severity,
             code: code.name().to_owned(),
-            text: match code {
-                Code::UndefinedReference { symbol, files, .. } => {
-                    format!(
-                        "undefined reference to {}, referenced by {}",
-                        culd_text::name(symbol),
-                        files.join(", ")
-                    )
-                }
-                code => culd_text::culd_text(code),
-            },
+            text: causes.text(code),
+            hint: causes.hint(code),
             nvlink_text: code.to_string(),
             file,
             symbol,
@@ -62,6 +57,7 @@ impl Diagnostic {
             nvlink_text: message.code.to_string(),
             file: loader_file(&message.code),
             symbol: None,
+            hint: None,
         }
     }
 
@@ -82,6 +78,7 @@ impl Diagnostic {
             text,
             file,
             symbol: None,
+            hint: None,
         }
     }
 }
@@ -97,7 +94,7 @@ impl fmt::Display for Diagnostic {
 }
 
 /// File and symbol of a message of the engine.
-fn place(code: &Code) -> (Option<String>, Option<String>) {
+pub(crate) fn place(code: &Code) -> (Option<String>, Option<String>) {
     use Code::*;
     let (file, symbol) = match code {
         MultipleDefinition { symbol, file, .. }
@@ -133,7 +130,7 @@ fn place(code: &Code) -> (Option<String>, Option<String>) {
 }
 
 /// File of a message of the loader.
-fn loader_file(code: &culd_input::Code) -> Option<String> {
+pub(crate) fn loader_file(code: &culd_input::Code) -> Option<String> {
     use culd_input::Code::*;
     match code {
         CannotOpen { file }

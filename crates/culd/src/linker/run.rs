@@ -1,5 +1,6 @@
 //! The link of a [`Linker`]: read, link, collect.
 
+use crate::cli::causes::Causes;
 use super::linked::Usage;
 use super::memory::{Inputs, Named, Source};
 use super::{Diagnostic, Entry, LinkError, Linked, Linker};
@@ -203,7 +204,8 @@ fn link_objects(
     }
     let outcome = culd_engine::link(&inputs, &options);
     let usage = outcome.explained.usage.as_ref().map(Usage::new).unwrap_or_default();
-    diagnostics.extend(outcome.messages.iter().map(Diagnostic::of_engine));
+    let causes = Causes::new(&outcome.messages, inputs.iter().map(|i| (i.name, i.data)), None);
+    diagnostics.extend(outcome.messages.iter().map(|d| Diagnostic::of_engine(d, &causes)));
     let lines = nvlink_lines(&outcome);
     match (outcome.status, outcome.image) {
         (Status::Success, Some(image)) => Ok(Linked::new(linker, image, usage, &objects, diagnostics).with_lines(lines)),

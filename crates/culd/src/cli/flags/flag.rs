@@ -84,6 +84,7 @@ pub enum Id {
     NvJitLink,
     Ptxas,
     SaveRepro,
+    ShowCodes,
     StrictLibraries,
     Threads,
     TimePhases,

@@ -108,6 +108,12 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::ShowCodes,
+        long: "show-codes",
+        about: "Print the stable code of each message, which `culd explain CODE` tells more about.",
+        ..OURS
+    },
+    Flag {
         id: Id::StrictLibraries,
         long: "strict-libraries",
         about: "A -l library that is not in the directories of -L and LIBRARY_PATH is an error. Without it, libraries of the host are passed over, and missing ones are named only when references stay undefined.",

@@ -1,0 +1,306 @@
+//! The call graph of all objects by name: which kernel reaches a function, and where it recurses.
+//!
+//! 1. A node is a function; local functions of different objects are different nodes. Each prototype of an indirect call is a node, too: its
+//!    callers lead to it, and it leads to the functions of that prototype whose address is taken.
+//! 2. One search from all kernels gives every function its nearest kernel.
+//! 3. Strongly connected components (Tarjan, without recursion) give the nodes on cycles; one search backwards from them gives every node its way
+//!    to the nearest cycle.
+
+use super::facts::Object;
+use std::collections::{HashMap, VecDeque};
+
+/// No node.
+const NONE: usize = usize::MAX;
+
+/// A node of the graph.
+#[derive(Debug)]
+struct Node {
+    /// `None` for a prototype.
+    name: Option<String>,
+    is_kernel: bool,
+    to: Vec<usize>,
+}
+
+/// The call graph.
+#[derive(Debug, Default)]
+pub struct Calls {
+    nodes: Vec<Node>,
+    /// By object for local functions, and name.
+    by_name: HashMap<(usize, String), usize>,
+    /// The node before it on the way from the nearest kernel.
+    parent: Vec<usize>,
+    /// The next node on the way to the nearest cycle; itself on one.
+    towards_cycle: Vec<usize>,
+}
+
+/// A way through the graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// Functions in order, and whether each is called through a pointer.
+    pub steps: Vec<(String, bool)>,
+}
+
+impl Way {
+    /// The functions with arrows between them.
+    pub fn text(&self, name: impl Fn(&str) -> String) -> String {
+        let mut text = String::new();
+        for (index, (function, is_pointer)) in self.steps.iter().enumerate() {
+            if index > 0 {
+                text += if *is_pointer { " -> (pointer) " } else { " -> " };
+            }
+            text += &name(function);
+        }
+        text
+    }
+}
+
+impl Calls {
+    pub fn new(objects: &[Object]) -> Self {
+        let mut calls = Calls::default();
+        let mut prototypes: HashMap<&str, usize> = HashMap::new();
+        for (number, object) in objects.iter().enumerate() {
+            for (index, symbol) in object.symbols.iter().enumerate().filter(|(_, s)| s.is_function()) {
+                let id = calls.function(objects, number, index as u32).unwrap_or(NONE);
+                if let Some(node) = calls.nodes.get_mut(id) {
+                    node.is_kernel |= symbol.is_kernel();
+                }
+            }
+            for &(from, to) in &object.calls {
+                let ends = calls.function(objects, number, from).zip(calls.function(objects, number, to));
+                ends.into_iter().for_each(|(from, to)| calls.edge(from, to));
+            }
+            for (list, is_site) in [(&object.sites, true), (&object.taken, false)] {
+                for (function, prototype) in list {
+                    let node = *prototypes.entry(prototype).or_insert_with(|| calls.node(None));
+                    match (calls.function(objects, number, *function), is_site) {
+                        (Some(f), true) => calls.edge(f, node),
+                        (Some(f), false) => calls.edge(node, f),
+                        (None, _) => {}
+                    }
+                }
+            }
+        }
+        calls.find_kernels();
+        calls.find_cycles();
+        calls
+    }
+
+    fn node(&mut self, name: Option<String>) -> usize {
+        self.nodes.push(Node {
+            name,
+            is_kernel: false,
+            to: Vec::new(),
+        });
+        self.nodes.len() - 1
+    }
+
+    fn edge(&mut self, from: usize, to: usize) {
+        if let Some(node) = self.nodes.get_mut(from) {
+            node.to.push(to);
+        }
+    }
+
+    fn function(&mut self, objects: &[Object], number: usize, index: u32) -> Option<usize> {
+        let symbol = objects.get(number)?.symbols.get(index as usize).filter(|s| !s.name.is_empty())?;
+        let owner = if symbol.is_local() { number } else { NONE };
+        let key = (owner, symbol.name.clone());
+        if let Some(&known) = self.by_name.get(&key) {
+            return Some(known);
+        }
+        let id = self.node(Some(symbol.name.clone()));
+        self.by_name.insert(key, id);
+        Some(id)
+    }
+
+    fn targets(&self, node: usize) -> &[usize] {
+        self.nodes.get(node).map_or(&[], |n| &n.to)
+    }
+
+    fn find_kernels(&mut self) {
+        let kernels: Vec<usize> = (0..self.nodes.len()).filter(|&n| self.nodes.get(n).is_some_and(|n| n.is_kernel)).collect();
+        self.parent = self.search(&kernels);
+    }
+
+    /// Breadth first from some nodes: the node before each, itself for the first ones.
+    fn search(&self, from: &[usize]) -> Vec<usize> {
+        let mut parent = vec![NONE; self.nodes.len()];
+        let mut queue: VecDeque<usize> = from.iter().copied().collect();
+        for &start in from {
+            set(&mut parent, start, start);
+        }
+        while let Some(node) = queue.pop_front() {
+            for &next in self.targets(node) {
+                if parent.get(next) == Some(&NONE) {
+                    set(&mut parent, next, node);
+                    queue.push_back(next);
+                }
+            }
+        }
+        parent
+    }
+
+    fn find_cycles(&mut self) {
+        let component = self.components();
+        let mut sizes: HashMap<usize, usize> = HashMap::new();
+        component.iter().for_each(|&c| *sizes.entry(c).or_default() += 1);
+        let on_cycle = |node: usize| {
+            let size = component.get(node).and_then(|c| sizes.get(c)).copied().unwrap_or(0);
+            size > 1 || self.targets(node).contains(&node)
+        };
+        let mut back: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        for node in 0..self.nodes.len() {
+            for &next in self.targets(node) {
+                if let Some(list) = back.get_mut(next) {
+                    list.push(node);
+                }
+            }
+        }
+        let mut towards = vec![NONE; self.nodes.len()];
+        // A cycle is entered at a function, not at a prototype, so that it has a name.
+        let named = |n: &usize| self.nodes.get(*n).is_some_and(|n| n.name.is_some());
+        let mut queue: VecDeque<usize> = (0..self.nodes.len()).filter(|&n| on_cycle(n)).filter(named).collect();
+        for &node in &queue {
+            set(&mut towards, node, node);
+        }
+        while let Some(node) = queue.pop_front() {
+            for &before in back.get(node).into_iter().flatten() {
+                if towards.get(before) == Some(&NONE) {
+                    set(&mut towards, before, node);
+                    queue.push_back(before);
+                }
+            }
+        }
+        self.towards_cycle = towards;
+    }
+
+    /// The number of the strongly connected component of each node.
+    fn components(&self) -> Vec<usize> {
+        let count = self.nodes.len();
+        let (mut index, mut low, mut component) = (vec![NONE; count], vec![0; count], vec![NONE; count]);
+        let (mut next, mut stack, mut number) = (0, Vec::new(), 0);
+        for root in 0..count {
+            if index.get(root) != Some(&NONE) {
+                continue;
+            }
+            let mut work = vec![(root, 0)];
+            while let Some((node, edge)) = work.pop() {
+                if edge == 0 {
+                    set(&mut index, node, next);
+                    set(&mut low, node, next);
+                    next += 1;
+                    stack.push(node);
+                }
+                match self.targets(node).get(edge) {
+                    Some(&to) => {
+                        work.push((node, edge + 1));
+                        match at(&index, to) {
+                            NONE => work.push((to, 0)),
+                            seen if at(&component, to) == NONE => {
+                                let least = at(&low, node).min(seen);
+                                set(&mut low, node, least);
+                            }
+                            _ => {}
+                        }
+                    }
+                    None => {
+                        if at(&low, node) == at(&index, node) {
+                            while let Some(member) = stack.pop() {
+                                set(&mut component, member, number);
+                                if member == node {
+                                    break;
+                                }
+                            }
+                            number += 1;
+                        }
+                        if let Some(&(above, _)) = work.last() {
+                            let least = at(&low, above).min(at(&low, node));
+                            set(&mut low, above, least);
+                        }
+                    }
+                }
+            }
+        }
+        component
+    }
+
+    fn id(&self, object: usize, name: &str) -> Option<usize> {
+        let local = self.by_name.get(&(object, name.to_owned()));
+        local.or_else(|| self.by_name.get(&(NONE, name.to_owned()))).copied()
+    }
+
+    /// The way from the nearest kernel to a function of an object.
+    pub fn from_kernel(&self, object: usize, function: &str) -> Option<Way> {
+        self.trace(&self.parent, self.id(object, function)?)
+    }
+
+    /// Ways from one kernel to functions of objects.
+    pub fn ways_from(&self, kernel: &str) -> impl Fn(usize, &str) -> Option<Way> + '_ {
+        let start: Vec<usize> = self.id(NONE, kernel).into_iter().collect();
+        let parent = self.search(&start);
+        move |object, function| self.trace(&parent, self.id(object, function)?)
+    }
+
+    fn trace(&self, parent: &[usize], end: usize) -> Option<Way> {
+        let mut nodes = vec![end];
+        let mut node = end;
+        loop {
+            let before = *parent.get(node).filter(|&&p| p != NONE)?;
+            if before == node {
+                break;
+            }
+            nodes.push(before);
+            node = before;
+        }
+        nodes.reverse();
+        Some(self.way(&nodes))
+    }
+
+    /// The way from a kernel to the nearest cycle, and once around it.
+    pub fn recursion(&self, kernel: &str) -> Option<Way> {
+        let mut node = self.id(NONE, kernel)?;
+        let mut nodes = vec![node];
+        loop {
+            let next = *self.towards_cycle.get(node).filter(|&&n| n != NONE)?;
+            if next == node {
+                break;
+            }
+            nodes.push(next);
+            node = next;
+        }
+        let parent = self.search(self.targets(node));
+        let mut around = vec![node];
+        let mut at_node = node;
+        loop {
+            let before = *parent.get(at_node).filter(|&&p| p != NONE)?;
+            if before == at_node {
+                break;
+            }
+            around.push(before);
+            at_node = before;
+        }
+        nodes.extend(around.into_iter().rev());
+        Some(self.way(&nodes))
+    }
+
+    fn way(&self, nodes: &[usize]) -> Way {
+        let mut is_pointer = false;
+        let mut steps = Vec::new();
+        for node in nodes.iter().filter_map(|&n| self.nodes.get(n)) {
+            match &node.name {
+                Some(name) => steps.push((name.clone(), std::mem::take(&mut is_pointer))),
+                None => is_pointer = true,
+            }
+        }
+        Way { steps }
+    }
+}
+
+fn at(list: &[usize], index: usize) -> usize {
+    list.get(index).copied().unwrap_or(NONE)
+}
+
+fn set(list: &mut [usize], index: usize, value: usize) {
+    if let Some(slot) = list.get_mut(index) {
+        *slot = value;
+    }
+}

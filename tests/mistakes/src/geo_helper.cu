@@ -1,0 +1,1 @@
+namespace geo { __device__ float helper(int x) { return x; } }

@@ -1,0 +1,1 @@
+__device__ int gtable[10] = {1};

@@ -1,0 +1,1 @@
+extern "C" __device__ long long protof(long long x, int y) { return x + y; }

@@ -1,0 +1,2 @@
+__device__ int arr[10] = {1};
+__global__ void ka(int *p) { *p = arr[*p]; }
