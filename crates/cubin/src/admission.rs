@@ -10,7 +10,7 @@
 use crate::compat;
 use crate::consts::{ELFOSABI_CUDA, SHT_NOTE};
 use crate::read::{Cubin, Section};
-use crate::release::Release;
+use crate::release::{Form, Release};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U16;
 
@@ -20,7 +20,10 @@ pub const OLDEST_TOOLKIT: u32 = 120;
 const CHANGED_IN_12: u32 = 90;
 
 /// Code for the first number also runs on the second. sm_110 is CUDA 13's name of sm_101.
-const RUNS_ON: [(u32, u32); 8] = [
+const RUNS_ON: [(u32, u32); 11] = [
+    (50, 52),
+    (60, 61),
+    (70, 75),
     (80, 86),
     (80, 89),
     (86, 89),
@@ -30,6 +33,8 @@ const RUNS_ON: [(u32, u32); 8] = [
     (103, 107),
     (120, 121),
 ];
+/// First architecture of CUDA 13.
+const TURING: u32 = 75;
 /// First architecture whose code has a Mercury form.
 const MERCURY: u32 = 100;
 /// `e_flags` of the older form: 64-bit addresses.
@@ -117,11 +122,16 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     if !is_new && flags & OLD_64BIT == 0 {
         warnings.push(Warning::Expected64Bit);
     }
-    let abi_fits = abi_version == if is_new { 8 } else { 7 };
+    // Linkers whose own form is the older one do not read the new one.
+    let knows_form = !is_new || request.release.is_none_or(|r| r.rules.form == Form::Cuda13);
+    let abi_fits = abi_version == if is_new { 8 } else { 7 } && knows_form;
     if abi_fits && target >= MERCURY && !has_mercury {
         warnings.push(Warning::NoMercury);
     }
     let number = if is_new { flags >> 8 & 0xffff } else { flags & 0xff };
+    // CUDA 13 has dropped what is older than sm_75, also as code for later architectures.
+    let dropped = number < TURING && request.release.is_some_and(|r| !r.rules.has_sm_50);
+    let runs_on = |code, specific, target| runs_on(code, specific, target) && !dropped;
     let fits = || number == target || ((number < MERCURY || has_mercury) && runs_on(number, is_specific(cubin), target));
     // Without a release to stand for, later minor releases of the newest known major are accepted.
     let known = Release::newest().toolkit;

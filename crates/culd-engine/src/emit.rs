@@ -22,10 +22,12 @@ use crate::merge::{align_up, file_offset};
 use crate::metadata::encode::Encoder;
 use crate::metadata::propagate::Final;
 use crate::metadata::{callgraph, compat, notes};
-use crate::options::Identity;
+use crate::options::{Identity, Suffix};
 use crate::relocate::{Decider, Named, RelocPlan};
 use cubin::consts::*;
+use cubin::names::make_file_flags_v7;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
+use cubin::release::Form;
 use fill::{Contents, Target};
 use std::io;
 use std::ops::Range;
@@ -224,8 +226,8 @@ pub(crate) fn computed(parts: &Parts<'_, '_>, attributes: &Final<'_>) -> Compute
         }),
         (Some(fixed.callgraph), &|| callgraph::callgraph(context, layout, arranged)),
         (Some(fixed.prototype), &|| callgraph::prototypes(context, layout, arranged)),
-        (Some(fixed.tool_note), &|| notes::tool_note(context)),
-        (Some(fixed.cuda_note), &|| notes::cuda_note(context)),
+        (fixed.tool_note, &|| notes::tool_note(context)),
+        (fixed.cuda_note, &|| notes::cuda_note(context)),
         (fixed.compat, &|| compat::compat(context, layout)),
     ];
     let (infos, made) = context.crew.join(
@@ -420,7 +422,7 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
     let (link, info) = match s.class {
         Class::Symbols => (index(fixed.strings), arranged.first_global),
         Class::ExtendedIndices => (symtab, 0),
-        Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
+        Class::CudaNote => (fixed.tool_note.map_or(0, index), fixed.compat.map_or(0, index)),
         Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
         Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
         Class::UftEntry if parts.context.mode.relocatable => (symtab, 0),
@@ -442,6 +444,9 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
         && layout.m.sections[target].class == Class::Parameters
     {
         flags = 0;
+    }
+    if !parts.context.mode.rules.info_link_flags {
+        flags &= !SHF_INFO_LINK;
     }
     Shdr {
         sh_name: arranged.name_offset[id].into(),
@@ -520,21 +525,31 @@ fn program_headers(parts: &Parts<'_, '_>, shapes: &[Shape], places: &[Placement]
 
 fn file_header(parts: &Parts<'_, '_>, headers: u64, programs: u64, program_count: usize) -> Ehdr {
     let arranged = parts.arranged;
-    let note = arranged.section_index(parts.layout.m.fixed.cuda_note).min(255);
+    let mode = parts.context.mode;
+    let note = parts.layout.m.fixed.cuda_note.map_or(0, |id| arranged.section_index(id).min(255));
     let kind = if parts.context.options.target.is_blackwell() { 2 } else { 4 };
     let count = u16::try_from(arranged.sections.len() + 1)
         .ok()
         .filter(|&n| n < SHN_LORESERVE)
         .unwrap_or(0);
+    let target = parts.context.options.target;
+    let (os_abi, abi, version, flags) = match mode.rules.form {
+        Form::Cuda12 => {
+            let virtual_sm = notes::virtual_arch(parts.context) as u8;
+            let flags = make_file_flags_v7(target.number as u8, virtual_sm, target.suffix == Suffix::Arch);
+            (ELFOSABI_CUDA_V7, 7, mode.toolkit, flags)
+        }
+        _ => (ELFOSABI_CUDA, 8, 1, note << 24 | target.number << 8 | kind),
+    };
     Ehdr {
-        ident: [0x7f, b'E', b'L', b'F', 2, 1, 1, ELFOSABI_CUDA, 8, 0, 0, 0, 0, 0, 0, 0],
+        ident: [0x7f, b'E', b'L', b'F', 2, 1, 1, os_abi, abi, 0, 0, 0, 0, 0, 0, 0],
         e_type: if parts.context.mode.relocatable { ET_REL } else { ET_EXEC }.into(),
         e_machine: EM_CUDA.into(),
-        e_version: 1.into(),
+        e_version: version.into(),
         e_entry: 0.into(),
         e_phoff: programs.into(),
         e_shoff: headers.into(),
-        e_flags: (note << 24 | parts.context.options.target.number << 8 | kind).into(),
+        e_flags: flags.into(),
         e_ehsize: (size_of::<Ehdr>() as u16).into(),
         e_phentsize: (size_of::<Phdr>() as u16).into(),
         e_phnum: (program_count as u16).into(),

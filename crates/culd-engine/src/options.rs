@@ -1,6 +1,6 @@
 //! What to link for and how: the meaning of a command line, independent of its spelling.
 
-use cubin::release::{Release, Version};
+use cubin::release::{Form, Release, Version};
 use std::fmt;
 
 /// Whose manners the linker has.
@@ -34,8 +34,19 @@ pub struct Target {
     pub suffix: Suffix,
 }
 
+/// The first toolkit whose objects have the new form on all architectures.
+const CUDA_13: u32 = 130;
+
 /// Architectures that a link can target.
-const TARGETS: [(u32, &str); 13] = [
+const TARGETS: [(u32, &str); 21] = [
+    (50, ""),
+    (52, ""),
+    (53, ""),
+    (60, ""),
+    (61, ""),
+    (62, ""),
+    (70, ""),
+    (72, ""),
     (75, ""),
     (80, ""),
     (86, ""),
@@ -78,6 +89,11 @@ impl Target {
                 .chain(with)
                 .map(move |suffix| Target { number, suffix })
         })
+    }
+
+    /// True for architectures that CUDA 13 has dropped: their files have the form of CUDA 12.
+    pub fn is_before_turing(self) -> bool {
+        self.number < 75
     }
 
     /// True from sm_90 on: compat attributes, reserved shared memory, RELA only.
@@ -144,6 +160,8 @@ pub struct LinkOptions<'d> {
     pub identity: Identity,
     /// The release whose linker to be; `None` is that of the newest input.
     pub release: Option<&'static Release>,
+    /// Form of the output where no release determines it; `None` is that of the newest input.
+    pub form: Option<Form>,
     /// `-r`: make a relocatable file.
     pub relocatable: bool,
     /// `-g`: keep everything a debugger can use.
@@ -209,6 +227,22 @@ impl LinkOptions<'_> {
         self.release.or_else(default)
     }
 
+    /// The form of the output where the options determine it.
+    pub(crate) fn form(&self) -> Option<Form> {
+        match self.release() {
+            Some(release) => Some(release.rules.form),
+            None if self.target.is_blackwell() => Some(Form::Cuda13),
+            None if self.target.is_before_turing() => Some(Form::Cuda12),
+            None => self.form,
+        }
+    }
+
+    /// The form of the output, for inputs of which the newest is of this toolkit.
+    pub(crate) fn form_for(&self, newest: u32) -> Form {
+        let of_inputs = if newest < CUDA_13 { Form::Cuda12 } else { Form::Cuda13 };
+        self.form().unwrap_or(of_inputs)
+    }
+
     /// A plain final link under culd's name.
     pub fn new(target: Target) -> Self {
         let note = ToolNote {
@@ -222,6 +256,7 @@ impl LinkOptions<'_> {
             target,
             identity: Identity::Culd,
             release: None,
+            form: None,
             relocatable: false,
             debug: false,
             suppress_debug_info: false,

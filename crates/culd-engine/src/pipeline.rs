@@ -72,7 +72,7 @@ fn link(
             return Ok(None);
         }
     }
-    let mut resolver = Resolver::new(options.identity);
+    let mut resolver = Resolver::new(options);
     let inputs = inputs::admit(files, options, crew, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);

@@ -28,7 +28,7 @@ use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::{Identity, LinkOptions};
 use crate::resolve::Resolved;
 use cubin::consts::*;
-use cubin::release::{Release, Rules};
+use cubin::release::{Form, Release, Rules};
 use hashbrown::{HashMap, HashSet};
 use model::*;
 pub(crate) use relocs::{IMAGE_HEADERS, Skips};
@@ -61,7 +61,11 @@ impl Mode {
     /// From the options and, where they leave the release open, the newest of the inputs.
     pub fn new(options: &LinkOptions<'_>, inputs: &Inputs<'_>) -> Self {
         let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
-        let release = options.release().unwrap_or_else(|| Release::of_toolkit(newest()));
+        let form = options.form_for(newest());
+        // Without a release to be, the form says how the file looks, and the newest input what the linker does.
+        let release = options
+            .release()
+            .unwrap_or_else(|| Release::with_form(newest(), Form::Cuda13));
         let hopper = options.target.is_hopper_or_later();
         Mode {
             relocatable: options.relocatable,
@@ -75,9 +79,16 @@ impl Mode {
                 0
             },
             shared_start: u64::from(options.reserve_null_pointer),
-            toolkit: release.toolkit,
-            rules: release.rules,
+            toolkit: match options.release() {
+                Some(release) => release.toolkit,
+                None => Release::with_form(newest(), form).toolkit,
+            },
+            rules: release.rules.with_form(form),
         }
+    }
+    /// The output has the form of CUDA 12.
+    pub fn is_older_form(&self) -> bool {
+        self.rules.form == Form::Cuda12
     }
     /// Shared variables get symbols.
     pub fn shared_symbols(&self) -> bool {
@@ -264,8 +275,8 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
             strings: none,
             symbols: none,
             extended: none,
-            tool_note: none,
-            cuda_note: none,
+            tool_note: None,
+            cuda_note: None,
             info: none,
             compat: None,
             callgraph: none,
@@ -282,14 +293,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.m.fixed.strings = self.section(fixed(b".strtab"), Class::Strings, SHT_STRTAB, 0, 1, 0);
         self.m.fixed.symbols = self.section(fixed(b".symtab"), Class::Symbols, SHT_SYMTAB, 0, 8, 24);
         self.m.fixed.extended = self.section(fixed(b".symtab_shndx"), Class::ExtendedIndices, SHT_SYMTAB_SHNDX, 0, 4, 4);
-        self.m.fixed.tool_note = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
-        let flags = if self.mode.hopper { 0x100_0040 } else { 0x100_0000 };
-        self.m.fixed.cuda_note = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        if !self.mode.is_older_form() {
+            self.m.fixed.tool_note = Some(self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0));
+            let flags = if self.mode.hopper { 0x100_0040 } else { 0x100_0000 };
+            self.m.fixed.cuda_note = Some(self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0));
+        }
         if !self.mode.relocatable && self.m.unified.has_functions {
             self.unified_table(SHT_CUDA_UFT_ENTRY, 32);
         }
         self.m.fixed.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
-        if self.mode.hopper {
+        if self.mode.hopper && !self.mode.is_older_form() {
             self.m.fixed.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
         }
         if let Some(bytes) = self.options.unified_index {

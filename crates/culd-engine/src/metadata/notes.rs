@@ -26,9 +26,14 @@ pub fn tool_note(context: Context<'_, '_>) -> Vec<u8> {
 }
 
 /// Virtual architecture: the smallest of target and inputs.
-pub fn cuda_note(context: Context<'_, '_>) -> Vec<u8> {
+pub fn virtual_arch(context: Context<'_, '_>) -> u32 {
     let inputs = context.inputs.objects.iter().filter_map(|o| o.virtual_sm);
-    let virtual_sm = inputs.fold(context.options.target.number, u32::min);
+    inputs.fold(context.options.target.number, u32::min)
+}
+
+/// What the file was made for, and the toolkit.
+pub fn cuda_note(context: Context<'_, '_>) -> Vec<u8> {
+    let virtual_sm = virtual_arch(context);
     let mut out = Vec::new();
     CudaInfo {
         version: 2,

@@ -13,6 +13,7 @@ use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::names::file_flags;
 use cubin::raw::Rela;
+use cubin::release::Form;
 use cubin::read::{Cubin, Section, is_nobits, is_nobits_section};
 use zerocopy::FromBytes;
 
@@ -49,8 +50,13 @@ fn header(file: &File<'_>, rules: &Rules<'_>) -> Option<String> {
         return Some(format!("e_type is {}, it should be {expected}", header.e_type.get()));
     }
     let [_, _, _, _, _, _, _, abi, version, ..] = header.ident;
-    if (abi, version) != (ELFOSABI_CUDA, 8) {
-        return Some(format!("the ABI is {abi:#x}, version {version}; it should be 0x41, version 8"));
+    let form = match (abi, version) {
+        (ELFOSABI_CUDA, 8) => Form::Cuda13,
+        (ELFOSABI_CUDA_V7, 7) => Form::Cuda12,
+        _ => return Some(format!("the ABI is {abi:#x}, version {version}; it should be 0x41, version 8")),
+    };
+    if rules.options.form().is_some_and(|asked| asked != form) {
+        return Some(format!("the ABI is {abi:#x}, version {version}, which is not the form of this link"));
     }
     let flags = file_flags(header);
     let target = rules.options.target;

@@ -17,6 +17,7 @@ use crate::cli::messages::{Quiet, Said};
 use crate::cli::note;
 use crate::cli::os;
 use crate::cli::parse::{LowArgs, ParseError};
+use cubin::release::Form;
 use culd_engine::{Code, Identity, KernelFilter, LinkOptions, Severity, Target, ToolNote};
 
 /// What to do.
@@ -173,6 +174,9 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     }
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
     let target = Target::parse(name.as_deref().unwrap_or(&arch)).ok_or(Said::NoArch)?;
+    if called.is_nvlink() && called.version.release.rules.form == Form::Cuda12 && target.is_blackwell() {
+        return Err(Said::Own(format!("culd cannot be nvlink {} for {target}; CUDA 13 can link its objects", called.version)));
+    }
     if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
         let target = arch.clone();
         remarks.push(Remark::Code(Severity::Warning, Code::PreserveRelocsIncomplete { target }));
@@ -180,7 +184,7 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {
         return Err(Said::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
-    api_version(low)?;
+    api_version(low, called)?;
     Ok(Plan::Link(Box::new(link_plan(low, called, arch, is_virtual, target, lto))))
 }
 
@@ -188,6 +192,12 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
 fn own_checks(low: &LowArgs, arch: &str, lto: bool) -> Result<(), Said> {
     if arch.starts_with("compute_") && !lto {
         return Err(Said::VirtualTarget(arch.into()));
+    }
+    let number = Target::parse(arch).map_or(0, |t| t.number);
+    match low.text(Id::Form) {
+        Some(b"13") if (1..75).contains(&number) => return Err(Said::Own(format!("{arch} has no files of form 13"))),
+        Some(b"12") if number >= 100 => return Err(Said::Own(format!("{arch} has no files of form 12"))),
+        _ => {}
     }
     match low.number(Id::Threads) {
         Some(n) if n < 0 => Err(Said::Own("--threads cannot be less than 0".into())),
@@ -225,14 +235,17 @@ fn exclusions(low: &LowArgs) -> Result<(), Said> {
 }
 
 /// Checks `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13.
-fn api_version(low: &LowArgs) -> Result<(), Said> {
+fn api_version(low: &LowArgs, called: Called) -> Result<(), Said> {
     let Some(text) = low.text(Id::CudaApiVersion) else { return Ok(()) };
     let (major, rest) = scan_unsigned(text).ok_or(Said::ApiVersion)?;
     let (_, rest) = rest.strip_prefix(b".").and_then(scan_unsigned).ok_or(Said::ApiVersion)?;
     if !rest.iter().all(u8::is_ascii_whitespace) {
         return Err(Said::ApiVersion);
     }
-    if major == 13 { Ok(()) } else { Err(Said::ApiVersionMajor) }
+    match major == u64::from(called.version.release.toolkit / 10) {
+        true => Ok(()),
+        false => Err(Said::ApiVersionMajor),
+    }
 }
 
 /// Reads blanks, an optional plus sign and digits.
@@ -256,7 +269,7 @@ fn link_plan(low: &LowArgs, called: Called, arch: String, is_virtual: bool, targ
         library_paths: low.list(Id::LibraryPath).to_vec(),
         strict_libraries: low.has(Id::StrictLibraries),
         keep_system_libraries: low.has(Id::KeepSystemLibraries),
-        host_info: kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
+        host_info: kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !is_relocatable(low, called),
         suppress_arch_warning: low.has(Id::SuppressArchWarning),
         lto,
         ptx: PtxPlan {
@@ -322,12 +335,13 @@ fn explicit_kernels(low: &LowArgs) -> Option<KernelFilter> {
 }
 
 /// What silences or sharpens messages.
-pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
+pub fn quiet(low: &LowArgs, called: Called) -> Quiet {
     let warnings_are_errors = low.has(Id::WarningAsError);
-    match identity {
-        // nvlink quirk: --disable-infos drops warnings, --disable-warnings nothing.
+    match called.identity {
+        // nvlink quirk: --disable-infos drops warnings, --disable-warnings nothing (in CUDA 12 it does).
         Identity::Nvlink => Quiet {
-            warnings: low.has(Id::DisableInfos),
+            warnings: low.has(Id::DisableInfos)
+                || (low.has(Id::DisableWarnings) && called.version.release.rules.disables_warnings),
             infos: false,
             warnings_are_errors,
         },
@@ -339,12 +353,22 @@ pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
     }
 }
 
+/// nvlink quirk: the linkers of CUDA 12 accept `-r` without any effect.
+fn is_relocatable(low: &LowArgs, called: Called) -> bool {
+    low.has(Id::Relocatable) && (!called.is_nvlink() || called.version.release.rules.partial_links)
+}
+
 fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
     let mut options = LinkOptions::new(target);
     options.identity = called.identity;
     options.release = called.is_nvlink().then_some(called.version.release);
     options.note = tool_note(low, called, options.note);
-    options.relocatable = low.has(Id::Relocatable);
+    options.relocatable = is_relocatable(low, called);
+    options.form = match low.text(Id::Form) {
+        Some(b"12") => Some(Form::Cuda12),
+        Some(_) => Some(Form::Cuda13),
+        None => None,
+    };
     options.debug = low.has(Id::Debug);
     options.suppress_debug_info = low.has(Id::SuppressDebugInfo);
     options.preserve_relocs = low.has(Id::PreserveRelocs);
@@ -358,7 +382,7 @@ fn engine_options(low: &LowArgs, called: Called, target: Target, kernels: Option
     options.why_live = low.list(Id::WhyLive).iter().map(|s| os::lossy(s)).collect();
     options.extra_warnings = low.has(Id::ExtraWarnings);
     options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);
-    options.disable_infos = quiet(low, called.identity).warnings;
+    options.disable_infos = quiet(low, called).warnings;
     options.warnings_as_errors = low.has(Id::WarningAsError);
     options.force_rela = low.has(Id::ForceRela);
     options.reserve_null_pointer = low.has(Id::ReserveNullPointer) && !low.has(Id::DontReserveNullPointer);

@@ -91,6 +91,7 @@ pub enum Id {
     TimePhases,
     Trace,
     Verify,
+    Form,
     WhyLive,
 }
 
@@ -152,8 +153,12 @@ pub struct Flag {
     pub allowed: &'static [&'static str],
     /// Values that exist only from a release on.
     pub allowed_since: &'static [(&'static str, u32)],
+    /// Values that exist only before a release.
+    pub allowed_before: &'static [(&'static str, u32)],
     /// The release of nvlink that introduced the flag; 0 for all.
     pub since: u32,
+    /// The release that introduced the long name and listed the flag in the help; 0 for all.
+    pub long_since: u32,
     /// Stands in for an optional value that was left out.
     pub omitted: &'static str,
     /// The default as shown in nvlink's help, quotes included.
@@ -173,7 +178,13 @@ impl Flag {
     pub fn knows(&self, value: &str, called: Called) -> bool {
         let toolkit = called.version.release.toolkit;
         let is_later = |&(name, since): &(&str, u32)| since > toolkit && name == value;
-        !called.is_nvlink() || !self.allowed_since.iter().any(is_later)
+        let is_gone = |&(name, before): &(&str, u32)| before <= toolkit && name == value;
+        !called.is_nvlink() || !(self.allowed_since.iter().any(is_later) || self.allowed_before.iter().any(is_gone))
+    }
+
+    /// Does a caller's name know the long name, and list it?
+    pub fn is_listed(&self, called: Called) -> bool {
+        !called.is_nvlink() || self.long_since <= called.version.release.toolkit
     }
 
     /// The values that a caller's name allows; empty when any will do.
@@ -193,7 +204,9 @@ const BASE: Flag = Flag {
     about: "",
     allowed: &[],
     allowed_since: &[],
+    allowed_before: &[],
     since: 0,
+    long_since: 0,
     omitted: "",
     default: None,
     glued: false,
@@ -214,7 +227,7 @@ pub fn known_to(called: Called) -> impl Iterator<Item = &'static Flag> {
 
 /// Finds a flag by its long name.
 pub fn by_long(name: &[u8], called: Called) -> Option<&'static Flag> {
-    known_to(called).find(|f| f.long.as_bytes() == name)
+    known_to(called).find(|f| f.long.as_bytes() == name && f.is_listed(called))
 }
 
 /// Finds a flag by its short name.
