@@ -3,7 +3,7 @@
 this file called nvlink is an oracle. Exit code 0 and the linked file, or 1 and the library's log. Options that the library lacks are ignored;
 `cargo xtask random` leaves out those that change the output.
 """
-import ctypes, os, sys
+import ctypes, os, sys, tempfile
 
 TAKES_VALUE = {"-o", "-m", "-L", "-l", "--tool-name", "--register-link-binaries"}
 KEPT = ("-arch=", "-g", "--kernels-used=", "--variables-used=")
@@ -33,31 +33,41 @@ def main():
             output = value if word == "-o" else output
         elif word.startswith("-"):
             if word.startswith(KEPT) and word != "-gpu":
-                options.append(word.replace("--", "-", 1))
+                name, _, values = word.replace("--", "-", 1).partition("=")
+                # One name per option.
+                options += [f"{name}={v}" for v in values.split(",")] if values else [name]
         elif os.path.exists(word):
             files.append(word)
     call = load(os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "libnvJitLink.so.12"))
     handle = ctypes.c_void_p()
     array = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
 
-    def check(result):
-        if result == 0:
-            return
+    def log():
         size = ctypes.c_size_t()
-        log = b""
-        if handle.value and call("nvJitLinkGetErrorLogSize")(handle, ctypes.byref(size)) == 0 and size.value:
-            buffer = ctypes.create_string_buffer(size.value + 1)
-            call("nvJitLinkGetErrorLog")(handle, buffer)
-            log = buffer.value
-        sys.stderr.write(log.decode(errors="replace") or f"nvJitLink error {result}\n")
-        sys.stderr.flush()
+        if not handle.value or call("nvJitLinkGetErrorLogSize")(handle, ctypes.byref(size)) != 0 or not size.value:
+            return ""
+        buffer = ctypes.create_string_buffer(size.value + 1)
+        call("nvJitLinkGetErrorLog")(handle, buffer)
+        return buffer.value.decode(errors="replace")
+
+    # The library also prints errors, and then may go on.
+    printed = tempfile.TemporaryFile()
+    stderr = os.dup(2)
+    os.dup2(printed.fileno(), 2)
+
+    def check(result):
+        printed.seek(0)
+        text = printed.read().decode(errors="replace")
+        if result == 0 and not text.startswith("error "):
+            return
+        os.write(stderr, (text + log() or f"nvJitLink error {result}\n").encode())
         os._exit(1)
 
     check(call("nvJitLinkCreate")(ctypes.byref(handle), ctypes.c_uint32(len(options)), array))
-    for name in files:
+    for number, name in enumerate(files):
         with open(name, "rb") as file:
             data = file.read()
-        check(call("nvJitLinkAddData")(handle, 1, data, ctypes.c_size_t(len(data)), os.path.basename(name).encode()))
+        check(call("nvJitLinkAddData")(handle, 1, data, ctypes.c_size_t(len(data)), f"{number}-{os.path.basename(name)}".encode()))
     check(call("nvJitLinkComplete")(handle))
     size = ctypes.c_size_t()
     check(call("nvJitLinkGetLinkedCubinSize")(handle, ctypes.byref(size)))

@@ -171,7 +171,7 @@ fn missing_shared(context: Context<'_, '_>, var: &SharedVar<'_>, out: &mut Colle
 }
 
 fn is_missing(context: Context<'_, '_>, y: &OutSymbol<'_>) -> bool {
-    if y.weak_reference || !y.keep {
+    if y.weak_reference || y.name.is_empty() || !y.keep {
         return false;
     }
     match y.kind {

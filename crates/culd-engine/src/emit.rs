@@ -44,8 +44,8 @@ pub struct Parts<'a, 'd> {
     pub plan: &'a RelocPlan,
     /// Order.
     pub arranged: &'a Arranged,
-    /// Functions whose text section keeps its barrier flags.
-    pub flagged: &'a [FunctionId],
+    /// Functions whose text section has barrier flags, and the number of barriers.
+    pub flagged: &'a [(FunctionId, u32)],
 }
 
 impl<'a, 'd> Parts<'a, 'd> {
@@ -436,9 +436,10 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
     };
     let mut flags = s.flags;
     if let Class::Text(f) = s.class
-        && parts.flagged.binary_search(&f).is_ok()
+        && let Ok(at) = parts.flagged.binary_search_by_key(&f, |flagged| flagged.0)
+        && let Some((_, barriers)) = parts.flagged.get(at)
     {
-        flags |= u64::from(layout.m.functions[f].barriers) << 20;
+        flags |= u64::from(*barriers) << 20;
     }
     if let Class::Rel(target) = s.class
         && layout.m.sections[target].class == Class::Parameters

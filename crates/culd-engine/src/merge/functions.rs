@@ -44,6 +44,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let (Some(section), Some(section_index)) = (section, y.defined_in()) else {
             if self.m.symbol_of[f].is_none() {
+                self.unnamed_function(object, &y);
                 let mut new = self.new_symbol(object, &y, STB_GLOBAL, STT_FUNC);
                 new.other = if self.mode.relocatable { y.other } else { 0 };
                 new.weak_reference = y.bind == STB_WEAK;
@@ -93,6 +94,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.kernel_sections(f, y.name, id);
         }
         Ok(())
+    }
+
+    /// nvlink quirk: up to CUDA 12.9 the first undefined function of a file that is new to the link comes with a symbol without a name.
+    fn unnamed_function(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) {
+        let stays = self.options.debug || self.mode.preserve;
+        if !self.mode.rules.unnamed_symbols || !stays || self.unnamed_in == Some(object.id) {
+            return;
+        }
+        self.unnamed_in = Some(object.id);
+        let mut unnamed = self.new_symbol(object, y, STB_LOCAL, STT_FUNC);
+        (unnamed.name, unnamed.name_id) = (b"", None);
+        let id = self.m.symbols.push(unnamed);
+        self.m.locals.push(Local::Symbol(id));
     }
 
     /// A function inside of another one's text.

@@ -142,6 +142,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     index: Option<UnifiedIndex>,
     /// The form in which objects so far share tensor memory: the major release of CUDA.
     tensor_memory: Option<u32>,
+    /// The last object whose undefined functions came with a symbol without a name.
+    unnamed_in: Option<ObjectId>,
     options: &'a LinkOptions<'o>,
 }
 
@@ -200,6 +202,7 @@ pub fn merge<'d>(
         ranges: literals::Ranges::default(),
         index,
         tensor_memory: None,
+        unnamed_in: None,
         options,
     };
     // Growing tables in steps costs more than filling them; what is not used costs nothing.

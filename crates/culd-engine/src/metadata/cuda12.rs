@@ -70,7 +70,8 @@ pub(super) fn sparse_masks<'d>(context: Context<'_, 'd>, attributes: &Attributes
 
 /// Barriers of CUDA 12 objects, from the flags of their text sections.
 pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>, last: &mut Final<'d>) {
-    if !context.inputs.objects.iter().any(|o| o.has_barrier_flags) {
+    let older_form = context.mode.is_older_form() && !context.mode.relocatable;
+    if !context.inputs.objects.iter().any(|o| o.has_barrier_flags) && !older_form {
         return;
     }
     let own = |f: FunctionId| own_barriers(context, f);
@@ -85,6 +86,10 @@ pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>
         }
         let kernel = context.live.is_kernel[f];
         let value = if kernel { highest[context.graph.component(f)] } else { own(f) };
+        if older_form {
+            to_flags(attributes, f, value, last);
+            continue;
+        }
         if value == 0 {
             continue;
         }
@@ -94,11 +99,25 @@ pub(super) fn barriers<'d>(context: Context<'_, 'd>, attributes: &Attributes<'d>
             Some(record) => {
                 record.payload = Payload::Half(record.half().max(callees));
                 if own(f) > 0 {
-                    last.flagged.push(f);
+                    last.flagged.push((f, own(f).into()));
                 }
             }
             None => list.push(byte(attr::NUM_BARRIERS, value)),
         }
+    }
+}
+
+/// The form of CUDA 12 has the number of barriers in the flags alone.
+fn to_flags<'d>(attributes: &Attributes<'d>, f: FunctionId, value: u16, last: &mut Final<'d>) {
+    let mut recorded = 0;
+    if last.functions[f].iter(&attributes.records).any(|r| r.code == attr::NUM_BARRIERS) {
+        let list = last.list(&attributes.records, f);
+        recorded = first_of(list, attr::NUM_BARRIERS).map_or(0, |r| r.half());
+        list.retain(|r| r.code != attr::NUM_BARRIERS);
+    }
+    let value = value.max(recorded & 0x7f);
+    if value != 0 {
+        last.flagged.push((f, value.into()));
     }
 }
 
