@@ -148,7 +148,7 @@ fn symbol_strings(context: Context<'_, '_>, m: &Merged<'_>, distinct: &Distinct)
     let mut of_symbols = Table::filled(m.symbols.len(), 0);
     let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
     let is_plain = |id: &NameId| distinct.all_dotted && !resolved.is_dotted(*id);
-    let lone = |y: &OutSymbol<'_>| !y.name.is_empty() && y.name_id.is_none() && y.literal_number == 0 && !Name::plain(y.name).is_dotted();
+    let lone = |y: &OutSymbol<'_>| y.name_id.is_none() && y.literal_number == 0 && !Name::plain(y.name).is_dotted();
     let has_lone = m.symbols.iter().any(lone);
     let mut out = SymbolStrings {
         m,
@@ -190,7 +190,6 @@ impl<'d> SymbolStrings<'_, 'd> {
     fn symbol(&mut self, y: &OutSymbol<'d>, plain: impl Fn(Option<NameId>) -> Option<NameId>) -> u32 {
         match y {
             _ if y.withdrawn || y.hidden => 0,
-            _ if y.name.is_empty() && y.literal_number == 0 => 0,
             _ if y.literal_number != 0 => self.add(None, literal_name(self.m, y).into()),
             _ => self.add(plain(y.name_id), Cow::from(y.name)),
         }

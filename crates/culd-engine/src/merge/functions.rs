@@ -107,6 +107,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         (unnamed.name, unnamed.name_id) = (b"", None);
         let id = self.m.symbols.push(unnamed);
         self.m.locals.push(Local::Symbol(id));
+        // Attributes about no symbol, which are those of parameters, name it.
+        self.m.places[object.symbol_ref(0)] = Place::Symbol(id);
     }
 
     /// A function inside of another one's text.
