@@ -41,8 +41,6 @@ pub struct Rules {
     pub form: Form,
     /// Sections that belong to another one have `SHF_INFO_LINK`.
     pub info_link_flags: bool,
-    /// The string tables have the names of the unified tables of every link, at their start.
-    pub names_unified_tables: bool,
     /// Entries of `.debug_frame` for weak functions that were replaced keep their relocations.
     pub keeps_replaced_frames: bool,
     /// Weak copies are compared by the register count of their section headers, not of their attributes.
@@ -117,7 +115,6 @@ impl Rules {
 const RULES_12_0: Rules = Rules {
     form: Form::Cuda12,
     info_link_flags: false,
-    names_unified_tables: true,
     keeps_replaced_frames: true,
     compares_header_registers: true,
     unnamed_symbols: true,
@@ -132,7 +129,6 @@ const RULES_12_0: Rules = Rules {
 };
 const RULES_12_4: Rules = Rules {
     info_link_flags: true,
-    names_unified_tables: false,
     ..RULES_12_0
 };
 const RULES_12_8: Rules = Rules {
@@ -142,7 +138,6 @@ const RULES_12_8: Rules = Rules {
 const RULES_13_0: Rules = Rules {
     form: Form::Cuda13,
     info_link_flags: true,
-    names_unified_tables: false,
     keeps_replaced_frames: false,
     compares_header_registers: false,
     unnamed_symbols: false,

@@ -260,7 +260,7 @@ pub enum Code {
     },
     FunctionUse {
         registers: u32,
-        barriers: u32,
+        barriers: Option<u32>,
         stack: u64,
         shared: u64,
         banks: Vec<(u32, u64)>,
@@ -413,10 +413,9 @@ impl fmt::Display for Code {
                 surfaces,
                 samplers,
             } => {
-                write!(
-                    f,
-                    "used {registers} registers, used {barriers} barriers, {stack} stack, {shared} bytes smem"
-                )?;
+                write!(f, "used {registers} registers, ")?;
+                barriers.map_or(Ok(()), |n| write!(f, "used {n} barriers, "))?;
+                write!(f, "{stack} stack, {shared} bytes smem")?;
                 banks.iter().try_for_each(|(bank, size)| write!(f, ", {size} bytes cmem[{bank}]"))?;
                 write!(f, ", 0 bytes lmem")?;
                 let counts = [(*textures, "textures"), (*surfaces, "surfaces"), (*samplers, "samplers")];

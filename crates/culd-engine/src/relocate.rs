@@ -172,6 +172,8 @@ impl<'a, 'd> Decider<'a, 'd> {
                     _ => Meaning::Function(f),
                 };
             }
+            // No symbol. Relocations that turn YIELD into NOP name it; the instruction stays.
+            _ if index == 0 => return Meaning::Nothing,
             _ => {}
         }
         let symbol = match m.places[reference] {
@@ -288,7 +290,8 @@ impl<'a, 'd> Decider<'a, 'd> {
             }
             Meaning::Function(f) if CLEAR.contains(&kind) => {
                 let reference = site.object.symbol_ref(symbol);
-                let dead = !self.context.live.alive[f] && self.context.resolved.fate(reference) != Fate::Rejected;
+                let rejected = self.context.resolved.fate(reference) == Fate::Rejected && !self.context.mode.rules.keeps_replaced_frames;
+                let dead = !self.context.live.alive[f] && !rejected;
                 if dead {
                     Decision::Clear(if kind == CLEAR[0] { 4 } else { 8 })
                 } else {
@@ -441,7 +444,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             class,
             is_rela: relocs.is_rela(),
             cuts: match class {
-                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug,
+                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug && !self.context.mode.rules.keeps_replaced_frames,
                 // nvlink quirk: constant tables lose pointers.
                 Class::Constant(_) => self.layout.m.cuts.constants && self.context.options.identity == Identity::Nvlink,
                 _ => false,

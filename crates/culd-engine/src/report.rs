@@ -199,7 +199,9 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
         let relocatable = context.mode.relocatable;
         let own = attributes.facts[k];
         // A relocatable output keeps the barriers of CUDA 12 objects in section flags.
-        let unrecorded = if relocatable { function.barriers } else { 0 };
+        let flagged = attributes.flagged.binary_search_by_key(&k, |f| f.0).ok();
+        let flagged = flagged.and_then(|at| attributes.flagged.get(at)).map_or(0, |f| f.1);
+        let unrecorded = if relocatable { function.barriers } else { flagged };
         let recorded = attributes.of(k).find(|r| r.code == attr::NUM_BARRIERS);
         let barriers = recorded.map_or(unrecorded, |r| u32::from(r.half() & 0xff));
         let stack = if relocatable {
@@ -216,7 +218,7 @@ fn usage(context: Context<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, att
             } else {
                 attributes.registers[k]
             },
-            barriers,
+            barriers: context.mode.rules.prints_barriers.then_some(barriers),
             stack,
             shared: function.shared.filter(emitted).map_or(0, size),
             banks,

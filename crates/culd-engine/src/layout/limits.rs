@@ -10,6 +10,14 @@ use crate::options::{Identity, Suffix};
 
 /// Limit of static shared memory: default, and by architecture with `--enable-extended-smem`.
 fn shared_limit(context: Context<'_, '_>) -> u64 {
+    if context.mode.rules.hardware_shared_limit {
+        return match context.options.target.number {
+            52 | 61 | 70 => 0x18000,
+            50..80 => 0x10000,
+            86 => 0x19000,
+            _ => 0x29000,
+        };
+    }
     // Architecture-specific targets have the larger limit too.
     if !context.options.extended_smem && context.options.target.suffix != Suffix::Arch {
         return 0xc000;

@@ -347,7 +347,7 @@ fn resources(messages: &[Message]) -> (Option<Memory>, Vec<Kernel>) {
                 demangled: explain::short_name(&name),
                 name: std::mem::take(&mut name),
                 registers: *registers,
-                barriers: *barriers,
+                barriers: barriers.unwrap_or(0),
                 stack: *stack,
                 shared: *shared,
                 constant_banks: banks(list),
