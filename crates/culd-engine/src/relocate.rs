@@ -435,7 +435,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             relocs,
             &self.layout.m,
             self.context.resolved,
-            self.context.options.identity,
+            (self.context.options.identity, self.context.mode.rules.keeps_replaced_frames),
         );
         let skips = (!skips.idle()).then_some(skips);
         let site = Site {
@@ -444,7 +444,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             class,
             is_rela: relocs.is_rela(),
             cuts: match class {
-                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug && !self.context.mode.rules.keeps_replaced_frames,
+                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug,
                 // nvlink quirk: constant tables lose pointers.
                 Class::Constant(_) => self.layout.m.cuts.constants && self.context.options.identity == Identity::Nvlink,
                 _ => false,

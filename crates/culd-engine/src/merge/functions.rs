@@ -99,7 +99,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// nvlink quirk: up to CUDA 12.9 the first undefined function of a file that is new to the link comes with a symbol without a name.
     fn unnamed_function(&mut self, object: &Object<'d>, y: &ObjSymbol<'d>) {
         let stays = self.options.debug || self.mode.preserve;
-        if !self.mode.rules.unnamed_symbols || !stays || self.unnamed_in == Some(object.id) {
+        let is_kernel = y.other & STO_CUDA_ENTRY != 0;
+        if !self.mode.rules.unnamed_symbols || !stays || is_kernel || self.unnamed_in == Some(object.id) {
             return;
         }
         self.unnamed_in = Some(object.id);
