@@ -41,6 +41,8 @@ pub struct Rules {
     pub form: Form,
     /// Sections that belong to another one have `SHF_INFO_LINK`.
     pub info_link_flags: bool,
+    /// Relocations of parameter banks lack `SHF_INFO_LINK` in RELA form, too.
+    pub plain_parameter_relocs: bool,
     /// Entries of `.debug_frame` for weak functions that were replaced keep their relocations.
     pub keeps_replaced_frames: bool,
     /// Weak copies are compared by the register count of their section headers, not of their attributes.
@@ -115,6 +117,7 @@ impl Rules {
 const RULES_12_0: Rules = Rules {
     form: Form::Cuda12,
     info_link_flags: false,
+    plain_parameter_relocs: true,
     keeps_replaced_frames: true,
     compares_header_registers: true,
     unnamed_symbols: true,
@@ -138,6 +141,7 @@ const RULES_12_8: Rules = Rules {
 const RULES_13_0: Rules = Rules {
     form: Form::Cuda13,
     info_link_flags: true,
+    plain_parameter_relocs: false,
     keeps_replaced_frames: false,
     compares_header_registers: false,
     unnamed_symbols: false,
@@ -213,62 +217,52 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 120,
         rules: RULES_12_0,
-        builds: &[
-            build(
-                "12.0.140",
-                "cuda_12.0.r12.0/compiler.32267302_0",
-                "Fri_Jan__6_16:43:29_PST_2023",
-                "2005-2023",
-            ),
-        ],
+        builds: &[build(
+            "12.0.140",
+            "cuda_12.0.r12.0/compiler.32267302_0",
+            "Fri_Jan__6_16:43:29_PST_2023",
+            "2005-2023",
+        )],
     },
     Release {
         toolkit: 121,
         rules: RULES_12_0,
-        builds: &[
-            build(
-                "12.1.105",
-                "cuda_12.1.r12.1/compiler.32688072_0",
-                "Mon_Apr__3_17:13:45_PDT_2023",
-                "2005-2023",
-            ),
-        ],
+        builds: &[build(
+            "12.1.105",
+            "cuda_12.1.r12.1/compiler.32688072_0",
+            "Mon_Apr__3_17:13:45_PDT_2023",
+            "2005-2023",
+        )],
     },
     Release {
         toolkit: 122,
         rules: RULES_12_0,
-        builds: &[
-            build(
-                "12.2.140",
-                "cuda_12.2.r12.2/compiler.33191640_0",
-                "Tue_Aug_15_21:58:55_PDT_2023",
-                "2005-2023",
-            ),
-        ],
+        builds: &[build(
+            "12.2.140",
+            "cuda_12.2.r12.2/compiler.33191640_0",
+            "Tue_Aug_15_21:58:55_PDT_2023",
+            "2005-2023",
+        )],
     },
     Release {
         toolkit: 123,
         rules: RULES_12_0,
-        builds: &[
-            build(
-                "12.3.107",
-                "cuda_12.3.r12.3/compiler.33567101_0",
-                "Wed_Nov_22_10:13:51_PST_2023",
-                "2005-2023",
-            ),
-        ],
+        builds: &[build(
+            "12.3.107",
+            "cuda_12.3.r12.3/compiler.33567101_0",
+            "Wed_Nov_22_10:13:51_PST_2023",
+            "2005-2023",
+        )],
     },
     Release {
         toolkit: 124,
         rules: RULES_12_4,
-        builds: &[
-            build(
-                "12.4.131",
-                "cuda_12.4.r12.4/compiler.34097967_0",
-                "Thu_Mar_28_02:18:24_PDT_2024",
-                "2005-2024",
-            ),
-        ],
+        builds: &[build(
+            "12.4.131",
+            "cuda_12.4.r12.4/compiler.34097967_0",
+            "Thu_Mar_28_02:18:24_PDT_2024",
+            "2005-2024",
+        )],
     },
     Release {
         toolkit: 125,
@@ -291,38 +285,32 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 126,
         rules: RULES_12_4,
-        builds: &[
-            build(
-                "12.6.85",
-                "cuda_12.6.r12.6/compiler.35059454_0",
-                "Tue_Oct_29_23:47:06_PDT_2024",
-                "2005-2024",
-            ),
-        ],
+        builds: &[build(
+            "12.6.85",
+            "cuda_12.6.r12.6/compiler.35059454_0",
+            "Tue_Oct_29_23:47:06_PDT_2024",
+            "2005-2024",
+        )],
     },
     Release {
         toolkit: 128,
         rules: RULES_12_8,
-        builds: &[
-            build(
-                "12.8.93",
-                "cuda_12.8.r12.8/compiler.35583870_0",
-                "Fri_Feb_21_20:21:21_PST_2025",
-                "2005-2025",
-            ),
-        ],
+        builds: &[build(
+            "12.8.93",
+            "cuda_12.8.r12.8/compiler.35583870_0",
+            "Fri_Feb_21_20:21:21_PST_2025",
+            "2005-2025",
+        )],
     },
     Release {
         toolkit: 129,
         rules: RULES_12_8,
-        builds: &[
-            build(
-                "12.9.86",
-                "cuda_12.9.r12.9/compiler.36037853_0",
-                "Tue_May_27_02:18:05_PDT_2025",
-                "2005-2025",
-            ),
-        ],
+        builds: &[build(
+            "12.9.86",
+            "cuda_12.9.r12.9/compiler.36037853_0",
+            "Tue_May_27_02:18:05_PDT_2025",
+            "2005-2025",
+        )],
     },
     Release {
         toolkit: 130,

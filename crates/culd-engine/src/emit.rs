@@ -441,8 +441,9 @@ fn section_header(parts: &Parts<'_, '_>, Placements { list }: &Placements, numbe
     {
         flags |= u64::from(*barriers) << 20;
     }
-    if let Class::Rel(target) = s.class
+    if let Class::Rel(target) | Class::Rela(target) = s.class
         && layout.m.sections[target].class == Class::Parameters
+        && (matches!(s.class, Class::Rel(_)) || parts.context.mode.rules.plain_parameter_relocs)
     {
         flags = 0;
     }

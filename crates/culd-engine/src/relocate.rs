@@ -444,7 +444,7 @@ impl<'a, 'd> Decider<'a, 'd> {
             class,
             is_rela: relocs.is_rela(),
             cuts: match class {
-                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug,
+                Class::Debug(DebugKind::Code) => self.layout.m.cuts.debug && !self.context.mode.rules.keeps_replaced_frames,
                 // nvlink quirk: constant tables lose pointers.
                 Class::Constant(_) => self.layout.m.cuts.constants && self.context.options.identity == Identity::Nvlink,
                 _ => false,

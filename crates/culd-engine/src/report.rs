@@ -2,7 +2,7 @@
 
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector};
-use crate::ids::{FunctionId, SectionId};
+use crate::ids::{FunctionId, SectionId, Table};
 use crate::layout::{ABSENT, Context, Layout};
 use crate::merge::model::Class;
 use crate::metadata::propagate::Final;
@@ -43,8 +43,14 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
     ] {
         out.text(line.into());
     }
+    let numbers = numbers(context);
+    let stays = context.options.debug || context.mode.preserve;
+    let mut last = 0;
     for f in context.resolved.functions.ids() {
-        let number = f.number() + 1;
+        let number = numbers[f];
+        let arrow = if stays { " ->" } else { "" };
+        (last + 1..number).for_each(|unnamed| out.text(format!("{unnamed}: {arrow}")));
+        last = number;
         if !context.live.alive[f] || layout.m.symbol_of[f].is_none() {
             out.text(format!("{number}: "));
             continue;
@@ -62,10 +68,40 @@ fn dump_callgraph(context: Context<'_, '_>, layout: &Layout<'_>, attributes: &Fi
             .map_or(String::new(), |n| format!(" [{n}]"));
         let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(context, f));
         for callee in context.graph.callees(context.resolved, f) {
-            line.push_str(&format!(" {}", callee.number() + 1));
+            line.push_str(&format!(" {}", numbers[callee]));
         }
         out.text(line);
     }
+}
+
+/// Numbers of functions in the dump. nvlink quirk: up to CUDA 12.9 the symbols without a name have numbers, too.
+fn numbers(context: Context<'_, '_>) -> Table<FunctionId, u32> {
+    let count = context.resolved.functions.len();
+    let mut numbers = Table::filled(count, 0);
+    let mut before = Table::filled(count, false);
+    if context.mode.rules.unnamed_symbols {
+        let mut seen = Table::filled(count, false);
+        for object in context.inputs.objects.iter() {
+            let mut is_first = true;
+            for index in object.function_order() {
+                let y = object.symbol(index);
+                let Some(f) = context.resolved.function(y.reference) else {
+                    continue;
+                };
+                if !seen[f] && y.defined_in().is_none() && y.other & STO_CUDA_ENTRY == 0 {
+                    before[f] = is_first;
+                    is_first = false;
+                }
+                seen[f] = true;
+            }
+        }
+    }
+    let mut last = 0;
+    for f in context.resolved.functions.ids() {
+        last += 1 + u32::from(before[f]);
+        numbers[f] = last;
+    }
+    numbers
 }
 
 /// Register limits of kernels, and with a dump the lines about propagation.

@@ -110,7 +110,7 @@ impl Compilers {
 
     /// Whether the oracle is nvJitLink in nvlink's place (`xtask/jitlink.py`): its texts are not nvlink's.
     pub(crate) fn is_library(&self) -> bool {
-        self.tools.join("libnvJitLink.so.12").exists()
+        self.tools.join(oracle::LIBRARY).exists()
     }
 
     /// Writes and compiles the files of a world into `dir`. Gives the dimensions of each, or a compiler's complaint.

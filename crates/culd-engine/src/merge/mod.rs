@@ -63,9 +63,7 @@ impl Mode {
         let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
         let form = options.form_for(newest());
         // Without a release to be, the form says how the file looks, and the newest input what the linker does.
-        let release = options
-            .release()
-            .unwrap_or_else(|| Release::with_form(newest(), Form::Cuda13));
+        let release = options.release().unwrap_or_else(|| Release::with_form(newest(), Form::Cuda13));
         let hopper = options.target.is_hopper_or_later();
         Mode {
             relocatable: options.relocatable,

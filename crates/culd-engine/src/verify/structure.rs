@@ -13,8 +13,8 @@ use cubin::consts::*;
 use cubin::kind::SectionKind;
 use cubin::names::file_flags;
 use cubin::raw::Rela;
-use cubin::release::Form;
 use cubin::read::{Cubin, Section, is_nobits, is_nobits_section};
+use cubin::release::Form;
 use zerocopy::FromBytes;
 
 /// Parses the image and checks it; the error is what makes it unreadable.
@@ -56,7 +56,9 @@ fn header(file: &File<'_>, rules: &Rules<'_>) -> Option<String> {
         _ => return Some(format!("the ABI is {abi:#x}, version {version}; it should be 0x41, version 8")),
     };
     if rules.options.form().is_some_and(|asked| asked != form) {
-        return Some(format!("the ABI is {abi:#x}, version {version}, which is not the form of this link"));
+        return Some(format!(
+            "the ABI is {abi:#x}, version {version}, which is not the form of this link"
+        ));
     }
     let flags = file_flags(header);
     let target = rules.options.target;

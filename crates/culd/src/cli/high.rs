@@ -175,7 +175,10 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
     let target = Target::parse(name.as_deref().unwrap_or(&arch)).ok_or(Said::NoArch)?;
     if called.is_nvlink() && called.version.release.rules.form == Form::Cuda12 && target.is_blackwell() {
-        return Err(Said::Own(format!("culd cannot be nvlink {} for {target}; CUDA 13 can link its objects", called.version)));
+        return Err(Said::Own(format!(
+            "culd cannot be nvlink {} for {target}; CUDA 13 can link its objects",
+            called.version
+        )));
     }
     if low.has(Id::PreserveRelocs) && target.is_hopper_or_later() {
         let target = arch.clone();
@@ -340,8 +343,7 @@ pub fn quiet(low: &LowArgs, called: Called) -> Quiet {
     match called.identity {
         // nvlink quirk: --disable-infos drops warnings, --disable-warnings nothing (in CUDA 12 it does).
         Identity::Nvlink => Quiet {
-            warnings: low.has(Id::DisableInfos)
-                || (low.has(Id::DisableWarnings) && called.version.release.rules.disables_warnings),
+            warnings: low.has(Id::DisableInfos) || (low.has(Id::DisableWarnings) && called.version.release.rules.disables_warnings),
             infos: false,
             warnings_are_errors,
         },
