@@ -10,7 +10,7 @@
 
 use crate::case::fresh_copy;
 use crate::run::{self, Outcome};
-use crate::verdict::{Difference, judge_as};
+use crate::verdict::{Difference, judge_as, judge_files};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -126,9 +126,14 @@ impl Fixture {
 
     /// How the outcomes of the links differ from what was recorded.
     pub fn judge(&self, outcomes: Vec<Outcome>) -> Vec<(usize, Outcome, Difference)> {
+        // Those of CUDA 12 were recorded with nvJitLink in nvlink's place.
+        let is_library = self.version.as_deref().is_some_and(|v| v.starts_with("12."));
         let judged = |(i, (got, link)): (usize, (Outcome, &Recorded))| {
-            let difference = judge_as(&got, &link.outcome, self.version.as_deref())?;
-            Some((i, got, difference))
+            let difference = match is_library {
+                true => judge_files(&got, &link.outcome),
+                false => judge_as(&got, &link.outcome, self.version.as_deref()),
+            };
+            Some((i, got, difference?))
         };
         outcomes.into_iter().zip(&self.links).enumerate().filter_map(judged).collect()
     }

@@ -103,6 +103,21 @@ pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
     judge_as(ours, nvlink, std::env::var(VERSION_VARIABLE).ok().as_deref())
 }
 
+/// Like [`judge`], where nvlink's place was taken by its library, whose texts and exit codes are others.
+pub fn judge_files(ours: &Outcome, library: &Outcome) -> Option<Difference> {
+    let silent = |outcome: &Outcome| Outcome {
+        exit: if outcome.exit == 255 { 1 } else { outcome.exit },
+        stdout: Vec::new(),
+        stderr: outcome.internal_error().map_or_else(Vec::new, <[u8]>::to_vec),
+        files: outcome.files.clone(),
+    };
+    let (mut ours, library) = (silent(ours), silent(library));
+    if library.crashed() && ours.exit == 1 {
+        ours.stderr = b"refused".to_vec();
+    }
+    judge(&ours, &library)
+}
+
 /// Like [`judge`], for nvlink of this version; the default is 13.0.88.
 pub fn judge_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Option<Difference> {
     let left_over = version.is_some_and(|v| !v.is_empty() && !v.starts_with("13.0"));

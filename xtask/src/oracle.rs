@@ -282,8 +282,61 @@ fn find(root: &Path) -> Result<PathBuf> {
     found.ok_or_else(|| Error::Other(format!("no nvlink below {}: remove that directory and try again", root.display())))
 }
 
+/// A directory with ptxas of CUDA 12 and nvJitLink in nvlink's place, installed if need be. `version` is that of ptxas.
+///
+/// 1. `CULD_LIBRARIES`, if set, names a directory; `jit-VERSION/bin` in it is used if it is there.
+/// 2. Otherwise pip installs nvJitLink of the same minor release into `target/oracle/releases/jit-VERSION`.
+pub(crate) fn library(context: &Context, version: &str) -> Result<PathBuf> {
+    let name = format!("jit-{version}");
+    if let Some(dir) = std::env::var_os("CULD_LIBRARIES") {
+        let bin = PathBuf::from(dir).join(&name).join("bin");
+        if check(&bin).is_ok() {
+            return Ok(bin);
+        }
+    }
+    let home = context.root.join("target/oracle/releases").join(&name);
+    let bin = home.join("bin");
+    if check(&bin).is_ok() {
+        return Ok(bin);
+    }
+    let toolkit = toolkits().into_iter().find(|t| t.version == version);
+    let toolkit = toolkit.ok_or_else(|| Error::Other(format!("xtask/toolkits.txt has no version {version}")))?;
+    let compiler = ptxas(context, &home, toolkit)?;
+    eprintln!("installing nvJitLink {version} into {} (once)", bin.display());
+    let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
+    let mut pip = Command::new(python()?);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+        "--target",
+    ]);
+    let out = run(pip.arg(home.join("site")).arg(format!("nvidia-nvjitlink-cu12=={minor}.*")))?;
+    if !out.status.success() {
+        let text = String::from_utf8_lossy(&out.stderr);
+        return Err(Error::Other(format!("pip could not install nvJitLink {minor}\n{text}")));
+    }
+    std::fs::create_dir_all(&bin).map_err(Error::file(&bin))?;
+    let files = [
+        (compiler, "ptxas"),
+        (context.root.join("xtask/jitlink.py"), "nvlink"),
+        (home.join("site/nvidia/nvjitlink/lib").join(LIBRARY), LIBRARY),
+    ];
+    for (from, name) in files {
+        std::fs::copy(&from, bin.join(name)).map_err(Error::file(&from))?;
+    }
+    check(&bin).map(|()| bin)
+}
+
+/// nvJitLink of CUDA 12, beside a program in nvlink's place.
+pub(crate) const LIBRARY: &str = "libnvJitLink.so.12";
+
 fn check(bin: &Path) -> Result<()> {
-    let missing: Vec<&str> = TOOLS.into_iter().filter(|t| !bin.join(t).is_file()).collect();
+    let needed = if bin.join(LIBRARY).is_file() { 2 } else { TOOLS.len() };
+    let missing: Vec<&str> = TOOLS.into_iter().take(needed).filter(|t| !bin.join(t).is_file()).collect();
     if missing.is_empty() {
         return Ok(());
     }

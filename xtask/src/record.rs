@@ -45,6 +45,7 @@ const FIRST_VARIED_SEED: u64 = 920_000;
 /// Worlds per architecture and release.
 const RELEASE_WORLDS: u64 = 2;
 const FIRST_RELEASE_SEED: u64 = 930_000;
+const FIRST_OLDER_RELEASE_SEED: u64 = 940_000;
 
 /// A group of random worlds.
 struct Group {
@@ -57,7 +58,7 @@ struct Group {
     is_varied: bool,
 }
 
-const GROUPS: [Group; 4] = [
+const GROUPS: [Group; 5] = [
     Group {
         name: "random-classic",
         archs: "classic",
@@ -86,7 +87,16 @@ const GROUPS: [Group; 4] = [
         count: RELEASE_WORLDS,
         is_varied: false,
     },
+    Group {
+        name: OLDER_RELEASE_GROUP,
+        archs: "sm_52,sm_61,sm_75,sm_80,sm_90",
+        first: FIRST_OLDER_RELEASE_SEED,
+        count: RELEASE_WORLDS,
+        is_varied: false,
+    },
 ];
+/// The group that is recorded for each release of CUDA 12, whose oracle is a library: texts are not compared.
+pub(crate) const OLDER_RELEASE_GROUP: &str = "random-cuda12";
 /// The group that is recorded for each release; the pinned one has the others.
 pub(crate) const RELEASE_GROUP: &str = "random-release";
 
@@ -157,7 +167,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: us
     }
     let wanted = GROUPS
         .iter()
-        .filter(|g| (names.is_empty() && g.name != RELEASE_GROUP) || groups.iter().any(|n| n == g.name));
+        .filter(|g| (names.is_empty() && g.name != RELEASE_GROUP && g.name != OLDER_RELEASE_GROUP) || groups.iter().any(|n| n == g.name));
     let worlds: Vec<World> = wanted.flat_map(Group::worlds).collect();
     if !worlds.is_empty() {
         let made = random::Worlds::new(context)?;

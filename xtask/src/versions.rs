@@ -4,13 +4,14 @@
 //! 1. Its tools are found or installed ([`oracle::release`]).
 //! 2. Three comparisons run in a child of this program with `CULD_ORACLE` and `CULD_NVLINK_VERSION` set: the cases, random links below sm_100, and
 //!    random links from sm_100 on. All objects are made by the compiler of the same version.
+//!    For CUDA 12, nvJitLink is the oracle (`xtask/jitlink.py`), and only random links below sm_100 run; they are in the first column.
 //! 3. Their closing lines become a row of the table: same of compared.
 
 use crate::context::{Context, Linker};
 use crate::oracle;
-use crate::record::RELEASE_GROUP;
+use crate::record::{OLDER_RELEASE_GROUP, RELEASE_GROUP};
 use crate::report::Report;
-use cubin::release::{RELEASES, Version};
+use cubin::release::{Form, RELEASES, Version};
 use culd_tests::fixture::VERSION_VARIABLE;
 use culd_tests::{Error, Result};
 use std::io::{BufRead as _, BufReader};
@@ -58,7 +59,8 @@ type Counts = (usize, usize);
 
 /// Runs the plan into `report` and prints the table.
 pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
-    let last = || RELEASES.iter().skip(1).filter_map(|r| r.builds.last());
+    let newer = || RELEASES.iter().filter(|r| r.rules.form == Form::Cuda13).skip(1);
+    let last = || newer().filter_map(|r| r.builds.last());
     let versions: Vec<String> = match plan.versions.is_empty() {
         true => last().map(|b| b.version.to_owned()).collect(),
         false => plan.versions.clone(),
@@ -66,15 +68,25 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     let mut rows = Vec::new();
     for text in &versions {
         let version = Version::parse(text).ok_or_else(|| Error::Other(format!("culd cannot be nvlink {text}")))?;
-        let tools = oracle::release(context, version.build.version)?;
+        let older = version.release.rules.form == Form::Cuda12;
+        let tools = match older {
+            true => oracle::library(context, version.build.version)?,
+            false => oracle::release(context, version.build.version)?,
+        };
         if plan.record {
-            let names = ["record"].into_iter().chain(CASES).chain([RELEASE_GROUP]);
-            let counts = child(linker, &tools, &version, plan.jobs, &names.map(str::to_owned).collect::<Vec<_>>())?;
+            let all = ["record"].into_iter().chain(CASES).chain([RELEASE_GROUP]);
+            let names: Vec<String> = match older {
+                true => vec!["record".into(), OLDER_RELEASE_GROUP.into()],
+                false => all.map(str::to_owned).collect(),
+            };
+            let counts = child(linker, &tools, &version, plan.jobs, &names)?;
             report.add(counts.0, counts.1);
             continue;
         }
         let mut row = Vec::new();
-        for arguments in comparisons(plan, &version) {
+        // There is no nvlink of most releases of CUDA 12, and its library has other texts: random links alone.
+        let skipped = if older { 1 } else { 0 };
+        for arguments in comparisons(plan, &version).into_iter().skip(skipped).take(3 - 2 * skipped) {
             println!("-- {version}: {}", arguments.join(" "));
             let counts = child(linker, &tools, &version, plan.jobs, &arguments)?;
             report.add(counts.0, counts.1);
@@ -107,7 +119,11 @@ fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 3] {
     if version.release.rules.has_sm_107 {
         late.push("sm_107".into());
     }
-    [cases, random("classic", plan.count), random(&late.join(","), plan.count / 2)]
+    let early = match version.release.rules.form {
+        Form::Cuda12 => "cuda12",
+        _ => "classic",
+    };
+    [cases, random(early, plan.count), random(&late.join(","), plan.count / 2)]
 }
 
 /// Runs one comparison, passes on what it prints, and gives the counts of its closing line.

@@ -55,6 +55,8 @@ struct Row {
     runs_on: &'static [u32],
     /// Toolkit version times ten that introduced it; 0 for all supported releases.
     since: u32,
+    /// The last toolkit that knows it, version times ten.
+    until: u32,
 }
 
 const fn row(number: u32, suffixes: &'static [Suffix], family: Option<u32>, runs_on: &'static [u32]) -> Row {
@@ -64,7 +66,21 @@ const fn row(number: u32, suffixes: &'static [Suffix], family: Option<u32>, runs
         family,
         runs_on,
         since: 0,
+        until: u32::MAX,
     }
+}
+
+/// One that CUDA 13 dropped.
+const fn dropped(number: u32, runs_on: &'static [u32]) -> Row {
+    Row {
+        until: 129,
+        ..row(number, PLAIN, None, runs_on)
+    }
+}
+
+/// One that a toolkit introduced.
+const fn new(since: u32, row: Row) -> Row {
+    Row { since, ..row }
 }
 
 const PLAIN: &[Suffix] = &[];
@@ -72,24 +88,35 @@ const ARCH_ONLY: &[Suffix] = &[Suffix::Arch];
 const ARCH_AND_FAMILY: &[Suffix] = &[Suffix::Arch, Suffix::Family];
 
 /// Architectures in ascending order.
-const TABLE: [Row; 13] = [
+const TABLE: [Row; 21] = [
+    dropped(50, &[52]),
+    dropped(52, &[]),
+    dropped(53, &[]),
+    dropped(60, &[61]),
+    dropped(61, &[]),
+    dropped(62, &[]),
+    dropped(70, &[]),
+    dropped(72, &[]),
     row(75, PLAIN, None, &[]),
     row(80, PLAIN, None, &[86, 89]),
     row(86, PLAIN, None, &[89]),
     row(87, PLAIN, None, &[]),
-    row(88, PLAIN, None, &[]),
+    new(130, row(88, PLAIN, None, &[])),
     row(89, PLAIN, None, &[]),
     row(90, ARCH_ONLY, None, &[]),
-    row(100, ARCH_AND_FAMILY, Some(100), &[103, 107]),
-    row(103, ARCH_AND_FAMILY, Some(100), &[107]),
-    Row {
-        since: 134,
-        ..row(107, ARCH_AND_FAMILY, None, &[])
-    },
-    row(110, ARCH_AND_FAMILY, Some(110), &[]),
-    row(120, ARCH_AND_FAMILY, Some(120), &[121]),
-    row(121, ARCH_AND_FAMILY, Some(120), &[]),
+    new(128, row(100, ARCH_AND_FAMILY, Some(100), &[103, 107])),
+    new(129, row(103, ARCH_AND_FAMILY, Some(100), &[107])),
+    new(134, row(107, ARCH_AND_FAMILY, None, &[])),
+    new(130, row(110, ARCH_AND_FAMILY, Some(110), &[])),
+    new(128, row(120, ARCH_AND_FAMILY, Some(120), &[121])),
+    new(129, row(121, ARCH_AND_FAMILY, Some(120), &[])),
 ];
+
+/// The toolkit that introduced the suffix `f`.
+const FAMILIES: u32 = 129;
+
+/// Code for the first number ran on the second up to the toolkit that is the third.
+const RAN_ON: [(u32, u32, u32); 1] = [(70, 75, 129)];
 
 /// Numbers that CUDA 13 renamed: code for the first runs on the second, but no link targets the first.
 const RENAMED: [(u32, u32); 1] = [(101, 110)];
@@ -137,6 +164,32 @@ impl Arch {
         self.number == target.number || (self.suffix != Suffix::Arch && (listed() || renamed()))
     }
 
+    /// Like [`Arch::runs_on`], for the linker of a toolkit, version times ten.
+    pub fn runs_on_in(self, target: Arch, toolkit: u32) -> bool {
+        let ran = |&(code, on, until): &(u32, u32, u32)| (code, on) == (self.number, target.number) && toolkit <= until;
+        self.runs_on(target) || RAN_ON.iter().any(ran)
+    }
+
+    /// The toolkits, version times ten, that have this architecture: the first, 0 for all before the last, and the last.
+    pub fn toolkits(self) -> (u32, u32) {
+        let (since, until) = row_of(self.number).map_or((0, u32::MAX), |row| (row.since, row.until));
+        match self.suffix {
+            Suffix::Family => (since.max(FAMILIES), until),
+            _ => (since, until),
+        }
+    }
+
+    /// True when the linker of a toolkit, version times ten, has this target.
+    pub fn is_in(self, toolkit: u32) -> bool {
+        let (since, until) = self.toolkits();
+        (since..=until).contains(&toolkit)
+    }
+
+    /// True for architectures that CUDA 13 dropped; their files have the form of CUDA 12.
+    pub fn is_before_turing(self) -> bool {
+        self.number < 75
+    }
+
     /// True when PTX or LTO IR for this architecture can be compiled for `target`.
     pub fn compiles_for(self, target: Arch) -> bool {
         match self.suffix {
@@ -170,6 +223,8 @@ pub struct ArchName {
     pub text: String,
     /// Toolkit version times ten that introduced it; 0 for all supported releases.
     pub since: u32,
+    /// The last toolkit that knows it, version times ten.
+    pub until: u32,
 }
 
 static NAMES: LazyLock<Vec<ArchName>> = LazyLock::new(|| {
@@ -177,9 +232,13 @@ static NAMES: LazyLock<Vec<ArchName>> = LazyLock::new(|| {
     let mut names: Vec<ArchName> = prefixes
         .iter()
         .flat_map(|prefix| {
-            Arch::all().map(move |arch| ArchName {
-                text: format!("{prefix}_{}{}", arch.number, arch.suffix.letter()),
-                since: row_of(arch.number).map_or(0, |row| row.since),
+            Arch::all().map(move |arch| {
+                let (since, until) = arch.toolkits();
+                ArchName {
+                    text: format!("{prefix}_{}{}", arch.number, arch.suffix.letter()),
+                    since,
+                    until,
+                }
             })
         })
         .collect();
@@ -211,6 +270,16 @@ mod tests {
         }
         assert_eq!(names().len(), 3 * Arch::all().count());
         assert!(names().is_sorted() && names().iter().any(|n| n.text == "lto_107f" && n.since == 134));
+        assert!(names().iter().any(|n| n.text == "sm_72" && n.until == 129));
+    }
+
+    #[test]
+    fn toolkits_have_their_own_architectures() {
+        let known = |name, toolkit| arch(name).is_in(toolkit);
+        assert!(known("52", 120) && known("72", 129) && !known("52", 130) && !known("72", 134));
+        assert!(known("75", 120) && known("75", 134));
+        assert!(!known("100", 126) && known("100", 128) && !known("100f", 128) && known("100f", 129));
+        assert!(arch("70").runs_on_in(arch("75"), 129) && !arch("70").runs_on_in(arch("75"), 130) && !arch("70").runs_on(arch("75")));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! symbols in the global part of the table?" and never "is this 13.4?". A new release is a new row, with `..` taking over the rules of the
 //! release before it.
 
+pub use crate::build::Form;
 use std::fmt;
 
 /// A release of the toolkit, such as 13.0.
@@ -36,6 +37,28 @@ pub struct Build {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
+    /// Form of the output.
+    pub form: Form,
+    /// Sections that belong to another one have `SHF_INFO_LINK`.
+    pub info_link_flags: bool,
+    /// Relocations of parameter banks lack `SHF_INFO_LINK` in RELA form, too.
+    pub plain_parameter_relocs: bool,
+    /// Entries of `.debug_frame` for weak functions that were replaced keep their relocations.
+    pub keeps_replaced_frames: bool,
+    /// Weak copies are compared by the register count of their section headers, not of their attributes.
+    pub compares_header_registers: bool,
+    /// The first undefined function of a file that is new to the link comes with a symbol without a name.
+    pub unnamed_symbols: bool,
+    /// `-r` makes a relocatable file; it has no effect in releases without.
+    pub partial_links: bool,
+    /// `-w` drops warnings.
+    pub disables_warnings: bool,
+    /// `-v` prints the number of barriers.
+    pub prints_barriers: bool,
+    /// The limit of static shared memory is the one of the hardware.
+    pub hardware_shared_limit: bool,
+    /// String tables keep the names of functions that were removed. culd does not write them, and cannot be such an nvlink.
+    pub keeps_dead_names: bool,
     /// `.nv.compat` leaves out records 5 and 6 when they have their default, and does not add them for inputs that lack them.
     pub compat_without_defaults: bool,
     /// `.nv.compat` record b (what the finalizer may change) of the inputs is joined below sm_100 too.
@@ -89,7 +112,50 @@ pub struct Rules {
     pub passes_over_damaged_fatbins: bool,
 }
 
+impl Rules {
+    /// The same rules for files of this form.
+    pub fn with_form(self, form: Form) -> Rules {
+        Rules { form, ..self }
+    }
+}
+
+/// The first release of CUDA 12.
+const RULES_12_0: Rules = Rules {
+    form: Form::Cuda12,
+    info_link_flags: false,
+    plain_parameter_relocs: true,
+    keeps_replaced_frames: true,
+    compares_header_registers: true,
+    unnamed_symbols: true,
+    partial_links: false,
+    disables_warnings: true,
+    prints_barriers: false,
+    hardware_shared_limit: true,
+    keeps_dead_names: true,
+    finalizer: 120,
+    ..RULES_13_0
+};
+const RULES_12_4: Rules = Rules {
+    info_link_flags: true,
+    keeps_dead_names: false,
+    ..RULES_12_0
+};
+const RULES_12_8: Rules = Rules {
+    keeps_replaced_frames: false,
+    ..RULES_12_4
+};
 const RULES_13_0: Rules = Rules {
+    form: Form::Cuda13,
+    info_link_flags: true,
+    plain_parameter_relocs: false,
+    keeps_replaced_frames: false,
+    compares_header_registers: false,
+    unnamed_symbols: false,
+    partial_links: true,
+    disables_warnings: false,
+    prints_barriers: true,
+    hardware_shared_limit: false,
+    keeps_dead_names: false,
     compat_without_defaults: false,
     compat_joins_finalizer_mask: false,
     compat_instruction_set: false,
@@ -161,8 +227,106 @@ const fn build(version: &'static str, id: &'static str, date: &'static str, year
     Build { version, id, date, years }
 }
 
-/// All releases, oldest first.
-pub static RELEASES: [Release; 5] = [
+/// All releases, oldest first. The dates of 12.0 to 12.3, 12.5.82 and 12.6 to 12.9 are those of ptxas: nvlink of these builds was not at hand.
+pub static RELEASES: [Release; 14] = [
+    Release {
+        toolkit: 120,
+        rules: RULES_12_0,
+        builds: &[build(
+            "12.0.140",
+            "cuda_12.0.r12.0/compiler.32267302_0",
+            "Fri_Jan__6_16:43:29_PST_2023",
+            "2005-2023",
+        )],
+    },
+    Release {
+        toolkit: 121,
+        rules: RULES_12_0,
+        builds: &[build(
+            "12.1.105",
+            "cuda_12.1.r12.1/compiler.32688072_0",
+            "Mon_Apr__3_17:13:45_PDT_2023",
+            "2005-2023",
+        )],
+    },
+    Release {
+        toolkit: 122,
+        rules: RULES_12_0,
+        builds: &[build(
+            "12.2.140",
+            "cuda_12.2.r12.2/compiler.33191640_0",
+            "Tue_Aug_15_21:58:55_PDT_2023",
+            "2005-2023",
+        )],
+    },
+    Release {
+        toolkit: 123,
+        rules: RULES_12_0,
+        builds: &[build(
+            "12.3.107",
+            "cuda_12.3.r12.3/compiler.33567101_0",
+            "Wed_Nov_22_10:13:51_PST_2023",
+            "2005-2023",
+        )],
+    },
+    Release {
+        toolkit: 124,
+        rules: RULES_12_4,
+        builds: &[build(
+            "12.4.131",
+            "cuda_12.4.r12.4/compiler.34097967_0",
+            "Thu_Mar_28_02:18:24_PDT_2024",
+            "2005-2024",
+        )],
+    },
+    Release {
+        toolkit: 125,
+        rules: RULES_12_4,
+        builds: &[
+            build(
+                "12.5.40",
+                "cuda_12.5.r12.5/compiler.34177558_0",
+                "Wed_Apr_17_19:19:55_PDT_2024",
+                "2005-2024",
+            ),
+            build(
+                "12.5.82",
+                "cuda_12.5.r12.5/compiler.34385749_0",
+                "Thu_Jun__6_02:14:54_PDT_2024",
+                "2005-2024",
+            ),
+        ],
+    },
+    Release {
+        toolkit: 126,
+        rules: RULES_12_4,
+        builds: &[build(
+            "12.6.85",
+            "cuda_12.6.r12.6/compiler.35059454_0",
+            "Tue_Oct_29_23:47:06_PDT_2024",
+            "2005-2024",
+        )],
+    },
+    Release {
+        toolkit: 128,
+        rules: RULES_12_8,
+        builds: &[build(
+            "12.8.93",
+            "cuda_12.8.r12.8/compiler.35583870_0",
+            "Fri_Feb_21_20:21:21_PST_2025",
+            "2005-2025",
+        )],
+    },
+    Release {
+        toolkit: 129,
+        rules: RULES_12_8,
+        builds: &[build(
+            "12.9.86",
+            "cuda_12.9.r12.9/compiler.36037853_0",
+            "Tue_May_27_02:18:05_PDT_2025",
+            "2005-2025",
+        )],
+    },
     Release {
         toolkit: 130,
         rules: RULES_13_0,
@@ -305,17 +469,16 @@ impl Version {
 
 impl Default for Version {
     fn default() -> Self {
-        let [first, ..] = &RELEASES;
-        let build = first.builds.iter().find(|b| b.version == DEFAULT_VERSION).or(first.builds.last());
-        Version {
-            release: first,
-            build: build.copied().unwrap_or(Build {
-                version: "",
-                id: "",
-                date: "",
-                years: "",
-            }),
-        }
+        let none = Build {
+            version: "",
+            id: "",
+            date: "",
+            years: "",
+        };
+        Version::parse(DEFAULT_VERSION).unwrap_or(Version {
+            release: Release::newest(),
+            build: none,
+        })
     }
 }
 
@@ -329,6 +492,18 @@ impl Release {
     /// The name of the release: `13.0`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.toolkit / 10, self.toolkit % 10)
+    }
+
+    /// True when culd gives the bytes of this release's nvlink.
+    pub fn is_reproduced(&self) -> bool {
+        !self.rules.keeps_dead_names
+    }
+
+    /// The newest release that is not newer than `toolkit` and whose files have that form, or the first one of that form.
+    pub fn with_form(toolkit: u32, form: Form) -> &'static Release {
+        let mut of_form = RELEASES.iter().filter(|r| r.rules.form == form);
+        let fit = of_form.clone().rev().find(|r| r.toolkit <= toolkit);
+        fit.or_else(|| of_form.next()).unwrap_or_else(|| Release::of_toolkit(toolkit))
     }
 
     /// The newest release that is not newer than `toolkit`; the first one for older toolkits.
@@ -362,7 +537,12 @@ mod tests {
     fn releases_ascend_and_have_builds() {
         assert!(RELEASES.windows(2).all(|r| r[0].toolkit < r[1].toolkit));
         assert!(RELEASES.iter().all(|r| !r.builds.is_empty()));
-        assert_eq!(Release::of_toolkit(129).toolkit, 130);
+        assert_eq!(Release::of_toolkit(127).toolkit, 126);
+        assert_eq!(Release::with_form(129, Form::Cuda13).toolkit, 130);
+        assert_eq!(Release::with_form(134, Form::Cuda12).toolkit, 129);
+        assert_eq!(Release::with_form(118, Form::Cuda12).toolkit, 120);
         assert_eq!(Release::of_toolkit(135).toolkit, 134);
+        let open: Vec<u32> = RELEASES.iter().filter(|r| !r.is_reproduced()).map(|r| r.toolkit).collect();
+        assert_eq!(open, [120, 121, 122, 123]);
     }
 }

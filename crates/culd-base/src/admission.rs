@@ -11,7 +11,7 @@ use cubin::arch::{Arch, Suffix};
 use cubin::compat;
 use cubin::consts::ELFOSABI_CUDA;
 use cubin::notes::cuda_note_section;
-use cubin::release::Release;
+use cubin::release::{Form, Release};
 use cubin::{Cubin, Section};
 use std::fmt;
 use zerocopy::FromBytes;
@@ -210,7 +210,9 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     if !is_new && flags & OLD_64BIT == 0 {
         warnings.push(Problem::Expected64Bit);
     }
-    let abi_fits = abi_version == if is_new { 8 } else { 7 };
+    // Linkers whose own form is the older one do not read the new one.
+    let knows_form = !is_new || request.release.is_none_or(|r| r.rules.form == Form::Cuda13);
+    let abi_fits = abi_version == if is_new { 8 } else { 7 } && knows_form;
     if abi_fits && target >= MERCURY && !has_mercury {
         warnings.push(Problem::NoMercury);
     }
@@ -219,7 +221,11 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
         let suffix = if is_specific(cubin) { Suffix::Arch } else { Suffix::None };
         Arch::new(number, suffix)
     };
-    let fits = || number == target || ((number < MERCURY || has_mercury) && code().runs_on(request.target));
+    let runs = || match request.release {
+        Some(release) => code().runs_on_in(request.target, release.toolkit),
+        None => code().runs_on(request.target),
+    };
+    let fits = || number == target || ((number < MERCURY || has_mercury) && runs());
     // Without a selected release, later minor releases of the newest known major are accepted.
     let known = Release::newest().toolkit;
     let newest = request.release.map_or(known - known % 10 + 9, |r| r.toolkit);

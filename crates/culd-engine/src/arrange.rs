@@ -299,8 +299,8 @@ pub struct OutputPlan<'a, 'd> {
     pub plan: &'a RelocPlan,
     /// Order.
     pub arranged: &'a Arranged,
-    /// Functions whose text section keeps its barrier flags.
-    pub flagged: &'a [FunctionId],
+    /// Functions whose text section has barrier flags, and the number of barriers.
+    pub flagged: &'a [(FunctionId, u32)],
 }
 
 #[cfg(test)]

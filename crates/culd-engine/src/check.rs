@@ -125,7 +125,7 @@ fn missing_shared(link: Link<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'
 }
 
 fn is_missing(link: Link<'_, '_>, sym: &OutSymbol<'_>) -> bool {
-    if sym.weak_reference || !sym.keep {
+    if sym.weak_reference || sym.name.is_empty() || !sym.keep {
         return false;
     }
     match sym.kind {

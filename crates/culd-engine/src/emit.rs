@@ -19,13 +19,15 @@ use crate::arrange::{OutputPlan, Shape};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::SectionId;
 use crate::layout::Layout;
-use crate::options::Identity;
+use crate::options::{Identity, Suffix};
 use crate::records::{Class, SymbolTableEntry};
 use crate::relocate::RelocResolver;
-use crate::sections::SyntheticSections;
+use crate::sections::{SyntheticSections, notes};
 use chunks::{Chunk, ChunkSource, Contents, Placement, Placements};
 use cubin::consts::*;
+use cubin::names::make_file_flags_v7;
 use cubin::raw::{Ehdr, Phdr, Shdr, Sym};
+use cubin::release::Form;
 use fill::Destination;
 use std::io;
 use zerocopy::IntoBytes;
@@ -234,7 +236,7 @@ fn section_header(parts: &OutputPlan<'_, '_>, Placements { list }: &Placements, 
     let (link, info) = match s.class {
         Class::Symbols => (index(fixed.strings), arranged.first_global),
         Class::ExtendedIndices => (symtab, 0),
-        Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
+        Class::CudaNote => (fixed.tool_note.map_or(0, index), fixed.compat.map_or(0, index)),
         Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
         Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
         Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),
@@ -252,14 +254,19 @@ fn section_header(parts: &OutputPlan<'_, '_>, Placements { list }: &Placements, 
     };
     let mut flags = s.flags;
     if let Class::Text(f) = s.class
-        && parts.flagged.binary_search(&f).is_ok()
+        && let Ok(at) = parts.flagged.binary_search_by_key(&f, |flagged| flagged.0)
+        && let Some((_, barriers)) = parts.flagged.get(at)
     {
-        flags |= u64::from(layout.records.functions[f].barriers) << 20;
+        flags |= u64::from(*barriers) << 20;
     }
-    if let Class::Rel(target) = s.class
+    if let Class::Rel(target) | Class::Rela(target) = s.class
         && layout.records.sections[target].class == Class::Parameters
+        && (matches!(s.class, Class::Rel(_)) || parts.link.mode.rules.plain_parameter_relocs)
     {
         flags = 0;
+    }
+    if !parts.link.mode.rules.info_link_flags {
+        flags &= !SHF_INFO_LINK;
     }
     Shdr {
         sh_name: arranged.name_offset[id].into(),
@@ -338,25 +345,31 @@ fn program_headers(parts: &OutputPlan<'_, '_>, shapes: &[Shape], places: &[Place
 
 fn file_header(parts: &OutputPlan<'_, '_>, headers: u64, programs: u64, program_count: usize) -> Ehdr {
     let arranged = parts.arranged;
-    let note = arranged.section_index(parts.layout.records.standard.cuda_note).min(255);
-    let kind = if parts.link.options.target.capabilities().has_mercury {
-        2
-    } else {
-        4
-    };
+    let (mode, target) = (parts.link.mode, parts.link.options.target);
+    let note = parts.layout.records.standard.cuda_note;
+    let note = note.map_or(0, |id| arranged.section_index(id).min(255));
+    let kind = if target.capabilities().has_mercury { 2 } else { 4 };
     let count = u16::try_from(arranged.sections.len() + 1)
         .ok()
         .filter(|&n| n < SHN_LORESERVE)
         .unwrap_or(0);
+    let (os_abi, abi, version, flags) = match mode.rules.form {
+        Form::Cuda12 => {
+            let virtual_sm = notes::virtual_arch(parts.link) as u8;
+            let flags = make_file_flags_v7(target.number as u8, virtual_sm, target.suffix == Suffix::Arch);
+            (ELFOSABI_CUDA_V7, 7, mode.toolkit, flags)
+        }
+        _ => (ELFOSABI_CUDA, 8, 1, note << 24 | target.number << 8 | kind),
+    };
     Ehdr {
-        ident: [0x7f, b'E', b'L', b'F', 2, 1, 1, ELFOSABI_CUDA, 8, 0, 0, 0, 0, 0, 0, 0],
+        ident: [0x7f, b'E', b'L', b'F', 2, 1, 1, os_abi, abi, 0, 0, 0, 0, 0, 0, 0],
         e_type: if parts.link.mode.relocatable { ET_REL } else { ET_EXEC }.into(),
         e_machine: EM_CUDA.into(),
-        e_version: 1.into(),
+        e_version: version.into(),
         e_entry: 0.into(),
         e_phoff: programs.into(),
         e_shoff: headers.into(),
-        e_flags: (note << 24 | parts.link.options.target.number << 8 | kind).into(),
+        e_flags: flags.into(),
         e_ehsize: (size_of::<Ehdr>() as u16).into(),
         e_phentsize: (size_of::<Phdr>() as u16).into(),
         e_phnum: (program_count as u16).into(),

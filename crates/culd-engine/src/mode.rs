@@ -2,7 +2,7 @@
 
 use crate::inputs::Inputs;
 use crate::options::LinkOptions;
-use cubin::release::{Release, Rules};
+use cubin::release::{Form, Release, Rules};
 
 /// Settings derived from the options, the target and the release.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,9 @@ impl Mode {
     /// From the options and, where they leave the release open, the newest of the inputs.
     pub fn new(options: &LinkOptions<'_>, inputs: &Inputs<'_>) -> Self {
         let newest = || inputs.objects.iter().map(|o| o.toolkit).max().unwrap_or(0);
-        let release = options.release().unwrap_or_else(|| Release::of_toolkit(newest()));
+        let form = options.form();
+        // Without a release to be, the form says how the file looks, and the newest input what the linker does.
+        let release = options.release().unwrap_or_else(|| Release::with_form(newest(), Form::Cuda13));
         Mode {
             relocatable: options.relocatable,
             debug_symbols: options.debug && !options.suppress_debug_info,
@@ -41,9 +43,16 @@ impl Mode {
                 0
             },
             shared_start: u64::from(options.reserve_null_pointer),
-            toolkit: release.toolkit,
-            rules: release.rules,
+            toolkit: match options.release() {
+                Some(release) => release.toolkit,
+                None => Release::with_form(newest(), form).toolkit,
+            },
+            rules: release.rules.with_form(form),
         }
+    }
+    /// The output has the form of CUDA 12.
+    pub fn is_older_form(&self) -> bool {
+        self.rules.form == Form::Cuda12
     }
     /// Shared variables get symbols.
     pub fn shared_symbols(&self) -> bool {

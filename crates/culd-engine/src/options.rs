@@ -1,7 +1,7 @@
 //! Target and settings of a link, independent of the command line's syntax.
 
 pub use cubin::arch::{Arch, Suffix};
-use cubin::release::{Release, Version};
+use cubin::release::{Form, Release, Version};
 pub use culd_base::{Identity, KernelFilter};
 
 /// The linker's own entry in `.note.nv.tkinfo`.
@@ -28,6 +28,8 @@ pub struct LinkOptions<'d> {
     pub identity: Identity,
     /// The release of nvlink to behave like; `None` is that of the newest input.
     pub release: Option<&'static Release>,
+    /// Form of the output where neither a release nor the target determines it; `None` is that of CUDA 13.
+    pub form: Option<Form>,
     /// `-r`: make a relocatable file.
     pub relocatable: bool,
     /// `-g`: keep everything a debugger can use.
@@ -97,6 +99,16 @@ impl LinkOptions<'_> {
         self.release.or_else(default)
     }
 
+    /// The form of the output.
+    pub(crate) fn form(&self) -> Form {
+        match self.release() {
+            Some(release) => release.rules.form,
+            None if self.target.capabilities().has_mercury => Form::Cuda13,
+            None if self.target.is_before_turing() => Form::Cuda12,
+            None => self.form.unwrap_or(Form::Cuda13),
+        }
+    }
+
     /// A plain final link under culd's name.
     pub fn new(target: Arch) -> Self {
         let note = ToolNote {
@@ -110,6 +122,7 @@ impl LinkOptions<'_> {
             target,
             identity: Identity::Culd,
             release: None,
+            form: None,
             relocatable: false,
             debug: false,
             suppress_debug_info: false,

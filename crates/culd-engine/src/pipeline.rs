@@ -70,7 +70,7 @@ fn link(
     explained: &mut Explained,
     watch: &mut Watch,
 ) -> Result<Option<Emitted>, Stop> {
-    let mut resolver = Resolver::new(options.identity);
+    let mut resolver = Resolver::new(options);
     let inputs = inputs::admit(files, options, threads, out, |objects, id| resolver.add(objects, id))?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);

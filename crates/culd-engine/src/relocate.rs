@@ -159,6 +159,8 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                     _ => SymbolTarget::Function(f),
                 };
             }
+            // No symbol. Relocations that turn YIELD into NOP name it; the instruction stays.
+            _ if index == 0 => return SymbolTarget::Nothing,
             _ => {}
         }
         let symbol = match m.placement.symbols[reference] {
@@ -275,7 +277,8 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             }
             SymbolTarget::Function(f) if UNUSED_CLEAR_TYPES.contains(&kind) => {
                 let reference = site.object.symbol_ref(symbol);
-                let dead = !self.link.live.alive[f] && self.link.resolved.fate(reference) != Fate::Rejected;
+                let rejected = self.link.resolved.fate(reference) == Fate::Rejected && !self.link.mode.rules.keeps_replaced_frames;
+                let dead = !self.link.live.alive[f] && !rejected;
                 if dead {
                     RelocAction::Clear(if kind == UNUSED_CLEAR_TYPES[0] { 4 } else { 8 })
                 } else {
@@ -426,7 +429,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             relocs,
             &self.layout.records,
             self.link.resolved,
-            self.link.options.identity,
+            (self.link.options.identity, self.link.mode.rules.keeps_replaced_frames),
         );
         let skips = (!skips.idle()).then_some(skips);
         let site = Site {
@@ -435,7 +438,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             class,
             is_rela: relocs.is_rela(),
             cuts: match class {
-                Class::Debug(DebugKind::Code) => self.layout.records.quirks.dropped_relocs.debug,
+                Class::Debug(DebugKind::Code) => {
+                    self.layout.records.quirks.dropped_relocs.debug && !self.link.mode.rules.keeps_replaced_frames
+                }
                 // nvlink quirk: constant tables lose pointers.
                 Class::Constant(_) => self.layout.records.quirks.dropped_relocs.constants && self.link.options.identity == Identity::Nvlink,
                 _ => false,

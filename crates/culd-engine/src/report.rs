@@ -2,7 +2,7 @@
 
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector};
-use crate::ids::{FunctionId, SectionId};
+use crate::ids::{FunctionId, SectionId, Table};
 use crate::layout::Layout;
 use crate::metadata::kernel::KernelAttributes;
 use crate::metadata::reservation;
@@ -51,8 +51,14 @@ fn dump_callgraph(link: Link<'_, '_>, layout: &Layout<'_>, attributes: &KernelAt
     ] {
         out.text(line.into());
     }
+    let numbers = numbers(link);
+    let stays = link.options.debug || link.mode.preserve;
+    let mut last = 0;
     for f in link.resolved.functions.ids() {
-        let number = f.number() + 1;
+        let number = numbers[f];
+        let arrow = if stays { " ->" } else { "" };
+        (last + 1..number).for_each(|unnamed| out.text(format!("{unnamed}: {arrow}")));
+        last = number;
         if !link.live.alive[f] || layout.records.symbol_of[f].is_none() {
             out.text(format!("{number}: "));
             continue;
@@ -70,10 +76,40 @@ fn dump_callgraph(link: Link<'_, '_>, layout: &Layout<'_>, attributes: &KernelAt
             .map_or(String::new(), |n| format!(" [{n}]"));
         let mut line = format!("{number}: {entry}{taken}{}{registers} ->", shown(link, f));
         for callee in link.graph.callees(link.resolved, f) {
-            line.push_str(&format!(" {}", callee.number() + 1));
+            line.push_str(&format!(" {}", numbers[callee]));
         }
         out.text(line);
     }
+}
+
+/// Numbers of functions in the dump. nvlink quirk: up to CUDA 12.9 the symbols without a name have numbers, too.
+fn numbers(link: Link<'_, '_>) -> Table<FunctionId, u32> {
+    let count = link.resolved.functions.len();
+    let mut numbers = Table::filled(count, 0);
+    let mut before = Table::filled(count, false);
+    if link.mode.rules.unnamed_symbols {
+        let mut seen = Table::filled(count, false);
+        for object in link.inputs.objects.iter() {
+            let mut is_first = true;
+            for index in object.function_order() {
+                let sym = object.symbol(index);
+                let Some(f) = link.resolved.function(sym.reference) else {
+                    continue;
+                };
+                if !seen[f] && sym.defined_in().is_none() && sym.other & STO_CUDA_ENTRY == 0 {
+                    before[f] = is_first;
+                    is_first = false;
+                }
+                seen[f] = true;
+            }
+        }
+    }
+    let mut last = 0;
+    for f in link.resolved.functions.ids() {
+        last += 1 + u32::from(before[f]);
+        numbers[f] = last;
+    }
+    numbers
 }
 
 /// Register limits of kernels, and with a dump the lines about propagation.
@@ -210,7 +246,9 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
         let relocatable = link.mode.relocatable;
         let own = attributes.facts[k];
         // A relocatable output keeps the barriers of CUDA 12 objects in section flags.
-        let unrecorded = if relocatable { function.barriers } else { 0 };
+        let flagged = attributes.flagged.binary_search_by_key(&k, |f| f.0).ok();
+        let flagged = flagged.and_then(|at| attributes.flagged.get(at)).map_or(0, |f| f.1);
+        let unrecorded = if relocatable { function.barriers } else { flagged };
         let recorded = attributes.of(k).find(|r| r.code == attr::NUM_BARRIERS);
         let barriers = recorded.map_or(unrecorded, |r| u32::from(r.half() & 0xff));
         let stack = if relocatable {
@@ -226,6 +264,7 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
                 attributes.registers[k]
             },
             barriers,
+            omits_barriers: !link.mode.rules.prints_barriers,
             stack,
             shared: function.shared.filter(emitted).map_or(0, size),
             constant_banks,

@@ -11,7 +11,7 @@ use crate::diagnostics::Code;
 use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::names::Interner;
 use crate::object::{NO_OWNER, Object, Role, StringRef, text};
-use crate::options::Identity;
+use crate::options::{Identity, LinkOptions};
 use cubin::consts::*;
 use cubin::nvinfo::attr;
 
@@ -166,6 +166,8 @@ impl Resolved<'_> {
 #[derive(Debug)]
 pub struct Resolver<'d> {
     identity: Identity,
+    /// Registers of copies are those of their section headers alone.
+    header_registers: bool,
     out: Resolved<'d>,
     names: Interner<'d, NameId>,
     is_mentioned: Table<ProtoId, bool>,
@@ -178,7 +180,7 @@ type Objects<'d> = Table<ObjectId, Object<'d>>;
 
 impl<'d> Resolver<'d> {
     /// A resolver without objects.
-    pub fn new(identity: Identity) -> Self {
+    pub fn new(options: &LinkOptions<'_>) -> Self {
         let out = Resolved {
             name_count: 0,
             prototypes: Interner::new(),
@@ -199,7 +201,8 @@ impl<'d> Resolver<'d> {
             rejected: Table::new(),
         };
         Resolver {
-            identity,
+            identity: options.identity,
+            header_registers: options.release().is_some_and(|r| r.rules.compares_header_registers),
             out,
             names: Interner::new(),
             is_mentioned: Table::new(),
@@ -285,7 +288,7 @@ impl<'d> Resolver<'d> {
             function.stub |= object.section(section).is_some_and(|s| s.role == Role::Stub);
             let weak = sym.bind == STB_WEAK;
             let count = if weak {
-                register_count(object, index, section, &mut registers)
+                register_count(object, index, section, self.header_registers, &mut registers)
             } else {
                 0
             };
@@ -531,9 +534,10 @@ fn note_dot(dotted: &mut Table<NameId, bool>, id: NameId, name: &[u8]) {
 }
 
 /// Registers of a definition: the text section's `sh_info` up to sm_89, else the REGCOUNT attribute.
-fn register_count(object: &Object<'_>, symbol: u32, section: u32, table: &mut Option<Vec<(u32, u32)>>) -> u32 {
+/// `header_only`: linkers of CUDA 12 look at the header alone, so that on sm_90 the first copy stays.
+fn register_count(object: &Object<'_>, symbol: u32, section: u32, header_only: bool, table: &mut Option<Vec<(u32, u32)>>) -> u32 {
     let in_section = object.section(section).map_or(0, |s| s.info >> 24);
-    if in_section != 0 {
+    if in_section != 0 || header_only {
         return in_section;
     }
     let table = table.get_or_insert_with(|| {

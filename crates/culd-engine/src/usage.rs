@@ -49,6 +49,8 @@ pub struct KernelUsage {
     pub registers: u32,
     /// Barriers.
     pub barriers: u32,
+    /// nvlink's text does not state the barriers, as up to CUDA 12.
+    pub omits_barriers: bool,
     /// Bytes of stack.
     pub stack: u64,
     /// Bytes of static shared memory.
@@ -76,11 +78,11 @@ impl fmt::Display for MemoryUsage {
 
 impl fmt::Display for KernelUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "used {} registers, used {} barriers, {} stack, {} bytes smem",
-            self.registers, self.barriers, self.stack, self.shared
-        )?;
+        write!(f, "used {} registers, ", self.registers)?;
+        if !self.omits_barriers {
+            write!(f, "used {} barriers, ", self.barriers)?;
+        }
+        write!(f, "{} stack, {} bytes smem", self.stack, self.shared)?;
         write_banks(&self.constant_banks, f)?;
         write!(f, ", 0 bytes lmem")?;
         let counts = [

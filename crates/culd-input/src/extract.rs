@@ -270,8 +270,7 @@ impl<'u> Extractor<'u> {
             entries.retain(|e| !is_elf(&e) || e.header.flags.get() & FLAG_64BIT != 0);
         }
         let candidates: Vec<Candidate> = entries.iter().map(Candidate::from).collect();
-        let strict = self.options.release.is_some_and(|r| r.rules.accelerated_only_for_itself);
-        match select::choose(&candidates, self.options.target, self.options.lto.is_some(), strict) {
+        match select::choose(&candidates, self.options.target, self.options.lto.is_some(), self.options.release) {
             Choice::Entry(index) => {
                 if let Some(&entry) = entries.get(index) {
                     self.take(ChosenEntry {

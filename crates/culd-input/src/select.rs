@@ -8,6 +8,7 @@
 
 use cubin::arch::{Arch, Suffix};
 use cubin::fatbin::{Entry, EntryKind};
+use cubin::release::Release;
 
 /// What the choice looks at in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,25 +39,26 @@ pub enum Choice {
     Nothing,
 }
 
-/// True when a device ELF for `code` can be linked for `target`; `strict`: code with suffix `a` only for a target with it.
-pub fn elf_fits(code: Arch, target: Arch, strict: bool) -> bool {
-    if strict && code.suffix == Suffix::Arch && target.suffix != Suffix::Arch {
+/// True when the linker of a release can link a device ELF for `code` for `target`: some take code with suffix `a` only for a target with it.
+pub fn elf_fits(code: Arch, target: Arch, release: Option<&Release>) -> bool {
+    let Some(release) = release else { return code.runs_on(target) };
+    if release.rules.accelerated_only_for_itself && code.suffix == Suffix::Arch && target.suffix != Suffix::Arch {
         return false;
     }
-    code.runs_on(target)
+    code.runs_on_in(target, release.toolkit)
 }
 
 /// What is better the greater it is: LTO IR where it is wanted, the architecture, device code, the suffix.
 type Rank = (bool, u32, bool, Suffix);
 
-/// Chooses the entry for `target`; `lto`: with link-time optimization; `strict`: as in [`elf_fits`].
-pub fn choose(entries: &[Candidate], target: Arch, lto: bool, strict: bool) -> Choice {
+/// Chooses the entry for `target`; `lto`: with link-time optimization; `release`: as in [`elf_fits`].
+pub fn choose(entries: &[Candidate], target: Arch, lto: bool, release: Option<&Release>) -> Choice {
     let mut best: Option<(Rank, usize)> = None;
     let mut lto_fits = false;
     for (index, entry) in entries.iter().enumerate() {
         let code = entry.arch;
         let is_elf = match entry.kind {
-            EntryKind::Elf if elf_fits(code, target, strict) => true,
+            EntryKind::Elf if elf_fits(code, target, release) => true,
             EntryKind::Ptx if code.compiles_for(target) => false,
             EntryKind::Lto if code.compiles_for(target) => {
                 lto_fits = true;
@@ -91,8 +93,10 @@ mod tests {
 
     #[test]
     fn a_strict_release_takes_accelerated_code_for_accelerated_targets_only() {
-        assert!(elf_fits(target("90a"), target("90"), false) && elf_fits(target("90a"), target("90a"), true));
-        assert!(!elf_fits(target("90a"), target("90"), true));
+        let fits = |code, on, toolkit| elf_fits(target(code), target(on), Some(Release::of_toolkit(toolkit)));
+        assert!(elf_fits(target("90a"), target("90"), None) && fits("90a", "90", 130) && fits("90a", "90a", 131));
+        assert!(!fits("90a", "90", 131));
+        assert!(fits("70", "75", 129) && !fits("70", "75", 130) && !elf_fits(target("70"), target("75"), None));
     }
 
     /// Chooses among entries written as `e90a` (ELF), `p80` (PTX), `l90` (LTO IR).
@@ -112,7 +116,7 @@ mod tests {
                 arch: target(&text[1..]),
             })
             .collect();
-        choose(&entries, target(on), lto, false)
+        choose(&entries, target(on), lto, None)
     }
 
     #[test]

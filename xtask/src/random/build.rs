@@ -15,7 +15,9 @@ use super::{Job, patch};
 use crate::context::Context;
 use crate::nvcc::good;
 use crate::oracle::{self, Toolkit};
+use culd_tests::fixture::VERSION_VARIABLE;
 use culd_tests::{Error, Result};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,6 +61,8 @@ impl Selection {
 pub(crate) struct Compilers {
     pub(crate) tools: PathBuf,
     cache: PathBuf,
+    /// Highest PTX version of the oracle, where it is not that of the generator.
+    ptx: Option<&'static str>,
     toolkits: Vec<(Toolkit, PathBuf)>,
     pub(crate) sources: Sources,
     host_sources: PathBuf,
@@ -97,6 +101,7 @@ impl Compilers {
             sources: Sources::new(context)?,
             tools,
             cache,
+            ptx: oracle_ptx(),
             toolkits,
             host_sources: context.root.join("tests/nvcc"),
             host_objects,
@@ -111,6 +116,11 @@ impl Compilers {
             compilers.toolkits.push((toolkit, ptxas));
         }
         Ok(compilers)
+    }
+
+    /// Whether the oracle is nvJitLink in nvlink's place (`xtask/jitlink.py`): its texts are not nvlink's.
+    pub(crate) fn is_library(&self) -> bool {
+        self.tools.join(oracle::LIBRARY).exists()
     }
 
     /// Writes and compiles the files of a world into `dir`. Gives the dimensions of each, or a compiler's complaint.
@@ -267,6 +277,16 @@ impl Compilers {
         Ok(())
     }
 
+    /// The text of a module with the highest PTX version of an oracle of CUDA 12.
+    fn own_version<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(own) = &self.ptx else { return text.into() };
+        let (head, rest) = text.split_once('\n').unwrap_or((text, ""));
+        match head.starts_with(".version ") {
+            true => format!(".version {own}\n{rest}").into(),
+            false => text.into(),
+        }
+    }
+
     /// A toolkit that supports the architecture.
     fn pick(&self, number: usize, arch: &str) -> Option<&(Toolkit, PathBuf)> {
         let able: Vec<_> = self.toolkits.iter().filter(|(t, _)| supports(t.version, arch)).collect();
@@ -284,6 +304,15 @@ impl Compilers {
     fn compile(&self, unit: &Unit<'_>, ptxas: &Path, dir: &Path) -> Result<std::result::Result<(), Complaint>> {
         let (ptx, cubin) = (format!("{}.ptx", unit.stem), format!("{}.cubin", unit.stem));
         let (source, object) = (dir.join(&ptx), dir.join(&cubin));
+        let text = match ptxas.starts_with(&self.tools) {
+            true => self.own_version(unit.text),
+            false => unit.text.into(),
+        };
+        let unit = &Unit {
+            text: &text,
+            flags: unit.flags.clone(),
+            ..*unit
+        };
         std::fs::write(&source, unit.text).map_err(Error::file(&source))?;
         let flags = unit.flags.join(" ");
         let cached = self
@@ -341,6 +370,14 @@ impl Compilers {
         std::fs::copy(&library, dir.join("libcudadevrt.a")).map_err(Error::file(library))?;
         Ok(())
     }
+}
+
+/// The highest PTX version of the release that culd stands for, if it is in the list of toolkits.
+fn oracle_ptx() -> Option<&'static str> {
+    let version = std::env::var(VERSION_VARIABLE).ok()?;
+    let minor = |v: &str| v.rsplit_once('.').map(|(minor, _)| minor.to_owned());
+    let own = oracle::toolkits().into_iter().find(|t| minor(t.version) == minor(&version));
+    own.map(|t| t.ptx)
 }
 
 /// Whether ptxas of a toolkit can compile for an architecture.

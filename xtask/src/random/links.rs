@@ -57,6 +57,44 @@ const EXTRAS: [(usize, &[&str]); 24] = [
     (1, &["-keep-system-libraries"]),
 ];
 
+/// Options that change the output and that nvJitLink lacks, the number of words of each.
+const NOT_IN_LIBRARY: [(&str, usize); 16] = [
+    ("-r", 1),
+    ("--preserve-relocs", 1),
+    ("--suppress-debug-info", 1),
+    ("-dump-callgraph", 1),
+    ("--dump-callgraph-no-demangle", 1),
+    ("-disable-infos", 1),
+    ("-Werror", 1),
+    ("--force-rela", 1),
+    ("--reserve-null-pointer", 1),
+    ("--disable-smem-reservation", 2),
+    ("--allow-undefined-globals", 1),
+    ("--tool-name", 2),
+    ("-L", 2),
+    ("-lmissing", 1),
+    ("--register-link-binaries", 2),
+    ("-keep-system-libraries", 1),
+];
+
+/// Reduces links to what nvJitLink can do: no relocatable output, and none as input.
+pub(crate) fn for_library(links: &mut Vec<Link>) {
+    links.retain(|l| l.keeps.is_none() && !l.args.contains("partial"));
+    for link in links {
+        let mut words = link.args.split(' ');
+        let mut kept = Vec::new();
+        while let Some(word) = words.next() {
+            match NOT_IN_LIBRARY.iter().find(|(option, _)| *option == word) {
+                Some((_, count)) => (1..*count).for_each(|_| {
+                    words.next();
+                }),
+                None => kept.push(word),
+            }
+        }
+        link.args = kept.join(" ");
+    }
+}
+
 /// Chooses the links of `world`.
 pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
     let names = Names::of(world);

@@ -27,7 +27,7 @@ use build::{Compilers, Tags};
 use culd_tests::case::fresh_copy;
 use culd_tests::rng::Rng;
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::{Difference, judge};
+use culd_tests::verdict::{Difference, judge, judge_files};
 use culd_tests::{Error, Result};
 use links::Link;
 use std::path::{Path, PathBuf};
@@ -70,11 +70,12 @@ impl Plan {
     }
 }
 
-/// Names of architectures: `sm_90`, lists with commas, or the groups `classic`, `blackwell` and `all`.
+/// Names of architectures: `sm_90`, lists with commas, or the groups `classic`, `blackwell`, `cuda12` and `all`.
 pub(crate) fn archs(text: &str) -> Vec<String> {
     let groups: &[&str] = match text {
         "classic" => &world::CLASSIC,
         "blackwell" => &world::BLACKWELL,
+        "cuda12" => &world::CUDA_12,
         "all" => return archs("classic").into_iter().chain(archs("blackwell")).collect(),
         list => return list.split(',').map(str::to_owned).collect(),
     };
@@ -126,11 +127,15 @@ impl Job {
 /// Runs the random test into `report`.
 pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
     let compilers = Compilers::new(context, &plan.toolkits)?;
+    let is_library = compilers.is_library();
     let session = Session::new(&compilers, linker, plan, report, context.root.join("target/random"));
     let mut jobs = Vec::new();
     let mut planned = 0;
     while planned < plan.count && jobs.len() < plan.worlds.unwrap_or(usize::MAX) {
         let mut job = Job::draw(plan.seed + jobs.len() as u64, &plan.archs, &plan.focus);
+        if is_library {
+            links::for_library(&mut job.links);
+        }
         job.links.truncate(plan.count - planned);
         planned += job.links.len();
         jobs.push(job);
@@ -167,7 +172,11 @@ impl Worlds {
         let job = Job::draw(seed, &[arch.to_owned()], focus);
         let directory = self.dir.join(format!("{}-{arch}-{seed}", std::process::id()));
         let made = self.compilers.world(&job, &directory)?;
-        Ok(made.is_ok().then(|| (directory, job.links.into_iter().map(|l| l.args).collect())))
+        let mut links = job.links;
+        if self.compilers.is_library() {
+            links::for_library(&mut links);
+        }
+        Ok(made.is_ok().then(|| (directory, links.into_iter().map(|l| l.args).collect())))
     }
 }
 
@@ -230,10 +239,19 @@ impl<'a> Session<'a> {
     /// One link by both; true if they agree. `repeat` is the command that repeats it, `label` names its directory if it fails.
     fn link(&self, name: &str, repeat: &str, label: &str, link: &Link, dir: &Path, files: &mut Tags) -> Result<bool> {
         let nvlink = self.compilers.tools.join("nvlink");
-        let want = run_clean(&nvlink, &link.args, dir, &[])?;
+        let mut want = run_clean(&nvlink, &link.args, dir, &[])?;
+        // The libraries of 12.0 to 12.2 crash at random.
+        for _ in 0..3 {
+            if self.compilers.is_library() && want.crashed() {
+                want = run_clean(&nvlink, &link.args, dir, &[])?;
+            }
+        }
         let got = run_clean(&self.linker.as_nvlink, &link.args, dir, &[])?;
         let tags = tags_of(&link.args, files);
-        let difference = judge(&got, &want);
+        let difference = match self.compilers.is_library() {
+            true => judge_files(&got, &want),
+            false => judge(&got, &want),
+        };
         let verdict = self.verdict(name, &difference, (&got, &want), &link.args, dir)?;
         match (&difference, verdict) {
             (Some(d), Verdict::Different) => {

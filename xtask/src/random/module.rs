@@ -285,6 +285,8 @@ impl Module<'_> {
         let mut arch = world.clone();
         if self.world.traits.mixed_arch {
             let accepted: &[&str] = match world.as_str() {
+                "sm_52" => &["sm_50", "sm_52"],
+                "sm_61" => &["sm_60", "sm_61"],
                 "sm_86" => &["sm_80", "sm_86"],
                 "sm_89" => &["sm_80", "sm_86", "sm_89"],
                 "sm_90" | "sm_90a" => &["sm_90", "sm_90a"],
@@ -295,9 +297,9 @@ impl Module<'_> {
             };
             arch = rng.choose(accepted).map_or(arch, |a| (*a).to_owned());
         }
-        let older: Vec<&str> = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90"]
+        let older: Vec<&str> = OLDER_TARGETS
             .into_iter()
-            .filter(|t| number(t) <= number(&arch))
+            .filter(|t| number(t) <= number(&arch) && (number(&arch) < 75 || number(t) >= 75))
             .collect();
         let target = match rng.choose(&older) {
             Some(t) if self.world.traits.odd_target => (*t).to_owned(),
@@ -451,6 +453,9 @@ impl Module<'_> {
             .collect()
     }
 }
+
+/// Virtual architectures that a module may claim.
+const OLDER_TARGETS: [&str; 9] = ["sm_50", "sm_52", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"];
 
 /// Name of a texture parameter: ptxas takes those of one name for one, even in two kernels.
 pub(crate) fn texture_parameter(k: &Kernel, index: usize) -> String {

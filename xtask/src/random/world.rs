@@ -10,6 +10,10 @@ use culd_tests::rng::Rng;
 
 /// Architectures with one view per file, which are linked by default.
 pub(crate) const CLASSIC: [&str; 8] = ["sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_90a"];
+/// Architectures of CUDA 12 with one view per file.
+pub(crate) const CUDA_12: [&str; 15] = [
+    "sm_50", "sm_52", "sm_53", "sm_60", "sm_61", "sm_62", "sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a",
+];
 /// Architectures with a second view in each file.
 pub(crate) const BLACKWELL: [&str; 7] = ["sm_100", "sm_100a", "sm_100f", "sm_103", "sm_110", "sm_120", "sm_121"];
 

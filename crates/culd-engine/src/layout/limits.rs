@@ -13,6 +13,14 @@ use cubin::consts::CONSTANT_LIMIT;
 
 /// Limit of static shared memory: default, and by architecture with `--enable-extended-smem`.
 fn shared_limit(link: Link<'_, '_>) -> u64 {
+    if link.mode.rules.hardware_shared_limit {
+        return match link.options.target.number {
+            52 | 61 | 70 => 0x18000,
+            50..80 => 0x10000,
+            86 => 0x19000,
+            _ => 0x29000,
+        };
+    }
     // Architecture-specific targets have the larger limit too.
     if !link.options.extended_smem && link.options.target.suffix != Suffix::Arch {
         return 0xc000;

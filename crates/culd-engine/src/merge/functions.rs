@@ -45,6 +45,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let (Some(section), Some(section_index)) = (section, sym.defined_in()) else {
             if self.records.symbol_of[f].is_none() {
+                self.unnamed_function(object, &sym);
                 let mut new = self.new_symbol(object, &sym, STB_GLOBAL, STT_FUNC);
                 new.other = if self.mode.relocatable { sym.other } else { 0 };
                 new.weak_reference = sym.bind == STB_WEAK;
@@ -94,6 +95,22 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.kernel_sections(f, sym.name, id);
         }
         Ok(())
+    }
+
+    /// nvlink quirk: up to CUDA 12.9 the first undefined function of a file that is new to the link comes with a symbol without a name.
+    fn unnamed_function(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>) {
+        let stays = self.options.debug || self.mode.preserve;
+        let is_kernel = sym.other & STO_CUDA_ENTRY != 0;
+        if !self.mode.rules.unnamed_symbols || !stays || is_kernel || self.unnamed_in == Some(object.id) {
+            return;
+        }
+        self.unnamed_in = Some(object.id);
+        let mut unnamed = self.new_symbol(object, sym, STB_LOCAL, STT_FUNC);
+        (unnamed.name, unnamed.name_id) = (b"", None);
+        let id = self.records.symbols.push(unnamed);
+        self.records.order.locals.push(SymbolTableEntry::Symbol(id));
+        // Attributes about no symbol, which are those of parameters, name it.
+        self.records.placement.symbols[object.symbol_ref(0)] = Place::Symbol(id);
     }
 
     /// A function inside another one's text.

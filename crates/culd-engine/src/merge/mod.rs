@@ -68,6 +68,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     index: Option<UnifiedIndex>,
     /// The form in which objects so far share tensor memory: the major release of CUDA.
     tensor_memory: Option<u32>,
+    /// The last object whose undefined functions came with a symbol without a name.
+    unnamed_in: Option<ObjectId>,
     options: &'a LinkOptions<'o>,
 }
 
@@ -126,6 +128,7 @@ pub fn merge<'d>(
         ranges: literals::Ranges::default(),
         index,
         tensor_memory: None,
+        unnamed_in: None,
         options,
     };
     // Growing tables in steps costs more than filling them; unused capacity is never touched.
@@ -200,8 +203,8 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
             strings: none,
             symbols: none,
             extended: none,
-            tool_note: none,
-            cuda_note: none,
+            tool_note: None,
+            cuda_note: None,
             info: none,
             compat: None,
             callgraph: none,
@@ -218,18 +221,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.records.standard.strings = self.section(fixed(b".strtab"), Class::Strings, SHT_STRTAB, 0, 1, 0);
         self.records.standard.symbols = self.section(fixed(b".symtab"), Class::Symbols, SHT_SYMTAB, 0, 8, 24);
         self.records.standard.extended = self.section(fixed(b".symtab_shndx"), Class::ExtendedIndices, SHT_SYMTAB_SHNDX, 0, 4, 4);
-        self.records.standard.tool_note = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
-        let flags = if self.options.target.capabilities().has_compat {
-            0x100_0040
-        } else {
-            0x100_0000
-        };
-        self.records.standard.cuda_note = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        if !self.mode.is_older_form() {
+            self.notes();
+        }
         if !self.mode.relocatable && self.records.unified.has_functions {
             self.unified_table(SHT_CUDA_UFT_ENTRY, 32);
         }
         self.records.standard.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
-        if self.options.target.capabilities().has_compat {
+        if self.options.target.capabilities().has_compat && !self.mode.is_older_form() {
             self.records.standard.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
         }
         if let Some(bytes) = self.options.unified_index {
@@ -241,6 +240,20 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let id = self.section(fixed(b".nv.host"), Class::HostData, SHT_CUDA_HOST, 0, 8, 0);
             self.records.sections[id].bytes = Some(Box::new(bytes.to_vec()));
         }
+    }
+
+    /// Notes about the tools and the toolkit, which the form of CUDA 12 does not have.
+    fn notes(&mut self) {
+        let fixed = Name::fixed;
+        let tools = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
+        let flags = if self.options.target.capabilities().has_compat {
+            0x100_0040
+        } else {
+            0x100_0000
+        };
+        let cuda = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        self.records.standard.tool_note = Some(tools);
+        self.records.standard.cuda_note = Some(cuda);
     }
 
     fn objects(&mut self) -> Result<(), Stop> {

@@ -140,7 +140,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             relocs,
             &self.records,
             self.resolved,
-            self.options.identity,
+            (self.options.identity, self.mode.rules.keeps_replaced_frames),
         );
         let wanted: &[bool] = if skips.idle() {
             match is_rela {
@@ -248,10 +248,12 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
         relocs: &RelocSection<'d>,
         m: &'m Merged<'d>,
         resolved: &'m Resolved<'d>,
-        identity: Identity,
+        (identity, keeps_debug): (Identity, bool),
     ) -> Self {
         let of_kind = match class {
             Class::Constant(_) if identity == Identity::Culd => false,
+            // Up to CUDA 12.6.
+            Class::Debug(_) if keeps_debug => false,
             // Jump tables of the Mercury view keep theirs.
             Class::Literals => !object.has_mercury(),
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,

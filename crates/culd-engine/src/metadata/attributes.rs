@@ -272,7 +272,8 @@ impl<'d> Section<'_, 'd> {
         let Some(index) = record.word(0) else {
             return Some(verbatim);
         };
-        if index == 0 || index >= self.object.symbol_count() {
+        // In links with symbols that have no name, no symbol is one of these.
+        if (index == 0 && !self.link.mode.rules.unnamed_symbols) || index >= self.object.symbol_count() {
             return Some(verbatim);
         }
         let reference = self.object.symbol_ref(index);

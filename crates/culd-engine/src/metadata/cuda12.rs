@@ -73,7 +73,8 @@ pub(super) fn sparse_masks<'d>(
 
 /// Barriers of CUDA 12 objects, from the flags of their text sections.
 pub(super) fn barriers<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
-    if !link.inputs.objects.iter().any(|o| o.has_barrier_flags) {
+    let older_form = link.mode.is_older_form() && !link.mode.relocatable;
+    if !link.inputs.objects.iter().any(|o| o.has_barrier_flags) && !older_form {
         return;
     }
     let own = |f: FunctionId| own_barriers(link, f);
@@ -88,6 +89,10 @@ pub(super) fn barriers<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, last
         }
         let kernel = link.live.is_kernel[f];
         let value = if kernel { highest[link.graph.component(f)] } else { own(f) };
+        if older_form {
+            to_flags(attributes, f, value, last);
+            continue;
+        }
         if value == 0 {
             continue;
         }
@@ -97,11 +102,25 @@ pub(super) fn barriers<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, last
             Some(record) => {
                 record.payload = Payload::Half(record.half().max(callees));
                 if own(f) > 0 {
-                    last.flagged.push(f);
+                    last.flagged.push((f, own(f).into()));
                 }
             }
             None => list.push(byte(attr::NUM_BARRIERS, value)),
         }
+    }
+}
+
+/// The form of CUDA 12 has the number of barriers in the flags alone.
+fn to_flags<'d>(attributes: &Attributes<'d>, f: FunctionId, value: u16, last: &mut KernelAttributes<'d>) {
+    let mut recorded = 0;
+    if last.functions[f].iter(&attributes.records).any(|r| r.code == attr::NUM_BARRIERS) {
+        let list = last.list(&attributes.records, f);
+        recorded = first_of(list, attr::NUM_BARRIERS).map_or(0, |r| r.half());
+        list.retain(|r| r.code != attr::NUM_BARRIERS);
+    }
+    let value = value.max(recorded & 0x7f);
+    if value != 0 {
+        last.flagged.push((f, value.into()));
     }
 }
 

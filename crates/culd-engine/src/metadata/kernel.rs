@@ -19,8 +19,8 @@ pub struct KernelAttributes<'d> {
     pub registers: Table<FunctionId, u32>,
     /// Stack of each kernel; `None` if unknown.
     pub stack: Table<FunctionId, Option<i64>>,
-    /// Functions whose text section keeps its barrier flags.
-    pub flagged: Vec<FunctionId>,
+    /// Functions whose text section has barrier flags, and the number of barriers.
+    pub flagged: Vec<(FunctionId, u32)>,
     /// Functions that use reserved shared memory.
     pub reserved: Vec<Reserved>,
     /// Groups of tensor core instructions in the code of the only kernel itself.

@@ -205,9 +205,9 @@ pub struct StandardSections {
     /// `.symtab_shndx`.
     pub extended: SectionId,
     /// `.note.nv.tkinfo`.
-    pub tool_note: SectionId,
+    pub tool_note: Option<SectionId>,
     /// `.note.nv.cuinfo`.
-    pub cuda_note: SectionId,
+    pub cuda_note: Option<SectionId>,
     /// `.nv.info`.
     pub info: SectionId,
     /// `.nv.compat`.

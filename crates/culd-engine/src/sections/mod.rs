@@ -72,8 +72,8 @@ pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes
         }),
         (Some(fixed.callgraph), &|| callgraph::callgraph(link, layout, arranged)),
         (Some(fixed.prototype), &|| callgraph::prototypes(link, layout, arranged)),
-        (Some(fixed.tool_note), &|| notes::tool_note(link)),
-        (Some(fixed.cuda_note), &|| notes::cuda_note(link)),
+        (fixed.tool_note, &|| notes::tool_note(link)),
+        (fixed.cuda_note, &|| notes::cuda_note(link)),
         (fixed.compat, &|| compat::compat(link, layout)),
     ];
     let (infos, made) = link.threads.join(

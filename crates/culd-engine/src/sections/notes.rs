@@ -26,9 +26,14 @@ pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
 }
 
 /// Virtual architecture: the smallest of target and inputs.
-pub fn cuda_note(link: Link<'_, '_>) -> Vec<u8> {
+pub fn virtual_arch(link: Link<'_, '_>) -> u32 {
     let inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
-    let virtual_sm = inputs.fold(link.options.target.number, u32::min);
+    inputs.fold(link.options.target.number, u32::min)
+}
+
+/// What the file was made for, and the toolkit.
+pub fn cuda_note(link: Link<'_, '_>) -> Vec<u8> {
+    let virtual_sm = virtual_arch(link);
     let mut out = Vec::new();
     CudaInfo {
         version: 2,

@@ -30,6 +30,8 @@ const UNUSED_LOAD_BYTE_OFFSET: u8 = 0x44;
 const NO_OFFSET: u16 = 0xffff;
 /// `EXIT`: the low 12 bits of an instruction.
 const EXIT: u16 = 0x94d;
+/// The same up to sm_62.
+const SHORT_EXIT: u16 = 0xe30;
 
 /// Parameters as the attributes of a kernel have them.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -130,6 +132,8 @@ struct Definitions<'a, 'd> {
     info_of: HashMap<(*const File<'d>, u32), u32, SeededState>,
     /// Some input has attributes of its module.
     has_module_info: bool,
+    /// Architecture of the inputs.
+    sm: u8,
 }
 
 impl<'a, 'd> Definitions<'a, 'd> {
@@ -138,6 +142,7 @@ impl<'a, 'd> Definitions<'a, 'd> {
             by_code: HashMap::default(),
             info_of: HashMap::default(),
             has_module_info: false,
+            sm: inputs.first().map_or(0, |f| cubin::names::file_flags(f.cubin.header()).sm),
         };
         for input in inputs {
             for s in input.sections.iter().skip(1).filter(|s| !input.is_mercury(s)) {
@@ -301,25 +306,35 @@ fn places_of(r: &Record<'_>) -> impl Iterator<Item = u32> {
     words.iter().step_by(stride).map(|w| w.get())
 }
 
-fn opcode(code: &Section<'_>, offset: u32) -> Option<u16> {
-    let bytes = code.data.get(offset as usize..)?.first_chunk::<16>()?;
+/// Whether instructions have 8 bytes, as up to sm_62, and the operation in the highest bits.
+fn is_short(known: &Definitions<'_, '_>) -> bool {
+    known.sm < 70
+}
+
+fn opcode(code: &Section<'_>, offset: u32, short: bool) -> Option<u16> {
+    let rest = code.data.get(offset as usize..)?;
+    if short {
+        let bytes = rest.first_chunk::<8>().filter(|_| offset.is_multiple_of(8))?;
+        return Some(u16::from_le_bytes([bytes[6], bytes[7]]) >> 4);
+    }
+    let bytes = rest.first_chunk::<16>().filter(|_| offset.is_multiple_of(16))?;
     Some(u16::from_le_bytes([bytes[0], bytes[1]]) & 0xfff)
 }
 
 fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>]) -> Result<(), String> {
     let name = |r: &Record<'_>| r.info().map_or("?", |i| i.name);
+    let short = is_short(known);
     for r in records {
         for offset in places_of(r) {
-            let at = opcode(code, offset).filter(|_| offset.is_multiple_of(16));
-            let Some(at) = at else {
+            let Some(at) = opcode(code, offset, short) else {
                 return Err(format!("{} names {offset:#x}, which is not an instruction of it", name(r)));
             };
-            if r.attribute == EXIT_INSTR_OFFSETS && at != EXIT {
+            if r.attribute == EXIT_INSTR_OFFSETS && at != if short { SHORT_EXIT } else { EXIT } {
                 return Err(format!("{} names {offset:#x}, which is not an EXIT", name(r)));
             }
         }
     }
-    let image = operations(code, records);
+    let image = operations(code, records, short);
     // nvlink quirk: static functions of one name in one file take each other's contents on sm_100 and later.
     if known.of(code.name).next().is_none() || known.has_namesakes(code.name) {
         return Ok(());
@@ -328,7 +343,7 @@ fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>
     let agrees = |(of, info): (&Section<'_>, Option<&Section<'_>>)| {
         let Ok(list) = list(info) else { return true };
         // Kernels take over attributes of what they call: only what both have is compared.
-        operations(of, &list)
+        operations(of, &list, short)
             .iter()
             .all(|(attribute, there)| image.get(attribute).is_none_or(|here| here == there))
     };
@@ -339,13 +354,13 @@ fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>
 }
 
 /// Operations that the attributes name, by attribute, sorted.
-fn operations(code: &Section<'_>, records: &[Record<'_>]) -> HashMap<u8, Vec<Option<u16>>, SeededState> {
+fn operations(code: &Section<'_>, records: &[Record<'_>], short: bool) -> HashMap<u8, Vec<Option<u16>>, SeededState> {
     let mut found: HashMap<u8, Vec<Option<u16>>, SeededState> = HashMap::default();
     for r in records {
         let mut places = places_of(r).peekable();
         if places.peek().is_some() {
             let list = found.entry(r.attribute).or_default();
-            list.extend(places.map(|offset| opcode(code, offset)));
+            list.extend(places.map(|offset| opcode(code, offset, short)));
             list.sort_unstable();
         }
     }

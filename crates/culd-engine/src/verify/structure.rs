@@ -14,6 +14,7 @@ use cubin::kind::SectionKind;
 use cubin::names::file_flags;
 use cubin::raw::Rela;
 use cubin::read::{Cubin, Section, is_nobits, is_nobits_section};
+use cubin::release::Form;
 use zerocopy::FromBytes;
 
 /// Parses the image and checks it; the error is what makes it unreadable.
@@ -49,8 +50,15 @@ fn header(file: &File<'_>, rules: &Rules<'_>) -> Option<String> {
         return Some(format!("e_type is {}, it should be {expected}", header.e_type.get()));
     }
     let [_, _, _, _, _, _, _, abi, version, ..] = header.ident;
-    if (abi, version) != (ELFOSABI_CUDA, 8) {
-        return Some(format!("the ABI is {abi:#x}, version {version}; it should be 0x41, version 8"));
+    let form = match (abi, version) {
+        (ELFOSABI_CUDA, 8) => Form::Cuda13,
+        (ELFOSABI_CUDA_V7, 7) => Form::Cuda12,
+        _ => return Some(format!("the ABI is {abi:#x}, version {version}; it should be 0x41, version 8")),
+    };
+    if rules.options.form() != form {
+        return Some(format!(
+            "the ABI is {abi:#x}, version {version}, which is not the form of this link"
+        ));
     }
     let flags = file_flags(header);
     let target = rules.options.target;

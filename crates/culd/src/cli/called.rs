@@ -9,7 +9,7 @@
 //! 4. What the `ptxas` in the same directory prints.
 //! 5. 13.0.88.
 
-use cubin::release::Version;
+use cubin::release::{RELEASES, Version};
 use culd_engine::Identity;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -95,20 +95,35 @@ fn find(bin: Option<&Path>) -> Result<Version, String> {
     let Some((text, file)) = bin.and_then(stated) else {
         return Ok(Version::default());
     };
-    Version::nearest(&text).ok_or_else(|| unknown(&text, &file.display().to_string()))
+    nearest(&text).ok_or_else(|| unknown(&text, &file.display().to_string()))
 }
 
 /// The version that [`VARIABLE`] names.
 pub fn from_environment() -> Option<Result<Version, String>> {
     let text = std::env::var_os(VARIABLE).filter(|t| !t.is_empty())?;
     let text = text.to_string_lossy();
-    Some(Version::parse(&text).ok_or_else(|| unknown(&text, VARIABLE)))
+    let version = Version::parse(&text).filter(|v| v.release.is_reproduced());
+    Some(version.ok_or_else(|| unknown(&text, VARIABLE)))
+}
+
+/// The version of a build that may be unknown ([`Version::nearest`]), if culd can be that nvlink.
+pub fn nearest(text: &str) -> Option<Version> {
+    Version::nearest(text).filter(|v| v.release.is_reproduced())
 }
 
 /// Why the program cannot be the nvlink of a version that `place` states.
 pub fn unknown(text: &str, place: &str) -> String {
-    let known: Vec<String> = cubin::release::RELEASES.iter().map(|r| r.name()).collect();
-    format!("culd cannot be nvlink {text} ({place}); it can be that of {}", known.join(", "))
+    let why = match Version::nearest(text) {
+        Some(_) => ": the string tables of its files are not reproduced",
+        None => "",
+    };
+    format!("culd cannot be nvlink {text} ({place}){why}; it can be that of {}", releases())
+}
+
+/// The releases whose nvlink culd can be.
+pub fn releases() -> String {
+    let reproduced = RELEASES.iter().filter(|r| r.is_reproduced());
+    reproduced.map(|r| r.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// The directory of the name that the program was called by; links are not followed.
@@ -219,6 +234,11 @@ mod tests {
         assert_eq!(called("13.2.99\n"), Ok((true, "13.2.86")));
         assert_eq!(called("13.4.92 culd\n"), Ok((false, "13.0.88")));
         assert_eq!(called("unknown culd\n"), Ok((false, "13.0.88")));
-        assert!(called("12.5.82 nvlink\n").is_err_and(|e| e.contains("13.0, 13.1")));
+        assert_eq!(called("12.5.99 nvlink\n"), Ok((true, "12.5.82")));
+        assert!(called("11.8.89 nvlink\n").is_err_and(|e| e.contains("; it can be that of 12.4, 12.5") && e.contains("13.0, 13.1")));
+        let refused = |e: String| e.contains("string tables") && e.contains("it can be that of 12.4, 12.5");
+        assert!(called("12.3.107 nvlink\n").is_err_and(refused));
+        assert!(called("12.0.140 nvlink\n").is_err_and(refused));
+        assert_eq!(called("12.3.107 culd\n"), Ok((false, "13.0.88")));
     }
 }

@@ -6,7 +6,6 @@
 
 use crate::cli::messages::{CliMessage, Console};
 use crate::cli::{called, install, load, lto, os};
-use cubin::release::{RELEASES, Version};
 use culd_engine::Severity;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -82,8 +81,7 @@ impl Findings {
 
     fn text(&self) -> String {
         let mut out = format!("culd          {}\n", env!("CARGO_PKG_VERSION"));
-        let releases: Vec<String> = RELEASES.iter().map(|r| r.name()).collect();
-        let _ = writeln!(out, "as nvlink of  {}", releases.join(", "));
+        let _ = writeln!(out, "as nvlink of  {}", called::releases());
         let version = self.version.as_deref().unwrap_or("unknown version");
         let _ = match &self.toolkit {
             Ok(path) => writeln!(out, "toolkit       {version}, {}", path.display()),
@@ -128,7 +126,7 @@ impl Findings {
                 path.display(),
                 called::VARIABLE
             )),
-            (Ok(_), Some(version)) if Version::nearest(version).is_none() => problems.push(format!(
+            (Ok(_), Some(version)) if called::nearest(version).is_none() => problems.push(format!(
                 "culd cannot be the nvlink of CUDA {version}: use culd install-as-nvlink --mode culd."
             )),
             _ => {}

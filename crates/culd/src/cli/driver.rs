@@ -109,12 +109,12 @@ fn read_arguments(args: &[Vec<u8>], called: Called, console: &mut Console) -> Re
         console.say(Severity::Warning, &CliMessage::Redefined(flag));
     }
     let low = low?;
-    set_up(console, &low);
+    set_up(console, &low, called);
     Ok(low)
 }
 
 /// Applies the flags that concern messages.
-fn set_up(console: &mut Console, low: &LowArgs) {
+fn set_up(console: &mut Console, low: &LowArgs, called: Called) {
     if let Some(name) = low.text(Id::ToolName) {
         console.set_tool(os::lossy(name));
     }
@@ -129,7 +129,7 @@ fn set_up(console: &mut Console, low: &LowArgs) {
         Some(b"never") => console.set_color(false),
         _ => {}
     }
-    console.set_quiet(hiargs::quiet(low, console.identity()));
+    console.set_quiet(hiargs::quiet(low, called));
 }
 
 /// From arguments to a plan; prints remarks on the way.

@@ -18,6 +18,7 @@ use crate::cli::note;
 use crate::cli::os;
 use crate::cli::parse::{LowArgs, ParseError};
 use crate::cli::why;
+use cubin::release::Form;
 use culd_engine::diagnostics::option_warning;
 use culd_engine::{Arch, Code, Identity, KernelFilter, LinkOptions, Severity, ToolNote};
 
@@ -187,12 +188,18 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     }
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
     let target = Arch::parse(name.as_deref().unwrap_or(&arch)).ok_or(CliMessage::NoArch)?;
+    if called.is_nvlink() && called.version.release.rules.form == Form::Cuda12 && target.capabilities().has_mercury {
+        return Err(CliMessage::Own(format!(
+            "culd cannot be nvlink {} for {target}; CUDA 13 can link its objects",
+            called.version
+        )));
+    }
     let options = engine_options(low, called, target, explicit_kernels(low));
     remarks.extend(option_warning(&options, &arch).map(|code| Remark::Code(Severity::Warning, code)));
     if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {
         return Err(CliMessage::Parse(ParseError::Unknown(b"-fdcmpt".to_vec())));
     }
-    let api_version = api_version(low)?;
+    let api_version = api_version(low, called)?;
     let mut plan = link_plan(low, called, arch, is_virtual, options, lto);
     plan.options.api_version = api_version;
     Ok(Plan::Link(Box::new(plan)))
@@ -202,6 +209,12 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
 fn own_checks(low: &LowArgs, arch: &str, lto: bool) -> Result<(), CliMessage> {
     if arch.starts_with("compute_") && !lto {
         return Err(CliMessage::VirtualTarget(arch.into()));
+    }
+    let number = Arch::parse(arch).map_or(0, |t| t.number);
+    match low.text(Id::Form) {
+        Some(b"13") if (1..75).contains(&number) => return Err(CliMessage::Own(format!("{arch} has no files of form 13"))),
+        Some(b"12") if number >= 100 => return Err(CliMessage::Own(format!("{arch} has no files of form 12"))),
+        _ => {}
     }
     match low.number(Id::Threads) {
         Some(n) if n < 0 => Err(CliMessage::Own("--threads cannot be less than 0".into())),
@@ -238,8 +251,9 @@ fn exclusions(low: &LowArgs) -> Result<(), CliMessage> {
     Ok(())
 }
 
-/// Reads `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one 13. Version times ten.
-fn api_version(low: &LowArgs) -> Result<Option<u32>, CliMessage> {
+/// Reads `--cuda-api-version`: two unsigned numbers as C's `scanf` reads them, the first one that of
+/// the release. Version times ten.
+fn api_version(low: &LowArgs, called: Called) -> Result<Option<u32>, CliMessage> {
     let Some(text) = low.text(Id::CudaApiVersion) else {
         return Ok(None);
     };
@@ -248,7 +262,7 @@ fn api_version(low: &LowArgs) -> Result<Option<u32>, CliMessage> {
     if !rest.iter().all(u8::is_ascii_whitespace) {
         return Err(CliMessage::ApiVersion);
     }
-    if major != 13 {
+    if major != u64::from(called.version.release.toolkit / 10) {
         return Err(CliMessage::ApiVersionMajor);
     }
     let number = minor.saturating_add(10 * major);
@@ -282,7 +296,7 @@ fn link_plan(
         library_paths: low.list(Id::LibraryPath).to_vec(),
         strict_libraries: low.has(Id::StrictLibraries),
         keep_system_libraries: low.has(Id::KeepSystemLibraries),
-        host_info: options.kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !low.has(Id::Relocatable),
+        host_info: options.kernels.is_none() && !low.has(Id::IgnoreHostInfo) && !options.relocatable,
         suppress_arch_warning: low.has(Id::SuppressArchWarning),
         lto,
         ptx: PtxPlan {
@@ -350,12 +364,12 @@ fn explicit_kernels(low: &LowArgs) -> Option<KernelFilter> {
 }
 
 /// What silences or sharpens messages.
-pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
+pub fn quiet(low: &LowArgs, called: Called) -> Quiet {
     let warnings_are_errors = low.has(Id::WarningAsError);
-    match identity {
-        // nvlink quirk: --disable-infos drops warnings, --disable-warnings nothing.
+    match called.identity {
+        // nvlink quirk: --disable-infos drops warnings, --disable-warnings nothing (in CUDA 12 it does).
         Identity::Nvlink => Quiet {
-            warnings: low.has(Id::DisableInfos),
+            warnings: low.has(Id::DisableInfos) || (low.has(Id::DisableWarnings) && called.version.release.rules.disables_warnings),
             infos: false,
             warnings_are_errors,
         },
@@ -367,12 +381,22 @@ pub fn quiet(low: &LowArgs, identity: Identity) -> Quiet {
     }
 }
 
+/// nvlink quirk: the linkers of CUDA 12 accept `-r` without any effect.
+fn is_relocatable(low: &LowArgs, called: Called) -> bool {
+    low.has(Id::Relocatable) && (!called.is_nvlink() || called.version.release.rules.partial_links)
+}
+
 fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<KernelFilter>) -> LinkOptions<'static> {
     let mut options = LinkOptions::new(target);
     options.identity = called.identity;
     options.release = called.is_nvlink().then_some(called.version.release);
     options.note = tool_note(low, called, options.note);
-    options.relocatable = low.has(Id::Relocatable);
+    options.relocatable = is_relocatable(low, called);
+    options.form = match low.text(Id::Form) {
+        Some(b"12") => Some(Form::Cuda12),
+        Some(_) => Some(Form::Cuda13),
+        None => None,
+    };
     // Nothing is removed from a patch, as in links for a debugger.
     options.tools_patch = low.has(Id::ToolsPatch);
     options.debug = low.has(Id::Debug) || options.tools_patch;
@@ -388,7 +412,7 @@ fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<K
     options.why_live = why::rejoin(low.list(Id::WhyLive).iter().map(|s| os::lossy(s)));
     options.extra_warnings = low.has(Id::ExtraWarnings);
     options.suppress_stack_size_warning = low.has(Id::SuppressStackSizeWarning);
-    options.disable_infos = quiet(low, called.identity).warnings;
+    options.disable_infos = quiet(low, called).warnings;
     options.warnings_as_errors = low.has(Id::WarningAsError);
     options.force_rela = low.has(Id::ForceRela);
     options.reserve_null_pointer = low.has(Id::ReserveNullPointer) && !low.has(Id::DontReserveNullPointer);

@@ -2,7 +2,8 @@
 
 use crate::cli::causes::Causes;
 use crate::cli::culd_text;
-use culd_engine::{Code, Severity};
+use cubin::release::Release;
+use culd_engine::{Arch, Code, Severity};
 use serde::{Serialize, Serializer};
 use std::fmt;
 
@@ -179,6 +180,11 @@ impl LinkError {
     pub(super) fn unknown_release(name: &str) -> Self {
         let text = format!("'{name}' is not a release of CUDA that culd supports; use a name such as 13.0");
         LinkError::new(vec![Diagnostic::plain("UnknownRelease", text, None)])
+    }
+
+    pub(super) fn not_in_release(target: Arch, release: &Release) -> Self {
+        let text = format!("{target} cannot be linked for by the rules of CUDA {}", release.name());
+        LinkError::new(vec![Diagnostic::plain("UnknownTarget", text, None)])
     }
 
     pub(super) fn wrong_kind(name: &str, expected: &str, found: &str) -> Self {

@@ -4,6 +4,7 @@ use crate::cli::causes::Causes;
 use super::linked::Usage;
 use super::memory::{Inputs, Named, Source};
 use super::{Diagnostic, Entry, LinkError, Linked, Linker};
+use cubin::release::{Form, Release, Version};
 use culd_base::admission::Request;
 use culd_engine::{Arch, Identity, Input, KernelFilter, LinkOptions, Outcome, Severity, Status};
 use culd_input::check::{self, Verdict};
@@ -155,6 +156,13 @@ fn load(inputs: &[Named], options: &LoadOptions) -> Result<(Loaded, Vec<Diagnost
 
 /// Reads and links everything.
 pub(super) fn link(linker: &Linker) -> Result<Linked, LinkError> {
+    let target = linker.engine.target;
+    // The finalizer of CUDA 12 is not reproduced.
+    let links = |r: &Release| target.is_in(r.toolkit) && (r.rules.form == Form::Cuda13 || !target.capabilities().has_mercury);
+    let by_name = || (linker.engine.identity == Identity::Nvlink && target.is_before_turing()).then(|| Version::default().release);
+    if let Some(release) = linker.engine.release.or_else(by_name).filter(|r| !links(r)) {
+        return Err(LinkError::not_in_release(target, release));
+    }
     let all_loaded = linker.libraries.is_empty() && linker.entries.iter().all(|e| matches!(e, Entry::Loaded(_)));
     if all_loaded {
         let objects = linker.entries.iter().flat_map(|entry| match entry {
@@ -230,12 +238,12 @@ fn nvlink_lines(outcome: &Outcome) -> Vec<(Severity, String)> {
 }
 
 /// The release of the newest input.
-fn newest_release(inputs: &[Input<'_>], target: Arch) -> Option<&'static cubin::release::Release> {
+fn newest_release(inputs: &[Input<'_>], target: Arch) -> Option<&'static Release> {
     let toolkit = |input: &Input<'_>| {
         let cubin = cubin::Cubin::parse(input.data).ok()?;
         let request = Request { target, release: None };
         Some(culd_base::admission::admit(&cubin, request).toolkit)
     };
     let newest = inputs.iter().filter_map(toolkit).max()?;
-    Some(cubin::release::Release::of_toolkit(newest))
+    Some(Release::with_form(newest, Form::Cuda13))
 }

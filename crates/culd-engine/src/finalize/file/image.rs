@@ -219,7 +219,7 @@ pub(crate) fn emit<'d>(
 
 fn header(parts: &OutputPlan<'_, '_>) -> ImageHeader {
     let fixed = &parts.layout.records.standard;
-    let note = parts.arranged.section_index(fixed.cuda_note).min(255);
+    let note = fixed.cuda_note.map_or(0, |id| parts.arranged.section_index(id).min(255));
     ImageHeader {
         ident: ImageHeader::IDENT,
         e_type: if parts.link.mode.relocatable { ET_REL } else { ET_EXEC },
@@ -349,7 +349,7 @@ impl Writer<'_, '_> {
                 let first = if banks { all as u32 } else { parts.arranged.first_global };
                 (index(fixed.strings), first)
             }
-            Class::CudaNote => (index(fixed.tool_note), fixed.compat.map_or(0, index)),
+            Class::CudaNote => (fixed.tool_note.map_or(0, index), fixed.compat.map_or(0, index)),
             Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
             Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
             Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),

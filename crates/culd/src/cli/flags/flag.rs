@@ -90,6 +90,7 @@ pub enum Id {
     TimePhases,
     Trace,
     Verify,
+    Form,
     WhyLive,
 }
 
@@ -153,6 +154,8 @@ pub struct Flag {
     pub allowed_since: &'static [(&'static str, u32)],
     /// The release of nvlink that introduced the flag; 0 for all.
     pub since: u32,
+    /// The release that introduced the long name and listed the flag in the help; 0 for all.
+    pub long_since: u32,
     /// The value when an optional one is left out.
     pub omitted: &'static str,
     /// The default as shown in nvlink's help, quotes included.
@@ -184,6 +187,11 @@ impl Flag {
         !matches!(self.allowed, Allowed::Anything)
     }
 
+    /// True when a caller's name knows the long name and lists it.
+    pub fn is_listed(&self, called: Called) -> bool {
+        !called.is_nvlink() || self.long_since <= called.version.release.toolkit
+    }
+
     /// The values that a caller's name allows; none when any will do.
     pub fn values(&self, called: Called) -> impl Iterator<Item = &'static str> {
         let (words, archs): (&'static [&'static str], &'static [ArchName]) = match self.allowed {
@@ -197,17 +205,13 @@ impl Flag {
                 .find(|(name, _)| *name == word)
                 .map_or(0, |(_, since)| *since)
         };
-        let words = words.iter().map(move |word| (*word, since(word)));
-        let archs = archs.iter().map(|name| (name.text.as_str(), name.since));
-        let newest = if called.is_nvlink() {
-            called.version.release.toolkit
-        } else {
-            u32::MAX
-        };
+        let words = words.iter().map(move |word| (*word, since(word), u32::MAX));
+        let archs = archs.iter().map(|name| (name.text.as_str(), name.since, name.until));
+        let own = called.is_nvlink().then_some(called.version.release.toolkit);
         words
             .chain(archs)
-            .filter(move |(_, since)| *since <= newest)
-            .map(|(value, _)| value)
+            .filter(move |(_, since, until)| own.is_none_or(|toolkit| (*since..=*until).contains(&toolkit)))
+            .map(|(value, ..)| value)
     }
 }
 
@@ -223,6 +227,7 @@ pub(super) const BASE: Flag = Flag {
     allowed: Allowed::Anything,
     allowed_since: &[],
     since: 0,
+    long_since: 0,
     omitted: "",
     default: None,
     glued: false,

@@ -24,7 +24,7 @@ pub fn known_to(called: Called) -> impl Iterator<Item = &'static Flag> {
 
 /// Finds a flag by its long name.
 pub fn by_long(name: &[u8], called: Called) -> Option<&'static Flag> {
-    known_to(called).find(|f| f.long.as_bytes() == name)
+    known_to(called).find(|f| f.long.as_bytes() == name && f.is_listed(called))
 }
 
 /// Finds a flag by its short name.

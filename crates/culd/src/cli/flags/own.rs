@@ -31,6 +31,15 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::Form,
+        long: "form",
+        kind: Kind::Text,
+        argument: "<12|13>",
+        allowed: Allowed::Words(&["12", "13"]),
+        about: "The form of the output: 12 for drivers before R580, which do not read that of CUDA 13. The default is 13. sm_50 to sm_72 always have the form of CUDA 12, sm_100 and later that of CUDA 13.",
+        ..OURS
+    },
+    Flag {
         id: Id::GenerateCompletions,
         long: "generate-completions",
         kind: Kind::Text,

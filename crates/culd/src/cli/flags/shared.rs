@@ -6,6 +6,7 @@ use super::flag::{Allowed, BASE, Flag, Id, Kind, Recorded};
 pub(super) const PUBLIC: &[Flag] = &[
     Flag {
         id: Id::FastCompile,
+        since: 128,
         long: "Ofast-compile",
         short: Some("Ofc"),
         kind: Kind::OptionalText,
@@ -75,6 +76,7 @@ pub(super) const PUBLIC: &[Flag] = &[
     },
     Flag {
         id: Id::StackProtector,
+        since: 128,
         long: "device-stack-protector",
         short: Some("device-stack-protector"),
         kind: Kind::Boolean,
@@ -85,6 +87,7 @@ pub(super) const PUBLIC: &[Flag] = &[
     },
     Flag {
         id: Id::DisableInfos,
+        since: 128,
         long: "disable-infos",
         short: Some("disable-infos"),
         nvlink_help: "Disable all info messages.",
@@ -315,6 +318,7 @@ pub(super) const PUBLIC: &[Flag] = &[
     },
     Flag {
         id: Id::Relocatable,
+        long_since: 130,
         long: "relocatable-link",
         short: Some("r"),
         nvlink_help: "Do relocatable / incremental link.",
@@ -483,6 +487,7 @@ pub(super) const HIDDEN: &[Flag] = &[
     },
     Flag {
         id: Id::StackProtectorThreshold,
+        since: 128,
         long: "device-stack-protector-frame-size-threshold",
         short: Some("device-stack-protector-frame-size-threshold"),
         kind: Kind::Number,
@@ -521,6 +526,7 @@ pub(super) const HIDDEN: &[Flag] = &[
     },
     Flag {
         id: Id::ExtendedSmem,
+        since: 130,
         long: "enable-extended-smem",
         short: Some("enable-extended-smem"),
         kind: Kind::Boolean,
@@ -583,6 +589,7 @@ pub(super) const HIDDEN: &[Flag] = &[
     },
     Flag {
         id: Id::HostFile,
+        since: 130,
         long: "nv-host",
         short: Some("nv-host"),
         kind: Kind::Text,
@@ -637,6 +644,7 @@ pub(super) const HIDDEN: &[Flag] = &[
     },
     Flag {
         id: Id::VerboseNote,
+        since: 130,
         long: "verbose-tkinfo",
         short: Some("verbose-tkinfo"),
         kind: Kind::Boolean,
