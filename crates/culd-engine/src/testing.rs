@@ -247,7 +247,7 @@ impl<'d> Linked<'_, 'd> {
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
         let threads = Threads::new(0, 1);
-        let mut resolver = Resolver::new(&options);
+        let mut resolver = Resolver::new(options);
         let inputs = inputs::admit(&files, options, threads, &mut out, |objects, id| resolver.add(objects, id));
         let Ok(inputs) = inputs else {
             panic!("the objects are refused: {:?}", out.finish().0)
