@@ -44,6 +44,10 @@ pub(crate) struct Allocation {
 /// Pending setters of one number while a block is visited, each with the instruction of this block that first needs it.
 type Live = [Vec<(SetterId, Option<usize>)>; SCOREBOARDS as usize];
 
+/// What it costs to share a number, smaller is better: cycles lost at the first need; whether the others are needed earlier than this one; when the
+/// others arrive; how far their need is from this one's; the number.
+type ShareCost = (u32, bool, u32, i64, u8);
+
 struct Run<'a> {
     f: &'a Function<'a>,
     dead: Option<SetterId>,
@@ -57,33 +61,63 @@ struct Run<'a> {
     any_long: bool,
     /// The function has textures: number 5 is theirs.
     any_texture: bool,
+    /// Setters get the compiler's numbers; where the model would choose another one is noted.
+    notes: Option<Vec<Note>>,
+    /// How the last number was chosen.
+    how: How,
+}
+
+/// How a number was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It is the only one for its kind.
+    Fixed,
+    /// Same first need as another setter.
+    Join,
+    /// Nothing was pending on it.
+    Free,
+    /// Shared by a value that leaves the block.
+    ShareOut,
+    /// Shared by a value that is needed in the block.
+    ShareIn,
+}
+
+/// A choice that differs from the compiler's.
+#[derive(Debug, Clone)]
+pub struct Note {
+    /// The instruction.
+    pub insn: usize,
+    /// How the model chose.
+    pub how: How,
+    /// The model's number.
+    pub model: u8,
+    /// The compiler's number.
+    pub compiler: u8,
+    /// What was pending on each number: instruction, whether it is an operand read, and first need.
+    pub live: Vec<Vec<(usize, bool, Option<usize>)>>,
+    /// The setter is an operand read.
+    pub read: bool,
+    /// First need of the setter.
+    pub need: Option<usize>,
+    /// Estimated issue times of the block.
+    pub times: Vec<u32>,
+    /// Numbers that may be used.
+    pub range: (u8, u8),
+    /// The block's instructions: stall, setters as (name, kind), local setters waited for.
+    pub stream: Vec<(u8, Vec<String>, Vec<usize>)>,
 }
 
 /// Allocates the whole function; `dead` is the setter that no longer needs a number.
 pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>) -> Allocation {
-    let mut run = Run {
-        f,
-        dead,
-        numbers: vec![None; f.setters.len()],
-        companions: vec![None; f.setters.len()],
-        out: vec![None; f.cfg.blocks.len()],
-        times: None,
-        ambiguous: false,
-        any_long: f
-            .setters
-            .ids()
-            .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
-        any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
-    };
-    for id in order {
-        run.block(*id);
-    }
-    let waits = run.waits();
-    let fields = f.insns.iter().enumerate().map(|(k, insn)| run.fields(k, insn, waits[k])).collect();
-    Allocation {
-        fields,
-        ambiguous: run.ambiguous,
-    }
+    Run::new(f, dead).finish(order)
+}
+
+/// Allocates with the compiler's numbers and notes where the model would have chosen another one.
+pub(crate) fn teach(f: &Function<'_>, order: &[BlockId]) -> (Allocation, Vec<Note>) {
+    let mut run = Run::new(f, None);
+    run.notes = Some(Vec::new());
+    let out = run.finish(order);
+    (out, run.notes.unwrap_or_default())
 }
 
 /// What `pick` needs to know about the setter that wants a number.
@@ -100,7 +134,38 @@ struct Wish {
     long_reserved: bool,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(f: &'a Function<'a>, dead: Option<SetterId>) -> Self {
+        Self {
+            f,
+            dead,
+            numbers: vec![None; f.setters.len()],
+            companions: vec![None; f.setters.len()],
+            out: vec![None; f.cfg.blocks.len()],
+            times: None,
+            ambiguous: false,
+            any_long: f
+                .setters
+                .ids()
+                .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
+            any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
+            notes: None,
+            how: How::Fixed,
+        }
+    }
+
+    fn finish(&mut self, order: &[BlockId]) -> Allocation {
+        for id in order {
+            self.block(*id);
+        }
+        let waits = self.waits();
+        let fields = self.f.insns.iter().zip(waits).enumerate();
+        Allocation {
+            fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
+            ambiguous: self.ambiguous,
+        }
+    }
+
     fn needed(&self, id: SetterId) -> bool {
         self.dead != Some(id)
     }
@@ -162,7 +227,10 @@ impl Run<'_> {
             let dead = self.dead;
             for s in self.f.setters.of(k).filter(|s| dead != Some(*s)) {
                 let wish = self.wish(id, s, long_reserved);
-                let number = self.pick(&wish, &live);
+                let mut number = self.pick(&wish, &live);
+                if self.notes.is_some() {
+                    number = self.note(&wish, number, &live);
+                }
                 self.numbers[s.index()] = Some(number);
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
@@ -188,6 +256,39 @@ impl Run<'_> {
         self.out[id.index()] = Some(out);
     }
 
+    /// The compiler's number, with a note if it is not the model's.
+    fn note(&mut self, wish: &Wish, model: u8, live: &Live) -> u8 {
+        let compiler = self.f.setters.number_in_input(wish.id);
+        let block = &self.f.cfg.blocks[wish.block.index()];
+        if model != compiler || matches!(self.how, How::ShareIn | How::ShareOut) {
+            self.estimate(wish.block, block.start..block.end);
+            let of = |list: &Vec<(SetterId, Option<usize>)>| list.iter().map(|(s, n)| (self.f.setters.get(*s).insn, self.f.setters.get(*s).kind == Kind::Read, *n)).collect();
+            let note = Note {
+                insn: wish.insn,
+                how: self.how,
+                model,
+                compiler,
+                live: live.iter().map(of).collect(),
+                read: wish.kind == Kind::Read,
+                need: wish.need,
+                times: self.times.as_ref().map(|t| t.1.clone()).unwrap_or_default(),
+                range: (wish.start, if wish.long_reserved { self.long_out() } else { self.top() }),
+                stream: (block.start..block.end)
+                    .map(|k| {
+                        let names = self.f.setters.of(k).filter(|s| self.needed(*s)).map(|s| {
+                            let s = self.f.setters.get(s);
+                            format!("{}{}", self.f.insns[k].name, if s.kind == Kind::Read { "/r" } else { "" })
+                        });
+                        let waits = (block.start..k).filter(|j| self.f.setters.of(*j).any(|s| self.f.setters.conflicts(s, k)));
+                        (self.f.insns[k].control.stall, names.collect(), waits.collect())
+                    })
+                    .collect(),
+            };
+            self.notes.get_or_insert_default().push(note);
+        }
+        compiler
+    }
+
     fn wish(&self, block: BlockId, id: SetterId, long_reserved: bool) -> Wish {
         let setter = self.f.setters.get(id);
         let need = self.f.policy.first_need(id);
@@ -210,9 +311,11 @@ impl Run<'_> {
 
     fn pick(&mut self, wish: &Wish, live: &Live) -> u8 {
         if RESERVED_ZERO.contains(&self.f.insns[wish.insn].name) {
+            self.how = How::Fixed;
             return 0;
         }
         if let Some(number) = self.joinable(wish, live) {
+            self.how = How::Join;
             return number;
         }
         let signal_out = wish.kind == Kind::Write && wish.need.is_none() && self.f.setters.get(wish.id).signals_only();
@@ -225,11 +328,14 @@ impl Run<'_> {
         };
         let busy = self.busy(wish, live);
         if let Some(free) = (wish.start..limit).find(|n| busy >> n & 1 == 0) {
+            self.how = How::Free;
             return free;
         }
         if wish.start >= long_out {
+            self.how = How::Fixed;
             return wish.start;
         }
+        self.how = if wish.need.is_some() { How::ShareIn } else { How::ShareOut };
         match wish.need {
             None => self.share_out(wish, live),
             Some(need) => self.share_in(wish, need, limit, live),
@@ -322,9 +428,8 @@ impl Run<'_> {
                 .map_or(0, |t| t + latency(setter.class, setter.kind))
         };
         let own = done(wish.id);
-        // What is over by now costs nothing, whenever it ended.
-        let now = issue.get(wish.insn - start).copied().unwrap_or(0);
-        let mut best: Option<((u32, i64, u8), u8)> = None;
+        let issued = |k: usize| issue.get(k.wrapping_sub(start)).copied().unwrap_or(0);
+        let mut best: Option<(ShareCost, u8)> = None;
         for number in wish.start..limit {
             let list = &live[usize::from(number)];
             let holds_long_out = list.iter().any(|(s, need)| {
@@ -346,9 +451,11 @@ impl Run<'_> {
                 })
                 .max();
             let key = if theirs >= need as i64 {
-                (last.unwrap_or(0).max(now), theirs, number)
+                let last = last.unwrap_or(0);
+                (last.saturating_sub(issued(need)), false, last, theirs, number)
             } else {
-                (own, -theirs, number)
+                let first = issued(usize::try_from(theirs).unwrap_or(need));
+                (own.saturating_sub(first), true, 0, -theirs, number)
             };
             if best.is_none_or(|(k, _)| key < k) {
                 best = Some((key, number));

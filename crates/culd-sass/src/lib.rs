@@ -28,5 +28,6 @@ pub mod reg;
 mod rewrite;
 mod setter;
 
+pub use alloc::{How, Note};
 pub use fence::OffsetMap;
-pub use rewrite::{KernelContext, Reason, Rewrite, Unsure, rewrite};
+pub use rewrite::{KernelContext, Reason, Rewrite, Study, Unsure, rewrite, study};

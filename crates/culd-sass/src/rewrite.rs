@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::alloc::{Function, allocate, reserves_zero};
+use crate::alloc::{Function, Note, allocate, reserves_zero, teach};
 use crate::cfg::{Cfg, IndirectTargets};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
 use crate::fence::{OffsetMap, doomed};
@@ -215,6 +215,61 @@ fn aim_at_kept(mut kept: Vec<Insn>, indirect: &BTreeMap<u32, Vec<u32>>) -> (Vec<
         .map(|(at, targets)| (*at, targets.iter().map(|t| aim(*t)).collect()))
         .collect();
     (kept, indirect)
+}
+
+/// What the model thinks of a function, for the study of its errors.
+#[derive(Debug)]
+pub struct Study {
+    /// The instructions, without deleted ones and padding.
+    pub insns: Vec<Insn>,
+    /// First instruction of every block and the blocks that follow.
+    pub blocks: Vec<(usize, Vec<usize>)>,
+    /// Blocks in the order of their visits.
+    pub order: Vec<usize>,
+    /// Fields with the stack pointer: should be the input's.
+    pub alive: Vec<Control>,
+    /// Fields without it: should be the linker's.
+    pub new: Vec<Control>,
+    /// Fields with the compiler's numbers and the model's waits.
+    pub taught: Vec<Control>,
+    /// Numbers that the model would have chosen otherwise, each with those before it as the compiler chose.
+    pub notes: Vec<Note>,
+}
+
+/// Runs the allocator on a function without any of the checks.
+#[must_use]
+pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
+    let mut insns = decode_all(code)?;
+    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
+    insns.truncate(used);
+    let dead = dead_stack_pointer(&insns);
+    let doomed = doomed(&insns);
+    let (kept, _) = split(insns, &doomed).ok()?;
+    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
+    let cfg = Cfg::new(&insns, &indirect);
+    let setters = Setters::new(&insns, &cfg);
+    let policy = Policy::new(&insns, &cfg, &setters);
+    let function = Function {
+        insns: &insns,
+        cfg: &cfg,
+        setters: &setters,
+        policy: &policy,
+        zero_reserved: reserves_zero(&insns),
+    };
+    let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
+    let order = visit_order(&cfg);
+    let (alive, new) = (allocate(&function, &order, None).fields, allocate(&function, &order, dead).fields);
+    let (taught, notes) = teach(&function, &order);
+    let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
+    Some(Study {
+        blocks: cfg.blocks.iter().map(follow).collect(),
+        order: order.iter().map(|b| b.index()).collect(),
+        alive,
+        new,
+        taught: taught.fields,
+        notes,
+        insns,
+    })
 }
 
 /// New scoreboard fields for all instructions.

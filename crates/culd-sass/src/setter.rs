@@ -102,7 +102,8 @@ pub(crate) fn latency(class: Class, kind: Kind) -> u32 {
         (Kind::Read, _) | (Kind::Write, Class::UniformConstant) => 12,
         (Kind::Write, Class::Long | Class::Texture) => 400,
         (Kind::Write, Class::Constant) => 32,
-        (Kind::Write, Class::Special | Class::Shared) => 30,
+        (Kind::Write, Class::Special) => 30,
+        (Kind::Write, Class::Shared) => 34,
         (Kind::Write, Class::Other) => 20,
     }
 }
