@@ -9,6 +9,9 @@
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
 //!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
 //!
+//! 5. What comes to a block around a loop, unknown when the block was visited, and is still pending at its last instruction, is waited for there. This wait
+//!    is an addition: numbers and other waits are as if it was not there.
+//!
 //! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
 
 use crate::cfg::{Block, BlockId, Cfg};
@@ -46,7 +49,7 @@ type Live = [Vec<(SetterId, Option<usize>)>; SCOREBOARDS as usize];
 
 /// What it costs to share a number, smaller is better: cycles lost at the first need; whether the others are needed earlier than this one; when the
 /// others arrive; how far their need is from this one's; the number.
-type ShareCost = (u32, bool, u32, i64, u8);
+type ShareCost = (i64, bool, i64, usize, u8);
 
 struct Run<'a> {
     f: &'a Function<'a>,
@@ -55,6 +58,8 @@ struct Run<'a> {
     /// For every setter, the setters it shares its number with by choice; `None` when it had no choice.
     companions: Vec<Option<Vec<SetterId>>>,
     out: Vec<Option<Pending>>,
+    /// What was pending at the entry of every block when it was visited.
+    known: Vec<Pending>,
     times: Option<(BlockId, Vec<u32>)>,
     ambiguous: bool,
     /// The function has long loads: the highest number is for those whose value leaves the block.
@@ -142,6 +147,7 @@ impl<'a> Run<'a> {
             numbers: vec![None; f.setters.len()],
             companions: vec![None; f.setters.len()],
             out: vec![None; f.cfg.blocks.len()],
+            known: vec![Pending::default(); f.cfg.blocks.len()],
             times: None,
             ambiguous: false,
             any_long: f
@@ -185,7 +191,7 @@ impl<'a> Run<'a> {
         setter.class == Class::Long && setter.kind == Kind::Write && self.f.policy.first_need(id).is_none()
     }
 
-    fn entry(&self, id: BlockId) -> Live {
+    fn entry(&mut self, id: BlockId) -> Live {
         let block = &self.f.cfg.blocks[id.index()];
         let mut pending = Pending::default();
         for pred in &block.pred {
@@ -195,6 +201,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
+        self.known[id.index()].clone_from(&pending);
         pending.map(|list| {
             list.into_iter()
                 .map(|s| (s, self.f.setters.first_conflict(s, block.start..block.end)))
@@ -338,7 +345,7 @@ impl<'a> Run<'a> {
         self.how = if wish.need.is_some() { How::ShareIn } else { How::ShareOut };
         match wish.need {
             None => self.share_out(wish, live),
-            Some(need) => self.share_in(wish, need, limit, live),
+            Some(need) => self.share(wish, need, limit, live),
         }
     }
 
@@ -392,43 +399,35 @@ impl<'a> Run<'a> {
 
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     fn share_out(&mut self, wish: &Wish, live: &Live) -> u8 {
-        let block = &self.f.cfg.blocks[wish.block.index()];
         let mut first = wish.start..if self.any_long { self.long_out() } else { self.top() };
         if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
             return free;
         }
-        let range = wish.start..if wish.long_reserved { self.long_out() } else { self.top() };
-        let (start, end) = (block.start, block.end);
-        self.estimate(wish.block, start..end);
-        let Some((_, issue)) = &self.times else { return self.long_out() };
-        let setter = self.f.setters.get(wish.id);
-        let done = issue.get(wish.insn - start).map_or(0, |t| t + latency(setter.class, setter.kind));
-        let cost = |list: &[(SetterId, Option<usize>)]| {
-            earliest(list)
-                .and_then(|k| issue.get(k.wrapping_sub(start)))
-                .map_or(0, |t| done.saturating_sub(*t))
-        };
+        let limit = if wish.long_reserved { self.long_out() } else { self.top() };
         // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
-        self.ambiguous |= range.clone().all(|n| earliest(&live[usize::from(n)]).is_some());
-        range.min_by_key(|n| (cost(&live[usize::from(*n)]), *n)).unwrap_or(self.long_out())
+        self.ambiguous |= (wish.start..limit).all(|n| earliest(&live[usize::from(n)]).is_some());
+        self.share(wish, usize::MAX, limit, live)
     }
 
-    /// No number for a value needed in this block: share with the number that costs the least waiting time.
-    fn share_in(&mut self, wish: &Wish, need: usize, limit: u8, live: &Live) -> u8 {
+    /// No number is free: share with the number that costs the least waiting time. `need` is the first need, or beyond all instructions.
+    fn share(&mut self, wish: &Wish, need: usize, limit: u8, live: &Live) -> u8 {
         let (start, end) = (
             self.f.cfg.blocks[wish.block.index()].start,
             self.f.cfg.blocks[wish.block.index()].end,
         );
         self.estimate(wish.block, start..end);
         let Some((_, issue)) = &self.times else { return self.long_out() };
+        let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
+        // What was set in another block has arrived, the older the sooner.
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
-            issue
-                .get(setter.insn.wrapping_sub(start))
-                .map_or(0, |t| t + latency(setter.class, setter.kind))
+            if (start..=wish.insn).contains(&setter.insn) {
+                issued(setter.insn).saturating_add(latency(setter.class, setter.kind).into())
+            } else {
+                setter.insn as i64 - self.f.insns.len() as i64
+            }
         };
         let own = done(wish.id);
-        let issued = |k: usize| issue.get(k.wrapping_sub(start)).copied().unwrap_or(0);
         let mut best: Option<(ShareCost, u8)> = None;
         for number in wish.start..limit {
             let list = &live[usize::from(number)];
@@ -439,23 +438,14 @@ impl<'a> Run<'a> {
             if list.is_empty() || holds_long_out {
                 continue;
             }
-            let theirs = earliest(list).map_or(i64::MAX, |k| k as i64);
-            let last = list
-                .iter()
-                .map(|(s, _)| {
-                    if (start..wish.insn).contains(&self.f.setters.get(*s).insn) {
-                        done(*s)
-                    } else {
-                        0
-                    }
-                })
-                .max();
-            let key = if theirs >= need as i64 {
-                let last = last.unwrap_or(0);
-                (last.saturating_sub(issued(need)), false, last, theirs, number)
+            let theirs = earliest(list).unwrap_or(usize::MAX);
+            let last = list.iter().map(|(s, _)| done(*s)).max().unwrap_or(0);
+            let key = if theirs == usize::MAX && need == usize::MAX {
+                (0, false, 0, 0, number)
+            } else if theirs >= need {
+                (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
             } else {
-                let first = issued(usize::try_from(theirs).unwrap_or(need));
-                (own.saturating_sub(first), true, 0, -theirs, number)
+                (own.saturating_sub(issued(theirs)).max(0), true, 0, usize::MAX - theirs, number)
             };
             if best.is_none_or(|(k, _)| key < k) {
                 best = Some((key, number));
@@ -500,7 +490,12 @@ impl<'a> Run<'a> {
             let mut changed = false;
             for (i, block) in f.cfg.blocks.iter().enumerate() {
                 let mut state = entry[i].clone();
-                changed |= self.wait_block(block, &mut state, &mut waits);
+                let mut late: Pending = std::array::from_fn(|n| {
+                    let known = &self.known[i][n];
+                    let new = |s: &&SetterId| known.binary_search(s).is_err() && !RESERVED_ZERO.contains(&f.insns[f.setters.get(**s).insn].name);
+                    state[n].iter().filter(new).copied().collect()
+                });
+                changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         changed |= merge(into, from);
@@ -514,7 +509,7 @@ impl<'a> Run<'a> {
         waits
     }
 
-    fn wait_block(&self, block: &Block, state: &mut Pending, waits: &mut [u8]) -> bool {
+    fn wait_block(&self, block: &Block, state: &mut Pending, late: &mut Pending, waits: &mut [u8]) -> bool {
         let f = self.f;
         let mut changed = false;
         for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
@@ -542,6 +537,12 @@ impl<'a> Run<'a> {
                     list.clear();
                 }
             }
+            if k + 1 == block.end {
+                for s in f.setters.of(k) {
+                    late.iter_mut().for_each(|list| list.retain(|other| *other != s));
+                }
+                mask |= around(state, late);
+            }
             changed |= std::mem::replace(wait, mask) != mask;
             if let Some((number, left)) = counted_wait(&f.insns[k])
                 && let Some(list) = state.get_mut(number)
@@ -549,8 +550,10 @@ impl<'a> Run<'a> {
                 keep_last(list, left);
             }
             for s in f.setters.of(k) {
-                if let Some(list) = self.numbers[s.index()].and_then(|n| state.get_mut(usize::from(n))) {
+                let Some(number) = self.numbers[s.index()].map(usize::from) else { continue };
+                if let (Some(list), Some(late)) = (state.get_mut(number), late.get_mut(number)) {
                     merge(list, &[s]);
+                    late.retain(|other| *other != s);
                 }
             }
         }
@@ -573,6 +576,17 @@ impl<'a> Run<'a> {
         }
         fields
     }
+}
+
+/// Ends what came around a loop, was not known when the block was visited and is still pending; the numbers it is on.
+fn around(state: &mut Pending, late: &Pending) -> u8 {
+    let mut mask = 0;
+    for (n, (state, late)) in state.iter_mut().zip(late).enumerate() {
+        let before = state.len();
+        state.retain(|s| late.binary_search(s).is_err());
+        mask |= u8::from(state.len() != before) << n;
+    }
+    mask
 }
 
 fn earliest(list: &[(SetterId, Option<usize>)]) -> Option<usize> {

@@ -248,7 +248,8 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let (insns, indirect) = aim_at_kept(kept, &context.indirect);
     let cfg = Cfg::new(&insns, &indirect);
     let setters = Setters::new(&insns, &cfg);
-    let policy = Policy::new(&insns, &cfg, &setters);
+    let order = visit_order(&cfg);
+    let policy = Policy::new(&insns, &cfg, &setters, &order);
     let function = Function {
         insns: &insns,
         cfg: &cfg,
@@ -257,7 +258,6 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
         zero_reserved: reserves_zero(&insns),
     };
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
-    let order = visit_order(&cfg);
     let (alive, new) = (allocate(&function, &order, None).fields, allocate(&function, &order, dead).fields);
     let (taught, notes) = teach(&function, &order);
     let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
@@ -278,7 +278,8 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
         return Err(unsure(Reason::UnknownInstruction, insn.offset));
     }
     let setters = Setters::new(insns, cfg);
-    let policy = Policy::new(insns, cfg, &setters);
+    let order = visit_order(cfg);
+    let policy = Policy::new(insns, cfg, &setters, &order);
     let function = Function {
         insns,
         cfg,
@@ -287,7 +288,6 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
         zero_reserved: reserves_zero(insns),
     };
     let dead = dead_setter(insns, &setters, stack_pointer);
-    let order = visit_order(cfg);
     let alive = allocate(&function, &order, None);
     let new = allocate(&function, &order, dead);
     if setters.exhausted() {
