@@ -164,7 +164,8 @@ impl<'a> Run<'a> {
         for id in order {
             self.block(*id);
         }
-        let waits = self.waits();
+        let (waits, mixed) = self.waits();
+        self.ambiguous |= mixed;
         let fields = self.f.insns.iter().zip(waits).enumerate();
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
@@ -249,7 +250,7 @@ impl<'a> Run<'a> {
             }
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
                 for list in &mut live {
-                    if list.iter().any(|(s, _)| self.f.policy.waits_for(k, *s)) {
+                    if self.policy_wait(k, list.iter().map(|(s, _)| *s)) {
                         list.retain(|(s, _)| self.f.setters.get(*s).insn == k);
                     }
                 }
@@ -294,6 +295,19 @@ impl<'a> Run<'a> {
             self.notes.get_or_insert_default().push(note);
         }
         compiler
+    }
+
+    /// Does instruction `k` wait by policy for a number with these setters? At the end of a block all setters of the block must have arrived.
+    fn policy_wait(&self, k: usize, list: impl Iterator<Item = SetterId> + Clone) -> bool {
+        let f = self.f;
+        let block = &f.cfg.blocks[f.cfg.block_of[k].index()];
+        let local = |s: &SetterId| (block.start..k).contains(&f.setters.get(*s).insn);
+        let waited = |s: SetterId| f.policy.waits_for(k, s);
+        if !list.clone().any(waited) {
+            return false;
+        }
+        let by_time = k + 1 == block.end && f.insns[k].name != "BSYNC" && !(f.insns[k].name == "EXIT" && f.insns[k].guard.is_some());
+        !(by_time && list.clone().filter(|s| waited(*s)).all(|s| local(&s)) && list.filter(local).any(|s| !waited(s)))
     }
 
     fn wish(&self, block: BlockId, id: SetterId, long_reserved: bool) -> Wish {
@@ -481,10 +495,11 @@ impl<'a> Run<'a> {
     }
 
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    fn waits(&self) -> Vec<u8> {
+    fn waits(&self) -> (Vec<u8>, bool) {
         let f = self.f;
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
+        let mut mixed = false;
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
         for _ in 0..64 {
             let mut changed = false;
@@ -496,6 +511,8 @@ impl<'a> Run<'a> {
                     state[n].iter().filter(new).copied().collect()
                 });
                 changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
+                // What a wait for both old and new setters of a number ends is not understood in all cases.
+                mixed |= late.iter().zip(&self.known[i]).any(|(late, known)| !late.is_empty() && !known.is_empty());
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         changed |= merge(into, from);
@@ -506,7 +523,7 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        waits
+        (waits, mixed)
     }
 
     fn wait_block(&self, block: &Block, state: &mut Pending, late: &mut Pending, waits: &mut [u8]) -> bool {
@@ -519,7 +536,7 @@ impl<'a> Run<'a> {
                 state.iter_mut().for_each(Vec::clear);
             }
             for (number, list) in state.iter_mut().enumerate() {
-                if list.iter().any(|s| f.setters.conflicts(*s, k) || f.policy.waits_for(k, *s)) {
+                if list.iter().any(|s| f.setters.conflicts(*s, k)) || self.policy_wait(k, list.iter().copied()) {
                     mask |= 1 << number;
                     if !keeps_pending(&f.insns[k]) {
                         list.clear();
@@ -537,10 +554,13 @@ impl<'a> Run<'a> {
                     list.clear();
                 }
             }
+            for s in f.setters.of(k) {
+                late.iter_mut().for_each(|list| list.retain(|other| *other != s));
+            }
+            for (late, state) in late.iter_mut().zip(state.iter()) {
+                late.retain(|s| state.binary_search(s).is_ok());
+            }
             if k + 1 == block.end {
-                for s in f.setters.of(k) {
-                    late.iter_mut().for_each(|list| list.retain(|other| *other != s));
-                }
                 mask |= around(state, late);
             }
             changed |= std::mem::replace(wait, mask) != mask;
@@ -551,9 +571,8 @@ impl<'a> Run<'a> {
             }
             for s in f.setters.of(k) {
                 let Some(number) = self.numbers[s.index()].map(usize::from) else { continue };
-                if let (Some(list), Some(late)) = (state.get_mut(number), late.get_mut(number)) {
+                if let Some(list) = state.get_mut(number) {
                     merge(list, &[s]);
-                    late.retain(|other| *other != s);
                 }
             }
         }

@@ -19,6 +19,7 @@ mod readme {}
 mod alloc;
 mod cfg;
 pub mod check;
+mod clock;
 pub mod decode;
 mod fence;
 pub mod latency;
@@ -29,5 +30,6 @@ mod rewrite;
 mod setter;
 
 pub use alloc::{How, Note};
+pub use clock::fences_change_waits;
 pub use fence::OffsetMap;
 pub use rewrite::{KernelContext, Reason, Rewrite, Study, Unsure, rewrite, study};

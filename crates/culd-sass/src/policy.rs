@@ -104,6 +104,11 @@ impl Policy {
         self.waits[k].binary_search(&setter).is_ok()
     }
 
+    /// Adds a policy wait.
+    pub(crate) fn add(&mut self, k: usize, setter: SetterId) {
+        merge(&mut self.waits[k], &[setter]);
+    }
+
     /// Has instruction `k` any policy wait?
     pub(crate) fn any_wait(&self, k: usize) -> bool {
         !self.waits[k].is_empty()
