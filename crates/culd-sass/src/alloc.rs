@@ -60,6 +60,8 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     /// What was pending at the entry of every block when it was visited.
     known: Vec<Pending>,
+    /// Sum of the stalls before every instruction.
+    stalls: Vec<i64>,
     times: Option<(BlockId, Vec<u32>)>,
     ambiguous: bool,
     /// The function has long loads: the highest number is for those whose value leaves the block.
@@ -148,6 +150,12 @@ impl<'a> Run<'a> {
             companions: vec![None; f.setters.len()],
             out: vec![None; f.cfg.blocks.len()],
             known: vec![Pending::default(); f.cfg.blocks.len()],
+            stalls: std::iter::once(0)
+                .chain(f.insns.iter().scan(0, |sum, insn| {
+                    *sum += i64::from(insn.control.stall);
+                    Some(*sum)
+                }))
+                .collect(),
             times: None,
             ambiguous: false,
             any_long: f
@@ -432,13 +440,17 @@ impl<'a> Run<'a> {
         self.estimate(wish.block, start..end);
         let Some((_, issue)) = &self.times else { return self.long_out() };
         let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
-        // What was set in another block has arrived, the older the sooner.
+        // Of other blocks only those right before this one can have something on its way.
+        let before = &self.f.cfg.blocks[wish.block.index()].pred;
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
             if (start..=wish.insn).contains(&setter.insn) {
                 issued(setter.insn).saturating_add(latency(setter.class, setter.kind).into())
             } else {
-                setter.insn as i64 - self.f.insns.len() as i64
+                let from = self.f.cfg.block_of[setter.insn];
+                let end = self.f.cfg.blocks[from.index()].end;
+                let left = i64::from(latency(setter.class, setter.kind)) - (self.stalls[end] - self.stalls[setter.insn]);
+                if before.contains(&from) { left.max(0) } else { 0 }
             }
         };
         let own = done(wish.id);
