@@ -54,6 +54,7 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
+    --corpus        kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 
@@ -95,6 +96,7 @@ struct Typed {
     coverage: bool,
     offline: bool,
     quick: bool,
+    corpus: bool,
     record: bool,
 }
 
@@ -120,6 +122,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("seconds") => out.seconds = Some(parser.value()?.parse()?),
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
+            Long("corpus") => out.corpus = true,
             Long("record") => out.record = true,
             Long("offline") => out.offline = true,
             Long("help") | Short('h') => out.task = "help".into(),
@@ -206,6 +209,11 @@ fn task() -> Result<bool> {
         "nvcc" => {
             let linker = context.linker(typed.linker.as_deref())?;
             nvcc::run(&context, &linker, &nvcc::Plan { names: typed.names, jobs }, &report)?;
+        }
+        "sass" if typed.corpus => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            let archs = typed.arch.as_deref().map(random::archs);
+            sass::corpus::run(&context, &linker, archs.as_deref(), typed.quick, jobs, &report)?;
         }
         "sass" => {
             let linker = context.linker(typed.linker.as_deref())?;
