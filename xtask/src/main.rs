@@ -54,7 +54,7 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
-    --corpus        kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
+    --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 
@@ -213,7 +213,13 @@ fn task() -> Result<bool> {
         "sass" if typed.corpus => {
             let linker = context.linker(typed.linker.as_deref())?;
             let archs = typed.arch.as_deref().map(random::archs);
-            sass::corpus::run(&context, &linker, archs.as_deref(), typed.quick, jobs, &report)?;
+            let plan = sass::corpus::Plan {
+                names: typed.names,
+                archs,
+                quick: typed.quick,
+                jobs,
+            };
+            sass::corpus::run(&context, &linker, &plan, &report)?;
         }
         "sass" => {
             let linker = context.linker(typed.linker.as_deref())?;

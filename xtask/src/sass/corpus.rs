@@ -64,8 +64,21 @@ struct Corpus<'a> {
 /// One object: PTX file, architecture, variant.
 type Item<'a> = (&'a (String, PathBuf), &'a str, &'a (&'a str, &'a str, &'a str));
 
+/// What is compared.
+pub(crate) struct Plan {
+    /// Sources, all if empty.
+    pub(crate) names: Vec<String>,
+    /// Architectures, if not those of the table.
+    pub(crate) archs: Option<Vec<String>>,
+    /// A few sources, one variant.
+    pub(crate) quick: bool,
+    /// Threads.
+    pub(crate) jobs: usize,
+}
+
 /// Compares all functions into `report`, one result per object.
-pub(crate) fn run(context: &Context, linker: &Linker, archs: Option<&[String]>, quick: bool, jobs: usize, report: &Report) -> Result<()> {
+pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
+    let (quick, jobs) = (plan.quick, plan.jobs);
     let work = context.root.join("target/corpus");
     let corpus = Corpus {
         sources: context.root.join("tests/corpus"),
@@ -76,9 +89,9 @@ pub(crate) fn run(context: &Context, linker: &Linker, archs: Option<&[String]>, 
         rows: Mutex::default(),
         causes: Mutex::default(),
     };
-    let ptx = corpus.ptx(quick, jobs, report)?;
+    let ptx = corpus.ptx(plan, report)?;
     let listed: &[&str] = if quick { &QUICK_ARCHS } else { &ARCHS };
-    let archs: Vec<&str> = archs.map_or_else(|| listed.to_vec(), |a| a.iter().map(String::as_str).collect());
+    let archs: Vec<&str> = plan.archs.as_ref().map_or_else(|| listed.to_vec(), |a| a.iter().map(String::as_str).collect());
     let variants = VARIANTS.get(..if quick { 1 } else { VARIANTS.len() }).unwrap_or_default();
     let items: Vec<Item<'_>> = ptx
         .iter()
@@ -109,7 +122,7 @@ fn headers(work: &Path) -> Result<Vec<PathBuf>> {
 
 impl Corpus<'_> {
     /// All PTX files, made where the source is newer: name and path.
-    fn ptx(&self, quick: bool, jobs: usize, report: &Report) -> Result<Vec<(String, PathBuf)>> {
+    fn ptx(&self, plan: &Plan, report: &Report) -> Result<Vec<(String, PathBuf)>> {
         let mut parts = Vec::new();
         for entry in std::fs::read_dir(&self.sources).map_err(Error::file(&self.sources))? {
             let source = entry.map_err(Error::file(&self.sources))?.path();
@@ -118,13 +131,18 @@ impl Corpus<'_> {
             };
             let text = std::fs::read_to_string(&source).map_err(Error::file(&source))?;
             let count = text.lines().next().and_then(|l| l.rsplit_once("parts: ")?.1.trim().parse().ok()).unwrap_or(1);
-            if !quick || QUICK.contains(&name) {
+            let taken = if plan.names.is_empty() {
+                !plan.quick || QUICK.contains(&name)
+            } else {
+                plan.names.iter().any(|n| n == name)
+            };
+            if taken {
                 parts.extend((0..count).map(|part| (name.to_owned(), part, source.clone(), text.clone())));
             }
         }
         parts.sort();
         let made = Mutex::new(Vec::new());
-        parallel(&parts, jobs, |(name, part, source, text)| {
+        parallel(&parts, plan.jobs, |(name, part, source, text)| {
             let name = format!("{name}.{part}");
             match self.compile(&name, *part, source, text) {
                 Ok(path) => made.lock().map(|mut made| made.push((name, path))).unwrap_or_default(),
