@@ -42,6 +42,8 @@ pub(crate) struct Allocation {
     pub(crate) fields: Vec<Control>,
     /// A value that leaves its block had several numbers to share and the rule for the choice is not known.
     pub(crate) ambiguous: bool,
+    /// For every setter: it had to share (without a setter to watch: a number that is needed earlier), and the number it shares held the setter to watch.
+    pub(crate) shared: Vec<(bool, bool)>,
 }
 
 /// Pending setters of one number while a block is visited, each with the instruction of this block that first needs it.
@@ -72,6 +74,10 @@ struct Run<'a> {
     notes: Option<Vec<Note>>,
     /// How the last number was chosen.
     how: How,
+    watch: Option<SetterId>,
+    /// The number shared last has a need before that of the setter.
+    early: bool,
+    shared: Vec<(bool, bool)>,
 }
 
 /// How a number was chosen.
@@ -117,6 +123,13 @@ pub struct Note {
 /// Allocates the whole function; `dead` is the setter that no longer needs a number.
 pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>) -> Allocation {
     Run::new(f, dead).finish(order)
+}
+
+/// Allocates the whole function and tells who shares a number with `watch`.
+pub(crate) fn allocate_watching(f: &Function<'_>, order: &[BlockId], watch: Option<SetterId>) -> Allocation {
+    let mut run = Run::new(f, None);
+    run.watch = watch;
+    run.finish(order)
 }
 
 /// Allocates with the compiler's numbers and notes where the model would have chosen another one.
@@ -165,6 +178,9 @@ impl<'a> Run<'a> {
             any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
             notes: None,
             how: How::Fixed,
+            watch: None,
+            early: false,
+            shared: vec![(false, false); f.setters.len()],
         }
     }
 
@@ -178,6 +194,7 @@ impl<'a> Run<'a> {
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
             ambiguous: self.ambiguous,
+            shared: std::mem::take(&mut self.shared),
         }
     }
 
@@ -248,6 +265,11 @@ impl<'a> Run<'a> {
                     number = self.note(&wish, number, &live);
                 }
                 self.numbers[s.index()] = Some(number);
+                let with = |list: &Vec<(SetterId, Option<usize>)>| list.iter().any(|(s, _)| Some(*s) == self.watch);
+                self.shared[s.index()] = (
+                    matches!(self.how, How::ShareIn | How::ShareOut) && (self.watch.is_some() || !self.early),
+                    live.get(usize::from(number)).is_some_and(with),
+                );
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
                     let forced =
@@ -477,7 +499,10 @@ impl<'a> Run<'a> {
                 best = Some((key, number));
             }
         }
-        best.map_or(self.long_out(), |(_, number)| number)
+        let early = best.is_none_or(|(cost, _)| cost.1);
+        let number = best.map_or(self.long_out(), |(_, number)| number);
+        self.early = early;
+        number
     }
 
     /// Estimated issue time of every instruction of the block.

@@ -50,19 +50,31 @@ struct Waiting {
     insn: usize,
     kind: Kind,
     number: u8,
-    issued: u32,
+    /// Time of issue, at least and at most.
+    issued: (u32, u32),
+}
+
+impl Waiting {
+    /// Cycles since its issue, at least and at most, at the last instruction of the block, whose stall is `stall`.
+    fn elapsed(&self, end: (u32, u32), stall: u32) -> (u32, u32) {
+        // Both bounds of the time at the end follow from the same waits as those of the issue.
+        let span = |end: u32, issued: u32| end.saturating_sub(stall).saturating_sub(issued);
+        (span(end.0, self.issued.0).min(span(end.1, self.issued.1)), span(end.1, self.issued.0))
+    }
 }
 
 /// The setters of a block that are pending behind its last instruction, and the time there.
-fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> (Vec<Waiting>, u32) {
+fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> (Vec<Waiting>, (u32, u32)) {
     let mut list: Vec<Waiting> = Vec::new();
-    let mut now = 0u32;
+    let mut now = (0u32, 0u32);
     for (k, insn) in range.clone().zip(insns.get(range).unwrap_or_default()) {
         let wait = insn.control.wait;
         list.retain(|w| {
             let waited = wait >> w.number & 1 == 1;
-            if waited && let Some((_, high)) = insns.get(w.insn).and_then(|i| arrival(i, w.kind)) {
-                now = now.max(w.issued.saturating_add(high.min(64)));
+            if waited {
+                let (low, high) = insns.get(w.insn).and_then(|i| arrival(i, w.kind)).unwrap_or((100, 1000));
+                now.0 = now.0.max(w.issued.0.saturating_add(low));
+                now.1 = now.1.max(w.issued.1.saturating_add(high.min(1000)));
             }
             !waited
         });
@@ -76,7 +88,8 @@ fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> (Vec<Waiting>, u32)
                 });
             }
         }
-        now = now.saturating_add(u32::from(insn.control.stall));
+        let stall = u32::from(insn.control.stall);
+        now = (now.0.saturating_add(stall), now.1.saturating_add(stall));
     }
     (list, now)
 }
@@ -85,17 +98,16 @@ fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> (Vec<Waiting>, u32)
 pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind) -> Arrived {
     let (list, end) = pending(insns, block.clone());
     let stall = insns.get(block.end.saturating_sub(1)).map_or(0, |i| u32::from(i.control.stall));
-    let now = end.saturating_sub(stall);
     let Some(w) = list.iter().find(|w| w.insn == k && w.kind == kind) else {
         return Arrived::Unknown;
     };
-    let elapsed = now.saturating_sub(w.issued);
+    let (least, most) = w.elapsed(end, stall);
     match insns.get(k).map(|i| arrival(i, kind)) {
         Some(None) => Arrived::No,
         Some(Some((low, high))) => {
-            if elapsed <= low {
+            if most <= low {
                 Arrived::No
-            } else if elapsed >= high {
+            } else if least >= high {
                 Arrived::Yes
             } else {
                 Arrived::Unknown
@@ -116,11 +128,10 @@ pub fn fences_change_waits(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, f
             return false;
         };
         let (list, end) = pending(insns, block.start..block.end);
-        let now = end.saturating_sub(u32::from(exit.control.stall));
+        let stall = u32::from(exit.control.stall);
         list.iter().filter(|w| w.insn != last).any(|w| {
             let range = insns.get(w.insn).and_then(|i| arrival(i, w.kind));
-            let elapsed = now.saturating_sub(w.issued);
-            range.is_some_and(|(low, high)| elapsed < high && elapsed + FENCE_CYCLES > low)
+            range.is_some_and(|(low, _)| w.elapsed(end, stall).1.saturating_add(FENCE_CYCLES) > low)
         })
     })
 }

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::alloc::{Function, Note, allocate, reserves_zero, teach};
+use crate::alloc::{Function, Note, allocate, allocate_watching, reserves_zero, teach};
 use crate::cfg::{Cfg, IndirectTargets};
 use crate::clock::{Arrived, arrived};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
@@ -276,7 +276,7 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
     let order = visit_order(cfg);
     let mut policy = Policy::new(insns, cfg, &setters, &order);
     let dead = dead_setter(insns, &setters, stack_pointer);
-    let alive = allocate(&function(insns, cfg, &setters, &policy), &order, None);
+    let alive = allocate_watching(&function(insns, cfg, &setters, &policy), &order, dead);
     if setters.exhausted() {
         return Err(unsure(Reason::Size, stack_pointer));
     }
@@ -298,7 +298,9 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
     if setters.exhausted() {
         return Err(unsure(Reason::Size, stack_pointer));
     }
-    if new.ambiguous {
+    // What shared the dead number because nothing was free, and still finds nothing free, makes a choice that the input does not show.
+    let untested = alive.shared.iter().zip(&new.shared).any(|(old, new)| *old == (true, true) && new.0);
+    if new.ambiguous || untested {
         return Err(unsure(Reason::Overflow, stack_pointer));
     }
     if let Some(offset) = moved_count(&function(insns, cfg, &setters, &policy), &new.fields) {
