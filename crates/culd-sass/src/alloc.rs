@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
                 self.numbers[s.index()] = Some(number);
                 let with = |list: &Vec<(SetterId, Option<usize>)>| list.iter().any(|(s, _)| Some(*s) == self.watch);
                 self.shared[s.index()] = (
-                    matches!(self.how, How::ShareIn | How::ShareOut) && (self.watch.is_some() || !self.early),
+                    self.how == How::ShareIn && (self.watch.is_some() || !self.early),
                     live.get(usize::from(number)).is_some_and(with),
                 );
                 if let Some(list) = live.get_mut(usize::from(number)) {
@@ -488,8 +488,9 @@ impl<'a> Run<'a> {
             }
             let theirs = earliest(list).unwrap_or(usize::MAX);
             let last = list.iter().map(|(s, _)| done(*s)).max().unwrap_or(0);
-            let key = if theirs == usize::MAX && need == usize::MAX {
-                (0, false, 0, 0, number)
+            let key = if need == usize::MAX {
+                let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
+                (own.saturating_sub(first).max(0), false, 0, 0, number)
             } else if theirs >= need {
                 (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
             } else {

@@ -34,7 +34,7 @@ fn arrival(insn: &Insn, kind: Kind) -> Option<(u32, u32)> {
         Class::Long | Class::Texture => None,
         Class::Constant => Some((48, 58)),
         Class::UniformConstant => Some((18, 22)),
-        Class::Special => Some((28, 60)),
+        Class::Special | Class::UniformSpecial => Some((28, 60)),
         Class::Shared => Some((26, 44)),
         Class::Other => match insn.name {
             "SHFL" => Some((16, 22)),

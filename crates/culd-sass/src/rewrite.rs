@@ -338,8 +338,15 @@ fn moved_count(f: &Function<'_>, fields: &[Control]) -> Option<u32> {
     (0..f.insns.len()).find_map(moved)
 }
 
-/// An instruction waits at least two cycles for the next one when that needs its scoreboard. The load of a dead stack pointer has none.
+/// An instruction stalls at least two cycles when the next one waits for a scoreboard that it sets. The load of a dead stack pointer sets none.
 fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
+    for k in 1..fields.len() {
+        let (wait, before) = (fields[k].wait, fields[k - 1]);
+        let waits_for = |n: u8| n < SCOREBOARDS && wait >> n & 1 == 1;
+        if before.stall == 1 && (waits_for(before.read) || waits_for(before.write)) {
+            fields[k - 1].stall = 2;
+        }
+    }
     let Some(k) = dead else { return };
     let number = insns[k].control.write;
     let needed = |next: &Insn| next.control.wait >> number & 1 == 1;
