@@ -26,7 +26,10 @@ fn main() -> ExitCode {
         eprintln!("{file}: {error}");
     }
     if let Some(part) = arguments.iter().position(|a| a == "--study").and_then(|i| arguments.get(i + 1)) {
-        pairs.iter().filter(|p| p.name.contains(part.as_str())).for_each(support::study::print);
+        pairs
+            .iter()
+            .filter(|p| p.name.contains(part.as_str()))
+            .for_each(support::study::print);
         return ExitCode::SUCCESS;
     }
     if arguments.iter().any(|a| a == "--distance") {

@@ -300,7 +300,11 @@ impl<'a> Run<'a> {
         let block = &self.f.cfg.blocks[wish.block.index()];
         if model != compiler || matches!(self.how, How::ShareIn | How::ShareOut) {
             self.estimate(wish.block, block.start..block.end);
-            let of = |list: &Vec<(SetterId, Option<usize>)>| list.iter().map(|(s, n)| (self.f.setters.get(*s).insn, self.f.setters.get(*s).kind == Kind::Read, *n)).collect();
+            let of = |list: &Vec<(SetterId, Option<usize>)>| {
+                list.iter()
+                    .map(|(s, n)| (self.f.setters.get(*s).insn, self.f.setters.get(*s).kind == Kind::Read, *n))
+                    .collect()
+            };
             let note = Note {
                 insn: wish.insn,
                 how: self.how,
@@ -545,12 +549,16 @@ impl<'a> Run<'a> {
                 let mut state = entry[i].clone();
                 let mut late: Pending = std::array::from_fn(|n| {
                     let known = &self.known[i][n];
-                    let new = |s: &&SetterId| known.binary_search(s).is_err() && !RESERVED_ZERO.contains(&f.insns[f.setters.get(**s).insn].name);
+                    let new =
+                        |s: &&SetterId| known.binary_search(s).is_err() && !RESERVED_ZERO.contains(&f.insns[f.setters.get(**s).insn].name);
                     state[n].iter().filter(new).copied().collect()
                 });
                 changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
                 // What a wait for both old and new setters of a number ends is not understood in all cases.
-                mixed |= late.iter().zip(&self.known[i]).any(|(late, known)| !late.is_empty() && !known.is_empty());
+                mixed |= late
+                    .iter()
+                    .zip(&self.known[i])
+                    .any(|(late, known)| !late.is_empty() && !known.is_empty());
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         changed |= merge(into, from);
@@ -608,7 +616,9 @@ impl<'a> Run<'a> {
                 keep_last(list, left);
             }
             for s in f.setters.of(k) {
-                let Some(number) = self.numbers[s.index()].map(usize::from) else { continue };
+                let Some(number) = self.numbers[s.index()].map(usize::from) else {
+                    continue;
+                };
                 if let Some(list) = state.get_mut(number) {
                     merge(list, &[s]);
                 }

@@ -59,7 +59,10 @@ impl Waiting {
     fn elapsed(&self, end: (u32, u32), stall: u32) -> (u32, u32) {
         // Both bounds of the time at the end follow from the same waits as those of the issue.
         let span = |end: u32, issued: u32| end.saturating_sub(stall).saturating_sub(issued);
-        (span(end.0, self.issued.0).min(span(end.1, self.issued.1)), span(end.1, self.issued.0))
+        (
+            span(end.0, self.issued.0).min(span(end.1, self.issued.1)),
+            span(end.1, self.issued.0),
+        )
     }
 }
 

@@ -91,7 +91,10 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     };
     let ptx = corpus.ptx(plan, report)?;
     let listed: &[&str] = if quick { &QUICK_ARCHS } else { &ARCHS };
-    let archs: Vec<&str> = plan.archs.as_ref().map_or_else(|| listed.to_vec(), |a| a.iter().map(String::as_str).collect());
+    let archs: Vec<&str> = plan
+        .archs
+        .as_ref()
+        .map_or_else(|| listed.to_vec(), |a| a.iter().map(String::as_str).collect());
     let variants = VARIANTS.get(..if quick { 1 } else { VARIANTS.len() }).unwrap_or_default();
     let items: Vec<Item<'_>> = ptx
         .iter()
@@ -113,7 +116,15 @@ fn headers(work: &Path) -> Result<Vec<PathBuf>> {
         eprintln!("installing headers into {} (once)", site.display());
         let packages = PINNED.lines().filter(|l| !l.starts_with('#'));
         let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--upgrade"]);
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--upgrade",
+        ]);
         good(pip.arg("--target").arg(&site).args(packages))?;
         std::fs::write(&stamp, PINNED).map_err(Error::file(&stamp))?;
     }
@@ -130,7 +141,11 @@ impl Corpus<'_> {
                 continue;
             };
             let text = std::fs::read_to_string(&source).map_err(Error::file(&source))?;
-            let count = text.lines().next().and_then(|l| l.rsplit_once("parts: ")?.1.trim().parse().ok()).unwrap_or(1);
+            let count = text
+                .lines()
+                .next()
+                .and_then(|l| l.rsplit_once("parts: ")?.1.trim().parse().ok())
+                .unwrap_or(1);
             let taken = if plan.names.is_empty() {
                 !plan.quick || QUICK.contains(&name)
             } else {
@@ -238,7 +253,9 @@ impl Corpus<'_> {
     }
 
     fn print(&self) -> Result<()> {
-        println!("| architecture | functions | identical | kept and reported | different without report | share identical | files identical |");
+        println!(
+            "| architecture | functions | identical | kept and reported | different without report | share identical | files identical |"
+        );
         println!("|---|---|---|---|---|---|---|");
         for (arch, r) in self.rows.lock().map_err(|e| Error::Other(e.to_string()))?.iter() {
             let share = 100.0 * r.identical as f64 / r.functions.max(1) as f64;

@@ -8,7 +8,9 @@ use super::Pair;
 /// Scoreboard fields as text.
 fn text(c: Control) -> String {
     let number = |n: u8| if n == 7 { "-".to_owned() } else { n.to_string() };
-    let waits: String = (0..6).map(|n| if c.wait >> n & 1 == 1 { n.to_string() } else { "-".into() }).collect();
+    let waits: String = (0..6)
+        .map(|n| if c.wait >> n & 1 == 1 { n.to_string() } else { "-".into() })
+        .collect();
     format!("{waits} R{} W{} {:>2}", number(c.read), number(c.write), c.stall)
 }
 
@@ -35,7 +37,9 @@ pub(crate) fn print(pair: &Pair) {
         }
         let mark = |a: Control, b: Control| if a == b { ' ' } else { '*' };
         let (i, a, l, n) = (insn.control, study.alive[k], linked[k], study.new[k]);
-        let guard = insn.guard.map_or(String::new(), |g| format!("@{}{:?}{} ", if g.negated { "!" } else { "" }, g.file, g.index));
+        let guard = insn.guard.map_or(String::new(), |g| {
+            format!("@{}{:?}{} ", if g.negated { "!" } else { "" }, g.file, g.index)
+        });
         println!(
             "{:04x} {}{}{} | {}{}{} {guard}{} {} {}",
             insn.offset,
@@ -60,10 +64,19 @@ pub(crate) fn distance(pair: &Pair) {
     let new = linked.iter().zip(&study.new).filter(|(l, c)| l != c).count();
     let short = super::short(pair);
     if short != "identical" {
-        let first = |mut it: Box<dyn Iterator<Item = usize> + '_>| it.next().map_or("-".to_owned(), |k| format!("{:x}", study.insns[k].offset));
-        let a = first(Box::new((0..study.insns.len()).filter(|k| study.insns[*k].control != study.alive[*k])));
+        let first =
+            |mut it: Box<dyn Iterator<Item = usize> + '_>| it.next().map_or("-".to_owned(), |k| format!("{:x}", study.insns[k].offset));
+        let a = first(Box::new(
+            (0..study.insns.len()).filter(|k| study.insns[*k].control != study.alive[*k]),
+        ));
         let n = first(Box::new((0..study.insns.len()).filter(|k| linked[*k] != study.new[*k])));
-        println!("{alive:>4} {new:>4} of {:>5} first {a} {n} sm_{} {} {}", study.insns.len(), pair.arch, pair.name, short);
+        println!(
+            "{alive:>4} {new:>4} of {:>5} first {a} {n} sm_{} {} {}",
+            study.insns.len(),
+            pair.arch,
+            pair.name,
+            short
+        );
     }
 }
 
@@ -87,18 +100,53 @@ fn side(which: &str, pair: &Pair, code: &[u8]) {
     for note in &study.notes {
         if std::env::var_os("JSON").is_some() {
             let start = study.blocks.iter().rev().find(|b| b.0 <= note.insn).map_or(0, |b| b.0);
-            println!("{{\"how\":\"{:?}\",\"f\":\"{} {which} {}\",\"start\":{start},\"insn\":{},\"need\":{},\"read\":{},\"model\":{},\"compiler\":{},\"range\":[{},{}],\"live\":{},\"stream\":{}}}", note.how, pair.arch, pair.name, note.insn, note.need.map_or("null".into(), |n| n.to_string()), note.read, note.model, note.compiler, note.range.0, note.range.1,
-                format!("{:?}", note.live).replace('(', "[").replace(')', "]").replace("Some", "").replace("None", "null"), format!("{:?}", note.stream).replace('(', "[").replace(')', "]"));
+            println!(
+                "{{\"how\":\"{:?}\",\"f\":\"{} {which} {}\",\"start\":{start},\"insn\":{},\"need\":{},\"read\":{},\"model\":{},\"compiler\":{},\"range\":[{},{}],\"live\":{},\"stream\":{}}}",
+                note.how,
+                pair.arch,
+                pair.name,
+                note.insn,
+                note.need.map_or("null".into(), |n| n.to_string()),
+                note.read,
+                note.model,
+                note.compiler,
+                note.range.0,
+                note.range.1,
+                format!("{:?}", note.live)
+                    .replace('(', "[")
+                    .replace(')', "]")
+                    .replace("Some", "")
+                    .replace("None", "null"),
+                format!("{:?}", note.stream).replace('(', "[").replace(')', "]")
+            );
             continue;
         }
         if note.model == note.compiler {
             continue;
         }
         let start = study.blocks.iter().rev().find(|b| b.0 <= note.insn).map_or(0, |b| b.0);
-        let time = |k: usize| k.checked_sub(start).and_then(|k| note.times.get(k)).map_or("?".into(), |t| t.to_string());
-        println!("{:?} model {} compiler {} {} t{} need {} t{} {which} sm_{} {}", note.how, note.model, note.compiler, at(note.insn), time(note.insn), need(note.need), note.need.map_or(String::new(), time), pair.arch, pair.name);
+        let time = |k: usize| {
+            k.checked_sub(start)
+                .and_then(|k| note.times.get(k))
+                .map_or("?".into(), |t| t.to_string())
+        };
+        println!(
+            "{:?} model {} compiler {} {} t{} need {} t{} {which} sm_{} {}",
+            note.how,
+            note.model,
+            note.compiler,
+            at(note.insn),
+            time(note.insn),
+            need(note.need),
+            note.need.map_or(String::new(), time),
+            pair.arch,
+            pair.name
+        );
         for (n, list) in note.live.iter().enumerate() {
-            let list: Vec<String> = list.iter().map(|(k, _, d)| format!("{} t{} need {} t{}", at(*k), time(*k), need(*d), d.map_or(String::new(), time))).collect();
+            let list: Vec<String> = list
+                .iter()
+                .map(|(k, _, d)| format!("{} t{} need {} t{}", at(*k), time(*k), need(*d), d.map_or(String::new(), time)))
+                .collect();
             println!("    {n}: {}", list.join("; "));
         }
     }
@@ -106,7 +154,13 @@ fn side(which: &str, pair: &Pair, code: &[u8]) {
         let (a, b) = (insn.control.wait, study.taught[k].wait);
         if a != b {
             let last = study.blocks.iter().any(|b| b.0 == k + 1);
-            println!("Wait {} model {b:06b} compiler {a:06b} {} {which} sm_{} {}", if last { "end" } else { "inner" }, at(k), pair.arch, pair.name);
+            println!(
+                "Wait {} model {b:06b} compiler {a:06b} {} {which} sm_{} {}",
+                if last { "end" } else { "inner" },
+                at(k),
+                pair.arch,
+                pair.name
+            );
         }
     }
 }
