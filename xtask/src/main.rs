@@ -63,6 +63,7 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
+    --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
 cargo xtask libraries [--quick]         build libnvJitLink.so.13 and libculd.so.0 in target/library, check their export tables, and build a C program
                                         with libculd through pkg-config and CMake; --quick: the dev profile, in target/debug
 cargo xtask python [--quick]            build the wheel with program and libraries, and run packaging/python/tests with it in a fresh environment
@@ -118,6 +119,7 @@ struct Typed {
     coverage: bool,
     offline: bool,
     quick: bool,
+    corpus: bool,
     record: bool,
     threads: Vec<usize>,
     target: Option<String>,
@@ -154,6 +156,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("seconds") => out.seconds = Some(parser.value()?.parse()?),
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
+            Long("corpus") => out.corpus = true,
             Long("record") => out.record = true,
             Long("target") => out.target = Some(parser.value()?.string()?),
             Long("package") => out.package = Some(parser.value()?.string()?),
@@ -253,6 +256,17 @@ fn task() -> Result<bool> {
         "nvcc" => {
             let linker = context.linker(typed.linker.as_deref())?;
             nvcc::run(&context, &linker, &nvcc::Plan { names: typed.names, jobs }, &report)?;
+        }
+        "sass" if typed.corpus => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            let archs = typed.arch.as_deref().map(random::archs);
+            let plan = sass::corpus::Plan {
+                names: typed.names,
+                archs,
+                quick: typed.quick,
+                jobs,
+            };
+            sass::corpus::run(&context, &linker, &plan, &report)?;
         }
         "sass" => {
             let linker = context.linker(typed.linker.as_deref())?;

@@ -5,6 +5,8 @@
 //! 3. A function is *identical*; or *kept*, when culd reports that it kept the compiler's schedule; or *wrong*. Nothing may be wrong, and of the kernels at
 //!    least nine of ten must be identical.
 
+pub(crate) mod corpus;
+
 use crate::context::{Context, Linker};
 use crate::kept_schedules;
 use crate::nvcc::{fresh, good};

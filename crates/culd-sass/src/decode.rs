@@ -273,6 +273,8 @@ fn branch_target(raw: u128, op: u16, offset: u32) -> Option<u32> {
             0 => return None,
             d => next.checked_add(d.checked_mul(4)?)?,
         },
+        // A short way to where the threads go on; where a mask may stand, it is not one.
+        opcode::WARPSYNC if raw >> 24 & 0xff_ffff_ffff == 0 && raw >> 16 & 0xff != 0 => next + 4 * i64::from((raw >> 16) as u8),
         opcode::BSSY => next + i64::from(((raw >> 32) as u32).cast_signed()),
         _ => return None,
     };
@@ -292,7 +294,7 @@ pub fn retarget(insn: &Insn, offset: u32, target: Option<u32>) -> u128 {
     };
     match insn.op {
         opcode::BSSY => insn.raw & !(0xffff_ffff << 32) | u128::from(bytes as u32) << 32,
-        opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::WARPSYNC_COLLECTIVE => {
+        opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE => {
             let units = u128::from((bytes / 4).cast_unsigned() & 0xff_ffff_ffff_ffff);
             insn.raw & !(0xff << 16 | 0xffff_ffff_ffff << 34) | (units & 0xff) << 16 | (units >> 8) << 34
         }

@@ -1,0 +1,140 @@
+//! When results arrive, as the end of a block sees it.
+//!
+//! At the last instruction of a block a scoreboard is waited for when all setters of it in this block have had time to arrive, so that no later block has
+//! to. The time is counted from the start of the block:
+//!
+//! 1. An instruction is issued after the stalls of those before it.
+//! 2. A wait lifts the time to the arrival of everything of this block on its scoreboard.
+//! 3. The latencies were observed as ranges ([`arrival`]): below the range no wait was seen, above it always. In between the answer is not known.
+//! 4. Loads from global, local and generic memory, atomics with a result and textures are never waited for in this way.
+
+use std::collections::BTreeMap;
+
+use crate::cfg::Cfg;
+use crate::decode::{Insn, NO_SCOREBOARD, SCOREBOARDS, opcode};
+use crate::setter::{Class, Kind, class};
+
+/// Has a value arrived?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    No,
+    Unknown,
+    Yes,
+}
+
+/// Cycles between the instruction before an `EXIT` and the `EXIT`, if fences are put between them: at most, for all forms of fences.
+const FENCE_CYCLES: u32 = 12;
+
+/// Cycles from issue: (not arrived up to, arrived from on). `None`: never waited for at the end of a block.
+fn arrival(insn: &Insn, kind: Kind) -> Option<(u32, u32)> {
+    if kind == Kind::Read {
+        return Some((12, 14));
+    }
+    match class(insn) {
+        Class::Long | Class::Texture => None,
+        Class::Constant => Some((48, 58)),
+        Class::UniformConstant => Some((18, 22)),
+        Class::Special | Class::UniformSpecial => Some((28, 60)),
+        Class::Shared => Some((26, 44)),
+        Class::Other => match insn.name {
+            "SHFL" => Some((16, 22)),
+            "F2I" | "MUFU" | "POPC" | "I2F" | "F2F" | "FLO" => Some((9, 16)),
+            _ => Some((0, u32::MAX)),
+        },
+    }
+}
+
+/// A setter of the block that is pending at its end.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    insn: usize,
+    kind: Kind,
+    number: u8,
+    /// Time of issue, at least and at most.
+    issued: (u32, u32),
+}
+
+impl Waiting {
+    /// Cycles since its issue, at least and at most, at the last instruction of the block, whose stall is `stall`.
+    fn elapsed(&self, end: (u32, u32), stall: u32) -> (u32, u32) {
+        // Both bounds of the time at the end follow from the same waits as those of the issue.
+        let span = |end: u32, issued: u32| end.saturating_sub(stall).saturating_sub(issued);
+        (
+            span(end.0, self.issued.0).min(span(end.1, self.issued.1)),
+            span(end.1, self.issued.0),
+        )
+    }
+}
+
+/// The setters of a block that are pending behind its last instruction, and the time there.
+fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> (Vec<Waiting>, (u32, u32)) {
+    let mut list: Vec<Waiting> = Vec::new();
+    let mut now = (0u32, 0u32);
+    for (k, insn) in range.clone().zip(insns.get(range).unwrap_or_default()) {
+        let wait = insn.control.wait;
+        list.retain(|w| {
+            let waited = wait >> w.number & 1 == 1;
+            if waited {
+                let (low, high) = insns.get(w.insn).and_then(|i| arrival(i, w.kind)).unwrap_or((100, 1000));
+                now.0 = now.0.max(w.issued.0.saturating_add(low));
+                now.1 = now.1.max(w.issued.1.saturating_add(high.min(1000)));
+            }
+            !waited
+        });
+        for (kind, number) in [(Kind::Read, insn.control.read), (Kind::Write, insn.control.write)] {
+            if number < SCOREBOARDS && number != NO_SCOREBOARD {
+                list.push(Waiting {
+                    insn: k,
+                    kind,
+                    number,
+                    issued: now,
+                });
+            }
+        }
+        let stall = u32::from(insn.control.stall);
+        now = (now.0.saturating_add(stall), now.1.saturating_add(stall));
+    }
+    (list, now)
+}
+
+/// Has the setter of instruction `k` arrived at the end of its block?
+pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind) -> Arrived {
+    let (list, end) = pending(insns, block.clone());
+    let stall = insns.get(block.end.saturating_sub(1)).map_or(0, |i| u32::from(i.control.stall));
+    let Some(w) = list.iter().find(|w| w.insn == k && w.kind == kind) else {
+        return Arrived::Unknown;
+    };
+    let (least, most) = w.elapsed(end, stall);
+    match insns.get(k).map(|i| arrival(i, kind)) {
+        Some(None) => Arrived::No,
+        Some(Some((low, high))) => {
+            if most <= low {
+                Arrived::No
+            } else if least >= high {
+                Arrived::Yes
+            } else {
+                Arrived::Unknown
+            }
+        }
+        None => Arrived::Unknown,
+    }
+}
+
+/// Could fences in front of the guarded `EXIT`s that `fresh` names make something arrive in time that had not arrived before? Then the `EXIT` waits for
+/// it, and the scoreboards of the whole function change.
+#[must_use]
+pub fn fences_change_waits(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: impl Fn(usize) -> bool) -> bool {
+    let cfg = Cfg::new(insns, indirect);
+    cfg.blocks.iter().any(|block| {
+        let last = block.end.saturating_sub(1);
+        let Some(exit) = insns.get(last).filter(|i| i.op == opcode::EXIT && !i.unguarded() && fresh(last)) else {
+            return false;
+        };
+        let (list, end) = pending(insns, block.start..block.end);
+        let stall = u32::from(exit.control.stall);
+        list.iter().filter(|w| w.insn != last).any(|w| {
+            let range = insns.get(w.insn).and_then(|i| arrival(i, w.kind));
+            range.is_some_and(|(low, _)| w.elapsed(end, stall).1.saturating_add(FENCE_CYCLES) > low)
+        })
+    })
+}

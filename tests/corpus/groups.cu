@@ -1,0 +1,18 @@
+// Cooperative groups: tiles, coalesced groups, grids, clusters, asynchronous copies.
+#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+template <class T, int N> __global__ void tile_sum(const T *a, T *o) { auto t = cg::tiled_partition<N>(cg::this_thread_block()); T x = a[threadIdx.x]; x = cg::reduce(t, x, cg::plus<T>()); if (t.thread_rank() == 0) o[t.meta_group_rank()] = x; }
+template <class T, int N> __global__ void tile_max(const T *a, T *o, int n) { auto t = cg::tiled_partition<N>(cg::this_thread_block()); T m = a[0]; for (int i = threadIdx.x; i < n; i += blockDim.x) m = m < a[i] ? a[i] : m; for (int d = N / 2; d > 0; d /= 2) { T y = t.shfl_xor(m, d); m = m < y ? y : m; } o[threadIdx.x] = m; }
+template <class T, int N> __global__ void tile_scan(const T *a, T *o) { auto t = cg::tiled_partition<N>(cg::this_thread_block()); o[threadIdx.x] = cg::inclusive_scan(t, a[threadIdx.x]) + cg::exclusive_scan(t, a[threadIdx.x + 1]); }
+template <class T, int N> __global__ void coalesced(const T *a, T *o, int *c) { if (a[threadIdx.x] > T(N)) { auto g = cg::coalesced_threads(); int b = 0; if (g.thread_rank() == 0) b = atomicAdd(c, g.size()); b = g.shfl(b, 0) + g.thread_rank(); o[b] = a[threadIdx.x]; } }
+template <class T, int N> __global__ void copy_async(const T *a, T *o, int n) { extern __shared__ char raw[]; T *s = reinterpret_cast<T *>(raw); auto b = cg::this_thread_block(); for (int i = 0; i < n; i += N) { cg::memcpy_async(b, s, a + i, sizeof(T) * N); cg::wait(b); o[i + threadIdx.x] = s[N - 1 - threadIdx.x]; b.sync(); } }
+template <class T, int N> __global__ void grid_sum(const T *a, T *part, T *o, int n) { __shared__ T s[32]; auto g = cg::this_grid(); auto b = cg::this_thread_block(); T x = 0; for (long i = g.thread_rank(); i < n; i += g.size()) x += a[i]; auto w = cg::tiled_partition<32>(b); x = cg::reduce(w, x, cg::plus<T>()); if (w.thread_rank() == 0) s[w.meta_group_rank()] = x; b.sync(); if (b.thread_rank() == 0) { T y = 0; for (int i = 0; i < N; i++) y += s[i]; part[blockIdx.x] = y; } g.sync(); if (g.thread_rank() == 0) { T y = 0; for (unsigned i = 0; i < gridDim.x; i++) y += part[i]; *o = y; } }
+template <class T, int N> __global__ void __cluster_dims__(2) cluster_sum(const T *a, T *o) { __shared__ T s[64]; auto c = cg::this_cluster(); s[threadIdx.x] = a[blockIdx.x * 64 + threadIdx.x]; c.sync(); T *peer = c.map_shared_rank(s, c.block_rank() ^ 1); T x = peer[threadIdx.x] + s[N]; c.sync(); o[blockIdx.x * 64 + threadIdx.x] = x; }
+template <class T, int N> __global__ void labeled(const T *a, T *o) { auto w = cg::tiled_partition<32>(cg::this_thread_block()); auto g = cg::labeled_partition(w, int(a[threadIdx.x]) % N); o[threadIdx.x] = cg::reduce(g, a[threadIdx.x], cg::plus<T>()); }
+template <class T, int N> __global__ void invoke(const T *a, T *o) { auto w = cg::tiled_partition<N>(cg::this_thread_block()); __shared__ T s; cg::invoke_one(w, [&] { s = a[0]; }); w.sync(); o[threadIdx.x] = s; }
+#define ONE(T, N) template __global__ void tile_sum<T, N>(const T *, T *); template __global__ void tile_max<T, N>(const T *, T *, int); template __global__ void tile_scan<T, N>(const T *, T *); template __global__ void coalesced<T, N>(const T *, T *, int *); \
+ template __global__ void copy_async<T, N>(const T *, T *, int); template __global__ void grid_sum<T, N>(const T *, T *, T *, int); template __global__ void cluster_sum<T, N>(const T *, T *); template __global__ void labeled<T, N>(const T *, T *); template __global__ void invoke<T, N>(const T *, T *);
+ONE(int, 32) ONE(float, 16) ONE(double, 8) ONE(unsigned, 4) ONE(long long, 32)

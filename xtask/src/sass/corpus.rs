@@ -1,0 +1,289 @@
+//! `cargo xtask sass --corpus`: kernels of public headers on the architectures whose code nvlink schedules again.
+//!
+//! 1. pip installs the headers of `xtask/corpus.txt` into `target/corpus/site`, once.
+//! 2. Every source of `tests/corpus` is compiled to PTX, once: `parts: N` in its first line means N times, with `PART` from 0 on.
+//! 3. ptxas makes an object of each PTX file for each architecture and each variant of options; objects stay in `target/corpus`.
+//! 4. Both linkers link each object alone, the debugger's variant with `-g`. Every function is compared: *identical*; *kept*, when culd reports that it
+//!    kept the compiler's schedule; *different*, when it is not reported: a failure.
+//! 5. The table has one row per architecture, then one line per cause, most frequent first.
+//!
+//! `--quick` takes the sources that are compiled in seconds, one variant and two architectures.
+
+use crate::context::{Context, Linker};
+use crate::nvcc::{fresh, good};
+use crate::oracle;
+use crate::report::{Report, parallel};
+use culd_tests::run;
+use culd_tests::{Error, Result};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+const PINNED: &str = include_str!("../../corpus.txt");
+const REPORT: &str = "kept.json";
+
+/// Architectures of the table.
+pub(crate) const ARCHS: [&str; 5] = ["sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a"];
+/// Architectures of `--quick`.
+const QUICK_ARCHS: [&str; 2] = ["sm_100a", "sm_120a"];
+/// Sources of `--quick`.
+const QUICK: [&str; 2] = ["images", "neural"];
+
+/// Name, options of ptxas, options of the link.
+const VARIANTS: [(&str, &str, &str); 6] = [
+    ("O3", "-O3", ""),
+    ("O2", "-O2", ""),
+    ("O1", "-O1", ""),
+    ("O0", "-O0", ""),
+    ("lineinfo", "-O3 -lineinfo", ""),
+    ("debugger", "-O3", "-g"),
+];
+
+/// Counts of one architecture.
+#[derive(Debug, Default, Clone, Copy)]
+struct Row {
+    functions: usize,
+    identical: usize,
+    kept: usize,
+    different: usize,
+    files: usize,
+    same_files: usize,
+}
+
+struct Corpus<'a> {
+    sources: PathBuf,
+    work: PathBuf,
+    headers: Vec<PathBuf>,
+    tools: PathBuf,
+    linker: &'a Linker,
+    rows: Mutex<BTreeMap<String, Row>>,
+    causes: Mutex<BTreeMap<String, usize>>,
+}
+
+/// One object: PTX file, architecture, variant.
+type Item<'a> = (&'a (String, PathBuf), &'a str, &'a (&'a str, &'a str, &'a str));
+
+/// What is compared.
+pub(crate) struct Plan {
+    /// Sources, all if empty.
+    pub(crate) names: Vec<String>,
+    /// Architectures, if not those of the table.
+    pub(crate) archs: Option<Vec<String>>,
+    /// A few sources, one variant.
+    pub(crate) quick: bool,
+    /// Threads.
+    pub(crate) jobs: usize,
+}
+
+/// Compares all functions into `report`, one result per object.
+pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
+    let (quick, jobs) = (plan.quick, plan.jobs);
+    let work = context.root.join("target/corpus");
+    let corpus = Corpus {
+        sources: context.root.join("tests/corpus"),
+        headers: headers(&work)?,
+        tools: oracle::bin_dir(context)?,
+        work,
+        linker,
+        rows: Mutex::default(),
+        causes: Mutex::default(),
+    };
+    let ptx = corpus.ptx(plan, report)?;
+    let listed: &[&str] = if quick { &QUICK_ARCHS } else { &ARCHS };
+    let archs: Vec<&str> = plan
+        .archs
+        .as_ref()
+        .map_or_else(|| listed.to_vec(), |a| a.iter().map(String::as_str).collect());
+    let variants = VARIANTS.get(..if quick { 1 } else { VARIANTS.len() }).unwrap_or_default();
+    let items: Vec<Item<'_>> = ptx
+        .iter()
+        .flat_map(|p| archs.iter().map(move |a| (p, *a)))
+        .flat_map(|(p, a)| variants.iter().map(move |v| (p, a, v)))
+        .collect();
+    parallel(&items, jobs, |item| {
+        let failure = corpus.compare(item).unwrap_or_else(|e| Some(e.to_string()));
+        report.quiet(&format!("{} {} {}", item.0.0, item.1, item.2.0), failure.as_deref());
+    });
+    corpus.print()
+}
+
+/// The headers, installed if need be.
+fn headers(work: &Path) -> Result<Vec<PathBuf>> {
+    let (site, stamp) = (work.join("site"), work.join("stamp"));
+    std::fs::create_dir_all(work).map_err(Error::file(work))?;
+    if !std::fs::read_to_string(&stamp).is_ok_and(|s| s == PINNED) {
+        eprintln!("installing headers into {} (once)", site.display());
+        let packages = PINNED.lines().filter(|l| !l.starts_with('#'));
+        let mut pip = Command::new("python3");
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--upgrade",
+        ]);
+        good(pip.arg("--target").arg(&site).args(packages))?;
+        std::fs::write(&stamp, PINNED).map_err(Error::file(&stamp))?;
+    }
+    Ok(vec![site.join("nvidia/cu13/include"), site.join("cutlass_library/source/include")])
+}
+
+impl Corpus<'_> {
+    /// All PTX files, made where the source is newer: name and path.
+    fn ptx(&self, plan: &Plan, report: &Report) -> Result<Vec<(String, PathBuf)>> {
+        let mut parts = Vec::new();
+        for entry in std::fs::read_dir(&self.sources).map_err(Error::file(&self.sources))? {
+            let source = entry.map_err(Error::file(&self.sources))?.path();
+            let Some(name) = source.file_name().and_then(|n| n.to_str()?.strip_suffix(".cu")) else {
+                continue;
+            };
+            let text = std::fs::read_to_string(&source).map_err(Error::file(&source))?;
+            let count = text
+                .lines()
+                .next()
+                .and_then(|l| l.rsplit_once("parts: ")?.1.trim().parse().ok())
+                .unwrap_or(1);
+            let taken = if plan.names.is_empty() {
+                !plan.quick || QUICK.contains(&name)
+            } else {
+                plan.names.iter().any(|n| n == name)
+            };
+            if taken {
+                parts.extend((0..count).map(|part| (name.to_owned(), part, source.clone(), text.clone())));
+            }
+        }
+        parts.sort();
+        let made = Mutex::new(Vec::new());
+        parallel(&parts, plan.jobs, |(name, part, source, text)| {
+            let name = format!("{name}.{part}");
+            match self.compile(&name, *part, source, text) {
+                Ok(path) => made.lock().map(|mut made| made.push((name, path))).unwrap_or_default(),
+                Err(e) => report.quiet(&name, Some(&e.to_string())),
+            }
+        });
+        let mut made = made.into_inner().map_err(|e| Error::Other(e.to_string()))?;
+        made.sort();
+        Ok(made)
+    }
+
+    fn compile(&self, name: &str, part: usize, source: &Path, text: &str) -> Result<PathBuf> {
+        let path = self.work.join(format!("{name}.ptx"));
+        let stamp = self.work.join(format!("{name}.source"));
+        if path.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == text) {
+            return Ok(path);
+        }
+        let mut nvcc = Command::new(self.tools.join("nvcc"));
+        nvcc.args(["-ptx", "-rdc=true", "-w", "-std=c++17", "-arch=compute_100", "--extended-lambda"]);
+        nvcc.args(["--expt-relaxed-constexpr", &format!("-DPART={part}")]);
+        for dir in &self.headers {
+            nvcc.arg("-I").arg(dir);
+        }
+        good(nvcc.arg(source).arg("-o").arg(&path))?;
+        std::fs::write(&stamp, text).map_err(Error::file(&stamp))?;
+        Ok(path)
+    }
+
+    fn compare(&self, ((name, ptx), arch, (variant, assemble, options)): &Item<'_>) -> Result<Option<String>> {
+        let dir = self.work.join(format!("{name}.{arch}.{variant}"));
+        let input = self.work.join(format!("{name}.{arch}.{variant}.cubin"));
+        let newer = |a: &Path, b: &Path| Some(a.metadata().ok()?.modified().ok()? >= b.metadata().ok()?.modified().ok()?);
+        if newer(&input, ptx) != Some(true) {
+            let mut ptxas = Command::new(self.tools.join("ptxas"));
+            ptxas.args(["-c", &format!("-arch={arch}")]).args(assemble.split(' ')).arg(ptx);
+            good(ptxas.arg("-o").arg(&input))?;
+        }
+        let dir = fresh(&dir)?;
+        let copy = dir.join("in.cubin");
+        std::fs::copy(&input, &copy).map_err(Error::file(&copy))?;
+        let args = format!("-arch={arch} {options} in.cubin -o out.cubin");
+        let link = |tool: &Path, args: &str| run::link(tool, args, &dir, None);
+        let mut theirs = link(&self.tools.join("nvlink"), &args)?;
+        let mut ours = link(&self.linker.as_nvlink, &args)?;
+        let reported = link(&self.linker.culd, &format!("{args} --json-report {REPORT}"))?;
+        std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
+        let (Some(theirs), Some(ours)) = (theirs.files.remove("out.cubin"), ours.files.remove("out.cubin")) else {
+            let same = theirs.stderr == ours.stderr;
+            return Ok((!same).then(|| "only one of the two links, or other messages".into()));
+        };
+        let kept = kept(reported.files.get(REPORT).map_or(&[], Vec::as_slice))?;
+        let (a, b) = (super::code(&theirs)?, super::code(&ours)?);
+        let mut row = Row {
+            files: 1,
+            same_files: usize::from(ours == theirs),
+            functions: a.len(),
+            ..Row::default()
+        };
+        let mut different = Vec::new();
+        for (function, code) in &a {
+            match (b.get(function) == Some(code), kept.get(function)) {
+                (true, _) => row.identical += 1,
+                (false, Some(cause)) => {
+                    row.kept += 1;
+                    self.cause(arch, cause)?;
+                }
+                (false, None) => different.push(function.as_str()),
+            }
+        }
+        row.different = different.len();
+        self.add(arch, row)?;
+        Ok((!different.is_empty()).then(|| format!("different without a report: {}", different.join(", "))))
+    }
+
+    /// Counts a cause, without the place in the code.
+    fn cause(&self, arch: &str, cause: &str) -> Result<()> {
+        let cause = cause.split(" at 0x").next().unwrap_or(cause);
+        let mut causes = self.causes.lock().map_err(|e| Error::Other(e.to_string()))?;
+        *causes.entry(format!("{cause} ({arch})")).or_default() += 1;
+        Ok(())
+    }
+
+    fn add(&self, arch: &str, row: Row) -> Result<()> {
+        let mut rows = self.rows.lock().map_err(|e| Error::Other(e.to_string()))?;
+        let sum = rows.entry(arch.to_owned()).or_default();
+        sum.functions += row.functions;
+        sum.identical += row.identical;
+        sum.kept += row.kept;
+        sum.different += row.different;
+        sum.files += row.files;
+        sum.same_files += row.same_files;
+        Ok(())
+    }
+
+    fn print(&self) -> Result<()> {
+        println!(
+            "| architecture | functions | identical | kept and reported | different without report | share identical | files identical |"
+        );
+        println!("|---|---|---|---|---|---|---|");
+        for (arch, r) in self.rows.lock().map_err(|e| Error::Other(e.to_string()))?.iter() {
+            let share = 100.0 * r.identical as f64 / r.functions.max(1) as f64;
+            println!(
+                "| {arch} | {} | {} | {} | {} | {share:.1} % | {} of {} |",
+                r.functions, r.identical, r.kept, r.different, r.same_files, r.files
+            );
+        }
+        let causes = self.causes.lock().map_err(|e| Error::Other(e.to_string()))?;
+        let mut causes: Vec<(&String, &usize)> = causes.iter().collect();
+        causes.sort_by_key(|(cause, count)| (std::cmp::Reverse(**count), *cause));
+        for (cause, count) in causes {
+            println!("{count:>6} {cause}");
+        }
+        Ok(())
+    }
+}
+
+/// The kept functions of a report and their causes.
+fn kept(report: &[u8]) -> Result<BTreeMap<String, String>> {
+    if report.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let report: serde_json::Value = serde_json::from_slice(report).map_err(|e| Error::Other(format!("{REPORT}: {e}")))?;
+    let list = report.get("kept_sass").and_then(|l| l.as_array()).map_or(&[][..], Vec::as_slice);
+    let text = |k: &serde_json::Value, key: &str| k.get(key).and_then(|v| v.as_str()).map(str::to_owned);
+    Ok(list
+        .iter()
+        .filter_map(|k| Some((text(k, "name")?, text(k, "reason").unwrap_or_default())))
+        .collect())
+}
