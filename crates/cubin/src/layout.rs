@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn room_behind_the_names() {
+    fn bytes_reserved_after_the_names() {
         let plain: [(&[u8], u64); 3] = [(b".shstrtab", 0), (b".text._Z3onePi", 6), (b".nv.info._Z3onePi", 0x40)];
         assert_eq!(names_reserve(plain.into_iter()), 0x28);
         assert_eq!(names_reserve(plain.into_iter().take(1)), 0xe);

@@ -510,7 +510,7 @@ mod tests {
     ];
 
     #[test]
-    fn records_say_what_they_say() {
+    fn records_decode_to_their_values() {
         let list: Vec<_> = records(SECTION).collect::<Result<_, _>>().unwrap();
         assert_eq!(list.len(), 9);
         assert_eq!(list[0].value(), Value::SymbolValue { symbol: 26, value: 24 });

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_keeps_what_it_does_not_know() {
+    fn metadata_keeps_unknown_entries() {
         let bytes: Vec<u8> = (0..29).collect();
         let metadata = Metadata::read(&bytes);
         assert_eq!((metadata.entries.len(), metadata.rest.len()), (2, 5));

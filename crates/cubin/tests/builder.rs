@@ -63,7 +63,7 @@ fn files_of_the_user_come_back() {
 }
 
 #[test]
-fn the_example_is_sound() {
+fn the_example_is_valid() {
     let bytes = build_object::build().unwrap();
     let file = Cubin::parse(&bytes).unwrap();
     validate(&file).unwrap();

@@ -5,9 +5,9 @@
 pub enum Severity {
     /// Information.
     Info,
-    /// The link goes on and succeeds.
+    /// The link continues and succeeds.
     Warning,
-    /// The run goes on to find more problems, but writes no image.
+    /// The run continues to find more problems, but writes no image.
     Error,
     /// The run stops here.
     Fatal,

@@ -109,13 +109,13 @@ impl Qualifiers {
         }
     }
 
-    /// The words in the order in which they are printed, each with a space behind it.
+    /// The words in the order in which they are printed, each with a space after it.
     pub(crate) fn before(self) -> impl Iterator<Item = &'static str> {
         self.select(["const ", "volatile ", "restrict "])
     }
 
     /// The words in the order in which they are printed, each with a space before it.
-    pub(crate) fn behind(self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn trailing(self) -> impl Iterator<Item = &'static str> {
         self.select([" const", " volatile", " restrict"])
     }
 
@@ -125,7 +125,7 @@ impl Qualifiers {
     }
 }
 
-/// The last component of a name: what a constructor behind it is called.
+/// The last component of a name: what a constructor after it is called.
 #[derive(Clone, Copy)]
 pub(crate) struct Component {
     pub(crate) text: Doc,
@@ -141,7 +141,7 @@ pub(crate) struct Prefix {
     pub(crate) last: Option<Component>,
 }
 
-/// How a named type goes with what stands around it.
+/// How a named type combines with the surrounding declarator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameStyle {
     /// As usual.
@@ -263,7 +263,7 @@ impl<'m> Ast<'m> {
         self.pieces.get(doc.start..doc.start + doc.len).unwrap_or_default()
     }
 
-    /// The type behind `id`. Ids come from [`Ast::add_type`] of the same tree alone, so there always is one.
+    /// The type of `id`. Ids come from [`Ast::add_type`] of the same tree alone, so there always is one.
     pub(crate) fn get(&self, id: TypeId) -> Option<Type<'m>> {
         self.types.get(id.0).map(|&(kind, _)| kind)
     }

@@ -25,7 +25,7 @@ impl<'m> Cursor<'m> {
         self.rest.first().copied().unwrap_or(0)
     }
 
-    /// The next two bytes, with 0 for what lies behind the end.
+    /// The next two bytes, with 0 after the end.
     pub(crate) fn pair(&self) -> [u8; 2] {
         [self.peek(), self.rest.get(1).copied().unwrap_or(0)]
     }

@@ -91,7 +91,7 @@ pub fn display(name: &[u8]) -> Cow<'_, [u8]> {
 /// What nvcc puts before the name of a static function in relocatable code.
 const STATIC_PREFIX: &[u8] = b"__nv_static_";
 
-/// Skips `<n>_<n characters>_`, the module id behind [`STATIC_PREFIX`].
+/// Skips `<n>_<n characters>_`, the module id after [`STATIC_PREFIX`].
 ///
 /// nvlink reads past the end of a name that is shorter than it says; such a name is left alone here.
 fn after_module_id(name: &[u8]) -> Option<&[u8]> {

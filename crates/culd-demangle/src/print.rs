@@ -2,9 +2,9 @@
 //!
 //! 1. A stack holds what is still to be written, the next thing on top: pieces, and halves of types.
 //! 2. A type is a first half, its declarator, a second half: `int (*` ... `)[3]`. Without a declarator the halves meet.
-//! 3. `under` says that a pointer, reference or member pointer stands around this type: arrays and functions need parentheses then.
+//! 3. `under` is set if a pointer, reference or member pointer encloses this type: arrays and functions need parentheses then.
 //!    `space` says that something follows which must not touch the type's name.
-//! 4. A hidden component swallows the next `::` between components, however much text lies between them.
+//! 4. A hidden component swallows the next `::` between components, however much text is between them.
 //! 5. Every step and every byte is paid from a budget; when it is spent the name has no text.
 //!
 //! The stack instead of recursion keeps deep types off the machine's stack.
@@ -104,7 +104,7 @@ impl<'m> Printer<'_, 'm> {
         }
     }
 
-    /// Writes the half of `kind` that stands before the declarator.
+    /// Writes the half of `kind` before the declarator.
     fn first(&mut self, kind: Type<'m>, qualifiers: Qualifiers, under: bool, space: bool) -> Option<()> {
         let gap = text(if space { " " } else { "" });
         let open = text(if under { "(" } else { "" });
@@ -139,7 +139,7 @@ impl<'m> Printer<'_, 'm> {
             ]),
             Type::Expansion { of } => {
                 self.before(qualifiers)?;
-                // nvlink quirk: under a pointer the whole pattern stands before the pointer's mark.
+                // nvlink quirk: under a pointer the whole pattern is before the pointer's mark.
                 if under {
                     self.push(&[first(of, false, false), text("..."), second(of, false), gap])
                 } else {
@@ -159,13 +159,13 @@ impl<'m> Printer<'_, 'm> {
                     gap,
                 ])
             }
-            // Qualifiers of an array are not printed, those of a function stand behind its parameters.
+            // Qualifiers of an array are not printed, those of a function are after its parameters.
             Type::Array { of, .. } => self.push(&[first(of, false, true), open]),
             Type::Function { returns, .. } => self.push(&[first(returns, false, true), open]),
         }
     }
 
-    /// Writes the half of `kind` that stands behind the declarator.
+    /// Writes the half of `kind` after the declarator.
     fn second(&mut self, kind: Type<'m>, qualifiers: Qualifiers, under: bool) -> Option<()> {
         let close = text(if under { ")" } else { "" });
         match kind {
@@ -188,7 +188,7 @@ impl<'m> Printer<'_, 'm> {
                 noexcept,
             } => {
                 self.push(&[text(reference), second(returns, false), doc(noexcept)])?;
-                let words: Vec<_> = qualifiers.behind().map(text).collect();
+                let words: Vec<_> = qualifiers.trailing().map(text).collect();
                 self.push(&words)?;
                 self.push(&[close, text("("), doc(parameters), text(")")])
             }

@@ -24,7 +24,7 @@ pub(crate) const BUILTINS: &[(u8, &str)] = &[
     (b'g', "__float128"),
 ];
 
-/// Builtin types behind a `D`.
+/// Builtin types after a `D`.
 pub(crate) const BUILTINS_D: &[(u8, &str)] = &[
     (b'a', "auto"),
     (b'c', "decltype(auto)"),
@@ -36,7 +36,7 @@ pub(crate) const BUILTINS_D: &[(u8, &str)] = &[
     (b'N', "__nullptr"),
 ];
 
-/// The floating-point types behind `DF`, with all that follows it.
+/// The floating-point types after `DF`, with all that follows it.
 pub(crate) const BUILTINS_DF: &[(&[u8], &str)] = &[
     (b"16b", "std::bfloat16_t"),
     (b"16_", "_Float16"),
@@ -47,7 +47,7 @@ pub(crate) const BUILTINS_DF: &[(&[u8], &str)] = &[
     (b"64x", "_Float64x"),
 ];
 
-/// Names behind an `S`: the text, and what a constructor is called.
+/// Names after an `S`: the text, and what a constructor is called.
 pub(crate) const STANDARD: &[(u8, &str, &str)] = &[
     (b'a', "std::allocator", "allocator"),
     (b'b', "std::basic_string", "basic_string"),
@@ -61,7 +61,7 @@ pub(crate) const STANDARD: &[(u8, &str, &str)] = &[
     (b'd', "std::basic_iostream<char, std::char_traits<char>>", "basic_iostream"),
 ];
 
-/// What an operator's code may stand for besides a function's name.
+/// What an operator's code may represent besides a function's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// An expression with the operator before its operand.
@@ -205,7 +205,7 @@ pub(crate) fn expression(code: [u8; 2]) -> Option<&'static [Part]> {
         .map(|&(_, parts)| parts)
 }
 
-/// Constructors: the character behind the `C`, and what is printed at the very end.
+/// Constructors: the character after the `C`, and what is printed at the very end.
 pub(crate) const CONSTRUCTORS: &[(u8, &str)] = &[
     (b'1', ""),
     (b'2', " [subobject]"),
@@ -214,10 +214,10 @@ pub(crate) const CONSTRUCTORS: &[(u8, &str)] = &[
     (b'9', " [delegation]"),
 ];
 
-/// Inheriting constructors: the character behind the `CI`, and what is printed at the very end.
+/// Inheriting constructors: the character after the `CI`, and what is printed at the very end.
 pub(crate) const INHERITING: &[(u8, &str)] = &[(b'1', " [complete inheriting]"), (b'2', " [base inheriting]")];
 
-/// Destructors: the character behind the `D`, the mark before the name, and what is printed at the very end.
+/// Destructors: the character after the `D`, the mark before the name, and what is printed at the very end.
 pub(crate) const DESTRUCTORS: &[(u8, &str, &str)] = &[
     (b'0', "~", " [deleting]"),
     (b'1', "~", ""),

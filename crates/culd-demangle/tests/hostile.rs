@@ -198,7 +198,7 @@ fn a_bomb_of_lambdas_is_left_alone() {
 
 #[test]
 fn a_bomb_of_conversions_is_left_alone() {
-    // Arguments behind a conversion to a template parameter are read twice: the time doubles with each level.
+    // Arguments after a conversion to a template parameter are read twice: the time doubles with each level.
     check_bomb(3, 100, |levels| {
         format!("_Z1f{}i{}", "N1AcvT_I".repeat(levels), "EE".repeat(levels))
     });

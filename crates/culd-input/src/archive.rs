@@ -2,7 +2,7 @@
 //!
 //! 1. After the magic, members follow: a 60-byte header, then the bytes, padded to an even offset.
 //! 2. `/`, `/SYM64/` and `__.SYMDEF*` are symbol indices and are passed over: a device link takes every member.
-//! 3. `//` holds long names, which later headers name by offset (`/123`); BSD headers (`#1/20`) put the name in front of the bytes.
+//! 3. `//` holds long names, which later headers name by offset (`/123`); BSD headers (`#1/20`) put the name before the bytes.
 //! 4. Thin archives have headers and the long names only; the members are files named relative to the archive.
 
 /// Size of a member header.
@@ -26,13 +26,13 @@ pub enum ArchiveError {
         /// Offset of the header.
         offset: usize,
     },
-    /// A header or a member that does not lie in the archive.
+    /// A header or a member that is not in the archive.
     #[error("member at offset {offset:#x} is truncated")]
     Truncated {
         /// Offset of the header.
         offset: usize,
     },
-    /// The symbol index speaks of members that are not there.
+    /// The symbol index names members that do not exist.
     #[error("its index names a member at offset {offset:#x}, the archive has {size:#x} bytes")]
     Index {
         /// Offset of the member.

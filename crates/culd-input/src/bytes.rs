@@ -29,7 +29,7 @@ impl Bytes {
         }
     }
 
-    /// The part at `range` of these bytes; `None` when it does not lie inside.
+    /// The part at `range` of these bytes; `None` when it is not inside.
     pub fn slice(&self, range: Range<usize>) -> Option<Bytes> {
         let start = self.range.start.checked_add(range.start)?;
         let end = self.range.start.checked_add(range.end)?;

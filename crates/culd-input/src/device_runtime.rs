@@ -2,7 +2,7 @@
 //!
 //! An input whose path contains `cudadevrt` is the device runtime, unless `--keep-system-libraries` is given.
 //!
-//! 1. nvlink: such an archive in front of everything that is linked or registered is passed over.
+//! 1. nvlink: such an archive before everything that is linked or registered is passed over.
 //! 2. Otherwise each of its objects is linked when, at that point, some function is called that no object so far defines:
 //!    undefined global function symbols, less the names that the driver provides. Undefined variables do not count, nor do weak symbols.
 //! 3. nvlink: once one was left out, a later object is fatal. culd: it is asked again after the last object.

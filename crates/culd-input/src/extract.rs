@@ -131,7 +131,7 @@ impl<'u> Extractor<'u> {
         self.say(Severity::Error, Code::Unusable { file, reason });
     }
 
-    /// Device code without host code: nobody says which kernels are used.
+    /// Device code without host code: the used kernels are unknown.
     fn no_host_info(&mut self) {
         if !self.unit.is_device_runtime {
             self.host = HostPart::Unknown;
@@ -184,7 +184,7 @@ impl<'u> Extractor<'u> {
         self.say(self.fatal(), code);
     }
 
-    /// culd goes on to the next input after a refusal, to name all problems at once.
+    /// culd continues with the next input after a refusal, to name all problems at once.
     fn fatal(&self) -> Severity {
         if self.options.is_nvlink() {
             Severity::Fatal
@@ -349,7 +349,7 @@ impl<'u> Extractor<'u> {
             let step = Item::Lto(Piece { name, bytes }, culd_lto::Kind::Fatbin, options);
             self.parts.push(Part::Item(step));
             if matches!(self.unit.kind, UnitKind::Fatbin) {
-                // Modules have no kernels that somebody might miss: the optimizer knows what must stay.
+                // Modules have no kernels that could be dropped by mistake: the optimizer keeps what is used.
                 self.host = HostPart::Silent;
             }
             return;

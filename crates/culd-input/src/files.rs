@@ -188,7 +188,7 @@ impl Slot<'_> {
             if read == expected {
                 return Ok(ReadInto::Shared(self.start..self.start + read, id));
             }
-            // It changed since its size was asked for.
+            // It changed since its size was requested.
         }
         let (file, meta) = open(self.path)?;
         whole(self.path, file, &meta).map(ReadInto::Alone)

@@ -210,14 +210,14 @@ impl<'o> Fold<'o> {
     }
 
     fn source(&mut self, source: &InputSource, units: &[Unit], extracted: &mut [Option<Extracted>]) -> Result<(), Ended> {
-        // nvlink passes over the device runtime in front of everything; given again later, it counts.
-        // nvlink quirk: cubins in front of it do not count once there is an error.
+        // nvlink passes over the device runtime before everything; given again later, it counts.
+        // nvlink quirk: cubins before it do not count once there is an error.
         let is_early = source.has_runtime_name && source.archive.is_some() && (self.items.is_empty() || self.has_errors);
         if is_early && self.options.is_nvlink() {
             return Ok(());
         }
         if self.has_errors && self.options.is_nvlink() {
-            // nvlink quirk: an error left behind by one part makes the next one fail, unless it fails by itself before it looks.
+            // nvlink quirk: an error left by one part makes the next one fail, unless it fails by itself before it looks.
             let units = extracted.get(source.units.clone()).unwrap_or_default();
             let fails = units.iter().flatten().any(Extracted::lacks_fatbin) && source.archive.is_none();
             match source.reader {
@@ -337,7 +337,7 @@ impl<'o> Fold<'o> {
             }
         };
         if self.options.is_nvlink() {
-            // nvlink quirk: its built-in ptxas leaves its own switches for warnings behind.
+            // nvlink quirk: its built-in ptxas leaves its own switches for warnings set.
             self.warnings = ptx::warning_flags(entry_options, &self.options.ptx);
         }
         self.messages.extend(compiled.messages.into_iter().map(|line| Message {
@@ -378,7 +378,7 @@ impl<'o> Fold<'o> {
         Ok(())
     }
 
-    /// A second fatal line belongs to the first: nvlink says what went wrong, then which of its parts gave up.
+    /// A second fatal line belongs to the first: nvlink reports the cause, then the part of it that failed.
     fn trailing(&mut self, next: Option<Message>) {
         let is_said = self.messages.last().is_some_and(|m| m.code == Code::InternalError);
         let last = next.filter(|m| m.severity == Severity::Fatal && matches!(m.code, Code::InternalError | Code::FatbinaryError));
@@ -401,7 +401,7 @@ impl<'o> Fold<'o> {
             }
         }
         let severity = message.severity;
-        // nvlink quirk: data that does not unpack is called an error, but the link goes on; where it does not, a fatal error follows.
+        // nvlink quirk: data that does not unpack is called an error, but the link continues; where it does not, a fatal error follows.
         let is_harmless = self.options.is_nvlink() && message.code == Code::UncompressFailed;
         self.has_errors |= severity >= Severity::Error && !is_harmless;
         self.messages.push(message);

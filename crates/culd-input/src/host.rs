@@ -26,7 +26,7 @@ pub enum HostError {
     /// The section names are missing.
     #[error("section names are damaged or truncated")]
     Names,
-    /// A section that is needed does not lie in the file.
+    /// A section that is needed is not in the file.
     #[error("section {0} is outside the file")]
     OutOfFile(&'static str),
 }

@@ -1,15 +1,15 @@
 //! Extracted `-l` libraries.
 //!
 //! 1. For each directory of `-L` in order, then each of `LIBRARY_PATH`: when `libX.so` is there, stop; the library has no device code to give.
-//! 2. Else, when `libX.a` is there, look inside: it must be an archive. nvlink also wants to see a host object in it, after any
+//! 2. Else, when `libX.a` is there, look inside: it must be an archive. nvlink also requires a host object in it, after any
 //!    number of device objects.
-//! 3. nvlink: an archive without host objects, or fewer than 9 bytes of something else, is skipped with a warning and the search goes on;
+//! 3. nvlink: an archive without host objects, or fewer than 9 bytes of something else, is skipped with a warning and the search continues;
 //!    any other file is fatal, and so is a directory of that name.
 //!
 //! 4. culd: a library that is in none of these directories may be one of the host's own (`-lrt -lm`). Their directories are searched
 //!    last; a library without device code there is passed over.
 //!
-//! The search of all libraries comes before the first input is read, which is where its messages stand.
+//! The search of all libraries comes before the first input is read, which is where its messages are.
 
 use crate::bytes::Bytes;
 use crate::files::Files;
@@ -41,7 +41,7 @@ pub enum Found {
     Directory(PathBuf),
 }
 
-/// Folders to search: `-L` in order, then those of `LIBRARY_PATH`.
+/// Directories to search: `-L` in order, then those of `LIBRARY_PATH`.
 pub fn directories(given: &[PathBuf], library_path: Option<&OsStr>) -> Vec<PathBuf> {
     let from_environment = library_path.into_iter().flat_map(|v| std::env::split_paths(v).collect::<Vec<_>>());
     given

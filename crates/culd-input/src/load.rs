@@ -2,7 +2,7 @@
 //!
 //! 1. Plan: search libraries, open files, take archives apart ([`crate::plan`]).
 //! 2. Examine every unit, in parallel when there is much to do ([`crate::extract`], [`crate::unpack`]).
-//! 3. Compile the PTX in front of the first fatal message, in parallel.
+//! 3. Compile the PTX before the first fatal message, in parallel.
 //! 4. Fold, in order: messages, objects, host information; archives that were seen before are passed over; the first fatal message
 //!    ends it. From here on everything is decided by order alone, never by which thread was first.
 //! 5. Optimize the modules for link-time optimization, if that is on.

@@ -1,7 +1,7 @@
 //! Link-time optimization: what the compiler is told, and what its PTX means for the link.
 //!
 //! 1. Every module of a host object or fatbin brings the options it was compiled with. Those that change results must be the same in all;
-//!    a limit for registers or line information in some of them goes for all (`settle`).
+//!    a limit for registers or line information in some of them applies to all (`settle`).
 //! 2. Options of the compiler, in nvlink's order (`compiler_options`): whether the result is a whole program or will be linked with other
 //!    code, and what the host refers to; everything else may be removed.
 //! 3. The PTX is a whole program unless other code takes part or it is incomplete without the device runtime library
@@ -162,7 +162,7 @@ pub(crate) fn compiler_options(lto: &LtoOptions, settled: &CommonLtoOptions, oth
     flag(lto.uses != KeepRule::Unknown && !partial, "-has-global-host-info");
     options.extend(lto.nvvm.iter().cloned());
     if !lto.nvvm.is_empty() {
-        // The user's own values go first; the modules' stand in for those that are not given.
+        // The user's own values go first; the modules' values replace those that are not given.
         let is_given = |v: &String| {
             let name = v.split('=').next().unwrap_or_default();
             lto.nvvm.iter().any(|o| o.split('=').next() == Some(name))

@@ -4,7 +4,7 @@
 //! [`survive_truncation`] lets the program live on and say so:
 //!
 //! 1. A handler for SIGBUS looks at the signal's code. Anything but "no such page of the file" gets its old treatment.
-//! 2. It puts an empty page where the lost one was and notes that this happened. The instruction that stumbled goes on and reads zeros.
+//! 2. It puts an empty page where the lost one was and notes that this happened. The faulting instruction continues and reads zeros.
 //! 3. What was read is worth nothing from then on: before a result is written, [`pages_were_lost`] is asked, and the link is an error.
 //!
 //! Readers check every number they read, so that zeros instead of contents, like any other contents, cannot lead them astray.
@@ -59,7 +59,7 @@ mod linux {
     use std::ptr;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Size of a page; asked for before the handler is installed, because the handler may ask nobody.
+    /// Size of a page; requested before the handler is installed, because the handler may not call other functions.
     static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
     pub(super) fn install() {

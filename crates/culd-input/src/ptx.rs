@@ -3,7 +3,7 @@
 //! 1. Find ptxas: the path given, `CULD_PTXAS`, beside the program, `PATH`, `CUDA_HOME/bin`; the first that exists.
 //! 2. Options: architecture (without the suffix f), `-m64`, compile only, then those stored with the fatbin entry, then those of the command line.
 //! 3. Hand the text over as an argument (`--input-as-string`) and let ptxas write `elf.o` in a directory of its own: this is how its
-//!    messages and the record of its options come out as those of nvlink's built-in copy. Text too long for an argument goes
+//!    messages and the record of its options come out as those of nvlink's built-in copy. Text too long for an argument is passed
 //!    through a file; then only the record of a `-g` compilation differs, by the file's name.
 //! 4. Its messages are kept as they are.
 
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// Longest text passed as an argument; Linux allows 128 KiB for one.
 const ARGUMENT_LIMIT: usize = 120 * 1024;
-/// The name under which ptxas speaks of text it got as an argument.
+/// The name that ptxas uses for text from an argument.
 const INPUT_NAME: &str = "application ptx input";
 /// The name of the compiler's program.
 const PTXAS: &str = if cfg!(windows) { "ptxas.exe" } else { "ptxas" };

@@ -31,7 +31,7 @@ pub struct Loaded {
     pub is_optimized: bool,
     /// PTX compilations in order.
     pub compilations: Vec<Compilation>,
-    /// How warnings are treated from here on: as asked for, unless (nvlink quirk) a PTX compilation changed it.
+    /// How warnings are treated from here on: as requested, unless (nvlink quirk) a PTX compilation changed it.
     pub warnings: WarningFlags,
 }
 
@@ -85,7 +85,7 @@ enum Decision {
     Link,
     /// Device runtime that nothing needs.
     Skip,
-    /// Device runtime that only later objects need; it goes to the end.
+    /// Device runtime that only later objects need; it is moved to the end.
     Park,
     /// An object after device runtime that was skipped.
     Refuse,

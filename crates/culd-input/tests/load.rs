@@ -372,7 +372,10 @@ mod device_runtime {
         let keep = |inputs: &[&str]| load(inputs, &nvlink(), &files()).loaded.unwrap().register.keep_existing;
         assert!(keep(&["plain.cubin", "libcudadevrt.a"]));
         assert!(!keep(&["calls.cubin", "libcudadevrt.a"]));
-        assert!(!keep(&["libcudadevrt.a", "plain.cubin"]), "an archive in front is not even opened");
+        assert!(
+            !keep(&["libcudadevrt.a", "plain.cubin"]),
+            "an archive before the inputs is not opened"
+        );
         assert!(!keep(&["plain.cubin"]));
     }
 
@@ -477,7 +480,7 @@ fn ptx_without_ptxas_says_how_to_get_one() {
 #[test]
 fn ptx_is_compiled_with_the_options_of_its_entry() {
     use std::os::unix::fs::PermissionsExt;
-    // A stand-in for ptxas: writes a device object, says what it was asked to do.
+    // A replacement for ptxas: writes a device object and prints its arguments.
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("ptxas");
     std::fs::write(directory.path().join("made.cubin"), cubin(90, &["k"], &[])).unwrap();
@@ -498,7 +501,7 @@ fn ptx_is_compiled_with_the_options_of_its_entry() {
     assert_eq!(said(&outcome), [expected]);
     assert_eq!(names(&outcome), ["a.fatbin"]);
     assert_eq!(outcome.loaded.unwrap().compilations.len(), 1);
-    // ptxas leaves its own switches behind in nvlink: a warning is not an error any more.
+    // ptxas leaves its own switches set in nvlink: a warning is not an error any more.
     options.warnings_as_errors = true;
     let outcome = load(&["a.fatbin", "old.fatbin"], &options, &files);
     assert_eq!(outcome.messages().nth(1).unwrap().severity, Severity::Warning);

@@ -276,7 +276,7 @@ fn every_byte_matters() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_has_the_same_differences() {
     let mut changed = AB.to_vec();
     let at = symbol_place(AB, "ga");
     changed[at + 16] = 8;

@@ -254,7 +254,7 @@ fn damaged_files() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn problems_of_a_file_are_printed() {
     let cut = &AB[..AB.len() - 600];
     let text = text_of(cut, &Selection::default());
     assert!(

@@ -1,8 +1,8 @@
 //! The library in a process of its own.
 //!
-//! 1. The program starts itself once more, with a subcommand that calls [`serve`]; the job goes through the child's standard input.
+//! 1. The program starts itself once more, with a subcommand that calls [`serve`]; the job is sent through the child's standard input.
 //! 2. The child answers through its standard output. What the library itself prints there would garble the answer, so the answer comes last and
-//!    has a mark in front.
+//!    has a mark first.
 //! 3. A child that ends without an answer has crashed: that is a failure like any other.
 
 use crate::{Compiler, Failure, Job, jitlink, wire};
@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Stands in front of an answer.
+/// Prefix of an answer.
 const MARK: &[u8] = b"\0culd-lto answer\0";
 
 /// Compiles in another process.

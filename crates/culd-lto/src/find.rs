@@ -1,8 +1,8 @@
 //! Where nvJitLink is.
 //!
 //! 1. A file that was named outright is taken or nothing.
-//! 2. Otherwise the folders of libraries of each toolkit there is a trace of: the one with libnvvm (`-nvvmpath` is its `nvvm` folder), the one
-//!    that the program lies in, `CUDA_HOME`; last the folders of `LD_LIBRARY_PATH`.
+//! 2. Otherwise the directories of libraries of each toolkit there is a trace of: the one with libnvvm (`-nvvmpath` is its `nvvm` directory), the one
+//!    that contains the program, `CUDA_HOME`; last the directories of `LD_LIBRARY_PATH`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Names of the library; the interface is that of any version from 12.3 on, the results are those of the compiler inside.
 const NAMES: [&str; 2] = ["libnvJitLink.so.13", "libnvJitLink.so"];
 /// Where a toolkit keeps libraries.
-const FOLDERS: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
+const DIRECTORIES: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
 
 /// Where to look.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Search {
     pub given: Option<PathBuf>,
     /// `-nvvmpath`.
     pub nvvm: Option<PathBuf>,
-    /// The folder of the program itself.
+    /// The directory of the program itself.
     pub program_dir: Option<PathBuf>,
     /// `CUDA_HOME` or `CUDA_PATH`.
     pub cuda_home: Option<PathBuf>,
@@ -47,25 +47,25 @@ impl Search {
             let text = path.display().to_string();
             return if path.is_file() { Ok(path.clone()) } else { Err(vec![text]) };
         }
-        let above = |folder: &PathBuf| folder.parent().map(Path::to_path_buf);
-        // The folder as given first: what it links to may lie elsewhere.
+        let above = |directory: &PathBuf| directory.parent().map(Path::to_path_buf);
+        // The directory as given first: what it links to may be elsewhere.
         let resolved = self.nvvm.as_ref().and_then(|n| n.canonicalize().ok());
         let toolkits = self.nvvm.iter().flat_map(|n| [Some(n.join("..")), Some(n.clone())]).flatten();
         let toolkits = toolkits.chain(resolved.as_ref().and_then(above));
         let toolkits = toolkits
             .chain(self.program_dir.as_ref().and_then(above))
             .chain(self.cuda_home.clone());
-        let folders = toolkits.flat_map(|toolkit| FOLDERS.map(|folder| toolkit.join(folder)));
+        let directories = toolkits.flat_map(|toolkit| DIRECTORIES.map(|directory| toolkit.join(directory)));
         let listed = self.library_path.iter().flat_map(std::env::split_paths);
         let mut tried: Vec<String> = Vec::new();
-        for folder in folders.chain(listed) {
+        for directory in directories.chain(listed) {
             for name in NAMES {
-                let candidate = folder.join(name);
+                let candidate = directory.join(name);
                 if candidate.is_file() {
                     return Ok(candidate);
                 }
             }
-            let text = folder.display().to_string();
+            let text = directory.display().to_string();
             if !tried.contains(&text) {
                 tried.push(text);
             }

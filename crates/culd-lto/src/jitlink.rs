@@ -1,7 +1,7 @@
 //! The library itself.
 //!
 //! 1. Load it and look up the few functions that are needed.
-//! 2. Make a linker with `-lto -ptx`, the target, and each option of the compiler behind it as `-Xnvvm`.
+//! 2. Make a linker with `-lto -ptx`, the target, and each option of the compiler inside it as `-Xnvvm`.
 //! 3. Add the modules, complete the link, take the PTX; the log when something was refused.
 //!
 //! The library stays loaded: unloading a compiler is riskier than keeping it.
@@ -103,7 +103,7 @@ mod unix {
     impl Library {
         pub(super) fn load(path: &Path) -> Result<Self, Failure> {
             let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Failure::Library("a NUL in the library's name".into()))?;
-            // SAFETY: the name ends with NUL. Loading runs the library's initialisers, which is what the user asked for.
+            // SAFETY: the name ends with NUL. Loading runs the library's initialisers, which is what the user requested.
             let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
             if library.is_null() {
                 // SAFETY: after a failure the text is there until the next call; it ends with NUL.
@@ -197,7 +197,7 @@ mod unix {
             if code != 0 {
                 return None;
             }
-            // One byte more than asked for, so that a text that ends with an uncounted NUL fits too.
+            // One byte more than requested, so that a text that ends with an uncounted NUL fits too.
             let mut text = vec![0; size.checked_add(1)?];
             // SAFETY: the memory has at least the size that the library told.
             let code = unsafe { get(handle, text.as_mut_ptr().cast()) };

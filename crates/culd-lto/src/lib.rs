@@ -50,7 +50,7 @@ pub struct Module {
 pub struct Job {
     /// The target as `sm_90`.
     pub arch: String,
-    /// Options of the compiler behind the library (libnvvm), in order.
+    /// Options of the compiler inside the library (libnvvm), in order.
     pub options: Vec<String>,
     /// The modules, in link order.
     pub modules: Vec<Module>,

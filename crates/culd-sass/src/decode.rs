@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn textures_say_what_they_read_and_write() {
+    fn textures_have_their_operands() {
         for (raw, defs, uses) in [
             // TEX RZ, R3, R2, UR4, 1D, 0x2
             (0x001f_6400_081e_02ff_00ff_04ff_0203_7f60_u128, "{R3}", "{R2, UR4, UR5}"),

@@ -1,7 +1,7 @@
 //! Copies of literals and matches in chunks of fixed size.
 //!
-//! A copy may write up to 31 bytes more than asked for: what follows is either slack or written later. All functions answer `None`
-//! where a chunk would not lie inside, and then the output is of no use.
+//! A copy may write up to 31 bytes more than requested: what follows is either slack or written later. All functions answer `None`
+//! where a chunk would not be inside, and then the output is of no use.
 //!
 //! Most copies are short and their sizes cannot be foreseen, so two chunks are copied without asking how long the copy is.
 

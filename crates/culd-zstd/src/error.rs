@@ -80,7 +80,7 @@ pub enum Error {
     Offset {
         /// Distance of the match.
         offset: u64,
-        /// Bytes in front of it.
+        /// Bytes before it.
         have: u64,
     },
     /// The content does not have the checksum that the frame stores.

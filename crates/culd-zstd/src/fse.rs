@@ -6,7 +6,7 @@
 //!    reaches every place ([`Table::build`]).
 //! 3. The states of a symbol, in order, divide the range of next states among themselves: `bits` bits are read and added to `next`.
 //!
-//! A cell holds all that a step needs: where to go, and for sequences the value that the symbol stands for.
+//! A cell holds all that a step needs: where to go, and for sequences the value that the symbol represents.
 
 use crate::bits::Forward;
 use crate::error::Error;
@@ -19,7 +19,7 @@ pub(crate) const MAX_STATES: usize = 512;
 pub(crate) struct Cell(u64);
 
 impl Cell {
-    /// What a symbol stands for: `base` and `extra` bits on top.
+    /// What a symbol represents: `base` and `extra` bits on top.
     pub(crate) const fn of_value(base: u32, extra: u8) -> Self {
         Cell((base as u64) << 32 | (extra as u64) << 24)
     }
@@ -50,7 +50,7 @@ impl Cell {
     }
 }
 
-/// Shares of symbols in the states; -1 stands for less than one.
+/// Shares of symbols in the states; -1 represents less than one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shares {
     /// Share of each symbol.
@@ -127,7 +127,7 @@ impl Shares {
     }
 }
 
-/// What symbols stand for.
+/// What symbols represent.
 pub(crate) type Meaning = [Cell; 64];
 
 /// The state machine of one kind of symbol.

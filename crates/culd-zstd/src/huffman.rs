@@ -3,7 +3,7 @@
 //! 1. Weights of the symbols come as nibbles or through a state machine ([`read_weights`]); the weight of the last symbol is what makes
 //!    the code complete.
 //! 2. A symbol of weight `w` takes `1 << (w - 1)` places of the code, symbols of small weight first. The table is always indexed with
-//!    [`LOG`] bits, so that an index cannot lie outside.
+//!    [`LOG`] bits, so that an index cannot be outside.
 //! 3. One stream is read symbol by symbol; four streams are read in turns, because their chains of dependent loads then overlap. After
 //!    a refill there are bits for five symbols.
 

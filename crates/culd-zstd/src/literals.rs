@@ -34,7 +34,7 @@ impl Header {
     fn read(src: &[u8]) -> Result<(Self, &[u8]), Error> {
         let first = *src.first().ok_or(TRUNCATED)?;
         let (kind, format) = (first & 3, first >> 2 & 3);
-        // Bytes of the header, bits in front of the sizes, bits of a size.
+        // Bytes of the header, bits before the sizes, bits of a size.
         let (bytes, skip, width) = match (kind < 2, format) {
             (true, 0 | 2) => (1, 3, 5),
             (true, 1) => (2, 4, 12),

@@ -24,7 +24,7 @@ struct Kind {
     symbols: usize,
 }
 
-/// First values and extra bits of the codes that stand for a range: `list` gives the bits of each code from `plain` on.
+/// First values and extra bits of the codes that represent a range: `list` gives the bits of each code from `plain` on.
 const fn ranges<const N: usize>(first: u32, plain: usize, list: [u8; N]) -> Meaning {
     let mut meaning = [Cell::of_value(0, 0); 64];
     let mut base = first;
@@ -188,7 +188,7 @@ impl Default for Sequences {
     }
 }
 
-/// Where a block goes.
+/// Destination of a block.
 pub(crate) struct Target<'o> {
     /// The output from the start of the frame to the latest end of the block, and [`SLACK`] bytes.
     pub(crate) out: &'o mut [u8],

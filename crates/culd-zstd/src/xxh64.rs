@@ -2,7 +2,7 @@
 //!
 //! 1. Stripes of 32 bytes feed four lanes.
 //! 2. The lanes are joined, the size is added.
-//! 3. What is left goes in as words of eight and four bytes and single bytes; a last mixing spreads it.
+//! 3. The rest is added as words of eight and four bytes and single bytes; a last mixing spreads it.
 
 const PRIME: [u64; 5] = [
     0x9e37_79b1_85eb_ca87,

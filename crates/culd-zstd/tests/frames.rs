@@ -108,7 +108,7 @@ fn matches_before_the_content_are_refused() {
     // No literals and 3 as the offset: one less than the latest, which is 1 at the start.
     let error = decompress(&one_sequence(0, 1, 2, &[0b11]), 99).unwrap_err();
     assert_eq!(error, Error::Offset { offset: 0, have: 0 });
-    // A frame does not see the one in front of it.
+    // A frame does not see the one before it.
     let row = [frame(&[block(true, RAW, 4, b"wxyz")]), one_sequence(3, 2, 2, &[0b111])].concat();
     assert_eq!(decompress(&row, 99), Err(Error::Offset { offset: 4, have: 3 }));
 }

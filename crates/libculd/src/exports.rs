@@ -228,7 +228,7 @@ pub extern "C" fn culd_text_free(text: *mut Text) {
     taken(text);
 }
 
-/// Writes a value where C wants it.
+/// Writes a value to a pointer from C.
 fn put<T>(out: *mut T, value: Option<T>) -> bool {
     match (value, out.is_null()) {
         (Some(value), false) => {

@@ -11,7 +11,7 @@ use std::ptr;
 pub enum Grade {
     /// Only information.
     Info = 0,
-    /// The link goes on.
+    /// The link continues.
     Warning = 1,
     /// There is no image.
     Error = 2,

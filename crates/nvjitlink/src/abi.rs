@@ -1,6 +1,6 @@
 //! The exported functions.
 //!
-//! 1. A handle is a boxed [`Session`] behind a lock. `nvJitLinkDestroy` takes it back.
+//! 1. A handle is a boxed [`Session`] with a lock. `nvJitLinkDestroy` takes it back.
 //! 2. Every entry catches panics and returns an internal error for them. The panic hook of this library's own copy of the standard library is
 //!    silenced: a library does not print.
 //! 3. Pointers are checked for null; texts, names and data are copied before anything is done with them.
@@ -145,7 +145,7 @@ unsafe fn destroy(handle: *mut Handle) -> Result<(), Code> {
         return Err(Code::NullInput);
     }
     let link = std::mem::replace(place, std::ptr::null_mut());
-    // SAFETY: the box was made by `create` and is used by nobody else by the caller's promise.
+    // SAFETY: the box was made by `create` and is not used elsewhere, as the caller guarantees.
     drop(unsafe { Box::from_raw(link) });
     Ok(())
 }
@@ -174,7 +174,7 @@ unsafe fn complete(handle: Handle) -> Result<(), Code> {
     checked(link.lock().complete())
 }
 
-/// Results that are asked for by size first.
+/// Results that are requested by size first.
 #[derive(Clone, Copy)]
 enum Output {
     Cubin,

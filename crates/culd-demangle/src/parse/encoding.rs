@@ -1,6 +1,6 @@
 //! Whole names.
 //!
-//! 1. `T..` and `G..` are special names: a table says which text stands before what.
+//! 1. `T..` and `G..` are special names: a table says which text precedes which part.
 //! 2. Otherwise a name; if nothing follows, it is data and its qualifiers are dropped.
 //! 3. For a function template comes the return type, which is printed in full before the name.
 //! 4. The parameters, then clones, qualifiers, and what kind of constructor or destructor this is.
@@ -56,7 +56,7 @@ impl Parser<'_> {
         self.cursor.at_end() || matches!(self.cursor.peek(), b'E' | b'$')
     }
 
-    /// `{$ <clone>}` behind a function: a mangled name, a number (which is dropped), or plain text up to the end.
+    /// `{$ <clone>}` after a function: a mangled name, a number (which is dropped), or plain text up to the end.
     fn clones(&mut self, function: Doc) -> Option<Doc> {
         let mut text = function;
         while !self.in_clone && self.cursor.eat(b"$") {

@@ -45,7 +45,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An expression behind its code.
+    /// An expression after its code.
     fn operation(&mut self, code: [u8; 2]) -> Option<Doc> {
         if let Some(parts) = tables::expression(code) {
             return self.parts(parts);
@@ -195,7 +195,7 @@ impl Parser<'_> {
         Some(text!(self, "~", class))
     }
 
-    /// `<type> <base name>`, `{<simple name>} E <base name>` or `N <type> {<simple name>} E <base name>`, behind the `sr`.
+    /// `<type> <base name>`, `{<simple name>} E <base name>` or `N <type> {<simple name>} E <base name>`, after the `sr`.
     fn scoped_name(&mut self) -> Option<Doc> {
         let scope = if self.cursor.at_digit() {
             let names = self.until_end(Self::simple_name)?;
@@ -278,7 +278,7 @@ impl Parser<'_> {
             return Some(text!(self, "nullptr"));
         }
         let code = match self.cursor.pair() {
-            // nvlink knows no complex numbers.
+            // nvlink does not support complex numbers.
             [b'C', b'f' | b'd' | b'e' | b'g'] => return None,
             [code, _] => code,
         };

@@ -1,12 +1,12 @@
-//! Reads a mangled name (behind its `_Z`) into a tree.
+//! Reads a mangled name (after its `_Z`) into a tree.
 //!
-//! 1. `encoding`: a whole name: function, data or special name; clones behind a `$`.
+//! 1. `encoding`: a whole name: function, data or special name; clones after a `$`.
 //! 2. `name`: nested, local and unqualified names; template arguments.
 //! 3. `types`: types and parameter lists.
 //! 4. `expr`: expressions and literals.
 //! 5. This file: what they share, which is identifiers, numbers, substitutions and the limits.
 //!
-//! The grammar is that of the Itanium C++ ABI as far as nvlink knows it. Where nvlink gives up, so does this parser: every function
+//! The grammar is that of the Itanium C++ ABI as far as nvlink supports it. Where nvlink fails, so does this parser: every function
 //! answers `None`, and nothing of the name is demangled.
 
 mod encoding;
@@ -18,14 +18,14 @@ use crate::ast::{Ast, Component, Doc, Piece, Prefix, Qualifiers, Type, TypeId};
 use crate::cursor::Cursor;
 use crate::{number, tables};
 
-/// How deep names, types and expressions may lie in each other. A level takes up to 2 KiB of stack; a thread may have just 2 MiB.
+/// How deep names, types and expressions may be nested. A level takes up to 2 KiB of stack; a thread may have just 2 MiB.
 pub(crate) const MAX_DEPTH: usize = 450;
 /// Steps for each byte of a name. A byte is read once, or twice for each conversion operator to a template parameter around it.
 const STEPS_PER_BYTE: usize = 16;
 /// How many substitutions a name may record for each of its bytes.
 const SUBSTITUTIONS_PER_BYTE: usize = 16;
 
-/// The tree of the mangled name `name` (without `_Z`) and the doc that stands for the whole of it.
+/// The tree of the mangled name `name` (without `_Z`) and the doc that represents the whole of it.
 pub(crate) fn parse(name: &[u8]) -> Option<(Ast<'_>, Doc)> {
     let mut parser = Parser::new(name);
     let doc = parser.encoding()?;
@@ -40,7 +40,7 @@ macro_rules! text {
 }
 use text;
 
-/// What a substitution stands for.
+/// What a substitution represents.
 #[derive(Clone, Copy)]
 enum Substitution {
     Prefix(Prefix),

@@ -1,6 +1,6 @@
 //! Names and template arguments.
 //!
-//! 1. `N..E` is a path of components; each one that goes on is recorded as a prefix substitution.
+//! 1. `N..E` is a path of components; each one that continues is recorded as a prefix substitution.
 //! 2. `Z <encoding> E <name>` is local to a function: the function's text, `::`, the name.
 //! 3. Anything else is one component, perhaps in `std`, perhaps with template arguments.
 //! 4. A component is an identifier, an operator, a constructor or destructor, or something without a name: a lambda, an unnamed type,
@@ -20,7 +20,7 @@ pub(super) struct Name {
     pub(super) no_return: bool,
     /// What kind of constructor or destructor it is; printed at the very end.
     pub(super) suffix: &'static str,
-    /// The qualifiers of a member function; printed behind its parameters.
+    /// The qualifiers of a member function; printed after its parameters.
     pub(super) qualifiers: Doc,
 }
 
@@ -105,7 +105,7 @@ impl<'m> Parser<'m> {
         })
     }
 
-    /// `N [qualifiers] {component} E`, behind the `N`.
+    /// `N [qualifiers] {component} E`, after the `N`.
     fn nested_name(&mut self) -> Option<Name> {
         let qualifiers = self.qualifiers();
         let reference = self.reference_qualifier();
@@ -128,7 +128,7 @@ impl<'m> Parser<'m> {
     /// ` const &` and the like.
     fn function_qualifiers(&mut self, qualifiers: Qualifiers, reference: &'static str) -> Doc {
         let mut text = Doc::EMPTY;
-        for word in qualifiers.behind() {
+        for word in qualifiers.trailing() {
             text = text!(self, text, word);
         }
         text!(self, text, reference)
@@ -193,7 +193,7 @@ impl<'m> Parser<'m> {
         path.no_return = no_return;
         let is_special = matches!(code, [b'C', _] | [b'D', _]) && code != *b"DC";
         if is_special {
-            // A constructor behind a constructor is called after the class.
+            // A constructor after a constructor is called after the class.
             path.prefix = Some(Prefix {
                 text,
                 last: path.prefix.and_then(|class| class.last),
@@ -248,7 +248,7 @@ impl<'m> Parser<'m> {
         }
     }
 
-    /// `Z <encoding> E (s | [d [<number>] _] <name>) [<discriminator>]`, behind the `Z`.
+    /// `Z <encoding> E (s | [d [<number>] _] <name>) [<discriminator>]`, after the `Z`.
     fn local_name(&mut self) -> Option<Name> {
         let function = self.encoding()?;
         self.cursor.expect(b"E")?;
@@ -289,7 +289,7 @@ impl<'m> Parser<'m> {
         Some(text!(self, " (instance ", number.wrapping_add(2), ")"))
     }
 
-    /// `<unqualified-name>`; `class` is what stands before it.
+    /// `<unqualified-name>`; `class` is the component before it.
     fn unqualified_name(&mut self, class: Option<Prefix>) -> Option<Unqualified> {
         match self.cursor.pair() {
             [b'0'..=b'9', _] => {

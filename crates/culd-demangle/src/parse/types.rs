@@ -1,6 +1,6 @@
 //! Types and parameter lists.
 //!
-//! 1. Read what stands before a type and changes it (pointers, qualifiers, array bounds, ...) into a list.
+//! 1. Read the modifiers before a type (pointers, qualifiers, array bounds, ...) into a list.
 //! 2. Read the type at the core.
 //! 3. Apply the list from its end; each step records a substitution.
 //!
@@ -10,7 +10,7 @@ use super::{Parser, Substitution, text};
 use crate::ast::{Doc, NameStyle, Qualifiers, Type, TypeId};
 use crate::tables::{self, BUILTINS, BUILTINS_D, BUILTINS_DF};
 
-/// What stands before a type and changes it.
+/// A modifier before a type.
 #[derive(Clone, Copy)]
 enum Modifier<'m> {
     Pointer(&'static str),
@@ -137,7 +137,7 @@ impl<'m> Parser<'m> {
         } else {
             Doc::EMPTY
         };
-        // nvlink quirk: behind an exception specification it takes any character for the F.
+        // nvlink quirk: after an exception specification it takes any character for the F.
         if noexcept.is_empty() || self.cursor.at_end() {
             self.cursor.expect(b"F")?;
         } else {

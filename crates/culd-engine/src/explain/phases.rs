@@ -47,7 +47,7 @@ mod tests {
     use super::Watch;
 
     #[test]
-    fn a_watch_that_stands_still_has_nothing_to_tell() {
+    fn a_disabled_timer_has_no_phases() {
         let names = |runs| {
             let mut watch = Watch::new(runs);
             watch.lap("merge");

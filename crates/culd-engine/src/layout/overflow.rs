@@ -63,7 +63,7 @@ pub(super) fn lay_out(link: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
     }
     let is_needed = needed(link, layout, bank);
     let mut variables = Vec::new();
-    for (symbol, sym) in layout.records.symbols.enumerate().filter(|(_, sym)| lies_in(sym, bank)) {
+    for (symbol, sym) in layout.records.symbols.enumerate().filter(|(_, sym)| is_in(sym, bank)) {
         if is_needed.as_ref().is_none_or(|needed| needed[symbol]) {
             variables.push(Variable {
                 symbol,
@@ -86,7 +86,7 @@ pub(super) fn lay_out(link: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
     true
 }
 
-fn lies_in(sym: &OutSymbol<'_>, bank: SectionId) -> bool {
+fn is_in(sym: &OutSymbol<'_>, bank: SectionId) -> bool {
     sym.section == Some(bank) && !sym.withdrawn
 }
 
@@ -104,7 +104,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
     let (external, internal) = (Patterns::new(&filter.external_constants), Patterns::new(&filter.internal_constants));
     let mut needed = Table::filled(m.symbols.len(), false);
     let mut by_offset: Vec<(u64, SymbolId)> = Vec::new();
-    for (id, sym) in m.symbols.enumerate().filter(|(_, sym)| lies_in(sym, bank)) {
+    for (id, sym) in m.symbols.enumerate().filter(|(_, sym)| is_in(sym, bank)) {
         let patterns = if sym.bind == STB_LOCAL { &internal } else { &external };
         needed[id] = patterns.matches(sym.name);
         by_offset.push((sym.value, id));
@@ -184,7 +184,7 @@ fn place(link: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables
         .records
         .symbols
         .enumerate()
-        .filter(|(id, sym)| lies_in(sym, bank) && !stays[*id]);
+        .filter(|(id, sym)| is_in(sym, bank) && !stays[*id]);
     let gone: Vec<SymbolId> = gone.map(|(id, _)| id).collect();
     for id in gone {
         // nvlink quirk: `--preserve-relocs` keeps the symbols of constants that are gone, with their old values.

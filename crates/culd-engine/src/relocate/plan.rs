@@ -158,7 +158,7 @@ fn plan_one<'d>(
         }
         RelocAction::KeepSection(..) => plan.kept += 1,
         RelocAction::Patch(_, _, _, named) => {
-            if units.is_some_and(|u| !lies_in(u, e.offset)) {
+            if units.is_some_and(|u| !is_in(u, e.offset)) {
                 problems.failure.get_or_insert("reloc address not found");
             }
             plan.patches = true;
@@ -172,19 +172,19 @@ fn plan_one<'d>(
 }
 
 /// Is an offset in one of the units, which are in order?
-fn lies_in(units: &[(u64, u64)], offset: u64) -> bool {
+fn is_in(units: &[(u64, u64)], offset: u64) -> bool {
     let before = units.get(..units.partition_point(|u| u.0 <= offset)).unwrap_or_default();
     before.last().is_some_and(|&(base, size)| offset - base < size)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::lies_in;
+    use super::is_in;
 
     #[test]
-    fn units_hold_what_lies_in_them() {
+    fn an_offset_belongs_to_the_unit_that_contains_it() {
         let units = [(0, 4), (8, 8), (32, 4)];
-        let inside = |offset: u64| lies_in(&units, offset);
+        let inside = |offset: u64| is_in(&units, offset);
         assert!([0, 3, 8, 15, 32, 35].into_iter().all(inside));
         assert!(![4, 7, 16, 31, 36, 1 << 40].into_iter().any(inside));
     }

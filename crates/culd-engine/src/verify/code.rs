@@ -69,7 +69,7 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
             let reason = match (candidates.len(), first) {
                 (1, Some(reason)) => reason,
                 (0, _) => format!("section {} comes from no input", text(s.name)),
-                (_, Some(reason)) => format!("section {} is none of the inputs' definitions: {reason}", text(s.name)),
+                (_, Some(reason)) => format!("section {} does not match any definition of the inputs: {reason}", text(s.name)),
                 (_, None) => continue,
             };
             found.add(Check::Code, reason);

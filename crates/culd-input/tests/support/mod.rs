@@ -87,7 +87,7 @@ pub fn load(inputs: &[&str], options: &LoadOptions, files: &Memory) -> Outcome {
     culd_input::load(&inputs, options, files)
 }
 
-/// Messages as text, with the severity in front.
+/// Messages as text, with the severity first.
 pub fn said(outcome: &Outcome) -> Vec<String> {
     outcome.messages().map(|m| format!("{:?}: {}", m.severity, m.code)).collect()
 }
@@ -293,7 +293,7 @@ pub fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
             out.push(b'\n');
         }
     };
-    // Long names stand together in front and are named by offset.
+    // Long names are together first and are named by offset.
     let long: String = members.iter().filter(|m| m.0.len() > 15).map(|m| format!("{}/\n", m.0)).collect();
     if !long.is_empty() {
         add("//", long.as_bytes());
