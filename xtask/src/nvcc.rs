@@ -133,7 +133,13 @@ impl Bench<'_> {
             let path = self.sources.join(name);
             std::fs::read_to_string(&path).map_err(Error::file(path))
         };
-        let made_from = format!("{nvcc:?}\n{}{}", read(format!("{source}.cu"))?, read("parts.h".into())?);
+        let compiler = std::fs::canonicalize(nvcc.get_program()).map_err(Error::file(nvcc.get_program()))?;
+        let made_from = format!(
+            "{nvcc:?} {}\n{}{}",
+            compiler.display(),
+            read(format!("{source}.cu"))?,
+            read("parts.h".into())?
+        );
         if object.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == made_from) {
             return Ok(());
         }

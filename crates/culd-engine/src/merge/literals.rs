@@ -51,6 +51,18 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.live.alive[f].then_some((f, input))
     }
 
+    /// Whether the function of a bank is replaced later by the copy of another object, with which the symbols of the bank go.
+    ///
+    /// nvlink quirk: a relocatable link keeps them, in the bank of the other copy.
+    pub(super) fn literals_are_replaced(&self, object: &Object<'d>, section: u32) -> bool {
+        let winner = |(f, _): (FunctionId, ObjSection<'d>)| self.resolved.functions[f].winner;
+        self.options.identity == Identity::Culd
+            && self
+                .literal_owner(object, section)
+                .and_then(winner)
+                .is_some_and(|w| w.object != object.id)
+    }
+
     /// A second strong definition is an error already; nvlink stops at once if its literals differ.
     fn second_strong_literals(&mut self, object: &Object<'d>, section: u32, f: FunctionId, input: &ObjSection<'d>) -> Result<(), Stop> {
         let strong = object.owner_of(input).is_some_and(|o| object.symbol(o).bind == STB_GLOBAL);

@@ -51,6 +51,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 return Ok(());
             }
             self.place_literals(object, section, true)?;
+            if self.literals_are_replaced(object, section) {
+                return Ok(());
+            }
         }
         self.defined(object, index, sym, section, &input)
     }

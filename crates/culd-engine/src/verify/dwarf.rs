@@ -2,7 +2,8 @@
 //!
 //! 1. A relocation of a debug section against a function names a place inside it, its end included.
 //! 2. `.debug_frame`: a description does not reach past the end of its function.
-//! 3. Line tables: rows are inside the function, its end included.
+//! 3. Line tables: rows are inside the function, its end included, or not further after it than those of an input, which may be a relocatable
+//!    output with rows of a longer copy that it dropped.
 
 use super::file::{File, View};
 use super::line::{self, Place, Places};
@@ -34,13 +35,39 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings)
         }
         let result = places(image, s, &largest_copy).and_then(|places| match without_mercury(s.name) {
             b".debug_frame" => frames(s, &places),
-            b".debug_line" | b".nv_debug_line_sass" => line::check(s.data, &places),
+            b".debug_line" | b".nv_debug_line_sass" => {
+                line::check(s.data, &places).or_else(|_| line::check(s.data, &widened(image, inputs, s, places)))
+            }
             _ => Ok(()),
         });
         if let Err(reason) = result {
             found.add(Check::Debug, format!("section {}: {reason}", text(s.name)));
         }
     }
+}
+
+/// Places whose functions are as long as the rows of the inputs' tables say.
+fn widened(image: &File<'_>, inputs: &[File<'_>], table: &Section<'_>, mut found: Places) -> Places {
+    let code = |file: &File<'_>, symbol: u32| {
+        let sym = file.symbol(View::Sass, symbol)?;
+        file.section(sym.section.index()?).map(|s| s.name.to_vec())
+    };
+    let mut sizes: HashMap<Vec<u8>, u64, SeededState> = HashMap::default();
+    for input in inputs {
+        for s in input.sections.iter().filter(|s| s.name == table.name) {
+            let Ok(places) = places(input, s, &|_| u64::MAX) else { continue };
+            for (symbol, last) in line::reach(s.data, &places) {
+                let Some(name) = code(input, symbol) else { continue };
+                let size = sizes.entry(name).or_default();
+                *size = last.max(*size);
+            }
+        }
+    }
+    for place in found.values_mut() {
+        let reached = code(image, place.symbol).and_then(|name| sizes.get(&name).copied());
+        place.size = place.size.max(reached.unwrap_or(0));
+    }
+    found
 }
 
 fn places(image: &File<'_>, s: &Section<'_>, largest_copy: &impl Fn(&[u8]) -> u64) -> Result<Places, String> {

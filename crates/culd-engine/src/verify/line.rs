@@ -2,6 +2,7 @@
 //!
 //! 1. A unit: length, version, header length, then the standard header of DWARF 2 to 4; other versions are skipped.
 //! 2. Only sequences whose start address is relocated against a function are checked; others belong to functions that were dropped.
+//! 3. [`reach`] says how far the rows of an input go: a relocatable output has those of longer copies that it dropped.
 
 use crate::names::SeededState;
 use hashbrown::HashMap;
@@ -60,17 +61,38 @@ impl<'d> Reader<'d> {
 
 /// Checks all units of a section.
 pub(super) fn check(data: &[u8], places: &Places) -> Result<(), String> {
+    units(data, places, &mut |place, address| match address > place.size {
+        true => Err(format!("a row is at {address:#x} of a function of {:#x} bytes", place.size)),
+        false => Ok(()),
+    })
+}
+
+/// The last place of every function, by symbol, that rows name; as far as the section can be read.
+pub(super) fn reach(data: &[u8], places: &Places) -> HashMap<u32, u64, SeededState> {
+    let mut reached: HashMap<u32, u64, SeededState> = HashMap::default();
+    let _ = units(data, places, &mut |place, address| {
+        let last = reached.entry(place.symbol).or_default();
+        *last = address.max(*last);
+        Ok(())
+    });
+    reached
+}
+
+/// Called for every step to a place in a function.
+type Step<'a> = &'a mut dyn FnMut(Place, u64) -> Result<(), String>;
+
+fn units(data: &[u8], places: &Places, step: Step<'_>) -> Result<(), String> {
     let mut r = Reader { data, at: 0 };
     while r.at < data.len() {
         let start = r.at;
-        unit(&mut r, places)
+        unit(&mut r, places, step)
             .unwrap_or_else(|| Err("it is cut off".into()))
             .map_err(|reason| format!("unit at {start:#x}: {reason}"))?;
     }
     Ok(())
 }
 
-fn unit(r: &mut Reader<'_>, places: &Places) -> Option<Result<(), String>> {
+fn unit(r: &mut Reader<'_>, places: &Places, each: Step<'_>) -> Option<Result<(), String>> {
     let length = r.word()? as usize;
     let end = r.at.checked_add(length).filter(|&e| e <= r.data.len())?;
     let version = r.half()?;
@@ -90,7 +112,7 @@ fn unit(r: &mut Reader<'_>, places: &Places) -> Option<Result<(), String>> {
     let base = r.byte()?;
     let lengths = r.take(usize::from(base.saturating_sub(1)))?.to_vec();
     r.at = program;
-    let done = rows(r, end, (step, range, base), &lengths, places);
+    let done = rows(r, end, (step, range, base), &lengths, places, each);
     r.at = end;
     Some(done.unwrap_or_else(|| Err("an instruction is cut off".into())))
 }
@@ -101,16 +123,14 @@ fn rows(
     (step, range, base): (u64, u64, u8),
     lengths: &[u8],
     places: &Places,
+    each: Step<'_>,
 ) -> Option<Result<(), String>> {
-    // Address and size of the function, when both are known.
-    let mut now: Option<(u64, u64)> = None;
-    let advance = |now: &mut Option<(u64, u64)>, by: u64| -> Result<(), String> {
-        let Some((address, size)) = now else { return Ok(()) };
+    // Address and function, when both are known.
+    let mut now: Option<(u64, Place)> = None;
+    let mut advance = |now: &mut Option<(u64, Place)>, by: u64| -> Result<(), String> {
+        let Some((address, place)) = now else { return Ok(()) };
         *address = address.wrapping_add(by);
-        match *address > *size {
-            true => Err(format!("a row is at {address:#x} of a function of {size:#x} bytes")),
-            false => Ok(()),
-        }
+        each(*place, *address)
     };
     while r.at < end {
         let op = r.byte()?;
@@ -123,7 +143,7 @@ fn rows(
                     (_, Some(1)) => now = None,
                     (9, Some(2)) => {
                         let field = r.at as u64 + 1;
-                        now = places.get(&field).map(|p| (p.offset, p.size));
+                        now = places.get(&field).map(|p| (p.offset, *p));
                         r.at += 1;
                         r.long()?;
                     }
