@@ -36,6 +36,6 @@ for label, (options, inputs) in CASES.items():
 
     @check(label)
     def _():
-        # PTX goes in as text, everything else as bytes
-        codes = [make(data(name).decode() if make is PTX else data(name), name=name) for make, name in inputs]
+        # PTX ends with NUL, as that of Program does
+        codes = [make(data(name) + b"\0" if make is PTX else data(name), name=name) for make, name in inputs]
         return link(options, *codes)
