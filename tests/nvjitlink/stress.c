@@ -196,6 +196,7 @@ int main(int argc, char **argv) {
             fuzz();
             double took = now() - before;
             if (took * 1e6 > (double)last) last = (unsigned long)(took * 1e6);
+            if (runs % 20000 == 0) printf("%lu runs: %ld KiB resident\n", runs, resident());
         }
         printf("fuzz, seed %ld: %lu runs, %lu images, %lu wrong, slowest %lu us, %ld KiB resident\n", second, runs, done, wrong, last, resident());
     } else {
