@@ -293,6 +293,7 @@ def option_scenarios():
         yield f"option/set/{options}", [["create", options], ["logs"], ["destroy"]]
     yield "create/null handle", [["create", ["-arch=sm_90"], "null handle"]]
     yield "create/null list", [["create", ["-arch=sm_90"], "null list"]]
+    yield "create/null list of none", [["create", [], "null list"]]
     yield "create/null option", [["create", ["-arch=sm_90", None]], ["logs"], ["destroy"]]
     yield "create/none", [["create", []], ["logs"], ["destroy"]]
 

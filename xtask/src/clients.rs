@@ -12,13 +12,14 @@ use culd_tests::{Error, Result};
 use std::process::Command;
 
 /// The clients, and what they need.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "cuda-bindings",
     "cuda-core",
     "numba-cuda",
     "cuda-cccl",
     "tinygrad",
     "numpy",
+    "nvidia-cuda-nvrtc",
     "nvidia-nvjitlink==13.0.88",
     "nvidia-cuda-nvcc==13.0.88",
     "nvidia-nvvm==13.0.88",

@@ -3,13 +3,14 @@
 //! 1. Form: formatting, lints, documentation.
 //! 2. Without CUDA: unit and integration tests, the bundled example, replay of recorded results, damaged inputs, short runs of
 //!    the fuzz targets and of mutants.
-//! 3. With the oracle: the conformance cases live, random links, fat binaries, C++ programs, programs that nvcc and CMake build.
+//! 3. With the oracle: the conformance cases live, random links, fat binaries, C++ programs, programs that nvcc and CMake build;
+//!    the Python package from its wheel, which needs pytest from the network.
 //!
 //! Every step prints its name, its own results and how long it took. A step that fails does not stop the later ones.
 
 use crate::context::{Context, Linker, UNIT_TESTS, succeed};
 use crate::report::Report;
-use crate::{bench, conformance, fatbins, fuzz, mutate, nvcc, oracle, random, sass, versions};
+use crate::{bench, conformance, fatbins, fuzz, mutate, nvcc, oracle, python, random, sass, versions};
 use culd_tests::{Error, Result};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -92,7 +93,7 @@ pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report
     );
     steps.compared("counts", || bench::counts::run(context, &linker, false, report));
     if tools.is_none() {
-        println!("left out (--offline): conformance, random links, fat binaries, C++ programs, nvcc programs");
+        println!("left out (--offline): conformance, random links, fat binaries, C++ programs, nvcc programs, Python package");
         return Ok(());
     }
     steps.live(&linker);
@@ -219,6 +220,7 @@ impl Steps<'_> {
         self.compared("nvcc programs", || {
             nvcc::run(context, linker, &nvcc::Plan { names: Vec::new(), jobs }, report)
         });
+        self.step("Python package", || python::run(context, Some(&linker.culd), true, report));
     }
 
     /// A step whose results go straight into the report.

@@ -116,7 +116,7 @@ unsafe fn fill(place: *mut c_char, bytes: &[u8]) -> Result<(), Code> {
 static QUIET: Once = Once::new();
 
 unsafe fn create(handle: *mut Handle, count: c_uint, list: *const *const c_char) -> Result<(), Code> {
-    if handle.is_null() || (list.is_null() && count > 0) {
+    if handle.is_null() || list.is_null() {
         return Err(Code::NullInput);
     }
     QUIET.call_once(|| std::panic::set_hook(Box::new(|_| {})));
