@@ -117,7 +117,9 @@ impl Calls {
     }
 
     fn find_kernels(&mut self) {
-        let kernels: Vec<usize> = (0..self.nodes.len()).filter(|&n| self.nodes.get(n).is_some_and(|n| n.is_kernel)).collect();
+        let kernels: Vec<usize> = (0..self.nodes.len())
+            .filter(|&n| self.nodes.get(n).is_some_and(|n| n.is_kernel))
+            .collect();
         self.parent = self.search(&kernels);
     }
 
