@@ -73,7 +73,7 @@ fn names_in_c_plus_plus() {
     assert!(text_of(AB, &selection).contains("ka(int*, float)"));
     assert_eq!(
         json_of(AB, &selection)["cubins"][0]["functions"][0]["demangled"],
-        "ka(int *, float)"
+        "ka(int*, float)"
     );
 }
 

@@ -110,7 +110,7 @@ fn undefined_references_say_who_asks() {
     assert_eq!(
         said,
         "culd: error: 1 undefined reference\n  f(int) [_Z1fi]\n    referenced by a.cubin\n    in kernel ka(int*) (a.cubin)\n    \
-         hint: no file of the command line and no archive of the -L directories defines it: is an object or a library missing?\n"
+         hint: no input defines it: is an object or a library missing?\n"
     );
 }
 

@@ -19,9 +19,10 @@ pub fn enumerate(names: impl Iterator<Item = String>, total: usize) -> String {
 
 /// A demangled name, followed by the name in the file.
 pub fn name(symbol: &str) -> String {
-    match culd_demangle::readable(symbol.as_bytes()) {
-        Some(demangled) if demangled != symbol => format!("{demangled} [{symbol}]"),
-        _ => symbol.to_string(),
+    let shown = variable(symbol);
+    match shown == symbol {
+        true => shown,
+        false => format!("{shown} [{symbol}]"),
     }
 }
 
@@ -32,11 +33,7 @@ pub fn short_name(symbol: &str) -> String {
 
 /// A variable as the source has it: a local shared variable is `function(int)::variable`, without the compiler's marks around it.
 pub fn variable(symbol: &str) -> String {
-    let local = symbol.strip_prefix("$__").filter(|rest| rest.starts_with("_Z"));
-    match local.and_then(|rest| rest.rsplit_once("__")) {
-        Some((inner, number)) if number.bytes().all(|b| b.is_ascii_digit()) => short_name(inner),
-        _ => short_name(symbol),
-    }
+    culd_report::names::demangled(symbol)
 }
 
 /// Variables that add up to a limit.
@@ -234,5 +231,7 @@ mod tests {
     fn names_are_demangled_beside_the_original() {
         assert_eq!(name("_Z1fi"), "f(int) [_Z1fi]");
         assert_eq!(name("plain"), "plain");
+        assert_eq!(variable("$___ZZ5use_aiE1a__22"), "use_a(int)::a");
+        assert_eq!(short_name("_ZN3geo3dotIdEET_RKNS_1VIS1_EES5_"), "double geo::dot<double>(geo::V<double> const&, geo::V<double> const&)");
     }
 }

@@ -54,7 +54,7 @@ impl Causes {
     fn missing_hint(&self, symbol: &str) -> Option<String> {
         let was_asked = self.searched && self.undefined.iter().any(|s| s == symbol);
         was_asked.then(|| {
-            "no file of the command line and no archive of the -L directories defines it: is an object or a library missing?".into()
+            "no input defines it: is an object or a library missing?".into()
         })
     }
 
