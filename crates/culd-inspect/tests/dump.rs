@@ -71,10 +71,7 @@ fn names_in_c_plus_plus() {
         ..Selection::default()
     };
     assert!(text_of(AB, &selection).contains("ka(int*, float)"));
-    assert_eq!(
-        json_of(AB, &selection)["cubins"][0]["functions"][0]["demangled"],
-        "ka(int*, float)"
-    );
+    assert_eq!(json_of(AB, &selection)["cubins"][0]["functions"][0]["demangled"], "ka(int*, float)");
 }
 
 #[test]

@@ -72,10 +72,13 @@ impl<'v, 'd> Model<'v, 'd> {
         }
         let direct = self.selection.kernels.iter().any(|k| matches(k.as_bytes(), name));
         direct
-            || [culd_demangle::demangle(name), culd_demangle::readable(name)].into_iter().flatten().any(|d| {
-                let short = d.split('(').next().unwrap_or(&d);
-                self.selection.kernels.iter().any(|k| k == &d || k == short)
-            })
+            || [culd_demangle::demangle(name), culd_demangle::readable(name)]
+                .into_iter()
+                .flatten()
+                .any(|d| {
+                    let short = d.split('(').next().unwrap_or(&d);
+                    self.selection.kernels.iter().any(|k| k == &d || k == short)
+                })
     }
 
     fn named(&self, name: &[u8]) -> bool {

@@ -232,6 +232,9 @@ mod tests {
         assert_eq!(name("_Z1fi"), "f(int) [_Z1fi]");
         assert_eq!(name("plain"), "plain");
         assert_eq!(variable("$___ZZ5use_aiE1a__22"), "use_a(int)::a");
-        assert_eq!(short_name("_ZN3geo3dotIdEET_RKNS_1VIS1_EES5_"), "double geo::dot<double>(geo::V<double> const&, geo::V<double> const&)");
+        assert_eq!(
+            short_name("_ZN3geo3dotIdEET_RKNS_1VIS1_EES5_"),
+            "double geo::dot<double>(geo::V<double> const&, geo::V<double> const&)"
+        );
     }
 }

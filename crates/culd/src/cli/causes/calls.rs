@@ -231,7 +231,7 @@ impl Calls {
     }
 
     /// The way from the nearest kernel to a function of an object.
-    pub fn from_kernel(&self, object: usize, function: &str) -> Option<Way> {
+    pub fn way_from_kernel(&self, object: usize, function: &str) -> Option<Way> {
         self.trace(&self.parent, self.id(object, function)?)
     }
 

@@ -15,7 +15,7 @@ impl Causes {
         let users = self.users(symbol);
         for &(object, function) in users.iter().take(SHOWN) {
             let file = self.objects.get(object).map_or("", |o| o.name.as_str());
-            let way = self.calls().from_kernel(object, function);
+            let way = self.calls().way_from_kernel(object, function);
             text += &match way {
                 Some(way) if way.steps.len() > 1 => {
                     format!("{start}in {} ({file}), call path: {}", short_name(function), way.text(short_name))
@@ -53,9 +53,7 @@ impl Causes {
     /// Nothing of this name is anywhere: only where the other places were searched.
     fn missing_hint(&self, symbol: &str) -> Option<String> {
         let was_asked = self.searched && self.undefined.iter().any(|s| s == symbol);
-        was_asked.then(|| {
-            "no input defines it: is an object or a library missing?".into()
-        })
+        was_asked.then(|| "no input defines it: is an object or a library missing?".into())
     }
 
     /// Functions of the device runtime.
