@@ -112,7 +112,12 @@ impl<'m> Parser<'m> {
     }
 
     fn encoding_inner(&mut self, top: bool) -> Option<Ref> {
-        const SPECIAL: [(&str, &str); 4] = [("TV", "vtable for "), ("TI", "typeinfo for "), ("TS", "typeinfo name for "), ("TT", "VTT for ")];
+        const SPECIAL: [(&str, &str); 4] = [
+            ("TV", "vtable for "),
+            ("TI", "typeinfo for "),
+            ("TS", "typeinfo name for "),
+            ("TT", "VTT for "),
+        ];
         for (code, words) in SPECIAL {
             if self.take(code) {
                 let of = self.type_()?;

@@ -20,5 +20,10 @@ fn names_come_out_as_cxxfilt_writes_them() {
         none.iter().for_each(|name| println!("none {name}"));
     }
     // Those that differ are made names: results that are qualified functions, addresses of constructors through substitutions.
-    assert!(same >= SAME && wrong.len() <= DIFFERENT, "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        same >= SAME && wrong.len() <= DIFFERENT,
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

@@ -70,11 +70,8 @@ fn names_in_c_plus_plus() {
         demangle: true,
         ..Selection::default()
     };
-    assert!(text_of(AB, &selection).contains("ka(int *, float)"));
-    assert_eq!(
-        json_of(AB, &selection)["cubins"][0]["functions"][0]["demangled"],
-        "ka(int *, float)"
-    );
+    assert!(text_of(AB, &selection).contains("ka(int*, float)"));
+    assert_eq!(json_of(AB, &selection)["cubins"][0]["functions"][0]["demangled"], "ka(int*, float)");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 /// The C++ name, or the name itself.
 pub fn demangled(name: &str) -> String {
     let plain = static_shared(name).unwrap_or(name);
-    culd_demangle::demangle(plain.as_bytes()).unwrap_or_else(|| plain.to_owned())
+    culd_demangle::readable(plain.as_bytes()).unwrap_or_else(|| plain.to_owned())
 }
 
 /// The variable in the name of a static variable of shared memory: `_ZZ1kvE1s` in `$___ZZ1kvE1s__120`.

@@ -272,8 +272,10 @@ impl<'a> Run<'a> {
                 );
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
-                    let forced =
-                        reserved || !list.is_empty() && request.start >= self.escaping_load_slot() && !self.f.cfg.blocks[id.index()].succ.contains(&id);
+                    let forced = reserved
+                        || !list.is_empty()
+                            && request.start >= self.escaping_load_slot()
+                            && !self.f.cfg.blocks[id.index()].succ.contains(&id);
                     self.companions[s.index()] = (!forced).then(|| list.iter().map(|(s, _)| *s).collect());
                     list.push((s, request.need));
                 }
@@ -314,7 +316,14 @@ impl<'a> Run<'a> {
                 read: request.kind == Kind::Read,
                 need: request.need,
                 times: self.times.as_ref().map(|t| t.1.clone()).unwrap_or_default(),
-                range: (request.start, if request.long_reserved { self.escaping_load_slot() } else { self.top() }),
+                range: (
+                    request.start,
+                    if request.long_reserved {
+                        self.escaping_load_slot()
+                    } else {
+                        self.top()
+                    },
+                ),
                 stream: (block.start..block.end)
                     .map(|k| {
                         let names = self.f.setters.of(k).filter(|s| self.needed(*s)).map(|s| {
@@ -451,7 +460,11 @@ impl<'a> Run<'a> {
         if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
             return free;
         }
-        let limit = if request.long_reserved { self.escaping_load_slot() } else { self.top() };
+        let limit = if request.long_reserved {
+            self.escaping_load_slot()
+        } else {
+            self.top()
+        };
         // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
         self.ambiguous |= (request.start..limit).all(|n| earliest(&live[usize::from(n)]).is_some());
         self.share(request, usize::MAX, limit, live)
@@ -464,7 +477,9 @@ impl<'a> Run<'a> {
             self.f.cfg.blocks[request.block.index()].end,
         );
         self.estimate(request.block, start..end);
-        let Some((_, issue)) = &self.times else { return self.escaping_load_slot() };
+        let Some((_, issue)) = &self.times else {
+            return self.escaping_load_slot();
+        };
         let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
         // Of other blocks only those right before this one can have something on its way.
         let before = &self.f.cfg.blocks[request.block.index()].pred;

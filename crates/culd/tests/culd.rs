@@ -109,7 +109,8 @@ fn undefined_references_say_who_asks() {
     assert_eq!(code, Some(255));
     assert_eq!(
         said,
-        "culd: error: 1 undefined reference\n  f(int) [_Z1fi]\n    referenced by a.cubin\n"
+        "culd: error: 1 undefined reference\n  f(int) [_Z1fi]\n    referenced by a.cubin\n    in kernel ka(int*) (a.cubin)\n    \
+         hint: no input defines it: is an object or a library missing?\n"
     );
 }
 
@@ -213,7 +214,7 @@ fn reports_and_dependencies_are_written() {
     let report: serde_json::Value = serde_json::from_slice(&bench.read("r.json")).unwrap();
     assert_eq!(report["status"], "linked");
     assert_eq!(report["inputs"][1]["name"], "b.cubin");
-    assert_eq!(report["kernels"][0]["demangled"], "ka(int *)");
+    assert_eq!(report["kernels"][0]["demangled"], "ka(int*)");
     assert_eq!(report["output"]["size"], bench.read("x.cubin").len());
     assert_eq!(bench.read("x.d"), b"x.cubin: \\\n  a.cubin \\\n  b.cubin\n\na.cubin:\n\nb.cubin:\n");
     bench.fails("culd -arch=sm_90 a.cubin -o x.cubin --json-report=r.json");
@@ -296,7 +297,7 @@ fn the_map_says_where_everything_went() {
     );
     let code = block(".text._Z2kaPi");
     assert!(
-        code[0].ends_with("  a.cubin(.text._Z2kaPi)") && code[1].ends_with("    kernel ka(int *) [_Z2kaPi]"),
+        code[0].ends_with("  a.cubin(.text._Z2kaPi)") && code[1].ends_with("    kernel ka(int*) [_Z2kaPi]"),
         "{code:?}"
     );
     assert!(map.contains("\nShared memory\n         0x0       64      tile  c.cubin\n"), "{map}");
@@ -322,7 +323,7 @@ fn chains_lead_from_a_kernel() {
     let bench = Bench::new();
     let ask = |symbol: &str, more: &str| bench.links(&format!("culd -arch=sm_90 a.cubin b.cubin c.cubin -o x --why-live={symbol}{more}"));
     assert_eq!(ask("_Z1gv", ""), "g() [_Z1gv] is kept:\n  kernel kc()\n  calls h()\n  calls g()\n");
-    assert_eq!(ask("f", ""), "f(int) [_Z1fi] is kept:\n  kernel ka(int *)\n  calls f(int)\n");
+    assert_eq!(ask("f", ""), "f(int) [_Z1fi] is kept:\n  kernel ka(int*)\n  calls f(int)\n");
     assert_eq!(
         ask("u", ""),
         "u() [_Z1uv] is kept:\n  kernel kc()\n  calls through a pointer that may lead to u()\n"
@@ -336,7 +337,7 @@ fn chains_lead_from_a_kernel() {
         ask("tile", ""),
         "tile is kept:\n  kernel kc()\n  calls h()\n  calls g()\n  uses tile\n"
     );
-    assert_eq!(ask("gb", ""), "gb is kept:\n  kernel ka(int *)\n  calls f(int)\n  uses gb\n");
+    assert_eq!(ask("gb", ""), "gb is kept:\n  kernel ka(int*)\n  calls f(int)\n  uses gb\n");
     assert_eq!(ask("table", ""), "table is kept:\n  variable table, which is always kept\n");
     assert_eq!(ask("dead", ""), "dead() [_Z4deadv] is dropped: no kernel reaches it\n");
     assert_eq!(
@@ -345,7 +346,7 @@ fn chains_lead_from_a_kernel() {
     );
     assert_eq!(
         ask("ka", " --kernels-used=kc"),
-        "ka(int *) [_Z2kaPi] is dropped: nothing launches it\n"
+        "ka(int*) [_Z2kaPi] is dropped: nothing launches it\n"
     );
     assert_eq!(
         ask("dead", " -g"),

@@ -115,7 +115,7 @@ impl<'v, 'd> Context<'v, 'd> {
 
     /// A name as text, in C++ form when requested.
     pub(crate) fn show(&self, name: &[u8]) -> String {
-        let demangled = if self.demangle { culd_demangle::demangle(name) } else { None };
+        let demangled = if self.demangle { culd_demangle::readable(name) } else { None };
         demangled.unwrap_or_else(|| names::text(name).into_owned())
     }
 

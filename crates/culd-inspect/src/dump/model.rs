@@ -40,7 +40,7 @@ impl<'v, 'd> Model<'v, 'd> {
     /// The C++ name, when requested and when there is one.
     pub fn demangled(&self, name: &[u8]) -> Option<String> {
         if self.selection.demangle {
-            culd_demangle::demangle(name)
+            culd_demangle::readable(name)
         } else {
             None
         }
@@ -72,10 +72,13 @@ impl<'v, 'd> Model<'v, 'd> {
         }
         let direct = self.selection.kernels.iter().any(|k| matches(k.as_bytes(), name));
         direct
-            || culd_demangle::demangle(name).is_some_and(|d| {
-                let short = d.split('(').next().unwrap_or(&d);
-                self.selection.kernels.iter().any(|k| k == &d || k == short)
-            })
+            || [culd_demangle::demangle(name), culd_demangle::readable(name)]
+                .into_iter()
+                .flatten()
+                .any(|d| {
+                    let short = d.split('(').next().unwrap_or(&d);
+                    self.selection.kernels.iter().any(|k| k == &d || k == short)
+                })
     }
 
     fn named(&self, name: &[u8]) -> bool {

@@ -72,7 +72,10 @@ mod tests {
         let texts: BTreeSet<&str> = all().map(|(code, _)| code).collect();
         assert_eq!(codes.symmetric_difference(&texts).collect::<Vec<_>>(), Vec::<&&str>::new());
         for (code, text) in all() {
-            assert!(text.contains("\nExample: ") && text.contains("\nFix: "), "{code} lacks an example or a fix");
+            assert!(
+                text.contains("\nExample: ") && text.contains("\nFix: "),
+                "{code} lacks an example or a fix"
+            );
         }
         assert_eq!(text("undefinedreference").map(|(code, _)| code), Some("UndefinedReference"));
     }

@@ -19,9 +19,10 @@ pub fn enumerate(names: impl Iterator<Item = String>, total: usize) -> String {
 
 /// A demangled name, followed by the name in the file.
 pub fn name(symbol: &str) -> String {
-    match culd_demangle::readable(symbol.as_bytes()) {
-        Some(demangled) if demangled != symbol => format!("{demangled} [{symbol}]"),
-        _ => symbol.to_string(),
+    let shown = variable(symbol);
+    match shown == symbol {
+        true => shown,
+        false => format!("{shown} [{symbol}]"),
     }
 }
 
@@ -32,11 +33,7 @@ pub fn short_name(symbol: &str) -> String {
 
 /// A variable as the source has it: a local shared variable is `function(int)::variable`, without the compiler's marks around it.
 pub fn variable(symbol: &str) -> String {
-    let local = symbol.strip_prefix("$__").filter(|rest| rest.starts_with("_Z"));
-    match local.and_then(|rest| rest.rsplit_once("__")) {
-        Some((inner, number)) if number.bytes().all(|b| b.is_ascii_digit()) => short_name(inner),
-        _ => short_name(symbol),
-    }
+    culd_report::names::demangled(symbol)
 }
 
 /// Variables that add up to a limit.
@@ -175,8 +172,34 @@ pub fn culd_text(code: &Code) -> String {
 pub fn loader_text(code: &culd_input::Code, target: &str) -> String {
     match code {
         culd_input::Code::Admission(problem) => problem.culd_text(target),
+        culd_input::Code::NoPtxas { file, tried } => {
+            let mut places: Vec<&str> = Vec::new();
+            for place in tried {
+                if !places.contains(&place.as_str()) {
+                    places.push(place);
+                }
+            }
+            let tried = places.into_iter().map(str::to_owned).collect();
+            culd_input::Code::NoPtxas { file: file.clone(), tried }.to_string()
+        }
         culd_input::Code::LtoObjects => "the inputs have code for link-time optimization only; link with -lto".into(),
         other => other.to_string(),
+    }
+}
+
+/// The way out for a message of the loader, in one line.
+pub fn loader_hint(code: &culd_input::Code, target: &str) -> Option<String> {
+    let number = target.trim_start_matches("sm_");
+    match code {
+        culd_input::Code::NoCodeFor { have, .. } if !have.is_empty() => {
+            let real = have.iter().find(|arch| arch.starts_with("sm_"));
+            let or = real.map_or_else(String::new, |arch| format!(", or link with -arch={arch}"));
+            Some(format!("compile it with -gencode arch=compute_{number},code={target}{or}"))
+        }
+        culd_input::Code::Unusable { file, .. } if file.ends_with(".cu") || file.ends_with(".cpp") || file.ends_with(".c") => {
+            Some(format!("sources have to be compiled first: nvcc -dc {file}"))
+        }
+        _ => None,
     }
 }
 
@@ -208,5 +231,10 @@ mod tests {
     fn names_are_demangled_beside_the_original() {
         assert_eq!(name("_Z1fi"), "f(int) [_Z1fi]");
         assert_eq!(name("plain"), "plain");
+        assert_eq!(variable("$___ZZ5use_aiE1a__22"), "use_a(int)::a");
+        assert_eq!(
+            short_name("_ZN3geo3dotIdEET_RKNS_1VIS1_EES5_"),
+            "double geo::dot<double>(geo::V<double> const&, geo::V<double> const&)"
+        );
     }
 }

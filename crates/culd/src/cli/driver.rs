@@ -19,7 +19,8 @@ use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
 use crate::cli::{
-    codes, doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell, side_outputs, why,
+    codes, doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell,
+    side_outputs, why,
 };
 use culd_engine::explain::dot;
 use culd_engine::explain::why::Answer;

@@ -125,7 +125,10 @@ impl<'m> Folded<'m> {
         for (number, (code, symbol, files)) in list.into_iter().enumerate() {
             let who = self.causes.references(symbol, files, "\n    ");
             // The same hint once, where it fits all.
-            let hint = self.causes.hint(code).filter(|h| last.replace(h.clone()).as_ref() != Some(h) || number == 0);
+            let hint = self
+                .causes
+                .hint(code)
+                .filter(|h| last.replace(h.clone()).as_ref() != Some(h) || number == 0);
             text += &with_hint(format!("\n  {}{who}", name(symbol)), hint, "\n    ");
             if number + 1 == SHOWN && count > SHOWN {
                 text += &format!("\n  and {} more", count - SHOWN);
@@ -160,11 +163,17 @@ impl<'m> Folded<'m> {
     }
 
     fn given_twice(&mut self, severity: Severity, file: &str, console: &mut Console) {
-        let Some(place) = self.twice.iter().position(|(name, _)| *name == file) else { return };
+        let Some(place) = self.twice.iter().position(|(name, _)| *name == file) else {
+            return;
+        };
         let (_, symbols) = self.twice.remove(place);
         let count = symbols.len();
         let names = enumerate(symbols.into_iter().map(name), count);
-        console.engine_line(severity, "MultipleDefinition", &format!("{file} is given twice: multiple definitions of {names}"));
+        console.engine_line(
+            severity,
+            "MultipleDefinition",
+            &format!("{file} is given twice: multiple definitions of {names}"),
+        );
     }
 }
 

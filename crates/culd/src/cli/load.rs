@@ -5,8 +5,8 @@
 
 use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::{Console, ReportMessage};
+use crate::cli::{called, culd_text, explain, lto, os};
 use crate::linker::diagnostic::loader_file as file_of;
-use crate::cli::{called, culd_text, lto, os};
 use culd_engine::{Identity, KernelFilter, Severity};
 use culd_input::files::{Opened, standard_input};
 use culd_input::ptx::{PtxOptions, PtxasSearch};
@@ -116,9 +116,18 @@ pub fn say(messages: &[Message], plan: &LinkPlan, console: &mut Console) -> bool
             console.record(message.severity, message.code.name(), &message.code.to_string());
         } else {
             let text = text_of(&message.code, plan);
-            let recorded = ReportMessage::new(message.severity, message.code.name(), text.clone()).about(file_of(&message.code), None);
+            let hint = match plan.options.identity {
+                Identity::Culd => culd_text::loader_hint(&message.code, &plan.arch),
+                Identity::Nvlink => None,
+            };
+            let recorded = ReportMessage::new(message.severity, message.code.name(), text.clone());
+            let recorded = ReportMessage {
+                hint: hint.clone(),
+                ..recorded.about(file_of(&message.code), None)
+            };
             console.record_message(message.severity, recorded);
             if let Some(text) = folded.text(message, text, plan) {
+                let text = explain::with_hint(text, hint, "\n  ");
                 console.engine_line(message.severity, message.code.name(), &text);
             }
         }

@@ -3,11 +3,11 @@
 //! The JSON has a fixed field order and no times, so equal links give equal reports.
 
 use crate::cli::causes::Causes;
-use crate::cli::{culd_text, explain};
-use crate::linker::diagnostic;
 use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::ReportMessage;
 use crate::cli::os;
+use crate::cli::{culd_text, explain};
+use crate::linker::diagnostic;
 use culd_engine::explain::Phase;
 use culd_engine::explain::map::{Dropped, SymbolKind};
 use culd_engine::usage::{ConstantBank, KernelUsage};

@@ -16,7 +16,9 @@ pub fn unknown_flag(name: &[u8]) -> String {
         _ => None,
     });
     let spellings = flags::known_to(Identity::Culd.into()).map(|f| (f.long, format!("--{}", f.long)));
-    let guess = dashes.or_else(|| nearest(&bare, spellings));
+    // `--output` is meant for `--output-file`.
+    let first_words = flags::known_to(Identity::Culd.into()).filter_map(|f| Some((f.long.split_once('-')?.0, format!("--{}", f.long))));
+    let guess = dashes.or_else(|| nearest(&bare, spellings)).or_else(|| nearest(&bare, first_words));
     match guess {
         Some(guess) => format!("unknown flag {typed}; did you mean {guess}?"),
         None => format!("unknown flag {typed}; see culd --help"),

@@ -3,9 +3,9 @@
 //! 1. Names are separated by commas, but not inside parentheses or angle brackets.
 //! 2. A name may be the one in the file, the demangled one, or the demangled one without parameters: then every symbol that fits is meant.
 
-use crate::cli::{culd_text, map};
 use crate::cli::causes::{base_name, symbol_names};
 use crate::cli::suggest;
+use crate::cli::{culd_text, map};
 use culd_engine::explain::why::*;
 
 /// Puts names together again that were split at commas inside parentheses or angle brackets.
@@ -46,7 +46,11 @@ pub fn symbols<'d>(asked: &[String], objects: impl Iterator<Item = (&'d str, &'d
             fits = all.iter().filter(is_printed).cloned().collect();
         }
         if fits.is_empty() {
-            fits = all.iter().filter(|s| base_name(s) == plain || family(s) == plain).cloned().collect();
+            fits = all
+                .iter()
+                .filter(|s| base_name(s) == plain || family(s) == plain)
+                .cloned()
+                .collect();
         }
         if fits.is_empty() {
             fits.push(name.clone());
@@ -68,10 +72,17 @@ pub fn similar<'d>(asked: &str, objects: impl Iterator<Item = (&'d str, &'d [u8]
     let all = symbol_names(objects);
     let last = |name: &str| name.rsplit("::").next().unwrap_or_default().to_owned();
     let wanted = last(asked.split('(').next().unwrap_or_default());
-    let mut near: Vec<String> = all.iter().filter(|s| last(&base_name(s)) == wanted).map(|s| culd_text::name(s)).collect();
+    let mut near: Vec<String> = all
+        .iter()
+        .filter(|s| last(&base_name(s)) == wanted)
+        .map(|s| culd_text::name(s))
+        .collect();
     if near.is_empty() {
         let bases: Vec<(String, String)> = all.iter().map(|s| (last(&base_name(s)), culd_text::name(s))).collect();
-        near.extend(suggest::nearest(&wanted, bases.iter().map(|(base, shown)| (base.as_str(), shown.clone()))));
+        near.extend(suggest::nearest(
+            &wanted,
+            bases.iter().map(|(base, shown)| (base.as_str(), shown.clone())),
+        ));
     }
     match near.len() {
         0 => String::new(),

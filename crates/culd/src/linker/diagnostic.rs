@@ -58,7 +58,7 @@ impl Diagnostic {
             nvlink_text: message.code.to_string(),
             file: loader_file(&message.code),
             symbol: None,
-            hint: None,
+            hint: culd_text::loader_hint(&message.code, target),
         }
     }
 

@@ -172,7 +172,7 @@ impl Usage {
 fn kernel(usage: &KernelUsage) -> Kernel {
     Kernel {
         name: usage.name.clone(),
-        demangled: culd_demangle::demangle(usage.name.as_bytes()).unwrap_or_else(|| usage.name.clone()),
+        demangled: culd_demangle::readable(usage.name.as_bytes()).unwrap_or_else(|| usage.name.clone()),
         registers: usage.registers,
         barriers: usage.barriers,
         stack: usage.stack,

@@ -103,7 +103,12 @@ pub(crate) fn fence(
         return Ok(None);
     }
     let fresh = |i: usize| old.get(&i) == Some(&0);
-    if insns.iter().enumerate().any(|(i, x)| fresh(i) && !(plain_exit(x) && (x.control.stall <= EXIT_STALL || unscheduled(x)))) || culd_sass::fences_change_waits(&insns, &indirect, fresh) {
+    if insns
+        .iter()
+        .enumerate()
+        .any(|(i, x)| fresh(i) && !(plain_exit(x) && (x.control.stall <= EXIT_STALL || unscheduled(x))))
+        || culd_sass::fences_change_waits(&insns, &indirect, fresh)
+    {
         return Err(Unsure);
     }
     let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);

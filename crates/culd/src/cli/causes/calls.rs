@@ -117,7 +117,9 @@ impl Calls {
     }
 
     fn find_kernels(&mut self) {
-        let kernels: Vec<usize> = (0..self.nodes.len()).filter(|&n| self.nodes.get(n).is_some_and(|n| n.is_kernel)).collect();
+        let kernels: Vec<usize> = (0..self.nodes.len())
+            .filter(|&n| self.nodes.get(n).is_some_and(|n| n.is_kernel))
+            .collect();
         self.parent = self.search(&kernels);
     }
 
@@ -229,7 +231,7 @@ impl Calls {
     }
 
     /// The way from the nearest kernel to a function of an object.
-    pub fn from_kernel(&self, object: usize, function: &str) -> Option<Way> {
+    pub fn way_from_kernel(&self, object: usize, function: &str) -> Option<Way> {
         self.trace(&self.parent, self.id(object, function)?)
     }
 

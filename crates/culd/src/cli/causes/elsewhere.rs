@@ -42,6 +42,8 @@ pub struct Definition {
 pub struct Elsewhere {
     /// In files of the command line, for other architectures.
     pub other_archs: Vec<Definition>,
+    /// In executables and shared libraries of the command line.
+    pub linked: Vec<Definition>,
     /// Host objects compiled without `-rdc=true`.
     pub whole_programs: Vec<String>,
     /// In archives of the `-L` directories.
@@ -60,6 +62,12 @@ impl Elsewhere {
             if file.kind == "host object" && !file.parts.is_empty() && file.parts.iter().all(whole) {
                 found.whole_programs.push(name.clone());
             }
+            if file.kind.starts_with("executable") {
+                file.parts
+                    .iter()
+                    .for_each(|part| definitions(symbols, &name, part, &mut found.linked));
+                continue;
+            }
             let others = file.parts.iter().filter(|p| p.row.arch.as_deref() != Some(around.target.as_str()));
             for part in others.filter(|p| p.row.arch.is_some()) {
                 definitions(symbols, &name, part, &mut found.other_archs);
@@ -67,7 +75,9 @@ impl Elsewhere {
         }
         let mut total = 0;
         for path in archives(&around.directories) {
-            let Some(bytes) = read(&path, ARCHIVE_LIMIT.min(TOTAL_LIMIT - total)) else { continue };
+            let Some(bytes) = read(&path, ARCHIVE_LIMIT.min(TOTAL_LIMIT - total)) else {
+                continue;
+            };
             total += bytes.len() as u64;
             let name = path.to_string_lossy().into_owned();
             let file = DeviceFile::open(&bytes);
@@ -112,7 +122,10 @@ fn archives(directories: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for directory in directories {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "a")).collect();
+        let mut paths: Vec<PathBuf> = entries
+            .map(|e| e.path())
+            .filter(|p| p.extension().is_some_and(|e| e == "a"))
+            .collect();
         paths.sort();
         all.extend(paths);
     }

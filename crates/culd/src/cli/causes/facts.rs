@@ -143,20 +143,32 @@ impl Object {
         let string = |offset: u32| cubin.string(offset).map(lossy).unwrap_or_default();
         if let Some(graph) = cubin.section_by_name(b".nv.callgraph").and_then(|s| CallGraph::read(s.data).ok()) {
             self.calls = graph.calls.iter().map(|p| (p.first.get(), p.second.get())).collect();
-            self.sites = graph.indirect_calls.iter().map(|p| (p.first.get(), string(p.second.get()))).collect();
-            self.taken = graph.address_taken.iter().map(|p| (p.first.get(), string(p.second.get()))).collect();
+            self.sites = graph
+                .indirect_calls
+                .iter()
+                .map(|p| (p.first.get(), string(p.second.get())))
+                .collect();
+            self.taken = graph
+                .address_taken
+                .iter()
+                .map(|p| (p.first.get(), string(p.second.get())))
+                .collect();
         }
-        if let Some(pairs) = cubin.section_by_name(b".nv.prototype").map(|s| prototypes(s.data).unwrap_or_default()) {
+        if let Some(pairs) = cubin
+            .section_by_name(b".nv.prototype")
+            .map(|s| prototypes(s.data).unwrap_or_default())
+        {
             self.prototypes = pairs.iter().map(|p| (p.first.get(), string(p.second.get()))).collect();
         }
     }
 
     fn add_uses(&mut self, cubin: &Cubin<'_>) {
         let functions = cubin.symbols().flatten().filter(|s| s.entry.kind() == STT_FUNC);
-        let by_section: std::collections::HashMap<u32, u32> =
-            functions.filter_map(|s| Some((s.section.index()?, s.index))).collect();
+        let by_section: std::collections::HashMap<u32, u32> = functions.filter_map(|s| Some((s.section.index()?, s.index))).collect();
         for section in cubin.sections().flatten() {
-            let Some(&function) = by_section.get(&section.header.sh_info.get()) else { continue };
+            let Some(&function) = by_section.get(&section.header.sh_info.get()) else {
+                continue;
+            };
             if !matches!(section.header.sh_type.get(), SHT_REL | SHT_RELA) {
                 continue;
             }

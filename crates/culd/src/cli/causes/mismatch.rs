@@ -7,6 +7,20 @@ use super::facts::{Home, Object, Symbol};
 use crate::cli::culd_text::{enumerate, name};
 use culd_engine::Code;
 
+/// A prototype in words, as far as its letters are known: result, then parameters.
+fn signature(prototype: &str) -> String {
+    let width = |c: char| match c {
+        'i' => Some("32 bits"),
+        'l' => Some("64 bits"),
+        _ => None,
+    };
+    let widths: Option<Vec<&str>> = prototype.strip_prefix('#').unwrap_or(prototype).chars().map(width).collect();
+    match widths.as_deref() {
+        Some([result, parameters @ ..]) => format!("({}) -> {result}", parameters.join(", ")),
+        _ => prototype.to_owned(),
+    }
+}
+
 impl Causes {
     /// The text of a mismatch; `None` for other messages, and where the objects do not tell.
     pub(super) fn mismatch(&self, code: &Code) -> Option<String> {
@@ -36,7 +50,7 @@ impl Causes {
                 Some(format!("{} is {there} in {b}, but {here} in {a}", name(symbol)))
             }
             Code::PrototypeMismatch { symbol, file, .. } => {
-                let prototype = |_: &Symbol, o: &Object| o.prototype(symbol).map(str::to_owned);
+                let prototype = |_: &Symbol, o: &Object| o.prototype(symbol).map(signature);
                 let (a, here, b, there) = self.disagree(symbol, file, prototype)?;
                 Some(format!("{} has different prototypes: {there} in {b}, {here} in {a}", name(symbol)))
             }
@@ -61,7 +75,12 @@ impl Causes {
     fn disagree<T: PartialEq>(&self, symbol: &str, file: &str, says: impl Fn(&Symbol, &Object) -> Option<T>) -> Option<(&str, T, &str, T)> {
         let told = |object: &Object| object.symbol(symbol).and_then(|s| says(s, object));
         // Of several objects with this name, the last one that mentions the symbol.
-        let (here, value) = self.objects.iter().rev().filter(|o| o.name == file).find_map(|o| Some((o, told(o)?)))?;
+        let (here, value) = self
+            .objects
+            .iter()
+            .rev()
+            .filter(|o| o.name == file)
+            .find_map(|o| Some((o, told(o)?)))?;
         let other = self.objects.iter().find_map(|o| Some((o, told(o).filter(|v| *v != value)?)))?;
         Some((&here.name, value, &other.0.name, other.1))
     }
@@ -91,7 +110,13 @@ impl Causes {
             return Some(format!("multiple definitions of {}: {file} is given twice", name(symbol)));
         }
         let count = files.len();
-        (count > 1).then(|| format!("multiple definitions of {}: in {}", name(symbol), enumerate(files.into_iter(), count)))
+        (count > 1).then(|| {
+            format!(
+                "multiple definitions of {}: in {}",
+                name(symbol),
+                enumerate(files.into_iter(), count)
+            )
+        })
     }
 
     pub(super) fn duplicate_hint(&self, symbol: &str, file: &str) -> Option<String> {

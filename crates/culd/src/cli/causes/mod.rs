@@ -29,6 +29,8 @@ pub struct Causes {
     calls: OnceCell<Calls>,
     undefined: Vec<String>,
     elsewhere: Elsewhere,
+    /// Other files were searched for undefined symbols.
+    searched: bool,
 }
 
 impl Causes {
@@ -39,9 +41,7 @@ impl Causes {
         }
         let undefined: Vec<String> = messages.iter().filter_map(|d| undefined_symbol(&d.code)).collect();
         let elsewhere = match around {
-            Some(around) if !undefined.is_empty() => {
-                Elsewhere::search(&undefined.iter().map(String::as_str).collect::<Vec<_>>(), around)
-            }
+            Some(around) if !undefined.is_empty() => Elsewhere::search(&undefined.iter().map(String::as_str).collect::<Vec<_>>(), around),
             _ => Elsewhere::default(),
         };
         Causes {
@@ -49,6 +49,7 @@ impl Causes {
             calls: OnceCell::new(),
             undefined,
             elsewhere,
+            searched: around.is_some(),
         }
     }
 
@@ -70,7 +71,10 @@ impl Causes {
                 self.stack_cause(entry)
             )),
             Code::TooMuchShared {
-                entry, contributors, size, limit,
+                entry,
+                contributors,
+                size,
+                limit,
             } => self.shared(entry, *size, *limit, contributors),
             Code::TooMuchConstant { size, limit, .. } => self.constants(*size, *limit),
             code => self.mismatch(code),
@@ -148,13 +152,18 @@ impl Causes {
         let over = size.saturating_sub(limit);
         let rows = culd_text::rows(&rows);
         let kernel = culd_text::name(entry);
-        Some(format!("kernel {kernel} uses {size} bytes of shared memory, {over} more than the {limit} allowed{rows}"))
+        Some(format!(
+            "kernel {kernel} uses {size} bytes of shared memory, {over} more than the {limit} allowed{rows}"
+        ))
     }
 
     fn constants(&self, size: u64, limit: u64) -> Option<String> {
         let mut rows = Vec::new();
         for object in &self.objects {
-            let variables = object.symbols.iter().filter(|s| s.is_constant() && !s.name.is_empty() && s.home != facts::Home::Undefined);
+            let variables = object
+                .symbols
+                .iter()
+                .filter(|s| s.is_constant() && !s.name.is_empty() && s.home != facts::Home::Undefined);
             rows.extend(variables.map(|s| (format!("{} in {}", culd_text::variable(&s.name), object.name), s.size)));
         }
         if rows.is_empty() {
@@ -163,7 +172,9 @@ impl Causes {
         rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         let over = size.saturating_sub(limit);
         let rows = culd_text::rows(&rows);
-        Some(format!("the program uses {size} bytes of constant memory, {over} more than the {limit} allowed{rows}"))
+        Some(format!(
+            "the program uses {size} bytes of constant memory, {over} more than the {limit} allowed{rows}"
+        ))
     }
 
     /// Functions whose code calls or refers to a symbol: object and name.
@@ -172,7 +183,9 @@ impl Causes {
         for (number, object) in self.objects.iter().enumerate() {
             let is_it = |index: u32| object.symbols.get(index as usize).is_some_and(|s| s.name == symbol);
             for &(function, used) in object.calls.iter().chain(&object.uses) {
-                let Some(name) = object.symbols.get(function as usize).map(|s| s.name.as_str()) else { continue };
+                let Some(name) = object.symbols.get(function as usize).map(|s| s.name.as_str()) else {
+                    continue;
+                };
                 if is_it(used) && !users.contains(&(number, name)) {
                     users.push((number, name));
                 }

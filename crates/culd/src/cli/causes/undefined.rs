@@ -15,9 +15,11 @@ impl Causes {
         let users = self.users(symbol);
         for &(object, function) in users.iter().take(SHOWN) {
             let file = self.objects.get(object).map_or("", |o| o.name.as_str());
-            let way = self.calls().from_kernel(object, function);
+            let way = self.calls().way_from_kernel(object, function);
             text += &match way {
-                Some(way) if way.steps.len() > 1 => format!("{start}in {} ({file}), call path: {}", short_name(function), way.text(short_name)),
+                Some(way) if way.steps.len() > 1 => {
+                    format!("{start}in {} ({file}), call path: {}", short_name(function), way.text(short_name))
+                }
                 Some(_) => format!("{start}in kernel {} ({file})", short_name(function)),
                 None => format!("{start}in {} ({file}), which no kernel calls", short_name(function)),
             };
@@ -35,21 +37,46 @@ impl Causes {
             .or_else(|| self.arch_hint(symbol))
             .or_else(|| self.archive_hint(symbol))
             .or_else(|| self.signature_hint(symbol))
+            .or_else(|| self.linked_hint(symbol))
             .or_else(|| self.whole_program_hint())
+            .or_else(|| self.missing_hint(symbol))
+    }
+
+    fn linked_hint(&self, symbol: &str) -> Option<String> {
+        let found = self.found(&self.elsewhere.linked, symbol).next()?;
+        Some(format!(
+            "{} defines it, but is linked already: give its objects or the static library",
+            found.file
+        ))
+    }
+
+    /// Nothing of this name is anywhere: only where the other places were searched.
+    fn missing_hint(&self, symbol: &str) -> Option<String> {
+        let was_asked = self.searched && self.undefined.iter().any(|s| s == symbol);
+        was_asked.then(|| "no input defines it: is an object or a library missing?".into())
     }
 
     /// Functions of the device runtime.
     fn runtime_hint(&self, symbol: &str) -> Option<String> {
-        let is_runtime = symbol.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+        let is_runtime = symbol
+            .strip_prefix("cuda")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
         let is_runtime = is_runtime || symbol.starts_with("__cudaCDP") || symbol.starts_with("cudaCDP");
         is_runtime.then(|| "it is part of the CUDA device runtime: link with -lcudadevrt and the -L of the toolkit's libraries".into())
     }
 
     /// A definition that only its own file sees.
     fn static_hint(&self, symbol: &str) -> Option<String> {
-        let hides = |o: &&super::Object| o.symbols.iter().any(|s| s.name == symbol && s.is_local() && s.home == Home::Defined);
+        let hides = |o: &&super::Object| {
+            o.symbols
+                .iter()
+                .any(|s| s.name == symbol && s.is_local() && s.home == Home::Defined)
+        };
         let object = self.objects.iter().find(hides)?;
-        Some(format!("{} defines it, but as static, so that other files cannot see it", object.name))
+        Some(format!(
+            "{} defines it, but as static, so that other files cannot see it",
+            object.name
+        ))
     }
 
     /// `extern "C"` on one side only.
@@ -58,7 +85,10 @@ impl Causes {
         let wanted = base_name(symbol);
         let (file, defined) = self.definitions().find(|(_, s)| is_mangled(s) == is_c && base_name(s) == wanted)?;
         Some(match is_c {
-            true => format!("{file} defines {} with C++ linkage: is extern \"C\" missing there?", short_name(defined)),
+            true => format!(
+                "{file} defines {} with C++ linkage: is extern \"C\" missing there?",
+                short_name(defined)
+            ),
             false => format!("{file} defines {defined} with C linkage: is extern \"C\" missing in the declaration?"),
         })
     }
@@ -85,7 +115,10 @@ impl Causes {
         let found: Vec<&Definition> = self.found(&self.elsewhere.other_archs, symbol).collect();
         let file = &found.first()?.file;
         let archs: Vec<String> = found.iter().filter(|d| d.file == *file).filter_map(|d| d.arch.clone()).collect();
-        Some(format!("{file} defines it, but only for {}: compile it for the target, too", archs.join(", ")))
+        Some(format!(
+            "{file} defines it, but only for {}: compile it for the target, too",
+            archs.join(", ")
+        ))
     }
 
     fn archive_hint(&self, symbol: &str) -> Option<String> {
@@ -113,7 +146,10 @@ impl Causes {
     /// Functions and variables that other files can see: file and name.
     fn definitions(&self) -> impl Iterator<Item = (&str, &str)> {
         self.objects.iter().flat_map(|o| {
-            let visible = o.symbols.iter().filter(|s| s.home != Home::Undefined && !s.is_local() && !s.name.is_empty());
+            let visible = o
+                .symbols
+                .iter()
+                .filter(|s| s.home != Home::Undefined && !s.is_local() && !s.name.is_empty());
             visible.map(|s| (o.name.as_str(), s.name.as_str()))
         })
     }
