@@ -120,3 +120,90 @@ fn every_form_links_as_with_nvlink() {
         }
     }
 }
+
+/// OS ABI and ABI version of a file: its form.
+fn form_of(file: &[u8]) -> Option<&[u8]> {
+    file.get(7..9)
+}
+
+const FORM_12: Option<&[u8]> = Some(&[0x33, 7]);
+const FORM_13: Option<&[u8]> = Some(&[0x41, 8]);
+
+#[test]
+fn the_form_is_that_of_cuda_13_unless_the_target_or_a_flag_says_otherwise() {
+    let culd = Path::new(env!("CARGO_BIN_EXE_culd"));
+    let work = tempfile::tempdir().unwrap();
+    for (sm, form, arguments, expected) in [
+        (75, Form::Cuda12, &["-arch=sm_75"][..], FORM_13),
+        (90, Form::Cuda12, &["-arch=sm_90"], FORM_13),
+        (75, Form::Cuda12, &["-arch=sm_75", "--form=12"], FORM_12),
+        (80, Form::Cuda13, &["-arch=sm_86", "--form=12"], FORM_12),
+        (75, Form::Cuda12, &["-arch=sm_75", "--form=13"], FORM_13),
+        (70, Form::Cuda12, &["-arch=sm_70"], FORM_12),
+        (70, Form::Cuda12, &["-arch=sm_70", "--form=12"], FORM_12),
+        (70, Form::Cuda12, &["-arch=sm_70", "--form=13"], None),
+        (90, Form::Cuda12, &["-arch=sm_100", "--form=12"], None),
+        (70, Form::Cuda12, &["-arch=sm_75"], None),
+    ] {
+        fs::write(work.path().join("built.cubin"), object_of(sm, form, Style::Linker).unwrap()).unwrap();
+        let (code, printed, linked) = link(culd, work.path(), arguments);
+        let said = String::from_utf8_lossy(&printed);
+        assert_eq!(code == Some(0), expected.is_some(), "{arguments:?}: {said}");
+        assert_eq!(form_of(&linked), expected, "{arguments:?}: {said}");
+    }
+}
+
+/// An object of CUDA 12.0, which every release links: `e_version` is the toolkit.
+fn object_of_12_0(sm: u8) -> Vec<u8> {
+    let mut object = object_of(sm, Form::Cuda12, Style::Linker).unwrap();
+    object[20..24].copy_from_slice(&120u32.to_le_bytes());
+    object
+}
+
+#[test]
+fn as_nvlink_the_release_decides_about_form_and_targets() {
+    let work = tempfile::tempdir().unwrap();
+    let nvlink = work.path().join("nvlink");
+    fs::copy(env!("CARGO_BIN_EXE_culd"), &nvlink).unwrap();
+    for (version, sm, target, expected) in [
+        ("12.4", 70, "sm_70", FORM_12),
+        ("12.9.86", 70, "sm_75", FORM_12),
+        ("12.8", 75, "sm_75", FORM_12),
+        ("13.0", 75, "sm_75", FORM_13),
+        ("13.0", 70, "sm_70", None),
+        ("13.4", 70, "sm_75", None),
+        ("12.6", 90, "sm_100", None),
+        ("12.9", 90, "sm_100", None),
+        ("12.3", 75, "sm_75", None),
+        ("12.0.140", 75, "sm_75", None),
+    ] {
+        fs::write(work.path().join("built.cubin"), object_of_12_0(sm)).unwrap();
+        let out = work.path().join("linked.cubin");
+        let _ = fs::remove_file(&out);
+        let mut command = Command::new(&nvlink);
+        command.current_dir(work.path()).env("CULD_NVLINK_VERSION", version);
+        let output = command
+            .args(["-arch", target, "built.cubin", "-o", "linked.cubin"])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), expected.is_some(), "{version} {target}: {said}");
+        assert_eq!(form_of(&fs::read(&out).unwrap_or_default()), expected, "{version} {target}: {said}");
+    }
+}
+
+#[test]
+fn the_library_refuses_targets_that_a_release_does_not_have() {
+    let links = |target: &str, release: &str| {
+        let mut linker = culd::Linker::for_arch(target).unwrap();
+        linker.release(release).map_err(|e| e.to_string())?;
+        let sm = if target == "sm_70" { 70 } else { 90 };
+        linker.input("built.cubin", object_of_12_0(sm));
+        linker.link().map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(links("sm_70", "12.4"), Ok(()));
+    assert_eq!(links("sm_90", "13.0"), Ok(()));
+    assert!(links("sm_70", "13.0").is_err_and(|e| e.contains("sm_70 cannot be linked for by the rules of CUDA 13.0")));
+    assert!(links("sm_100", "12.9").is_err_and(|e| e.contains("sm_100 cannot be linked for")));
+    assert!(links("sm_90", "12.3").is_err_and(|e| e.contains("12.3")));
+}
