@@ -3,8 +3,8 @@
 use super::linked::Usage;
 use super::memory::{Inputs, Named, Source};
 use super::{Diagnostic, Entry, LinkError, Linked, Linker};
-use cubin::release::{Form, Release, Version};
 use crate::cli::causes::Causes;
+use cubin::release::{Form, Release, Version};
 use culd_base::admission::Request;
 use culd_engine::{Arch, Identity, Input, KernelFilter, LinkOptions, Outcome, Severity, Status};
 use culd_input::check::{self, Verdict};
