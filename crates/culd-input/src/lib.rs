@@ -8,7 +8,7 @@
 //! * [`host`], and [`cubin::fatbin`]: the containers around device code.
 //! * [`select`], [`check`]: which code fits the target.
 //! * [`ptx`]: compiling PTX with ptxas; [`lto`]: link-time optimization.
-//! * [`device_runtime`], [`host_info`], [`register`]: the device runtime library, kernels in use, side files.
+//! * [`device_runtime`], [`host_info`], [`registration`]: the device runtime library, kernels in use, side files.
 //! * [`files`], [`bytes`]: files mapped, not copied.
 #![deny(unsafe_code)]
 

@@ -7,10 +7,7 @@
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
 //!    In a kernel without long loads every value may have that number.
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
-//!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
-//!
-//! 5. What comes to a block around a loop, unknown when the block was visited, and is still pending at its last instruction, is waited for there. This wait
-//!    is an addition: numbers and other waits are as if it was not there.
+//!    its own number when, around a loop, setters are pending on it that were not pending when it was chosen.
 //!
 //! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
 
@@ -42,16 +39,10 @@ pub(crate) struct Allocation {
     pub(crate) fields: Vec<Control>,
     /// A value that leaves its block had several numbers to share and the rule for the choice is not known.
     pub(crate) ambiguous: bool,
-    /// For every setter: it had to share (without a setter to watch: a number that is needed earlier), and the number it shares held the setter to watch.
-    pub(crate) shared: Vec<(bool, bool)>,
 }
 
 /// Pending setters of one number while a block is visited, each with the instruction of this block that first needs it.
 type Live = [Vec<(SetterId, Option<usize>)>; SCOREBOARDS as usize];
-
-/// What it costs to share a number, smaller is better: cycles lost at the first need; whether the others are needed earlier than this one; when the
-/// others arrive; how far their need is from this one's; the number.
-type ShareCost = (i64, bool, i64, usize, u8);
 
 struct Run<'a> {
     f: &'a Function<'a>,
@@ -60,87 +51,42 @@ struct Run<'a> {
     /// For every setter, the setters it shares its number with by choice; `None` when it had no choice.
     companions: Vec<Option<Vec<SetterId>>>,
     out: Vec<Option<Pending>>,
-    /// What was pending at the entry of every block when it was visited.
-    known: Vec<Pending>,
-    /// Sum of the stalls before every instruction.
-    stalls: Vec<i64>,
     times: Option<(BlockId, Vec<u32>)>,
     ambiguous: bool,
     /// The function has long loads: the highest number is for those whose value leaves the block.
     any_long: bool,
     /// The function has textures: number 5 is theirs.
     any_texture: bool,
-    /// Setters get the compiler's numbers; where the model would choose another one is noted.
-    notes: Option<Vec<Note>>,
-    /// How the last number was chosen.
-    how: How,
-    watch: Option<SetterId>,
-    /// The number shared last has a need before that of the setter.
-    early: bool,
-    shared: Vec<(bool, bool)>,
-}
-
-/// How a number was chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// It is the only one for its kind.
-    Fixed,
-    /// Same first need as another setter.
-    Join,
-    /// Nothing was pending on it.
-    Free,
-    /// Shared by a value that leaves the block.
-    ShareOut,
-    /// Shared by a value that is needed in the block.
-    ShareIn,
-}
-
-/// A choice that differs from the compiler's.
-#[derive(Debug, Clone)]
-pub struct Note {
-    /// The instruction.
-    pub insn: usize,
-    /// How the model chose.
-    pub how: How,
-    /// The model's number.
-    pub model: u8,
-    /// The compiler's number.
-    pub compiler: u8,
-    /// What was pending on each number: instruction, whether it is an operand read, and first need.
-    pub live: Vec<Vec<(usize, bool, Option<usize>)>>,
-    /// The setter is an operand read.
-    pub read: bool,
-    /// First need of the setter.
-    pub need: Option<usize>,
-    /// Estimated issue times of the block.
-    pub times: Vec<u32>,
-    /// Numbers that may be used.
-    pub range: (u8, u8),
-    /// The block's instructions: stall, setters as (name, kind), local setters waited for.
-    pub stream: Vec<(u8, Vec<String>, Vec<usize>)>,
 }
 
 /// Allocates the whole function; `dead` is the setter that no longer needs a number.
 pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>) -> Allocation {
-    Run::new(f, dead).finish(order)
+    let mut run = Run {
+        f,
+        dead,
+        numbers: vec![None; f.setters.len()],
+        companions: vec![None; f.setters.len()],
+        out: vec![None; f.cfg.blocks.len()],
+        times: None,
+        ambiguous: false,
+        any_long: f
+            .setters
+            .ids()
+            .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
+        any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
+    };
+    for id in order {
+        run.block(*id);
+    }
+    let waits = run.waits();
+    let fields = f.insns.iter().enumerate().map(|(k, insn)| run.fields(k, insn, waits[k])).collect();
+    Allocation {
+        fields,
+        ambiguous: run.ambiguous,
+    }
 }
 
-/// Allocates the whole function and tells who shares a number with `watch`.
-pub(crate) fn allocate_watching(f: &Function<'_>, order: &[BlockId], watch: Option<SetterId>) -> Allocation {
-    let mut run = Run::new(f, None);
-    run.watch = watch;
-    run.finish(order)
-}
-
-/// Allocates with the compiler's numbers and notes where the model would have chosen another one.
-pub(crate) fn teach(f: &Function<'_>, order: &[BlockId]) -> (Allocation, Vec<Note>) {
-    let mut run = Run::new(f, None);
-    run.notes = Some(Vec::new());
-    let out = run.finish(order);
-    (out, run.notes.unwrap_or_default())
-}
-
-/// What `pick` needs to know about the setter that wants a number.
+/// Properties of the setter for which `pick` chooses a number.
 struct SlotRequest {
     block: BlockId,
     id: SetterId,
@@ -154,50 +100,7 @@ struct SlotRequest {
     long_reserved: bool,
 }
 
-impl<'a> Run<'a> {
-    fn new(f: &'a Function<'a>, dead: Option<SetterId>) -> Self {
-        Self {
-            f,
-            dead,
-            numbers: vec![None; f.setters.len()],
-            companions: vec![None; f.setters.len()],
-            out: vec![None; f.cfg.blocks.len()],
-            known: vec![Pending::default(); f.cfg.blocks.len()],
-            stalls: std::iter::once(0)
-                .chain(f.insns.iter().scan(0, |sum, insn| {
-                    *sum += i64::from(insn.control.stall);
-                    Some(*sum)
-                }))
-                .collect(),
-            times: None,
-            ambiguous: false,
-            any_long: f
-                .setters
-                .ids()
-                .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
-            any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
-            notes: None,
-            how: How::Fixed,
-            watch: None,
-            early: false,
-            shared: vec![(false, false); f.setters.len()],
-        }
-    }
-
-    fn finish(&mut self, order: &[BlockId]) -> Allocation {
-        for id in order {
-            self.block(*id);
-        }
-        let (waits, mixed) = self.waits();
-        self.ambiguous |= mixed;
-        let fields = self.f.insns.iter().zip(waits).enumerate();
-        Allocation {
-            fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
-            ambiguous: self.ambiguous,
-            shared: std::mem::take(&mut self.shared),
-        }
-    }
-
+impl Run<'_> {
     fn needed(&self, id: SetterId) -> bool {
         self.dead != Some(id)
     }
@@ -217,7 +120,7 @@ impl<'a> Run<'a> {
         setter.class == Class::Long && setter.kind == Kind::Write && self.f.policy.first_need(id).is_none()
     }
 
-    fn entry(&mut self, id: BlockId) -> Live {
+    fn entry(&self, id: BlockId) -> Live {
         let block = &self.f.cfg.blocks[id.index()];
         let mut pending = Pending::default();
         for pred in &block.pred {
@@ -227,7 +130,6 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        self.known[id.index()].clone_from(&pending);
         pending.map(|list| {
             list.into_iter()
                 .map(|s| (s, self.f.setters.first_conflict(s, block.start..block.end)))
@@ -260,16 +162,8 @@ impl<'a> Run<'a> {
             let dead = self.dead;
             for s in self.f.setters.of(k).filter(|s| dead != Some(*s)) {
                 let request = self.request(id, s, long_reserved);
-                let mut number = self.pick(&request, &live);
-                if self.notes.is_some() {
-                    number = self.note(&request, number, &live);
-                }
+                let number = self.pick(&request, &live);
                 self.numbers[s.index()] = Some(number);
-                let with = |list: &Vec<(SetterId, Option<usize>)>| list.iter().any(|(s, _)| Some(*s) == self.watch);
-                self.shared[s.index()] = (
-                    self.how == How::ShareIn && (self.watch.is_some() || !self.early),
-                    live.get(usize::from(number)).is_some_and(with),
-                );
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
                     let forced = reserved
@@ -282,7 +176,7 @@ impl<'a> Run<'a> {
             }
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
                 for list in &mut live {
-                    if self.policy_wait(k, list.iter().map(|(s, _)| *s)) {
+                    if list.iter().any(|(s, _)| self.f.policy.waits_for(k, *s)) {
                         list.retain(|(s, _)| self.f.setters.get(*s).insn == k);
                     }
                 }
@@ -294,63 +188,6 @@ impl<'a> Run<'a> {
             ids
         });
         self.out[id.index()] = Some(out);
-    }
-
-    /// The compiler's number, with a note if it is not the model's.
-    fn note(&mut self, request: &SlotRequest, model: u8, live: &Live) -> u8 {
-        let compiler = self.f.setters.number_in_input(request.id);
-        let block = &self.f.cfg.blocks[request.block.index()];
-        if model != compiler || matches!(self.how, How::ShareIn | How::ShareOut) {
-            self.estimate(request.block, block.start..block.end);
-            let of = |list: &Vec<(SetterId, Option<usize>)>| {
-                list.iter()
-                    .map(|(s, n)| (self.f.setters.get(*s).insn, self.f.setters.get(*s).kind == Kind::Read, *n))
-                    .collect()
-            };
-            let note = Note {
-                insn: request.insn,
-                how: self.how,
-                model,
-                compiler,
-                live: live.iter().map(of).collect(),
-                read: request.kind == Kind::Read,
-                need: request.need,
-                times: self.times.as_ref().map(|t| t.1.clone()).unwrap_or_default(),
-                range: (
-                    request.start,
-                    if request.long_reserved {
-                        self.escaping_load_slot()
-                    } else {
-                        self.top()
-                    },
-                ),
-                stream: (block.start..block.end)
-                    .map(|k| {
-                        let names = self.f.setters.of(k).filter(|s| self.needed(*s)).map(|s| {
-                            let s = self.f.setters.get(s);
-                            format!("{}{}", self.f.insns[k].name, if s.kind == Kind::Read { "/r" } else { "" })
-                        });
-                        let waits = (block.start..k).filter(|j| self.f.setters.of(*j).any(|s| self.f.setters.conflicts(s, k)));
-                        (self.f.insns[k].control.stall, names.collect(), waits.collect())
-                    })
-                    .collect(),
-            };
-            self.notes.get_or_insert_default().push(note);
-        }
-        compiler
-    }
-
-    /// Does instruction `k` wait by policy for a number with these setters? At the end of a block all setters of the block must have arrived.
-    fn policy_wait(&self, k: usize, list: impl Iterator<Item = SetterId> + Clone) -> bool {
-        let f = self.f;
-        let block = &f.cfg.blocks[f.cfg.block_of[k].index()];
-        let local = |s: &SetterId| (block.start..k).contains(&f.setters.get(*s).insn);
-        let waited = |s: SetterId| f.policy.waits_for(k, s);
-        if !list.clone().any(waited) {
-            return false;
-        }
-        let by_time = k + 1 == block.end && f.insns[k].name != "BSYNC" && !(f.insns[k].name == "EXIT" && f.insns[k].guard.is_some());
-        !(by_time && list.clone().filter(|s| waited(*s)).all(|s| local(&s)) && list.filter(local).any(|s| !waited(s)))
     }
 
     fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> SlotRequest {
@@ -375,11 +212,9 @@ impl<'a> Run<'a> {
 
     fn pick(&mut self, request: &SlotRequest, live: &Live) -> u8 {
         if RESERVED_ZERO.contains(&self.f.insns[request.insn].name) {
-            self.how = How::Fixed;
             return 0;
         }
         if let Some(number) = self.joinable(request, live) {
-            self.how = How::Join;
             return number;
         }
         let signal_out = request.kind == Kind::Write && request.need.is_none() && self.f.setters.get(request.id).signals_only();
@@ -392,17 +227,14 @@ impl<'a> Run<'a> {
         };
         let busy = self.busy(request, live);
         if let Some(free) = (request.start..limit).find(|n| busy >> n & 1 == 0) {
-            self.how = How::Free;
             return free;
         }
         if request.start >= escaping_load_slot {
-            self.how = How::Fixed;
             return request.start;
         }
-        self.how = if request.need.is_some() { How::ShareIn } else { How::ShareOut };
         match request.need {
             None => self.share_out(request, live),
-            Some(need) => self.share(request, need, limit, live),
+            Some(need) => self.share_in(request, need, limit, live),
         }
     }
 
@@ -456,22 +288,39 @@ impl<'a> Run<'a> {
 
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
+        let block = &self.f.cfg.blocks[request.block.index()];
         let mut first = request.start..if self.any_long { self.escaping_load_slot() } else { self.top() };
         if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
             return free;
         }
-        let limit = if request.long_reserved {
+        let range = request.start..if request.long_reserved {
             self.escaping_load_slot()
         } else {
             self.top()
         };
+        let (start, end) = (block.start, block.end);
+        self.estimate(request.block, start..end);
+        let Some((_, issue)) = &self.times else {
+            return self.escaping_load_slot();
+        };
+        let setter = self.f.setters.get(request.id);
+        let done = issue
+            .get(request.insn - start)
+            .map_or(0, |t| t + latency(setter.class, setter.kind));
+        let cost = |list: &[(SetterId, Option<usize>)]| {
+            earliest(list)
+                .and_then(|k| issue.get(k.wrapping_sub(start)))
+                .map_or(0, |t| done.saturating_sub(*t))
+        };
         // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
-        self.ambiguous |= (request.start..limit).all(|n| earliest(&live[usize::from(n)]).is_some());
-        self.share(request, usize::MAX, limit, live)
+        self.ambiguous |= range.clone().all(|n| earliest(&live[usize::from(n)]).is_some());
+        range
+            .min_by_key(|n| (cost(&live[usize::from(*n)]), *n))
+            .unwrap_or(self.escaping_load_slot())
     }
 
-    /// No number is free: share with the number that costs the least waiting time. `need` is the first need, or beyond all instructions.
-    fn share(&mut self, request: &SlotRequest, need: usize, limit: u8, live: &Live) -> u8 {
+    /// No number for a value needed in this block: share with the number that costs the least waiting time.
+    fn share_in(&mut self, request: &SlotRequest, need: usize, limit: u8, live: &Live) -> u8 {
         let (start, end) = (
             self.f.cfg.blocks[request.block.index()].start,
             self.f.cfg.blocks[request.block.index()].end,
@@ -480,22 +329,16 @@ impl<'a> Run<'a> {
         let Some((_, issue)) = &self.times else {
             return self.escaping_load_slot();
         };
-        let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
-        // Of other blocks only those right before this one can have something on its way.
-        let before = &self.f.cfg.blocks[request.block.index()].pred;
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
-            if (start..=request.insn).contains(&setter.insn) {
-                issued(setter.insn).saturating_add(latency(setter.class, setter.kind).into())
-            } else {
-                let from = self.f.cfg.block_of[setter.insn];
-                let end = self.f.cfg.blocks[from.index()].end;
-                let left = i64::from(latency(setter.class, setter.kind)) - (self.stalls[end] - self.stalls[setter.insn]);
-                if before.contains(&from) { left.max(0) } else { 0 }
-            }
+            issue
+                .get(setter.insn.wrapping_sub(start))
+                .map_or(0, |t| t + latency(setter.class, setter.kind))
         };
         let own = done(request.id);
-        let mut best: Option<(ShareCost, u8)> = None;
+        // Setters that have ended by now have no cost.
+        let now = issue.get(request.insn - start).copied().unwrap_or(0);
+        let mut best: Option<((u32, i64, u8), u8)> = None;
         for number in request.start..limit {
             let list = &live[usize::from(number)];
             let holds_escaping_load = list.iter().any(|(s, need)| {
@@ -505,24 +348,27 @@ impl<'a> Run<'a> {
             if list.is_empty() || holds_escaping_load {
                 continue;
             }
-            let theirs = earliest(list).unwrap_or(usize::MAX);
-            let last = list.iter().map(|(s, _)| done(*s)).max().unwrap_or(0);
-            let key = if need == usize::MAX {
-                let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
-                (own.saturating_sub(first).max(0), false, 0, 0, number)
-            } else if theirs >= need {
-                (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
+            let theirs = earliest(list).map_or(i64::MAX, |k| k as i64);
+            let last = list
+                .iter()
+                .map(|(s, _)| {
+                    if (start..request.insn).contains(&self.f.setters.get(*s).insn) {
+                        done(*s)
+                    } else {
+                        0
+                    }
+                })
+                .max();
+            let key = if theirs >= need as i64 {
+                (last.unwrap_or(0).max(now), theirs, number)
             } else {
-                (own.saturating_sub(issued(theirs)).max(0), true, 0, usize::MAX - theirs, number)
+                (own, -theirs, number)
             };
             if best.is_none_or(|(k, _)| key < k) {
                 best = Some((key, number));
             }
         }
-        let early = best.is_none_or(|(cost, _)| cost.1);
-        let number = best.map_or(self.escaping_load_slot(), |(_, number)| number);
-        self.early = early;
-        number
+        best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
 
     /// Estimated issue time of every instruction of the block.
@@ -552,28 +398,16 @@ impl<'a> Run<'a> {
     }
 
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    fn waits(&self) -> (Vec<u8>, bool) {
+    fn waits(&self) -> Vec<u8> {
         let f = self.f;
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
-        let mut mixed = false;
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
         for _ in 0..64 {
             let mut changed = false;
             for (i, block) in f.cfg.blocks.iter().enumerate() {
                 let mut state = entry[i].clone();
-                let mut late: Pending = std::array::from_fn(|n| {
-                    let known = &self.known[i][n];
-                    let new =
-                        |s: &&SetterId| known.binary_search(s).is_err() && !RESERVED_ZERO.contains(&f.insns[f.setters.get(**s).insn].name);
-                    state[n].iter().filter(new).copied().collect()
-                });
-                changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
-                // What a wait for both old and new setters of a number ends is not understood in all cases.
-                mixed |= late
-                    .iter()
-                    .zip(&self.known[i])
-                    .any(|(late, known)| !late.is_empty() && !known.is_empty());
+                changed |= self.wait_block(block, &mut state, &mut waits);
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         changed |= merge(into, from);
@@ -584,10 +418,10 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        (waits, mixed)
+        waits
     }
 
-    fn wait_block(&self, block: &Block, state: &mut Pending, late: &mut Pending, waits: &mut [u8]) -> bool {
+    fn wait_block(&self, block: &Block, state: &mut Pending, waits: &mut [u8]) -> bool {
         let f = self.f;
         let mut changed = false;
         for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
@@ -597,7 +431,7 @@ impl<'a> Run<'a> {
                 state.iter_mut().for_each(Vec::clear);
             }
             for (number, list) in state.iter_mut().enumerate() {
-                if list.iter().any(|s| f.setters.conflicts(*s, k)) || self.policy_wait(k, list.iter().copied()) {
+                if list.iter().any(|s| f.setters.conflicts(*s, k) || f.policy.waits_for(k, *s)) {
                     mask |= 1 << number;
                     if !keeps_pending(&f.insns[k]) {
                         list.clear();
@@ -615,15 +449,6 @@ impl<'a> Run<'a> {
                     list.clear();
                 }
             }
-            for s in f.setters.of(k) {
-                late.iter_mut().for_each(|list| list.retain(|other| *other != s));
-            }
-            for (late, state) in late.iter_mut().zip(state.iter()) {
-                late.retain(|s| state.binary_search(s).is_ok());
-            }
-            if k + 1 == block.end {
-                mask |= around(state, late);
-            }
             changed |= std::mem::replace(wait, mask) != mask;
             if let Some((number, left)) = counted_wait(&f.insns[k])
                 && let Some(list) = state.get_mut(number)
@@ -631,10 +456,7 @@ impl<'a> Run<'a> {
                 keep_last(list, left);
             }
             for s in f.setters.of(k) {
-                let Some(number) = self.numbers[s.index()].map(usize::from) else {
-                    continue;
-                };
-                if let Some(list) = state.get_mut(number) {
+                if let Some(list) = self.numbers[s.index()].and_then(|n| state.get_mut(usize::from(n))) {
                     merge(list, &[s]);
                 }
             }
@@ -658,17 +480,6 @@ impl<'a> Run<'a> {
         }
         fields
     }
-}
-
-/// Ends what came around a loop, was not known when the block was visited and is still pending; the numbers it is on.
-fn around(state: &mut Pending, late: &Pending) -> u8 {
-    let mut mask = 0;
-    for (n, (state, late)) in state.iter_mut().zip(late).enumerate() {
-        let before = state.len();
-        state.retain(|s| late.binary_search(s).is_err());
-        mask |= u8::from(state.len() != before) << n;
-    }
-    mask
 }
 
 fn earliest(list: &[(SetterId, Option<usize>)]) -> Option<usize> {

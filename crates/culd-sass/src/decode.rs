@@ -273,7 +273,7 @@ fn branch_target(raw: u128, op: u16, offset: u32) -> Option<u32> {
             0 => return None,
             d => next.checked_add(d.checked_mul(4)?)?,
         },
-        // A short way to where the threads go on; where a mask may stand, it is not one.
+        // A displacement to where the threads continue; not where the field may be a mask.
         opcode::WARPSYNC if raw >> 24 & 0xff_ffff_ffff == 0 && raw >> 16 & 0xff != 0 => next + 4 * i64::from((raw >> 16) as u8),
         opcode::BSSY => next + i64::from(((raw >> 32) as u32).cast_signed()),
         _ => return None,
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn textures_have_their_operands() {
+    fn textures_say_what_they_read_and_write() {
         for (raw, defs, uses) in [
             // TEX RZ, R3, R2, UR4, 1D, 0x2
             (0x001f_6400_081e_02ff_00ff_04ff_0203_7f60_u128, "{R3}", "{R2, UR4, UR5}"),

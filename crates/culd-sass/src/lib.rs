@@ -19,7 +19,6 @@ mod readme {}
 mod alloc;
 mod cfg;
 pub mod check;
-mod clock;
 mod context;
 pub mod decode;
 mod fence;
@@ -30,8 +29,6 @@ pub mod reg;
 mod rewrite;
 mod setter;
 
-pub use alloc::{How, Note};
-pub use clock::fences_change_waits;
 pub use context::KernelContext;
 pub use fence::OffsetMap;
-pub use rewrite::{Reason, Rewrite, Study, Unsure, rewrite, study};
+pub use rewrite::{Reason, Rewrite, Unsure, rewrite};

@@ -5,7 +5,6 @@
 //!    that leave a block and have had time to arrive, cache invalidation after atomics, ends of collectives, ...
 //!    Not so when the instruction itself sets that scoreboard and a pending setter came around a loop: that is a re-use wait, which
 //!    the allocator finds by itself. Nor when the instruction waits for every scoreboard, in use or not.
-//!    Nor when it is the last of its block and one of them came around a loop: the allocator adds these waits.
 //! 3. Policy waits belong to their setters, not to the number: they follow the setter when it gets another number.
 //! 4. The first conflict inside the block is a property of the setter alone; for a setter without registers it is its first policy wait,
 //!    and a policy wait of a cache invalidation or of a `NOP` counts for all.
@@ -63,9 +62,8 @@ pub(crate) fn merge(into: &mut Vec<SetterId>, from: &[SetterId]) -> bool {
 }
 
 impl Policy {
-    pub(crate) fn new(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Self {
+    pub(crate) fn new(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Self {
         let entry = flow(insns, cfg, setters);
-        let known = forward(insns, cfg, setters, order);
         let mut waits = vec![Vec::new(); insns.len()];
         for id in cfg.ids() {
             let mut state = entry[id.index()].clone();
@@ -73,14 +71,6 @@ impl Policy {
                 let Control { read, write, .. } = insns[k].control;
                 let reuse = [read, write].contains(&number) && pending.iter().any(|s| setters.get(*s).insn >= k);
                 if reuse || waits_for_all(&insns[k]) {
-                    return;
-                }
-                let late = |s: &SetterId| {
-                    let (entry, known) = (&entry[id.index()][usize::from(number)], &known[id.index()][usize::from(number)]);
-                    let again = (cfg.blocks[id.index()].start..=k).contains(&setters.get(*s).insn);
-                    !again && entry.binary_search(s).is_ok() && known.binary_search(s).is_err()
-                };
-                if k + 1 == cfg.blocks[id.index()].end && pending.iter().any(late) {
                     return;
                 }
                 if pending.iter().any(|setter| setters.conflicts(*setter, k)) {
@@ -104,11 +94,6 @@ impl Policy {
         self.waits[k].binary_search(&setter).is_ok()
     }
 
-    /// Adds a policy wait.
-    pub(crate) fn add(&mut self, k: usize, setter: SetterId) {
-        merge(&mut self.waits[k], &[setter]);
-    }
-
     /// Has instruction `k` any policy wait?
     pub(crate) fn any_wait(&self, k: usize) -> bool {
         !self.waits[k].is_empty()
@@ -126,23 +111,6 @@ impl Policy {
         let by_policy = |k: usize| signals_only || matches!(setters.insn(k).name, "CCTL" | "NOP");
         (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (by_policy(*k) && self.waits_for(*k, id)))
     }
-}
-
-/// Pending setters at the entry of every block as far as blocks before it in `order` know.
-fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Vec<Pending> {
-    let mut entry = vec![Pending::default(); cfg.blocks.len()];
-    let mut visited = vec![false; cfg.blocks.len()];
-    for id in order {
-        visited[id.index()] = true;
-        let mut state = entry[id.index()].clone();
-        step(insns, cfg, setters, *id, &mut state, |_, _, _| ());
-        for to in cfg.blocks[id.index()].succ.iter().filter(|to| !visited[to.index()]) {
-            for (into, from) in entry[to.index()].iter_mut().zip(&state) {
-                merge(into, from);
-            }
-        }
-    }
-    entry
 }
 
 /// Pending setters at the entry of every block, under the compiler's own numbers and waits.

@@ -13,9 +13,8 @@ use crate::context::KernelContext;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::alloc::{Function, Note, allocate, allocate_watching, reserves_zero, teach};
+use crate::alloc::{Function, allocate, reserves_zero};
 use crate::cfg::{Cfg, IndirectTargets};
-use crate::clock::{Arrived, arrived};
 use crate::decode::opcode::{self, MEMBAR};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
 use crate::fence::{OffsetMap, deletable_prefixes};
@@ -214,65 +213,24 @@ fn aim_at_kept(mut kept: Vec<Insn>, indirect: &BTreeMap<u32, Vec<u32>>) -> (Vec<
     (kept, indirect)
 }
 
-/// What the model thinks of a function, for the study of its errors.
-#[derive(Debug)]
-pub struct Study {
-    /// The instructions, without deleted ones and padding.
-    pub insns: Vec<Insn>,
-    /// First instruction of every block and the blocks that follow.
-    pub blocks: Vec<(usize, Vec<usize>)>,
-    /// Blocks in the order of their visits.
-    pub order: Vec<usize>,
-    /// Fields with the stack pointer: should be the input's.
-    pub alive: Vec<Control>,
-    /// Fields without it: should be the linker's.
-    pub new: Vec<Control>,
-    /// Fields with the compiler's numbers and the model's waits.
-    pub taught: Vec<Control>,
-    /// Numbers that the model would have chosen otherwise, each with those before it as the compiler chose.
-    pub notes: Vec<Note>,
-}
-
-/// Runs the allocator on a function without any of the checks.
-#[must_use]
-pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
-    let mut insns = decode_all(code)?;
-    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
-    insns.truncate(used);
-    let dead = dead_stack_pointer(&insns);
-    let deletable = deletable_prefixes(&insns);
-    let (kept, _) = split(insns, &deletable).ok()?;
-    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
-    let cfg = Cfg::new(&insns, &indirect);
-    let setters = Setters::new(&insns, &cfg);
-    let order = visit_order(&cfg);
-    let policy = Policy::new(&insns, &cfg, &setters, &order);
-    let function = function(&insns, &cfg, &setters, &policy);
-    let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
-    let (alive, new) = (allocate(&function, &order, None).fields, allocate(&function, &order, dead).fields);
-    let (taught, notes) = teach(&function, &order);
-    let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
-    Some(Study {
-        blocks: cfg.blocks.iter().map(follow).collect(),
-        order: order.iter().map(|b| b.index()).collect(),
-        alive,
-        new,
-        taught: taught.fields,
-        notes,
-        insns,
-    })
-}
-
 /// New scoreboard fields for all instructions.
 fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Control>, Unsure> {
     if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
         return Err(unsure(Reason::UnknownInstruction, insn.offset));
     }
     let setters = Setters::new(insns, cfg);
-    let order = visit_order(cfg);
-    let mut policy = Policy::new(insns, cfg, &setters, &order);
+    let policy = Policy::new(insns, cfg, &setters);
+    let function = Function {
+        insns,
+        cfg,
+        setters: &setters,
+        policy: &policy,
+        zero_reserved: reserves_zero(insns),
+    };
     let dead = dead_setter(insns, &setters, stack_pointer);
-    let alive = allocate_watching(&function(insns, cfg, &setters, &policy), &order, dead);
+    let order = visit_order(cfg);
+    let alive = allocate(&function, &order, None);
+    let new = allocate(&function, &order, dead);
     if setters.exhausted() {
         return Err(unsure(Reason::Size, stack_pointer));
     }
@@ -280,41 +238,18 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
     if let Some((insn, _)) = miss {
         return Err(unsure(Reason::SelfCheck, insn.offset));
     }
-    let mut new = allocate(&function(insns, cfg, &setters, &policy), &order, dead);
-    let shown = hidden_waits(&function(insns, cfg, &setters, &policy), &new.fields, dead)?;
-    if !shown.is_empty() {
-        for (k, setter) in shown {
-            policy.add(k, setter);
-        }
-        new = allocate(&function(insns, cfg, &setters, &policy), &order, dead);
-        if let Some((_, setter)) = hidden_waits(&function(insns, cfg, &setters, &policy), &new.fields, dead)?.first() {
-            return Err(unsure(Reason::HiddenWait, insns[setters.get(*setter).insn].offset));
-        }
+    if let Some(offset) = hidden_policy(&function, &new.fields, dead) {
+        return Err(unsure(Reason::HiddenWait, offset));
     }
-    if setters.exhausted() {
-        return Err(unsure(Reason::Size, stack_pointer));
-    }
-    // What shared the dead number because nothing was free, and still finds nothing free, makes a choice that the input does not show.
-    let untested = alive.shared.iter().zip(&new.shared).any(|(old, new)| *old == (true, true) && new.0);
-    if new.ambiguous || untested {
+    if new.ambiguous {
         return Err(unsure(Reason::Overflow, stack_pointer));
     }
-    if let Some(offset) = moved_count(&function(insns, cfg, &setters, &policy), &new.fields) {
+    if let Some(offset) = moved_count(&function, &new.fields) {
         return Err(unsure(Reason::CountedWait, offset));
     }
     let mut fields = new.fields;
     hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
     Ok(fields)
-}
-
-fn function<'a>(insns: &'a [Insn], cfg: &'a Cfg, setters: &'a Setters<'a>, policy: &'a Policy) -> Function<'a> {
-    Function {
-        insns,
-        cfg,
-        setters,
-        policy,
-        zero_reserved: reserves_zero(insns),
-    }
 }
 
 /// A counted wait names its scoreboard in the instruction: the youngest setter of that number before it in its block must keep it, and
@@ -334,15 +269,8 @@ fn moved_count(f: &Function<'_>, fields: &[Control]) -> Option<u32> {
     (0..f.insns.len()).find_map(moved)
 }
 
-/// An instruction stalls at least two cycles when the next one waits for a scoreboard that it sets. The load of a dead stack pointer sets none.
+/// An instruction waits at least two cycles for the next one when that needs its scoreboard. The load of a dead stack pointer has none.
 fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
-    for k in 1..fields.len() {
-        let (wait, before) = (fields[k].wait, fields[k - 1]);
-        let waits_for = |n: u8| n < SCOREBOARDS && wait >> n & 1 == 1;
-        if before.stall == 1 && (waits_for(before.read) || waits_for(before.write)) {
-            fields[k - 1].stall = 2;
-        }
-    }
     let Some(k) = dead else { return };
     let number = insns[k].control.write;
     let needed = |next: &Insn| next.control.wait >> number & 1 == 1;
@@ -351,70 +279,34 @@ fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
     }
 }
 
-/// A value that leaves its block is waited for at the end of the block if it has arrived by then; whether it has, the input tells. The input does not
-/// tell when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the clock tells
-/// ([`crate::clock`]). The waits that the clock adds; an error where it cannot tell either.
-fn hidden_waits(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Result<Vec<(usize, SetterId)>, Unsure> {
-    let mut moved: Option<Vec<Insn>> = None;
-    let mut waits = Vec::new();
-    for id in f.setters.ids().filter(|id| is_hidden(f, fields, dead, *id)) {
+/// A value that leaves its block may be waited for at the end of the block; only the input shows whether it is. The input does not
+/// show it when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the
+/// answer is not known.
+fn hidden_policy(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Option<u32> {
+    let over_in_block = |id: SetterId, fields: &dyn Fn(usize) -> Control| {
         let setter = f.setters.get(id);
-        let insns = moved.get_or_insert_with(|| with_fields(f.insns, fields));
-        let block = &f.cfg.blocks[f.cfg.block_of[setter.insn].index()];
-        let number = number_of(&fields[setter.insn], setter.kind);
-        // Others of this block on the same number would have to have arrived too.
-        let alone = (block.start..block.end)
-            .flat_map(|k| f.setters.of(k))
-            .all(|s| s == id || number_of(&fields[f.setters.get(s).insn], f.setters.get(s).kind) != number);
-        match arrived(insns, block.start..block.end, setter.insn, setter.kind) {
-            Arrived::No => {}
-            Arrived::Yes if alone => waits.push((block.end - 1, id)),
-            _ => return Err(unsure(Reason::HiddenWait, f.insns[setter.insn].offset)),
-        }
-    }
-    waits.retain(|(k, id)| !f.policy.waits_for(*k, *id));
-    Ok(waits)
-}
-
-fn number_of(control: &Control, kind: Kind) -> u8 {
-    if kind == Kind::Read { control.read } else { control.write }
-}
-
-fn with_fields(insns: &[Insn], fields: &[Control]) -> Vec<Insn> {
-    let with = |(insn, control): (&Insn, &Control)| Insn {
-        control: *control,
-        ..insn.clone()
-    };
-    insns.iter().zip(fields).map(with).collect()
-}
-
-/// Does the input hide whether the setter is waited for at the end of its block?
-fn is_hidden(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>, id: SetterId) -> bool {
-    if Some(id) == dead || f.policy.first_need(id).is_some() {
-        return false;
-    }
-    let setter = f.setters.get(id);
-    let end = f.cfg.blocks[f.cfg.block_of[setter.insn].index()].end;
-    let over_in_block = |fields: &dyn Fn(usize) -> Control| {
-        let number = number_of(&fields(setter.insn), setter.kind);
+        let own = fields(setter.insn);
+        let number = if setter.kind == Kind::Read { own.read } else { own.write };
+        let end = f.cfg.blocks[f.cfg.block_of[setter.insn].index()].end;
         (setter.insn + 1..end).any(|k| fields(k).wait >> number & 1 == 1)
     };
-    let number = f.setters.number_in_input(id);
-    let with_dead = || {
+    let with_dead = |id: SetterId| {
+        let (k, number) = (f.setters.get(id).insn, f.setters.number_in_input(id));
         dead.is_some_and(|dead| {
             let first = f.setters.get(dead).insn;
             let waited = |k: usize| f.insns[k].control.wait >> number & 1 == 1;
             number == f.setters.number_in_input(dead)
-                && first < setter.insn
-                && f.cfg.block_of[first] == f.cfg.block_of[setter.insn]
-                && !(first + 1..=setter.insn).any(waited)
+                && first < k
+                && f.cfg.block_of[first] == f.cfg.block_of[k]
+                && !(first + 1..=k).any(waited)
         })
     };
-    if over_in_block(&|k| f.insns[k].control) {
-        !over_in_block(&|k| fields[k])
-    } else {
-        with_dead()
-    }
+    let hidden = |id: &SetterId| {
+        let leaves = Some(*id) != dead && f.policy.first_need(*id).is_none();
+        let (before, now) = (over_in_block(*id, &|k| f.insns[k].control), over_in_block(*id, &|k| fields[k]));
+        leaves && if before { !now } else { with_dead(*id) }
+    };
+    f.setters.ids().find(hidden).map(|id| f.insns[f.setters.get(id).insn].offset)
 }
 
 fn dead_setter(insns: &[Insn], setters: &Setters<'_>, stack_pointer: u32) -> Option<SetterId> {

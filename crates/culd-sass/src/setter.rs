@@ -35,10 +35,8 @@ pub(crate) enum Class {
     Constant,
     /// `LDCU`.
     UniformConstant,
-    /// `S2R`.
+    /// `S2R`, `S2UR`.
     Special,
-    /// `S2UR`.
-    UniformSpecial,
     /// `LDS`.
     Shared,
     /// Everything else.
@@ -58,7 +56,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("LDL", Class::Long),
     ("LDS", Class::Shared),
     ("S2R", Class::Special),
-    ("S2UR", Class::UniformSpecial),
+    ("S2UR", Class::Special),
     ("SULD", Class::Texture),
     ("TEX", Class::Texture),
     ("TLD", Class::Texture),
@@ -104,9 +102,8 @@ pub(crate) fn latency(class: Class, kind: Kind) -> u32 {
         (Kind::Read, _) | (Kind::Write, Class::UniformConstant) => 12,
         (Kind::Write, Class::Long | Class::Texture) => 400,
         (Kind::Write, Class::Constant) => 32,
-        (Kind::Write, Class::Special) => 30,
-        (Kind::Write, Class::Shared) => 34,
-        (Kind::Write, Class::Other | Class::UniformSpecial) => 20,
+        (Kind::Write, Class::Special | Class::Shared) => 30,
+        (Kind::Write, Class::Other) => 20,
     }
 }
 

@@ -24,8 +24,7 @@ fn sections(elf: &[u8]) -> Option<Vec<Section<'_>>> {
         let data = if number(elf, at + 4, 4)? == 8 {
             &[]
         } else {
-            // Reserved memory lies beyond the end of the file.
-            elf.get(offset..offset + size).unwrap_or_default()
+            elf.get(offset..offset + size)?
         };
         Some((number(elf, at, 4)? as usize, data))
     };
