@@ -1,6 +1,6 @@
 //! The reader and the linker for web pages, compiled to WebAssembly.
 //!
-//! 1. The page copies names and contents of files into memory that [`abi`] gives out.
+//! 1. The page copies names and contents of files into memory that `abi` gives out.
 //! 2. [`show`] describes one file or several; [`compare`] describes what grew between two; [`link`] links the files and describes the result.
 //! 3. The answer is one JSON document, the one that the page of `culd report --html` has inside.
 //!

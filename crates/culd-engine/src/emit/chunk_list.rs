@@ -2,7 +2,7 @@
 //!
 //! 1. Most sections have one source: bytes that were computed, or one input section. Each is a step of its own, known by its position
 //!    alone, so that nothing is stored for it.
-//! 2. Everything else is listed as [`Unit`]s: headers, the symbol table in parts, the pieces of sections with several, the relocations of
+//! 2. Everything else is listed as [`Chunk`]s: headers, the symbol table in parts, the pieces of sections with several, the relocations of
 //!    every reference.
 //! 3. Units are sorted by offset and merged with the sections, which are in file order already.
 //! 4. Each reference is assigned to the step that it patches.

@@ -5,7 +5,7 @@
 //!    entries are written from the back.
 //! 3. `--preserve-relocs` lists what was patched, in reverse order of arrival, always with addends.
 //!
-//! Only offsets are computed here, as [`Unit`]s; entries are made when their window is filled.
+//! Only offsets are computed here, as [`Chunk`]s; entries are made when their window is filled.
 
 use super::chunks::Chunk;
 use super::chunks::ChunkSource;

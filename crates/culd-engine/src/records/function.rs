@@ -27,7 +27,7 @@ pub struct OutFunction {
     pub barriers: u32,
     /// Top byte of the text section's `sh_info`: registers up to sm_89.
     pub registers: u8,
-    /// Its entry in [`Merged::literals`].
+    /// Its entry in the literal records of `Merged`.
     pub literal_index: Option<u32>,
     /// Its empty literal record in a kernel's bank, if it may count as a kernel.
     pub literal_record: Option<SectionId>,

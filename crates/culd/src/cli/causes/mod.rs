@@ -1,7 +1,7 @@
 //! The causes of messages under the name culd: both files, both values, the way to the problem, and a hint.
 //!
-//! 1. Messages of the engine name symbols and files. When one of them is worth explaining, the objects are read again ([`facts`]), and the call graph
-//!    is built by name ([`calls`]). A link without messages costs nothing.
+//! 1. Messages of the engine name symbols and files. When one of them is worth explaining, the objects are read again (`facts`), and the call graph
+//!    is built by name (`calls`). A link without messages costs nothing.
 //! 2. Mismatches: the objects that disagree, and what each of them says.
 //! 3. Undefined references: the functions that use the symbol, the nearest kernel, and the most likely cause: the device runtime, a static definition,
 //!    the other language linkage, another signature, another architecture, an archive that is not linked, an object without `-rdc=true`
