@@ -49,6 +49,8 @@ const CRATES: &[(&str, Order)] = &[
             "cli::culd_text",
             "cli::suggest",
             "cli::messages",
+            "cli::causes",
+            "cli::codes",
             "cli::lto",
             "cli::hiargs",
             "cli::side_outputs",

@@ -144,6 +144,12 @@ impl Arch {
         exists.then_some(Arch::new(row.number, suffix))
     }
 
+    /// The architecture that a name of [`names`] names: `sm_90a`, `compute_90a`, `lto_90a`.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let rest = PREFIXES.iter().find_map(|p| name.strip_prefix(p)?.strip_prefix('_'))?;
+        Arch::parse(&format!("sm_{rest}"))
+    }
+
     /// All targets in ascending order.
     pub fn all() -> impl Iterator<Item = Arch> {
         TABLE.iter().flat_map(|row| {
@@ -227,9 +233,11 @@ pub struct ArchName {
     pub until: u32,
 }
 
+/// Prefixes of names: virtual, for link-time optimization, real.
+const PREFIXES: [&str; 3] = ["compute", "lto", "sm"];
+
 static NAMES: LazyLock<Vec<ArchName>> = LazyLock::new(|| {
-    let prefixes = ["compute", "lto", "sm"];
-    let mut names: Vec<ArchName> = prefixes
+    let mut names: Vec<ArchName> = PREFIXES
         .iter()
         .flat_map(|prefix| {
             Arch::all().map(move |arch| {

@@ -301,7 +301,8 @@ fn read_value(flag: &'static Flag, text: &[u8], called: Called) -> Result<Value,
                 .then_some(Value::Number(number))
                 .ok_or_else(not_allowed)
         }
-        Kind::Text | Kind::OptionalText => (!flag.is_restricted() || flag.values(called).any(|a| a.as_bytes() == text))
+        Kind::Text | Kind::OptionalText => flag
+            .accepts(called, text)
             .then(|| Value::Text(text.to_vec()))
             .ok_or_else(not_allowed),
     }

@@ -1,7 +1,7 @@
 //! The vocabulary of the flag table.
 
 use crate::cli::called::Called;
-use cubin::arch::{self, ArchName};
+use cubin::arch::{self, Arch, ArchName};
 
 /// Name of a flag inside the program. The order is that of the table and has no other meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,6 +190,20 @@ impl Flag {
     /// True when a caller's name knows the long name and lists it.
     pub fn is_listed(&self, called: Called) -> bool {
         !called.is_nvlink() || self.long_since <= called.version.release.toolkit
+    }
+
+    /// True when a caller's name allows this text as value.
+    pub fn accepts(&self, called: Called, text: &[u8]) -> bool {
+        let known = |arch: Arch| {
+            let (since, until) = arch.toolkits();
+            !called.is_nvlink() || (since..=until).contains(&called.version.release.toolkit)
+        };
+        match self.allowed {
+            Allowed::Anything => true,
+            // Without making the list of all names, which takes longer than a small link.
+            Allowed::Archs => std::str::from_utf8(text).ok().and_then(Arch::of_name).is_some_and(known),
+            Allowed::Words(_) => self.values(called).any(|v| v.as_bytes() == text),
+        }
     }
 
     /// The values that a caller's name allows; none when any will do.
