@@ -81,6 +81,8 @@ pub enum CodePlaces {
     Every(u8),
     /// Branches with their targets: {offset, 0, count, targets}.
     Branches,
+    /// Pairs of a kind and an offset.
+    Tagged,
 }
 
 impl CodePlaces {
@@ -89,6 +91,7 @@ impl CodePlaces {
         match self {
             Self::No => {}
             Self::Every(group) => words.iter_mut().step_by(group.max(1).into()).for_each(place),
+            Self::Tagged => words.iter_mut().skip(1).step_by(2).for_each(place),
             Self::Branches => {
                 let mut rest = words;
                 while let [at, _, count, tail @ ..] = rest {

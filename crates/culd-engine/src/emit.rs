@@ -260,7 +260,7 @@ fn section_header(parts: &OutputPlan<'_, '_>, Placements { list }: &Placements, 
         flags |= u64::from(*barriers) << 20;
     }
     if let Class::Rel(target) | Class::Rela(target) = s.class
-        && layout.records.sections[target].class == Class::Parameters
+        && layout.records.sections[target].slot_relocs == Some(id)
         && (matches!(s.class, Class::Rel(_)) || parts.link.mode.rules.plain_parameter_relocs)
     {
         flags = 0;

@@ -216,9 +216,12 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
         let mut kernels = layout.textures.kernels.iter();
         kernels.find(|t| t.0 == k && !link.options.target.capabilities().has_mercury)
     };
+    let compiled = compiled_slots(link, layout);
     let count = |k: FunctionId, kind: u8| {
         let slots = textured(k).map(|t| layout.textures.slots_of(m, (m.functions[k].text, t.1)));
-        slots.map_or(0, |slots| slots.filter(|(sym, _)| m.symbols[*sym].kind == kind).count() as u32)
+        let added = slots.map_or(0, |slots| slots.filter(|(sym, _)| m.symbols[*sym].kind == kind).count());
+        let bank = m.functions[k].parameters;
+        (added + compiled.iter().filter(|c| Some(c.0) == bank && c.1 == kind).count()) as u32
     };
     let functions = &link.resolved.functions;
     // Also those that count as functions; in the order of their definitions: another object may have mentioned one before.
@@ -278,4 +281,23 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
         memory,
         kernels: usages,
     }
+}
+
+/// Slots that the compiler laid out itself (`-ewp`): the parameter bank and the kind of the symbol.
+fn compiled_slots(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<(SectionId, u8)> {
+    let m = &layout.records;
+    if link.options.target.capabilities().has_mercury || !link.inputs.objects.iter().any(|o| o.is_ewp) {
+        return Vec::new();
+    }
+    let mut slots = Vec::new();
+    for r in m.relocs.iter().filter(|r| m.sections[r.target].class == Class::Parameters) {
+        let object = &link.inputs.objects[r.object];
+        if let Some(relocs) = object.relocs.get(r.index as usize)
+            && m.is_current(r, relocs.target)
+        {
+            let kinds = object.specials(relocs).iter().map(|&i| object.symbol_kind(i));
+            slots.extend(kinds.map(|kind| (r.target, kind)));
+        }
+    }
+    slots
 }

@@ -109,7 +109,7 @@ pub(super) static ATTRIBUTES: [AttributeInfo; 97] = [
     a(0x52, "EIATTR_TCGEN05_2CTA_USED", Flag, No),
     a(0x53, "EIATTR_GEN_ERRBAR_AT_EXIT", Flag, No),
     a(0x54, "EIATTR_REG_RECONFIG", Flag, No),
-    a(0x55, "EIATTR_ANNOTATIONS", Opaque, No),
+    c(0x55, "EIATTR_ANNOTATIONS", Words, CodePlaces::Tagged),
     a(0x56, "EIATTR_UNKNOWN", Nothing, No),
     c(0x57, "EIATTR_STACK_CANARY_TRAP_OFFSETS", Offsets, CodePlaces::Every(1)),
     a(0x58, "EIATTR_STUB_FUNCTION_KIND", Half, No),

@@ -166,12 +166,11 @@ fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> 
 
 /// Where texture slots go: all entries, or as many as the section has room for, before the relocations of every parameter bank.
 pub(super) fn texture_places<'a>(parts: &OutputPlan<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
-    let companion = usize::from(parts.link.mode.force_rela);
     for &kernel in &parts.layout.textures.kernels {
         let bank = parts.layout.records.functions[kernel.0]
             .parameters
             .map(|id| &parts.layout.records.sections[id]);
-        let list = bank.and_then(|s| s.companions[companion]).and_then(|list| places.of(parts, list));
+        let list = bank.and_then(|s| s.slot_relocs).and_then(|list| places.of(parts, list));
         let key = texture_key(parts, kernel);
         if let (Some(place), Some((_, bytes))) = (list, entries.0.iter().find(|e| e.0 == key)) {
             let size = bytes.len().min(place.size as usize);

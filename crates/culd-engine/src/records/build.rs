@@ -47,6 +47,7 @@ impl<'d> Merged<'d> {
             bytes: None,
             owner: None,
             companions: [None; 3],
+            slot_relocs: None,
             rela_first: None,
             emission: Emission::Emit,
             no_symbol: false,
@@ -68,7 +69,7 @@ impl<'d> Merged<'d> {
             } else {
                 self.add_section(mode, full, Class::Rel(id), SHT_REL, 0, 8, 16)
             };
-            self.sections[id].companions[usize::from(rela)] = Some(companion);
+            self.sections[id].slot_relocs = Some(companion);
         }
         self.order.locals.push(SymbolTableEntry::Section(id));
         id

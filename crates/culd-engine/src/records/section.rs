@@ -172,6 +172,8 @@ pub struct OutSection<'d> {
     pub owner: Option<SectionId>,
     /// Companion `.rel.X`, `.rela.X`, `.nv.resolvedrela.X`.
     pub companions: [Option<SectionId>; 3],
+    /// Relocations of the texture slots that the linker adds to a parameter bank; those of the input's own slots (`-ewp`) are in `companions`.
+    pub slot_relocs: Option<SectionId>,
     /// The companion that was made first is `.rela`.
     pub rela_first: Option<bool>,
     /// Form in which it is emitted.

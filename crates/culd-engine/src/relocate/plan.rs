@@ -97,10 +97,8 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         }
     }
     for &(k, left_out) in &layout.textures.kernels {
-        let companions = layout.records.functions[k]
-            .parameters
-            .map(|id| layout.records.sections[id].companions);
-        if let Some(id) = companions.and_then(|c| c[usize::from(link.mode.force_rela)].or(c[1])) {
+        let bank = layout.records.functions[k].parameters;
+        if let Some(id) = bank.and_then(|id| layout.records.sections[id].slot_relocs) {
             plan.counts[id] = layout
                 .textures
                 .slots_of(&layout.records, (layout.records.functions[k].text, left_out))
