@@ -19,7 +19,8 @@ impl Sass {
 
     /// Writes the relocation section of a target, if it has one that is emitted.
     pub(crate) fn put_relocs(&mut self, parts: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
-        if let Some(id) = parts.layout.records.sections[target].companions[1] {
+        let target = &parts.layout.records.sections[target];
+        if let Some(id) = target.slot_relocs.or(target.companions[1]) {
             self.bytes[id] = Some(entries.as_bytes().to_vec());
         }
     }
