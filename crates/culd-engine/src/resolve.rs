@@ -475,7 +475,12 @@ impl<'d> Resolver<'d> {
         for &(section, index) in &object.descriptors {
             let owner = object.section(section).map_or(NO_OWNER, |s| s.owner);
             let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
-            if !rejected && let Some(f) = self.function(object, index) {
+            let target = match self.identity {
+                // nvlink quirk: as in call graphs, an object whose copy was rejected takes no address of the function.
+                Identity::Nvlink => self.speaking(object, index),
+                Identity::Culd => self.function(object, index),
+            };
+            if !rejected && let Some(f) = target {
                 self.take(f, b"");
             }
         }
