@@ -29,7 +29,7 @@ use cubin::raw::{Rela, Shdr};
 use cubin::read::{SymbolSection, is_nobits};
 use cubin::release::Rules;
 use cubin::write::strings::encode_symbols;
-use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
+use cubin::write::{Content, Image, ImageHeader, ImageSection, WriterKind};
 use zerocopy::IntoBytes;
 
 /// Size of a record that `.nv.compat` gets at the very end.
@@ -199,7 +199,7 @@ pub(crate) fn emit<'d>(
     writer.mercury_sections(&names);
     let image = Image {
         header: header(parts),
-        style: Style::Finalizer,
+        writer: WriterKind::Finalizer,
         sections: writer.sections,
     };
     image.emit_within(size_limit::limit(parts.link.inputs)).map_err(|e| {
