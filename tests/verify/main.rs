@@ -60,6 +60,45 @@ fn culd_accepts_its_own_files() {
     assert!(made > 1000, "{made} files");
 }
 
+/// Takes an image in parts.
+struct Parts(std::sync::Mutex<Option<Vec<u8>>>);
+
+impl culd_engine::Sink for Parts {
+    fn begin(&self, size: u64) -> std::io::Result<bool> {
+        *self.0.lock().unwrap() = Some(vec![0; size as usize]);
+        Ok(true)
+    }
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        let mut image = self.0.lock().unwrap();
+        let start = offset as usize;
+        image.as_mut().unwrap()[start..start + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// A sink gets the image that is returned without one, with Mercury too.
+#[test]
+fn a_sink_gets_the_same_file_in_parts() {
+    let (links, _) = links::recorded();
+    let mut streamed = [0; 2];
+    for (n, link) in links.iter().enumerate() {
+        let mut options = link.options.clone();
+        (options.verify, options.map) = (false, false);
+        let inputs: Vec<culd_engine::Input<'_>> = link.inputs.iter().map(|(name, data)| culd_engine::Input { name, data }).collect();
+        let Some(image) = culd_engine::link(&inputs, &options).image else {
+            continue;
+        };
+        options.threads = 1 + n % 3;
+        let sink = Parts(std::sync::Mutex::new(None));
+        let outcome = culd_engine::link_into(&inputs, &options, &sink);
+        assert!(outcome.image.is_none(), "{}: returned in memory", link.name);
+        assert_eq!(outcome.written.unwrap().unwrap(), image.len() as u64, "{}", link.name);
+        assert!(sink.0.into_inner().unwrap().unwrap() == image, "{}: another file", link.name);
+        streamed[usize::from(options.target.capabilities().has_mercury)] += 1;
+    }
+    assert!(streamed.iter().all(|&count| count > 200), "{streamed:?}");
+}
+
 /// Links one input of every link for sm_75 to sm_90 after a change to one of its sections: it either refuses and names what would be
 /// lost, or every such `symbol` is in the output. Returns how many links were refused.
 fn loses_nothing(change: impl Fn(&mut [u8], &cubin::Section<'_>, usize) -> bool, symbol: impl Fn(&cubin::Symbol<'_>) -> bool) -> usize {

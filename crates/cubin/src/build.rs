@@ -13,7 +13,7 @@
 //! 6. Contents are encoded with the final numbers (`encode`), `.symtab_shndx` is added when 16 bits do not suffice, and
 //!    [`crate::write::Image`] computes offsets. Relocatable objects have no program headers.
 //!
-//! ptxas has two writers ([`Style`]), which differ in the order of parameter banks, in relocation sections and in header fields:
+//! ptxas has two writers ([`WriterKind`]), which differ in the order of parameter banks, in relocation sections and in header fields:
 //! [`ObjectBuilder::new`] takes the one that ptxas uses for the architecture.
 //!
 //! Limits: objects are 64-bit; the 32-bit class of old toolkits can be read ([`crate::elf32`]) and not written. The Mercury view of objects
@@ -44,7 +44,7 @@ use crate::consts::*;
 use crate::names;
 use crate::notes::{CudaInfo, ToolInfo};
 use crate::nvinfo::Record;
-use crate::write::Style;
+use crate::write::WriterKind;
 use function::{Function, Graph};
 use section::{Body, SectionEntry};
 use std::collections::HashMap;
@@ -149,7 +149,7 @@ const ATTRIBUTE_INDEPENDENT: u8 = 0x4d;
 pub struct ObjectBuilder {
     target: Target,
     form: Form,
-    style: Style,
+    writer: WriterKind,
     weak_order: Option<WeakOrder>,
     independent_textures: bool,
     toolkit: u32,
@@ -198,21 +198,25 @@ impl ObjectBuilder {
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
     pub fn new(target: Target, form: Form) -> Result<Self, BuildError> {
-        let style = if target.sm >= 90 { Style::Finalizer } else { Style::Linker };
-        ObjectBuilder::with_style(target, form, style)
+        let writer = if target.sm >= 90 {
+            WriterKind::Finalizer
+        } else {
+            WriterKind::Linker
+        };
+        ObjectBuilder::with_writer(target, form, writer)
     }
 
     /// An object without code, laid out as the given writer does it.
     ///
     /// ```
     /// use cubin::build::{Form, ObjectBuilder, Target};
-    /// use cubin::write::Style;
+    /// use cubin::write::WriterKind;
     /// // As `nvlink -r` writes objects for sm_90.
-    /// let object = ObjectBuilder::with_style(Target::sm(90), Form::Cuda13, Style::Linker)?;
+    /// let object = ObjectBuilder::with_writer(Target::sm(90), Form::Cuda13, WriterKind::Linker)?;
     /// # object.finish()?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
-    pub fn with_style(target: Target, form: Form, style: Style) -> Result<Self, BuildError> {
+    pub fn with_writer(target: Target, form: Form, writer: WriterKind) -> Result<Self, BuildError> {
         // CUDA 12 wrote other flags for Blackwell, which were not observed here.
         if form == Form::Cuda12 && target.sm >= 100 {
             return Err(BuildError::Target { sm: target.sm });
@@ -221,7 +225,7 @@ impl ObjectBuilder {
         let mut builder = ObjectBuilder {
             target,
             form,
-            style,
+            writer,
             weak_order: None,
             independent_textures: false,
             toolkit: if form == Form::Cuda13 { 130 } else { 129 },
@@ -275,7 +279,7 @@ impl ObjectBuilder {
         }
         let info = table(b".nv.info", SHT_CUDA_INFO, 4, 0).link(self.tables.symbols);
         self.tables.info = self.create(info, Body::ModuleInfo)?;
-        if self.form == Form::Cuda13 && self.style == Style::Finalizer {
+        if self.form == Form::Cuda13 && self.writer == WriterKind::Finalizer {
             let compat = self.create(table(b".nv.compat", SHT_CUDA_COMPAT, 4, 0), Body::Compat)?;
             self.compat = self.default_compat();
             // The finalizer names the section of compatibility records in the note.

@@ -1,6 +1,6 @@
 //! How the vendor's tools lay out a file beyond what its section headers say.
 //!
-//! 1. Two writers exist ([`Style`]). Files from sm_100 on come from the finalizer, compiled files for sm_90 too; all others from the linker's writer.
+//! 1. Two writers exist ([`WriterKind`]). Files from sm_100 on come from the finalizer, compiled files for sm_90 too; all others from the linker's writer.
 //! 2. The finalizer reserves room in the string tables before their sizes are known ([`names_reserve`], [`strings_reserve`]).
 //! 3. A Mercury section whose contents the finalizer does not rewrite owns no bytes: it repeats the offset of its twin in the SASS view
 //!    ([`shares_twin`]).
@@ -13,32 +13,32 @@ use crate::names::file_flags;
 use crate::notes::{TYPE_TKINFO, ToolInfo, notes};
 use crate::raw::Ehdr;
 use crate::read::Cubin;
-use crate::write::Style;
+use crate::write::WriterKind;
 use std::borrow::Cow;
 
 /// The writer that made a file.
-pub fn style_of(cubin: &Cubin<'_>) -> Style {
+pub fn writer_of(cubin: &Cubin<'_>) -> WriterKind {
     let header = cubin.header();
     // Without program headers the linker's writer states the size of their entries, the finalizer's writer does not.
     if header.e_type.get() == ET_REL && header.e_phnum.get() == 0 {
         return if header.e_phentsize.get() == 0 {
-            Style::Finalizer
+            WriterKind::Finalizer
         } else {
-            Style::Linker
+            WriterKind::Linker
         };
     }
-    style_for(cubin.header(), first_tool(cubin).unwrap_or_default())
+    writer_for(cubin.header(), first_tool(cubin).unwrap_or_default())
 }
 
 /// The writer that `tool` uses for a file with this header.
-pub fn style_for(header: &Ehdr, tool: &[u8]) -> Style {
+pub fn writer_for(header: &Ehdr, tool: &[u8]) -> WriterKind {
     let [_, _, _, _, _, _, _, abi, ..] = header.ident;
     let sm = file_flags(header).sm;
     let finalizer = sm >= 100 || sm >= 90 && tool == b"ptxas";
     if abi == ELFOSABI_CUDA && finalizer {
-        Style::Finalizer
+        WriterKind::Finalizer
     } else {
-        Style::Linker
+        WriterKind::Linker
     }
 }
 

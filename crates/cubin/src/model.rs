@@ -14,7 +14,7 @@ use crate::consts::*;
 use crate::kind::{SectionKind, classify, without_mercury};
 use crate::layout::{self, R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts};
 use crate::read::{Cubin, ReadError, Section, SymbolSection, is_nobits_section};
-use crate::write::{Content, Image, ImageHeader, ImageSection, Style, WriteError};
+use crate::write::{Content, Image, ImageHeader, ImageSection, WriteError, WriterKind};
 use std::collections::HashMap;
 
 /// Why a file is not taken apart or put together.
@@ -192,7 +192,7 @@ pub struct Model<'d> {
     /// Header fields.
     pub header: ImageHeader,
     /// Writer that made the file.
-    pub style: Style,
+    pub writer: WriterKind,
     /// Sections from number 1 on.
     pub sections: Vec<ModelSection<'d>>,
 }
@@ -209,13 +209,13 @@ impl<'d> Model<'d> {
         }
         let sections = cubin.sections().skip(1).collect::<Result<Vec<_>, _>>()?;
         let header = cubin.header();
-        let style = layout::style_of(cubin);
+        let writer = layout::writer_of(cubin);
         let names_index = cubin.section_names_section();
         let names = Strings::read(cubin.section_names()).ok_or(ReadError::BadTable {
             section: names_index,
             reason: "string table without a NUL at its end",
         })?;
-        let shared = if style == Style::Finalizer {
+        let shared = if writer == WriterKind::Finalizer {
             shared_sections(cubin, &sections)?
         } else {
             HashMap::new()
@@ -228,7 +228,7 @@ impl<'d> Model<'d> {
                 e_flags: header.e_flags.get(),
                 section_names: names_index,
             },
-            style,
+            writer,
             sections: Vec::with_capacity(sections.len()),
         };
         for section in &sections {
@@ -301,14 +301,14 @@ impl<'d> Model<'d> {
         self.reserve(&mut sections);
         Ok(Image {
             header: self.header,
-            style: self.style,
+            writer: self.writer,
             sections,
         })
     }
 
     /// Keeps bytes free after the string tables as the finalizer does.
     fn reserve(&self, sections: &mut [ImageSection<'d>]) {
-        if self.style != Style::Finalizer {
+        if self.writer != WriterKind::Finalizer {
             return;
         }
         let names = self.sections.iter().map(|s| self.section_name(s));
@@ -414,13 +414,11 @@ pub fn roundtrip(bytes: &[u8]) -> Result<Vec<u8>, ModelError> {
     let image = Model::read(&cubin)?.image()?;
     // Before memory is taken: a damaged alignment can require any amount.
     let plan = image.plan()?;
-    if plan.size() != bytes.len() {
+    if plan.size() != bytes.len() as u64 {
         return Err(ModelError::Size {
             have: bytes.len(),
-            need: plan.size(),
+            need: plan.size() as usize,
         });
     }
-    let mut out = vec![0; plan.size()];
-    plan.write(&image, &mut out)?;
-    Ok(out)
+    Ok(image.emit()?)
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use cubin::model::{Body, Model};
-use cubin::write::Style;
+use cubin::write::WriterKind;
 use cubin::{Cubin, roundtrip};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -32,9 +32,9 @@ fn every_form_is_covered() {
     let mut forms = BTreeSet::new();
     for (_, bytes) in files() {
         let cubin = Cubin::parse(&bytes).unwrap();
-        let style = cubin::layout::style_of(&cubin);
+        let writer = cubin::layout::writer_of(&cubin);
         archs.insert(cubin::names::file_flags(cubin.header()).sm);
-        forms.insert((cubin.header().e_type.get(), style == Style::Finalizer));
+        forms.insert((cubin.header().e_type.get(), writer == WriterKind::Finalizer));
     }
     assert!(archs.len() >= 8, "{archs:?}");
     assert_eq!(forms.len(), 4);

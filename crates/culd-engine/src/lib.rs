@@ -75,7 +75,7 @@ pub fn link(inputs: &[Input<'_>], options: &LinkOptions<'_>) -> Outcome {
 }
 
 /// Links the inputs in their order and hands the image to `sink` in parts, without ever holding all of it. Where something needs the
-/// whole image (verifying it, a link map, a target from sm_100 on) it is returned in [`Outcome::image`] instead.
+/// whole image (verifying it, a link map) it is returned in [`Outcome::image`] instead.
 pub fn link_into(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: &dyn Sink) -> Outcome {
     pipeline::run(inputs, options, Some(sink))
 }

@@ -147,7 +147,7 @@ fn link(
     // Verification and the link map need the image in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
     let emitted = if options.target.capabilities().has_mercury {
-        Emitted::Image(finalize::emit(&parts, &computed, &attributes, out)?)
+        finalize::emit(&parts, &computed, &attributes, sink, out)?
     } else {
         // The attributes are encoded, and they take more memory than anything that follows.
         let (emitted, ()) = threads.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));

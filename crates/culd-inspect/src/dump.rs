@@ -27,12 +27,12 @@ pub(crate) use rows::{is_reloc, reloc_name};
 pub use rows::{HeaderRow, RelocRow, SectionRow, SegmentRow, SymbolRow};
 
 use crate::file::DeviceFile;
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use crate::view::View;
 use std::io::{self, Write};
 
 /// Writes one cubin as text; true when something is wrong with it.
-pub fn write_text(out: &mut dyn Write, view: &View<'_>, selection: &Selection, name: &str, style: Style) -> io::Result<bool> {
+pub fn write_text(out: &mut dyn Write, view: &View<'_>, selection: &Selection, name: &str, style: TextStyle) -> io::Result<bool> {
     text::write(out, &Model::new(view, selection), name, style)
 }
 
@@ -57,7 +57,7 @@ pub fn write_file(
     file: &DeviceFile<'_>,
     selection: &Selection,
     path: &str,
-    style: Style,
+    style: TextStyle,
     list: bool,
 ) -> io::Result<Outcome> {
     let mut outcome = Outcome {

@@ -1,7 +1,7 @@
 //! Differences are named: one field is changed at a time and the report must name that field and nothing else.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
-use culd_inspect::Style;
+use culd_inspect::TextStyle;
 use culd_inspect::diff::{Finding, Group, Options, Report, compare, compare_files, write_json, write_text};
 use culd_inspect::view::View;
 
@@ -19,7 +19,7 @@ fn text(a: &[u8], b: &[u8]) -> String {
     let names = ["a.cubin", "b.cubin"];
     let found = compare_files(a, b, names, Options::default()).unwrap();
     let mut out = Vec::new();
-    write_text(&mut out, &found, names, Options::default(), Style::Plain).unwrap();
+    write_text(&mut out, &found, names, Options::default(), TextStyle::Plain).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -8,7 +8,7 @@ mod build_object;
 
 use cubin::Cubin;
 use cubin::build::{Binding, BuildError, Code, Form, ObjectBuilder, Resources, Target};
-use cubin::write::Style;
+use cubin::write::WriterKind;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,10 +63,10 @@ fn nvlink_links_the_built_object_to_the_same_bytes() {
 }
 
 /// An object with data of every kind, a call, and code that consists of NOP.
-fn object_of(sm: u8, form: Form, style: Style) -> Result<Vec<u8>, BuildError> {
+fn object_of(sm: u8, form: Form, writer: WriterKind) -> Result<Vec<u8>, BuildError> {
     const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
     let code = || Code::new(std::iter::repeat_n(NOP.to_le_bytes(), 16).flatten().collect(), 24);
-    let mut object = ObjectBuilder::with_style(Target::sm(sm), form, style)?;
+    let mut object = ObjectBuilder::with_writer(Target::sm(sm), form, writer)?;
     let helper = object.declare_function(b"helper", Binding::Weak)?;
     object.define(helper, code())?;
     let kernel = object.declare_kernel(b"kernel")?;
@@ -104,9 +104,9 @@ fn every_form_links_as_with_nvlink() {
     fs::copy(env!("CARGO_BIN_EXE_culd"), &ours).unwrap();
     for sm in [75, 80, 89, 90] {
         for form in [Form::Cuda12, Form::Cuda13] {
-            for style in [Style::Linker, Style::Finalizer] {
-                let what = format!("sm_{sm} {form:?} {style:?}");
-                let bytes = object_of(sm, form, style).unwrap();
+            for writer in [WriterKind::Linker, WriterKind::Finalizer] {
+                let what = format!("sm_{sm} {form:?} {writer:?}");
+                let bytes = object_of(sm, form, writer).unwrap();
                 cubin::validate::validate(&Cubin::parse(&bytes).unwrap()).unwrap_or_else(|e| panic!("{what}: {e}"));
                 fs::write(work.path().join("built.cubin"), bytes).unwrap();
                 let arch = format!("-arch=sm_{sm}");
@@ -145,7 +145,7 @@ fn the_form_is_that_of_cuda_13_unless_the_target_or_a_flag_says_otherwise() {
         (90, Form::Cuda12, &["-arch=sm_100", "--form=12"], None),
         (70, Form::Cuda12, &["-arch=sm_75"], None),
     ] {
-        fs::write(work.path().join("built.cubin"), object_of(sm, form, Style::Linker).unwrap()).unwrap();
+        fs::write(work.path().join("built.cubin"), object_of(sm, form, WriterKind::Linker).unwrap()).unwrap();
         let (code, printed, linked) = link(culd, work.path(), arguments);
         let said = String::from_utf8_lossy(&printed);
         assert_eq!(code == Some(0), expected.is_some(), "{arguments:?}: {said}");
@@ -155,7 +155,7 @@ fn the_form_is_that_of_cuda_13_unless_the_target_or_a_flag_says_otherwise() {
 
 /// An object of CUDA 12.0, which every release links: `e_version` is the toolkit.
 fn object_of_12_0(sm: u8) -> Vec<u8> {
-    let mut object = object_of(sm, Form::Cuda12, Style::Linker).unwrap();
+    let mut object = object_of(sm, Form::Cuda12, WriterKind::Linker).unwrap();
     object[20..24].copy_from_slice(&120u32.to_le_bytes());
     object
 }

@@ -3,7 +3,7 @@
 use super::section::{Body, check_align};
 use super::{Binding, BuildError, FunctionId, ObjectBuilder, Place, SectionId, SectionSpec, SymbolId, SymbolSpec};
 use crate::consts::*;
-use crate::write::Style;
+use crate::write::WriterKind;
 
 /// Last constant bank.
 const LAST_BANK: u8 = (SHT_CUDA_CONSTANT17 - SHT_CUDA_CONSTANT0) as u8;
@@ -125,7 +125,7 @@ impl ObjectBuilder {
         };
         let bytes = vec![0; usize::from(base) + usize::from(size)];
         let bank = self.create(spec.info(text), Body::Bytes(bytes))?;
-        if self.style == Style::Linker && size != 0 {
+        if self.writer == WriterKind::Linker && size != 0 {
             self.add_symbol(SymbolSpec {
                 other: STO_CUDA_CONSTANT | STV_INTERNAL,
                 place: Place::Section(bank),

@@ -12,7 +12,7 @@ use crate::notes::ToolInfo;
 use crate::raw::{Pair, Rel, Rela};
 use crate::read::SymbolSection;
 use crate::write::strings::{NewSymbol, encode_symbols};
-use crate::write::{Content, Image, ImageHeader, ImageSection, Style};
+use crate::write::{Content, Image, ImageHeader, ImageSection, WriterKind};
 use std::borrow::Cow;
 use zerocopy::IntoBytes;
 
@@ -105,14 +105,14 @@ impl ObjectBuilder {
                 e_flags: self.file_flags(note),
                 section_names: self.section_number(n, self.tables.names, b"ELF header")?,
             },
-            style: self.style,
+            writer: self.writer,
             sections,
         })
     }
 
     /// Bytes that the finalizer keeps free after the section names.
     fn reserve(&self, n: &Numbering, body: &Body) -> u64 {
-        if self.style != Style::Finalizer || *body != Body::Names {
+        if self.writer != WriterKind::Finalizer || *body != Body::Names {
             return 0;
         }
         let with_code = layout::reserves_code_names(&self.ident(), self.toolkit);
@@ -143,7 +143,7 @@ impl ObjectBuilder {
             Reference::Function(function) => {
                 let f = self.function(function)?;
                 let symbol = self.symbol_number(n, f.symbol, from)?;
-                if self.style == Style::Finalizer {
+                if self.writer == WriterKind::Finalizer {
                     return Ok(symbol);
                 }
                 if symbol > MAX_TEXT_SYMBOL {

@@ -6,7 +6,7 @@ use super::symbol::{State, SymbolEntry};
 use super::{Binding, BuildError, ObjectBuilder, SectionId, SymbolId};
 use crate::consts::*;
 use crate::layout;
-use crate::write::Style;
+use crate::write::WriterKind;
 use crate::write::strings::StringTable;
 
 /// Numbers that the parts of an object have in the file.
@@ -72,7 +72,7 @@ impl ObjectBuilder {
 
     /// The finalizer makes parameter banks itself, after everything else.
     fn is_late(&self, s: &SectionEntry) -> bool {
-        self.style == Style::Finalizer && s.spec.sh_type == SHT_CUDA_CONSTANT0
+        self.writer == WriterKind::Finalizer && s.spec.sh_type == SHT_CUDA_CONSTANT0
     }
 
     /// Sections without a symbol in the file.
@@ -251,7 +251,7 @@ impl ObjectBuilder {
     /// The finalizer gives some constant banks another name, in the place of the longer one that they have in the Mercury view.
     fn put_section_name(&self, table: &mut StringTable, s: &SectionEntry) -> u32 {
         let name = &s.spec.name;
-        if self.style != Style::Finalizer || self.is_late(s) || table.find(name).is_some() {
+        if self.writer != WriterKind::Finalizer || self.is_late(s) || table.find(name).is_some() {
             return table.intern(name);
         }
         let longer = layout::mercury_bank_name(name);
@@ -265,7 +265,7 @@ impl ObjectBuilder {
 
     /// The name of a section's symbol. Where there is no symbol, the longer name of a bank's relocations stays.
     fn put_section_symbol_name(&self, strings: &mut StringTable, s: &SectionEntry) -> u32 {
-        let longer = if self.style == Style::Finalizer && matches!(s.body, Body::Rel(_) | Body::Rela(_)) {
+        let longer = if self.writer == WriterKind::Finalizer && matches!(s.body, Body::Rel(_) | Body::Rela(_)) {
             layout::mercury_bank_name(&s.spec.name)
         } else {
             None

@@ -5,7 +5,7 @@ use super::{BuildError, FunctionId, ObjectBuilder, SectionId, SymbolId};
 use crate::consts::*;
 use crate::tables::{RelocationAction, RelocationActions};
 use crate::validate::MAX_ALIGN;
-use crate::write::Style;
+use crate::write::WriterKind;
 
 /// What a field of a section header refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,7 +280,7 @@ impl ObjectBuilder {
     pub fn relocation_section(&mut self, section: SectionId, addend: bool) -> Result<SectionId, BuildError> {
         let entry = self.entry(section)?;
         let (rel, rela) = (entry.rel, entry.rela);
-        if self.style == Style::Linker {
+        if self.writer == WriterKind::Linker {
             let found = if addend { rela } else { rel };
             return found.map_or_else(|| self.create_companion(section, addend), Ok);
         }

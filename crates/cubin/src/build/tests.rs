@@ -42,8 +42,8 @@ fn symbol_names(file: &Cubin<'_>) -> Vec<String> {
 fn every_form_and_style_is_valid() {
     for form in [Form::Cuda12, Form::Cuda13] {
         for sm in [75, 80, 90] {
-            for style in [Style::Linker, Style::Finalizer] {
-                let mut object = ObjectBuilder::with_style(Target::sm(sm), form, style).unwrap();
+            for writer in [WriterKind::Linker, WriterKind::Finalizer] {
+                let mut object = ObjectBuilder::with_writer(Target::sm(sm), form, writer).unwrap();
                 let kernel = object.declare_kernel(b"k").unwrap();
                 let text = object.define(kernel, Code::new(vec![0; 128], 16).barriers(1)).unwrap();
                 object.add_parameters(kernel, 8).unwrap();
@@ -56,11 +56,11 @@ fn every_form_and_style_is_valid() {
                 object.add_debug_frame().unwrap();
                 let bytes = object.finish().unwrap();
                 let file = Cubin::parse(&bytes).unwrap();
-                validate(&file).unwrap_or_else(|e| panic!("sm_{sm} {form:?} {style:?}: {e}"));
+                validate(&file).unwrap_or_else(|e| panic!("sm_{sm} {form:?} {writer:?}: {e}"));
                 assert_eq!(names::file_flags(file.header()).sm, sm);
-                assert!(crate::roundtrip(&bytes).unwrap() == bytes, "sm_{sm} {form:?} {style:?}");
+                assert!(crate::roundtrip(&bytes).unwrap() == bytes, "sm_{sm} {form:?} {writer:?}");
                 let last = names(&file).pop().unwrap();
-                assert_eq!(last == ".nv.constant0.k", style == Style::Finalizer);
+                assert_eq!(last == ".nv.constant0.k", writer == WriterKind::Finalizer);
             }
         }
     }

@@ -6,7 +6,7 @@
 //! A segment's size in memory is its size in the file plus the memory of its sections without bytes: each starts at the next multiple of its
 //! alignment counted from its file offset plus what came before.
 
-use super::{Content, Image, ImageSection, Style};
+use super::{Extent, Storage, WriterKind};
 use crate::consts::*;
 use crate::raw::Phdr;
 
@@ -15,7 +15,7 @@ const WRITE: u32 = 2;
 const EXECUTE: u32 = 1;
 
 /// A segment in the making.
-struct Segment {
+pub(super) struct Segment {
     flags: u32,
     start: u64,
     end: u64,
@@ -33,8 +33,8 @@ impl Segment {
         }
     }
 
-    fn add(&mut self, s: &ImageSection<'_>, offset: u64) {
-        if !matches!(s.content, Content::NoBits) {
+    fn add(&mut self, s: &Extent, offset: u64) {
+        if s.storage != Storage::NoBits {
             self.end = offset + s.size;
             return;
         }
@@ -62,62 +62,73 @@ fn load(flags: u32, offset: u64, file: u64, memory: u64) -> Phdr {
     }
 }
 
-/// Program headers of a file whose sections have these offsets (number 0 included). `table` is where the headers go.
-pub(super) fn segments(image: &Image<'_>, offsets: &[u64], table: u64) -> Vec<Phdr> {
-    if image.header.e_type != ET_EXEC {
-        return Vec::new();
-    }
-    let allocated = || {
-        let placed = image.sections.iter().zip(offsets.iter().skip(1).copied());
-        placed.filter(|(s, _)| s.flags & SHF_ALLOC != 0 && s.flags & SHF_CUDA_MERCURY == 0)
-    };
-    let list = match image.style {
-        Style::Linker => {
-            let read = covering(READ | EXECUTE, allocated().filter(|(s, _)| s.flags & SHF_WRITE == 0));
-            let write = covering(READ | WRITE, allocated().filter(|(s, _)| s.flags & SHF_WRITE != 0));
-            read.into_iter().chain(write).collect()
+/// The segments of a file, while its sections are placed one after the other.
+pub(super) enum Segments {
+    /// A file without program headers.
+    None,
+    /// The linker's: to read, to write.
+    Linker([Option<Segment>; 2]),
+    /// The finalizer's.
+    Finalizer(Vec<Segment>),
+}
+
+impl Segments {
+    pub(super) fn new(writer: WriterKind, executable: bool) -> Self {
+        match writer {
+            _ if !executable => Segments::None,
+            WriterKind::Linker => Segments::Linker([None, None]),
+            WriterKind::Finalizer => Segments::Finalizer(Vec::new()),
         }
-        Style::Finalizer => runs(allocated()),
-    };
-    let size = ((list.len() + 2) * size_of::<Phdr>()) as u64;
-    let own = match image.style {
-        Style::Linker => load(READ | EXECUTE, table, size, size),
-        Style::Finalizer => load(READ, table, size, size),
-    };
-    let first = Phdr {
-        p_type: PT_PHDR.into(),
-        ..own
-    };
-    let body = list.iter().map(Segment::header);
-    match image.style {
-        Style::Linker => [first].into_iter().chain(body).chain([own]).collect(),
-        Style::Finalizer => [first, own].into_iter().chain(body).collect(),
     }
-}
 
-/// One segment over all these sections.
-fn covering<'a, 'd: 'a>(flags: u32, sections: impl Iterator<Item = (&'a ImageSection<'d>, u64)>) -> Option<Segment> {
-    let mut segment: Option<Segment> = None;
-    for (s, offset) in sections {
-        segment.get_or_insert_with(|| Segment::new(flags, offset)).add(s, offset);
-    }
-    segment
-}
-
-/// One segment per run of sections with equal permissions.
-fn runs<'a, 'd: 'a>(sections: impl Iterator<Item = (&'a ImageSection<'d>, u64)>) -> Vec<Segment> {
-    let mut list: Vec<Segment> = Vec::new();
-    for (s, offset) in sections {
-        let bit = |flag: u64, permission: u32| if s.flags & flag != 0 { permission } else { 0 };
-        let flags = READ | bit(SHF_WRITE, WRITE) | bit(SHF_EXECINSTR, EXECUTE);
-        match list.last_mut() {
-            Some(last) if last.flags == flags => last.add(s, offset),
-            _ => {
-                let mut segment = Segment::new(flags, offset);
-                segment.add(s, offset);
-                list.push(segment);
+    /// Adds a section to the segment that it belongs to.
+    pub(super) fn add(&mut self, s: &Extent, offset: u64) {
+        if s.flags & (SHF_ALLOC | SHF_CUDA_MERCURY) != SHF_ALLOC {
+            return;
+        }
+        match self {
+            Segments::None => {}
+            Segments::Linker([read, write]) => {
+                let (segment, permissions) = match s.flags & SHF_WRITE {
+                    0 => (read, READ | EXECUTE),
+                    _ => (write, READ | WRITE),
+                };
+                segment.get_or_insert_with(|| Segment::new(permissions, offset)).add(s, offset);
+            }
+            Segments::Finalizer(list) => {
+                let bit = |flag: u64, permission: u32| if s.flags & flag != 0 { permission } else { 0 };
+                let flags = READ | bit(SHF_WRITE, WRITE) | bit(SHF_EXECINSTR, EXECUTE);
+                match list.last_mut() {
+                    Some(last) if last.flags == flags => last.add(s, offset),
+                    _ => {
+                        let mut segment = Segment::new(flags, offset);
+                        segment.add(s, offset);
+                        list.push(segment);
+                    }
+                }
             }
         }
     }
-    list
+
+    /// The program headers. `table` is their own offset.
+    pub(super) fn finish(self, table: u64) -> Vec<Phdr> {
+        let own = |flags: u32, segments: usize| {
+            let size = ((segments + 2) * size_of::<Phdr>()) as u64;
+            let load = load(flags, table, size, size);
+            let p_type = PT_PHDR.into();
+            (Phdr { p_type, ..load }, load)
+        };
+        match self {
+            Segments::None => Vec::new(),
+            Segments::Linker(list) => {
+                let body: Vec<Phdr> = list.iter().flatten().map(Segment::header).collect();
+                let (first, last) = own(READ | EXECUTE, body.len());
+                [first].into_iter().chain(body).chain([last]).collect()
+            }
+            Segments::Finalizer(list) => {
+                let (first, second) = own(READ, list.len());
+                [first, second].into_iter().chain(list.iter().map(Segment::header)).collect()
+            }
+        }
+    }
 }

@@ -26,7 +26,7 @@ fn nobits(name: u32, align: u64, size: u64) -> ImageSection<'static> {
     }
 }
 
-fn image(e_type: u16, style: Style, sections: Vec<ImageSection<'_>>) -> Image<'_> {
+fn image(e_type: u16, writer: WriterKind, sections: Vec<ImageSection<'_>>) -> Image<'_> {
     Image {
         header: ImageHeader {
             ident: ImageHeader::IDENT,
@@ -35,7 +35,7 @@ fn image(e_type: u16, style: Style, sections: Vec<ImageSection<'_>>) -> Image<'_
             e_flags: 0x5a04,
             section_names: 1,
         },
-        style,
+        writer,
         sections,
     }
 }
@@ -51,10 +51,10 @@ fn sections_without_bytes_align_the_cursor() {
         nobits(0, 8, 0x20),
         nobits(0, 256, 0x10),
     ];
-    let image = image(ET_EXEC, Style::Linker, list);
+    let image = image(ET_EXEC, WriterKind::Linker, list);
     let plan = image.plan().unwrap();
-    let offsets: Vec<u64> = (0..7).map(|i| plan.offset(i).unwrap()).collect();
-    assert_eq!(offsets, [0, 0x40, 0x80, 0xc0, 0xc0, 0xc8, 0x100]);
+    let offsets: Vec<u64> = (1..7).map(|i| plan.placement(i).unwrap().offset).collect();
+    assert_eq!(offsets, [0x40, 0x80, 0xc0, 0xc0, 0xc8, 0x100]);
     assert_eq!(plan.section_header_offset(), 0x100);
     let out = image.emit().unwrap();
     let cubin = Cubin::parse(&out).unwrap();
@@ -81,13 +81,13 @@ fn the_finalizer_makes_a_segment_per_run() {
         nobits(0, 4, 8),
         section(0, SHT_PROGBITS, 2, 4, &[0; 4]),
     ];
-    let plan = image(ET_EXEC, Style::Finalizer, list.clone()).plan().unwrap();
+    let plan = image(ET_EXEC, WriterKind::Finalizer, list.clone()).plan().unwrap();
     let flags: Vec<u32> = plan.segments().iter().map(|p| p.p_flags.get()).collect();
     assert_eq!(flags, [4, 4, 4, 5, 6, 4]);
-    let relocatable = image(ET_REL, Style::Finalizer, list.clone()).emit().unwrap();
+    let relocatable = image(ET_REL, WriterKind::Finalizer, list.clone()).emit().unwrap();
     let header = |bytes: &[u8]| Cubin::parse(bytes).unwrap().header().e_phentsize.get();
     assert_eq!(header(&relocatable), 0);
-    assert_eq!(header(&image(ET_REL, Style::Linker, list).emit().unwrap()), 56);
+    assert_eq!(header(&image(ET_REL, WriterKind::Linker, list).emit().unwrap()), 56);
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn bytes_can_be_shared_and_kept_free() {
         ..data.clone()
     };
     let list = vec![names, data, twin, section(0, SHT_PROGBITS, 0, 1, &[9])];
-    let image = image(ET_REL, Style::Finalizer, list);
+    let image = image(ET_REL, WriterKind::Finalizer, list);
     let plan = image.plan().unwrap();
-    assert_eq!([1, 2, 3, 4].map(|i| plan.offset(i).unwrap()), [0x40, 0x68, 0x68, 0x74]);
+    assert_eq!([1, 2, 3, 4].map(|i| plan.placement(i).unwrap().offset), [0x40, 0x68, 0x68, 0x74]);
     let out = image.emit().unwrap();
     assert_eq!(Cubin::parse(&out).unwrap().section(3).unwrap().data, [7; 12]);
 }
@@ -113,12 +113,11 @@ fn mistakes_are_errors() {
     let with = |change: &dyn Fn(&mut Vec<ImageSection<'_>>)| {
         let mut list = base.clone();
         change(&mut list);
-        image(ET_EXEC, Style::Linker, list).emit().unwrap_err()
+        image(ET_EXEC, WriterKind::Linker, list).emit().unwrap_err()
     };
     let error = with(&|l| l[1].size = 11);
     assert_eq!(error.to_string(), "section 2: sh_size is 0xb, but there are 0xc bytes");
     assert_eq!(with(&|l| l[1].align = 12), WriteError::Alignment { section: 2, align: 12 });
-    assert_eq!(with(&|l| l[1].content = Content::Later), WriteError::Later { section: 2 });
     for other in [0, 2, 3] {
         assert_eq!(
             with(&|l| l[1].content = Content::SameAs(other)),
@@ -130,12 +129,35 @@ fn mistakes_are_errors() {
         WriteError::SizeMismatch { .. }
     ));
     assert_eq!(with(&|l| l[0].reserve = u64::MAX), WriteError::TooLarge { section: 1 });
-    let image = image(ET_EXEC, Style::Linker, base.clone());
-    let plan = image.plan().unwrap();
-    assert!(matches!(
-        plan.write(&image, &mut [0; 100]),
-        Err(WriteError::Buffer { have: 100, .. })
-    ));
+    let image = image(ET_EXEC, WriterKind::Linker, base.clone());
+    let size = image.emit().unwrap().len() as u64;
+    assert!(image.emit_within(size).is_ok());
+    let refused = WriteError::OverLimit { size, limit: size - 1 };
+    assert_eq!(image.emit_within(size - 1), Err(refused));
+}
+
+#[test]
+fn the_parts_and_zeros_between_them_are_the_file() {
+    let list = vec![
+        section(1, SHT_STRTAB, 0, 1, b"\0.shstrtab\0"),
+        section(0, SHT_PROGBITS, 6, 128, &[1; 16]),
+        section(0, SHT_PROGBITS, 3, 4, &[]),
+        nobits(0, 64, 100),
+        section(0, SHT_PROGBITS, 3, 64, &[2; 3]),
+    ];
+    for writer in [WriterKind::Linker, WriterKind::Finalizer] {
+        let image = image(ET_EXEC, writer, list.clone());
+        let plan = image.plan().unwrap();
+        let mut out = vec![0; plan.size() as usize];
+        let mut end = 0;
+        for (offset, bytes) in image.parts(&plan) {
+            assert!(offset >= end, "parts are in file order");
+            end = offset + bytes.len() as u64;
+            out[offset as usize..end as usize].copy_from_slice(&bytes);
+        }
+        assert_eq!(end, plan.size());
+        assert_eq!(out, image.emit().unwrap());
+    }
 }
 
 #[test]
@@ -166,7 +188,7 @@ fn more_sections_than_16_bits_can_count() {
         ..section(0, SHT_SYMTAB_SHNDX, 0, 4, &extended)
     });
     list.resize(66_010, section(0, SHT_PROGBITS, 0, 1, &[]));
-    let out = image(ET_REL, Style::Linker, list).emit().unwrap();
+    let out = image(ET_REL, WriterKind::Linker, list).emit().unwrap();
     let cubin = Cubin::parse(&out).unwrap();
     assert_eq!(cubin.header().e_shnum.get(), 0);
     assert_eq!(cubin.section_headers().len(), 66_011);
@@ -178,15 +200,15 @@ fn more_sections_than_16_bits_can_count() {
 
 #[test]
 fn the_finalizer_counts_one_section_more() {
-    for (style, sections, field) in [
-        (Style::Finalizer, 65_280, 65_280),
-        (Style::Finalizer, 65_281, 0),
-        (Style::Linker, 65_280, 0),
-        (Style::Linker, 65_279, 65_279),
+    for (writer, sections, field) in [
+        (WriterKind::Finalizer, 65_280, 65_280),
+        (WriterKind::Finalizer, 65_281, 0),
+        (WriterKind::Linker, 65_280, 0),
+        (WriterKind::Linker, 65_279, 65_279),
     ] {
         let mut list = vec![section(1, SHT_STRTAB, 0, 1, b"\0.shstrtab\0")];
         list.resize(sections - 1, section(0, SHT_PROGBITS, 0, 1, &[]));
-        let out = image(ET_REL, style, list).emit().unwrap();
+        let out = image(ET_REL, writer, list).emit().unwrap();
         let cubin = Cubin::parse(&out).unwrap();
         assert_eq!(cubin.header().e_shnum.get(), field);
         assert_eq!(cubin.section_headers().len(), sections);

@@ -76,8 +76,8 @@ impl<'d> Rebuild<'d> {
         if flags.accelerated == Some(true) {
             target = target.accelerated();
         }
-        let style = layout::style_of(file);
-        let mut object = ObjectBuilder::with_style(target, form, style)?;
+        let writer = layout::writer_of(file);
+        let mut object = ObjectBuilder::with_writer(target, form, writer)?;
         object.set_toolkit(header.e_version.get());
         if form == Form::Cuda12 && flags.bits & 0x200 != 0 {
             object.set_independent_textures();

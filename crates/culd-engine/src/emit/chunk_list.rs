@@ -10,13 +10,13 @@
 use super::chunks::Chunk;
 use super::chunks::ChunkSource;
 use super::chunks::Contents;
-use super::chunks::Placement;
 use super::reloc_sections;
 use crate::arrange::OutputPlan;
 use crate::arrange::Shape;
 use crate::csr::GroupedLists;
 use crate::ids::{Id, SectionId};
 use crate::records::{Class, Piece};
+use cubin::write::Placement;
 use std::ops::Range;
 
 /// A step: first come the positions of all emitted sections, then the units.
@@ -49,14 +49,14 @@ impl<'a> ChunkList<'a> {
         let sections = parts.arranged.sections.len();
         let (mixed, relocations) = parts.link.threads.join(
             || MultiPieceSections::new(parts, contents),
-            || reloc_sections::places(parts, contents.places),
+            || reloc_sections::places(parts, contents.file),
         );
         let refs = mixed.references(parts, contents);
         let mut units = mixed.units;
         units.extend(frame);
         units.extend(relocations);
         let refs = GroupedLists::newest_first(sections + units.len(), &refs);
-        let steps = steps(parts.arranged.shapes.as_slice(), &contents.places.list, &units);
+        let steps = steps(parts.arranged.shapes.as_slice(), contents.file.placements(), &units);
         ChunkList {
             steps,
             units,
@@ -69,7 +69,7 @@ impl<'a> ChunkList<'a> {
     pub(super) fn span(&self, contents: &Contents<'_, '_>, step: ChunkId) -> Range<u64> {
         match self.unit(step) {
             Some(unit) => unit.span(),
-            None => contents.places.list.get(step.index()).map_or(0..0, Placement::span),
+            None => contents.file.placements().get(step.index()).map_or(0..0, Placement::span),
         }
     }
 
@@ -95,7 +95,7 @@ impl<'a> ChunkList<'a> {
 fn plain_section<'a>(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, position: usize) -> Option<Chunk<'a>> {
     let arranged = parts.arranged;
     let (&id, shape) = arranged.sections.get(position).zip(arranged.shapes.get(position))?;
-    let place = contents.places.list.get(position)?;
+    let place = contents.file.placements().get(position)?;
     let computed = match shape.class {
         Class::SectionNames => Some(arranged.section_names.as_slice()),
         Class::Strings => Some(arranged.strings.as_slice()),
@@ -159,7 +159,7 @@ impl<'a> MultiPieceSections<'a> {
         let arranged = parts.arranged;
         let mixed = |shape: &Shape| shape.has_bytes && shape.is_mixed && !is_table(shape);
         for (position, _) in arranged.shapes.iter().enumerate().filter(|(_, shape)| mixed(shape)) {
-            let (Some(&id), Some(place)) = (arranged.sections.get(position), contents.places.list.get(position)) else {
+            let (Some(&id), Some(place)) = (arranged.sections.get(position), contents.file.placements().get(position)) else {
                 continue;
             };
             let first = out.units.len();
@@ -194,7 +194,7 @@ impl<'a> MultiPieceSections<'a> {
         let found = self.of_section.binary_search_by_key(&(position as u32), |s| s.0).ok()?;
         let range = self.of_section.get(found)?.1.clone();
         let own = self.units.get(range.clone())?;
-        let start = contents.places.list.get(position)?.offset;
+        let start = contents.file.placements().get(position)?.offset;
         let before = own.partition_point(|u| u.offset - start <= base);
         (!own.is_empty()).then(|| range.start + before.saturating_sub(1))
     }

@@ -6,41 +6,23 @@ use crate::relocate::RelocResolver;
 use crate::sections::SyntheticSections;
 use cubin::raw::Shdr;
 use cubin::raw::Sym;
+use cubin::write::{Placement, Plan};
 use std::ops::Range;
 
-/// Size and file offset of a section.
-pub(super) struct Placement {
-    pub(super) size: u64,
-    pub(super) offset: u64,
+/// The place of a section, if it is emitted.
+pub(super) fn place_of(parts: &OutputPlan<'_, '_>, file: &Plan, id: SectionId) -> Option<Placement> {
+    file.placement(parts.arranged.section_index(id))
 }
 
-impl Placement {
-    /// The part of the image that a section with bytes takes.
-    pub(super) fn span(&self) -> Range<u64> {
-        self.offset..self.offset.saturating_add(self.size)
-    }
-}
-
-/// Places of the emitted sections, in their order.
-pub(super) struct Placements {
-    pub(super) list: Vec<Placement>,
-}
-
-impl Placements {
-    /// The place of a section, if it is emitted.
-    pub(super) fn of(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<&Placement> {
-        self.list.get((parts.arranged.section_index(id) as usize).checked_sub(1)?)
-    }
-    /// Where a section starts in the image; 0 for one that is not emitted.
-    pub(super) fn start_of(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> u64 {
-        self.of(parts, id).map_or(0, |p| p.offset)
-    }
+/// Where a section starts in the image; 0 for one that is not emitted.
+pub(super) fn start_of(parts: &OutputPlan<'_, '_>, file: &Plan, id: SectionId) -> u64 {
+    place_of(parts, file, id).map_or(0, |place| place.offset)
 }
 
 /// What the image is made of besides the inputs.
 pub(super) struct Contents<'a, 'd> {
-    /// Places of the emitted sections.
-    pub(super) places: &'a Placements,
+    /// Places of the emitted sections, and headers.
+    pub(super) file: &'a Plan,
     /// Sections that the linker writes itself.
     pub(super) computed: &'a SyntheticSections,
     /// Action for each relocation.
@@ -49,16 +31,16 @@ pub(super) struct Contents<'a, 'd> {
 
 /// A part of the image.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chunk<'a> {
+pub(crate) struct Chunk<'a> {
     /// Offset in the image.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Source of its bytes.
-    pub(super) source: ChunkSource<'a>,
+    pub(crate) source: ChunkSource<'a>,
 }
 
 /// What a part of the image is made from.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ChunkSource<'a> {
+pub(crate) enum ChunkSource<'a> {
     /// Bytes before relocation.
     Bytes(&'a [u8]),
     /// Relocations of a reference that are kept.
@@ -96,15 +78,15 @@ impl Chunk<'_> {
         }
     }
     /// The part of the image that it covers.
-    pub(super) fn span(&self) -> Range<u64> {
+    pub(crate) fn span(&self) -> Range<u64> {
         self.offset..self.offset.saturating_add(self.len())
     }
 }
 
-/// So many symbols or headers are one unit.
+/// So many symbols or headers are one chunk.
 const ENTRIES: u32 = 2048;
 
-/// Units of the entries of a table.
+/// Chunks of the entries of a table.
 pub(super) fn table<'a>(
     offset: u64,
     entries: usize,

@@ -9,7 +9,7 @@
 
 use super::chunks::Chunk;
 use super::chunks::ChunkSource;
-use super::chunks::Placements;
+use super::chunks::place_of;
 use crate::arrange::OutputPlan;
 use crate::ids::{FunctionId, SectionId, Table};
 use crate::object::Object;
@@ -19,6 +19,7 @@ use cubin::consts::*;
 use cubin::raw::Rela;
 use cubin::read::Relocations;
 use cubin::reloc::{field_content, reloc_info};
+use cubin::write::Plan;
 use zerocopy::IntoBytes;
 
 /// Size of an entry with addend.
@@ -27,16 +28,16 @@ const RELA: u64 = 24;
 const REL: u64 = 16;
 
 /// Where the relocations of every reference go, in file order.
-pub(super) fn places(parts: &OutputPlan<'_, '_>, places: &Placements) -> Vec<Chunk<'static>> {
+pub(super) fn places(parts: &OutputPlan<'_, '_>, file: &Plan) -> Vec<Chunk<'static>> {
     let m = &parts.layout.records;
     let mut units = Vec::with_capacity(m.relocs.len());
     // What is left of each section, from the back. One that is not emitted has no room.
     let mut left: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
-    for (&id, place) in parts.arranged.sections.iter().zip(&places.list) {
+    for (&id, place) in parts.arranged.sections.iter().zip(file.placements()) {
         left[id] = place.size;
     }
     let mut take = |id: SectionId, wanted: u64| {
-        let place = places.of(parts, id)?;
+        let place = place_of(parts, file, id)?;
         let size = left[id].min(wanted);
         left[id] -= size;
         Some((place.offset + left[id], size))
@@ -165,12 +166,12 @@ fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> 
 }
 
 /// Where texture slots go: all entries, or as many as the section has room for, before the relocations of every parameter bank.
-pub(super) fn texture_places<'a>(parts: &OutputPlan<'a, '_>, places: &Placements, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
+pub(super) fn texture_places<'a>(parts: &OutputPlan<'_, '_>, file: &Plan, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
     for &kernel in &parts.layout.textures.kernels {
         let bank = parts.layout.records.functions[kernel.0]
             .parameters
             .map(|id| &parts.layout.records.sections[id]);
-        let list = bank.and_then(|s| s.slot_relocs).and_then(|list| places.of(parts, list));
+        let list = bank.and_then(|s| s.slot_relocs).and_then(|list| place_of(parts, file, list));
         let key = texture_key(parts, kernel);
         if let (Some(place), Some((_, bytes))) = (list, entries.0.iter().find(|e| e.0 == key)) {
             let size = bytes.len().min(place.size as usize);

@@ -42,6 +42,7 @@ mod sass;
 
 use crate::arrange::OutputPlan;
 use crate::diagnostics::{Collector, Stop};
+use crate::emit::{Emitted, Sink};
 use crate::ids::Table;
 use crate::metadata::kernel::KernelAttributes;
 use crate::sections::SyntheticSections;
@@ -49,13 +50,14 @@ use code::{functions, jump};
 use debug::{frame, info, line};
 use sass::Sass;
 
-/// Makes the image.
+/// Makes the image, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit(
     parts: &OutputPlan<'_, '_>,
     computed: &SyntheticSections,
     attributes: &KernelAttributes<'_>,
+    sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
-) -> Result<Vec<u8>, Stop> {
+) -> Result<Emitted, Stop> {
     let linked = linked::link(parts, computed);
     let code = functions::functions(parts, &linked, out)?;
     let mut sass = Sass {
@@ -67,5 +69,5 @@ pub(crate) fn emit(
     frame::write(parts, &linked, &code, &mut sass);
     let lines = line::write(parts, &linked, &code, &mut sass);
     info::write(parts, &linked, &code, &lines, &mut sass);
-    file::image::emit(parts, &linked, &code, sass, out)
+    file::image::emit(parts, &linked, &code, sass, sink, out)
 }

@@ -5,7 +5,7 @@ use super::finding::{Finding, Group};
 use super::options::Options;
 use super::report::{self, Report};
 use crate::file::{DeviceFile, Part};
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use crate::view::View;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, Write};
@@ -121,7 +121,7 @@ fn plain(a: &[u8], b: &[u8]) -> Report {
 }
 
 /// Writes a comparison of files as text.
-pub fn write_text(out: &mut dyn Write, found: &FilesReport, names: [&str; 2], options: Options, style: Style) -> io::Result<()> {
+pub fn write_text(out: &mut dyn Write, found: &FilesReport, names: [&str; 2], options: Options, style: TextStyle) -> io::Result<()> {
     if found.is_same() {
         return writeln!(out, "{} and {} are the same", names[0], names[1]);
     }

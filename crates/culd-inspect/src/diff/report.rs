@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::finding::{Finding, Group, lines};
 use super::options::Options;
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ impl Report {
 }
 
 /// Writes a report as text, without saying between what.
-pub(super) fn write_body(out: &mut dyn Write, report: &Report, options: Options, style: Style) -> io::Result<()> {
+pub(super) fn write_body(out: &mut dyn Write, report: &Report, options: Options, style: TextStyle) -> io::Result<()> {
     if let Some(hint) = report.hint {
         writeln!(out, "{hint}")?;
     }

@@ -8,15 +8,17 @@
 //! 4. Reserved shared memory has bytes in the Mercury view: those that follow it in the file that the Mercury link alone would have been,
 //!    that is the start of that file's section headers.
 
-use crate::align::align_up;
 use crate::arrange::OutputPlan;
-use crate::diagnostics::{Code, Collector, Stop};
-use crate::emit::final_type;
+use crate::diagnostics::{Collector, Stop};
+use crate::emit::headers::{final_type, image_header, link_and_info};
+use crate::emit::windows::{self, Emitted};
+use crate::emit::{Sink, refused};
 use crate::finalize::code::functions::{Functions, RESERVED_BASE};
+use crate::finalize::file::chunks::ImageChunks;
 use crate::finalize::file::numbers::Numbers;
 use crate::finalize::file::numbers::parameter_bank;
 use crate::finalize::file::tables::{self, Strings};
-use crate::finalize::linked::{Linked, symbol_number};
+use crate::finalize::linked::{Kept, Linked, symbol_number};
 use crate::finalize::sass::Sass;
 use crate::ids::{SectionId, Table};
 use crate::options::Identity;
@@ -29,7 +31,8 @@ use cubin::raw::{Rela, Shdr};
 use cubin::read::{SymbolSection, is_nobits};
 use cubin::release::Rules;
 use cubin::write::strings::encode_symbols;
-use cubin::write::{Content, Image, ImageHeader, ImageSection, Style};
+use cubin::write::{Content, Extent, Image, ImageSection, Plan, Storage, WriteError, WriterKind};
+use std::borrow::Cow;
 use zerocopy::IntoBytes;
 
 /// Size of a record that `.nv.compat` gets at the very end.
@@ -119,66 +122,49 @@ struct Writer<'a, 'd> {
     strings: Strings,
     /// Mercury sections in order: the section and whether it is a capsule.
     mercury: Vec<SectionId>,
+    /// The file that the Mercury link alone would have been.
+    mercury_file: Plan,
     symbol_tables: [Vec<u8>; 2],
     /// Extended section numbers of the symbols of both tables.
     extended: [Vec<u8>; 2],
-    sections: Vec<ImageSection<'static>>,
+    sections: Vec<ImageSection<'a>>,
 }
 
-/// Makes the file.
+/// Makes the file, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit<'d>(
     parts: &OutputPlan<'_, 'd>,
     linked: &Linked,
     code: &Functions<'_, 'd>,
     sass: Sass,
+    sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
-) -> Result<Vec<u8>, Stop> {
-    let sections = &parts.layout.records.sections;
+) -> Result<Emitted, Stop> {
+    let image = image(parts, linked, code, sass).map_err(|error| refused(parts, &error, out))?;
+    let plan = image.plan().map_err(|error| refused(parts, &error, out))?;
+    let limit = size_limit::limit(parts.link.inputs);
+    plan.check_size(limit).map_err(|error| refused(parts, &error, out))?;
+    let file_parts = image.parts(&plan);
+    let chunks = ImageChunks::new(&file_parts);
+    Ok(windows::write(&chunks, plan.size(), parts.link.threads, sink))
+}
+
+/// Describes the file.
+fn image<'a, 'd>(
+    parts: &'a OutputPlan<'a, 'd>,
+    linked: &'a Linked,
+    code: &'a Functions<'a, 'd>,
+    sass: Sass,
+) -> Result<Image<'a>, WriteError> {
     let banks = parameters(parts, code);
-    let twins = parts
-        .arranged
-        .sections
-        .iter()
-        .copied()
-        .filter(|&id| has_twin(&sections[id], &parts.link.mode.rules));
-    let mercury: Vec<SectionId> = code.order.iter().copied().chain(twins).collect();
-    let names: Vec<Vec<u8>> = mercury
-        .iter()
-        .map(|&id| {
-            let prefix: &[u8] = if code.of(id).is_some() { b".nv.capmerc" } else { b".nv.merc" };
-            [prefix, &sections[id].name.to_vec()].concat()
-        })
-        .collect();
+    let (mercury, names) = mercury_order(parts, code);
     // The section without a name and the Mercury symbol table count.
     let count = parts.arranged.sections.len() + banks.len() + mercury.len() + 2;
     let extended = count >= many_sections(parts.link.options.identity);
-    let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
-    let first_mercury = first_parameter + banks.len() as u32;
-    let mut numbers = Numbers {
-        extended,
-        first_parameter,
-        twins: Table::filled(sections.len(), 0),
-        symbols: first_mercury + mercury.len() as u32 + u32::from(extended),
-    };
-    for (&id, number) in mercury.iter().zip(first_mercury..) {
-        numbers.twins[id] = number;
-    }
+    let numbers = numbers(parts, &mercury, banks.len(), extended);
     let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
     let strings = tables::strings(parts, &bank_names, &names, extended);
-    let mut lists = tables::symbols(parts, code, &numbers, &strings);
-    if parts.link.options.identity == Identity::Nvlink {
-        for symbol in lists.iter_mut().flatten().filter(|sym| sym.section == FIRST_RESERVED) {
-            symbol.section = SymbolSection::Reserved(SHN_LORESERVE);
-        }
-    }
-    // nvlink quirk: both tables of extended numbers have an entry for every symbol of the SASS view.
-    let entries = lists[1].len();
-    let [(mercury_symbols, mercury_extended), (sass_symbols, sass_extended)] = lists.map(|list| encode_symbols(&list));
-    let filled = |table: Option<Vec<u8>>| {
-        let mut table = table.unwrap_or_default();
-        table.resize(4 * entries, 0);
-        table
-    };
+    let (symbol_tables, extended_tables) = symbol_tables(parts, code, &numbers, &strings);
+    let mercury_file = mercury_file(parts, linked, symbol_tables[0].len() as u64)?;
     let mut writer = Writer {
         parts,
         linked,
@@ -187,9 +173,10 @@ pub(crate) fn emit<'d>(
         numbers,
         strings,
         mercury,
-        symbol_tables: [mercury_symbols, sass_symbols],
-        extended: [filled(mercury_extended), filled(sass_extended)],
-        sections: Vec::new(),
+        mercury_file,
+        symbol_tables,
+        extended: extended_tables,
+        sections: Vec::with_capacity(count),
     };
     writer.sass_sections();
     if extended {
@@ -197,36 +184,100 @@ pub(crate) fn emit<'d>(
     }
     writer.parameter_banks(&banks);
     writer.mercury_sections(&names);
-    let image = Image {
-        header: header(parts),
-        style: Style::Finalizer,
+    Ok(Image {
+        header: image_header(parts),
+        writer: WriterKind::Finalizer,
         sections: writer.sections,
-    };
-    image.emit_within(size_limit::limit(parts.link.inputs)).map_err(|e| {
-        let file = parts
-            .link
-            .inputs
-            .objects
-            .iter()
-            .next()
-            .map_or(String::new(), |o| o.name.to_string());
-        out.fatal(Code::Damaged {
-            file,
-            reason: e.to_string(),
-        })
     })
 }
 
-fn header(parts: &OutputPlan<'_, '_>) -> ImageHeader {
-    let fixed = &parts.layout.records.standard;
-    let note = fixed.cuda_note.map_or(0, |id| parts.arranged.section_index(id).min(255));
-    ImageHeader {
-        ident: ImageHeader::IDENT,
-        e_type: if parts.link.mode.relocatable { ET_REL } else { ET_EXEC },
-        e_version: 1,
-        e_flags: note << 24 | parts.link.options.target.number << 8 | 2,
-        section_names: parts.arranged.section_index(fixed.section_names),
+/// Sections with a twin in order of the twins, and the names of these.
+fn mercury_order(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> (Vec<SectionId>, Vec<Vec<u8>>) {
+    let sections = &parts.layout.records.sections;
+    let emitted = parts.arranged.sections.iter().copied();
+    let twins = emitted.filter(|&id| has_twin(&sections[id], &parts.link.mode.rules));
+    let mercury: Vec<SectionId> = code.order.iter().copied().chain(twins).collect();
+    let name = |&id: &SectionId| {
+        let prefix: &[u8] = if code.of(id).is_some() { b".nv.capmerc" } else { b".nv.merc" };
+        [prefix, &sections[id].name.to_vec()].concat()
+    };
+    let names = mercury.iter().map(name).collect();
+    (mercury, names)
+}
+
+fn numbers(parts: &OutputPlan<'_, '_>, mercury: &[SectionId], banks: usize, extended: bool) -> Numbers {
+    let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
+    let first_mercury = first_parameter + banks as u32;
+    let mut numbers = Numbers {
+        extended,
+        first_parameter,
+        twins: Table::filled(parts.layout.records.sections.len(), 0),
+        symbols: first_mercury + mercury.len() as u32 + u32::from(extended),
+    };
+    for (&id, number) in mercury.iter().zip(first_mercury..) {
+        numbers.twins[id] = number;
     }
+    numbers
+}
+
+/// The symbol tables of both views, Mercury's first, and their extended section numbers.
+fn symbol_tables(
+    parts: &OutputPlan<'_, '_>,
+    code: &Functions<'_, '_>,
+    numbers: &Numbers,
+    strings: &Strings,
+) -> ([Vec<u8>; 2], [Vec<u8>; 2]) {
+    let mut lists = tables::symbols(parts, code, numbers, strings);
+    if parts.link.options.identity == Identity::Nvlink {
+        for symbol in lists.iter_mut().flatten().filter(|sym| sym.section == FIRST_RESERVED) {
+            symbol.section = SymbolSection::Reserved(SHN_LORESERVE);
+        }
+    }
+    // nvlink quirk: both tables of extended numbers have an entry for every symbol of the SASS view.
+    let entries = lists[1].len();
+    let filled = |table: Option<Vec<u8>>| {
+        let mut table = table.unwrap_or_default();
+        table.resize(4 * entries, 0);
+        table
+    };
+    let [(mercury, mercury_extended), (sass, sass_extended)] = lists.map(|list| encode_symbols(&list));
+    ([mercury, sass], [filled(mercury_extended), filled(sass_extended)])
+}
+
+/// Sections that have no bytes in the file.
+fn has_no_bytes(s: &OutSection<'_>) -> bool {
+    is_nobits(s.sh_type) || s.sh_type == SHT_CUDA_SHARED_RESERVED
+}
+
+fn align_of(s: &OutSection<'_>) -> u64 {
+    if is_code(s) { 16 } else { s.align }
+}
+
+/// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
+fn mercury_file(parts: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Result<Plan, WriteError> {
+    let (sections, arranged) = (&parts.layout.records.sections, parts.arranged);
+    let bytes = |id: SectionId| linked.bytes[id].as_ref().map_or(0, |bytes| bytes.len() as u64);
+    let extents = arranged.sections.iter().map(|&id| {
+        let s = &sections[id];
+        let size = match s.class {
+            Class::SectionNames => arranged.section_names.len() as u64,
+            Class::Strings => arranged.strings.len() as u64,
+            Class::Symbols => symbols,
+            Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
+            Class::Rela(target) => 24 * linked.kept[target].len() as u64,
+            Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
+            Class::Compat => bytes(id).saturating_sub(LATE_COMPAT),
+            _ => bytes(id),
+        };
+        Extent {
+            size,
+            align: align_of(s),
+            reserve: 0,
+            flags: s.flags,
+            storage: if has_no_bytes(s) { Storage::NoBits } else { Storage::Own },
+        }
+    });
+    Plan::new(image_header(parts), WriterKind::Finalizer, extents)
 }
 
 /// A table of extended section numbers.
@@ -245,39 +296,36 @@ fn extended_section(name: u32, flags: u64, link: u32, table: Vec<u8>) -> ImageSe
     }
 }
 
-impl Writer<'_, '_> {
-    fn section(&self, id: SectionId) -> &OutSection<'_> {
+impl<'a, 'd> Writer<'a, 'd> {
+    fn section(&self, id: SectionId) -> &'a OutSection<'d> {
         &self.parts.layout.records.sections[id]
     }
 
-    fn is_nobits(&self, id: SectionId) -> bool {
-        let sh_type = self.section(id).sh_type;
-        is_nobits(sh_type) || sh_type == SHT_CUDA_SHARED_RESERVED
-    }
-
     fn sass_sections(&mut self) {
-        let order = self.parts.arranged.sections.clone();
-        for id in order {
+        for &id in &self.parts.arranged.sections {
             let section = self.sass_section(id);
             self.sections.push(section);
         }
     }
 
-    fn sass_bytes(&mut self, id: SectionId) -> Vec<u8> {
-        match self.section(id).class {
-            Class::SectionNames => return self.strings.section_names.clone(),
-            Class::Strings => return self.strings.strings.clone(),
-            Class::Symbols => return self.symbol_tables[1].clone(),
-            _ => {}
-        }
-        if let Some(function) = self.code.of(id) {
-            return function.code.clone();
-        }
-        if self.section(id).class == Class::Parameters {
-            return self.parameters_with_slots(id);
-        }
-        let bytes = self.sass.bytes[id].take();
-        bytes.or_else(|| self.linked.bytes[id].clone()).unwrap_or_default()
+    fn sass_bytes(&mut self, id: SectionId) -> Cow<'a, [u8]> {
+        let (code, linked) = (self.code, self.linked);
+        let bytes = match self.section(id).class {
+            Class::SectionNames => std::mem::take(&mut self.strings.section_names),
+            Class::Strings => std::mem::take(&mut self.strings.strings),
+            Class::Symbols => std::mem::take(&mut self.symbol_tables[1]),
+            Class::Parameters => self.parameters_with_slots(id),
+            _ => {
+                if let Some(function) = code.of(id) {
+                    return function.code.as_slice().into();
+                }
+                match self.sass.bytes[id].take() {
+                    Some(bytes) => bytes,
+                    None => return linked.bytes[id].as_deref().unwrap_or_default().into(),
+                }
+            }
+        };
+        bytes.into()
     }
 
     /// The parameter bank of a kernel with the slots of its textures after it.
@@ -291,10 +339,10 @@ impl Writer<'_, '_> {
         bytes
     }
 
-    fn sass_section(&mut self, id: SectionId) -> ImageSection<'static> {
+    fn sass_section(&mut self, id: SectionId) -> ImageSection<'a> {
         let (link, info) = self.link_and_info(id);
-        let nobits = self.is_nobits(id);
-        let content = if nobits { Vec::new() } else { self.sass_bytes(id) };
+        let nobits = has_no_bytes(self.section(id));
+        let content = if nobits { Cow::default() } else { self.sass_bytes(id) };
         let relocatable = self.parts.link.mode.relocatable;
         let s = self.section(id);
         let (mut align, mut size) = (s.align, content.len() as u64);
@@ -331,41 +379,17 @@ impl Writer<'_, '_> {
             entsize: s.entsize.into(),
             size,
             reserve,
-            content: if nobits { Content::NoBits } else { Content::Bytes(content.into()) },
+            content: if nobits { Content::NoBits } else { Content::Bytes(content) },
         }
     }
 
     fn link_and_info(&self, id: SectionId) -> (u32, u32) {
-        let parts = self.parts;
-        let index = |id: SectionId| parts.arranged.section_index(id);
-        let fixed = &parts.layout.records.standard;
-        let s = self.section(id);
-        let symtab = index(fixed.symbols);
-        let owner = s.owner.map_or(0, index);
-        match s.class {
-            Class::Symbols => {
-                let all = self.symbol_tables[1].len() / 24;
-                let banks = !self.strings.parameters.is_empty();
-                let first = if banks { all as u32 } else { parts.arranged.first_global };
-                (index(fixed.strings), first)
-            }
-            Class::CudaNote => (fixed.tool_note.map_or(0, index), fixed.compat.map_or(0, index)),
-            Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
-            Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
-            Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),
-            Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
-            Class::Text(_) | Class::Stub(_) | Class::Uft => (symtab, self.text_info(id)),
-            _ => (0, owner),
+        let (link, info) = link_and_info(self.parts, id);
+        match self.section(id).class {
+            // The symbols of parameter banks come last, and they are local.
+            Class::Symbols if !self.strings.parameters.is_empty() => (link, (self.symbol_tables[1].len() / 24) as u32),
+            _ => (link, info),
         }
-    }
-
-    fn text_info(&self, id: SectionId) -> u32 {
-        let symbol = match self.section(id).class {
-            Class::Text(f) | Class::Stub(f) => self.parts.layout.records.symbol_of[f],
-            Class::Uft => self.parts.layout.records.unified.first_stub,
-            _ => None,
-        };
-        symbol.map_or(0, |sym| self.parts.arranged.symbol_index(sym))
     }
 
     fn extended_numbers(&mut self) {
@@ -374,7 +398,7 @@ impl Writer<'_, '_> {
         self.sections.push(extended_section(self.strings.extended[1], 0, symbols, table));
     }
 
-    fn parameter_banks(&mut self, banks: &[Parameters<'_>]) {
+    fn parameter_banks(&mut self, banks: &[Parameters<'d>]) {
         for (bank, &(name, _)) in banks.iter().zip(&self.strings.parameters) {
             self.sections.push(ImageSection {
                 name,
@@ -387,7 +411,7 @@ impl Writer<'_, '_> {
                 entsize: 0,
                 size: bank.data.len() as u64,
                 reserve: 0,
-                content: Content::Bytes(bank.data.to_vec().into()),
+                content: Content::Bytes(bank.data.into()),
             });
         }
     }
@@ -419,35 +443,39 @@ impl Writer<'_, '_> {
         });
     }
 
-    fn mercury_bytes(&self, id: SectionId) -> Vec<u8> {
-        let relocs = |list: &[crate::finalize::linked::Kept]| -> Vec<Rela> {
-            let entry = |k: &crate::finalize::linked::Kept| Rela {
-                r_offset: k.offset.into(),
-                r_type: k.kind.into(),
-                r_sym: symbol_number(self.parts, k.named).into(),
-                r_addend: k.addend.into(),
-            };
-            list.iter().map(entry).collect()
+    /// Relocations of the Mercury view.
+    fn mercury_relocs(&self, list: &[Kept]) -> Vec<Rela> {
+        let entry = |k: &Kept| Rela {
+            r_offset: k.offset.into(),
+            r_type: k.kind.into(),
+            r_sym: symbol_number(self.parts, k.named).into(),
+            r_addend: k.addend.into(),
         };
-        match self.section(id).class {
-            Class::Text(_) | Class::Stub(_) | Class::Uft => self.code.of(id).map_or(Vec::new(), |f| f.capsule.clone()),
+        list.iter().map(entry).collect()
+    }
+
+    fn mercury_bytes(&self, id: SectionId) -> Cow<'a, [u8]> {
+        let (code, linked) = (self.code, self.linked);
+        let bytes = match self.section(id).class {
+            Class::Text(_) | Class::Stub(_) | Class::Uft => return code.of(id).map_or(&[][..], |f| f.capsule.as_slice()).into(),
             Class::Rela(target) => {
-                let mut list = relocs(&self.linked.kept[target]);
-                if let Some(stubs) = self.code.stubs_in(self.parts, target) {
+                let mut list = self.mercury_relocs(&linked.kept[target]);
+                if let Some(stubs) = code.stubs_in(self.parts, target) {
                     for entry in &mut list {
                         entry.r_offset = stubs.mercury_place(entry.r_offset.get()).into();
                     }
                 }
                 list.as_bytes().to_vec()
             }
-            Class::ResolvedRela(_) => relocs(&self.linked.listed[id]).as_bytes().to_vec(),
-            Class::Literals => vec![0; self.linked.bytes[id].as_ref().map_or(0, Vec::len)],
+            Class::ResolvedRela(_) => self.mercury_relocs(&linked.listed[id]).as_bytes().to_vec(),
+            Class::Literals => vec![0; linked.bytes[id].as_ref().map_or(0, Vec::len)],
             Class::ReservedShared => self.reserved_bytes(id),
-            _ => self.linked.bytes[id].clone().unwrap_or_default(),
-        }
+            _ => return linked.bytes[id].as_deref().unwrap_or_default().into(),
+        };
+        bytes.into()
     }
 
-    fn mercury_section(&self, id: SectionId, name: &[u8], name_offset: u32) -> ImageSection<'static> {
+    fn mercury_section(&self, id: SectionId, name: &[u8], name_offset: u32) -> ImageSection<'a> {
         let s = self.section(id);
         let symbols = self.numbers.symbols;
         let twin = |id: SectionId| self.numbers.mercury(self.parts, id);
@@ -455,7 +483,8 @@ impl Writer<'_, '_> {
         let own_flags = SHF_CUDA_MERCURY | s.flags;
         let (sh_type, flags, link, info, entsize) = match s.class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => {
-                (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, self.text_info(id), s.entsize.into())
+                let (_, symbol) = link_and_info(self.parts, id);
+                (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, symbol, s.entsize.into())
             }
             Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
             Class::Rela(target) => (SHT_CUDA_MERC_RELA, own_flags, symbols, twin(target), 24),
@@ -496,43 +525,19 @@ impl Writer<'_, '_> {
             flags,
             link,
             info,
-            align: if is_code(s) { 16 } else { s.align },
+            align: align_of(s),
             entsize,
             size: content.len() as u64,
             reserve: 0,
-            content: if shared {
-                Content::SameAs(number)
-            } else {
-                Content::Bytes(content.into())
-            },
+            content: if shared { Content::SameAs(number) } else { Content::Bytes(content) },
         }
     }
 
     /// The start of the section headers that the Mercury link alone would have written, from where this section would have been.
     fn reserved_bytes(&self, id: SectionId) -> Vec<u8> {
         let arranged = self.parts.arranged;
-        let (mut cursor, mut start) = (0x40u64, 0);
-        for &other in &arranged.sections {
-            let s = self.section(other);
-            cursor = align_up(cursor, if is_code(s) { 16 } else { s.align });
-            if other == id {
-                start = cursor;
-            }
-            if self.is_nobits(other) {
-                continue;
-            }
-            cursor += match s.class {
-                Class::SectionNames => arranged.section_names.len() as u64,
-                Class::Strings => arranged.strings.len() as u64,
-                Class::Symbols => self.symbol_tables[0].len() as u64,
-                Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
-                Class::Rela(target) => 24 * self.linked.kept[target].len() as u64,
-                Class::ResolvedRela(_) => 24 * self.linked.listed[other].len() as u64,
-                Class::Compat => (self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64).saturating_sub(LATE_COMPAT),
-                _ => self.linked.bytes[other].as_ref().map_or(0, Vec::len) as u64,
-            };
-        }
-        let padding = align_up(cursor, 8) - start;
+        let start = self.mercury_file.placement(arranged.section_index(id)).unwrap_or_default().offset;
+        let padding = self.mercury_file.section_header_offset() - start;
         let names = arranged.section_names.len() as u64;
         let string_table = |name: u32, offset: u64, size: u64| Shdr {
             sh_name: name.into(),

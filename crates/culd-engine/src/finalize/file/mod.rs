@@ -4,6 +4,7 @@
 //! 2. [`tables`]: string and symbol tables of both views.
 //! 3. [`image`]: section headers, shared bytes, the image.
 
+pub(crate) mod chunks;
 pub(crate) mod image;
 pub(crate) mod numbers;
 pub(crate) mod tables;
