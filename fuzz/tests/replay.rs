@@ -7,7 +7,7 @@
 use cubin::Cubin;
 use cubin::notes::{ToolInfo, notes};
 use culd_engine::{Arch, Code, Diagnostic, Identity, Input, KernelFilter, LinkOptions, Severity, Status, ToolNote};
-use culd_fuzz::judge::InMemory;
+use culd_fuzz::classify::InMemory;
 use culd_input::{LoadOptions, load};
 use culd_tests::fixture::{Fixture, Recorded};
 use std::path::{Path, PathBuf};

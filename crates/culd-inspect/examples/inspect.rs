@@ -1,6 +1,6 @@
 //! Dumps one file or compares two, with the library alone: `cargo run --example inspect -- FILE [FILE]`.
 
-use culd_inspect::Style;
+use culd_inspect::TextStyle;
 use culd_inspect::dump::{Selection, write_file};
 use culd_inspect::file::DeviceFile;
 use culd_inspect::{diff, dump};
@@ -12,7 +12,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match paths.as_slice() {
         [path] => {
             let data = std::fs::read(path)?;
-            let outcome: dump::Outcome = write_file(&mut out, &DeviceFile::open(&data), &Selection::default(), path, Style::Plain, false)?;
+            let outcome: dump::DumpOutcome = write_file(
+                &mut out,
+                &DeviceFile::open(&data),
+                &Selection::default(),
+                path,
+                TextStyle::Plain,
+                false,
+            )?;
             if outcome.damaged {
                 writeln!(out, "\n{path} is damaged")?;
             }
@@ -20,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         [a, b] => {
             let options = diff::Options::default();
             let found = diff::compare_files(&std::fs::read(a)?, &std::fs::read(b)?, [a, b], options)?;
-            diff::write_text(&mut out, &found, [a, b], options, Style::Plain)?;
+            diff::write_text(&mut out, &found, [a, b], options, TextStyle::Plain)?;
         }
         _ => return Err("one file or two, please".into()),
     }

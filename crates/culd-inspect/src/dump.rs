@@ -27,12 +27,12 @@ pub(crate) use rows::{is_reloc, reloc_name};
 pub use rows::{HeaderRow, RelocRow, SectionRow, SegmentRow, SymbolRow};
 
 use crate::file::DeviceFile;
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use crate::view::View;
 use std::io::{self, Write};
 
 /// Writes one cubin as text; true when something is wrong with it.
-pub fn write_text(out: &mut dyn Write, view: &View<'_>, selection: &Selection, name: &str, style: Style) -> io::Result<bool> {
+pub fn write_text(out: &mut dyn Write, view: &View<'_>, selection: &Selection, name: &str, style: TextStyle) -> io::Result<bool> {
     text::write(out, &Model::new(view, selection), name, style)
 }
 
@@ -44,7 +44,7 @@ pub fn write_json(out: &mut dyn Write, view: &View<'_>, selection: &Selection, n
 
 /// Result of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct DumpOutcome {
     /// Something in the file could not be read.
     pub damaged: bool,
     /// Cubins that were shown.
@@ -57,10 +57,10 @@ pub fn write_file(
     file: &DeviceFile<'_>,
     selection: &Selection,
     path: &str,
-    style: Style,
+    style: TextStyle,
     list: bool,
-) -> io::Result<Outcome> {
-    let mut outcome = Outcome {
+) -> io::Result<DumpOutcome> {
+    let mut outcome = DumpOutcome {
         damaged: !file.problems.is_empty(),
         shown: 0,
     };
@@ -104,8 +104,14 @@ fn joined(part: &str) -> String {
 }
 
 /// Writes a file of any kind as a JSON object.
-pub fn write_file_json(out: &mut dyn Write, file: &DeviceFile<'_>, selection: &Selection, path: &str, list: bool) -> io::Result<Outcome> {
-    let mut outcome = Outcome {
+pub fn write_file_json(
+    out: &mut dyn Write,
+    file: &DeviceFile<'_>,
+    selection: &Selection,
+    path: &str,
+    list: bool,
+) -> io::Result<DumpOutcome> {
+    let mut outcome = DumpOutcome {
         damaged: !file.problems.is_empty(),
         shown: 0,
     };

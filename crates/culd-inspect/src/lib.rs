@@ -20,4 +20,4 @@ mod names;
 mod style;
 pub mod view;
 
-pub use style::Style;
+pub use style::TextStyle;

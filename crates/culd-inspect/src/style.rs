@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 /// Whether text carries colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Style {
+pub enum TextStyle {
     /// Plain text.
     #[default]
     Plain,
@@ -39,12 +39,12 @@ impl Tone {
     }
 }
 
-impl Style {
+impl TextStyle {
     /// `text` in a tone.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         match self {
-            Style::Plain => text.to_owned(),
-            Style::Coloured => format!("\x1b[{}m{text}\x1b[0m", tone.code()),
+            TextStyle::Plain => text.to_owned(),
+            TextStyle::Coloured => format!("\x1b[{}m{text}\x1b[0m", tone.code()),
         }
     }
 
@@ -52,8 +52,8 @@ impl Style {
     pub(crate) fn heading(self, out: &mut dyn Write, text: &str) -> io::Result<()> {
         // Files with many functions have many headings: no formatting for plain ones.
         match self {
-            Style::Plain => [b"\n", text.as_bytes(), b"\n"].iter().try_for_each(|part| out.write_all(part)),
-            Style::Coloured => writeln!(out, "\n{}", self.paint(Tone::Heading, text)),
+            TextStyle::Plain => [b"\n", text.as_bytes(), b"\n"].iter().try_for_each(|part| out.write_all(part)),
+            TextStyle::Coloured => writeln!(out, "\n{}", self.paint(Tone::Heading, text)),
         }
     }
 }

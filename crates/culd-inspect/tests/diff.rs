@@ -1,8 +1,8 @@
 //! Differences are named: one field is changed at a time and the report must name that field and nothing else.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
-use culd_inspect::Style;
-use culd_inspect::diff::{Finding, Group, Options, Report, compare, compare_files, write_json, write_text};
+use culd_inspect::TextStyle;
+use culd_inspect::diff::{DiffReport, Finding, Group, Options, compare, compare_files, write_json, write_text};
 use culd_inspect::view::View;
 
 const AB: &[u8] = include_bytes!("fixtures/ab.sm_90.cubin");
@@ -11,7 +11,7 @@ const AB_100: &[u8] = include_bytes!("fixtures/ab.sm_100.cubin");
 const AB_80: &[u8] = include_bytes!("fixtures/ab.sm_80.cubin");
 const OBJECT: &[u8] = include_bytes!("fixtures/a.sm_90.cubin");
 
-fn report(a: &[u8], b: &[u8]) -> Report {
+fn report(a: &[u8], b: &[u8]) -> DiffReport {
     compare(&View::parse(a).unwrap(), &View::parse(b).unwrap(), Options::default())
 }
 
@@ -19,7 +19,7 @@ fn text(a: &[u8], b: &[u8]) -> String {
     let names = ["a.cubin", "b.cubin"];
     let found = compare_files(a, b, names, Options::default()).unwrap();
     let mut out = Vec::new();
-    write_text(&mut out, &found, names, Options::default(), Style::Plain).unwrap();
+    write_text(&mut out, &found, names, Options::default(), TextStyle::Plain).unwrap();
     String::from_utf8(out).unwrap()
 }
 

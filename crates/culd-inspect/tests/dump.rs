@@ -1,7 +1,7 @@
 //! Dumps: what is shown, in both forms, of whole and of damaged files.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
-use culd_inspect::Style;
+use culd_inspect::TextStyle;
 use culd_inspect::dump::{Selection, write_file, write_file_json};
 use culd_inspect::file::DeviceFile;
 use serde_json::Value;
@@ -13,7 +13,7 @@ const OBJECT: &[u8] = include_bytes!("fixtures/a.sm_90.cubin");
 
 fn text_of(data: &[u8], selection: &Selection) -> String {
     let mut out = Vec::new();
-    write_file(&mut out, &DeviceFile::open(data), selection, "x", Style::Plain, false).unwrap();
+    write_file(&mut out, &DeviceFile::open(data), selection, "x", TextStyle::Plain, false).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -235,7 +235,15 @@ fn damaged_files() {
         for end in (0..data.len()).step_by(64) {
             let cut = &data[..end];
             let mut out = Vec::new();
-            let outcome = write_file(&mut out, &DeviceFile::open(cut), &Selection::default(), "x", Style::Plain, false).unwrap();
+            let outcome = write_file(
+                &mut out,
+                &DeviceFile::open(cut),
+                &Selection::default(),
+                "x",
+                TextStyle::Plain,
+                false,
+            )
+            .unwrap();
             assert!(outcome.damaged, "cut at {end:#x}");
             json_of(cut, &Selection::default());
         }

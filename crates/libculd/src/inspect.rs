@@ -2,7 +2,7 @@
 
 use crate::boundary::c_text;
 use culd_inspect::file::DeviceFile;
-use culd_inspect::{Style, diff, dump};
+use culd_inspect::{TextStyle, diff, dump};
 use std::ffi::{CString, c_char};
 
 /// `culd_text`.
@@ -40,7 +40,7 @@ pub(crate) fn dumped(name: &str, data: &[u8], json: bool) -> Text {
     let outcome = if json {
         dump::write_file_json(&mut out, &file, &selection, name, false)
     } else {
-        dump::write_file(&mut out, &file, &selection, name, Style::default(), false)
+        dump::write_file(&mut out, &file, &selection, name, TextStyle::default(), false)
     };
     Text::new(&out, outcome.is_ok_and(|o| !o.damaged))
 }
@@ -59,7 +59,7 @@ pub(crate) fn differences(a: &[u8], b: &[u8], json: bool) -> Text {
     let written = if json {
         diff::write_json(&mut out, &report, names)
     } else {
-        diff::write_text(&mut out, &report, names, options, Style::default())
+        diff::write_text(&mut out, &report, names, options, TextStyle::default())
     };
     Text::new(&out, written.is_ok() && report.is_same())
 }

@@ -2,11 +2,11 @@
 
 use super::model::Model;
 use crate::names;
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use std::io::{self, Write};
 
 /// Writes the bytes of the sections that are requested.
-pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) -> io::Result<()> {
     if model.selection.sections.is_empty() && !model.selection.bytes {
         return Ok(());
     }

@@ -6,11 +6,11 @@ use super::kernels::FunctionRow;
 use super::model::Model;
 use crate::line::Line;
 use crate::names;
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use std::io::{self, Write};
 
 /// The table of kernels, then the one of other functions.
-pub(super) fn kernels(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+pub(super) fn kernels(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) -> io::Result<()> {
     if !model.selection.sections.is_empty() && model.selection.kernels.is_empty() {
         return Ok(());
     }
@@ -76,7 +76,7 @@ fn write_kernel(out: &mut dyn Write, k: &FunctionRow<'_>) -> io::Result<()> {
 }
 
 /// Everything decoded.
-pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, contents: &Contents<'_>, style: Style) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, contents: &Contents<'_>, style: TextStyle) -> io::Result<()> {
     let mut line = Line::default();
     for (section, codes) in model.attribute_sections() {
         let mut rows = model.attributes(section, codes).peekable();
@@ -105,7 +105,7 @@ fn put_attribute(line: &mut Line, row: &AttributeRow<'_>) {
     put_value(line, &row.value);
 }
 
-fn write_notes(out: &mut dyn Write, contents: &Contents<'_>, style: Style) -> io::Result<()> {
+fn write_notes(out: &mut dyn Write, contents: &Contents<'_>, style: TextStyle) -> io::Result<()> {
     let mut section = "";
     for note in &contents.notes {
         if note.section_name != section {
@@ -140,7 +140,7 @@ fn write_notes(out: &mut dyn Write, contents: &Contents<'_>, style: Style) -> io
     Ok(())
 }
 
-fn write_edges(out: &mut dyn Write, style: Style, title: &str, verb: &str, edges: &[EdgeRow<'_>]) -> io::Result<()> {
+fn write_edges(out: &mut dyn Write, style: TextStyle, title: &str, verb: &str, edges: &[EdgeRow<'_>]) -> io::Result<()> {
     if edges.is_empty() {
         return Ok(());
     }
@@ -155,7 +155,7 @@ fn write_edges(out: &mut dyn Write, style: Style, title: &str, verb: &str, edges
     Ok(())
 }
 
-fn write_prototypes(out: &mut dyn Write, style: Style, title: &str, rows: &[PrototypeRow<'_>]) -> io::Result<()> {
+fn write_prototypes(out: &mut dyn Write, style: TextStyle, title: &str, rows: &[PrototypeRow<'_>]) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -173,7 +173,7 @@ fn write_prototypes(out: &mut dyn Write, style: Style, title: &str, rows: &[Prot
     Ok(())
 }
 
-fn write_callgraph(out: &mut dyn Write, contents: &Contents<'_>, style: Style) -> io::Result<()> {
+fn write_callgraph(out: &mut dyn Write, contents: &Contents<'_>, style: TextStyle) -> io::Result<()> {
     if let Some(graph) = &contents.callgraph {
         style.heading(out, "Call graph")?;
         write_edges(out, style, "calls", "->", &graph.calls)?;
@@ -188,7 +188,7 @@ fn write_callgraph(out: &mut dyn Write, contents: &Contents<'_>, style: Style) -
     Ok(())
 }
 
-fn write_tables(out: &mut dyn Write, contents: &Contents<'_>, style: Style) -> io::Result<()> {
+fn write_tables(out: &mut dyn Write, contents: &Contents<'_>, style: TextStyle) -> io::Result<()> {
     if !contents.actions.is_empty() {
         style.heading(out, "Relocation actions")?;
     }

@@ -1,11 +1,11 @@
 //! The parts of a file as a table.
 
 use crate::file::DeviceFile;
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use std::io::{self, Write};
 
 /// Writes what a file is and which parts it has.
-pub(super) fn write(out: &mut dyn Write, file: &DeviceFile<'_>, path: &str, style: Style) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, file: &DeviceFile<'_>, path: &str, style: TextStyle) -> io::Result<()> {
     let count = file.parts.len();
     let title = format!(
         "{path}: {}, {count} part{} with device code",

@@ -4,7 +4,7 @@ use super::model::Model;
 use super::rows::{RelocRow, SymbolRow, source_name};
 use crate::line::Line;
 use crate::names;
-use crate::style::{Style, Tone};
+use crate::style::{TextStyle, Tone};
 use cubin::names::{symbol_binding, symbol_type};
 use cubin::reloc::BitField;
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Writes everything that is selected of one device file; true when something is wrong with the file.
-pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, name: &str, style: Style) -> io::Result<bool> {
+pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, name: &str, style: TextStyle) -> io::Result<bool> {
     let header = model.header();
     let title = format!(
         "{name}: {}-bit cubin, {}, {}, {} bytes",
@@ -45,7 +45,7 @@ pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, name: &str, styl
     Ok(!problems.is_empty())
 }
 
-fn write_header(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+fn write_header(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) -> io::Result<()> {
     let h = model.header();
     style.heading(out, "Header")?;
     writeln!(out, "  type             {} ({})", h.file_type, h.file_type_value)?;
@@ -76,7 +76,7 @@ fn write_header(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io:
     )
 }
 
-fn write_segments(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+fn write_segments(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) -> io::Result<()> {
     if model.view.segments.is_empty() {
         return Ok(());
     }
@@ -101,7 +101,7 @@ fn show(name: &[u8]) -> std::borrow::Cow<'_, str> {
     names::text(name)
 }
 
-fn write_sections(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+fn write_sections(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) -> io::Result<()> {
     let mut rows = model.sections().peekable();
     if rows.peek().is_none() {
         return Ok(());
@@ -126,7 +126,7 @@ fn write_sections(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> i
     writeln!(out, "{}", style.paint(Tone::Faint, &format!("  flags: {}", names::flag_legend())))
 }
 
-fn write_symbols(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+fn write_symbols(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) -> io::Result<()> {
     let words = Words::new();
     let mut line = Line::default();
     for table in &model.view.tables {
@@ -178,7 +178,7 @@ fn put_symbol<'w>(line: &mut Line, s: &SymbolRow<'_>, words: &'w Words) {
     line.text("  ").text(s.demangled.as_deref().unwrap_or(&s.name));
 }
 
-fn write_relocs(out: &mut dyn Write, model: &Model<'_, '_>, style: Style) -> io::Result<()> {
+fn write_relocs(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) -> io::Result<()> {
     let mut texts = HashMap::new();
     let mut line = Line::default();
     for section in model.reloc_sections() {

@@ -9,7 +9,7 @@ use crate::cli::os;
 use culd_engine::Severity;
 use culd_input::files::{Opened, standard_input};
 use culd_input::{Disk, Files};
-use culd_inspect::Style;
+use culd_inspect::TextStyle;
 use culd_inspect::diff;
 use culd_inspect::dump::{self, Selection};
 use culd_inspect::file::DeviceFile;
@@ -187,9 +187,9 @@ pub fn run(command: &str, arguments: &[Vec<u8>], console: &mut Console) -> ExitC
     let stdout = io::stdout();
     let auto = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let style = if request.color.unwrap_or(auto) && !request.json {
-        Style::Coloured
+        TextStyle::Coloured
     } else {
-        Style::Plain
+        TextStyle::Plain
     };
     let mut out = BufWriter::with_capacity(1 << 17, stdout.lock());
     let result = if request.help {
@@ -218,7 +218,7 @@ fn open(file: &[u8]) -> io::Result<Opened> {
     }
 }
 
-fn run_dump(request: &Request, out: &mut impl Write, style: Style, console: &mut Console) -> io::Result<ExitCode> {
+fn run_dump(request: &Request, out: &mut impl Write, style: TextStyle, console: &mut Console) -> io::Result<ExitCode> {
     if request.files.is_empty() {
         console.say(Severity::Fatal, &CliMessage::Own("no files; see culd dump --help".into()));
         return Ok(ExitCode::from(1));
@@ -256,7 +256,7 @@ fn run_dump(request: &Request, out: &mut impl Write, style: Style, console: &mut
     Ok(ExitCode::from(u8::from(!good)))
 }
 
-fn run_diff(request: &Request, out: &mut impl Write, style: Style, console: &mut Console) -> io::Result<ExitCode> {
+fn run_diff(request: &Request, out: &mut impl Write, style: TextStyle, console: &mut Console) -> io::Result<ExitCode> {
     let [a, b] = request.files.as_slice() else {
         console.say(Severity::Fatal, &CliMessage::Own("two files, please; see culd diff --help".into()));
         return Ok(ExitCode::from(2));

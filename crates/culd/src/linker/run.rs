@@ -8,7 +8,7 @@ use cubin::release::{Form, Release, Version};
 use culd_base::admission::Request;
 use culd_engine::{Arch, Identity, Input, KernelFilter, LinkOptions, Outcome, Severity, Status};
 use culd_input::check::{self, Verdict};
-use culd_input::detect::Content;
+use culd_input::detect::FileKind;
 use culd_input::lto::{KeepRule, LtoOptions};
 use culd_input::ptx::PtxasSearch;
 use culd_input::{LoadOptions, Loaded, LoadedObject, Origin};
@@ -129,7 +129,7 @@ impl Compiler for InProcess {
 }
 
 fn is_device_object(bytes: &[u8]) -> bool {
-    matches!(Content::of(bytes), Content::DeviceElf { .. })
+    matches!(FileKind::of(bytes), FileKind::DeviceElf { .. })
 }
 
 /// What is wrong with the structure of an object.
