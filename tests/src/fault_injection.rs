@@ -197,7 +197,7 @@ pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf], most: usize) -> Resu
         }
         let fixture = Fixture::decode(&std::fs::read(path).map_err(Error::file(path))?)?;
         let root = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
-        let inputs = root.path().join("a folder/in");
+        let inputs = root.path().join("a directory/in");
         std::fs::create_dir_all(&inputs).map_err(Error::file(&inputs))?;
         for (name, bytes) in &fixture.inputs {
             std::fs::write(inputs.join(name), bytes).map_err(Error::file(inputs.join(name)))?;
@@ -271,7 +271,7 @@ impl Link<'_> {
         }
         let (directory, prefix): (&Path, PathBuf) = match place {
             0 => (inputs, PathBuf::new()),
-            1 => (&other, "../a folder/in/.".into()),
+            1 => (&other, "../a directory/in/.".into()),
             _ => (Path::new("/"), linked),
         };
         // With -g the name of the output, without its directory, is part of the output.

@@ -14,7 +14,7 @@ pub enum ArchiveError {
     /// No archive magic.
     #[error("no archive magic")]
     NotArchive,
-    /// A header field that is no number.
+    /// A header field that is not a number.
     #[error("member header at offset {offset:#x} has no valid size")]
     Size {
         /// Offset of the header.
@@ -59,7 +59,7 @@ pub struct Member<'d> {
     pub offset: usize,
 }
 
-/// Goes through the members of an archive.
+/// Iterates over the members of an archive.
 #[derive(Debug, Clone)]
 pub struct Members<'d> {
     archive: &'d [u8],

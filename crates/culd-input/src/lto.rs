@@ -225,7 +225,7 @@ fn calls_out(ptx: &[u8]) -> bool {
         .split(|&b| b == b'\n')
         .filter_map(|line| line.trim_ascii_start().strip_prefix(b".extern .func"));
     declarations.into_iter().any(|rest| {
-        // Behind the parameter for the result, if there is one.
+        // After the parameter for the result, if there is one.
         let name = match rest.iter().position(|&b| b == b')') {
             Some(end) if rest.trim_ascii_start().starts_with(b"(") => rest.get(end + 1..).unwrap_or_default(),
             _ => rest,
@@ -246,8 +246,8 @@ mod tests {
     use culd_lto::{Failure, Job};
 
     #[derive(Debug)]
-    struct Nobody;
-    impl Compiler for Nobody {
+    struct NeverCalled;
+    impl Compiler for NeverCalled {
         fn compile(&self, _: &Job) -> Result<Vec<u8>, Failure> {
             Err(Failure::Library("none".into()))
         }
@@ -255,7 +255,7 @@ mod tests {
 
     fn plain() -> LtoOptions {
         LtoOptions {
-            compiler: Arc::new(Nobody),
+            compiler: Arc::new(NeverCalled),
             relocatable: false,
             emit_ptx: false,
             force_partial: false,

@@ -127,7 +127,7 @@ impl Fold<'_> {
         let start = Instant::now();
         let mut made = lto.compiler.compile(&job);
         if matches!(made, Err(Failure::Refused(_))) && target.suffix != Suffix::None {
-            // The result is that of the number alone, as nvlink asks for; but modules for one architecture want to hear it by its name.
+            // The result is that of the number alone, as in nvlink; but nvJitLink requires the suffix for modules that were compiled for one architecture.
             job.arch = target.to_string();
             made = lto.compiler.compile(&job);
         }

@@ -287,7 +287,7 @@ impl Plan {
                     archive_name: Some(source.name.len()),
                     ..unit(source, name, kind, bytes)
                 }),
-                // nvlink quirk: the first member that is no ELF file ends the archive.
+                // nvlink quirk: the first member that is not an ELF file ends the archive.
                 None => return,
             }
         }

@@ -201,7 +201,7 @@ impl Linker {
         self
     }
 
-    /// Adds a directory to search libraries in. There is no other.
+    /// Adds a directory to search for libraries. No other directories are searched.
     pub fn library_path(&mut self, directory: impl Into<PathBuf>) -> &mut Self {
         self.library_paths.push(directory.into());
         self

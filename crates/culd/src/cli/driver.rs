@@ -82,7 +82,7 @@ fn fatal(said: &CliMessage, console: &mut Console) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Writes the report and the page, if they are asked for; the exit code of the run.
+/// Writes the report and the page, if they are requested; returns the exit code of the run.
 fn conclude(low: &LowArgs, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
     report.conclude(status, console.take_log());
     if let Some(file) = low.text(Id::Html) {
@@ -198,7 +198,7 @@ fn run_link(
     if let Some(file) = &plan.side.time {
         side_outputs::add_times(file, &loaded.compilations, plan)?;
     }
-    // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
+    // nvlink continues after an error in the options, but does not link. A virtual target has nothing to link.
     if console.errors() > inputs.harmless_errors() {
         return Ok(Status::Errors);
     }
@@ -239,7 +239,7 @@ fn run_link(
     done
 }
 
-/// What is behind the messages of a link; nvlink does not say it.
+/// The causes of a link's messages; nvlink does not print them.
 fn find_causes(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, console: &Console) -> Causes {
     if console.identity() == Identity::Nvlink {
         return Causes::default();

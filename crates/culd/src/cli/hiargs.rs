@@ -93,7 +93,7 @@ pub struct LinkPlan {
     pub ptx: PtxPlan,
     /// Side files.
     pub side: SideFiles,
-    /// `--save-repro`: copies of all files are asked for.
+    /// `--save-repro`: copy all files.
     pub saves_repro: bool,
     /// Files that parsing already read.
     pub files_read: Vec<Vec<u8>>,

@@ -222,7 +222,7 @@ pub fn discard_old(file: &[u8]) {
     }
 }
 
-/// Puts a report together. The engine must have been asked for the usage.
+/// Assembles a report. The engine must have computed the usage.
 pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, causes: &Causes) -> Report {
     let unknown = explain::unknown_stacks(&outcome.messages);
     let usage = outcome.explained.usage.as_ref();
