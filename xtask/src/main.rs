@@ -3,6 +3,7 @@
 //! `cargo xtask help` lists them. Each task is one module; all of them end with exit code 0 only if everything passed.
 #![forbid(unsafe_code)]
 
+mod api;
 mod bench;
 mod browser;
 mod ci;
@@ -42,7 +43,7 @@ cargo xtask conformance [CASE..]        link tests/cases with nvlink and with cu
 cargo xtask record [CASE..]             write tests/fixtures: inputs and nvlink's results of the cases and of some random scenarios
 cargo xtask random                      link generated modules with both; a failure prints the command that repeats it
     --count N       links (default 500)          --seed S    first scenario (default 1)
-    --scenarios N      at most this many scenarios     --arch A    sm_90, a list with commas, classic (default), blackwell or all
+    --scenarios N   at most this many scenarios  --arch A    sm_90, a list with commas, classic (default), blackwell or all
     --show N        failures shown in full (10)  --keep      keep every scenario's directory in target/random
     --dims LIST     none, or dimensions that every scenario gets: toolkits, ewp, types, unknown, flags, unified, cxx, many, runtime
     --toolkits T    other compilers: those marked in xtask/toolkits.txt (default), all, or versions with commas
@@ -79,6 +80,7 @@ cargo xtask dist                        build, test and pack culd for every plat
     --target T      one platform, or none        --package P tar, zip, wheel, deb, crates, recipes, or none
     --count N       only N recorded files
     --quick         without recorded links       --record    write the table into docs/install.md
+cargo xtask api [--write]               compare the public items of the published crates with docs/api, or write these files
 cargo xtask ci STEP..                   a step of .github/workflows; without STEP, a list
 
   --linker PATH   compare this program instead of the release build of culd
@@ -121,6 +123,7 @@ struct Typed {
     quick: bool,
     corpus: bool,
     record: bool,
+    write: bool,
     threads: Vec<usize>,
     target: Option<String>,
     package: Option<String>,
@@ -157,6 +160,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
             Long("corpus") => out.corpus = true,
+            Long("write") => out.write = true,
             Long("record") => out.record = true,
             Long("target") => out.target = Some(parser.value()?.string()?),
             Long("package") => out.package = Some(parser.value()?.string()?),
@@ -336,6 +340,7 @@ fn task() -> Result<bool> {
             };
             dist::run(&context, &plan, &report)?;
         }
+        "api" => api::run(&context, typed.write, &report)?,
         "ci" => ci::run(&context, &typed.names, &report)?,
         "test" => test::run(&context, jobs, typed.offline, &report)?,
         "help" | "" => {
