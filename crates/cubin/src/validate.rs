@@ -84,6 +84,7 @@ impl fmt::Display for DefectPlace {
 
 /// Why an object is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Invalid {
     /// A name or an index that cannot be read.
     #[error(transparent)]

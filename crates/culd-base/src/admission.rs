@@ -55,6 +55,7 @@ pub struct Request {
 
 /// A reason to warn about an object or to refuse it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AdmissionCode {
     /// Warning: the flags do not state that addresses have 64 bits.
     Expected64Bit,

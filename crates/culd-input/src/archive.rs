@@ -10,6 +10,7 @@ const HEADER: usize = 60;
 
 /// Why an archive cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArchiveError {
     /// No archive magic.
     #[error("no archive magic")]

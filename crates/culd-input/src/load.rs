@@ -27,6 +27,7 @@ const PARALLEL_UNITS: usize = 8;
 
 /// What loading came to.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct LoadOutcome {
     /// Messages of the library search, which come before anything is read.
     pub search_messages: Vec<Message>,

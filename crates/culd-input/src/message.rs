@@ -36,6 +36,7 @@ pub struct WarningFlags {
 /// The kinds of messages, with their context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "field names say what they hold; the texts below say the rest")]
+#[non_exhaustive]
 pub enum LoadCode {
     CannotOpen {
         file: String,

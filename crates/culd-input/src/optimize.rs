@@ -149,7 +149,7 @@ impl Fold<'_> {
                     });
                     return self.end(LoadCode::JitFailed);
                 }
-                Failure::Refused(reason) | Failure::Library(reason) | Failure::Died(reason) => reason,
+                other => other.to_string(),
             };
             let reason = reason.trim().to_owned();
             self.end(LoadCode::LtoFailed { reason })

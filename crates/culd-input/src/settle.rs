@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 /// What a link is made of.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Loaded {
     /// Device objects in link order.
     pub objects: Vec<LoadedObject>,

@@ -44,6 +44,7 @@ pub fn write_json(out: &mut dyn Write, view: &View<'_>, selection: &Selection, n
 
 /// Result of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DumpOutcome {
     /// Something in the file could not be read.
     pub damaged: bool,

@@ -58,6 +58,7 @@ pub struct Job {
 
 /// Why there is no PTX.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// The library cannot be used.
     #[error("{0}")]

@@ -21,6 +21,7 @@ pub struct PartReport {
 
 /// The comparison of two files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FilesReport {
     /// Parts that only one file has, as sentences.
     pub only: Vec<String>,

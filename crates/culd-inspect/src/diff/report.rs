@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 /// What differs between two files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiffReport {
     /// Differences, causes first.
     pub findings: Vec<Finding>,

@@ -202,10 +202,8 @@ fn link_objects(
             data: &object.bytes,
         })
         .collect();
-    let mut options = LinkOptions {
-        unified_index: linker.index.as_deref(),
-        ..linker.engine.clone()
-    };
+    let mut options: LinkOptions<'_> = linker.engine.clone();
+    options.unified_index = linker.index.as_deref();
     options.kernels = options.kernels.or(by_host);
     if options.identity == Identity::Nvlink && options.release.is_none() {
         options.release = newest_release(&inputs, options.target);
