@@ -10,7 +10,7 @@
 use culd_tests::linker::linker;
 use culd_tests::recipe::Recipe;
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::judge;
+use culd_tests::verdict::compare;
 use culd_tests::{Error, Result};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn check(defect: &Path, linkers: &Linkers) -> std::result::Result<(), Failed> {
         code => return Err(format!("as nvlink: exit {code}, {}", String::from_utf8_lossy(&second.stderr)).into()),
     }
     let Some(nvlink) = &linkers.nvlink else { return Ok(()) };
-    match judge(&second, &link(nvlink, &recipe)?) {
+    match compare(&second, &link(nvlink, &recipe)?) {
         None => Ok(()),
         Some(difference) => Err(format!("as nvlink: {difference}\n{}", String::from_utf8_lossy(&second.stderr)).into()),
     }

@@ -1,7 +1,7 @@
 //! Replays what nvlink did, without nvlink: every file in `fixtures/` is one named test.
 //!
 //! The linker is `CULD_BIN`, or else the `culd` of this tree, which is built in the same profile as this test.
-//! It is called under the name nvlink; those in `fixtures/releases` are from other releases. The conformance cases and the random worlds come from `cargo xtask record`.
+//! It is called under the name nvlink; those in `fixtures/releases` are from other releases. The conformance cases and the random scenarios come from `cargo xtask record`.
 
 use culd_tests::fixture::Fixture;
 use culd_tests::linker::linker;

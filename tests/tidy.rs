@@ -1,4 +1,4 @@
-//! Checks of the source text that the compiler does not make: which file imports which, how long files and lines are.
+//! Checks of the source text that the compiler does not make: which file imports which, how long files and lines are, how many types share a name.
 //!
 //! 1. Every `.rs` file below `crates/*/src` becomes a node, named by its module path.
 //! 2. An edge is a `use` declaration or an inline path that starts with `crate::` or `super::`. A path belongs to the file of its longest prefix that is
@@ -157,6 +157,11 @@ const CRATES: &[(&str, Order)] = &[
     ("nvjitlink", Order::NoCircles),
 ];
 
+/// How many types of `crates/*` may be called the same. Two are a type and its counterpart in another crate; a third meaning needs a longer name.
+const MAX_SAME_NAME: usize = 2;
+/// Files whose types take the place of others on some platforms: they are not further meanings of the name.
+const SUBSTITUTES: &[&str] = &["crates/culd-lto/src/jitlink/no_session.rs"];
+
 const MAX_LINES: usize = 650;
 const MAX_WIDTH: usize = 180;
 
@@ -229,6 +234,35 @@ fn files_and_lines_are_short() {
         }
     }
     assert!(failures.is_empty(), "\n{failures}");
+}
+
+#[test]
+fn public_type_names_have_at_most_two_meanings() {
+    let mut homes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in rust_files(&root().join("crates")) {
+        let file = path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
+        let in_src = file.split('/').nth(2) == Some("src");
+        if !in_src || SUBSTITUTES.contains(&file.as_str()) {
+            continue;
+        }
+        let text = without_comments(&fs::read_to_string(&path).unwrap());
+        for name in public_types(&text) {
+            homes.entry(name.to_owned()).or_default().push(file.clone());
+        }
+    }
+    assert!(homes.len() > 100, "only {} public types were found", homes.len());
+    let mut failures = String::new();
+    for (name, files) in homes.iter().filter(|(_, files)| files.len() > MAX_SAME_NAME) {
+        writeln!(failures, "{} public types are called {name}: {}", files.len(), files.join(", ")).unwrap();
+    }
+    assert!(failures.is_empty(), "\n{failures}");
+}
+
+/// The names of the `pub` structs, enums, unions and traits in the text; those with a narrower visibility are not listed.
+fn public_types(text: &str) -> Vec<&str> {
+    let tokens = tokens(text);
+    let is_type = |w: &&[&str]| w[0] == "pub" && ["struct", "enum", "union", "trait"].contains(&w[1]) && is_word(w[2]);
+    tokens.windows(3).filter(is_type).map(|w| w[2]).collect()
 }
 
 fn root() -> PathBuf {
@@ -514,6 +548,12 @@ fn super_in_an_inline_module_is_the_file_itself() {
         "use super::a;\nmod inline {\n    use super::b;\n}\nuse super::c;\n#[cfg(all(test, unix))]\nmod tests {\n    use super::d;\n}\n";
     let found: Vec<_> = paths(&without_comments(text), "m").iter().map(|p| p.join("::")).collect();
     assert_eq!(found, ["a", "m::b", "c"]);
+}
+
+#[test]
+fn lists_public_types_only() {
+    let text = "pub struct A<'d> { pub kind: u8 }\npub(crate) struct B;\nenum C {}\npub enum D {}\npub trait E {}\npub fn f() {}";
+    assert_eq!(public_types(text), ["A", "D", "E"]);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 //! * [`mutants`]: links them in this process; every `cli`-th also through the program, in a directory of its own, and compares.
 //! * [`compare`]: gives them to the real nvlink and to culd under its name.
 
-use crate::judge::{Judge, Linked};
+use crate::classify::{Classifier, Linked};
 use crate::mutant::{Mutant, Source};
 use culd_engine::Identity;
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::judge;
+use culd_tests::verdict;
 use culd_tests::{Error, Result};
 use std::io::Write;
 use std::ops::Range;
@@ -28,18 +28,18 @@ pub struct Programs<'p> {
 
 /// Links a range of mutants; `meter` measures memory.
 pub fn mutants(source: &Source, range: Range<u64>, programs: Option<Programs<'_>>, meter: (fn(), fn() -> usize)) -> Result<()> {
-    let mut judge = Judge::new(source, meter);
+    let mut classifier = Classifier::new(source, meter);
     let mut out = std::io::stdout().lock();
     let say = |e| Error::File {
         path: "standard output".into(),
         source: e,
     };
     for number in range {
-        let Some(mutant) = source.draw(number) else {
+        let Some(mutant) = source.mutant(number) else {
             writeln!(out, "{number} none").map_err(say)?;
             continue;
         };
-        let (verdict, linked) = judge.judge(&mutant);
+        let (verdict, linked) = classifier.classify(&mutant);
         let (micros, size) = (verdict.time.as_micros(), mutant.size());
         let (class, memory, output) = (verdict.class, verdict.memory, verdict.output);
         let (kind, arch) = (mutant.kind.suffix(), &mutant.arch);
@@ -106,7 +106,7 @@ fn word(outcome: &Outcome, undamaged: Option<&[u8]>) -> &'static str {
 /// Gives mutants to nvlink and to culd under its name.
 pub fn compare(source: &Source, range: Range<u64>, nvlink: &Path, programs: Programs<'_>) -> Result<()> {
     for number in range {
-        let Some(mutant) = source.draw(number) else { continue };
+        let Some(mutant) = source.mutant(number) else { continue };
         let directory = programs.work.join("compare");
         let run_on = |tool: &Path, mutant: &Mutant| {
             unpack(mutant, &directory)?;
@@ -121,7 +121,11 @@ pub fn compare(source: &Source, range: Range<u64>, nvlink: &Path, programs: Prog
         let undamaged = run_on(programs.as_nvlink, &sound)?.files.remove("out.cubin");
         let (theirs, ours) = (&theirs, &ours);
         let reference = undamaged.as_deref();
-        let agree = if judge(ours, theirs).is_none() { "agree" } else { "differ" };
+        let agree = if verdict::compare(ours, theirs).is_none() {
+            "agree"
+        } else {
+            "differ"
+        };
         println!(
             "{number} {} {} {agree} {} {}",
             word(theirs, reference),

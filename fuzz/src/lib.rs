@@ -3,7 +3,7 @@
 //! 1. [`seeds`]: device files from the recorded fixtures, by kind.
 //! 2. [`mutate`]: damages one: bytes, header fields, tables, cuts, splices.
 //! 3. [`targets`]: what is tried with the result. A target panics when a promise is broken; being refused is fine.
-//! 4. [`mutant`], [`judge`], [`batch`]: whole links with one damaged input, packed in every way ([`wrap`]), for `cargo xtask mutate`.
+//! 4. [`mutant`], [`classify`], [`batch`]: whole links with one damaged input, packed in every way ([`wrap`]), for `cargo xtask mutate`.
 //! 5. [`corpus`]: the files of coverage-guided fuzzing, which is in `fuzz/coverage`.
 //! 6. The program runs each target a fixed number of times from a fixed seed, so that every run is the same run.
 //!
@@ -11,8 +11,8 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod classify;
 pub mod corpus;
-pub mod judge;
 pub mod mutant;
 pub mod mutate;
 pub mod seeds;

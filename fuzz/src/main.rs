@@ -156,7 +156,7 @@ fn keep(dir: &Path) -> Result<()> {
 
 /// Writes the files of one mutant into a directory and prints its command.
 fn show(source: &Source, number: u64, directory: &Path) -> Result<()> {
-    let mutant = source.draw(number).ok_or_else(|| Error::Other("no such mutant".into()))?;
+    let mutant = source.mutant(number).ok_or_else(|| Error::Other("no such mutant".into()))?;
     batch::unpack(&mutant, directory)?;
     let (identity, cut) = (mutant.identity, mutant.is_cut);
     println!("{identity:?} {} (input {}, cut: {cut})", mutant.args(), mutant.victim);

@@ -107,7 +107,7 @@ impl Source {
     }
 
     /// Mutant `number`; the same for every run. `None` without programs.
-    pub fn draw(&self, number: u64) -> Option<Mutant> {
+    pub fn mutant(&self, number: u64) -> Option<Mutant> {
         let mut rng = Rng::new(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(number));
         let rng = &mut rng;
         // Every target gets its share, however many programs there are for it.

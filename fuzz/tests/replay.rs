@@ -7,7 +7,7 @@
 use cubin::Cubin;
 use cubin::notes::{ToolInfo, notes};
 use culd_engine::{Arch, Code, Diagnostic, Identity, Input, KernelFilter, LinkOptions, Severity, Status, ToolNote};
-use culd_fuzz::judge::InMemory;
+use culd_fuzz::classify::InMemory;
 use culd_input::{LoadOptions, load};
 use culd_tests::fixture::{Fixture, Recorded};
 use std::path::{Path, PathBuf};
@@ -59,13 +59,10 @@ fn note(image: &[u8]) -> Option<ToolNote> {
     let section = cubin.sections().flatten().find(|s| s.name == b".note.nv.tkinfo")?;
     let mut tools = notes(section.data).flatten().filter_map(|n| ToolInfo::read(n.description).ok());
     let info = tools.find(|t| t.tool == b"nvlink")?;
-    Some(ToolNote {
-        object_name: info.object.to_vec(),
-        tool_name: info.tool.to_vec(),
-        version: info.tool_version.to_vec(),
-        build: info.build.to_vec(),
-        command_line: info.arguments.to_vec(),
-    })
+    let mut note = ToolNote::new(info.tool, info.tool_version, info.build);
+    note.object_name = info.object.to_vec();
+    note.command_line = info.arguments.to_vec();
+    Some(note)
 }
 
 /// How a link differs from the record; nothing if it is the same or is not understood.

@@ -4,7 +4,7 @@
 use cubin::validate::validate;
 use cubin::{Cubin, consts};
 use culd_engine::Identity;
-use culd_fuzz::judge;
+use culd_fuzz::classify;
 use culd_fuzz::mutant::{Mode, Source};
 use culd_fuzz::seeds::{Program, Seeds};
 use culd_fuzz::wrap::Kind;
@@ -15,11 +15,11 @@ fn mutants_cover_targets_and_kinds() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
     let source = Source::new(Seeds::load(&root.join("tests/fixtures")).unwrap(), 7);
     assert!(source.targets().len() >= 12, "{:?}", source.targets());
-    let first: Vec<_> = (0..200).filter_map(|i| source.draw(i)).collect();
+    let first: Vec<_> = (0..200).filter_map(|i| source.mutant(i)).collect();
     for kind in Kind::ALL {
         assert!(first.iter().any(|m| m.kind == kind), "{kind:?}");
     }
-    let again = source.draw(3).unwrap();
+    let again = source.mutant(3).unwrap();
     assert_eq!(again.files, first[3].files, "a mutant is the same every time");
 }
 
@@ -30,7 +30,7 @@ fn packed_objects_link_like_bare_ones() {
     let link = |program: &Program, kind: Kind| {
         let pack = |(i, o): (usize, &Vec<u8>)| (format!("{i}.{}", kind.suffix()), kind.pack(100, o));
         let files: Vec<_> = program.objects.iter().enumerate().map(pack).collect();
-        judge::link(&files, &program.arch, Identity::Nvlink, Mode::Final).image
+        classify::link(&files, &program.arch, Identity::Nvlink, Mode::Final).image
     };
     // Some cases are about objects that are refused.
     let blackwell = seeds.programs.iter().filter(|p| p.arch == "sm_100");
@@ -73,7 +73,7 @@ fn a_cut_archive_is_refused_or_named() {
     let archive = Kind::Archive.pack(90, &object);
     for keep in (0..200).chain(archive.len() - 200..archive.len()) {
         let files = [("0.cubin".to_owned(), object.clone()), ("1.a".to_owned(), archive[..keep].to_vec())];
-        let linked = judge::link(&files, "sm_90", Identity::Culd, Mode::Final);
+        let linked = classify::link(&files, "sm_90", Identity::Culd, Mode::Final);
         if keep == 8 {
             assert!(linked.success, "an archive without members is legal");
             assert_eq!(linked.said, ["archive '1.a' is empty"]);

@@ -92,7 +92,7 @@ impl Bench {
     }
 
     /// Which file the output is.
-    fn judge(&self) -> Result<&'static str> {
+    fn output_state(&self) -> Result<&'static str> {
         match self.output()? {
             bytes if bytes == self.old => Ok("old"),
             bytes if bytes == self.new => Ok("new"),
@@ -113,7 +113,7 @@ pub fn kills(linker: &Path, count: usize, seed: u64) -> Result<Counts> {
         std::thread::sleep(Duration::from_micros(rng.below(span) as u64));
         child.kill().map_err(Error::file("kill"))?;
         child.wait().map_err(Error::file("wait"))?;
-        *counts.entry(bench.judge()?).or_default() += 1;
+        *counts.entry(bench.output_state()?).or_default() += 1;
         for left in bench.leftovers()? {
             *counts.entry("temporary file remains").or_default() += 1;
             std::fs::remove_file(&left).map_err(Error::file(left))?;
@@ -143,7 +143,7 @@ pub fn write_failures(linker: &Path, count: usize, seed: u64) -> Result<Counts> 
         if i % 2 == 0 && (out.status.code().is_none() || out.stderr.is_empty()) {
             return Err(Error::Other(format!("not an orderly end: {}", out.status)));
         }
-        if bench.judge()? != "old" {
+        if bench.output_state()? != "old" {
             return Err(Error::Other("the old output was deleted".into()));
         }
         *counts.entry("old").or_default() += 1;
@@ -172,7 +172,7 @@ pub fn truncations(linker: &Path, count: usize, bytes: u64, seed: u64) -> Result
         let file = std::fs::File::options().write(true).open(&input).map_err(Error::file(&input))?;
         file.set_len(rng.below(sound.len()) as u64).map_err(Error::file(&input))?;
         let status = child.wait().map_err(Error::file("wait"))?;
-        let what = match (status.code(), bench.judge()?) {
+        let what = match (status.code(), bench.output_state()?) {
             (Some(0), "new") => "linked before",
             (Some(1 | 255), "old") => "refused",
             (code, file) => return Err(Error::Other(format!("{status}, exit {code:?}, {file} output"))),
@@ -197,7 +197,7 @@ pub fn same_everywhere(linker: &Path, fixtures: &[PathBuf], most: usize) -> Resu
         }
         let fixture = Fixture::decode(&std::fs::read(path).map_err(Error::file(path))?)?;
         let root = tempfile::tempdir().map_err(Error::file("temporary directory"))?;
-        let inputs = root.path().join("a folder/in");
+        let inputs = root.path().join("a directory/in");
         std::fs::create_dir_all(&inputs).map_err(Error::file(&inputs))?;
         for (name, bytes) in &fixture.inputs {
             std::fs::write(inputs.join(name), bytes).map_err(Error::file(inputs.join(name)))?;
@@ -271,7 +271,7 @@ impl Link<'_> {
         }
         let (directory, prefix): (&Path, PathBuf) = match place {
             0 => (inputs, PathBuf::new()),
-            1 => (&other, "../a folder/in/.".into()),
+            1 => (&other, "../a directory/in/.".into()),
             _ => (Path::new("/"), linked),
         };
         // With -g the name of the output, without its directory, is part of the output.

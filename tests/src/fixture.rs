@@ -5,12 +5,12 @@
 //!
 //! 1. [`Fixture::record`] runs the links of a case with nvlink, in order, each in a directory with the outputs of those before it.
 //! 2. [`Fixture::encode`] and [`Fixture::decode`] turn it into bytes and back.
-//! 3. [`Fixture::replay`] gives the same directories to another linker and judges its results. Later links get nvlink's earlier outputs,
+//! 3. [`Fixture::replay`] gives the same directories to another linker and compares the results. Later links get nvlink's earlier outputs,
 //!    so that one difference does not count twice.
 
 use crate::case::fresh_copy;
 use crate::run::{self, Outcome};
-use crate::verdict::{Difference, judge_as, judge_files};
+use crate::verdict::{Difference, compare_as, compare_files};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -121,21 +121,21 @@ impl Fixture {
 
     /// Like [`Fixture::replay`], with more variables in the environment.
     pub fn replay_with(&self, linker: &Path, dir: &Path, variables: &[(&str, &str)]) -> Result<Vec<(usize, Outcome, Difference)>> {
-        Ok(self.judge(self.outcomes(linker, dir, variables)?))
+        Ok(self.compare(self.outcomes(linker, dir, variables)?))
     }
 
     /// How the outcomes of the links differ from what was recorded.
-    pub fn judge(&self, outcomes: Vec<Outcome>) -> Vec<(usize, Outcome, Difference)> {
+    pub fn compare(&self, outcomes: Vec<Outcome>) -> Vec<(usize, Outcome, Difference)> {
         // Those of CUDA 12 were recorded with nvJitLink in nvlink's place.
         let is_library = self.version.as_deref().is_some_and(|v| v.starts_with("12."));
-        let judged = |(i, (got, link)): (usize, (Outcome, &Recorded))| {
+        let compared = |(i, (got, link)): (usize, (Outcome, &Recorded))| {
             let difference = match is_library {
-                true => judge_files(&got, &link.outcome),
-                false => judge_as(&got, &link.outcome, self.version.as_deref()),
+                true => compare_files(&got, &link.outcome),
+                false => compare_as(&got, &link.outcome, self.version.as_deref()),
             };
             Some((i, got, difference?))
         };
-        outcomes.into_iter().zip(&self.links).enumerate().filter_map(judged).collect()
+        outcomes.into_iter().zip(&self.links).enumerate().filter_map(compared).collect()
     }
 
     /// What `linker` does in `dir`, link by link.

@@ -1,4 +1,4 @@
-//! A small deterministic generator: the same seed gives the same world on every machine and in every version of this tree.
+//! A small deterministic generator: the same seed gives the same scenario on every machine and in every version of this tree.
 
 /// xoshiro256** seeded by splitmix64.
 #[derive(Debug, Clone)]

@@ -99,12 +99,12 @@ impl fmt::Display for Difference {
 }
 
 /// The first difference between our outcome and nvlink's, or nothing when ours is right.
-pub fn judge(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
-    judge_as(ours, nvlink, std::env::var(VERSION_VARIABLE).ok().as_deref())
+pub fn compare(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
+    compare_as(ours, nvlink, std::env::var(VERSION_VARIABLE).ok().as_deref())
 }
 
-/// Like [`judge`], where nvlink's place was taken by its library, whose texts and exit codes are others.
-pub fn judge_files(ours: &Outcome, library: &Outcome) -> Option<Difference> {
+/// Like [`compare`], where nvlink's place was taken by its library, whose texts and exit codes are others.
+pub fn compare_files(ours: &Outcome, library: &Outcome) -> Option<Difference> {
     let silent = |outcome: &Outcome| Outcome {
         exit: if outcome.exit == 255 { 1 } else { outcome.exit },
         stdout: Vec::new(),
@@ -115,11 +115,11 @@ pub fn judge_files(ours: &Outcome, library: &Outcome) -> Option<Difference> {
     if library.crashed() && ours.exit == 1 {
         ours.stderr = b"refused".to_vec();
     }
-    judge(&ours, &library)
+    compare(&ours, &library)
 }
 
-/// Like [`judge`], for nvlink of this version; the default is 13.0.88.
-pub fn judge_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Option<Difference> {
+/// Like [`compare`], for nvlink of this version; the default is 13.0.88.
+pub fn compare_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Option<Difference> {
     let left_over = version.is_some_and(|v| !v.is_empty() && !v.starts_with("13.0"));
     let panicked = ours.stderr.windows(8).any(|w| w == b"panicked");
     if panicked || matches!(ours.exit, 101 | 124) || (128..255).contains(&ours.exit) {
@@ -268,33 +268,33 @@ mod tests {
     #[test]
     fn equal_outcomes_pass() {
         let a = outcome(0, "", &[("o", b"abc")]);
-        assert_eq!(judge(&a, &a.clone()), None);
+        assert_eq!(compare(&a, &a.clone()), None);
     }
 
     #[test]
     fn every_kind_of_difference_is_seen() {
         let want = outcome(0, "w\n", &[("o", b"abc")]);
-        assert_eq!(judge(&outcome(1, "w\n", &[]), &want), Some(Difference::Exit { got: 1, want: 0 }));
+        assert_eq!(compare(&outcome(1, "w\n", &[]), &want), Some(Difference::Exit { got: 1, want: 0 }));
         assert_eq!(
-            judge(&outcome(0, "x\n", &[("o", b"abc")]), &want),
+            compare(&outcome(0, "x\n", &[("o", b"abc")]), &want),
             Some(Difference::Text { stream: "stderr" })
         );
         assert_eq!(
-            judge(&outcome(0, "w\n", &[]), &want),
+            compare(&outcome(0, "w\n", &[]), &want),
             Some(Difference::FileSet {
                 name: "o".into(),
                 expected: true
             })
         );
         assert_eq!(
-            judge(&outcome(0, "w\n", &[("o", b"abc"), ("p", b"")]), &want),
+            compare(&outcome(0, "w\n", &[("o", b"abc"), ("p", b"")]), &want),
             Some(Difference::FileSet {
                 name: "p".into(),
                 expected: false
             })
         );
         assert_eq!(
-            judge(&outcome(0, "w\n", &[("o", b"abX")]), &want),
+            compare(&outcome(0, "w\n", &[("o", b"abX")]), &want),
             Some(Difference::Bytes {
                 name: "o".into(),
                 offset: 2,
@@ -307,29 +307,29 @@ mod tests {
     #[test]
     fn a_crash_of_nvlink_asks_for_a_clean_refusal() {
         let crash = outcome(139, "", &[]);
-        assert_eq!(judge(&outcome(1, "error\n", &[]), &crash), None);
-        assert_eq!(judge(&outcome(0, "", &[("o", b"x")]), &crash), None);
-        assert!(judge(&outcome(1, "", &[]), &crash).is_some());
-        assert!(judge(&outcome(1, "error\n", &[("o", b"x")]), &crash).is_some());
-        assert!(judge(&outcome(101, "thread panicked\n", &[]), &crash).is_some());
+        assert_eq!(compare(&outcome(1, "error\n", &[]), &crash), None);
+        assert_eq!(compare(&outcome(0, "", &[("o", b"x")]), &crash), None);
+        assert!(compare(&outcome(1, "", &[]), &crash).is_some());
+        assert!(compare(&outcome(1, "error\n", &[("o", b"x")]), &crash).is_some());
+        assert!(compare(&outcome(101, "thread panicked\n", &[]), &crash).is_some());
     }
 
     #[test]
     fn an_internal_error_of_nvlink_asks_for_a_refusal() {
         let window = outcome(1, "nvlink fatal   : Internal error: size of uidx window != nv.udt\n", &[]);
-        assert_eq!(judge(&window, &window), None);
+        assert_eq!(compare(&window, &window), None);
         assert_eq!(
-            judge(&outcome(1, "nvlink fatal   : Input file 'a' is damaged\n", &[]), &window),
+            compare(&outcome(1, "nvlink fatal   : Input file 'a' is damaged\n", &[]), &window),
             None
         );
         let other = outcome(1, "nvlink fatal   : Internal error: uuid not found\n", &[]);
-        assert_eq!(judge(&other, &window), Some(Difference::Text { stream: "stderr" }));
+        assert_eq!(compare(&other, &window), Some(Difference::Text { stream: "stderr" }));
         let defect = |what: &str| outcome(1, &format!("nvlink fatal   : Internal error: {what}\n"), &[]);
-        assert_eq!(judge(&defect("reference to deleted symbol"), &defect("unexpected reloc")), None);
-        assert!(judge(&defect("reference to deleted symbol"), &window).is_some());
-        assert!(judge(&window, &defect("unexpected reloc")).is_some());
+        assert_eq!(compare(&defect("reference to deleted symbol"), &defect("unexpected reloc")), None);
+        assert!(compare(&defect("reference to deleted symbol"), &window).is_some());
+        assert!(compare(&window, &defect("unexpected reloc")).is_some());
         assert!(matches!(
-            judge(&outcome(0, "", &[("o", b"x")]), &window),
+            compare(&outcome(0, "", &[("o", b"x")]), &window),
             Some(Difference::LinkedAnyway { .. })
         ));
     }

@@ -48,6 +48,7 @@ const STEPS: &[(&str, &str, Work)] = &[
         Work::Tool("cargo-deny", &["--all-features", "check"], "cargo install --locked cargo-deny"),
     ),
     ("typos", "spelling", Work::Tool("typos", &[], "pip install typos")),
+    ("api", "public items of the published crates against docs/api", Work::Code(api)),
     (
         "semver",
         "public interfaces against the last published version",
@@ -81,6 +82,10 @@ pub(crate) fn run(context: &Context, names: &[String], report: &Report) -> Resul
         report.named(name, result.err().map(|e| e.to_string()).as_deref());
     }
     Ok(())
+}
+
+fn api(context: &Context) -> Result<()> {
+    succeed(context.cargo().args(["xtask", "api"]))
 }
 
 /// The version of Cargo.toml, through rustup.

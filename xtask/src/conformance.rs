@@ -10,7 +10,7 @@ use crate::oracle;
 use crate::report::{Report, parallel};
 use culd_tests::case::{Case, fresh_copy};
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::{Difference, judge, text_difference};
+use culd_tests::verdict::{self, Difference, text_difference};
 use culd_tests::{Error, Result, cases_dir};
 use std::path::{Path, PathBuf};
 
@@ -91,7 +91,7 @@ fn compare(case: &Case, work: &Path, tools: &Path, linker: &Linker) -> Result<Ve
         fresh_copy(&ours_in, &ours)?;
         let want = run::link(&tools.join("nvlink"), args, &theirs, Some(tools))?;
         let got = run::link(&linker.as_nvlink, args, &ours, Some(tools))?;
-        if let Some(difference) = judge(&got, &want) {
+        if let Some(difference) = verdict::compare(&got, &want) {
             failures.push(format!(
                 "link {}: {args}\n{}",
                 i + 1,

@@ -13,7 +13,7 @@ use crate::oracle;
 use crate::report::{Report, parallel};
 use culd_tests::rng::Rng;
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::judge;
+use culd_tests::verdict::compare;
 use culd_tests::{Error, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,14 +61,14 @@ impl Kind {
 }
 
 /// One fat binary and the link that is given it.
-struct Draw {
+struct RandomFatbin {
     entries: Vec<(Kind, &'static str)>,
     stored: &'static str,
     target: &'static str,
     options: &'static str,
 }
 
-impl Draw {
+impl RandomFatbin {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let pool = ARCHS.get(rng.pick(POOLS.each_ref()).clone()).unwrap_or(&ARCHS);
@@ -109,9 +109,9 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     });
     let seeds: Vec<u64> = (0..plan.count as u64).map(|i| plan.seed + i).collect();
     parallel(&seeds, plan.jobs, |&seed| {
-        let draw = Draw::new(seed);
-        let failure = bench.compare(seed, &draw).unwrap_or_else(|e| Some(e.to_string()));
-        let failure = failure.map(|why| format!("{}\n{why}\nrepeat: cargo xtask fatbins --seed {seed} --count 1", draw.text()));
+        let fatbin = RandomFatbin::new(seed);
+        let failure = bench.compare(seed, &fatbin).unwrap_or_else(|e| Some(e.to_string()));
+        let failure = failure.map(|why| format!("{}\n{why}\nrepeat: cargo xtask fatbins --seed {seed} --count 1", fatbin.text()));
         report.quiet(&format!("fatbin {seed}"), failure.as_deref());
     });
     let taken = bench.taken.lock().map_err(|e| Error::Other(e.to_string()))?;
@@ -187,18 +187,18 @@ impl Bench<'_> {
         good(nvcc.args(["-dlto", "-arch=sm_80", "-ltoir"]).arg(source).arg("-o").arg(file)).map(drop)
     }
 
-    fn compare(&self, seed: u64, draw: &Draw) -> Result<Option<String>> {
+    fn compare(&self, seed: u64, fatbin: &RandomFatbin) -> Result<Option<String>> {
         let dir = fresh(&self.work.join(format!("{}-{seed}", std::process::id())))?;
         let mut fatbinary = Command::new(self.tools.join("fatbinary"));
         fatbinary
             .args(["-64", "-c", "--create=all.fatbin"])
-            .arg(format!("--compress-mode={}", draw.stored));
-        for (place, &(kind, arch)) in draw.entries.iter().enumerate() {
+            .arg(format!("--compress-mode={}", fatbin.stored));
+        for (place, &(kind, arch)) in fatbin.entries.iter().enumerate() {
             let file = self.entry(kind, arch, place);
             fatbinary.arg(format!("--image3=kind={},sm={arch},file={}", kind.word(), file.display()));
         }
         good(fatbinary.current_dir(&dir))?;
-        let args = format!("-arch=sm_{} {} all.fatbin -o out.cubin", draw.target, draw.options);
+        let args = format!("-arch=sm_{} {} all.fatbin -o out.cubin", fatbin.target, fatbin.options);
         let link = |tool: &Path| {
             let outcome = run::link(tool, &args, &dir, Some(&self.tools))?;
             for name in outcome.files.keys() {
@@ -208,9 +208,9 @@ impl Bench<'_> {
         };
         let want = link(&self.tools.join("nvlink"))?;
         let got = link(&self.linker.as_nvlink)?;
-        self.count(draw, &want);
+        self.count(fatbin, &want);
         let (a, b) = (taken(&got), taken(&want));
-        let failure = match judge(&got, &want) {
+        let failure = match compare(&got, &want) {
             _ if a != b => Some(format!("took {a:?}, nvlink took {b:?}")),
             Some(difference) => Some(format!("{difference}\n{}", String::from_utf8_lossy(&want.stderr))),
             None => None,
@@ -233,11 +233,11 @@ impl Bench<'_> {
         }
         let got = run::link(&self.linker.as_nvlink, &args, &dir, None)?;
         std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
-        Ok(judge(&got, &want).map(|d| format!("{d}\n{}", String::from_utf8_lossy(&want.stderr))))
+        Ok(compare(&got, &want).map(|d| format!("{d}\n{}", String::from_utf8_lossy(&want.stderr))))
     }
 
-    fn count(&self, draw: &Draw, nvlink: &Outcome) {
-        let what = match taken(nvlink).first().and_then(|place| draw.entries.get(*place)) {
+    fn count(&self, fatbin: &RandomFatbin, nvlink: &Outcome) {
+        let what = match taken(nvlink).first().and_then(|place| fatbin.entries.get(*place)) {
             Some((kind, _)) => kind.word(),
             None if nvlink.exit == 0 => "none",
             None => "refused",

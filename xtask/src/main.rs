@@ -3,6 +3,7 @@
 //! `cargo xtask help` lists them. Each task is one module; all of them end with exit code 0 only if everything passed.
 #![forbid(unsafe_code)]
 
+mod api;
 mod bench;
 mod browser;
 mod ci;
@@ -39,12 +40,12 @@ cargo xtask test [--offline]            everything below that a change must pass
 cargo xtask oracle                      install the pinned NVIDIA tools into target/oracle and print their directory
 cargo xtask conformance [CASE..]        link tests/cases with nvlink and with culd, compare bytes, text and exit code
     --arch A        the same cases on other architectures; --count N: each case on N of them, in turn
-cargo xtask record [CASE..]             write tests/fixtures: inputs and nvlink's results of the cases and of some random worlds
+cargo xtask record [CASE..]             write tests/fixtures: inputs and nvlink's results of the cases and of some random scenarios
 cargo xtask random                      link generated modules with both; a failure prints the command that repeats it
-    --count N       links (default 500)          --seed S    first world (default 1)
-    --worlds N      at most this many worlds     --arch A    sm_90, a list with commas, classic (default), blackwell or all
-    --show N        failures shown in full (10)  --keep      keep every world's directory in target/random
-    --dims LIST     none, or dimensions that every world gets: toolkits, ewp, types, unknown, flags, unified, cxx, many, runtime
+    --count N       links (default 500)          --seed S    first scenario (default 1)
+    --scenarios N   at most this many scenarios  --arch A    sm_90, a list with commas, classic (default), blackwell or all
+    --show N        failures shown in full (10)  --keep      keep every scenario's directory in target/random
+    --dims LIST     none, or dimensions that every scenario gets: toolkits, ewp, types, unknown, flags, unified, cxx, many, runtime
     --toolkits T    other compilers: those marked in xtask/toolkits.txt (default), all, or versions with commas
 cargo xtask mixed [--count N] [--seed S]  link modules of different toolkits, 11.7 to the newest, under the name culd: made or refused with a reason
 cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in random subsets with both
@@ -60,7 +61,7 @@ cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake 
 cargo xtask fatbins [--count N] [--seed S]  link random fat binaries of one to five entries with both: the same entry must be taken
 cargo xtask pairs                       link an object of every architecture for every architecture with both
 cargo xtask versions [V..]              be nvlink of these versions (default: 13.1 and later), each compared with that nvlink and its compilers
-    --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first world
+    --count N       random links below sm_100 (default 200), half as many from there on    --seed S    first scenario
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
     --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
@@ -79,6 +80,7 @@ cargo xtask dist                        build, test and pack culd for every plat
     --target T      one platform, or none        --package P tar, zip, wheel, deb, crates, recipes, or none
     --count N       only N recorded files
     --quick         without recorded links       --record    write the table into docs/install.md
+cargo xtask api [--write]               compare the public items of the published crates with docs/api, or write these files
 cargo xtask ci STEP..                   a step of .github/workflows; without STEP, a list
 
   --linker PATH   compare this program instead of the release build of culd
@@ -108,7 +110,7 @@ struct Typed {
     jobs: Option<usize>,
     count: Option<usize>,
     seed: Option<u64>,
-    worlds: Option<usize>,
+    scenarios: Option<usize>,
     nvlink: Option<u64>,
     arch: Option<String>,
     show: Option<usize>,
@@ -121,6 +123,7 @@ struct Typed {
     quick: bool,
     corpus: bool,
     record: bool,
+    write: bool,
     threads: Vec<usize>,
     target: Option<String>,
     package: Option<String>,
@@ -146,7 +149,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("jobs") => out.jobs = Some(parser.value()?.parse()?),
             Long("count") => out.count = Some(parser.value()?.parse()?),
             Long("seed") => out.seed = Some(parser.value()?.parse()?),
-            Long("worlds") => out.worlds = Some(parser.value()?.parse()?),
+            Long("scenarios" | "worlds") => out.scenarios = Some(parser.value()?.parse()?),
             Long("nvlink") => out.nvlink = Some(parser.value()?.parse()?),
             Long("arch") => out.arch = Some(parser.value()?.string()?),
             Long("show") => out.show = Some(parser.value()?.parse()?),
@@ -157,6 +160,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
             Long("corpus") => out.corpus = true,
+            Long("write") => out.write = true,
             Long("record") => out.record = true,
             Long("target") => out.target = Some(parser.value()?.string()?),
             Long("package") => out.package = Some(parser.value()?.string()?),
@@ -205,7 +209,7 @@ fn task() -> Result<bool> {
             let plan = random::Plan {
                 count: typed.count.unwrap_or(if task == "cxx" { 100 } else { 500 }),
                 seed: typed.seed.unwrap_or(1),
-                worlds: typed.worlds,
+                scenarios: typed.scenarios,
                 archs: random::archs(archs),
                 jobs,
                 show: typed.show.unwrap_or(10),
@@ -336,6 +340,7 @@ fn task() -> Result<bool> {
             };
             dist::run(&context, &plan, &report)?;
         }
+        "api" => api::run(&context, typed.write, &report)?,
         "ci" => ci::run(&context, &typed.names, &report)?,
         "test" => test::run(&context, jobs, typed.offline, &report)?,
         "help" | "" => {

@@ -16,7 +16,7 @@ use crate::context::{Context, Linker};
 use crate::oracle;
 use crate::report::{Report, parallel};
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::judge;
+use culd_tests::verdict::compare;
 use culd_tests::{Error, Result};
 use programs::{PROGRAMS, Program, Variant};
 use std::collections::BTreeSet;
@@ -192,7 +192,7 @@ impl Bench<'_> {
             o.files.retain(|name, _| name.ends_with(".cubin"));
             o
         };
-        let difference = judge(&cubins(ours), &cubins(theirs)).or_else(|| judge(ours, theirs))?;
+        let difference = compare(&cubins(ours), &cubins(theirs)).or_else(|| compare(ours, theirs))?;
         let directory = |side: Side| dir.join(side.name());
         let (ours, theirs) = ((ours, &directory(Side::Culd)), (theirs, &directory(Side::Nvlink)));
         let text = explain(&difference, ours, theirs, self.linker);

@@ -1,7 +1,7 @@
 //! `cargo xtask record`: nvlink's results, kept in `tests/fixtures` for machines without it.
 //!
 //! 1. The conformance cases, but for those in [`LIVE_ONLY`].
-//! 2. Random worlds: a few seeds for every architecture, and as many again with other compilers, changed objects and further files.
+//! 2. Random scenarios: a few seeds for every architecture, and as many again with other compilers, changed objects and further files.
 //!
 //! With `CULD_NVLINK_VERSION` (and the tools of that version in `CULD_ORACLE`) the fixtures are those of a release, in `tests/fixtures/releases`;
 //! `cargo xtask versions --record` does that for all.
@@ -30,30 +30,30 @@ const LIVE_ONLY: [(&str, &str); 3] = [
     ),
 ];
 
-/// Worlds per architecture, of those with one view per file.
-const WORLDS: u64 = 12;
-/// Worlds per architecture with two views per file.
+/// Scenarios per architecture, of those with one view per file.
+const SCENARIOS: u64 = 12;
+/// Scenarios per architecture with two views per file.
 const BLACKWELL_WORLDS: u64 = 5;
-/// A world whose fixture is larger is left out: the repository stays small.
+/// A scenario whose fixture is larger is left out: the repository stays small.
 const MAX_FIXTURE: usize = 80_000;
 /// Seeds that the live random test does not use by default.
 const FIRST_SEED: u64 = 900_000;
 const FIRST_BLACKWELL_SEED: u64 = 910_000;
-/// Worlds with further dimensions, per architecture.
+/// Scenarios with further dimensions, per architecture.
 const VARIED_WORLDS: u64 = 4;
 const FIRST_VARIED_SEED: u64 = 920_000;
-/// Worlds per architecture and release.
+/// Scenarios per architecture and release.
 const RELEASE_WORLDS: u64 = 2;
 const FIRST_RELEASE_SEED: u64 = 930_000;
 const FIRST_OLDER_RELEASE_SEED: u64 = 940_000;
 
-/// A group of random worlds.
+/// A group of random scenarios.
 struct Group {
     /// Its name on the command line.
     name: &'static str,
     archs: &'static str,
     first: u64,
-    /// Worlds per architecture.
+    /// Scenarios per architecture.
     count: u64,
     is_varied: bool,
 }
@@ -63,7 +63,7 @@ const GROUPS: [Group; 5] = [
         name: "random-classic",
         archs: "classic",
         first: FIRST_SEED,
-        count: WORLDS,
+        count: SCENARIOS,
         is_varied: false,
     },
     Group {
@@ -100,8 +100,8 @@ pub(crate) const OLDER_RELEASE_GROUP: &str = "random-cuda12";
 /// The group that is recorded for each release; the pinned one has the others.
 pub(crate) const RELEASE_GROUP: &str = "random-release";
 
-/// A random world to record.
-struct World {
+/// A random scenario to record.
+struct Scenario {
     name: String,
     arch: String,
     seed: u64,
@@ -109,14 +109,14 @@ struct World {
 }
 
 impl Group {
-    fn worlds(&self) -> impl Iterator<Item = World> {
+    fn scenarios(&self) -> impl Iterator<Item = Scenario> {
         let (first, count, is_varied) = (self.first, self.count, self.is_varied);
         let prefix = if is_varied { "random-varied" } else { "random" };
         let numbered = random::archs(self.archs).into_iter().zip(0..);
         numbered.flat_map(move |(arch, i)| {
             (0..count).map(move |w| {
                 let seed = first + i * count + w;
-                World {
+                Scenario {
                     name: format!("{prefix}-{arch}-{seed}"),
                     arch: arch.clone(),
                     seed,
@@ -143,7 +143,7 @@ struct Recorder<'a> {
     version: Option<String>,
 }
 
-/// Records all, or the named cases and groups of random worlds only.
+/// Records all, or the named cases and groups of random scenarios only.
 pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: usize, report: &Report) -> Result<()> {
     let version = std::env::var(VERSION_VARIABLE).ok();
     let fixtures = context.root.join("tests/fixtures");
@@ -168,10 +168,12 @@ pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: us
     let wanted = GROUPS
         .iter()
         .filter(|g| (names.is_empty() && g.name != RELEASE_GROUP && g.name != OLDER_RELEASE_GROUP) || groups.iter().any(|n| n == g.name));
-    let worlds: Vec<World> = wanted.flat_map(Group::worlds).collect();
-    if !worlds.is_empty() {
-        let made = random::Worlds::new(context)?;
-        parallel(&worlds, jobs, |world| note(&world.name, recorder.world(&made, world)));
+    let scenarios: Vec<Scenario> = wanted.flat_map(Group::scenarios).collect();
+    if !scenarios.is_empty() {
+        let made = random::Scenarios::new(context)?;
+        parallel(&scenarios, jobs, |scenario| {
+            note(&scenario.name, recorder.scenario(&made, scenario))
+        });
     }
     let files = std::fs::read_dir(&recorder.fixtures).map_err(Error::file(&recorder.fixtures))?;
     let total: u64 = files.filter_map(|e| e.ok()?.metadata().ok()).map(|m| m.len()).sum();
@@ -200,15 +202,15 @@ impl Recorder<'_> {
         self.write(&case.name, &fixture.encode()?)
     }
 
-    /// Records a random world, or says why not.
-    fn world(&self, worlds: &random::Worlds, world: &World) -> Result<Option<String>> {
-        let focus = if world.is_varied {
+    /// Records a random scenario, or says why not.
+    fn scenario(&self, scenarios: &random::Scenarios, scenario: &Scenario) -> Result<Option<String>> {
+        let focus = if scenario.is_varied {
             random::Focus::Recordable
         } else {
             random::Focus::plain()
         };
-        let name = &world.name;
-        let Some((dir, mut links)) = worlds.build(&world.arch, world.seed, &focus)? else {
+        let name = &scenario.name;
+        let Some((dir, mut links)) = scenarios.build(&scenario.arch, scenario.seed, &focus)? else {
             return Ok(Some("ptxas refuses it".into()));
         };
         // its identifiers depend on the directory in which the link runs

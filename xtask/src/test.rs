@@ -173,7 +173,7 @@ impl Steps<'_> {
         let plan = |count, archs: &str| random::Plan {
             count,
             seed: 1,
-            worlds: None,
+            scenarios: None,
             archs: random::archs(archs),
             jobs,
             show: 10,

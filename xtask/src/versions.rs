@@ -48,7 +48,7 @@ pub(crate) struct Plan {
     pub(crate) cases: Option<Vec<String>>,
     /// Random links below sm_100, and half as many from there on.
     pub(crate) count: usize,
-    /// First world.
+    /// First scenario.
     pub(crate) seed: Option<u64>,
     /// Threads.
     pub(crate) jobs: usize,
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn closing_lines_are_read() {
         assert_eq!(closing_line("95 passed, 2 failed"), Some((95, 2)));
-        assert_eq!(closing_line("world 3: 95 passed, 2 failed"), None);
+        assert_eq!(closing_line("scenario 3: 95 passed, 2 failed"), None);
         assert_eq!(closing_line("ok      rlink-basic"), None);
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Link it with `culd -arch=sm_80 built.cubin -o linked.cubin`, or with nvlink.
 
-use cubin::build::{Attribute, Binding, BuildError, Code, Form, FunctionId, ObjectBuilder, Resources, SectionId, Target};
+use cubin::build::{Attribute, Binding, BuildError, Form, FunctionCode, FunctionId, ObjectBuilder, Resources, SectionId, Target};
 use cubin::nvinfo::Param;
 
 /// An instruction of 128 bits, low half first.
@@ -96,7 +96,7 @@ pub fn build() -> Result<Vec<u8>, BuildError> {
 
     // A kernel that adds to a variable: two relocations put the variable's address into the code.
     let count = object.declare_kernel(b"count")?;
-    let text = object.define(count, Code::new(assemble(&COUNT), 12))?;
+    let text = object.define(count, FunctionCode::new(assemble(&COUNT), 12))?;
     let counter = object.add_global(b"counter", Binding::Global, 4, 4)?;
     object.relocate(text, 0x40, ABS32_HI_32, counter, None)?;
     object.relocate(text, 0x50, ABS32_LO_32, counter, None)?;
@@ -105,7 +105,7 @@ pub fn build() -> Result<Vec<u8>, BuildError> {
 
     // A function that other objects may call.
     let triple = object.declare_function(b"triple", Binding::Global)?;
-    object.define(triple, Code::new(assemble(&TRIPLE), 24))?;
+    object.define(triple, FunctionCode::new(assemble(&TRIPLE), 24))?;
     object.function_attribute(triple, Attribute::words(CUDA_API_VERSION, &[130])?)?;
     object.function_attribute(triple, Attribute::flag(SW2861232_WAR))?;
     // One 32-bit result, one 32-bit parameter.
@@ -114,7 +114,7 @@ pub fn build() -> Result<Vec<u8>, BuildError> {
 
     // A kernel that calls it: the return address, then the target of the call.
     let scale = object.declare_kernel(b"scale")?;
-    let text = object.define(scale, Code::new(assemble(&SCALE), 24))?;
+    let text = object.define(scale, FunctionCode::new(assemble(&SCALE), 24))?;
     let this = object.function_symbol(scale)?;
     object.relocate(text, 0x50, ABS32_LO_32, this, Some(0x80))?;
     object.relocate(text, 0x60, ABS32_HI_32, this, Some(0x80))?;

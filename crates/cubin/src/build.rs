@@ -34,7 +34,7 @@ mod symbol;
 mod tests;
 
 pub use attribute::Attribute;
-pub use function::{Code, Resources};
+pub use function::{FunctionCode, Resources};
 pub use ids::{BuildError, FunctionId, PrototypeId, SectionId, SymbolId};
 pub use order::Numbering;
 pub use section::{Reference, SectionContents, SectionSpec};
@@ -133,12 +133,12 @@ const ATTRIBUTE_INDEPENDENT: u8 = 0x4d;
 /// A relocatable device object in the making.
 ///
 /// ```
-/// use cubin::build::{Code, Form, ObjectBuilder, Target};
+/// use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
 /// let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
 /// let kernel = object.declare_kernel(b"k")?;
 /// // EXIT; BRA to itself
 /// let code = [0x4d, 0x79, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x03, 0, 0xea, 0x0f, 0];
-/// object.define(kernel, Code::new(code.to_vec(), 8))?;
+/// object.define(kernel, FunctionCode::new(code.to_vec(), 8))?;
 /// object.add_parameters(kernel, 8)?;
 /// let bytes = object.finish()?;
 /// let file = cubin::Cubin::parse(&bytes).unwrap();

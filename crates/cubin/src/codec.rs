@@ -2,6 +2,7 @@
 
 /// Why bytes are not what a codec expects. Offsets count from the start of the bytes given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CodecError {
     /// Something reaches past the end.
     #[error("{what} at offset {offset:#x} needs {need} bytes, {have} are left")]

@@ -166,6 +166,7 @@ pub enum Compression {
 
 /// Why a container or an entry is not readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FatbinError {
     /// No container.
     #[error("not a fat binary: first word is {magic:#010x}")]

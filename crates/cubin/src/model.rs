@@ -19,6 +19,7 @@ use std::collections::HashMap;
 
 /// Why a file is not taken apart or put together.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// The container is damaged.
     #[error(transparent)]

@@ -13,6 +13,7 @@ use zerocopy::little_endian::U32;
 
 /// Why a file is not a readable device object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// Shorter than an ELF header.
     #[error("file has {size} bytes, an ELF header needs 64")]

@@ -157,6 +157,7 @@ pub fn unified_replacement(code: u32) -> Option<u32> {
 
 /// Why a relocation was not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ApplyError {
     /// A field reaches past the section's end.
     #[error("{name} needs {need} bytes, {have} are left in the section")]

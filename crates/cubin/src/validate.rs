@@ -31,14 +31,14 @@ pub const MAX_MEMORY: u64 = 1 << 48;
 #[error("{place}: {reason}")]
 pub struct Defect {
     /// Location of the defect.
-    pub place: Place,
+    pub place: DefectPlace,
     /// Description of the defect.
     pub reason: String,
 }
 
 /// A place in an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum DefectPlace {
     /// The ELF header.
     Header,
     /// The file as a whole.
@@ -70,20 +70,21 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DefectPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Header => write!(f, "ELF header"),
-            Place::File => write!(f, "file"),
-            Place::Section { index, name } => write!(f, "section {index} '{name}'"),
-            Place::Entry { index, name, what, offset } => write!(f, "section {index} '{name}', {what} at offset {offset:#x}"),
-            Place::Symbol { index, name } => write!(f, "symbol {index} '{name}'"),
+            DefectPlace::Header => write!(f, "ELF header"),
+            DefectPlace::File => write!(f, "file"),
+            DefectPlace::Section { index, name } => write!(f, "section {index} '{name}'"),
+            DefectPlace::Entry { index, name, what, offset } => write!(f, "section {index} '{name}', {what} at offset {offset:#x}"),
+            DefectPlace::Symbol { index, name } => write!(f, "symbol {index} '{name}'"),
         }
     }
 }
 
 /// Why an object is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Invalid {
     /// A name or an index that cannot be read.
     #[error(transparent)]
@@ -99,7 +100,7 @@ fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-fn defect(place: Place, reason: impl Into<String>) -> Invalid {
+fn defect(place: DefectPlace, reason: impl Into<String>) -> Invalid {
     Invalid::Defect(Defect {
         place,
         reason: reason.into(),
@@ -134,13 +135,13 @@ fn header(cubin: &Cubin<'_>) -> Checked {
     for (field, value, expected, matters) in fields {
         if matters && value != expected {
             return Err(defect(
-                Place::Header,
+                DefectPlace::Header,
                 format!("{field} is {value}, in a relocatable object it is {expected}"),
             ));
         }
     }
     if cubin.section_headers().is_empty() {
-        return Err(defect(Place::Header, "there are no sections"));
+        return Err(defect(DefectPlace::Header, "there are no sections"));
     }
     toolkit_note(cubin)
 }
@@ -153,7 +154,7 @@ fn toolkit_note(cubin: &Cubin<'_>) -> Checked {
     }
     let index = cubin.header().e_flags.get() >> 24;
     Err(defect(
-        Place::Header,
+        DefectPlace::Header,
         format!("e_flags states that section {index} is the note with the toolkit, but it is not a note"),
     ))
 }

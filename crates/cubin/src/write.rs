@@ -98,6 +98,7 @@ pub struct Image<'d> {
 
 /// Why a file cannot be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// Size and contents differ.
     #[error("section {section}: sh_size is {size:#x}, but there are {content:#x} bytes")]

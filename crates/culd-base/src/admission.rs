@@ -35,9 +35,9 @@ const NOTE_FORMAT: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
     /// What to warn about, in order; also before a refusal.
-    pub warnings: Vec<Problem>,
+    pub warnings: Vec<AdmissionCode>,
     /// Why it may not be linked.
-    pub refusal: Option<Problem>,
+    pub refusal: Option<AdmissionCode>,
     /// Virtual architecture that the code was compiled from, 0 if the file does not state it.
     pub virtual_arch: u32,
     /// Toolkit that made the file, version times ten; 0 if the file does not state it.
@@ -55,7 +55,8 @@ pub struct Request {
 
 /// A reason to warn about an object or to refuse it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Problem {
+#[non_exhaustive]
+pub enum AdmissionCode {
     /// Warning: the flags do not state that addresses have 64 bits.
     Expected64Bit,
     /// Warning: without a Mercury form the output runs on the target alone.
@@ -78,7 +79,7 @@ pub enum Problem {
     NoToolkit,
 }
 
-/// A [`Problem`] of one object, with the names for its message.
+/// A [`AdmissionCode`] of one object, with the names for its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmissionProblem {
     /// The object.
@@ -86,7 +87,7 @@ pub struct AdmissionProblem {
     /// Target of the link.
     pub target: Arch,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: AdmissionCode,
 }
 
 /// Stable names of the problems in the JSON report.
@@ -119,16 +120,16 @@ impl AdmissionProblem {
             no_toolkit,
         ] = NAMES;
         match self.problem {
-            Problem::Expected64Bit => expected_64_bit,
-            Problem::NoMercury => no_mercury,
-            Problem::UnknownRelease(_) => unknown_release,
-            Problem::Abi => abi,
-            Problem::UnknownArch(_) => unknown_arch,
-            Problem::Arch(_) => arch,
-            Problem::Accelerated => accelerated,
-            Problem::Newer(..) => newer,
-            Problem::TooOld => too_old,
-            Problem::NoToolkit => no_toolkit,
+            AdmissionCode::Expected64Bit => expected_64_bit,
+            AdmissionCode::NoMercury => no_mercury,
+            AdmissionCode::UnknownRelease(_) => unknown_release,
+            AdmissionCode::Abi => abi,
+            AdmissionCode::UnknownArch(_) => unknown_arch,
+            AdmissionCode::Arch(_) => arch,
+            AdmissionCode::Accelerated => accelerated,
+            AdmissionCode::Newer(..) => newer,
+            AdmissionCode::TooOld => too_old,
+            AdmissionCode::NoToolkit => no_toolkit,
         }
     }
 
@@ -136,17 +137,17 @@ impl AdmissionProblem {
     pub fn nvlink_text(&self, target: &str) -> String {
         let (file, number) = (&self.file, self.target.number);
         match self.problem {
-            Problem::Expected64Bit => format!("expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
-            Problem::NoMercury => {
+            AdmissionCode::Expected64Bit => format!("expected 64bit object '{file}' to have EF_CUDA_64BIT_ADDRESS set"),
+            AdmissionCode::NoMercury => {
                 format!("Output is limited to run on SM Arch '{number}' only due to limitations in input file {file}")
             }
-            Problem::UnknownRelease(_) => self.culd_text(target),
-            Problem::Abi => format!("Input file '{file}' abi does not match"),
-            Problem::UnknownArch(number) => format!("Unknown arch name 'sm_{number}'"),
-            Problem::Arch(_) => format!("Input file '{file}' arch does not match target '{target}'"),
-            Problem::Accelerated => "cannot link accelerated arch to non-accelerated".to_owned(),
-            Problem::Newer(toolkit, own) => format!("Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
-            Problem::TooOld | Problem::NoToolkit => format!("Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
+            AdmissionCode::UnknownRelease(_) => self.culd_text(target),
+            AdmissionCode::Abi => format!("Input file '{file}' abi does not match"),
+            AdmissionCode::UnknownArch(number) => format!("Unknown arch name 'sm_{number}'"),
+            AdmissionCode::Arch(_) => format!("Input file '{file}' arch does not match target '{target}'"),
+            AdmissionCode::Accelerated => "cannot link accelerated arch to non-accelerated".to_owned(),
+            AdmissionCode::Newer(toolkit, own) => format!("Input file '{file}' newer than toolkit ({toolkit} vs {own})"),
+            AdmissionCode::TooOld | AdmissionCode::NoToolkit => format!("Input file '{file}' must be recompiled with toolkit >= Cuda 12.0"),
         }
     }
 
@@ -154,29 +155,29 @@ impl AdmissionProblem {
     pub fn culd_text(&self, target: &str) -> String {
         let file = &self.file;
         match self.problem {
-            Problem::UnknownRelease(toolkit) => format!(
+            AdmissionCode::UnknownRelease(toolkit) => format!(
                 "{file} was compiled by CUDA {}, newer than any release that culd supports; it is linked by the rules of CUDA {}",
                 release_name(toolkit),
                 Release::newest().name()
             ),
-            Problem::Abi => format!("{file} has an ABI version that culd does not support"),
-            Problem::UnknownArch(number) => format!("{file} was compiled for sm_{number}, which does not exist"),
-            Problem::Arch(compiled) => format!("{file} was compiled for {compiled}, not {target}"),
-            Problem::Accelerated => {
+            AdmissionCode::Abi => format!("{file} has an ABI version that culd does not support"),
+            AdmissionCode::UnknownArch(number) => format!("{file} was compiled for sm_{number}, which does not exist"),
+            AdmissionCode::Arch(compiled) => format!("{file} was compiled for {compiled}, not {target}"),
+            AdmissionCode::Accelerated => {
                 format!("{file} was compiled for an architecture with suffix a and cannot be linked for a target without it")
             }
-            Problem::Newer(toolkit, own) => format!(
+            AdmissionCode::Newer(toolkit, own) => format!(
                 "{file} was compiled by CUDA {}, but culd only supports objects up to CUDA {}",
                 release_name(toolkit),
                 release_name(own)
             ),
-            Problem::TooOld => format!("{file} was compiled by a CUDA release before 12.0; recompile it"),
-            Problem::NoToolkit => {
+            AdmissionCode::TooOld => format!("{file} was compiled by a CUDA release before 12.0; recompile it"),
+            AdmissionCode::NoToolkit => {
                 format!(
                     "{file} does not state its toolkit: section '.note.nv.cuinfo' is missing, damaged or not the one that e_flags names"
                 )
             }
-            Problem::Expected64Bit | Problem::NoMercury => self.nvlink_text(target),
+            AdmissionCode::Expected64Bit | AdmissionCode::NoMercury => self.nvlink_text(target),
         }
     }
 }
@@ -208,13 +209,13 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     let mut warnings = Vec::new();
     let has_mercury = is_new && flags & HAS_MERCURY != 0;
     if !is_new && flags & OLD_64BIT == 0 {
-        warnings.push(Problem::Expected64Bit);
+        warnings.push(AdmissionCode::Expected64Bit);
     }
     // Linkers whose own form is the older one do not read the new one.
     let knows_form = !is_new || request.release.is_none_or(|r| r.rules.form == Form::Cuda13);
     let abi_fits = abi_version == if is_new { 8 } else { 7 } && knows_form;
     if abi_fits && target >= MERCURY && !has_mercury {
-        warnings.push(Problem::NoMercury);
+        warnings.push(AdmissionCode::NoMercury);
     }
     let number = if is_new { flags >> 8 & 0xffff } else { flags & 0xff };
     let code = || {
@@ -230,19 +231,19 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     let known = Release::newest().toolkit;
     let newest = request.release.map_or(known - known % 10 + 9, |r| r.toolkit);
     if let Some(toolkit) = toolkit.filter(|&t| request.release.is_none() && known < t && t <= newest) {
-        warnings.push(Problem::UnknownRelease(toolkit));
+        warnings.push(AdmissionCode::UnknownRelease(toolkit));
     }
     let accelerated_only = request.release.is_some_and(|r| r.rules.accelerated_only_for_itself);
     let refusal = match toolkit {
-        _ if !abi_fits => Some(Problem::Abi),
-        _ if accelerated_only && request.target.suffix != Suffix::Arch && is_specific(cubin) => Some(Problem::Accelerated),
-        _ if number == 0 => Some(Problem::UnknownArch(number)),
-        _ if !fits() => Some(Problem::Arch(code())),
-        Some(toolkit) if toolkit > newest => Some(Problem::Newer(toolkit, request.release.map_or(known, |r| r.toolkit))),
+        _ if !abi_fits => Some(AdmissionCode::Abi),
+        _ if accelerated_only && request.target.suffix != Suffix::Arch && is_specific(cubin) => Some(AdmissionCode::Accelerated),
+        _ if number == 0 => Some(AdmissionCode::UnknownArch(number)),
+        _ if !fits() => Some(AdmissionCode::Arch(code())),
+        Some(toolkit) if toolkit > newest => Some(AdmissionCode::Newer(toolkit, request.release.map_or(known, |r| r.toolkit))),
         _ if number != CHANGED_IN_12 => None,
         Some(OLDEST_TOOLKIT..) => None,
-        Some(_) => Some(Problem::TooOld),
-        None => Some(Problem::NoToolkit),
+        Some(_) => Some(AdmissionCode::TooOld),
+        None => Some(AdmissionCode::NoToolkit),
     };
     Admission {
         warnings,
@@ -322,7 +323,7 @@ mod tests {
         file
     }
 
-    fn judged(file: &[u8], target: u32) -> (Vec<Problem>, Option<Problem>) {
+    fn checked(file: &[u8], target: u32) -> (Vec<AdmissionCode>, Option<AdmissionCode>) {
         let request = Request {
             target: Arch::new(target, Suffix::None),
             release: Some(Release::of_toolkit(130)),
@@ -332,50 +333,62 @@ mod tests {
     }
 
     /// Older objects: virtual architecture, 64-bit flag, real architecture.
-    fn old(abi: u8, toolkit: u32, flags: u32) -> (Vec<Problem>, Option<Problem>) {
-        judged(&header(0x33, abi, toolkit, flags), 90)
+    fn old(abi: u8, toolkit: u32, flags: u32) -> (Vec<AdmissionCode>, Option<AdmissionCode>) {
+        checked(&header(0x33, abi, toolkit, flags), 90)
     }
 
     #[test]
     fn older_objects_are_judged_by_their_header() {
         assert_eq!(old(7, 129, 0x5a_055a), (vec![], None));
-        assert_eq!(old(7, 129, 0x5a_015a), (vec![Problem::Expected64Bit], None));
-        assert_eq!(old(8, 129, 0x5a_055a), (vec![], Some(Problem::Abi)));
-        assert_eq!(old(7, 129, 0x5a_0500), (vec![], Some(Problem::UnknownArch(0))));
-        assert_eq!(old(7, 129, 0x5a_0550), (vec![], Some(Problem::Arch(Arch::new(80, Suffix::None)))));
-        assert_eq!(old(7, 131, 0x5a_055a), (vec![], Some(Problem::Newer(131, 130))));
-        assert_eq!(old(7, 119, 0x5a_055a), (vec![], Some(Problem::TooOld)));
+        assert_eq!(old(7, 129, 0x5a_015a), (vec![AdmissionCode::Expected64Bit], None));
+        assert_eq!(old(8, 129, 0x5a_055a), (vec![], Some(AdmissionCode::Abi)));
+        assert_eq!(old(7, 129, 0x5a_0500), (vec![], Some(AdmissionCode::UnknownArch(0))));
         assert_eq!(
-            judged(&header(0x33, 7, 118, 0x50_0550), 80),
+            old(7, 129, 0x5a_0550),
+            (vec![], Some(AdmissionCode::Arch(Arch::new(80, Suffix::None))))
+        );
+        assert_eq!(old(7, 131, 0x5a_055a), (vec![], Some(AdmissionCode::Newer(131, 130))));
+        assert_eq!(old(7, 119, 0x5a_055a), (vec![], Some(AdmissionCode::TooOld)));
+        assert_eq!(
+            checked(&header(0x33, 7, 118, 0x50_0550), 80),
             (vec![], None),
             "only sm_90 needs CUDA 12"
         );
         assert_eq!(
-            judged(&header(0x33, 7, 129, 0x5a_055a), 100),
-            (vec![Problem::NoMercury], Some(Problem::Arch(Arch::new(90, Suffix::None))))
+            checked(&header(0x33, 7, 129, 0x5a_055a), 100),
+            (
+                vec![AdmissionCode::NoMercury],
+                Some(AdmissionCode::Arch(Arch::new(90, Suffix::None)))
+            )
         );
         // Observed: any other OS ABI is read as the older form.
-        assert_eq!(judged(&header(0x40, 7, 129, 0x5a_055a), 90), (vec![], None));
+        assert_eq!(checked(&header(0x40, 7, 129, 0x5a_055a), 90), (vec![], None));
         assert_eq!(
-            judged(&header(0x40, 8, 1, 0x600_5a04), 90),
-            (vec![Problem::Expected64Bit], Some(Problem::Abi))
+            checked(&header(0x40, 8, 1, 0x600_5a04), 90),
+            (vec![AdmissionCode::Expected64Bit], Some(AdmissionCode::Abi))
         );
     }
 
     #[test]
     fn without_mercury_code_stays_on_its_architecture() {
-        let new = |flags, target| judged(&header(0x41, 8, 1, flags), target);
+        let new = |flags, target| checked(&header(0x41, 8, 1, flags), target);
         assert_eq!(new(0x6402, 103), (vec![], None));
         assert_eq!(
             new(0x6404, 103),
-            (vec![Problem::NoMercury], Some(Problem::Arch(Arch::new(100, Suffix::None))))
+            (
+                vec![AdmissionCode::NoMercury],
+                Some(AdmissionCode::Arch(Arch::new(100, Suffix::None)))
+            )
         );
-        assert_eq!(new(0x6404, 100), (vec![Problem::NoMercury], None));
+        assert_eq!(new(0x6404, 100), (vec![AdmissionCode::NoMercury], None));
         assert_eq!(
             new(0x5a04, 100),
-            (vec![Problem::NoMercury], Some(Problem::Arch(Arch::new(90, Suffix::None))))
+            (
+                vec![AdmissionCode::NoMercury],
+                Some(AdmissionCode::Arch(Arch::new(90, Suffix::None)))
+            )
         );
         assert_eq!(new(0x5004, 86), (vec![], None));
-        assert_eq!(new(0x5a04, 90), (vec![], Some(Problem::NoToolkit)), "the note is missing");
+        assert_eq!(new(0x5a04, 90), (vec![], Some(AdmissionCode::NoToolkit)), "the note is missing");
     }
 }

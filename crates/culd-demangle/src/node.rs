@@ -100,7 +100,7 @@ impl Printer {
         done
     }
 
-    /// What a node stands for while an element of a pack is printed.
+    /// The element that replaces a node while an element of a pack is printed.
     fn resolve<'n>(&self, node: &'n Node) -> &'n Node {
         match (node, self.element) {
             (Node::Pack(list), Some(element)) => list.get(element).map_or(node, |n| &**n),

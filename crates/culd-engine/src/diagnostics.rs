@@ -28,6 +28,7 @@ pub struct Diagnostic {
 /// A message with the names and values that it reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the field names and the texts below describe them")]
+#[non_exhaustive]
 pub enum Code {
     MultipleDefinition {
         symbol: String,

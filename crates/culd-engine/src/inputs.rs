@@ -16,7 +16,7 @@ use cubin::read::{Cubin, ReadError};
 use cubin::release::{Release, Rules};
 use cubin::validate::validate;
 use culd_base::AdmissionProblem;
-use culd_base::admission::{self, Admission, Problem, Request};
+use culd_base::admission::{self, Admission, AdmissionCode, Request};
 
 /// One relocatable device object.
 #[derive(Debug, Clone, Copy)]
@@ -230,7 +230,7 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
             release: options.release(),
         },
     );
-    let code = |problem: Problem| {
+    let code = |problem: AdmissionCode| {
         let file = input.name.to_string();
         Code::Admission(AdmissionProblem { file, target, problem })
     };

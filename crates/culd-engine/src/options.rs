@@ -6,6 +6,7 @@ pub use culd_base::{Identity, KernelFilter};
 
 /// The linker's own entry in `.note.nv.tkinfo`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ToolNote {
     /// Output file name; only recorded in the long form.
     pub object_name: Vec<u8>,
@@ -19,8 +20,22 @@ pub struct ToolNote {
     pub command_line: Vec<u8>,
 }
 
+impl ToolNote {
+    /// The entry of a tool, without object name and command line.
+    pub fn new(tool_name: impl Into<Vec<u8>>, version: impl Into<Vec<u8>>, build: impl Into<Vec<u8>>) -> Self {
+        Self {
+            object_name: Vec::new(),
+            tool_name: tool_name.into(),
+            version: version.into(),
+            build: build.into(),
+            command_line: Vec::new(),
+        }
+    }
+}
+
 /// All settings of a link except its inputs.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LinkOptions<'d> {
     /// Target architecture.
     pub target: Arch,
@@ -111,13 +126,8 @@ impl LinkOptions<'_> {
 
     /// A plain final link under culd's name.
     pub fn new(target: Arch) -> Self {
-        let note = ToolNote {
-            object_name: Vec::new(),
-            tool_name: b"culd".to_vec(),
-            version: format!("culd {}", env!("CARGO_PKG_VERSION")).into_bytes(),
-            build: b"culd".to_vec(),
-            command_line: format!("-arch {target} ").into_bytes(),
-        };
+        let mut note = ToolNote::new("culd", format!("culd {}", env!("CARGO_PKG_VERSION")), "culd");
+        note.command_line = format!("-arch {target} ").into_bytes();
         LinkOptions {
             target,
             identity: Identity::Culd,

@@ -5,6 +5,7 @@ use crate::explain::Explained;
 
 /// Result of a link: image, messages and status.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The linked file; `None` when the link failed or a sink took it.
     pub image: Option<Vec<u8>>,
@@ -16,6 +17,19 @@ pub struct Outcome {
     pub status: Status,
     /// Requested explanations.
     pub explained: Explained,
+}
+
+impl Outcome {
+    /// The result of a run in which nothing had to be linked: success without an image.
+    pub fn nothing_linked() -> Self {
+        Self {
+            image: None,
+            written: None,
+            messages: Vec::new(),
+            status: Status::Success,
+            explained: Explained::default(),
+        }
+    }
 }
 
 /// How a link ended; the numbers are nvlink's exit codes.

@@ -76,7 +76,7 @@ impl Small {
             registers: registers.into(),
             ..Resources::default()
         };
-        self.builder.define(f, build::Code::new(vec![0; 256], registers)).unwrap();
+        self.builder.define(f, build::FunctionCode::new(vec![0; 256], registers)).unwrap();
         self.builder.set_resources(f, resources).unwrap();
         self
     }

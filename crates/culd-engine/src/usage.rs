@@ -4,6 +4,7 @@ use std::fmt;
 
 /// What the linked program uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ResourceUsage {
     /// Number of messages that came up before it.
     pub after: usize,
@@ -33,6 +34,7 @@ pub struct ConstantBank {
 
 /// Memory of the whole program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemoryUsage {
     /// Bytes of global memory.
     pub global: u64,
@@ -42,6 +44,7 @@ pub struct MemoryUsage {
 
 /// What a kernel uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KernelUsage {
     /// Name in the file.
     pub name: String,

@@ -10,11 +10,12 @@ const HEADER: usize = 60;
 
 /// Why an archive cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArchiveError {
     /// No archive magic.
     #[error("no archive magic")]
     NotArchive,
-    /// A header field that is no number.
+    /// A header field that is not a number.
     #[error("member header at offset {offset:#x} has no valid size")]
     Size {
         /// Offset of the header.
@@ -59,7 +60,7 @@ pub struct Member<'d> {
     pub offset: usize,
 }
 
-/// Goes through the members of an archive.
+/// Iterates over the members of an archive.
 #[derive(Debug, Clone)]
 pub struct Members<'d> {
     archive: &'d [u8],

@@ -5,13 +5,13 @@
 //!    objects out of fatbins skip this test, but a 32-bit one is refused.
 //! 3. ABI, architecture and toolkit must fit: [`culd_base::admission`].
 
-use crate::message::Code;
+use crate::message::LoadCode;
 use cubin::Cubin;
 use cubin::arch::Arch;
 use cubin::raw::Ehdr;
 use cubin::release::Release;
 use culd_base::AdmissionProblem;
-use culd_base::admission::{self, Problem, Request};
+use culd_base::admission::{self, AdmissionCode, Request};
 use zerocopy::FromBytes;
 
 const ET_EXEC: u16 = 2;
@@ -20,13 +20,13 @@ const ET_EXEC: u16 = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Link it; warnings that come with it.
-    Accept(Vec<Code>),
+    Accept(Vec<LoadCode>),
     /// A linked file.
     Linked,
     /// Not consistent, with the reason.
     Damaged(String),
     /// Refuse: warnings first, then the reason.
-    Refuse(Vec<Code>, Code),
+    Refuse(Vec<LoadCode>, LoadCode),
 }
 
 /// Where an object came from, as far as the checks care.
@@ -49,15 +49,15 @@ pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Rel
     let [_, _, _, _, class, ..] = header.ident;
     let file = || name.to_owned();
     if class != 2 && source == ObjectSource::Fatbin {
-        return Verdict::Refuse(Vec::new(), Code::SizeMismatch { file: file() });
+        return Verdict::Refuse(Vec::new(), LoadCode::SizeMismatch { file: file() });
     }
     let cubin = match Cubin::parse(data) {
         Ok(cubin) => cubin,
         Err(error) => return Verdict::Damaged(error.to_string()),
     };
     let admission = admission::admit(&cubin, Request { target, release });
-    let code = |problem: Problem| {
-        Code::Admission(AdmissionProblem {
+    let code = |problem: AdmissionCode| {
+        LoadCode::Admission(AdmissionProblem {
             file: file(),
             target,
             problem,

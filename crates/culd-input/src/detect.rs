@@ -1,6 +1,6 @@
 //! What a file is: recognition by content, and nvlink's rules that also look at the name.
 //!
-//! [`Content::of`] looks at bytes only. [`route`] answers what nvlink does with a positional argument:
+//! [`FileKind::of`] looks at bytes only. [`route`] answers what nvlink does with a positional argument:
 //!
 //! 1. An empty file is ignored; one of fewer than 56 bytes counts as unreadable unless it is an archive; a name without a dot is ignored.
 //! 2. `cubin`, `fatbin`, `ltoir`, `nvvm` and `bc` are taken at their word and refused when the content is something else.
@@ -20,7 +20,7 @@ const EM_CUDA: u16 = 190;
 
 /// What bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum FileKind {
     /// Nothing.
     Empty,
     /// An archive.
@@ -50,52 +50,52 @@ pub enum Content {
     Unknown,
 }
 
-impl Content {
+impl FileKind {
     /// Recognises bytes.
-    pub fn of(bytes: &[u8]) -> Content {
+    pub fn of(bytes: &[u8]) -> FileKind {
         if bytes.is_empty() {
-            return Content::Empty;
+            return FileKind::Empty;
         }
         if bytes.starts_with(b"!<arch>\n") {
-            return Content::Archive { thin: false };
+            return FileKind::Archive { thin: false };
         }
         if bytes.starts_with(b"!<thin>\n") {
-            return Content::Archive { thin: true };
+            return FileKind::Archive { thin: true };
         }
         if bytes.starts_with(b"\x7fELF") {
             return elf(bytes);
         }
         if bytes.starts_with(&fatbin::MAGIC.to_le_bytes()) {
-            return Content::Fatbin;
+            return FileKind::Fatbin;
         }
         if bytes.starts_with(&[0xed, 0x43, 0x4e, 0x7f]) {
-            return Content::LtoIr;
+            return FileKind::LtoIr;
         }
         if bytes.starts_with(b"BC\xc0\xde") {
-            return Content::Bitcode;
+            return FileKind::Bitcode;
         }
-        if is_ptx(bytes) { Content::Ptx } else { Content::Unknown }
+        if is_ptx(bytes) { FileKind::Ptx } else { FileKind::Unknown }
     }
 
     /// The kind in words, for messages.
     pub fn describe(self) -> &'static str {
         match self {
-            Content::Empty => "an empty file",
-            Content::Archive { .. } => "an archive",
-            Content::DeviceElf { e_type: ET_EXEC } => "a linked device file",
-            Content::DeviceElf { .. } => "a device object",
-            Content::HostElf { e_type: ET_REL } => "a host object",
-            Content::HostElf { .. } => "a linked host file",
-            Content::Fatbin => "a fatbin",
-            Content::Ptx => "PTX text",
-            Content::LtoIr => "LTO IR",
-            Content::Bitcode => "LLVM bitcode",
-            Content::Unknown => "of an unknown kind",
+            FileKind::Empty => "an empty file",
+            FileKind::Archive { .. } => "an archive",
+            FileKind::DeviceElf { e_type: ET_EXEC } => "a linked device file",
+            FileKind::DeviceElf { .. } => "a device object",
+            FileKind::HostElf { e_type: ET_REL } => "a host object",
+            FileKind::HostElf { .. } => "a linked host file",
+            FileKind::Fatbin => "a fatbin",
+            FileKind::Ptx => "PTX text",
+            FileKind::LtoIr => "LTO IR",
+            FileKind::Bitcode => "LLVM bitcode",
+            FileKind::Unknown => "of an unknown kind",
         }
     }
 }
 
-fn elf(bytes: &[u8]) -> Content {
+fn elf(bytes: &[u8]) -> FileKind {
     // e_type and e_machine are at the same offset in 32-bit and 64-bit files.
     let field = |at: usize| {
         let field = bytes.get(at..).and_then(|b| zerocopy::little_endian::U16::ref_from_prefix(b).ok());
@@ -103,8 +103,8 @@ fn elf(bytes: &[u8]) -> Content {
     };
     let e_type = field(16);
     match field(18) {
-        EM_CUDA => Content::DeviceElf { e_type },
-        _ => Content::HostElf { e_type },
+        EM_CUDA => FileKind::DeviceElf { e_type },
+        _ => FileKind::HostElf { e_type },
     }
 }
 
@@ -188,8 +188,8 @@ pub fn route(path: &[u8], bytes: &[u8], lto: bool) -> Route {
     if bytes.is_empty() {
         return Route::Ignore;
     }
-    let content = Content::of(bytes);
-    let is_archive = matches!(content, Content::Archive { .. });
+    let content = FileKind::of(bytes);
+    let is_archive = matches!(content, FileKind::Archive { .. });
     if bytes.len() < HEAD && !is_archive {
         return Route::Refuse(Refusal::TooShort);
     }
@@ -198,18 +198,18 @@ pub fn route(path: &[u8], bytes: &[u8], lto: bool) -> Route {
     };
     match extension {
         b"cubin" => match content {
-            Content::DeviceElf { .. } => Route::Device,
-            Content::HostElf { .. } => Route::Refuse(Refusal::CubinNotDevice),
+            FileKind::DeviceElf { .. } => Route::Device,
+            FileKind::HostElf { .. } => Route::Refuse(Refusal::CubinNotDevice),
             _ => Route::Refuse(Refusal::CubinNotElf),
         },
         b"fatbin" => match content {
-            Content::Fatbin => Route::Fatbin,
+            FileKind::Fatbin => Route::Fatbin,
             _ => Route::Refuse(Refusal::FatbinFormat),
         },
         b"ptx" => match content {
-            Content::DeviceElf { .. } => Route::Device,
-            Content::Fatbin => Route::Fatbin,
-            Content::Ptx => Route::Ptx,
+            FileKind::DeviceElf { .. } => Route::Device,
+            FileKind::Fatbin => Route::Fatbin,
+            FileKind::Ptx => Route::Ptx,
             _ => Route::Refuse(Refusal::PtxFormat),
         },
         b"ltoir" | b"nvvm" if lto => Route::LtoIr,
@@ -219,28 +219,28 @@ pub fn route(path: &[u8], bytes: &[u8], lto: bool) -> Route {
     }
 }
 
-fn by_content(extension: &[u8], content: Content) -> Route {
+fn by_content(extension: &[u8], content: FileKind) -> Route {
     match content {
-        Content::Archive { thin } => Route::Archive { thin },
+        FileKind::Archive { thin } => Route::Archive { thin },
         _ if extension == b"so" => Route::Ignore,
-        Content::HostElf { e_type: ET_REL } => Route::Host,
-        Content::DeviceElf { .. } if extension == b"o" => Route::Device,
+        FileKind::HostElf { e_type: ET_REL } => Route::Host,
+        FileKind::DeviceElf { .. } if extension == b"o" => Route::Device,
         _ => Route::IgnoreObject,
     }
 }
 
 /// What culd does with an input of its own command line: the content alone decides.
-pub fn route_by_content(content: Content, lto: bool) -> Option<Route> {
+pub fn route_by_content(content: FileKind, lto: bool) -> Option<Route> {
     match content {
-        Content::Archive { thin } => Some(Route::Archive { thin }),
-        Content::DeviceElf { .. } => Some(Route::Device),
-        Content::HostElf { e_type: ET_EXEC | ET_DYN } => Some(Route::Ignore),
+        FileKind::Archive { thin } => Some(Route::Archive { thin }),
+        FileKind::DeviceElf { .. } => Some(Route::Device),
+        FileKind::HostElf { e_type: ET_EXEC | ET_DYN } => Some(Route::Ignore),
         // A file too short for a type is refused where host objects are read.
-        Content::HostElf { .. } => Some(Route::Host),
-        Content::Fatbin => Some(Route::Fatbin),
-        Content::Ptx => Some(Route::Ptx),
-        Content::LtoIr if lto => Some(Route::LtoIr),
-        Content::Empty | Content::LtoIr | Content::Bitcode | Content::Unknown => None,
+        FileKind::HostElf { .. } => Some(Route::Host),
+        FileKind::Fatbin => Some(Route::Fatbin),
+        FileKind::Ptx => Some(Route::Ptx),
+        FileKind::LtoIr if lto => Some(Route::LtoIr),
+        FileKind::Empty | FileKind::LtoIr | FileKind::Bitcode | FileKind::Unknown => None,
     }
 }
 
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn ptx_is_known_by_its_first_directive() {
         for good in [".version 9.0", " \t\r\n.version\t8.0", "// c\n.version 8.0", "/* c */.version 8.0"] {
-            assert_eq!(Content::of(good.as_bytes()), Content::Ptx, "{good}");
+            assert_eq!(FileKind::of(good.as_bytes()), FileKind::Ptx, "{good}");
         }
         for bad in [
             "x.version 9.0",
@@ -315,7 +315,7 @@ mod tests {
             "/* .version 9.0",
             ".versions",
         ] {
-            assert_eq!(Content::of(bad.as_bytes()), Content::Unknown, "{bad}");
+            assert_eq!(FileKind::of(bad.as_bytes()), FileKind::Unknown, "{bad}");
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::check::{self, Verdict};
 use crate::extracted::{BytesAt, ChosenEntry, Extracted, HostPart, Item, Part, Piece};
 use crate::host::HostObject;
 use crate::host_info::HostLists;
-use crate::message::{Code, Message};
+use crate::message::{LoadCode, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Unit, UnitKind};
 use crate::registration::ModuleIds;
@@ -56,7 +56,7 @@ impl<'u> Extractor<'u> {
         let is_device = matches!(unit.kind, UnitKind::Device | UnitKind::Fatbin | UnitKind::Ptx) && unit.archive_name.is_none();
         if is_device && options.registers && options.release.is_some_and(|r| r.rules.reports_missing_host_code) {
             let file = unit.name.to_string();
-            extractor.say(Severity::Info, Code::NoHostCode { file });
+            extractor.say(Severity::Info, LoadCode::NoHostCode { file });
         }
         match &unit.kind {
             UnitKind::Problem(messages) => {
@@ -106,7 +106,7 @@ impl<'u> Extractor<'u> {
                 if self.has_any_magic(taken) {
                     set_magic(place);
                 }
-                self.judge(taken, place, BytesAt::Shared(range));
+                self.check_contents(taken, place, BytesAt::Shared(range));
             }
             Err(error) => self.not_unpacked(taken, &error),
         }
@@ -121,14 +121,14 @@ impl<'u> Extractor<'u> {
         }
     }
 
-    fn say(&mut self, severity: Severity, code: Code) {
+    fn say(&mut self, severity: Severity, code: LoadCode) {
         self.parts.push(Part::Item(Item::Message(Message { severity, code })));
     }
 
     fn unusable(&mut self, file: &str, reason: impl Into<String>) {
         let file = file.to_owned();
         let reason = reason.into();
-        self.say(Severity::Error, Code::Unusable { file, reason });
+        self.say(Severity::Error, LoadCode::Unusable { file, reason });
     }
 
     /// Device code without host code: the used kernels are unknown.
@@ -171,7 +171,7 @@ impl<'u> Extractor<'u> {
         self.no_host_info();
     }
 
-    fn accept(&mut self, name: &Arc<str>, warnings: Vec<Code>, bytes: BytesAt) {
+    fn accept(&mut self, name: &Arc<str>, warnings: Vec<LoadCode>, bytes: BytesAt) {
         warnings.into_iter().for_each(|code| self.say(Severity::Warning, code));
         if !self.is_dropped() {
             let name = name.clone();
@@ -179,7 +179,7 @@ impl<'u> Extractor<'u> {
         }
     }
 
-    fn refuse(&mut self, warnings: Vec<Code>, code: Code) {
+    fn refuse(&mut self, warnings: Vec<LoadCode>, code: LoadCode) {
         warnings.into_iter().for_each(|code| self.say(Severity::Warning, code));
         self.say(self.fatal(), code);
     }
@@ -206,7 +206,7 @@ impl<'u> Extractor<'u> {
 
     fn lto_ir(&mut self) {
         let (name, bytes) = (self.unit.name.clone(), BytesAt::Alone(self.unit.bytes.clone()));
-        let step = Item::Lto(Piece { name, bytes }, culd_lto::Kind::LtoIr, Vec::new());
+        let step = Item::Lto(Piece { name, bytes }, culd_lto::ModuleKind::LtoIr, Vec::new());
         self.parts.push(Part::Item(step));
     }
 
@@ -233,7 +233,7 @@ impl<'u> Extractor<'u> {
             return self.nothing_usable(&[]);
         }
         self.say(Severity::Error, self.options.unknown_binary());
-        self.say(Severity::Fatal, Code::FatbinaryError);
+        self.say(Severity::Fatal, LoadCode::FatbinaryError);
     }
 
     /// Takes the entry for the target.
@@ -262,8 +262,8 @@ impl<'u> Extractor<'u> {
         if self.options.is_nvlink() {
             let is_elf = |e: &&Entry<'_>| e.kind() == EntryKind::Elf;
             if entries.iter().filter(is_elf).any(|e| !NAMED_ARCHS.contains(&e.arch().number)) {
-                self.say(Severity::Fatal, Code::UnnamedArch);
-                self.say(Severity::Fatal, Code::FatbinaryError);
+                self.say(Severity::Fatal, LoadCode::UnnamedArch);
+                self.say(Severity::Fatal, LoadCode::FatbinaryError);
                 return;
             }
             // nvlink quirk: an entry is not for a target of 64 bits unless its flags say so.
@@ -287,7 +287,7 @@ impl<'u> Extractor<'u> {
 
     fn only_lto(&mut self, name: &str) {
         if self.options.is_nvlink() {
-            self.say(Severity::Fatal, Code::LtoObjects);
+            self.say(Severity::Fatal, LoadCode::LtoObjects);
         } else {
             let reason = "for this target it has only LTO IR, which needs link-time optimization (-lto)";
             self.unusable(name, reason);
@@ -304,21 +304,21 @@ impl<'u> Extractor<'u> {
                 true => Severity::Warning,
                 false => Severity::Error,
             };
-            self.say(severity, Code::NoCodeFor { file, target, have });
+            self.say(severity, LoadCode::NoCodeFor { file, target, have });
         } else if !self.unit.is_member() && !self.unit.has_runtime_name {
             // nvlink quirk: members of archives and the device runtime are passed over silently.
-            self.say(Severity::Warning, Code::ArchNotFound { file, target });
+            self.say(Severity::Warning, LoadCode::ArchNotFound { file, target });
         }
     }
 
     fn uncompress_failed(&mut self, entries: &[Candidate]) {
-        self.say(Severity::Error, Code::UncompressFailed);
+        self.say(Severity::Error, LoadCode::UncompressFailed);
         if self.options.passes_over_damage() {
             // nvlink quirk: an error that the link survives.
             return self.nothing_usable(entries);
         }
-        self.say(Severity::Error, Code::UncompressFailed);
-        self.say(Severity::Fatal, Code::FatbinaryError);
+        self.say(Severity::Error, LoadCode::UncompressFailed);
+        self.say(Severity::Fatal, LoadCode::FatbinaryError);
     }
 
     /// An entry that does not unpack, and nvlink's ways to say so.
@@ -328,12 +328,12 @@ impl<'u> Extractor<'u> {
         }
         match (error, taken.entry.compression()) {
             (FatbinError::TooLarge { claimed, .. }, _) if *claimed >= UNOBTAINABLE => {
-                self.say(Severity::Fatal, Code::OutOfMemory);
-                self.say(Severity::Fatal, Code::FatbinaryError);
+                self.say(Severity::Fatal, LoadCode::OutOfMemory);
+                self.say(Severity::Fatal, LoadCode::FatbinaryError);
             }
             // nvlink quirk: with LZ4 the entry counts as not there.
             (_, Compression::Lz4) => {
-                self.say(Severity::Error, Code::UncompressFailed);
+                self.say(Severity::Error, LoadCode::UncompressFailed);
                 self.nothing_usable(&taken.all);
             }
             _ => self.uncompress_failed(&taken.all),
@@ -346,7 +346,7 @@ impl<'u> Extractor<'u> {
             // Only the optimizer can read what is inside.
             let options = taken.entry.options().split(|&b| b == 0).next().unwrap_or_default().to_vec();
             let (name, bytes) = (taken.name, BytesAt::Alone(taken.entry.alone().into()));
-            let step = Item::Lto(Piece { name, bytes }, culd_lto::Kind::Fatbin, options);
+            let step = Item::Lto(Piece { name, bytes }, culd_lto::ModuleKind::Fatbin, options);
             self.parts.push(Part::Item(step));
             if matches!(self.unit.kind, UnitKind::Fatbin) {
                 // Modules have no kernels that could be dropped by mistake: the optimizer keeps what is used.
@@ -363,7 +363,7 @@ impl<'u> Extractor<'u> {
         match content {
             Ok(bytes) => {
                 let bytes = if self.has_any_magic(&taken) { with_magic(bytes) } else { bytes };
-                self.judge(&taken, &bytes, BytesAt::Alone(bytes.clone()));
+                self.check_contents(&taken, &bytes, BytesAt::Alone(bytes.clone()));
             }
             Err(error) => self.not_unpacked(&taken, &error),
         }
@@ -375,7 +375,7 @@ impl<'u> Extractor<'u> {
     }
 
     /// Checks the contents of an entry; `held` is where they are.
-    fn judge(&mut self, taken: &ChosenEntry<'_>, content: &[u8], held: BytesAt) {
+    fn check_contents(&mut self, taken: &ChosenEntry<'_>, content: &[u8], held: BytesAt) {
         let is_nvlink = self.options.is_nvlink();
         let name = &taken.name;
         if taken.entry.kind() == EntryKind::Ptx {
@@ -399,7 +399,7 @@ impl<'u> Extractor<'u> {
             Verdict::Linked if is_nvlink && matches!(self.unit.kind, UnitKind::Fatbin) => self.host = HostPart::Silent,
             Verdict::Linked if is_nvlink => {}
             Verdict::Linked => self.unusable(name, "its device code is already linked"),
-            Verdict::Damaged(_) if is_nvlink => self.say(Severity::Fatal, Code::FatbinaryError),
+            Verdict::Damaged(_) if is_nvlink => self.say(Severity::Fatal, LoadCode::FatbinaryError),
             Verdict::Damaged(reason) => self.unusable(name, reason),
         }
     }
@@ -449,8 +449,8 @@ impl<'u> Extractor<'u> {
 
     fn fatbin_missing(&mut self) {
         let file = self.unit.name.to_string();
-        self.say(Severity::Fatal, Code::FatbinMissing { file });
-        self.say(Severity::Fatal, Code::InternalError);
+        self.say(Severity::Fatal, LoadCode::FatbinMissing { file });
+        self.say(Severity::Fatal, LoadCode::InternalError);
     }
 
     fn first_fatbin(&mut self, section: &'u [u8]) {
@@ -482,7 +482,7 @@ impl<'u> Extractor<'u> {
         let count = fatbins.len();
         if count > 1 {
             let file = self.unit.name.to_string();
-            self.say(Severity::Info, Code::SeveralFatbins { file, count });
+            self.say(Severity::Info, LoadCode::SeveralFatbins { file, count });
         }
         for (i, fatbin) in fatbins.iter().enumerate() {
             let name = match i {

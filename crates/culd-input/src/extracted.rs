@@ -2,7 +2,7 @@
 
 use crate::bytes::Bytes;
 use crate::host_info::HostLists;
-use crate::message::{Code, Message};
+use crate::message::{LoadCode, Message};
 use crate::registration::ModuleIds;
 use crate::select::Candidate;
 use cubin::fatbin::{Entry, Packed};
@@ -18,7 +18,7 @@ pub(crate) enum Item<B = Bytes> {
     /// PTX text to compile; its place in the order stays.
     Ptx(Piece<B>, Vec<u8>),
     /// A module for link-time optimization, with the options it was compiled with.
-    Lto(Piece<B>, culd_lto::Kind, Vec<u8>),
+    Lto(Piece<B>, culd_lto::ModuleKind, Vec<u8>),
 }
 
 impl Item {
@@ -63,7 +63,7 @@ impl Extracted {
     /// True for a host object that announces a fatbin and has none.
     pub(crate) fn lacks_fatbin(&self) -> bool {
         let first = self.steps.first();
-        matches!(first, Some(Item::Message(m)) if matches!(m.code, Code::FatbinMissing { .. }))
+        matches!(first, Some(Item::Message(m)) if matches!(m.code, LoadCode::FatbinMissing { .. }))
     }
 
     /// True when a message ends the load here.

@@ -11,14 +11,14 @@ use crate::bytes::Bytes;
 use crate::extracted::{Extracted, HostPart, Item, Piece};
 use crate::files::FileId;
 use crate::host_info::HostInfo;
-use crate::message::{Code, Message, WarningFlags};
+use crate::message::{LoadCode, Message, WarningFlags};
 use crate::options::LoadOptions;
 use crate::plan::{InputSource, Plan, Reader, Unit, UnitKind};
 use crate::ptx::{self, Compiled};
 use crate::registration::ModuleIds;
 use crate::unpack;
 use culd_base::Severity;
-use culd_lto::{Kind, Module};
+use culd_lto::{Module, ModuleKind};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub struct Compilation {
 /// A place in the extracted: unit and step.
 pub(crate) type Place = (usize, usize);
 /// Results of ptxas, by place; an error in words when it could not be run.
-pub(crate) type Results = HashMap<Place, Result<Compiled, Code>, FixedState>;
+pub(crate) type Results = HashMap<Place, Result<Compiled, LoadCode>, FixedState>;
 
 /// A module of an item.
 #[derive(Debug)]
@@ -82,14 +82,14 @@ pub(crate) struct LtoModule {
 }
 
 impl LtoModule {
-    pub(crate) fn new(piece: &Piece, kind: Kind, options: &[u8], from_host: bool) -> Self {
+    pub(crate) fn new(piece: &Piece, kind: ModuleKind, options: &[u8], from_host: bool) -> Self {
         LtoModule {
             module: Module {
                 name: piece.name.to_string(),
                 kind,
                 bytes: piece.bytes.to_vec(),
             },
-            options: (kind == Kind::Fatbin).then(|| String::from_utf8_lossy(options).into_owned()),
+            options: (kind == ModuleKind::Fatbin).then(|| String::from_utf8_lossy(options).into_owned()),
             from_host,
         }
     }
@@ -223,8 +223,8 @@ impl<'o> Fold<'o> {
             match source.reader {
                 Reader::None => {}
                 Reader::Elf if fails => {}
-                Reader::Fatbinary => self.say(Message::fatal(Code::FatbinaryError))?,
-                Reader::Elf => self.say(Message::fatal(Code::InternalError))?,
+                Reader::Fatbinary => self.say(Message::fatal(LoadCode::FatbinaryError))?,
+                Reader::Elf => self.say(Message::fatal(LoadCode::InternalError))?,
             }
         }
         if source.archive.as_ref().is_some_and(|id| !self.seen.insert(id.clone())) {
@@ -290,7 +290,7 @@ impl<'o> Fold<'o> {
                 let file = piece.name.to_string();
                 self.say(Message {
                     severity: Severity::Info,
-                    code: Code::NotBuiltForLto { file },
+                    code: LoadCode::NotBuiltForLto { file },
                 })?;
             }
             let object = LoadedObject {
@@ -325,7 +325,7 @@ impl<'o> Fold<'o> {
         };
         let compiled = match result {
             Ok(compiled) => compiled,
-            Err(Code::NoPtxas { .. }) if is_dropped => return Ok(None),
+            Err(LoadCode::NoPtxas { .. }) if is_dropped => return Ok(None),
             Err(code) => {
                 let severity = if self.options.is_nvlink() {
                     Severity::Fatal
@@ -342,7 +342,7 @@ impl<'o> Fold<'o> {
         }
         self.messages.extend(compiled.messages.into_iter().map(|line| Message {
             severity: Severity::Info,
-            code: Code::Ptxas { line },
+            code: LoadCode::Ptxas { line },
         }));
         self.compilations.push(Compilation {
             what: CompilationKind::Ptx,
@@ -355,9 +355,9 @@ impl<'o> Fold<'o> {
                 name: piece.name,
                 bytes: object.into(),
             })),
-            None if self.options.is_nvlink() => self.say(Message::fatal(Code::FatbinaryError)).map(|()| None),
+            None if self.options.is_nvlink() => self.say(Message::fatal(LoadCode::FatbinaryError)).map(|()| None),
             None => {
-                let code = Code::Unusable {
+                let code = LoadCode::Unusable {
                     file: piece.name.to_string(),
                     reason: "ptxas refused its PTX".to_owned(),
                 };
@@ -380,14 +380,14 @@ impl<'o> Fold<'o> {
 
     /// A second fatal line belongs to the first: nvlink reports the cause, then the part of it that failed.
     fn trailing(&mut self, next: Option<Message>) {
-        let is_said = self.messages.last().is_some_and(|m| m.code == Code::InternalError);
-        let last = next.filter(|m| m.severity == Severity::Fatal && matches!(m.code, Code::InternalError | Code::FatbinaryError));
+        let is_said = self.messages.last().is_some_and(|m| m.code == LoadCode::InternalError);
+        let last = next.filter(|m| m.severity == Severity::Fatal && matches!(m.code, LoadCode::InternalError | LoadCode::FatbinaryError));
         self.messages.extend(last.filter(|_| !is_said));
     }
 
     /// Says one message, after the options that silence or raise warnings.
     pub(crate) fn say(&mut self, mut message: Message) -> Result<(), Ended> {
-        let is_arch = matches!(message.code, Code::ArchNotFound { .. } | Code::NoCodeFor { .. });
+        let is_arch = matches!(message.code, LoadCode::ArchNotFound { .. } | LoadCode::NoCodeFor { .. });
         if is_arch && self.options.suppress_arch_warning && message.severity <= Severity::Error {
             self.suppressed.push(message);
             return Ok(());
@@ -402,7 +402,7 @@ impl<'o> Fold<'o> {
         }
         let severity = message.severity;
         // nvlink quirk: data that does not unpack is called an error, but the link continues; where it does not, a fatal error follows.
-        let is_harmless = self.options.is_nvlink() && message.code == Code::UncompressFailed;
+        let is_harmless = self.options.is_nvlink() && message.code == LoadCode::UncompressFailed;
         self.has_errors |= severity >= Severity::Error && !is_harmless;
         self.messages.push(message);
         if severity == Severity::Fatal { Err(Ended) } else { Ok(()) }

@@ -13,6 +13,7 @@ use zerocopy::FromBytes;
 
 /// Why a host object cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HostError {
     /// Shorter than an ELF header.
     #[error("shorter than an ELF header")]

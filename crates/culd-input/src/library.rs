@@ -13,7 +13,7 @@
 
 use crate::bytes::Bytes;
 use crate::files::Files;
-use crate::message::{Code, Message};
+use crate::message::{LoadCode, Message};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub struct Search {
     /// What was found.
     pub found: Found,
     /// Warnings on the way.
-    pub warnings: Vec<Code>,
+    pub warnings: Vec<LoadCode>,
 }
 
 /// The result of a search.
@@ -87,7 +87,7 @@ fn first(
     directories: &[PathBuf],
     files: &dyn Files,
     probe: &dyn Fn(&Path, Option<&Bytes>) -> Probe,
-    warnings: &mut Vec<Code>,
+    warnings: &mut Vec<LoadCode>,
 ) -> Found {
     for directory in directories {
         let shared = inside(directory, &format!("lib{name}.so"));
@@ -105,7 +105,7 @@ fn first(
         match probe(&path, bytes.as_ref()) {
             Probe::Archive => return Found::Archive(path),
             Probe::Unusable(messages) => return Found::Unusable(messages),
-            Probe::Skip => warnings.push(Code::SkippingLibrary {
+            Probe::Skip => warnings.push(LoadCode::SkippingLibrary {
                 path: path.to_string_lossy().into_owned(),
                 library: name.to_owned(),
             }),

@@ -10,7 +10,7 @@
 use crate::extracted::{Extracted, Item, Piece};
 use crate::files::Files;
 use crate::fold::{Ended, Fold, Place, Results};
-use crate::message::{Code, Message};
+use crate::message::{LoadCode, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Plan, Unit};
 use crate::ptx::{self, PtxasOutput};
@@ -27,7 +27,8 @@ const PARALLEL_UNITS: usize = 8;
 
 /// What loading came to.
 #[derive(Debug, Default)]
-pub struct Outcome {
+#[non_exhaustive]
+pub struct LoadOutcome {
     /// Messages of the library search, which come before anything is read.
     pub search_messages: Vec<Message>,
     /// Messages of the inputs, in order.
@@ -38,7 +39,7 @@ pub struct Outcome {
     pub loaded: Option<Loaded>,
 }
 
-impl Outcome {
+impl LoadOutcome {
     /// All messages in order.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.search_messages.iter().chain(&self.input_messages)
@@ -51,7 +52,7 @@ impl Outcome {
 }
 
 /// Loads the inputs of a link.
-pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Files) -> Outcome {
+pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Files) -> LoadOutcome {
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
     let mut plan = Plan::new(&inputs, options, files);
     let passed_over = std::mem::take(&mut plan.passed_over);
@@ -67,7 +68,7 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
         }
     }
     let has_errors = fold.has_errors;
-    let mut outcome = Outcome {
+    let mut outcome = LoadOutcome {
         search_messages: std::mem::take(&mut fold.search_messages),
         input_messages: std::mem::take(&mut fold.messages),
         passed_over,
@@ -110,7 +111,7 @@ fn compile_all(extracted: &[Extracted], options: &LoadOptions) -> Results {
     let run = |&(place, piece, entry_options): &(Place, &Piece, &[u8])| {
         let file = || piece.name.to_string();
         let result = match &ptxas {
-            Err(tried) => Err(Code::NoPtxas {
+            Err(tried) => Err(LoadCode::NoPtxas {
                 file: file(),
                 tried: tried.clone(),
             }),
@@ -122,7 +123,7 @@ fn compile_all(extracted: &[Extracted], options: &LoadOptions) -> Results {
                 &options.ptx,
                 PtxasOutput::Object,
             )
-            .map_err(|error| Code::Unusable {
+            .map_err(|error| LoadCode::Unusable {
                 file: file(),
                 reason: format!("cannot run '{}': {error}", ptxas.display()),
             }),

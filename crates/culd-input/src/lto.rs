@@ -7,7 +7,7 @@
 //! 3. The PTX is a whole program unless other code takes part or it is incomplete without the device runtime library
 //!    (`is_incomplete`).
 
-use crate::message::Code;
+use crate::message::LoadCode;
 use cubin::driver::is_driver_function;
 use culd_base::KernelFilter;
 use culd_lto::Compiler;
@@ -84,14 +84,14 @@ fn registers(options: &str) -> Option<u32> {
 
 /// Agrees on the options of all modules that have any; `max_registers` is that of the command line. Also what there is to say; the error is
 /// fatal.
-pub(crate) fn settle(modules: &[String], max_registers: Option<u32>) -> Result<(CommonLtoOptions, Vec<Code>), Code> {
+pub(crate) fn settle(modules: &[String], max_registers: Option<u32>) -> Result<(CommonLtoOptions, Vec<LoadCode>), LoadCode> {
     let mut settled = CommonLtoOptions::default();
     let mut said = Vec::new();
     for (name, option, passed) in VALUES {
         let mut values = modules.iter().filter_map(|m| value(m, name));
         if let Some(first) = values.next() {
             if values.any(|other| other != first) {
-                return Err(Code::LtoOptionsDiffer { option });
+                return Err(LoadCode::LtoOptionsDiffer { option });
             }
             settled.values.push(format!("{passed}{first}"));
         }
@@ -102,7 +102,7 @@ pub(crate) fn settle(modules: &[String], max_registers: Option<u32>) -> Result<(
         .count();
     settled.line_info = lined > 0;
     if lined > 0 && lined < modules.len() {
-        said.push(Code::LtoOptionMissing {
+        said.push(LoadCode::LtoOptionMissing {
             option: "-lineinfo",
             value: String::new(),
         });
@@ -114,12 +114,12 @@ pub(crate) fn settle(modules: &[String], max_registers: Option<u32>) -> Result<(
         let mut known = limits.iter().flatten();
         if let Some(&first) = known.next() {
             if known.any(|other| *other != first) {
-                return Err(Code::LtoOptionsDiffer { option });
+                return Err(LoadCode::LtoOptionsDiffer { option });
             }
             settled.max_registers = Some(first);
             if limits.contains(&None) {
                 let value = format!("={first}");
-                said.push(Code::LtoOptionMissing { option, value });
+                said.push(LoadCode::LtoOptionMissing { option, value });
             }
         }
     }
@@ -225,7 +225,7 @@ fn calls_out(ptx: &[u8]) -> bool {
         .split(|&b| b == b'\n')
         .filter_map(|line| line.trim_ascii_start().strip_prefix(b".extern .func"));
     declarations.into_iter().any(|rest| {
-        // Behind the parameter for the result, if there is one.
+        // After the parameter for the result, if there is one.
         let name = match rest.iter().position(|&b| b == b')') {
             Some(end) if rest.trim_ascii_start().starts_with(b"(") => rest.get(end + 1..).unwrap_or_default(),
             _ => rest,
@@ -246,8 +246,8 @@ mod tests {
     use culd_lto::{Failure, Job};
 
     #[derive(Debug)]
-    struct Nobody;
-    impl Compiler for Nobody {
+    struct NeverCalled;
+    impl Compiler for NeverCalled {
         fn compile(&self, _: &Job) -> Result<Vec<u8>, Failure> {
             Err(Failure::Library("none".into()))
         }
@@ -255,7 +255,7 @@ mod tests {
 
     fn plain() -> LtoOptions {
         LtoOptions {
-            compiler: Arc::new(Nobody),
+            compiler: Arc::new(NeverCalled),
             relocatable: false,
             emit_ptx: false,
             force_partial: false,
@@ -278,18 +278,18 @@ mod tests {
         let (settled, said) = settle(&modules(&[same, same]), None).unwrap();
         assert_eq!((settled.values.len(), said.len(), settled.max_registers), (4, 0, None));
         let differs = settle(&modules(&[same, "-ftz=0 -prec_div=1 -prec_sqrt=1 -fmad=0 "]), None);
-        assert_eq!(differs, Err(Code::LtoOptionsDiffer { option: "-fmad" }));
+        assert_eq!(differs, Err(LoadCode::LtoOptionsDiffer { option: "-fmad" }));
         let limits = modules(&["-maxreg 40 -ftz=0", "-generate-line-info -ftz=0"]);
         let (settled, said) = settle(&limits, None).unwrap();
         assert_eq!((settled.max_registers, settled.line_info), (Some(40), true));
-        let said: Vec<String> = said.iter().map(Code::to_string).collect();
+        let said: Vec<String> = said.iter().map(LoadCode::to_string).collect();
         assert!(
             said[0].ends_with("with '-lineinfo'") && said[1].ends_with("with '-maxrregcount=40'"),
             "{said:?}"
         );
         assert_eq!(settle(&limits, Some(32)).unwrap().0.max_registers, Some(32));
         let two = settle(&modules(&["-maxreg 40", "-maxreg 50"]), None);
-        assert_eq!(two, Err(Code::LtoOptionsDiffer { option: "-maxrregcount" }));
+        assert_eq!(two, Err(LoadCode::LtoOptionsDiffer { option: "-maxrregcount" }));
     }
 
     #[test]

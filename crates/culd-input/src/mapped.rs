@@ -71,7 +71,7 @@ mod linux {
         action.sa_sigaction = on_bus_error as extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void) as usize;
         // On the alternate stack that the standard library gives every thread.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the handler has the signature that SA_SIGINFO asks for; a failure leaves the default in place, which is no worse.
+        // SAFETY: the handler has the signature that SA_SIGINFO requires; after a failure the default action stays in place.
         unsafe {
             libc::sigaction(libc::SIGBUS, &action, ptr::null_mut());
         }

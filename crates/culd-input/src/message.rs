@@ -12,11 +12,11 @@ pub struct Message {
     /// Severity, after `--warning-as-error`.
     pub severity: Severity,
     /// What happened.
-    pub code: Code,
+    pub code: LoadCode,
 }
 
 impl Message {
-    pub(crate) fn fatal(code: Code) -> Self {
+    pub(crate) fn fatal(code: LoadCode) -> Self {
         Message {
             severity: Severity::Fatal,
             code,
@@ -36,7 +36,8 @@ pub struct WarningFlags {
 /// The kinds of messages, with their context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "field names say what they hold; the texts below say the rest")]
-pub enum Code {
+#[non_exhaustive]
+pub enum LoadCode {
     CannotOpen {
         file: String,
     },
@@ -151,15 +152,15 @@ pub enum Code {
     },
 }
 
-impl Code {
+impl LoadCode {
     /// True for text that is printed without the linker's prefix.
     pub fn is_verbatim(&self) -> bool {
-        matches!(self, Code::Ptxas { .. })
+        matches!(self, LoadCode::Ptxas { .. })
     }
 }
 
 culd_base::code_names! {
-    Code {
+    LoadCode {
         CannotOpen => "CannotOpen",
         CubinNotElf => "CubinNotElf",
         CubinNotDevice => "CubinNotDevice",
@@ -202,13 +203,13 @@ culd_base::code_names! {
         HostFileIgnored => "HostFileIgnored",
         NoPtxas => "NoPtxas",
     } else {
-        Code::Admission(problem) => problem.name(),
+        LoadCode::Admission(problem) => problem.name(),
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for LoadCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use Code::*;
+        use LoadCode::*;
         match self {
             CannotOpen { file } => write!(f, "Could not open input file '{file}'"),
             CubinNotElf => write!(f, "cubin not an elf?"),

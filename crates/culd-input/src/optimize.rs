@@ -7,7 +7,7 @@
 
 use crate::fold::{Compilation, CompilationKind, Ended, Fold, ItemContent, LinkItem, LoadedObject, LtoModule, Origin};
 use crate::lto::{self, CommonLtoOptions, LtoOptions, Others};
-use crate::message::{Code, Message};
+use crate::message::{LoadCode, Message};
 use crate::ptx::{self, Compiled, PtxOptions, PtxasOutput};
 use cubin::arch::Suffix;
 use culd_base::KernelFilter;
@@ -35,7 +35,7 @@ impl Fold<'_> {
         let Some(last) = self.items.iter().rposition(is_module) else {
             self.say(Message {
                 severity: Severity::Warning,
-                code: Code::NoLtoObjects,
+                code: LoadCode::NoLtoObjects,
             })?;
             return Ok(None);
         };
@@ -54,7 +54,7 @@ impl Fold<'_> {
         if lto.split_twice {
             self.say(Message {
                 severity: Severity::Info,
-                code: Code::SplitTwice,
+                code: LoadCode::SplitTwice,
             })?;
         }
         let hosts = modules.iter().any(|m| m.from_host);
@@ -73,7 +73,7 @@ impl Fold<'_> {
         if !is_linked {
             // nvlink quirk: it makes the output and then misses the library.
             let misses = self.options.is_nvlink() && hosts && !others.runtime;
-            let trailing_error = misses.then(|| Message::fatal(Code::ExpectedRuntime));
+            let trailing_error = misses.then(|| Message::fatal(LoadCode::ExpectedRuntime));
             return Ok(Some(Finished { bytes, trailing_error }));
         }
         self.is_optimized = !lto.is_partial(others);
@@ -104,7 +104,7 @@ impl Fold<'_> {
     }
 
     /// Ends the load.
-    fn end(&mut self, code: Code) -> Ended {
+    fn end(&mut self, code: LoadCode) -> Ended {
         self.messages.push(Message::fatal(code));
         self.has_errors = true;
         Ended
@@ -127,7 +127,7 @@ impl Fold<'_> {
         let start = Instant::now();
         let mut made = lto.compiler.compile(&job);
         if matches!(made, Err(Failure::Refused(_))) && target.suffix != Suffix::None {
-            // The result is that of the number alone, as nvlink asks for; but modules for one architecture want to hear it by its name.
+            // The result is that of the number alone, as in nvlink; but nvJitLink requires the suffix for modules that were compiled for one architecture.
             job.arch = target.to_string();
             made = lto.compiler.compile(&job);
         }
@@ -140,19 +140,19 @@ impl Fold<'_> {
             let reason = match failure {
                 Failure::Refused(log) if self.options.is_nvlink() => {
                     let Some((text, error)) = lto::compiler_log(&log) else {
-                        return self.end(Code::NvvmError);
+                        return self.end(LoadCode::NvvmError);
                     };
                     let text = format!("{text}{error}");
                     self.messages.push(Message {
                         severity: Severity::Info,
-                        code: Code::Nvvm { text },
+                        code: LoadCode::Nvvm { text },
                     });
-                    return self.end(Code::JitFailed);
+                    return self.end(LoadCode::JitFailed);
                 }
-                Failure::Refused(reason) | Failure::Library(reason) | Failure::Died(reason) => reason,
+                other => other.to_string(),
             };
             let reason = reason.trim().to_owned();
-            self.end(Code::LtoFailed { reason })
+            self.end(LoadCode::LtoFailed { reason })
         })
     }
 
@@ -168,7 +168,7 @@ impl Fold<'_> {
             Ok(ptxas) => ptxas,
             Err(tried) => {
                 let file = PTX_NAME.to_owned();
-                return Err(self.end(Code::NoPtxas { file, tried }));
+                return Err(self.end(LoadCode::NoPtxas { file, tried }));
             }
         };
         let made = ptx::compile(&ptxas, ptx, b"", self.options.target, &options, makes);
@@ -176,12 +176,12 @@ impl Fold<'_> {
             Ok(compiled) => compiled,
             Err(error) => {
                 let reason = format!("cannot run '{}': {error}", ptxas.display());
-                return Err(self.end(Code::LtoFailed { reason }));
+                return Err(self.end(LoadCode::LtoFailed { reason }));
             }
         };
         self.messages.extend(messages.into_iter().map(|line| Message {
             severity: Severity::Info,
-            code: Code::Ptxas { line },
+            code: LoadCode::Ptxas { line },
         }));
         self.compilations.push(Compilation {
             what: CompilationKind::Optimized,
@@ -190,10 +190,10 @@ impl Fold<'_> {
         });
         match object {
             Some(object) => Ok(object),
-            None if self.options.is_nvlink() => Err(self.end(Code::FatbinaryError)),
+            None if self.options.is_nvlink() => Err(self.end(LoadCode::FatbinaryError)),
             None => {
                 let reason = "ptxas refused the optimized PTX".to_owned();
-                Err(self.end(Code::LtoFailed { reason }))
+                Err(self.end(LoadCode::LtoFailed { reason }))
             }
         }
     }

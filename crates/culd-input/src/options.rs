@@ -1,7 +1,7 @@
 //! What to load and how: the part of a command line that concerns inputs.
 
 use crate::lto::LtoOptions;
-use crate::message::Code;
+use crate::message::LoadCode;
 use crate::ptx::{PtxOptions, PtxasSearch};
 use cubin::arch::Arch;
 use cubin::release::Release;
@@ -57,10 +57,10 @@ impl LoadOptions {
     }
 
     /// What is said of a fat binary, or of PTX, that is neither.
-    pub(crate) fn unknown_binary(&self) -> Code {
+    pub(crate) fn unknown_binary(&self) -> LoadCode {
         match self.passes_over_damage() {
-            true => Code::BinaryKind,
-            false => Code::BinaryFormat,
+            true => LoadCode::BinaryKind,
+            false => LoadCode::BinaryFormat,
         }
     }
 

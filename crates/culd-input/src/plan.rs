@@ -7,12 +7,12 @@
 
 use crate::archive::Members;
 use crate::bytes::Bytes;
-use crate::detect::{self, Content, Refusal, Route};
+use crate::detect::{self, FileKind, Refusal, Route};
 use crate::device_runtime;
 use crate::files::{FileId, Files, Opened};
 use crate::host::HostObject;
 use crate::library::{self, Found, Probe};
-use crate::message::{Code, Message};
+use crate::message::{LoadCode, Message};
 use crate::options::LoadOptions;
 use culd_base::Severity;
 use foldhash::fast::FixedState;
@@ -130,7 +130,7 @@ impl Plan {
             }
             // nvlink quirk: once a skipped library was made an error, the next look into one fails.
             if fails.get() {
-                return Probe::Unusable(vec![Message::fatal(Code::InternalError)]);
+                return Probe::Unusable(vec![Message::fatal(LoadCode::InternalError)]);
             }
             let result = nvlink_probe(path, bytes, files);
             fails.set(result == Probe::Skip && options.warnings_as_errors && !options.disable_infos);
@@ -192,7 +192,7 @@ impl Plan {
         let route = if options.is_nvlink() {
             detect::route(path_bytes, &file.bytes, options.lto.is_some())
         } else {
-            let content = Content::of(&file.bytes);
+            let content = FileKind::of(&file.bytes);
             let Some(route) = detect::route_by_content(content, options.lto.is_some()) else {
                 let reason = unusable_content(content);
                 return self.problem(source, vec![unusable(&source.name, reason)]);
@@ -205,7 +205,7 @@ impl Plan {
                 let file = source.name.to_string();
                 let note = Message {
                     severity: Severity::Info,
-                    code: Code::HostFileIgnored { file },
+                    code: LoadCode::HostFileIgnored { file },
                 };
                 return self.problem(source, vec![note]);
             }
@@ -260,7 +260,7 @@ impl Plan {
             is_empty = false;
             let member = match member {
                 Ok(member) => member,
-                Err(_) if lenient => return self.problem(source, nvlink_archive_failure(Code::ArchiveFormat)),
+                Err(_) if lenient => return self.problem(source, nvlink_archive_failure(LoadCode::ArchiveFormat)),
                 Err(error) => return self.problem(source, vec![unusable(&source.name, error.to_string())]),
             };
             let mut member_name = member.name;
@@ -287,14 +287,14 @@ impl Plan {
                     archive_name: Some(source.name.len()),
                     ..unit(source, name, kind, bytes)
                 }),
-                // nvlink quirk: the first member that is no ELF file ends the archive.
+                // nvlink quirk: the first member that is not an ELF file ends the archive.
                 None => return,
             }
         }
         if is_empty && !lenient {
             let warning = Message {
                 severity: Severity::Warning,
-                code: Code::EmptyArchive {
+                code: LoadCode::EmptyArchive {
                     file: source.name.to_string(),
                 },
             };
@@ -306,8 +306,8 @@ impl Plan {
 /// True for ELF files that hold code still to be linked, of whatever machine.
 fn is_relocatable(bytes: &[u8]) -> bool {
     matches!(
-        Content::of(bytes),
-        Content::HostElf { e_type: 1 } | Content::DeviceElf { e_type: 1 }
+        FileKind::of(bytes),
+        FileKind::HostElf { e_type: 1 } | FileKind::DeviceElf { e_type: 1 }
     )
 }
 
@@ -325,25 +325,25 @@ fn unit(source: &InputSource, name: Arc<str>, kind: UnitKind, bytes: Bytes) -> U
 
 /// What to do with a member; `None` ends nvlink's walk.
 fn member_kind(bytes: &[u8], name: &str, options: &LoadOptions) -> Option<UnitKind> {
-    let content = Content::of(bytes);
+    let content = FileKind::of(bytes);
     if options.is_nvlink() {
         return match content {
-            Content::HostElf { e_type: 1 } => Some(UnitKind::Host),
-            Content::HostElf { .. } | Content::DeviceElf { .. } if !is_relocatable(bytes) => Some(UnitKind::Problem(Vec::new())),
-            Content::DeviceElf { .. } => Some(UnitKind::Passed),
+            FileKind::HostElf { e_type: 1 } => Some(UnitKind::Host),
+            FileKind::HostElf { .. } | FileKind::DeviceElf { .. } if !is_relocatable(bytes) => Some(UnitKind::Problem(Vec::new())),
+            FileKind::DeviceElf { .. } => Some(UnitKind::Passed),
             _ => None,
         };
     }
     Some(match content {
-        Content::HostElf { e_type: 0 | 1 } => UnitKind::Host,
-        Content::DeviceElf { .. } => UnitKind::Device,
-        Content::Fatbin => UnitKind::Fatbin,
-        Content::Ptx => UnitKind::Ptx,
-        Content::LtoIr if options.lto.is_some() => UnitKind::LtoIr,
-        Content::Archive { .. } => UnitKind::Problem(vec![unusable(name, "an archive inside an archive is not unpacked")]),
+        FileKind::HostElf { e_type: 0 | 1 } => UnitKind::Host,
+        FileKind::DeviceElf { .. } => UnitKind::Device,
+        FileKind::Fatbin => UnitKind::Fatbin,
+        FileKind::Ptx => UnitKind::Ptx,
+        FileKind::LtoIr if options.lto.is_some() => UnitKind::LtoIr,
+        FileKind::Archive { .. } => UnitKind::Problem(vec![unusable(name, "an archive inside an archive is not unpacked")]),
         other => UnitKind::Problem(vec![Message {
             severity: Severity::Warning,
-            code: Code::MemberIgnored {
+            code: LoadCode::MemberIgnored {
                 file: name.to_owned(),
                 kind: other.describe(),
             },
@@ -363,8 +363,8 @@ fn open_thin(archive: &Path, member: &str, is_nvlink: bool, files: &dyn Files) -
             return vec![unusable(&archive.to_string_lossy(), reason)];
         }
         let code = match files.is_dir(&path) {
-            true => Code::OutOfMemory,
-            false => Code::CannotOpen { file: member.to_owned() },
+            true => LoadCode::OutOfMemory,
+            false => LoadCode::CannotOpen { file: member.to_owned() },
         };
         nvlink_archive_failure(code)
     })
@@ -373,25 +373,25 @@ fn open_thin(archive: &Path, member: &str, is_nvlink: bool, files: &dyn Files) -
 fn unusable(file: &str, reason: impl Into<String>) -> Message {
     Message {
         severity: Severity::Error,
-        code: Code::Unusable {
+        code: LoadCode::Unusable {
             file: file.to_owned(),
             reason: reason.into(),
         },
     }
 }
 
-fn unusable_content(content: Content) -> &'static str {
+fn unusable_content(content: FileKind) -> &'static str {
     match content {
-        Content::Empty => "the file is empty",
-        Content::LtoIr => "LTO IR needs link-time optimization (-lto)",
-        Content::Bitcode => "LLVM bitcode cannot be linked",
+        FileKind::Empty => "the file is empty",
+        FileKind::LtoIr => "LTO IR needs link-time optimization (-lto)",
+        FileKind::Bitcode => "LLVM bitcode cannot be linked",
         _ => "neither a device object, fatbin, PTX text, host object nor archive",
     }
 }
 
 fn cannot_open(file: &str, error: &io::Error, options: &LoadOptions) -> Message {
     if options.is_nvlink() {
-        return Message::fatal(Code::CannotOpen { file: file.to_owned() });
+        return Message::fatal(LoadCode::CannotOpen { file: file.to_owned() });
     }
     unusable(file, error.to_string())
 }
@@ -402,24 +402,24 @@ fn refused(refusal: Refusal, file: &str, options: &LoadOptions) -> Vec<Message> 
         code,
     };
     match refusal {
-        Refusal::TooShort => vec![Message::fatal(Code::CannotOpen { file: file.to_owned() })],
-        Refusal::CubinNotElf => vec![Message::fatal(Code::CubinNotElf)],
-        Refusal::CubinNotDevice => vec![Message::fatal(Code::CubinNotDevice)],
-        Refusal::FatbinFormat => vec![Message::fatal(Code::FatbinFormat)],
-        Refusal::PtxFormat => vec![error(options.unknown_binary()), Message::fatal(Code::FatbinaryError)],
-        Refusal::NvvmWithoutLto => vec![Message::fatal(Code::NvvmWithoutLto)],
-        Refusal::Bitcode => vec![Message::fatal(Code::Bitcode)],
+        Refusal::TooShort => vec![Message::fatal(LoadCode::CannotOpen { file: file.to_owned() })],
+        Refusal::CubinNotElf => vec![Message::fatal(LoadCode::CubinNotElf)],
+        Refusal::CubinNotDevice => vec![Message::fatal(LoadCode::CubinNotDevice)],
+        Refusal::FatbinFormat => vec![Message::fatal(LoadCode::FatbinFormat)],
+        Refusal::PtxFormat => vec![error(options.unknown_binary()), Message::fatal(LoadCode::FatbinaryError)],
+        Refusal::NvvmWithoutLto => vec![Message::fatal(LoadCode::NvvmWithoutLto)],
+        Refusal::Bitcode => vec![Message::fatal(LoadCode::Bitcode)],
     }
 }
 
 /// nvlink reports the problem, then that its archive reader failed.
-fn nvlink_archive_failure(code: Code) -> Vec<Message> {
-    vec![Message::fatal(code), Message::fatal(Code::InternalError)]
+fn nvlink_archive_failure(code: LoadCode) -> Vec<Message> {
+    vec![Message::fatal(code), Message::fatal(LoadCode::InternalError)]
 }
 
 fn nvlink_search_failure(found: &Found) -> Vec<Message> {
     match found {
-        Found::Directory(_) => vec![Message::fatal(Code::OutOfMemory)],
+        Found::Directory(_) => vec![Message::fatal(LoadCode::OutOfMemory)],
         _ => Vec::new(),
     }
 }
@@ -429,7 +429,7 @@ fn search_failure(library: &str, found: &Found, directories: &[PathBuf]) -> Mess
     match found {
         Found::Shared(path) => Message {
             severity: Severity::Info,
-            code: Code::SharedLibrary {
+            code: LoadCode::SharedLibrary {
                 library,
                 path: path.display().to_string(),
             },
@@ -437,7 +437,7 @@ fn search_failure(library: &str, found: &Found, directories: &[PathBuf]) -> Mess
         Found::Directory(path) => unusable(&path.display().to_string(), "it is a directory, not an archive"),
         _ => Message {
             severity: Severity::Error,
-            code: Code::LibraryMissing {
+            code: LoadCode::LibraryMissing {
                 library,
                 searched: directories.iter().map(|f| f.display().to_string()).collect(),
             },
@@ -471,17 +471,17 @@ fn system_library(name: &str, options: &LoadOptions, files: &dyn Files) -> Syste
 fn has_device_code(archive: &[u8]) -> bool {
     let Ok(members) = Members::new(archive, false) else { return false };
     let mut contents = members.map_while(Result::ok).map(|m| m.data);
-    contents.any(|data| match Content::of(data) {
-        Content::DeviceElf { .. } | Content::Fatbin | Content::Ptx => true,
-        Content::HostElf { .. } => HostObject::parse(data).is_ok_and(|host| host.fatbins.is_some()),
+    contents.any(|data| match FileKind::of(data) {
+        FileKind::DeviceElf { .. } | FileKind::Fatbin | FileKind::Ptx => true,
+        FileKind::HostElf { .. } => HostObject::parse(data).is_ok_and(|host| host.fatbins.is_some()),
         _ => false,
     })
 }
 
 /// A library for culd: any archive.
 fn probe(path: &Path, bytes: Option<&Bytes>) -> Probe {
-    match bytes.map(|b| Content::of(b)) {
-        Some(Content::Archive { .. }) => Probe::Archive,
+    match bytes.map(|b| FileKind::of(b)) {
+        Some(FileKind::Archive { .. }) => Probe::Archive,
         content => {
             let reason = match content {
                 Some(_) => "not an archive",
@@ -502,24 +502,24 @@ fn nvlink_probe(path: &Path, bytes: Option<&Bytes>, files: &dyn Files) -> Probe 
     let Ok(members) = Members::new(bytes, true) else {
         return match bytes.len() < SHORT {
             true => Probe::Skip,
-            false => Probe::Unusable(nvlink_archive_failure(Code::ArchiveFormat)),
+            false => Probe::Unusable(nvlink_archive_failure(LoadCode::ArchiveFormat)),
         };
     };
     let thin = members.is_thin();
     for member in members {
         let Ok(member) = member else {
-            return Probe::Unusable(nvlink_archive_failure(Code::ArchiveFormat));
+            return Probe::Unusable(nvlink_archive_failure(LoadCode::ArchiveFormat));
         };
         let content = match thin {
-            false => Content::of(member.data),
+            false => FileKind::of(member.data),
             true => match open_thin(path, &String::from_utf8_lossy(up_to_slash(member.name)), true, files) {
-                Ok(bytes) => Content::of(&bytes),
+                Ok(bytes) => FileKind::of(&bytes),
                 Err(messages) => return Probe::Unusable(messages),
             },
         };
         match content {
-            Content::HostElf { .. } => return Probe::Archive,
-            Content::DeviceElf { .. } => {}
+            FileKind::HostElf { .. } => return Probe::Archive,
+            FileKind::DeviceElf { .. } => {}
             _ => return Probe::Skip,
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::device_runtime::Functions;
 use crate::fold::{Compilation, Fold, Ids, ItemContent, LinkItem, LoadedObject};
-use crate::message::{Code, Message, WarningFlags};
+use crate::message::{LoadCode, Message, WarningFlags};
 use crate::optimize::Finished;
 use crate::options::LoadOptions;
 use crate::registration::Register;
@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 /// What a link is made of.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Loaded {
     /// Device objects in link order.
     pub objects: Vec<LoadedObject>,
@@ -56,7 +57,7 @@ pub(crate) fn settle(fold: Fold<'_>, options: &LoadOptions, current_dir: PathBuf
                 continue;
             }
             Decision::Refuse => {
-                loaded.deferred_error = Some((loaded.objects.len(), Message::fatal(Code::AfterCudadevrt)));
+                loaded.deferred_error = Some((loaded.objects.len(), Message::fatal(LoadCode::AfterCudadevrt)));
                 return loaded;
             }
             Decision::Link => take(&mut loaded, item),

@@ -158,7 +158,7 @@ fn later_releases_pass_over_damaged_entries_in_other_words() {
     assert_eq!(said(&load(&["a.fatbin"], &of(130), &files)), twice);
     let once = ["Error: Uncompress failed", "Warning: SM Arch ('sm_90') not found in 'a.fatbin'"];
     assert_eq!(said(&load(&["a.fatbin"], &of(131), &files)), once);
-    assert!(load(&["a.fatbin"], &of(131), &files).loaded.is_some(), "the link goes on");
+    assert!(load(&["a.fatbin"], &of(131), &files).loaded.is_some(), "the link continues");
     let format = "Error: Binary format for key='0', ident='' is not recognized";
     let kind = "Error: Can't load this binary kind, as it's not recognized";
     for (toolkit, text) in [(130, format), (131, kind), (134, kind)] {

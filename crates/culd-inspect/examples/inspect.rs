@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match paths.as_slice() {
         [path] => {
             let data = std::fs::read(path)?;
-            let outcome: dump::Outcome = write_file(
+            let outcome: dump::DumpOutcome = write_file(
                 &mut out,
                 &DeviceFile::open(&data),
                 &Selection::default(),

@@ -31,4 +31,4 @@ pub use compare::compare;
 pub use files::{FilesReport, PartReport, compare_files, write_json, write_text};
 pub use finding::{Finding, Group};
 pub use options::Options;
-pub use report::Report;
+pub use report::DiffReport;

@@ -44,7 +44,8 @@ pub fn write_json(out: &mut dyn Write, view: &View<'_>, selection: &Selection, n
 
 /// Result of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Outcome {
+#[non_exhaustive]
+pub struct DumpOutcome {
     /// Something in the file could not be read.
     pub damaged: bool,
     /// Cubins that were shown.
@@ -59,8 +60,8 @@ pub fn write_file(
     path: &str,
     style: TextStyle,
     list: bool,
-) -> io::Result<Outcome> {
-    let mut outcome = Outcome {
+) -> io::Result<DumpOutcome> {
+    let mut outcome = DumpOutcome {
         damaged: !file.problems.is_empty(),
         shown: 0,
     };
@@ -104,8 +105,14 @@ fn joined(part: &str) -> String {
 }
 
 /// Writes a file of any kind as a JSON object.
-pub fn write_file_json(out: &mut dyn Write, file: &DeviceFile<'_>, selection: &Selection, path: &str, list: bool) -> io::Result<Outcome> {
-    let mut outcome = Outcome {
+pub fn write_file_json(
+    out: &mut dyn Write,
+    file: &DeviceFile<'_>,
+    selection: &Selection,
+    path: &str,
+    list: bool,
+) -> io::Result<DumpOutcome> {
+    let mut outcome = DumpOutcome {
         damaged: !file.problems.is_empty(),
         shown: 0,
     };

@@ -9,7 +9,7 @@ use crate::names;
 use crate::view::{Problem, View};
 use cubin::fatbin::{Compression, DEFAULT_LIMIT, Entry, EntryKind, FLAG_NAMES, Fatbin, MAGIC};
 use culd_input::archive::Members;
-use culd_input::detect::Content;
+use culd_input::detect::FileKind;
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -88,15 +88,15 @@ pub struct DeviceFile<'d> {
 impl<'d> DeviceFile<'d> {
     /// Takes a file apart.
     pub fn open(data: &'d [u8]) -> Self {
-        let content = Content::of(data);
+        let content = FileKind::of(data);
         let kind = match content {
-            Content::DeviceElf { .. } => "cubin",
-            Content::HostElf { e_type: 2 } => "executable",
-            Content::HostElf { e_type: 3 } => "executable or shared library",
-            Content::HostElf { .. } => "host object",
-            Content::Archive { .. } => "archive",
-            Content::Fatbin => "fatbin",
-            Content::Ptx => "PTX",
+            FileKind::DeviceElf { .. } => "cubin",
+            FileKind::HostElf { e_type: 2 } => "executable",
+            FileKind::HostElf { e_type: 3 } => "executable or shared library",
+            FileKind::HostElf { .. } => "host object",
+            FileKind::Archive { .. } => "archive",
+            FileKind::Fatbin => "fatbin",
+            FileKind::Ptx => "PTX",
             _ => "file",
         };
         let mut file = DeviceFile {
@@ -114,18 +114,18 @@ impl<'d> DeviceFile<'d> {
     }
 
     fn add(&mut self, data: &'d [u8], name: &str) {
-        match Content::of(data) {
-            Content::DeviceElf { .. } => self.push_plain(name, "cubin", data),
-            Content::Ptx => self.push_plain(name, "ptx", data),
-            Content::LtoIr | Content::Bitcode => self.push_plain(name, "lto", data),
-            Content::Fatbin => self.add_containers(data, name, None),
-            Content::HostElf { .. } => self.add_host(data, name),
-            Content::Archive { thin: true } => self.problem(name, "thin archive: the members are files of their own".into()),
-            Content::Archive { .. } => self.add_members(data, name),
-            Content::Empty => self.problem(name, "empty".into()),
+        match FileKind::of(data) {
+            FileKind::DeviceElf { .. } => self.push_plain(name, "cubin", data),
+            FileKind::Ptx => self.push_plain(name, "ptx", data),
+            FileKind::LtoIr | FileKind::Bitcode => self.push_plain(name, "lto", data),
+            FileKind::Fatbin => self.add_containers(data, name, None),
+            FileKind::HostElf { .. } => self.add_host(data, name),
+            FileKind::Archive { thin: true } => self.problem(name, "thin archive: the members are files of their own".into()),
+            FileKind::Archive { .. } => self.add_members(data, name),
+            FileKind::Empty => self.problem(name, "empty".into()),
             // Archives hold members of other kinds too; only a file of its own is worth a word.
-            Content::Unknown if !name.is_empty() => {}
-            Content::Unknown => self.problem(name, "not a file with device code".into()),
+            FileKind::Unknown if !name.is_empty() => {}
+            FileKind::Unknown => self.problem(name, "not a file with device code".into()),
         }
     }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 
 use culd_inspect::TextStyle;
-use culd_inspect::diff::{Finding, Group, Options, Report, compare, compare_files, write_json, write_text};
+use culd_inspect::diff::{DiffReport, Finding, Group, Options, compare, compare_files, write_json, write_text};
 use culd_inspect::view::View;
 
 const AB: &[u8] = include_bytes!("fixtures/ab.sm_90.cubin");
@@ -11,7 +11,7 @@ const AB_100: &[u8] = include_bytes!("fixtures/ab.sm_100.cubin");
 const AB_80: &[u8] = include_bytes!("fixtures/ab.sm_80.cubin");
 const OBJECT: &[u8] = include_bytes!("fixtures/a.sm_90.cubin");
 
-fn report(a: &[u8], b: &[u8]) -> Report {
+fn report(a: &[u8], b: &[u8]) -> DiffReport {
     compare(&View::parse(a).unwrap(), &View::parse(b).unwrap(), Options::default())
 }
 

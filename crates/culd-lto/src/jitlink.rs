@@ -49,7 +49,7 @@ pub use session::Session;
 
 #[cfg(unix)]
 mod unix {
-    use crate::{Failure, Job, Kind};
+    use crate::{Failure, Job, ModuleKind};
     use std::ffi::{CStr, CString, c_char, c_int, c_void};
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
@@ -65,10 +65,10 @@ mod unix {
     pub(super) type Get = unsafe extern "C" fn(Handle, *mut c_char) -> c_int;
 
     /// Numbers of the interface for kinds of inputs.
-    const fn number(kind: Kind) -> c_int {
+    const fn number(kind: ModuleKind) -> c_int {
         match kind {
-            Kind::LtoIr => 3,
-            Kind::Fatbin => 4,
+            ModuleKind::LtoIr => 3,
+            ModuleKind::Fatbin => 4,
         }
     }
 

@@ -27,7 +27,7 @@ use std::fmt::Debug;
 
 /// What a module is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ModuleKind {
     /// LTO IR as in a file of its own.
     LtoIr,
     /// A fat binary with LTO IR inside.
@@ -40,7 +40,7 @@ pub struct Module {
     /// Its name in messages.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: ModuleKind,
     /// Its contents.
     pub bytes: Vec<u8>,
 }
@@ -58,6 +58,7 @@ pub struct Job {
 
 /// Why there is no PTX.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Failure {
     /// The library cannot be used.
     #[error("{0}")]

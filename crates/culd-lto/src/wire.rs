@@ -2,9 +2,9 @@
 //!
 //! Numbers are little-endian; a text or contents are a length of 64 bits and the bytes.
 
-use crate::{Failure, Job, Kind, Module};
+use crate::{Failure, Job, Module, ModuleKind};
 
-const KINDS: [Kind; 2] = [Kind::LtoIr, Kind::Fatbin];
+const KINDS: [ModuleKind; 2] = [ModuleKind::LtoIr, ModuleKind::Fatbin];
 
 fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend((bytes.len() as u64).to_le_bytes());
@@ -100,7 +100,7 @@ mod tests {
         let job = Job {
             arch: "sm_90".into(),
             options: vec!["-g".into(), String::new(), "-host-ref-ek=a,b*".into()],
-            modules: vec![module("a.o", Kind::Fatbin, &[1, 0, 2]), module("", Kind::LtoIr, b"")],
+            modules: vec![module("a.o", ModuleKind::Fatbin, &[1, 0, 2]), module("", ModuleKind::LtoIr, b"")],
         };
         let bytes = encode_job(&job);
         assert_eq!(decode_job(&bytes), Some(job));

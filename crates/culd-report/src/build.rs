@@ -153,7 +153,7 @@ fn function(row: &FunctionRow<'_>, code: &HashMap<&[u8], &[u8]>, sm: u32) -> Fun
     }
 }
 
-/// Divides sections that hold several functions: the code of each goes up to the next. Whole-program compilation makes such sections.
+/// Divides sections that hold several functions: the code of each ends where the next one starts. Whole-program compilation makes such sections.
 fn share_sections(view: &View<'_>, functions: &mut [Function]) {
     let Some(table) = view.tables.first() else { return };
     let mut places: Vec<(u32, u64, &[u8])> = Vec::new();

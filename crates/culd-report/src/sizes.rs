@@ -4,7 +4,7 @@ use crate::model::Unit;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What rows stand for.
+/// What one row describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -44,7 +44,7 @@ impl By {
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// What it stands for.
+    /// What the row describes.
     pub name: String,
     /// Bytes.
     pub size: u64,
@@ -55,7 +55,7 @@ pub struct Row {
 /// A table, largest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// What rows stand for.
+    /// What one row describes.
     pub by: By,
     /// Bytes of all rows.
     pub total: u64,

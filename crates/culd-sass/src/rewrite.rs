@@ -57,7 +57,7 @@ pub enum Rewrite {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at {offset:#x}")]
 pub struct Unsure {
-    /// What stood in the way.
+    /// Why the model does not cover the code.
     pub reason: Reason,
     /// The instruction it was found at.
     pub offset: u32,

@@ -27,7 +27,7 @@ pub extern "C" fn culd_memory(length: usize) -> *mut u8 {
 
 /// The memory that `culd_memory` gave out.
 fn take(address: *mut u8, length: usize) -> Vec<u8> {
-    // SAFETY: the page passes each address of `culd_memory` once, with the length it asked for.
+    // SAFETY: the page passes each address of `culd_memory` once, with the length that it requested.
     unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(address, length)) }.into_vec()
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Why a frame is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// The data ends too early.
     Truncated {

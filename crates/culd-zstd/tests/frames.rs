@@ -181,7 +181,7 @@ fn damaged_literals_are_refused() {
             why: "codes too long, or none"
         }
     );
-    // Weights 3 and 1 make 5 of 8: what is missing is no power of two.
+    // Weights 3 and 1 make 5 of 8: what is missing is not a power of two.
     assert_eq!(
         refused(&coded(2, &[129, 0x31, 1])),
         Error::Huffman {

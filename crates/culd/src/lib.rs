@@ -2,9 +2,11 @@
 //!
 //! [`Linker`] links from a program, see [`linker`].
 //!
-//! [`cli`] is the program: called through a name `nvlink` it has nvlink's command line, texts and exit codes; under its own name it is stricter and explains more.
+//! Module `cli` is the program; its items are not part of the interface of this library. Called under the name `nvlink`, the program has nvlink's command line, texts and
+//! exit codes; under the name `culd` it is stricter and explains its messages.
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
 pub mod cli;
 pub mod linker;
 

@@ -72,15 +72,15 @@ pub enum InputKind {
 impl InputKind {
     /// What these bytes are; `None` when no link can use them.
     pub fn of(bytes: &[u8]) -> Option<InputKind> {
-        use culd_input::detect::Content;
-        match Content::of(bytes) {
-            Content::DeviceElf { .. } => Some(InputKind::Cubin),
-            Content::HostElf { .. } => Some(InputKind::Object),
-            Content::Fatbin => Some(InputKind::Fatbin),
-            Content::Archive { .. } => Some(InputKind::Archive),
-            Content::Ptx => Some(InputKind::Ptx),
-            Content::LtoIr => Some(InputKind::LtoIr),
-            Content::Empty | Content::Bitcode | Content::Unknown => None,
+        use culd_input::detect::FileKind;
+        match FileKind::of(bytes) {
+            FileKind::DeviceElf { .. } => Some(InputKind::Cubin),
+            FileKind::HostElf { .. } => Some(InputKind::Object),
+            FileKind::Fatbin => Some(InputKind::Fatbin),
+            FileKind::Archive { .. } => Some(InputKind::Archive),
+            FileKind::Ptx => Some(InputKind::Ptx),
+            FileKind::LtoIr => Some(InputKind::LtoIr),
+            FileKind::Empty | FileKind::Bitcode | FileKind::Unknown => None,
         }
     }
 
@@ -201,7 +201,7 @@ impl Linker {
         self
     }
 
-    /// Adds a directory to search libraries in. There is no other.
+    /// Adds a directory to search for libraries. No other directories are searched.
     pub fn library_path(&mut self, directory: impl Into<PathBuf>) -> &mut Self {
         self.library_paths.push(directory.into());
         self

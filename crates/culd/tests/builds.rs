@@ -11,28 +11,28 @@ use tempfile::TempDir;
 
 /// A directory with objects for sm_90 and the program under its own name.
 struct Bench {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 impl Bench {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         for name in ["a.cubin", "b.cubin"] {
-            fs::copy(data.join(name), folder.path().join(name)).unwrap();
+            fs::copy(data.join(name), dir.path().join(name)).unwrap();
         }
-        symlink(env!("CARGO_BIN_EXE_culd"), folder.path().join("culd")).unwrap();
-        Bench { folder }
+        symlink(env!("CARGO_BIN_EXE_culd"), dir.path().join("culd")).unwrap();
+        Bench { dir }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     fn command(&self, line: &str) -> Command {
         let mut words = line.split(' ');
         let mut command = Command::new(self.path(words.next().unwrap()));
-        command.args(words).current_dir(self.folder.path());
+        command.args(words).current_dir(self.dir.path());
         for variable in [
             "LIBRARY_PATH",
             "CULD_FLAGS",

@@ -7,7 +7,7 @@
 mod build_object;
 
 use cubin::Cubin;
-use cubin::build::{Binding, BuildError, Code, Form, ObjectBuilder, Resources, Target};
+use cubin::build::{Binding, BuildError, Form, FunctionCode, ObjectBuilder, Resources, Target};
 use cubin::write::WriterKind;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ fn nvlink_links_the_built_object_to_the_same_bytes() {
 /// An object with data of every kind, a call, and code that consists of NOP.
 fn object_of(sm: u8, form: Form, writer: WriterKind) -> Result<Vec<u8>, BuildError> {
     const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
-    let code = || Code::new(std::iter::repeat_n(NOP.to_le_bytes(), 16).flatten().collect(), 24);
+    let code = || FunctionCode::new(std::iter::repeat_n(NOP.to_le_bytes(), 16).flatten().collect(), 24);
     let mut object = ObjectBuilder::with_writer(Target::sm(sm), form, writer)?;
     let helper = object.declare_function(b"helper", Binding::Weak)?;
     object.define(helper, code())?;

@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A folder with the two objects and the program under both names.
+/// A directory with the two objects and the program under both names.
 struct Bench {
-    folder: TempDir,
+    dir: TempDir,
 }
 
 impl Bench {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
         for name in ["a.cubin", "b.cubin", "c.cubin"] {
-            fs::copy(data.join(name), folder.path().join(name)).unwrap();
+            fs::copy(data.join(name), dir.path().join(name)).unwrap();
         }
         for name in ["culd", "nvlink"] {
-            link_program(&folder.path().join(name));
+            link_program(&dir.path().join(name));
         }
-        Bench { folder }
+        Bench { dir }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     fn read(&self, name: &str) -> Vec<u8> {
@@ -37,11 +37,11 @@ impl Bench {
         self.run_in(".", line)
     }
 
-    fn run_in(&self, folder: &str, line: &str) -> Output {
+    fn run_in(&self, dir: &str, line: &str) -> Output {
         let mut words = line.split(' ');
         Command::new(self.path(words.next().unwrap()))
             .args(words)
-            .current_dir(self.path(folder))
+            .current_dir(self.path(dir))
             .env_remove("LIBRARY_PATH")
             .output()
             .unwrap()
@@ -126,7 +126,7 @@ fn a_failed_link_leaves_the_output_alone() {
         assert_ne!(bench.run(line).status.code(), Some(0));
         assert_eq!(bench.read("x"), b"precious", "{line}");
     }
-    let names: Vec<_> = fs::read_dir(bench.folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let names: Vec<_> = fs::read_dir(bench.dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), 6, "nothing is left behind: {names:?}");
 }
 

@@ -28,7 +28,7 @@ fn the_page_lists_every_message_code() {
         .collect();
     let lists = [
         culd::cli::messages::CliMessage::NAMES,
-        culd_input::Code::NAMES,
+        culd_input::LoadCode::NAMES,
         &culd_base::admission::NAMES,
         culd_engine::Code::NAMES,
     ];

@@ -1,6 +1,6 @@
 //! Random command lines given to the real nvlink and to this program: exit code, both streams and every file must be the same.
 //!
-//! Runs only when CULD_ORACLE names a folder with the real nvlink and ptxas. CULD_ORACLE_RUNS sets how many lines are tried,
+//! Runs only when CULD_ORACLE names a directory with the real nvlink and ptxas. CULD_ORACLE_RUNS sets how many lines are tried,
 //! CULD_ORACLE_SEED where they start; a failure prints the seed of its line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
@@ -237,13 +237,13 @@ fn command_line(seed: u64) -> Vec<String> {
     groups.concat()
 }
 
-fn prepare(tools: &Path, folder: &Path) {
+fn prepare(tools: &Path, dir: &Path) {
     for (name, body) in MODULES {
-        let source = folder.join(format!("{name}.ptx"));
+        let source = dir.join(format!("{name}.ptx"));
         fs::write(&source, body).unwrap();
         let made = Command::new(tools.join("ptxas"))
             .args(["-arch=sm_90", "--compile-only", "-o"])
-            .arg(folder.join(format!("{name}.cubin")))
+            .arg(dir.join(format!("{name}.cubin")))
             .arg(&source)
             .status()
             .expect("ptxas runs");
@@ -251,16 +251,16 @@ fn prepare(tools: &Path, folder: &Path) {
         fs::remove_file(source).unwrap();
     }
     for (name, text) in OPTION_FILES {
-        fs::write(folder.join(name), text).unwrap();
+        fs::write(dir.join(name), text).unwrap();
     }
-    fs::create_dir(folder.join("ld")).unwrap();
-    fs::write(folder.join("ld/libshort.a"), "not an archive").unwrap();
-    fs::write(folder.join("text.cubin"), "x".repeat(200)).unwrap();
-    fs::write(folder.join("tiny.cubin"), "x").unwrap();
-    fs::write(folder.join("empty.cubin"), "").unwrap();
-    let mut host = fs::read(folder.join("b.cubin")).unwrap();
+    fs::create_dir(dir.join("ld")).unwrap();
+    fs::write(dir.join("ld/libshort.a"), "not an archive").unwrap();
+    fs::write(dir.join("text.cubin"), "x".repeat(200)).unwrap();
+    fs::write(dir.join("tiny.cubin"), "x").unwrap();
+    fs::write(dir.join("empty.cubin"), "").unwrap();
+    let mut host = fs::read(dir.join("b.cubin")).unwrap();
     host[18] = 62;
-    fs::write(folder.join("host.cubin"), host).unwrap();
+    fs::write(dir.join("host.cubin"), host).unwrap();
 }
 
 /// What a run did.
@@ -272,19 +272,15 @@ struct Seen {
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-fn run(program: &Path, line: &[String], inputs: &Path, folder: &Path) -> Seen {
-    let _ = fs::remove_dir_all(folder);
-    fs::create_dir_all(folder.join("ld")).unwrap();
+fn run(program: &Path, line: &[String], inputs: &Path, dir: &Path) -> Seen {
+    let _ = fs::remove_dir_all(dir);
+    fs::create_dir_all(dir.join("ld")).unwrap();
     for entry in fs::read_dir(inputs).unwrap().map(Result::unwrap).filter(|e| e.path().is_file()) {
-        fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+        fs::copy(entry.path(), dir.join(entry.file_name())).unwrap();
     }
-    fs::copy(inputs.join("ld/libshort.a"), folder.join("ld/libshort.a")).unwrap();
-    let out = Command::new(program)
-        .args(line)
-        .current_dir(folder)
-        .output()
-        .expect("the linker runs");
-    let files = fs::read_dir(folder)
+    fs::copy(inputs.join("ld/libshort.a"), dir.join("ld/libshort.a")).unwrap();
+    let out = Command::new(program).args(line).current_dir(dir).output().expect("the linker runs");
+    let files = fs::read_dir(dir)
         .unwrap()
         .map(|e| e.unwrap().path())
         .filter(|p| p.is_file() && !inputs.join(p.file_name().unwrap()).exists())
@@ -312,17 +308,17 @@ fn random_command_lines_behave_like_nvlink() {
     let ours = work.path().join("bin/nvlink");
     fs::create_dir(work.path().join("bin")).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_culd"), &ours).unwrap();
-    // Both run in a folder of the same name: registration names contain it.
-    let folder = work.path().join("run");
+    // Both run in a directory of the same name: registration names contain it.
+    let dir = work.path().join("run");
     let (mut same, mut crashed, mut reports) = (0, 0, String::new());
     for seed in first..first + runs {
         let line = command_line(seed);
-        let theirs = run(&tools.join("nvlink"), &line, &inputs, &folder);
+        let theirs = run(&tools.join("nvlink"), &line, &inputs, &dir);
         if theirs.code.is_none() {
             crashed += 1;
             continue;
         }
-        let mine = run(&ours, &line, &inputs, &folder);
+        let mine = run(&ours, &line, &inputs, &dir);
         if theirs == mine {
             same += 1;
             continue;

@@ -18,9 +18,9 @@ fn text(output: &Output) -> String {
 
 #[test]
 fn a_link_has_a_page_also_when_it_fails() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let [a, b] = ["saxpy.cubin", "combine.cubin"].map(|n| example(n).to_string_lossy().into_owned());
-    let [out, page] = ["out.cubin", "page.html"].map(|n| folder.path().join(n).to_string_lossy().into_owned());
+    let [out, page] = ["out.cubin", "page.html"].map(|n| dir.path().join(n).to_string_lossy().into_owned());
     let good = culd(&["-arch=sm_90", &a, &b, "-o", &out, "--html", &page]);
     assert!(good.status.success());
     let html = std::fs::read_to_string(&page).unwrap();

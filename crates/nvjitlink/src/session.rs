@@ -469,11 +469,8 @@ fn from_number(number: i32) -> Code {
 /// The linker's record in the output: in the form of nvJitLink's, signed by culd.
 fn tool_note() -> ToolNote {
     let version = Version::default();
-    ToolNote {
-        object_name: b"in-memory-ELF-image".to_vec(),
-        tool_name: b"culd".to_vec(),
-        version: version.line().into_bytes(),
-        build: format!("culd {}", env!("CARGO_PKG_VERSION")).into_bytes(),
-        command_line: b"JIT API Command Line Options".to_vec(),
-    }
+    let mut note = ToolNote::new("culd", version.line(), format!("culd {}", env!("CARGO_PKG_VERSION")));
+    note.object_name = b"in-memory-ELF-image".to_vec();
+    note.command_line = b"JIT API Command Line Options".to_vec();
+    note
 }

@@ -6,7 +6,7 @@
 //!
 //! Time is the processor's, not the clock's: a process that was held up has found nothing.
 
-use culd_fuzz::judge::MEMORY_BOUND;
+use culd_fuzz::classify::MEMORY_BOUND;
 use culd_fuzz::mutate::change;
 use culd_fuzz::targets::PARTNERS;
 use culd_tests::rng::Rng;

@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, record: bool, report: &Rep
         let verdict = match &counted {
             Err(e) => Err(e.to_string()),
             Ok(_) if record => Ok("recorded".to_owned()),
-            Ok(now) => judge(accepted.get(link), *now),
+            Ok(now) => compare_count(accepted.get(link), *now),
         };
         let name = format!(
             "count {link}: {}",
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, record: bool, report: &Rep
 }
 
 /// Whether a count is good, and what to say about it.
-fn judge(before: Option<&Count>, now: Count) -> std::result::Result<String, String> {
+fn compare_count(before: Option<&Count>, now: Count) -> std::result::Result<String, String> {
     const RECORD: &str = "run `cargo xtask counts --record` and commit benches/counts.tsv";
     let Some(&(count, inputs)) = before else {
         return Err(format!("there is no accepted count: {RECORD}"));
@@ -127,15 +127,15 @@ fn load(file: &Path) -> Result<BTreeMap<String, Count>> {
 
 #[cfg(test)]
 mod tests {
-    use super::judge;
+    use super::compare_count;
 
     #[test]
     fn only_more_than_five_percent_more_fails() {
         let before = (1000, 7);
-        assert!(judge(Some(&before), (1050, 7)).is_ok());
-        assert!(judge(Some(&before), (1051, 7)).is_err());
-        assert!(judge(Some(&before), (10, 7)).is_ok());
-        assert!(judge(Some(&before), (1000, 8)).is_err());
-        assert!(judge(None, (1000, 7)).is_err());
+        assert!(compare_count(Some(&before), (1050, 7)).is_ok());
+        assert!(compare_count(Some(&before), (1051, 7)).is_err());
+        assert!(compare_count(Some(&before), (10, 7)).is_ok());
+        assert!(compare_count(Some(&before), (1000, 8)).is_err());
+        assert!(compare_count(None, (1000, 7)).is_err());
     }
 }

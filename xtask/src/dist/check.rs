@@ -327,7 +327,7 @@ fn replay(b: &Bench<'_>, file: &Path, dir: &Path) -> Result<(String, String)> {
         }
     }
     let differences: Vec<String> = fixture
-        .judge(outcomes)
+        .compare(outcomes)
         .iter()
         .map(|(i, _, d)| format!("link {}: {d}", i + 1))
         .collect();

@@ -69,7 +69,7 @@ pub(super) enum Expect {
     /// Exit 0, nothing said.
     Silence,
     /// Exit 0 with this message.
-    Said(&'static str),
+    Prints(&'static str),
     /// Another exit code with this message.
     Refused(&'static str),
 }
@@ -81,7 +81,7 @@ impl Expect {
         let text = String::from_utf8_lossy(&text);
         let met = match self {
             Self::Silence => outcome.exit == 0 && text.is_empty(),
-            Self::Said(part) => outcome.exit == 0 && text.contains(part),
+            Self::Prints(part) => outcome.exit == 0 && text.contains(part),
             Self::Refused(part) => outcome.exit != 0 && text.contains(part),
         };
         let linked = outcome.exit != 0 || outcome.files.keys().any(|f| f.ends_with(".cubin") || f.ends_with(".ptx"));
@@ -173,15 +173,15 @@ pub(super) const PROGRAMS: &[Program] = &[
         &["managed", "unused", "blend1", "table", "indirect", "scale"],
         BOTH,
     ),
-    program("recursion-80", &["recursion", "main", "scale"], SM_80).expect(Expect::Said(STACK)),
-    program("recursion-both", &["recursion", "scale"], BOTH).expect(Expect::Said(STACK)),
+    program("recursion-80", &["recursion", "main", "scale"], SM_80).expect(Expect::Prints(STACK)),
+    program("recursion-both", &["recursion", "scale"], BOTH).expect(Expect::Prints(STACK)),
     // -w reaches the linker, but not every warning
     program(
         "no-warnings-90",
         &["recursion", "scale"],
         "-arch=sm_90 -w -dlink {objects} -o app.o",
     )
-    .expect(Expect::Said(STACK)),
+    .expect(Expect::Prints(STACK)),
     program(
         "warnings-are-errors",
         &["recursion", "scale"],
@@ -193,7 +193,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         &["shared", "print", "scale"],
         "-arch=sm_90 -Xnvlink -v -dlink {objects} -o app.o",
     )
-    .expect(Expect::Said("Function properties for '_Z6rotatePi'")),
+    .expect(Expect::Prints("Function properties for '_Z6rotatePi'")),
     program(
         "debug-90",
         &["main", "scale", "square", "shape"],
@@ -207,7 +207,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         "-arch=sm_80 -lineinfo -dlink {objects} -o app.o",
     )
     .compiled(&[Variant::Lines])
-    .expect(Expect::Said(STACK)),
+    .expect(Expect::Prints(STACK)),
     program(
         "maxrregcount-90",
         &["main", "scale"],
@@ -255,7 +255,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         "-arch=sm_90 -r -dlink {objects} -o app.o",
     ),
     program("dlink-shared", &["main", "scale"], "-arch=sm_90 -shared -dlink {objects} -o app.o"),
-    program("executable", &["main", "scale", "recursion"], "-arch=sm_90 {objects} -o app").expect(Expect::Said(STACK)),
+    program("executable", &["main", "scale", "recursion"], "-arch=sm_90 {objects} -o app").expect(Expect::Prints(STACK)),
     program(
         "combined-object",
         &["main", "scale", "print"],
@@ -267,7 +267,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("ptx-beside-code", &["main", "scale"], SM_80).compiled(&[Variant::Fat, Variant::Ptx]),
     program("newer-minor-86", &["main", "scale"], "-arch=sm_86 -dlink {objects} -o app.o"),
     program("missing-arch-75", &["main", "scale"], "-arch=sm_75 -dlink {objects} -o app.o")
-        .expect(Expect::Said("SM Arch ('sm_75') not found in 'main.o'")),
+        .expect(Expect::Prints("SM Arch ('sm_75') not found in 'main.o'")),
     program("fill-80", &["fill", "scale"], SM_80),
     program("fill-both", &["scale", "main", "fill"], BOTH),
     program(
@@ -285,7 +285,7 @@ pub(super) const PROGRAMS: &[Program] = &[
         &["main", "fill", "unused", "scale"],
         "-arch=sm_90 -Xnvlink -preserve-relocs -dlink {objects} -o app.o",
     )
-    .expect(Expect::Said("'--preserve-relocs' is not fully implemented")),
+    .expect(Expect::Prints("'--preserve-relocs' is not fully implemented")),
     program(
         "fill-one-kernel",
         &["main", "fill", "scale"],
@@ -316,17 +316,17 @@ pub(super) const PROGRAMS: &[Program] = &[
     program("lto-recursion", &["recursion", "main", "scale"], LTO_90).compiled(&[Variant::Lto]),
     program("lto-partial", &["main", "unused", "scale", "shared"], LTO_90)
         .compiled(&[Variant::Lto, Variant::Lto, Variant::Fat, Variant::Lto])
-        .expect(Expect::Said("requested LTO but 'scale.o' not built for LTO so doing partial LTO")),
+        .expect(Expect::Prints("requested LTO but 'scale.o' not built for LTO so doing partial LTO")),
     program("lto-partial-first", &["main", "indirect", "table", "scale"], LTO_90)
         .compiled(&[Variant::Fat, Variant::Lto])
-        .expect(Expect::Said("requested LTO but 'main.o'")),
-    program("lto-without-modules", &["main", "scale"], LTO_90).expect(Expect::Said("Ignoring -dlto option because no LTO objects found")),
+        .expect(Expect::Prints("requested LTO but 'main.o'")),
+    program("lto-without-modules", &["main", "scale"], LTO_90).expect(Expect::Prints("Ignoring -dlto option because no LTO objects found")),
     program("lto-ptx", &["main", "scale"], LTO_90)
         .compiled(&[Variant::Lto, Variant::Ptx])
-        .expect(Expect::Said("requested LTO but 'scale.o'")),
+        .expect(Expect::Prints("requested LTO but 'scale.o'")),
     program("lto-lines", &["main", "scale"], LTO_90)
         .compiled(&[Variant::Lto, Variant::LtoLines])
-        .expect(Expect::Said("will build everything with '-maxrregcount=24'")),
+        .expect(Expect::Prints("will build everything with '-maxrregcount=24'")),
     program(
         "lto-options",
         &["main", "scale", "shared"],

@@ -5,7 +5,7 @@
 //! 3. The state is returned or stored, so that ptxas cannot drop what led to it.
 
 use super::module::{Module, signature, texture_parameter};
-use super::world::{Func, Kernel, Pass, SIGNATURES, Space, TextureKind};
+use super::scenario::{Func, Kernel, Pass, SIGNATURES, Space, TextureKind};
 use culd_tests::rng::Rng;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(crate) enum Owner<'w> {
     Kernel(&'w Kernel),
 }
 
-/// Kinds of statements with how often each is chosen. A kind that the world lacks is replaced by a plain one.
+/// Kinds of statements with how often each is chosen. A kind that the scenario lacks is replaced by a plain one.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Global,
@@ -93,7 +93,7 @@ impl<'m, 'w> Body<'m, 'w> {
         };
         body.prologue();
         for _ in 0..body.rng.pick([0, 1, 2, 3, 4, 6]) {
-            let kind = body.draw_kind();
+            let kind = body.random_kind();
             if body.rng.chance(35) {
                 body.guarded(|b| b.statement(kind));
             } else {
@@ -146,9 +146,9 @@ impl<'m, 'w> Body<'m, 'w> {
         format!("$L{}", self.counts.label)
     }
 
-    /// Now and then a source line, in worlds that have them.
+    /// Now and then a source line, in scenarios that have them.
     fn location(&mut self) {
-        if self.module.world.traits.lines && self.rng.chance(30) {
+        if self.module.scenario.traits.lines && self.rng.chance(30) {
             let (file, line, column) = (self.rng.between(1, 2), self.rng.between(1, 90), self.rng.below(20));
             let _ = writeln!(self.lines, ".loc {file} {line} {column}");
         }
@@ -229,7 +229,7 @@ impl<'m, 'w> Body<'m, 'w> {
         ptx!(self, "ret;");
     }
 
-    fn draw_kind(&mut self) -> Kind {
+    fn random_kind(&mut self) -> Kind {
         let total = KINDS.iter().map(|(w, _)| w).sum();
         let mut x = self.rng.below(total);
         for (weight, kind) in KINDS {
@@ -251,7 +251,7 @@ impl<'m, 'w> Body<'m, 'w> {
     }
 
     fn statement(&mut self, kind: Kind) {
-        let traits = &self.module.world.traits;
+        let traits = &self.module.scenario.traits;
         let done = match kind {
             Kind::Global => self.variable(Space::Global),
             Kind::Const => self.variable(Space::Const),
@@ -276,8 +276,8 @@ impl<'m, 'w> Body<'m, 'w> {
         let candidates = self.module.vars_where(|v| v.space == space);
         let Some(&index) = self.rng.choose(&candidates) else { return false };
         self.module.used_vars.insert(index);
-        let world = self.module.world;
-        let v = &world.vars[index];
+        let scenario = self.module.scenario;
+        let v = &scenario.vars[index];
         let (name, word, size) = (&v.name, space.word(), v.scalar.size);
         let offset = size * self.rng.below(if v.dynamic { 4 } else { v.count.max(1) });
         let mut address = if offset == 0 {
@@ -369,14 +369,14 @@ impl<'m, 'w> Body<'m, 'w> {
     }
 
     fn direct_call(&mut self) -> bool {
-        let world = self.module.world;
+        let scenario = self.module.scenario;
         let mut candidates = self.module.callable();
         if let Owner::Func(f) = self.owner {
-            candidates.retain(|&c| f.recursive || world.funcs[c].rank > f.rank);
+            candidates.retain(|&c| f.recursive || scenario.funcs[c].rank > f.rank);
         }
         let Some(&index) = self.rng.choose(&candidates) else { return false };
         self.module.used_funcs.insert(index);
-        let callee = &world.funcs[index];
+        let callee = &scenario.funcs[index];
         self.call(callee.signature, &callee.name, false);
         true
     }
@@ -385,7 +385,7 @@ impl<'m, 'w> Body<'m, 'w> {
     fn indirect_call(&mut self) -> bool {
         let candidates = self.module.callable();
         let Some(&index) = self.rng.choose(&candidates) else { return false };
-        let callee = &self.module.world.funcs[index];
+        let callee = &self.module.scenario.funcs[index];
         let d = self.long();
         if self.rng.chance(60) {
             self.module.used_funcs.insert(index);
@@ -402,22 +402,22 @@ impl<'m, 'w> Body<'m, 'w> {
         true
     }
 
-    /// Takes the address of a kernel, as device code does to start it. Chosen from the text so far: worlds stay what they were without it.
+    /// Takes the address of a kernel, as device code does to start it. Chosen from the text so far: scenarios stay what they were without it.
     fn kernel_address(&mut self) {
         let hash = self
             .lines
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
         let mut rng = Rng::new(hash.wrapping_add(self.module.index as u64));
-        let (world, here) = (self.module.world, self.module.index);
-        let reachable = |i: &usize| world.kernels[*i].place.reachable(here);
-        let candidates: Vec<usize> = (0..world.kernels.len()).filter(reachable).collect();
+        let (scenario, here) = (self.module.scenario, self.module.index);
+        let reachable = |i: &usize| scenario.kernels[*i].place.reachable(here);
+        let candidates: Vec<usize> = (0..scenario.kernels.len()).filter(reachable).collect();
         let Some(&index) = rng.choose(&candidates).filter(|_| rng.chance(5)) else {
             return;
         };
         self.module.used_kernels.insert(index);
         let d = self.long();
-        let _ = writeln!(self.lines, "mov.u64 {d}, {};\nxor.b64 %q, %q, {d};", world.kernels[index].name);
+        let _ = writeln!(self.lines, "mov.u64 {d}, {};\nxor.b64 %q, %q, {d};", scenario.kernels[index].name);
     }
 
     fn system_call(&mut self) -> bool {
@@ -515,15 +515,15 @@ impl<'m, 'w> Body<'m, 'w> {
     }
 
     fn texture(&mut self) -> bool {
-        let world = self.module.world;
-        let index = self.rng.below(world.textures.len());
-        let Some(t) = world.textures.get(index) else { return false };
+        let scenario = self.module.scenario;
+        let index = self.rng.below(scenario.textures.len());
+        let Some(t) = scenario.textures.get(index) else { return false };
         self.module.used_textures.insert(index);
         let r = self.word();
         if t.kind == TextureKind::Surface {
             ptx!(self, "suld.b.1d.b32.trap {r}, [{}, {{%a}}];", t.name);
         } else {
-            let sampler = if world.traits.independent {
+            let sampler = if scenario.traits.independent {
                 format!(", {}", self.module.sampler())
             } else {
                 String::new()
@@ -546,7 +546,7 @@ impl<'m, 'w> Body<'m, 'w> {
                 let barrier = self.rng.between(0, 5);
                 ptx!(self, "bar.sync {barrier};");
             }
-            1 if self.module.world.traits.pressure => {
+            1 if self.module.scenario.traits.pressure => {
                 let regs: Vec<String> = (0..self.rng.pick([10, 20, 40, 60, 90])).map(|_| self.word()).collect();
                 for (i, x) in regs.iter().enumerate() {
                     ptx!(self, "ld.volatile.u32 {x}, [%q+{}];", 4 * i);

@@ -1,4 +1,4 @@
-//! Compiles the files of a world.
+//! Compiles the files of a scenario.
 //!
 //! 1. Each module is compiled by the oracle's ptxas or by one of another toolkit, then perhaps changed ([`super::patch`]).
 //! 2. Further files follow: unified functions and variables, C++ sources, a module with many sections, host objects.
@@ -123,13 +123,13 @@ impl Compilers {
         self.tools.join(oracle::LIBRARY).exists()
     }
 
-    /// Writes and compiles the files of a world into `dir`. Gives the dimensions of each, or a compiler's complaint.
-    pub(crate) fn world(&self, job: &Job, dir: &Path) -> Result<std::result::Result<Tags, Complaint>> {
+    /// Writes and compiles the files of a scenario into `dir`. Gives the dimensions of each, or a compiler's complaint.
+    pub(crate) fn scenario(&self, job: &Job, dir: &Path) -> Result<std::result::Result<Tags, Complaint>> {
         std::fs::create_dir_all(dir).map_err(Error::file(dir))?;
         let mut rng = job.sources.clone();
         let mut tags = Tags::new();
         for (index, variety) in job.variety.modules.iter().enumerate() {
-            let source = module::write(&job.world, index, &mut rng.fork());
+            let source = module::write(&job.scenario, index, &mut rng.fork());
             let stem = format!("m{index}");
             let unit = Unit {
                 stem: &stem,
@@ -147,9 +147,9 @@ impl Compilers {
         Ok(self.further(job, dir, &mut tags)?.map_or(Ok(tags), Err))
     }
 
-    /// The files that are not modules of the world.
+    /// The files that are not modules of the scenario.
     fn further(&self, job: &Job, dir: &Path, tags: &mut Tags) -> Result<Option<Complaint>> {
-        let (variety, arch) = (&job.variety, &job.world.arch);
+        let (variety, arch) = (&job.variety, &job.scenario.arch);
         let one = |tag: &str| BTreeSet::from([tag.to_owned()]);
         if let Some(tables) = &variety.unified {
             tables.write_indices(dir)?;
@@ -372,7 +372,7 @@ impl Compilers {
     }
 }
 
-/// The highest PTX version of the release that culd stands for, if it is in the list of toolkits.
+/// The highest PTX version of the release that culd acts as, if it is in the list of toolkits.
 fn oracle_ptx() -> Option<&'static str> {
     let version = std::env::var(VERSION_VARIABLE).ok()?;
     let minor = |v: &str| v.rsplit_once('.').map(|(minor, _)| minor.to_owned());

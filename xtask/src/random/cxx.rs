@@ -3,7 +3,7 @@
 //! 1. Every source becomes PTX once per [`Flavour`], in `target/cxx`; ptxas compiles it for each architecture that a link needs.
 //! 2. Each link chooses an architecture, a subset (nearly always with `core.cu`, which the others refer to), a flavour per file and options.
 //!
-//! Random worlds have such objects among their inputs, too.
+//! Random scenarios have such objects among their inputs, too.
 
 use super::build::Compilers;
 use super::links;

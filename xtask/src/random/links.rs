@@ -1,10 +1,10 @@
-//! The links of a world: its modules are compiled once and then linked in several ways.
+//! The links of a scenario: its modules are compiled once and then linked in several ways.
 //!
 //! 1. All files in order, with random options.
 //! 2. More links, each with a random selection (all, another order, one left out, one twice), a random mode and random options.
 //! 3. Sometimes two steps: `-r` over some files, then a link of its result with the rest.
 
-use super::world::World;
+use super::scenario::Scenario;
 use culd_tests::rng::Rng;
 
 /// One command line.
@@ -12,7 +12,7 @@ use culd_tests::rng::Rng;
 pub(crate) struct Link {
     /// Arguments as shell words.
     pub(crate) args: String,
-    /// The output that later links of this world take as input.
+    /// The output that later links of this scenario take as input.
     pub(crate) keeps: Option<String>,
 }
 
@@ -95,18 +95,18 @@ pub(crate) fn for_library(links: &mut Vec<Link>) {
     }
 }
 
-/// Chooses the links of `world`.
-pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
-    let names = Names::of(world);
-    let all: Vec<String> = (0..world.modules).map(|m| format!("m{m}.cubin")).collect();
+/// Chooses the links of `scenario`.
+pub(crate) fn generate(scenario: &Scenario, rng: &mut Rng) -> Vec<Link> {
+    let names = Names::of(scenario);
+    let all: Vec<String> = (0..scenario.modules).map(|m| format!("m{m}.cubin")).collect();
     let mut out = vec![link(&names, rng, &all, &[], "out.cubin")];
     for _ in 0..rng.between(3, 6) {
         let files = select(rng, &all);
-        if world.modules > 1 && rng.chance(12) {
+        if scenario.modules > 1 && rng.chance(12) {
             let partial = format!("partial{}.cubin", out.len());
             out.extend(two_steps(&names, rng, &files, partial));
         } else {
-            let mode = draw_mode(rng);
+            let mode = random_mode(rng);
             out.push(link(&names, rng, &files, mode, "out.cubin"));
         }
     }
@@ -115,7 +115,7 @@ pub(crate) fn draw(world: &World, rng: &mut Rng) -> Vec<Link> {
 
 /// One link of given files in a random mode.
 pub(crate) fn any(rng: &mut Rng, arch: &str, files: &[String]) -> Link {
-    let mode = draw_mode(rng);
+    let mode = random_mode(rng);
     let names = Names {
         arch,
         kernels: Vec::new(),
@@ -132,11 +132,11 @@ struct Names<'w> {
 }
 
 impl<'w> Names<'w> {
-    fn of(world: &'w World) -> Self {
+    fn of(scenario: &'w Scenario) -> Self {
         Self {
-            arch: &world.arch,
-            kernels: world.kernels.iter().map(|k| k.name.as_str()).collect(),
-            vars: world.vars.iter().map(|v| v.name.as_str()).collect(),
+            arch: &scenario.arch,
+            kernels: scenario.kernels.iter().map(|k| k.name.as_str()).collect(),
+            vars: scenario.vars.iter().map(|v| v.name.as_str()).collect(),
         }
     }
 }
@@ -148,7 +148,7 @@ fn two_steps(names: &Names<'_>, rng: &mut Rng, files: &[String], partial: String
     step.keeps = Some(partial.clone());
     let mut second = rest.to_vec();
     second.insert(if rng.chance(50) { 0 } else { rest.len() }, partial);
-    let mode = draw_mode(rng);
+    let mode = random_mode(rng);
     let last = link(names, rng, &second, mode, "out.cubin");
     [step, last]
 }
@@ -170,7 +170,7 @@ fn select(rng: &mut Rng, all: &[String]) -> Vec<String> {
     files
 }
 
-fn draw_mode(rng: &mut Rng) -> &'static [&'static str] {
+fn random_mode(rng: &mut Rng) -> &'static [&'static str] {
     let mut x = rng.below(MODES.iter().map(|(w, _)| w).sum());
     for (weight, mode) in MODES {
         if x < weight {

@@ -1,7 +1,7 @@
-//! `cargo xtask mixed`: modules of one world compiled by different toolkits, linked under the name culd.
+//! `cargo xtask mixed`: modules of one scenario compiled by different toolkits, linked under the name culd.
 //!
-//! 1. Every module of a world may have a compiler of its own: those of `xtask/toolkits.txt` and of every release of CUDA 13.
-//! 2. Each link of the world runs under the name culd with `--verify`. No other linker links such mixes, so there is nothing to compare with.
+//! 1. Every module of a scenario may have a compiler of its own: those of `xtask/toolkits.txt` and of every release of CUDA 13.
+//! 2. Each link of the scenario runs under the name culd with `--verify`. No other linker links such mixes, so there is nothing to compare with.
 //! 3. A link passes if it is made, or refused with a reason. A crash, an internal error or an output that fails its verification is a failure.
 //! 4. The reasons are counted and printed, names left out.
 
@@ -27,16 +27,16 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     let focus = Focus::Only(vec![Dimension::Toolkits]);
     let mut jobs = Vec::new();
     let mut planned = 0;
-    while planned < plan.count && jobs.len() < plan.worlds.unwrap_or(usize::MAX) {
-        let mut job = Job::draw(plan.seed + jobs.len() as u64, &plan.archs, &focus);
+    while planned < plan.count && jobs.len() < plan.scenarios.unwrap_or(usize::MAX) {
+        let mut job = Job::generate(plan.seed + jobs.len() as u64, &plan.archs, &focus);
         job.links.truncate(plan.count - planned);
         planned += job.links.len();
         jobs.push(job);
     }
     let ends = Ends::default();
     parallel(&jobs, plan.jobs, |job| {
-        if let Err(e) = world(context, &compilers, linker, job, report, &ends) {
-            report.named(&format!("world {}", job.seed), Some(&e.to_string()));
+        if let Err(e) = scenario(context, &compilers, linker, job, report, &ends) {
+            report.named(&format!("scenario {}", job.seed), Some(&e.to_string()));
         }
     });
     let ends = ends.into_inner().unwrap_or_default();
@@ -48,25 +48,25 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     Ok(())
 }
 
-fn world(context: &Context, compilers: &Compilers, linker: &Linker, job: &Job, report: &Report, ends: &Ends) -> Result<()> {
-    let (arch, seed) = (&job.world.arch, job.seed);
+fn scenario(context: &Context, compilers: &Compilers, linker: &Linker, job: &Job, report: &Report, ends: &Ends) -> Result<()> {
+    let (arch, seed) = (&job.scenario.arch, job.seed);
     let dir = context
         .root
         .join("target/random")
         .join(format!("{}-mixed-{arch}-{seed}", std::process::id()));
     let mut is_clean = true;
-    if compilers.world(job, &dir)?.is_ok() {
+    if compilers.scenario(job, &dir)?.is_ok() {
         for (i, link) in job.links.iter().enumerate() {
             let args = format!("{} --verify", link.args);
             let outcome = run_clean(&linker.culd, &args, &dir, &[])?;
             let failure = fault(&outcome).map(|why| {
                 format!(
-                    "{args}\n{why}\nkept: {}\nrepeat: cargo xtask mixed --seed {seed} --worlds 1 --arch {arch}",
+                    "{args}\n{why}\nkept: {}\nrepeat: cargo xtask mixed --seed {seed} --scenarios 1 --arch {arch}",
                     dir.display()
                 )
             });
             is_clean &= failure.is_none();
-            report.quiet(&format!("mixed world {seed} {arch} link {}", i + 1), failure.as_deref());
+            report.quiet(&format!("mixed scenario {seed} {arch} link {}", i + 1), failure.as_deref());
             if let Ok(mut ends) = ends.lock() {
                 *ends.entry(end(&outcome)).or_default() += 1;
             }

@@ -1,10 +1,10 @@
 //! `cargo xtask random`: generated modules, linked by nvlink and by culd.
 //!
-//! 1. Worlds are generated from consecutive seeds until their links reach the wanted number.
-//! 2. Each world is written as PTX and compiled once ([`world`], [`module`], [`body`]), then linked in several ways ([`links`]).
+//! 1. Scenarios are generated from consecutive seeds until their links reach the wanted number.
+//! 2. Each scenario is written as PTX and compiled once ([`scenario`], [`module`], [`body`]), then linked in several ways ([`links`]).
 //! 3. Further dimensions are chosen last ([`variety`]): other compilers, changed objects, more input files. [`build`] makes them all.
 //! 4. Both linkers run in the same directory; exit code, text and every written byte are compared.
-//! 5. A failure keeps its inputs, both outputs and the command, and prints the command that repeats its world. The summary counts by dimension
+//! 5. A failure keeps its inputs, both outputs and the command, and prints the command that repeats its scenario. The summary counts by dimension
 //!    ([`tally`]).
 
 mod body;
@@ -14,10 +14,10 @@ mod links;
 mod mixed;
 mod module;
 mod patch;
+mod scenario;
 mod tally;
 mod unified;
 mod variety;
-mod world;
 
 use crate::conformance::explain;
 use crate::context::{Context, Linker};
@@ -27,14 +27,14 @@ use build::{Compilers, Tags};
 use culd_tests::case::fresh_copy;
 use culd_tests::rng::Rng;
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::{Difference, judge, judge_files};
+use culd_tests::verdict::{Difference, compare, compare_files};
 use culd_tests::{Error, Result};
 use links::Link;
+use scenario::Scenario;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tally::{Tally, Verdict, tags_of};
 use variety::Variety;
-use world::World;
 
 pub(crate) use build::Selection;
 pub(crate) use variety::Focus;
@@ -43,23 +43,23 @@ pub(crate) use variety::Focus;
 pub(crate) struct Plan {
     /// Links in all.
     pub(crate) count: usize,
-    /// Seed of the first world.
+    /// Seed of the first scenario.
     pub(crate) seed: u64,
-    /// Stop after this many worlds, whatever the count.
-    pub(crate) worlds: Option<usize>,
+    /// Stop after this many scenarios, whatever the count.
+    pub(crate) scenarios: Option<usize>,
     /// Architectures to choose from.
     pub(crate) archs: Vec<String>,
     /// Threads.
     pub(crate) jobs: usize,
     /// Failures that are shown in full.
     pub(crate) show: usize,
-    /// Keep the directories of worlds that passed, too.
+    /// Keep the directories of scenarios that passed, too.
     pub(crate) keep: bool,
     /// Other compilers.
     pub(crate) toolkits: Selection,
-    /// Dimensions that worlds have beside their modules.
+    /// Dimensions that scenarios have beside their modules.
     pub(crate) focus: Focus,
-    /// `--toolkits` and `--dims` as typed, for commands that repeat a world.
+    /// `--toolkits` and `--dims` as typed, for commands that repeat a scenario.
     pub(crate) typed: String,
 }
 
@@ -73,9 +73,9 @@ impl Plan {
 /// Names of architectures: `sm_90`, lists with commas, or the groups `classic`, `blackwell`, `cuda12` and `all`.
 pub(crate) fn archs(text: &str) -> Vec<String> {
     let groups: &[&str] = match text {
-        "classic" => &world::CLASSIC,
-        "blackwell" => &world::BLACKWELL,
-        "cuda12" => &world::CUDA_12,
+        "classic" => &scenario::CLASSIC,
+        "blackwell" => &scenario::BLACKWELL,
+        "cuda12" => &scenario::CUDA_12,
         "all" => return archs("classic").into_iter().chain(archs("blackwell")).collect(),
         list => return list.split(',').map(str::to_owned).collect(),
     };
@@ -94,29 +94,29 @@ struct Session<'a> {
     tally: Tally,
 }
 
-/// A world that is to be linked.
+/// A scenario that is to be linked.
 struct Job {
     seed: u64,
-    world: World,
+    scenario: Scenario,
     links: Vec<Link>,
     sources: Rng,
     variety: Variety,
 }
 
 impl Job {
-    fn draw(seed: u64, archs: &[String], focus: &Focus) -> Self {
+    fn generate(seed: u64, archs: &[String], focus: &Focus) -> Self {
         let mut rng = Rng::new(seed);
-        // chosen first and independently, so that naming one architecture on the command line repeats the same world
+        // chosen first and independently, so that naming one architecture on the command line repeats the same scenario
         let arch = rng.fork().below(archs.len());
-        let world = World::draw(&mut rng.fork(), &archs[arch]);
-        let mut links = links::draw(&world, &mut rng.fork());
+        let scenario = Scenario::generate(&mut rng.fork(), &archs[arch]);
+        let mut links = links::generate(&scenario, &mut rng.fork());
         let sources = rng.fork();
         let mut more = rng.fork();
-        let variety = Variety::draw(&mut more, &world, focus);
+        let variety = Variety::generate(&mut more, &scenario, focus);
         variety.extend(&mut links, &mut more);
         Self {
             seed,
-            world,
+            scenario,
             links,
             sources,
             variety,
@@ -131,8 +131,8 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     let session = Session::new(&compilers, linker, plan, report, context.root.join("target/random"));
     let mut jobs = Vec::new();
     let mut planned = 0;
-    while planned < plan.count && jobs.len() < plan.worlds.unwrap_or(usize::MAX) {
-        let mut job = Job::draw(plan.seed + jobs.len() as u64, &plan.archs, &plan.focus);
+    while planned < plan.count && jobs.len() < plan.scenarios.unwrap_or(usize::MAX) {
+        let mut job = Job::generate(plan.seed + jobs.len() as u64, &plan.archs, &plan.focus);
         if is_library {
             links::for_library(&mut job.links);
         }
@@ -141,25 +141,25 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         jobs.push(job);
     }
     parallel(&jobs, plan.jobs, |job| {
-        if let Err(e) = session.world(job) {
-            report.named(&format!("world {}", job.seed), Some(&e.to_string()));
+        if let Err(e) = session.scenario(job) {
+            report.named(&format!("scenario {}", job.seed), Some(&e.to_string()));
         }
     });
     session.summary(&format!(
-        "{} worlds, {} of them not compiled by ptxas",
+        "{} scenarios, {} of them not compiled by ptxas",
         jobs.len(),
         session.skipped.load(Ordering::Relaxed)
     ));
     Ok(())
 }
 
-/// A world for the recorder: compiled, with its directory and the arguments of its links, or nothing if ptxas refuses it.
-pub(crate) struct Worlds {
+/// A scenario for the recorder: compiled, with its directory and the arguments of its links, or nothing if ptxas refuses it.
+pub(crate) struct Scenarios {
     compilers: Compilers,
     dir: PathBuf,
 }
 
-impl Worlds {
+impl Scenarios {
     pub(crate) fn new(context: &Context) -> Result<Self> {
         Ok(Self {
             compilers: Compilers::new(context, &Selection::Default)?,
@@ -167,11 +167,11 @@ impl Worlds {
         })
     }
 
-    /// Compiles one world; gives its directory and the arguments of its links, or nothing if ptxas refuses it.
+    /// Compiles one scenario; gives its directory and the arguments of its links, or nothing if ptxas refuses it.
     pub(crate) fn build(&self, arch: &str, seed: u64, focus: &Focus) -> Result<Option<(PathBuf, Vec<String>)>> {
-        let job = Job::draw(seed, &[arch.to_owned()], focus);
+        let job = Job::generate(seed, &[arch.to_owned()], focus);
         let directory = self.dir.join(format!("{}-{arch}-{seed}", std::process::id()));
-        let made = self.compilers.world(&job, &directory)?;
+        let made = self.compilers.scenario(&job, &directory)?;
         let mut links = job.links;
         if self.compilers.is_library() {
             links::for_library(&mut links);
@@ -200,12 +200,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The directory in which a world is linked: one of its own per process.
+    /// The directory in which a scenario is linked: one of its own per process.
     fn directory(&self, arch: &str, seed: u64) -> PathBuf {
         self.dir.join(format!("{}-{arch}-{seed}", std::process::id()))
     }
 
-    /// Removes the directory of a world that passed.
+    /// Removes the directory of a scenario that passed.
     fn leave(&self, dir: &Path, passed: bool) -> Result<()> {
         if passed && !self.plan.keep {
             std::fs::remove_dir_all(dir).map_err(Error::file(dir))?;
@@ -213,24 +213,24 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    fn world(&self, job: &Job) -> Result<()> {
-        let dir = self.directory(&job.world.arch, job.seed);
-        let mut tags = match self.compilers.world(job, &dir)? {
+    fn scenario(&self, job: &Job) -> Result<()> {
+        let dir = self.directory(&job.scenario.arch, job.seed);
+        let mut tags = match self.compilers.scenario(job, &dir)? {
             Ok(tags) => tags,
             Err(complaint) => {
-                // a world that ptxas refuses cannot be linked; too many of them would be a fault of the generator
+                // a scenario that ptxas refuses cannot be linked; too many of them would be a fault of the generator
                 self.skipped.fetch_add(1, Ordering::Relaxed);
                 if self.plan.keep {
-                    println!("skipped world {} (ptxas): {complaint}", job.seed);
+                    println!("skipped scenario {} (ptxas): {complaint}", job.seed);
                 }
                 return self.leave(&dir, true);
             }
         };
         let mut clean = true;
         for (i, link) in job.links.iter().enumerate() {
-            let (arch, seed) = (&job.world.arch, job.seed);
-            let name = format!("world {seed} {arch} link {}", i + 1);
-            let repeat = format!("cargo xtask random --seed {seed} --worlds 1 --arch {arch}{}", self.plan.suffix());
+            let (arch, seed) = (&job.scenario.arch, job.seed);
+            let name = format!("scenario {seed} {arch} link {}", i + 1);
+            let repeat = format!("cargo xtask random --seed {seed} --scenarios 1 --arch {arch}{}", self.plan.suffix());
             clean &= self.link(&name, &repeat, &format!("{arch}-{seed}-{}", i + 1), link, &dir, &mut tags)?;
         }
         self.leave(&dir, clean)
@@ -249,8 +249,8 @@ impl<'a> Session<'a> {
         let got = run_clean(&self.linker.as_nvlink, &link.args, dir, &[])?;
         let tags = tags_of(&link.args, files);
         let difference = match self.compilers.is_library() {
-            true => judge_files(&got, &want),
-            false => judge(&got, &want),
+            true => compare_files(&got, &want),
+            false => compare(&got, &want),
         };
         let verdict = self.verdict(name, &difference, (&got, &want), &link.args, dir)?;
         match (&difference, verdict) {

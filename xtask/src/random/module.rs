@@ -1,4 +1,4 @@
-//! Writes one module of a world as PTX.
+//! Writes one module of a scenario as PTX.
 //!
 //! 1. Bodies are written first ([`super::body`]); they note every symbol that they use.
 //! 2. Tables of addresses and a few unused declarations are added.
@@ -6,7 +6,7 @@
 //! 4. The target, compiler flags and line directives of the module are chosen.
 
 use super::body::{Body, Owner};
-use super::world::{Fault, Func, Kernel, Linkage, Pass, SIGNATURES, Scalar, Space, TextureKind, Var, World};
+use super::scenario::{Fault, Func, Kernel, Linkage, Pass, SIGNATURES, Scalar, Scenario, Space, TextureKind, Var};
 use culd_tests::rng::Rng;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) text: String,
-    /// The architecture that it is compiled for: the world's, or one that the world's accepts.
+    /// The architecture that it is compiled for: the scenario's, or one that the scenario's accepts.
     pub(crate) arch: String,
     /// Further flags for ptxas.
     pub(crate) flags: Vec<&'static str>,
@@ -34,9 +34,9 @@ const SYSTEM: [(&str, &str); 4] = [
     ),
 ];
 
-/// One module while it is written: its place in the world and what its text has used so far.
+/// One module while it is written: its place in the scenario and what its text has used so far.
 pub(crate) struct Module<'w> {
-    pub(crate) world: &'w World,
+    pub(crate) scenario: &'w Scenario,
     pub(crate) index: usize,
     pub(crate) used_vars: BTreeSet<usize>,
     pub(crate) used_funcs: BTreeSet<usize>,
@@ -46,10 +46,10 @@ pub(crate) struct Module<'w> {
     pub(crate) used_system: BTreeSet<&'static str>,
 }
 
-/// Writes module `index` of `world`.
-pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
+/// Writes module `index` of `scenario`.
+pub(crate) fn write(scenario: &Scenario, index: usize, rng: &mut Rng) -> Source {
     let mut module = Module {
-        world,
+        scenario,
         index,
         used_vars: BTreeSet::new(),
         used_funcs: BTreeSet::new(),
@@ -61,13 +61,13 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
     let tables = module.tables(rng);
     module.mention_a_few(rng);
     let (arch, target) = module.targets(rng);
-    let mode = if world.traits.textures && world.traits.independent {
+    let mode = if scenario.traits.textures && scenario.traits.independent {
         ", texmode_independent"
     } else {
         ""
     };
     let mut text = format!(".version 9.0\n.target {target}{mode}\n.address_size 64\n");
-    if world.traits.lines {
+    if scenario.traits.lines {
         let _ = writeln!(text, ".file 1 \"part{}.cu\"\n.file 2 \"common.h\"", index % 3);
     }
     for (name, declaration) in SYSTEM {
@@ -87,7 +87,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
         text.push_str(&line);
         text.push('\n');
     }
-    let flags = draw_flags(rng, world.traits.lines);
+    let flags = random_flags(rng, scenario.traits.lines);
     // CUDA 12 does not support sm_88, nor the architectures with two views in this form
     let old = rng.chance(6) && arch != "sm_88" && number(&arch) <= 90;
     if old {
@@ -96,7 +96,7 @@ pub(crate) fn write(world: &World, index: usize, rng: &mut Rng) -> Source {
     Source { text, arch, flags, old }
 }
 
-/// Options of ptxas that change what an object holds, beside those that [`draw_flags`] names.
+/// Options of ptxas that change what an object holds, beside those that [`random_flags`] names.
 const RARE_FLAGS: [&[&str]; 16] = [
     &["-sanitize", "memcheck"],
     &["-sanitize", "threadsteer"],
@@ -116,7 +116,7 @@ const RARE_FLAGS: [&[&str]; 16] = [
     &["-regUsageLevel", "2"],
 ];
 
-fn draw_flags(rng: &mut Rng, lines: bool) -> Vec<&'static str> {
+fn random_flags(rng: &mut Rng, lines: bool) -> Vec<&'static str> {
     match rng.below(100) {
         0..25 if lines => vec!["-lineinfo"],
         25..50 if lines => vec!["-g"],
@@ -148,10 +148,10 @@ pub(crate) fn signature(signature: usize, name: &str) -> String {
 
 impl Module<'_> {
     fn bodies(&mut self, rng: &mut Rng) -> Vec<String> {
-        let world = self.world;
+        let scenario = self.scenario;
         let here = |homes: &[usize]| homes.contains(&self.index);
-        let mut owners: Vec<Owner<'_>> = world.funcs.iter().filter(|f| here(&f.place.homes)).map(Owner::Func).collect();
-        owners.extend(world.kernels.iter().filter(|k| here(&k.place.homes)).map(Owner::Kernel));
+        let mut owners: Vec<Owner<'_>> = scenario.funcs.iter().filter(|f| here(&f.place.homes)).map(Owner::Func).collect();
+        owners.extend(scenario.kernels.iter().filter(|k| here(&k.place.homes)).map(Owner::Kernel));
         if rng.chance(50) {
             rng.shuffle(&mut owners);
         }
@@ -165,8 +165,8 @@ impl Module<'_> {
                 format!("{head}\n{}", Body::write(self, owner, rng))
             })
             .collect();
-        if world.fault == Some(Fault::EntryAndFunc)
-            && let Some(k) = world.kernels.first()
+        if scenario.fault == Some(Fault::EntryAndFunc)
+            && let Some(k) = scenario.kernels.first()
             && k.place.linkage != Linkage::Static
             && !k.place.homes.contains(&self.index)
         {
@@ -197,7 +197,7 @@ impl Module<'_> {
 
     fn kernel_head(&self, k: &Kernel, rng: &mut Rng) -> String {
         let mut head = self.kernel_signature(k);
-        if self.world.traits.bounds {
+        if self.scenario.traits.bounds {
             let threads = rng.pick([32, 128, 256]);
             head.push_str(&match rng.below(12) {
                 0..3 => format!("\n.maxntid {threads}, 1, 1"),
@@ -214,10 +214,10 @@ impl Module<'_> {
 
     /// Arrays of addresses: of functions, of variables with and without offsets, and plain numbers between them.
     fn tables(&mut self, rng: &mut Rng) -> Vec<String> {
-        if !self.world.traits.tables || rng.chance(30) {
+        if !self.scenario.traits.tables || rng.chance(30) {
             return Vec::new();
         }
-        let weak = self.world.traits.weak && rng.chance(30);
+        let weak = self.scenario.traits.weak && rng.chance(30);
         (0..rng.pick([1, 1, 2]))
             .map(|i| {
                 let entries: Vec<String> = (0..rng.between(1, 6)).map(|_| self.table_entry(rng)).collect();
@@ -243,13 +243,13 @@ impl Module<'_> {
             0..5 => {
                 if let Some(&f) = rng.choose(&funcs) {
                     self.used_funcs.insert(f);
-                    return self.world.funcs[f].name.clone();
+                    return self.scenario.funcs[f].name.clone();
                 }
             }
             5..9 => {
                 if let Some(&v) = rng.choose(&vars) {
                     self.used_vars.insert(v);
-                    let var = &self.world.vars[v];
+                    let var = &self.scenario.vars[v];
                     let name = if rng.chance(40) {
                         format!("generic({})", var.name)
                     } else {
@@ -262,10 +262,10 @@ impl Module<'_> {
                 }
             }
             _ => {
-                if !self.world.textures.is_empty() {
-                    let t = rng.below(self.world.textures.len());
+                if !self.scenario.textures.is_empty() {
+                    let t = rng.below(self.scenario.textures.len());
                     self.used_textures.insert(t);
-                    return self.world.textures[t].name.clone();
+                    return self.scenario.textures[t].name.clone();
                 }
             }
         }
@@ -281,10 +281,10 @@ impl Module<'_> {
 
     /// What it is compiled for, and the virtual architecture that it claims.
     fn targets(&self, rng: &mut Rng) -> (String, String) {
-        let world = &self.world.arch;
-        let mut arch = world.clone();
-        if self.world.traits.mixed_arch {
-            let accepted: &[&str] = match world.as_str() {
+        let scenario = &self.scenario.arch;
+        let mut arch = scenario.clone();
+        if self.scenario.traits.mixed_arch {
+            let accepted: &[&str] = match scenario.as_str() {
                 "sm_52" => &["sm_50", "sm_52"],
                 "sm_61" => &["sm_60", "sm_61"],
                 "sm_86" => &["sm_80", "sm_86"],
@@ -302,7 +302,7 @@ impl Module<'_> {
             .filter(|t| number(t) <= number(&arch) && (number(&arch) < 75 || number(t) >= 75))
             .collect();
         let target = match rng.choose(&older) {
-            Some(t) if self.world.traits.odd_target => (*t).to_owned(),
+            Some(t) if self.scenario.traits.odd_target => (*t).to_owned(),
             _ => arch.clone(),
         };
         (arch, target)
@@ -310,12 +310,12 @@ impl Module<'_> {
 
     fn data(&self, rng: &mut Rng) -> Vec<String> {
         let mut out = Vec::new();
-        for (i, v) in self.world.vars.iter().enumerate() {
+        for (i, v) in self.scenario.vars.iter().enumerate() {
             if v.place.homes.contains(&self.index) || self.used_vars.contains(&i) {
                 out.push(self.var_line(v, rng));
             }
         }
-        for (i, t) in self.world.textures.iter().enumerate() {
+        for (i, t) in self.scenario.textures.iter().enumerate() {
             if t.place.homes.contains(&self.index) || self.used_textures.contains(&i) {
                 let kind = if t.kind == TextureKind::Texture { "texref" } else { "surfref" };
                 out.push(format!(
@@ -325,7 +325,7 @@ impl Module<'_> {
                 ));
             }
         }
-        if self.world.traits.textures && self.world.traits.independent {
+        if self.scenario.traits.textures && self.scenario.traits.independent {
             out.push(format!(".visible .global .samplerref {};", self.sampler()));
         }
         if self.used_system.contains("vprintf") || self.used_system.contains("__assertfail") {
@@ -372,7 +372,7 @@ impl Module<'_> {
     }
 
     fn extern_line(&self, v: &Var, managed: &str, array: &str) -> String {
-        let wrong = |fault| self.world.fault == Some(fault) && v.place.linkage != Linkage::Static;
+        let wrong = |fault| self.scenario.fault == Some(fault) && v.place.linkage != Linkage::Static;
         let array = if wrong(Fault::ExternSize) && v.count > 0 {
             format!("[{}]", v.count + 1)
         } else {
@@ -394,7 +394,7 @@ impl Module<'_> {
 
     fn prototypes(&self) -> Vec<String> {
         let mut out = Vec::new();
-        for (i, f) in self.world.funcs.iter().enumerate() {
+        for (i, f) in self.scenario.funcs.iter().enumerate() {
             let defined = f.place.homes.contains(&self.index);
             if defined {
                 out.push(format!("{};", self.func_head(f)));
@@ -402,12 +402,12 @@ impl Module<'_> {
                 out.push(format!(".extern .func {};", signature(f.signature, &f.name)));
             }
         }
-        let used = self.used_kernels.iter().filter_map(|&k| self.world.kernels.get(k));
+        let used = self.used_kernels.iter().filter_map(|&k| self.scenario.kernels.get(k));
         out.extend(used.map(|k| format!("{};", self.kernel_signature(k))));
         // one that nothing calls, so that the module itself stays correct
-        if self.world.fault == Some(Fault::ExternSignature)
+        if self.scenario.fault == Some(Fault::ExternSignature)
             && let Some((i, f)) = self
-                .world
+                .scenario
                 .funcs
                 .iter()
                 .enumerate()
@@ -425,7 +425,7 @@ impl Module<'_> {
     }
 
     fn aliases(&self) -> Vec<String> {
-        let here = self.world.funcs.iter().filter(|f| f.place.homes.contains(&self.index));
+        let here = self.scenario.funcs.iter().filter(|f| f.place.homes.contains(&self.index));
         here.filter_map(|f| {
             f.alias
                 .as_ref()
@@ -436,18 +436,18 @@ impl Module<'_> {
 
     /// Whether cluster features may be used: the architecture has them, and no module claims an older one.
     pub(crate) fn has_clusters(&self) -> bool {
-        number(&self.world.arch) >= 90 && !self.world.traits.odd_target
+        number(&self.scenario.arch) >= 90 && !self.scenario.traits.odd_target
     }
 
     /// Functions that code of this module can name.
     pub(crate) fn callable(&self) -> Vec<usize> {
-        let funcs = self.world.funcs.iter().enumerate();
+        let funcs = self.scenario.funcs.iter().enumerate();
         funcs.filter(|(_, f)| f.place.reachable(self.index)).map(|(i, _)| i).collect()
     }
 
     /// Variables that code of this module can name and that `wanted` accepts.
     pub(crate) fn vars_where(&self, wanted: impl Fn(&Var) -> bool) -> Vec<usize> {
-        let vars = self.world.vars.iter().enumerate();
+        let vars = self.scenario.vars.iter().enumerate();
         vars.filter(|(_, v)| v.place.reachable(self.index) && wanted(v))
             .map(|(i, _)| i)
             .collect()

@@ -9,7 +9,7 @@ use culd_tests::{Error, Result};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Modules of the unified world.
+/// Modules of the unified scenario.
 const MODULES: usize = 2;
 /// Index files that links name.
 pub(crate) const INDICES: [&str; 6] = ["right.uidx", "other.uidx", "short.uidx", "long.uidx", "wide.uidx", "second.uidx"];
@@ -27,7 +27,7 @@ struct Symbol {
     init: bool,
 }
 
-/// The unified symbols of a world.
+/// The unified symbols of a scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct Tables {
     functions: Vec<Symbol>,
@@ -37,7 +37,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn draw(rng: &mut Rng) -> Self {
+    pub(crate) fn generate(rng: &mut Rng) -> Self {
         let mut next = 16;
         let mut symbols = |count: usize, sizes: [u64; 4]| -> Vec<Symbol> {
             (0..count)

@@ -1,17 +1,17 @@
-//! What a world has beside the text of its modules. Chosen after everything else, so that a seed keeps its modules and its links.
+//! What a scenario has beside the text of its modules. Chosen after everything else, so that a seed keeps its modules and its links.
 //!
-//! 1. Each [`Dimension`] is present in a share of the worlds; `--dims` names those that every world gets.
+//! 1. Each [`Dimension`] is present in a share of the scenarios; `--dims` names those that every scenario gets.
 //! 2. Some change how a module is compiled, or its object afterwards: [`ModuleVariety`].
-//! 3. The others are more input files and options, which are added to most links of the world ([`Variety::extend`]).
+//! 3. The others are more input files and options, which are added to most links of the scenario ([`Variety::extend`]).
 
 use super::cxx::{FLAVOURS, Flavour};
 use super::links::Link;
 use super::patch::Patch;
+use super::scenario::Scenario;
 use super::unified::{INDICES, Tables};
-use super::world::World;
 use culd_tests::rng::Rng;
 
-/// A dimension of worlds.
+/// A dimension of scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dimension {
     /// Modules compiled by ptxas of other toolkits.
@@ -34,7 +34,7 @@ pub(crate) enum Dimension {
     Runtime,
 }
 
-/// Dimensions with their names and in how many of 1,000 worlds they are.
+/// Dimensions with their names and in how many of 1,000 scenarios they are.
 const DIMENSIONS: [(Dimension, &str, usize); 9] = [
     (Dimension::Toolkits, "toolkits", 300),
     (Dimension::WholeProgram, "ewp", 60),
@@ -52,12 +52,12 @@ const RUNTIME_ARCHS: [&str; 4] = ["sm_80", "sm_90", "sm_100", "sm_120"];
 /// How many of 100 links have a group of further files.
 const IN_LINK: usize = 85;
 
-/// Which dimensions worlds have.
+/// Which dimensions scenarios have.
 #[derive(Debug, Clone)]
 pub(crate) enum Focus {
     /// Each in its share.
     Shares,
-    /// These in every world, the others in none.
+    /// These in every scenario, the others in none.
     Only(Vec<Dimension>),
     /// Each in its share, without those in which differences are known (docs/compatibility.md).
     Settled {
@@ -81,7 +81,7 @@ impl Focus {
         words.map(named).collect::<Result<_, _>>().map(Self::Only)
     }
 
-    /// None of them: the modules of the world alone.
+    /// None of them: the modules of the scenario alone.
     pub(crate) fn plain() -> Self {
         Self::Only(Vec::new())
     }
@@ -115,7 +115,7 @@ pub(crate) struct ModuleVariety {
     pub(crate) patches: Vec<(Patch, Rng)>,
 }
 
-/// What a world has beside its modules' text.
+/// What a scenario has beside its modules' text.
 #[derive(Debug, Clone)]
 pub(crate) struct Variety {
     pub(crate) modules: Vec<ModuleVariety>,
@@ -130,10 +130,10 @@ pub(crate) struct Variety {
 }
 
 impl Variety {
-    pub(crate) fn draw(rng: &mut Rng, world: &World, focus: &Focus) -> Self {
+    pub(crate) fn generate(rng: &mut Rng, scenario: &Scenario, focus: &Focus) -> Self {
         let on = DIMENSIONS.map(|(d, ..)| focus.has(d, rng).then_some(d));
         let has = |d: Dimension| on.contains(&Some(d));
-        let number = super::module::number(&world.arch);
+        let number = super::module::number(&scenario.arch);
         let module = |rng: &mut Rng, often: usize| {
             let toolkit = (has(Dimension::Toolkits) && rng.chance(often)).then(|| rng.below(1 << 16));
             let whole_program = has(Dimension::WholeProgram) && rng.chance(40);
@@ -150,8 +150,8 @@ impl Variety {
                 patches,
             }
         };
-        let modules = (0..world.modules).map(|_| module(rng, 55)).collect();
-        let unified = (has(Dimension::Unified) && number >= 90).then(|| Tables::draw(rng));
+        let modules = (0..scenario.modules).map(|_| module(rng, 55)).collect();
+        let unified = (has(Dimension::Unified) && number >= 90).then(|| Tables::generate(rng));
         let count = if has(Dimension::Cxx) { rng.between(1, 4) } else { 0 };
         let cxx = (0..count).map(|_| (rng.pick(FLAVOURS), module(rng, 40))).collect();
         Self {
@@ -160,7 +160,7 @@ impl Variety {
             cxx,
             first_source: rng.below(1 << 16),
             many: has(Dimension::Many).then(|| rng.between(700, 1500)),
-            runtime: has(Dimension::Runtime) && RUNTIME_ARCHS.contains(&world.arch.as_str()),
+            runtime: has(Dimension::Runtime) && RUNTIME_ARCHS.contains(&scenario.arch.as_str()),
         }
     }
 
@@ -202,7 +202,7 @@ impl Variety {
     }
 }
 
-/// Name of the object of C++ source `index` of a world.
+/// Name of the object of C++ source `index` of a scenario.
 pub(crate) fn cxx_file(index: usize) -> String {
     format!("c{index}.cubin")
 }

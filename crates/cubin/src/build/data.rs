@@ -83,10 +83,10 @@ impl ObjectBuilder {
     /// value of the symbol is the alignment, and the size of the section is the sum of the variables.
     ///
     /// ```
-    /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
-    /// # object.define(kernel, Code::new(vec![0; 128], 24))?;
+    /// # object.define(kernel, FunctionCode::new(vec![0; 128], 24))?;
     /// let buffer = object.add_shared(kernel, b"buffer", 256, 8)?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
@@ -106,10 +106,10 @@ impl ObjectBuilder {
     /// linker's writer also get the symbol `_param`.
     ///
     /// ```
-    /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
-    /// # object.define(kernel, Code::new(vec![0; 128], 24))?;
+    /// # object.define(kernel, FunctionCode::new(vec![0; 128], 24))?;
     /// let bank = object.add_parameters(kernel, 12)?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```

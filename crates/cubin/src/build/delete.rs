@@ -83,10 +83,10 @@ impl ObjectBuilder {
     /// edges of the call graph. Takes time linear in the size of the object.
     ///
     /// ```
-    /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// let kernel = object.declare_kernel(b"k")?;
-    /// object.define(kernel, Code::new(vec![0; 128], 24))?;
+    /// object.define(kernel, FunctionCode::new(vec![0; 128], 24))?;
     /// object.delete_function(kernel)?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```

@@ -31,10 +31,10 @@ impl ObjectBuilder {
     /// Creates `.debug_frame` for all functions that have code now and do not use a stack frame.
     ///
     /// ```
-    /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
-    /// object.define(kernel, Code::new(vec![0; 128], 24))?;
+    /// object.define(kernel, FunctionCode::new(vec![0; 128], 24))?;
     /// object.add_debug_frame()?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```

@@ -16,7 +16,7 @@ const RESOURCES: [u8; 3] = [0x2f, 0x23, 0x11];
 /// Code of a function, with the resources that the hardware needs for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Code {
+pub struct FunctionCode {
     /// Instructions.
     pub bytes: Vec<u8>,
     /// Registers per thread.
@@ -29,10 +29,10 @@ pub struct Code {
     pub size: Option<u64>,
 }
 
-impl Code {
+impl FunctionCode {
     /// Code without barriers, aligned to 128 bytes.
     pub fn new(bytes: Vec<u8>, registers: u8) -> Self {
-        Code {
+        FunctionCode {
             bytes,
             registers,
             barriers: 0,
@@ -136,13 +136,13 @@ impl ObjectBuilder {
     /// Gives a function its code: creates `.text.<name>`.
     ///
     /// ```
-    /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
-    /// let text = object.define(kernel, Code::new(vec![0; 128], 24).barriers(1))?;
+    /// let text = object.define(kernel, FunctionCode::new(vec![0; 128], 24).barriers(1))?;
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```
-    pub fn define(&mut self, function: FunctionId, code: Code) -> Result<SectionId, BuildError> {
+    pub fn define(&mut self, function: FunctionId, code: FunctionCode) -> Result<SectionId, BuildError> {
         let f = self.function(function)?;
         let symbol = f.symbol;
         let name = self.symbol_entry(symbol)?.spec.name.clone();
@@ -216,10 +216,10 @@ impl ObjectBuilder {
     /// Adds an attribute of a function with code: `.nv.info.<name>` is created with the first one.
     ///
     /// ```
-    /// # use cubin::build::{Attribute, Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{Attribute, FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
-    /// # object.define(kernel, Code::new(vec![0; 128], 24))?;
+    /// # object.define(kernel, FunctionCode::new(vec![0; 128], 24))?;
     /// // EIATTR_MAXREG_COUNT
     /// object.function_attribute(kernel, Attribute::half(0x1b, 255))?;
     /// # Ok::<(), cubin::build::BuildError>(())
@@ -233,10 +233,10 @@ impl ObjectBuilder {
     /// The attribute section of a function with code, created if it does not exist. Calls before the first attribute fix its place among others.
     ///
     /// ```
-    /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
-    /// # object.define(kernel, Code::new(vec![0; 128], 24))?;
+    /// # object.define(kernel, FunctionCode::new(vec![0; 128], 24))?;
     /// let info = object.info_section(kernel)?;
     /// assert_eq!(object.section_by_name(b".nv.info.k"), Some(info));
     /// # Ok::<(), cubin::build::BuildError>(())
@@ -376,11 +376,11 @@ impl ObjectBuilder {
     /// The section with a function's code.
     ///
     /// ```
-    /// # use cubin::build::{Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
     /// assert!(object.text_of(kernel).is_err());
-    /// let text = object.define(kernel, Code::new(vec![0; 128], 24))?;
+    /// let text = object.define(kernel, FunctionCode::new(vec![0; 128], 24))?;
     /// assert_eq!(object.text_of(kernel)?, text);
     /// # Ok::<(), cubin::build::BuildError>(())
     /// ```

@@ -231,10 +231,10 @@ impl ObjectBuilder {
     /// written last one first, as ptxas does.
     ///
     /// ```
-    /// # use cubin::build::{Binding, Code, Form, ObjectBuilder, Target};
+    /// # use cubin::build::{Binding, FunctionCode, Form, ObjectBuilder, Target};
     /// # let mut object = ObjectBuilder::new(Target::sm(80), Form::Cuda13)?;
     /// # let kernel = object.declare_kernel(b"k")?;
-    /// # let text = object.define(kernel, Code::new(vec![0; 64], 8))?;
+    /// # let text = object.define(kernel, FunctionCode::new(vec![0; 64], 8))?;
     /// let counter = object.add_global(b"counter", Binding::Global, 4, 4)?;
     /// // R_CUDA_ABS32_LO_32 of the instruction at 0x10
     /// object.relocate(text, 0x10, 0x38, counter, None)?;

@@ -10,7 +10,7 @@ fn sm80() -> ObjectBuilder {
 
 fn function(object: &mut ObjectBuilder, name: &[u8], binding: Binding) -> FunctionId {
     let f = object.declare_function(name, binding).unwrap();
-    object.define(f, Code::new(vec![0; 128], 16)).unwrap();
+    object.define(f, FunctionCode::new(vec![0; 128], 16)).unwrap();
     object.function_attribute(f, Attribute::half(0x1b, 255)).unwrap();
     object
         .set_resources(
@@ -45,7 +45,7 @@ fn every_form_and_style_is_valid() {
             for writer in [WriterKind::Linker, WriterKind::Finalizer] {
                 let mut object = ObjectBuilder::with_writer(Target::sm(sm), form, writer).unwrap();
                 let kernel = object.declare_kernel(b"k").unwrap();
-                let text = object.define(kernel, Code::new(vec![0; 128], 16).barriers(1)).unwrap();
+                let text = object.define(kernel, FunctionCode::new(vec![0; 128], 16).barriers(1)).unwrap();
                 object.add_parameters(kernel, 8).unwrap();
                 let buffer = object.add_shared(kernel, b"buffer", 64, 16).unwrap();
                 let table = object.add_constant(3, b"table", Binding::Local, &[1; 8], 4).unwrap();
@@ -158,11 +158,14 @@ fn mistakes_are_errors() {
         Err(BuildError::NoCode { .. })
     ));
     assert!(matches!(object.add_parameters(f, 8), Err(BuildError::NoCode { .. })));
-    let mut bad = Code::new(vec![0; 16], 8);
+    let mut bad = FunctionCode::new(vec![0; 16], 8);
     bad.align = 3;
     assert!(matches!(object.define(f, bad), Err(BuildError::Align { .. })));
-    object.define(f, Code::new(vec![0; 16], 8)).unwrap();
-    assert!(matches!(object.define(f, Code::new(vec![], 8)), Err(BuildError::Redefined { .. })));
+    object.define(f, FunctionCode::new(vec![0; 16], 8)).unwrap();
+    assert!(matches!(
+        object.define(f, FunctionCode::new(vec![], 8)),
+        Err(BuildError::Redefined { .. })
+    ));
     let again = SectionSpec::new(b".text.f");
     assert!(matches!(
         object.add_section(again, SectionContents::NoBits(0)),
@@ -246,7 +249,7 @@ fn an_erased_symbol_keeps_its_number() {
 fn the_value_of_a_shared_variable_is_its_alignment() {
     let mut object = sm80();
     let kernel = object.declare_kernel(b"k").unwrap();
-    object.define(kernel, Code::new(vec![0; 128], 8)).unwrap();
+    object.define(kernel, FunctionCode::new(vec![0; 128], 8)).unwrap();
     let variables = [(20, 4), (64, 16)].map(|(size, align)| object.add_shared(kernel, b"v", size, align).unwrap());
     let section = object.section_by_name(b".nv.shared.k").unwrap();
     let (bytes, numbers) = object.finish_numbered().unwrap();

@@ -1,7 +1,7 @@
 //! Contents of the CUDA sections: every record is whole, every index names something of the right kind.
 
 use super::sections::place;
-use super::{Checked, Invalid, Place, defect, text};
+use super::{Checked, DefectPlace, Invalid, defect, text};
 use crate::callgraph::CallGraph;
 use crate::capmerc::Capsule;
 use crate::codec::CodecError;
@@ -47,8 +47,8 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
     Ok(())
 }
 
-fn entry_place(section: &Section<'_>, what: &'static str, offset: usize) -> Place {
-    Place::Entry {
+fn entry_place(section: &Section<'_>, what: &'static str, offset: usize) -> DefectPlace {
+    DefectPlace::Entry {
         index: section.index,
         name: text(section.name),
         what,

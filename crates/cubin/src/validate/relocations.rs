@@ -2,7 +2,7 @@
 
 use super::contents::symbol_count;
 use super::sections::is_relocation;
-use super::{Checked, Place, defect, text};
+use super::{Checked, DefectPlace, defect, text};
 use crate::consts::*;
 use crate::read::{Cubin, Section};
 use crate::reloc::{RelocInfo, mercury_reloc_info, reloc_info};
@@ -41,7 +41,7 @@ fn one(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
             ),
             Some(_) => continue,
         };
-        let place = Place::Entry {
+        let place = DefectPlace::Entry {
             index: section.index,
             name: text(section.name),
             what: "relocation",

@@ -4,7 +4,7 @@
 //! 2. Each section: its place in the file, alignment, size, and what its type says about entry size, `sh_link` and `sh_info`.
 //! 3. The file as a whole: one symbol table, and no two sections for the same thing.
 
-use super::{Checked, MAX_ALIGN, MAX_MEMORY, Place, defect, text};
+use super::{Checked, DefectPlace, MAX_ALIGN, MAX_MEMORY, defect, text};
 use crate::consts::*;
 use crate::kind::function_name;
 use crate::raw::Shdr;
@@ -100,8 +100,8 @@ pub(super) fn is_text(section: &Section<'_>) -> bool {
     plain || matches!(section.header.sh_type.get(), SHT_CUDA_UFT | SHT_CUDA_CAPMERC)
 }
 
-pub(super) fn place(section: &Section<'_>) -> Place {
-    Place::Section {
+pub(super) fn place(section: &Section<'_>) -> DefectPlace {
+    DefectPlace::Section {
         index: section.index,
         name: text(section.name),
     }
@@ -247,7 +247,7 @@ fn once(cubin: &Cubin<'_>) -> Checked {
         }
     }
     if cubin.symtab_section().is_none() {
-        return Err(defect(Place::File, "there is no symbol table"));
+        return Err(defect(DefectPlace::File, "there is no symbol table"));
     }
     Ok(())
 }

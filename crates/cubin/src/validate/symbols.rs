@@ -1,7 +1,7 @@
 //! Symbols: names, types, and that each is inside its section.
 
 use super::sections::{is_text, terminated};
-use super::{Checked, MAX_ALIGN, Place, defect, text};
+use super::{Checked, DefectPlace, MAX_ALIGN, defect, text};
 use crate::consts::*;
 use crate::read::{Cubin, Symbol, SymbolSection};
 
@@ -24,7 +24,7 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
     for symbol in cubin.symbols() {
         let symbol = symbol?;
         if let Some(reason) = problem(cubin, &symbol)? {
-            let place = Place::Symbol {
+            let place = DefectPlace::Symbol {
                 index: symbol.index,
                 name: text(symbol.name),
             };

@@ -7,8 +7,8 @@
 //! What has to be named by number in a file (symbols, sections, strings) is looked up by handle.
 
 use cubin::build::{
-    Attribute, Binding, BuildError, Code, Form, FunctionId, ObjectBuilder, Place, Reference, SectionContents, SectionId, SectionSpec,
-    SymbolId, SymbolSpec, Target,
+    Attribute, Binding, BuildError, Form, FunctionCode, FunctionId, ObjectBuilder, Place, Reference, SectionContents, SectionId,
+    SectionSpec, SymbolId, SymbolSpec, Target,
 };
 use cubin::callgraph::CallGraph;
 use cubin::consts::*;
@@ -292,7 +292,7 @@ impl<'d> Rebuild<'d> {
         if kind == SectionKind::Text {
             let symbol = h.sh_info.get() & 0xff_ffff;
             let function = self.function(symbol)?;
-            let mut code = Code::new(s.data.to_vec(), (h.sh_info.get() >> 24) as u8);
+            let mut code = FunctionCode::new(s.data.to_vec(), (h.sh_info.get() >> 24) as u8);
             code.size = Some(self.symbol(symbol).entry.st_size.get());
             code.align = h.sh_addralign.get();
             code.barriers = ((h.sh_flags.get() & SHF_CUDA_BARRIERS) >> 20) as u8;

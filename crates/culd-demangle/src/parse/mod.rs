@@ -252,7 +252,7 @@ impl<'m> Parser<'m> {
     }
 }
 
-/// A component that is no lambda.
+/// A component other than a lambda.
 fn component(text: Doc) -> Component {
     Component { text, recorded: (0, 0) }
 }

@@ -161,7 +161,7 @@ impl<'m> Parser<'m> {
         Some(id)
     }
 
-    /// A type that is no modifier and no function.
+    /// A type that is neither a modifier nor a function.
     fn core_type(&mut self) -> Option<TypeId> {
         let [code, second] = self.cursor.pair();
         if let Some(text) = tables::find(BUILTINS, code) {

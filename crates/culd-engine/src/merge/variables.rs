@@ -3,7 +3,7 @@
 //! * Undefined: a global record, unless local. Common: a global record, storage later.
 //! * Defined: the whole input section is appended once, the symbol fills the known record or makes one.
 //! * A weak definition after any other loses; its `.nv.global` is not taken for its sake.
-//! * A strong one after a weak one takes over the record in its place; relocations collected so far in constant banks against it go.
+//! * A strong one after a weak one takes over the record in its place; relocations against it that were collected so far in constant banks are dropped.
 
 use super::Merger;
 use crate::diagnostics::{Code, Stop};

@@ -10,7 +10,7 @@
 )]
 
 use culd_input::files::{FileId, Files, Opened};
-use culd_input::{Arch, Identity, LoadOptions, Outcome};
+use culd_input::{Arch, Identity, LoadOptions, LoadOutcome};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -82,18 +82,18 @@ pub fn culd() -> LoadOptions {
     LoadOptions::new(sm("sm_90"))
 }
 
-pub fn load(inputs: &[&str], options: &LoadOptions, files: &Memory) -> Outcome {
+pub fn load(inputs: &[&str], options: &LoadOptions, files: &Memory) -> LoadOutcome {
     let inputs: Vec<PathBuf> = inputs.iter().map(PathBuf::from).collect();
     culd_input::load(&inputs, options, files)
 }
 
 /// Messages as text, with the severity first.
-pub fn said(outcome: &Outcome) -> Vec<String> {
+pub fn said(outcome: &LoadOutcome) -> Vec<String> {
     outcome.messages().map(|m| format!("{:?}: {}", m.severity, m.code)).collect()
 }
 
 /// Names of the objects in link order.
-pub fn names(outcome: &Outcome) -> Vec<String> {
+pub fn names(outcome: &LoadOutcome) -> Vec<String> {
     let loaded = outcome.loaded.as_ref().expect("loaded");
     loaded.objects.iter().map(|o| o.name.to_string()).collect()
 }

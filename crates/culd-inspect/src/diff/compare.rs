@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::finding::{Finding, Group};
 use super::options::Options;
-use super::report::Report;
+use super::report::DiffReport;
 use super::{arrangement, attributes, code, contents, data, elf, frame, relocs, symbols};
 use crate::dump::{codes_of, is_reloc};
 use crate::names;
@@ -12,15 +12,15 @@ use cubin::consts::*;
 use std::collections::BTreeMap;
 
 /// Compares two files.
-pub fn compare(a: &View<'_>, b: &View<'_>, options: Options) -> Report {
+pub fn compare(a: &View<'_>, b: &View<'_>, options: Options) -> DiffReport {
     if a.data == b.data {
-        return Report::default();
+        return DiffReport::default();
     }
     // Both views get the same lifetime, the shorter one.
     compare_views(a, b, options)
 }
 
-fn compare_views<'d>(a: &View<'d>, b: &View<'d>, options: Options) -> Report {
+fn compare_views<'d>(a: &View<'d>, b: &View<'d>, options: Options) -> DiffReport {
     let mut cx = Context::new(a, b, options.demangle);
     elf::header(&mut cx);
     elf::only(&mut cx);
@@ -36,7 +36,7 @@ fn compare_views<'d>(a: &View<'d>, b: &View<'d>, options: Options) -> Report {
     if cx.findings.is_empty() {
         unexplained(&mut cx);
     }
-    Report::new(cx)
+    DiffReport::new(cx)
 }
 
 fn contents_of_sections(cx: &mut Context<'_, '_>) {

@@ -3,7 +3,7 @@
 use super::compare::compare;
 use super::finding::{Finding, Group};
 use super::options::Options;
-use super::report::{self, Report};
+use super::report::{self, DiffReport};
 use crate::file::{DeviceFile, Part};
 use crate::style::{TextStyle, Tone};
 use crate::view::View;
@@ -16,11 +16,12 @@ pub struct PartReport {
     /// Name of the part; empty when the files are single cubins.
     pub name: String,
     /// What differs.
-    pub report: Report,
+    pub report: DiffReport,
 }
 
 /// The comparison of two files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FilesReport {
     /// Parts that only one file has, as sentences.
     pub only: Vec<String>,
@@ -93,7 +94,7 @@ pub fn compare_files(a: &[u8], b: &[u8], names: [&str; 2], options: Options) -> 
             view(&bytes_b, names[1], y)?;
             match (View::parse(&bytes_a), View::parse(&bytes_b)) {
                 (Ok(view_a), Ok(view_b)) => compare(&view_a, &view_b, options),
-                _ => Report::default(),
+                _ => DiffReport::default(),
             }
         } else {
             plain(&bytes_a, &bytes_b)
@@ -108,15 +109,15 @@ pub fn compare_files(a: &[u8], b: &[u8], names: [&str; 2], options: Options) -> 
 }
 
 /// Two parts that are not cubins.
-fn plain(a: &[u8], b: &[u8]) -> Report {
+fn plain(a: &[u8], b: &[u8]) -> DiffReport {
     if a == b {
-        return Report::default();
+        return DiffReport::default();
     }
     let at = a.iter().zip(b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len()));
     let what = format!("{} bytes in A, {} in B; the first difference is at {at:#x}", a.len(), b.len());
-    Report {
+    DiffReport {
         findings: vec![Finding::words(Group::Bytes, "", "content", what).at(at as u64)],
-        ..Report::default()
+        ..DiffReport::default()
     }
 }
 

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 
 /// What differs between two files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+#[non_exhaustive]
+pub struct DiffReport {
     /// Differences, causes first.
     pub findings: Vec<Finding>,
     /// What else differs because of them.
@@ -19,7 +20,7 @@ pub struct Report {
     pub hint: Option<&'static str>,
 }
 
-impl Report {
+impl DiffReport {
     pub(super) fn new(cx: Context<'_, '_>) -> Self {
         let mut findings = cx.findings;
         findings.sort_by_key(|f| f.group);
@@ -27,7 +28,7 @@ impl Report {
             && !findings
                 .iter()
                 .any(|f| matches!(f.group, Group::Header | Group::Sections | Group::Symbols));
-        Report {
+        DiffReport {
             hint: only_order.then_some("same sections and symbols in another order, as if the inputs came in another order"),
             findings,
             consequences: cx.consequences.into_iter().collect(),
@@ -41,7 +42,7 @@ impl Report {
 }
 
 /// Writes a report as text, without saying between what.
-pub(super) fn write_body(out: &mut dyn Write, report: &Report, options: Options, style: TextStyle) -> io::Result<()> {
+pub(super) fn write_body(out: &mut dyn Write, report: &DiffReport, options: Options, style: TextStyle) -> io::Result<()> {
     if let Some(hint) = report.hint {
         writeln!(out, "{hint}")?;
     }
@@ -79,7 +80,7 @@ struct JsonFinding<'r> {
 }
 
 /// A report as a JSON value.
-pub(super) fn json(name: &str, report: &Report) -> serde_json::Value {
+pub(super) fn json(name: &str, report: &DiffReport) -> serde_json::Value {
     let differences: Vec<JsonFinding<'_>> = report
         .findings
         .iter()

@@ -1,4 +1,4 @@
-// The panels behind the tabs.
+// The panels that the tabs show.
 
 const tableHeight = () => Math.max(260, innerHeight - 250);
 

@@ -89,7 +89,7 @@ function treemap(unit, onOpen) {
   const crumbs = el("nav", { class: "crumbs", "aria-label": "Place in the map" });
   const list = el("div", { class: "panel", "aria-label": "Parts of this level" });
 
-  // Asked for once per drawing: both are slow.
+  // Queried once per drawing: both calls are slow.
   let isDark = false;
   const dark = () => isDark;
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -1,4 +1,4 @@
-//! `culd explain CODE`: cause, example and way out of every message.
+//! `culd explain CODE`: cause, example and remedy of every message.
 //!
 //! The texts are in `codes.txt`: a line `# CODE`, then the paragraph. A test compares them with the codes of all messages.
 
@@ -64,7 +64,7 @@ mod tests {
     fn every_code_has_a_text_and_every_text_a_code() {
         let lists = [
             CliMessage::NAMES,
-            culd_input::Code::NAMES,
+            culd_input::LoadCode::NAMES,
             culd_engine::Code::NAMES,
             &culd_base::admission::NAMES,
         ];

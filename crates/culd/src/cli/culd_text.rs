@@ -169,10 +169,10 @@ pub fn culd_text(code: &Code) -> String {
 }
 
 /// The text of a message of the loader under the name culd; `target` as it was typed.
-pub fn loader_text(code: &culd_input::Code, target: &str) -> String {
+pub fn loader_text(code: &culd_input::LoadCode, target: &str) -> String {
     match code {
-        culd_input::Code::Admission(problem) => problem.culd_text(target),
-        culd_input::Code::NoPtxas { file, tried } => {
+        culd_input::LoadCode::Admission(problem) => problem.culd_text(target),
+        culd_input::LoadCode::NoPtxas { file, tried } => {
             let mut places: Vec<&str> = Vec::new();
             for place in tried {
                 if !places.contains(&place.as_str()) {
@@ -180,23 +180,23 @@ pub fn loader_text(code: &culd_input::Code, target: &str) -> String {
                 }
             }
             let tried = places.into_iter().map(str::to_owned).collect();
-            culd_input::Code::NoPtxas { file: file.clone(), tried }.to_string()
+            culd_input::LoadCode::NoPtxas { file: file.clone(), tried }.to_string()
         }
-        culd_input::Code::LtoObjects => "the inputs have code for link-time optimization only; link with -lto".into(),
+        culd_input::LoadCode::LtoObjects => "the inputs have code for link-time optimization only; link with -lto".into(),
         other => other.to_string(),
     }
 }
 
 /// The way out for a message of the loader, in one line.
-pub fn loader_hint(code: &culd_input::Code, target: &str) -> Option<String> {
+pub fn loader_hint(code: &culd_input::LoadCode, target: &str) -> Option<String> {
     let number = target.trim_start_matches("sm_");
     match code {
-        culd_input::Code::NoCodeFor { have, .. } if !have.is_empty() => {
+        culd_input::LoadCode::NoCodeFor { have, .. } if !have.is_empty() => {
             let real = have.iter().find(|arch| arch.starts_with("sm_"));
             let or = real.map_or_else(String::new, |arch| format!(", or link with -arch={arch}"));
             Some(format!("compile it with -gencode arch=compute_{number},code={target}{or}"))
         }
-        culd_input::Code::Unusable { file, .. } if file.ends_with(".cu") || file.ends_with(".cpp") || file.ends_with(".c") => {
+        culd_input::LoadCode::Unusable { file, .. } if file.ends_with(".cu") || file.ends_with(".cpp") || file.ends_with(".c") => {
             Some(format!("sources have to be compiled first: nvcc -dc {file}"))
         }
         _ => None,

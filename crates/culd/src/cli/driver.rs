@@ -24,7 +24,7 @@ use crate::cli::{
 };
 use culd_engine::explain::dot;
 use culd_engine::explain::why::Answer;
-use culd_engine::{Code, Explained, Identity, Input, LinkOptions, Outcome, Severity, Status};
+use culd_engine::{Code, Identity, Input, LinkOptions, Outcome, Severity, Status};
 use culd_input::{Finished, Loaded};
 use std::ffi::OsString;
 use std::io::Write;
@@ -82,7 +82,7 @@ fn fatal(said: &CliMessage, console: &mut Console) -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Writes the report and the page, if they are asked for; the exit code of the run.
+/// Writes the report and the page, if they are requested; returns the exit code of the run.
 fn conclude(low: &LowArgs, mut report: Report, status: Status, console: &mut Console) -> ExitCode {
     report.conclude(status, console.take_log());
     if let Some(file) = low.text(Id::Html) {
@@ -198,7 +198,7 @@ fn run_link(
     if let Some(file) = &plan.side.time {
         side_outputs::add_times(file, &loaded.compilations, plan)?;
     }
-    // nvlink goes on after an error in the options, but not into the link. A virtual target has nothing to link.
+    // nvlink continues after an error in the options, but does not link. A virtual target has nothing to link.
     if console.errors() > inputs.harmless_errors() {
         return Ok(Status::Errors);
     }
@@ -239,7 +239,7 @@ fn run_link(
     done
 }
 
-/// What is behind the messages of a link; nvlink does not say it.
+/// The causes of a link's messages; nvlink does not print them.
 fn find_causes(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, console: &Console) -> Causes {
     if console.identity() == Identity::Nvlink {
         return Causes::default();
@@ -276,10 +276,8 @@ fn write_finished(
         let text = "the whole program was optimized and nothing was linked: --map and --why-live have nothing to show";
         console.say(Severity::Warning, &CliMessage::Own(text.into()));
     }
-    let outcome = Outcome {
-        image: Some(finished.bytes.clone()),
-        ..nothing_linked()
-    };
+    let mut outcome = nothing_linked();
+    outcome.image = Some(finished.bytes.clone());
     let Some(loaded) = &inputs.loaded else { return Ok(Status::Errors) };
     *report = report::report(plan, loaded, &outcome, &Causes::default());
     report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
@@ -292,15 +290,13 @@ fn write_finished(
 
 /// Links the objects; the image is in the outcome or in the pending output file.
 fn link_objects(plan: &LinkPlan, loaded: &Loaded, aux: &AuxInputs, console: &Console) -> (Outcome, Option<output::Pending>) {
-    let options = LinkOptions {
-        unified_index: aux.unified_index.as_deref(),
-        host_data: aux.host_data.as_deref(),
-        inputs_checked: true,
-        leave_memory: true,
-        kernels: plan.kernels(loaded),
-        why_live: why::symbols(&plan.options.why_live, loaded.objects.iter().map(|o| (&*o.name, &*o.bytes))),
-        ..plan.options.clone()
-    };
+    let mut options: LinkOptions<'_> = plan.options.clone();
+    options.unified_index = aux.unified_index.as_deref();
+    options.host_data = aux.host_data.as_deref();
+    options.inputs_checked = true;
+    options.leave_memory = true;
+    options.kernels = plan.kernels(loaded);
+    options.why_live = why::symbols(&plan.options.why_live, loaded.objects.iter().map(|o| (&*o.name, &*o.bytes)));
     let objects = loaded.objects.iter().map(|o| Input {
         name: &o.name,
         data: &o.bytes,
@@ -319,17 +315,9 @@ fn link_objects(plan: &LinkPlan, loaded: &Loaded, aux: &AuxInputs, console: &Con
 
 /// What a link for a virtual target makes.
 fn nothing_linked() -> Outcome {
-    let explained = Explained {
-        dot: Some(dot::EMPTY.to_vec()),
-        ..Explained::default()
-    };
-    Outcome {
-        image: None,
-        written: None,
-        messages: Vec::new(),
-        status: Status::Success,
-        explained,
-    }
+    let mut outcome = Outcome::nothing_linked();
+    outcome.explained.dot = Some(dot::EMPTY.to_vec());
+    outcome
 }
 
 /// Writes what the link made.

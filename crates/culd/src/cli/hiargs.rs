@@ -93,7 +93,7 @@ pub struct LinkPlan {
     pub ptx: PtxPlan,
     /// Side files.
     pub side: SideFiles,
-    /// `--save-repro`: copies of all files are asked for.
+    /// `--save-repro`: copy all files.
     pub saves_repro: bool,
     /// Files that parsing already read.
     pub files_read: Vec<Vec<u8>>,
@@ -428,13 +428,7 @@ fn engine_options(low: &LowArgs, called: Called, target: Arch, kernels: Option<K
 fn tool_note(low: &LowArgs, called: Called, own: ToolNote) -> ToolNote {
     let long_form = low.boolean(Id::VerboseNote).unwrap_or(low.has(Id::Debug));
     let mut note = match called.identity {
-        Identity::Nvlink => ToolNote {
-            object_name: Vec::new(),
-            tool_name: b"nvlink".to_vec(),
-            version: called.version.line().into_bytes(),
-            build: called.version.build_line().into_bytes(),
-            command_line: Vec::new(),
-        },
+        Identity::Nvlink => ToolNote::new("nvlink", called.version.line(), called.version.build_line()),
         Identity::Culd => own,
     };
     if let Some(name) = low.text(Id::ToolName) {

@@ -68,7 +68,7 @@ const FLAGS: &[Entry] = &[
         Some("name"),
         Flag::Section,
         DUMP,
-        "only this section, with its bytes (* stands for any text)",
+        "only this section, with its bytes (* matches any text)",
     ),
     entry("kernel", Some("name"), Flag::Kernel, DUMP, "only what belongs to this function"),
     entry("bytes", None, Flag::Bytes, DUMP, "also the bytes of every section"),
@@ -80,7 +80,7 @@ const FLAGS: &[Entry] = &[
     entry("help", None, Flag::Help, BOTH, "show this help"),
 ];
 
-/// What was asked for.
+/// The command line of a subcommand.
 #[derive(Debug, Default)]
 struct Request {
     selection: Selection,

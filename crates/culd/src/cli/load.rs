@@ -10,7 +10,7 @@ use crate::linker::diagnostic::loader_file as file_of;
 use culd_engine::{Identity, KernelFilter, Severity};
 use culd_input::files::{Opened, standard_input};
 use culd_input::ptx::{PtxOptions, PtxasSearch};
-use culd_input::{Code, Disk, Files, LoadOptions, Loaded, Message, load};
+use culd_input::{Disk, Files, LoadCode, LoadOptions, Loaded, Message, load};
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ impl LoadedInputs {
 
     /// Number of messages that are called errors, although the inputs were loaded.
     pub fn harmless_errors(&self) -> usize {
-        let of_nvlink = |m: &&Message| m.code == Code::UncompressFailed;
+        let of_nvlink = |m: &&Message| m.code == LoadCode::UncompressFailed;
         self.input_messages.iter().filter(of_nvlink).count()
     }
 
@@ -180,11 +180,11 @@ fn pattern(message: &Message, plan: &LinkPlan) -> Option<(String, String)> {
 }
 
 /// The text of a message; it names the target as it was typed.
-fn text_of(code: &Code, plan: &LinkPlan) -> String {
+fn text_of(code: &LoadCode, plan: &LinkPlan) -> String {
     let arch = &plan.arch;
     match (plan.options.identity, code) {
-        (Identity::Nvlink, Code::Admission(problem)) => problem.nvlink_text(arch),
-        (Identity::Nvlink, Code::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
+        (Identity::Nvlink, LoadCode::Admission(problem)) => problem.nvlink_text(arch),
+        (Identity::Nvlink, LoadCode::ArchNotFound { file, .. }) => format!("SM Arch ('{arch}') not found in '{file}'"),
         (Identity::Culd, code) => culd_text::loader_text(code, arch),
         (_, other) => other.to_string(),
     }

@@ -3,7 +3,7 @@
 //! * As nvlink: `nvlink warning : text`, with ` (target: sm_90)` after it under `--report-arch`.
 //! * As culd: `culd: warning: text`, coloured on a terminal.
 //!
-//! A [`Console`] also counts errors, because nvlink goes on after some of them and stops later.
+//! A [`Console`] also counts errors, because nvlink continues after some of them and stops later.
 
 use crate::cli::parse::ParseError;
 use crate::cli::{culd_text, os, suggest};
@@ -354,7 +354,7 @@ impl Console {
         }
     }
 
-    /// Prints a message as it is and counts it. `code` is its stable name, empty for lines that are no messages.
+    /// Prints a message as it is and counts it. `code` is its stable name, empty for lines that are not messages.
     pub fn line(&mut self, severity: Severity, code: &str, text: &str) {
         if severity >= Severity::Error {
             self.errors += 1;

@@ -6,7 +6,7 @@
 //! * [`called`], [`environment`]: what the name of the program, a view and `CULD_FLAGS` add to the command line.
 //! * [`driver`]: the steps of a run; [`load`] and [`aux_inputs`] read files, [`output`], [`side_outputs`], [`report`] and [`repro`] write files.
 //! * [`messages`], [`culd_text`], [`causes`], [`codes`], `explain`, [`suggest`]: messages and their texts. [`help`], [`note`]: texts made from the flag table.
-//! * [`map`], [`why`]: texts about where things went and why they are there.
+//! * [`map`], [`why`]: texts about where symbols are in the output and why they are live.
 //! * [`see`]: sizes, resources, occupancy and the HTML page. [`shell`]: manual page and completions.
 //! * [`inspect`], [`install`], [`doctor`], [`script`]: everything that is not a link.
 pub mod aux_inputs;

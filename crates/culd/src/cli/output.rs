@@ -1,9 +1,9 @@
-//! Writing files so that nobody sees half of one.
+//! Writes files atomically: another process sees the old file or the whole new one.
 //!
 //! 1. `-` is standard output. What is not a regular file (a pipe, a terminal, `/dev/null`) is written directly.
 //! 2. A regular or new file is written under a temporary name in the same directory and renamed over the final name. It gets the mode of
 //!    the file it replaces, or the mode that the umask gives a new file. A link is followed: the file it points to is replaced.
-//! 3. Where the directory takes no new files, nothing is written: an overwritten file would be lost if anything went wrong.
+//! 3. If no new file can be created in the directory, nothing is written: a failure while overwriting would lose the old file.
 //!
 //! Whatever happens, and be it SIGKILL, the name leads to the old file or to the new one. A killed process may leave a temporary file
 //! (`.culd-` and six characters) behind; everything else removes it.
@@ -150,7 +150,7 @@ fn place(path: &Path) -> Result<Place, WriteError> {
                 old: Some(meta),
             })
         }
-        // Folders fail there as they should.
+        // Writing to a directory fails, as it should.
         Ok(_) => Ok(Place::Direct),
         Err(_) => Ok(Place::Renamed {
             target: follow(path).map_err(WriteError::Open)?,

@@ -6,7 +6,7 @@
 //!    value (`-lfoo`).
 //! 4. Take the value: after `=`, glued, or the next argument. Check it against the flag's kind and allowed values.
 //! 5. Lists add up. Another value for anything else replaces the first and warns.
-//! 6. Option files are read where they are named, and their arguments treated as if they stood there; a flag at the end of a file
+//! 6. Option files are read where they are named, and their arguments are treated as if they were typed there; a flag at the end of a file
 //!    does not take its value from after it.
 
 use crate::cli::called::Called;
@@ -147,7 +147,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-/// A lone dash is no flag.
+/// A lone dash is not a flag.
 fn is_flag(argument: &[u8]) -> bool {
     argument.starts_with(b"-") && argument != b"-"
 }
@@ -246,7 +246,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Treats the arguments in an option file as if they stood on the command line.
+    /// Treats the arguments in an option file as if they were on the command line.
     fn option_file(&mut self, file: &[u8]) -> Result<(), ParseError> {
         if self.depth == MAX_DEPTH {
             return Err(ParseError::TooManyFiles(file.to_vec()));

@@ -37,9 +37,9 @@ pub struct Report {
     /// Kernels in the order of the call graph.
     pub kernels: Vec<Kernel>,
     /// Functions of the output in its order, kernels included; none when no image was made.
-    pub functions: Vec<Function>,
+    pub functions: Vec<OutputFunction>,
     /// Sections of the output in its order; none when no image was made.
-    pub sections: Vec<Section>,
+    pub sections: Vec<OutputSection>,
     /// What did not get into the output, in link order.
     pub dropped: Vec<Dropped>,
     /// From sm_100 on: functions whose code is the compiler's, because it could not be scheduled again.
@@ -56,7 +56,7 @@ pub struct Report {
 
 /// A function of the output.
 #[derive(Debug, Serialize)]
-pub struct Function {
+pub struct OutputFunction {
     /// Name in the file.
     pub name: String,
     /// Name as a person would write it.
@@ -71,7 +71,7 @@ pub struct Function {
 
 /// A section of the output.
 #[derive(Debug, Serialize)]
-pub struct Section {
+pub struct OutputSection {
     /// Name.
     pub name: String,
     /// Bytes, in memory for sections without bytes in the file.
@@ -222,7 +222,7 @@ pub fn discard_old(file: &[u8]) {
     }
 }
 
-/// Puts a report together. The engine must have been asked for the usage.
+/// Assembles a report. The engine must have computed the usage.
 pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, causes: &Causes) -> Report {
     let unknown = explain::unknown_stacks(&outcome.messages);
     let usage = outcome.explained.usage.as_ref();
@@ -258,24 +258,26 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, causes: &Caus
     }
 }
 
-fn functions(outcome: &Outcome) -> Vec<Function> {
+fn functions(outcome: &Outcome) -> Vec<OutputFunction> {
     let sections = outcome.explained.map.iter().flat_map(|m| &m.sections);
-    let symbols = sections.flat_map(|s| &s.symbols).filter(|y| y.kind != SymbolKind::Variable);
+    let symbols = sections
+        .flat_map(|s| &s.symbols)
+        .filter(|symbol| symbol.kind != SymbolKind::Variable);
     symbols
-        .map(|y| Function {
-            name: y.name.clone(),
-            demangled: culd_text::short_name(&y.name),
-            kernel: y.kind == SymbolKind::Kernel,
-            size: y.size,
-            input: y.input.clone(),
+        .map(|symbol| OutputFunction {
+            name: symbol.name.clone(),
+            demangled: culd_text::short_name(&symbol.name),
+            kernel: symbol.kind == SymbolKind::Kernel,
+            size: symbol.size,
+            input: symbol.input.clone(),
         })
         .collect()
 }
 
-fn sections(outcome: &Outcome) -> Vec<Section> {
+fn sections(outcome: &Outcome) -> Vec<OutputSection> {
     let sections = outcome.explained.map.iter().flat_map(|m| &m.sections);
     sections
-        .map(|s| Section {
+        .map(|s| OutputSection {
             name: s.name.clone(),
             size: s.size,
         })

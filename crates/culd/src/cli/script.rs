@@ -3,7 +3,7 @@
 //! `lcs-aug` is the part for those sections alone. `lcs-abs` puts the host linker's default script in front:
 //!
 //! 1. Ask the host compiler how it would call the linker (`-###`) and pick the options that choose a script; options that were given
-//!    for the linker stand in for them.
+//!    for the linker replace them.
 //! 2. Ask the linker for that script (`--verbose`) and cut its frame off.
 //! 3. Write both parts, and let the linker read the result once.
 

@@ -131,8 +131,8 @@ pub(crate) fn place(code: &Code) -> (Option<String>, Option<String>) {
 }
 
 /// File of a message of the loader.
-pub(crate) fn loader_file(code: &culd_input::Code) -> Option<String> {
-    use culd_input::Code::*;
+pub(crate) fn loader_file(code: &culd_input::LoadCode) -> Option<String> {
+    use culd_input::LoadCode::*;
     match code {
         CannotOpen { file }
         | FatbinMissing { file }

@@ -8,7 +8,7 @@ use cubin::release::{Form, Release, Version};
 use culd_base::admission::Request;
 use culd_engine::{Arch, Identity, Input, KernelFilter, LinkOptions, Outcome, Severity, Status};
 use culd_input::check::{self, Verdict};
-use culd_input::detect::Content;
+use culd_input::detect::FileKind;
 use culd_input::lto::{KeepRule, LtoOptions};
 use culd_input::ptx::PtxasSearch;
 use culd_input::{LoadOptions, Loaded, LoadedObject, Origin};
@@ -129,7 +129,7 @@ impl Compiler for InProcess {
 }
 
 fn is_device_object(bytes: &[u8]) -> bool {
-    matches!(Content::of(bytes), Content::DeviceElf { .. })
+    matches!(FileKind::of(bytes), FileKind::DeviceElf { .. })
 }
 
 /// What is wrong with the structure of an object.
@@ -202,10 +202,8 @@ fn link_objects(
             data: &object.bytes,
         })
         .collect();
-    let mut options = LinkOptions {
-        unified_index: linker.index.as_deref(),
-        ..linker.engine.clone()
-    };
+    let mut options: LinkOptions<'_> = linker.engine.clone();
+    options.unified_index = linker.index.as_deref();
     options.kernels = options.kernels.or(by_host);
     if options.identity == Identity::Nvlink && options.release.is_none() {
         options.release = newest_release(&inputs, options.target);

@@ -3,7 +3,7 @@
 //! 1. A node is a function; local functions of different objects are different nodes. Each prototype of an indirect call is a node, too: its
 //!    callers lead to it, and it leads to the functions of that prototype whose address is taken.
 //! 2. One search from all kernels gives every function its nearest kernel.
-//! 3. Strongly connected components (Tarjan, without recursion) give the nodes on cycles; one search backwards from them gives every node its way
+//! 3. Strongly connected components (Tarjan, without recursion) give the nodes on cycles; one search backwards from them gives every node its path
 //!    to the nearest cycle.
 
 use super::facts::Object;
@@ -27,20 +27,20 @@ pub struct Calls {
     nodes: Vec<Node>,
     /// By object for local functions, and name.
     by_name: HashMap<(usize, String), usize>,
-    /// The node before it on the way from the nearest kernel.
+    /// The node before it on the path from the nearest kernel.
     parent: Vec<usize>,
-    /// The next node on the way to the nearest cycle; itself on one.
+    /// The next node on the path to the nearest cycle; itself on one.
     towards_cycle: Vec<usize>,
 }
 
-/// A way through the graph.
+/// A path through the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct CallPath {
     /// Functions in order, and whether each is called through a pointer.
     pub steps: Vec<(String, bool)>,
 }
 
-impl Way {
+impl CallPath {
     /// The functions with arrows between them.
     pub fn text(&self, name: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
@@ -230,19 +230,19 @@ impl Calls {
         local.or_else(|| self.by_name.get(&(NONE, name.to_owned()))).copied()
     }
 
-    /// The way from the nearest kernel to a function of an object.
-    pub fn way_from_kernel(&self, object: usize, function: &str) -> Option<Way> {
+    /// The path from the nearest kernel to a function of an object.
+    pub fn path_from_kernel(&self, object: usize, function: &str) -> Option<CallPath> {
         self.trace(&self.parent, self.id(object, function)?)
     }
 
     /// Ways from one kernel to functions of objects.
-    pub fn ways_from(&self, kernel: &str) -> impl Fn(usize, &str) -> Option<Way> + '_ {
+    pub fn paths_from(&self, kernel: &str) -> impl Fn(usize, &str) -> Option<CallPath> + '_ {
         let start: Vec<usize> = self.id(NONE, kernel).into_iter().collect();
         let parent = self.search(&start);
         move |object, function| self.trace(&parent, self.id(object, function)?)
     }
 
-    fn trace(&self, parent: &[usize], end: usize) -> Option<Way> {
+    fn trace(&self, parent: &[usize], end: usize) -> Option<CallPath> {
         let mut nodes = vec![end];
         let mut node = end;
         loop {
@@ -254,11 +254,11 @@ impl Calls {
             node = before;
         }
         nodes.reverse();
-        Some(self.way(&nodes))
+        Some(self.call_path(&nodes))
     }
 
-    /// The way from a kernel to the nearest cycle, and once around it.
-    pub fn recursion(&self, kernel: &str) -> Option<Way> {
+    /// The path from a kernel to the nearest cycle, and once around it.
+    pub fn recursion(&self, kernel: &str) -> Option<CallPath> {
         let mut node = self.id(NONE, kernel)?;
         let mut nodes = vec![node];
         loop {
@@ -281,10 +281,10 @@ impl Calls {
             at_node = before;
         }
         nodes.extend(around.into_iter().rev());
-        Some(self.way(&nodes))
+        Some(self.call_path(&nodes))
     }
 
-    fn way(&self, nodes: &[usize]) -> Way {
+    fn call_path(&self, nodes: &[usize]) -> CallPath {
         let mut is_pointer = false;
         let mut steps = Vec::new();
         for node in nodes.iter().filter_map(|&n| self.nodes.get(n)) {
@@ -293,7 +293,7 @@ impl Calls {
                 None => is_pointer = true,
             }
         }
-        Way { steps }
+        CallPath { steps }
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Surroundings {
 /// Something that is defined elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The symbol, by its position among those asked for.
+    /// The symbol, by its position in the list of undefined symbols.
     pub symbol: usize,
     /// The file.
     pub file: String,

@@ -1,4 +1,4 @@
-//! The causes of messages under the name culd: both files, both values, the way to the problem, and a hint.
+//! The causes of messages under the name culd: both files, both values, the call path to the problem, and a hint.
 //!
 //! 1. Messages of the engine name symbols and files. When one of them is worth explaining, the objects are read again (`facts`), and the call graph
 //!    is built by name (`calls`). A link without messages costs nothing.
@@ -82,7 +82,7 @@ impl Causes {
         better.unwrap_or_else(|| culd_text::culd_text(code))
     }
 
-    /// The likely cause or the way out, in one line.
+    /// The likely cause or the remedy, in one line.
     pub fn hint(&self, code: &Code) -> Option<String> {
         let fixed = match code {
             Code::UndefinedReference { symbol, .. } => return self.undefined_hint(symbol),
@@ -128,26 +128,26 @@ impl Causes {
     /// Why the stack of a kernel is unknown.
     pub fn stack_cause(&self, kernel: &str) -> String {
         match self.calls().recursion(kernel) {
-            Some(way) => {
-                let what = match way.steps.iter().any(|(_, is_pointer)| *is_pointer) {
+            Some(path) => {
+                let what = match path.steps.iter().any(|(_, is_pointer)| *is_pointer) {
                     true => "it may recurse through a pointer",
                     false => "it recurses",
                 };
-                format!("{what}: {}", way.text(short_name))
+                format!("{what}: {}", path.text(short_name))
             }
             None => "it is recursive or makes indirect calls".into(),
         }
     }
 
     fn shared(&self, entry: &str, size: u64, limit: u64, contributors: &[(String, u64)]) -> Option<String> {
-        let way_to = self.calls().ways_from(entry);
+        let path_to = self.calls().paths_from(entry);
         let mut rows = Vec::new();
         for (variable, size) in contributors {
             let users = self.users(variable);
-            let ways = users.iter().filter_map(|&(object, function)| way_to(object, function));
-            let way = ways.min_by_key(|way| way.steps.len());
-            let way = way.filter(|w| w.steps.len() > 1).map(|w| format!("  ({})", w.text(short_name)));
-            rows.push((format!("{}{}", culd_text::variable(variable), way.unwrap_or_default()), *size));
+            let paths = users.iter().filter_map(|&(object, function)| path_to(object, function));
+            let path = paths.min_by_key(|path| path.steps.len());
+            let path = path.filter(|w| w.steps.len() > 1).map(|w| format!("  ({})", w.text(short_name)));
+            rows.push((format!("{}{}", culd_text::variable(variable), path.unwrap_or_default()), *size));
         }
         let over = size.saturating_sub(limit);
         let rows = culd_text::rows(&rows);

@@ -15,10 +15,10 @@ impl Causes {
         let users = self.users(symbol);
         for &(object, function) in users.iter().take(SHOWN) {
             let file = self.objects.get(object).map_or("", |o| o.name.as_str());
-            let way = self.calls().way_from_kernel(object, function);
-            text += &match way {
-                Some(way) if way.steps.len() > 1 => {
-                    format!("{start}in {} ({file}), call path: {}", short_name(function), way.text(short_name))
+            let path = self.calls().path_from_kernel(object, function);
+            text += &match path {
+                Some(path) if path.steps.len() > 1 => {
+                    format!("{start}in {} ({file}), call path: {}", short_name(function), path.text(short_name))
                 }
                 Some(_) => format!("{start}in kernel {} ({file})", short_name(function)),
                 None => format!("{start}in {} ({file}), which no kernel calls", short_name(function)),

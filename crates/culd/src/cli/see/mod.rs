@@ -119,7 +119,7 @@ pub const FLAGS: &[Entry] = &[
     entry("help", None, &["size", "occupancy", "report"], "show this help"),
 ];
 
-/// What was asked for.
+/// The command line of a subcommand.
 #[derive(Debug, Default)]
 pub struct Request {
     values: Vec<(&'static str, String)>,

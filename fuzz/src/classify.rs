@@ -1,4 +1,4 @@
-//! Links a mutant in this process and judges what came out.
+//! Links a mutant in this process and classifies the result.
 //!
 //! | result | meaning |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | silent | a file without its end was accepted under culd's name, and no message names it |
 //! | blow-up | more memory or a larger file than the bounds allow |
 //! | slow | over a second |
-//! | lie | an image that cannot be read, success without an image, refusal without a message |
+//! | inconsistent | an image that cannot be read, success without an image, refusal without a message |
 //!
 //! A crash or a hang is seen by whoever started this process.
 
@@ -48,7 +48,7 @@ pub enum Class {
     /// Over a second.
     Slow,
     /// A broken promise.
-    Lie,
+    Inconsistent,
 }
 
 impl Class {
@@ -60,7 +60,7 @@ impl Class {
         Class::Silent,
         Class::BlowUp,
         Class::Slow,
-        Class::Lie,
+        Class::Inconsistent,
     ];
 
     /// True for results that must not be.
@@ -78,7 +78,7 @@ impl fmt::Display for Class {
             Class::Silent => "silent",
             Class::BlowUp => "blow-up",
             Class::Slow => "slow",
-            Class::Lie => "lie",
+            Class::Inconsistent => "inconsistent",
         })
     }
 }
@@ -166,7 +166,7 @@ pub fn link(files: &[(String, Vec<u8>)], arch: &str, identity: Identity, mode: M
     }
 }
 
-/// A judged mutant.
+/// A classified mutant.
 #[derive(Debug, Clone, Copy)]
 pub struct Verdict {
     /// Class.
@@ -180,17 +180,17 @@ pub struct Verdict {
 }
 
 /// Classifies the results of mutants; has the results of the undamaged programs.
-pub struct Judge<'s> {
+pub struct Classifier<'s> {
     source: &'s Source,
     undamaged: HashMap<(usize, bool, Mode), Option<Vec<u8>>>,
     /// Starts to measure memory; the second answers how much it was at most.
     meter: (fn(), fn() -> usize),
 }
 
-impl<'s> Judge<'s> {
-    /// A judge for mutants of `source`.
+impl<'s> Classifier<'s> {
+    /// A classifier for mutants of `source`.
     pub fn new(source: &'s Source, meter: (fn(), fn() -> usize)) -> Self {
-        Judge {
+        Classifier {
             source,
             undamaged: HashMap::new(),
             meter,
@@ -209,8 +209,8 @@ impl<'s> Judge<'s> {
         image.as_deref()
     }
 
-    /// Links and judges.
-    pub fn judge(&mut self, mutant: &Mutant) -> (Verdict, Linked) {
+    /// Links a mutant and classifies the result.
+    pub fn classify(&mut self, mutant: &Mutant) -> (Verdict, Linked) {
         let before = self.undamaged(mutant).map(<[u8]>::to_vec);
         (self.meter.0)();
         let start = Instant::now();
@@ -233,10 +233,10 @@ impl<'s> Judge<'s> {
         let class = match &linked.image {
             _ if output > size * OUTPUT_BOUND.0 + OUTPUT_BOUND.1 || memory > size * MEMORY_BOUND.0 + MEMORY_BOUND.1 => Class::BlowUp,
             _ if time > TIME_BOUND => Class::Slow,
-            None if linked.success || !linked.explained => Class::Lie,
-            Some(_) if !linked.success => Class::Lie,
+            None if linked.success || !linked.explained => Class::Inconsistent,
+            Some(_) if !linked.success => Class::Inconsistent,
             None => Class::Refused,
-            Some(image) if cubin::Cubin::parse(image).is_err() => Class::Lie,
+            Some(image) if cubin::Cubin::parse(image).is_err() => Class::Inconsistent,
             Some(_) if mutant.is_cut && mutant.identity == Identity::Culd && !is_named => Class::Silent,
             Some(image) if before.as_ref() == Some(image) => Class::Same,
             Some(_) => Class::Different,

@@ -1,8 +1,8 @@
-//! A world: what a set of modules defines, before any text is written.
+//! A scenario: what a set of modules defines, before any text is written.
 //!
-//! 1. Choose which traits of device code the world has at all, so that worlds differ in kind and not only in detail.
+//! 1. Choose which traits of device code the scenario has at all, so that scenarios differ in kind and not only in detail.
 //! 2. Choose variables, functions, kernels and textures, each with its linkage and the modules that define it.
-//! 3. In some worlds, break one rule on purpose: both linkers must then say the same thing.
+//! 3. In some scenarios, break one rule on purpose: both linkers must then say the same thing.
 //!
 //! The text of each module ([`super::module`]) and the links ([`super::links`]) are chosen by generators of their own.
 
@@ -17,7 +17,7 @@ pub(crate) const CUDA_12: [&str; 15] = [
 /// Architectures with a second view in each file.
 pub(crate) const BLACKWELL: [&str; 7] = ["sm_100", "sm_100a", "sm_100f", "sm_103", "sm_110", "sm_120", "sm_121"];
 
-/// What a world may contain. One flag each, so that a failure can be narrowed down by reading the world's first line.
+/// What a scenario may contain. One flag each, so that a failure can be narrowed down by reading the scenario's first line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Traits {
     pub(crate) weak: bool,
@@ -211,7 +211,7 @@ pub(crate) struct Texture {
     pub(crate) place: Place,
 }
 
-/// A rule that the world breaks on purpose.
+/// A rule that the scenario breaks on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     UndefinedVar,
@@ -240,7 +240,7 @@ const FAULTS: [Fault; 10] = [
 ];
 
 #[derive(Debug, Clone)]
-pub(crate) struct World {
+pub(crate) struct Scenario {
     pub(crate) arch: String,
     pub(crate) modules: usize,
     pub(crate) traits: Traits,
@@ -251,10 +251,10 @@ pub(crate) struct World {
     pub(crate) textures: Vec<Texture>,
 }
 
-impl World {
-    pub(crate) fn draw(rng: &mut Rng, arch: &str) -> Self {
+impl Scenario {
+    pub(crate) fn generate(rng: &mut Rng, arch: &str) -> Self {
         let modules = rng.pick([1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 8, 10]);
-        let traits = draw_traits(rng);
+        let traits = random_traits(rng);
         let fault = if rng.chance(9) { Some(rng.pick(FAULTS)) } else { None };
         let mut planner = Planner {
             rng,
@@ -266,7 +266,7 @@ impl World {
         let funcs = planner.funcs();
         let kernels = planner.kernels();
         let textures = planner.textures();
-        let mut world = Self {
+        let mut scenario = Self {
             arch: arch.to_owned(),
             modules,
             fault,
@@ -276,8 +276,8 @@ impl World {
             textures,
             traits: traits.clone(),
         };
-        world.break_a_rule(rng);
-        world
+        scenario.break_a_rule(rng);
+        scenario
     }
 
     /// Faults that change definitions; the others are made while the text is written.
@@ -337,7 +337,7 @@ impl World {
     }
 }
 
-fn draw_traits(rng: &mut Rng) -> Traits {
+fn random_traits(rng: &mut Rng) -> Traits {
     Traits {
         weak: rng.chance(50),
         common: rng.chance(35),
@@ -366,7 +366,7 @@ fn draw_traits(rng: &mut Rng) -> Traits {
     }
 }
 
-/// Names that no other symbol of the world has: each holds a number of its own.
+/// Names that no other symbol of the scenario has: each holds a number of its own.
 #[derive(Default)]
 struct Names {
     next: usize,
