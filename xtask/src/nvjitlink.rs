@@ -7,6 +7,7 @@
 //!    and bytes without the tool note. Differences that are corrections are listed there with their reasons.
 
 use crate::context::{Context, succeed};
+use crate::libraries::Platform;
 use crate::report::Report;
 use crate::{libraries, oracle};
 use culd_tests::case::Case;
@@ -18,7 +19,7 @@ use std::process::Command;
 /// Runs the scenarios whose names contain one of `names`, or all.
 pub(crate) fn run(context: &Context, names: &[String], quick: bool, report: &Report) -> Result<()> {
     let tools = oracle::bin_dir(context)?;
-    let ours = libraries::build(context, quick)?.nvjitlink;
+    let ours = libraries::build(context, quick, Platform::Host)?.nvjitlink;
     let theirs = theirs(&tools)?;
     let work = context.root.join("target/nvjitlink");
     std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
