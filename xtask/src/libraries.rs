@@ -140,6 +140,7 @@ pub(crate) fn build(context: &Context, quick: bool, platform: Platform<'_>) -> R
     let profile = if quick { "dev" } else { "library" };
     let mut cargo = context.cargo();
     cargo.args(["build", "--quiet", "--profile", profile, "-p", "culd-nvjitlink", "-p", "culd-c"]);
+    cargo.args(["--features", "culd-nvjitlink/block-cache"]);
     let mut directory = context.target.clone();
     if let Some(triple) = platform.triple() {
         dist::install_target(context, triple)?;

@@ -442,7 +442,7 @@ impl Version {
     pub fn parse(text: &str) -> Option<Version> {
         RELEASES.iter().find_map(|release| {
             let exact = release.builds.iter().find(|b| b.version == text);
-            let last = release.builds.last().filter(|_| release.name() == text);
+            let last = release.builds.last().filter(|_| release.is_named(text));
             exact.or(last).map(|&build| Version { release, build })
         })
     }
@@ -492,6 +492,12 @@ impl Release {
     /// The name of the release: `13.0`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.toolkit / 10, self.toolkit % 10)
+    }
+
+    /// Is this its name? Most texts are told apart without making the name.
+    fn is_named(&self, text: &str) -> bool {
+        let numbers = text.split_once('.').map(|(major, minor)| (major.parse(), minor.parse()));
+        numbers == Some((Ok(self.toolkit / 10), Ok(self.toolkit % 10))) && text == self.name()
     }
 
     /// True when culd gives the bytes of this release's nvlink.

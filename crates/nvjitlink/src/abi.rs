@@ -53,6 +53,8 @@ fn own_file() -> Option<PathBuf> {
 
 /// Runs an entry; a panic is an internal error.
 fn guard(flavour: Flavour, entry: impl FnOnce() -> Result<(), Code>) -> c_int {
+    #[cfg(feature = "block-cache")]
+    let _scope = crate::block_cache::Scope::enter();
     let result = catch_unwind(AssertUnwindSafe(entry)).unwrap_or(Err(Code::Internal));
     result.err().unwrap_or(Code::Success).number(flavour)
 }

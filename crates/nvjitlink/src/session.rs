@@ -13,6 +13,7 @@ use cubin::release::Version;
 use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, Severity, ToolNote};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 /// Links of this size and above use several threads.
@@ -138,7 +139,7 @@ impl Session {
             .relocatable(self.options.relocatable)
             .keep_unlaunched_kernels(true)
             .max_registers(self.options.max_registers.unwrap_or(0))
-            .tool_note(tool_note());
+            .tool_note(TOOL_NOTE.clone());
         self.options.kernels_used.iter().for_each(|name| {
             linker.kernel_used(name);
         });
@@ -467,7 +468,7 @@ fn from_number(number: i32) -> Code {
 }
 
 /// The linker's record in the output: in the form of nvJitLink's, signed by culd.
-fn tool_note() -> ToolNote {
+static TOOL_NOTE: LazyLock<ToolNote> = LazyLock::new(|| {
     let version = Version::default();
     ToolNote {
         object_name: b"in-memory-ELF-image".to_vec(),
@@ -476,4 +477,4 @@ fn tool_note() -> ToolNote {
         build: format!("culd {}", env!("CARGO_PKG_VERSION")).into_bytes(),
         command_line: b"JIT API Command Line Options".to_vec(),
     }
-}
+});

@@ -36,14 +36,14 @@ impl Names {
         }
     }
 
-    fn fits(self, section: &Section<'_>) -> bool {
-        let sh_type = section.header.sh_type.get();
+    fn fits(self, header: &Shdr) -> bool {
+        let sh_type = header.sh_type.get();
         match self {
             Names::Anything => true,
             Names::Strings => sh_type == SHT_STRTAB,
             Names::Symbols => matches!(sh_type, SHT_SYMTAB | SHT_CUDA_MERC_SYMTAB),
-            Names::Text => is_text(section),
-            Names::Bytes => !is_nobits_section(section.header) && !is_relocation(sh_type),
+            Names::Text => is_text(header),
+            Names::Bytes => !is_nobits_section(header) && !is_relocation(sh_type),
         }
     }
 }
@@ -95,9 +95,9 @@ pub(super) fn is_relocation(sh_type: u32) -> bool {
     matches!(sh_type, SHT_REL | SHT_RELA | SHT_CUDA_MERC_RELA)
 }
 
-pub(super) fn is_text(section: &Section<'_>) -> bool {
-    let plain = section.header.sh_type.get() == SHT_PROGBITS && section.header.sh_flags.get() & SHF_EXECINSTR != 0;
-    plain || matches!(section.header.sh_type.get(), SHT_CUDA_UFT | SHT_CUDA_CAPMERC)
+pub(super) fn is_text(header: &Shdr) -> bool {
+    let plain = header.sh_type.get() == SHT_PROGBITS && header.sh_flags.get() & SHF_EXECINSTR != 0;
+    plain || matches!(header.sh_type.get(), SHT_CUDA_UFT | SHT_CUDA_CAPMERC)
 }
 
 pub(super) fn place(section: &Section<'_>) -> Place {
@@ -221,11 +221,11 @@ fn links(cubin: &Cubin<'_>, section: &Section<'_>, rule: &Rule, count: usize) ->
         if !matters || names == Names::Anything {
             continue;
         }
-        if index as usize >= count {
+        let Some(named) = cubin.section_headers().get(index as usize) else {
             return Err(defect(place(section), format!("{field} is {index}, there are {count} sections")));
-        }
-        let named = cubin.section(index)?;
-        if !names.fits(&named) || index == section.index {
+        };
+        if !names.fits(named) || index == section.index {
+            let named = cubin.section(index)?;
             return Err(defect(
                 place(section),
                 format!("{field} is {index} ('{}'), which is not {}", text(named.name), names.expected()),

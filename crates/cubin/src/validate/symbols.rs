@@ -69,7 +69,7 @@ fn problem(cubin: &Cubin<'_>, symbol: &Symbol<'_>) -> Result<Option<String>, sup
             let is_reserved = section.header.sh_type.get() == SHT_CUDA_SHARED_RESERVED;
             let is_shared = kind == STT_CUDA_OBJECT && entry.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED || is_reserved;
             let start = if is_shared { 0 } else { value };
-            if is_function && !is_text(&section) {
+            if is_function && !is_text(section.header) {
                 Some(format!("a function in {}, which is not a text section", in_section()))
             } else if is_shared && (!value.is_power_of_two() && value != 0 || value > MAX_ALIGN) {
                 Some(format!(
