@@ -71,7 +71,7 @@ cargo xtask libraries [--quick]         build libnvJitLink.so.13, libnvJitLink.s
 cargo xtask python [--quick]            build the wheel with program and libraries, and run packaging/python/tests with it in a fresh environment
 cargo xtask clients [NAME..]            run programs that use libnvJitLink (tests/clients) with NVIDIA's library and with ours, and compare
 cargo xtask nvjitlink [NAME..]          run scenarios of the C interface with NVIDIA's libnvJitLink and with ours, each in its own process
-    --quick         the dev profile              --seed S    of the generated ones
+    --quick         the dev profile              --toolkits V  libnvJitLink.so.12 against that of this version, in $CULD_TOOLKITS
 cargo xtask viewer                      compile reader and linker to WebAssembly and write the page target/viewer/index.html
 cargo xtask browser                     click through the pages in headless Chromium; screenshots are in target/browser. Skipped without Chromium
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
@@ -231,7 +231,7 @@ fn task() -> Result<bool> {
         }
         "python" => python::run(&context, typed.linker.as_deref(), typed.quick, &report)?,
         "clients" => clients::run(&context, &typed.names, typed.quick, &report)?,
-        "nvjitlink" => nvjitlink::run(&context, &typed.names, typed.quick, &report)?,
+        "nvjitlink" => nvjitlink::run(&context, &typed.names, typed.quick, typed.toolkits.as_deref(), &report)?,
         "mutate" => {
             let plan = mutate::Plan {
                 count: typed.count.unwrap_or(100_000) as u64,

@@ -117,7 +117,7 @@ unsafe fn fill(place: *mut c_char, bytes: &[u8]) -> Result<(), Code> {
 
 static QUIET: Once = Once::new();
 
-unsafe fn create(handle: *mut Handle, count: c_uint, list: *const *const c_char) -> Result<(), Code> {
+unsafe fn create(flavour: Flavour, handle: *mut Handle, count: c_uint, list: *const *const c_char) -> Result<(), Code> {
     if handle.is_null() || list.is_null() {
         return Err(Code::NullInput);
     }
@@ -131,8 +131,8 @@ unsafe fn create(handle: *mut Handle, count: c_uint, list: *const *const c_char)
     // A list with a null pointer is refused, with a handle like every refused list.
     let options: Result<Vec<String>, Code> = options.into_iter().collect();
     let (session, code) = match options {
-        Ok(options) => Session::create(&options, own_file),
-        Err(code) => (Session::create(&[], own_file).0, code),
+        Ok(options) => Session::create(flavour, &options, own_file),
+        Err(code) => (Session::create(flavour, &[], own_file).0, code),
     };
     let link = Box::into_raw(Box::new(Link(Mutex::new(session))));
     // SAFETY: the place was checked and is the caller's.
@@ -271,7 +271,7 @@ macro_rules! export {
 
 export! {
     #[doc = "Makes a link from options."]
-    nvJitLinkCreate, "culd13_nvJitLinkCreate", "culd12_nvJitLinkCreate", create12, (handle: *mut Handle, count: c_uint, options: *const *const c_char), |_flavour| create(handle, count, options);
+    nvJitLinkCreate, "culd13_nvJitLinkCreate", "culd12_nvJitLinkCreate", create12, (handle: *mut Handle, count: c_uint, options: *const *const c_char), |flavour| create(flavour, handle, count, options);
     #[doc = "Ends a link and sets the handle to null."]
     nvJitLinkDestroy, "culd13_nvJitLinkDestroy", "culd12_nvJitLinkDestroy", destroy12, (handle: *mut Handle), |_flavour| destroy(handle);
     #[doc = "Adds an input from memory."]

@@ -9,6 +9,24 @@ pub enum Flavour {
     Cuda13,
 }
 
+impl Flavour {
+    /// The name of the library.
+    pub fn library(self) -> &'static str {
+        match self {
+            Flavour::Cuda12 => "libnvJitLink.so.12",
+            Flavour::Cuda13 => "libnvJitLink.so.13",
+        }
+    }
+
+    /// The log for LTO IR in a link without `-lto`.
+    pub(crate) fn lto_not_enabled(self) -> &'static str {
+        match self {
+            Flavour::Cuda12 => "ERROR 1: TODO: nvvm input without LTO\n",
+            Flavour::Cuda13 => "ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n",
+        }
+    }
+}
+
 /// A result; the numbers are those of the header of CUDA 13.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the header")]
