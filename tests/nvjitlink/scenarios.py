@@ -500,7 +500,7 @@ CORRECTIONS = [
 CORRECTIONS_12 = [
     (
         "an architecture that does not exist is refused",
-        lambda n, o, t: n.startswith(("arch/", "option/")) and codes(o)[0] == 3 and codes(t)[0] in (0, 6) and "unrecognized architecture" in log(o),
+        lambda n, o, t: n.startswith(("arch/", "option/", "order/failed create")) and codes(o)[0] == 3 and " architecture (" in log(o),
     ),
 ]
 

@@ -139,7 +139,12 @@ fn declared(header: &str) -> impl Iterator<Item = &str> {
 pub(crate) fn build(context: &Context, quick: bool, platform: Platform<'_>) -> Result<Libraries> {
     let profile = if quick { "dev" } else { "library" };
     let mut cargo = context.cargo();
-    cargo.args(["build", "--quiet", "--profile", profile, "-p", "culd-nvjitlink", "-p", "culd-c"]);
+    match platform {
+        // Import libraries of Windows are made by a tool that comes with zig.
+        Platform::Windows => dist::zigbuild(context, &mut cargo)?,
+        _ => cargo.arg("build"),
+    };
+    cargo.args(["--quiet", "--profile", profile, "-p", "culd-nvjitlink", "-p", "culd-c"]);
     cargo.args(["--features", "culd-nvjitlink/block-cache"]);
     let mut directory = context.target.clone();
     if let Some(triple) = platform.triple() {

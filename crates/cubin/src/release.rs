@@ -140,9 +140,14 @@ const RULES_12_4: Rules = Rules {
     keeps_dead_names: false,
     ..RULES_12_0
 };
+const RULES_12_6: Rules = Rules {
+    prints_barriers: true,
+    ..RULES_12_4
+};
 const RULES_12_8: Rules = Rules {
     keeps_replaced_frames: false,
-    ..RULES_12_4
+    hardware_shared_limit: false,
+    ..RULES_12_6
 };
 const RULES_13_0: Rules = Rules {
     form: Form::Cuda13,
@@ -299,7 +304,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 126,
-        rules: RULES_12_4,
+        rules: RULES_12_6,
         builds: &[build(
             "12.6.85",
             "cuda_12.6.r12.6/compiler.35059454_0",

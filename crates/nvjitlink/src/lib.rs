@@ -11,6 +11,7 @@
 #![deny(unsafe_code)]
 
 pub mod abi;
+#[cfg(any(test, feature = "block-cache"))]
 mod block_cache;
 pub mod code;
 pub mod options;

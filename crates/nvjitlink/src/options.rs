@@ -44,11 +44,17 @@ pub struct Refusal {
     pub code: Code,
     /// Error log.
     pub log: String,
+    /// Info log.
+    pub notes: String,
 }
 
 impl Refusal {
     fn new(code: Code, log: String) -> Self {
-        Refusal { code, log }
+        Refusal {
+            code,
+            log,
+            notes: String::new(),
+        }
     }
 
     fn unrecognized(text: String) -> Self {
@@ -133,8 +139,18 @@ const IGNORED: [&str; 5] = ["-ftz=", "-prec-div=", "-prec-sqrt=", "-fma=", "-jum
 /// The first option that is not accepted, or a combination that is not.
 pub fn parse(options: &[String], flavour: Flavour) -> Result<Options, Refusal> {
     let mut out = Options::default();
+    match read(options, flavour, &mut out) {
+        Ok(()) => Ok(out),
+        Err(refusal) => Err(Refusal {
+            notes: out.notes,
+            ..refusal
+        }),
+    }
+}
+
+fn read(options: &[String], flavour: Flavour, out: &mut Options) -> Result<(), Refusal> {
     for option in options {
-        one(option, flavour, &mut out)?;
+        one(option, flavour, out)?;
     }
     if out.target.is_none() {
         return Err(Refusal::new(Code::MissingArch, String::new()));
@@ -153,7 +169,7 @@ pub fn parse(options: &[String], flavour: Flavour) -> Result<Options, Refusal> {
         let bytes = std::fs::read(file).map_err(|_| Refusal::new(Code::InvalidInput, text()))?;
         out.index = Some(bytes);
     }
-    Ok(out)
+    Ok(())
 }
 
 fn one(option: &str, flavour: Flavour, out: &mut Options) -> Result<(), Refusal> {

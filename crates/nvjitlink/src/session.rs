@@ -124,6 +124,7 @@ impl Session {
             }
             Err(refusal) => {
                 session.error_log.extend(refusal.log.bytes());
+                session.info_log.extend(refusal.notes.bytes());
                 refusal.code
             }
         };

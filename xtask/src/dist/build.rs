@@ -26,10 +26,7 @@ pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
             cargo.args(["build", "--target", target.triple]).env(variable("LINKER"), "rust-lld");
         }
         Build::Zig(glibc) => {
-            cargo.args(["zigbuild", "--target"]).arg(format!("{}{glibc}", target.triple));
-            if in_path("cargo-zigbuild").is_none() {
-                cargo.env("PATH", run::search_path(&zig(context)?)?);
-            }
+            zigbuild(context, &mut cargo)?.arg("--target").arg(format!("{}{glibc}", target.triple));
         }
     }
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|h| format!("{h}/.cargo")));
@@ -54,6 +51,14 @@ pub(crate) fn install_target(context: &Context, triple: &str) -> Result<()> {
         true => Ok(()),
         false => succeed(rustup().args(["target", "add", triple])),
     }
+}
+
+/// Adds `zigbuild` to cargo's words, and to its PATH.
+pub(crate) fn zigbuild<'c>(context: &Context, cargo: &'c mut Command) -> Result<&'c mut Command> {
+    if in_path("cargo-zigbuild").is_none() {
+        cargo.env("PATH", run::search_path(&zig(context)?)?);
+    }
+    Ok(cargo.arg("zigbuild"))
 }
 
 /// The program zig: that of PATH, or of the environment with `cargo-zigbuild`.

@@ -18,7 +18,7 @@ mod sbom;
 mod table;
 mod targets;
 
-pub(crate) use build::{install_target, zig_command};
+pub(crate) use build::{install_target, zig_command, zigbuild};
 pub(crate) use targets::{HOST, OLDEST_GLIBC, in_path};
 
 use crate::context::Context;
