@@ -26,7 +26,9 @@ pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
             cargo.args(["build", "--target", target.triple]).env(variable("LINKER"), "rust-lld");
         }
         Build::Zig(glibc) => {
-            zigbuild(context, &mut cargo)?.arg("--target").arg(format!("{}{glibc}", target.triple));
+            zigbuild(context, &mut cargo)?
+                .arg("--target")
+                .arg(format!("{}{glibc}", target.triple));
         }
     }
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|h| format!("{h}/.cargo")));
