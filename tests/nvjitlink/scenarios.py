@@ -7,6 +7,9 @@
 3. Compared: the result code of every call, both logs, and the linked file without the section .note.nv.tkinfo. Times and addresses are masked.
 4. A difference that is a correction is counted as such, under the reason in CORRECTIONS. Any other is a failure.
 
+A library for CUDA 12 has other corrections. Its host objects are made from cubins, since only ptxas of that release is there; scenarios with
+LTO IR are left out.
+
 The exit code is 0 when nothing failed.
 """
 
@@ -32,9 +35,9 @@ ARCHS = ["sm_80", "sm_90", "sm_100"]
 # Inputs ---------------------------------------------------------------------------------------------------------------------------------------
 
 
-def build(tools, work):
+def build(tools, work, twelve):
     """Compiles the inputs; a dictionary of their bytes."""
-    directory = os.path.join(work, "in")
+    directory = os.path.join(work, "in12" if twelve else "in")
     os.makedirs(directory, exist_ok=True)
     environment = dict(os.environ, PATH=tools + os.pathsep + os.environ["PATH"])
 
@@ -49,15 +52,23 @@ def build(tools, work):
         make(f"exec.{arch}.cubin", "ptxas", f"-arch={arch}", "@single.ptx", "-o", f"exec.{arch}.cubin")
         number = arch[3:]
         make(f"twice.{arch}.fatbin", "fatbinary", "-64", f"--create=twice.{arch}.fatbin", f"--image3=kind=elf,sm={number},file=twice.{arch}.cubin")
-        make(f"host.{arch}.o", "nvcc", f"-arch={arch}", "-rdc=true", "-c", "@host.cu", "-o", f"host.{arch}.o")
-        make(f"host2.{arch}.o", "nvcc", f"-arch={arch}", "-rdc=true", "-c", "@host2.cu", "-o", f"host2.{arch}.o")
+        if twelve:
+            make(f"call.{arch}.fatbin", "fatbinary", "-64", f"--create=call.{arch}.fatbin", f"--image3=kind=elf,sm={number},file=call.{arch}.cubin")
+            for name, content in [("host", "call"), ("host2", "twice")]:
+                with open(os.path.join(directory, f"{name}.{arch}.s"), "w") as file:
+                    file.write(f'.section __nv_relfatbin,"a"\n.balign 8\n.incbin "{content}.{arch}.fatbin"\n')
+                make(f"{name}.{arch}.o", "cc", "-c", f"{name}.{arch}.s", "-o", f"{name}.{arch}.o")
+        else:
+            make(f"host.{arch}.o", "nvcc", f"-arch={arch}", "-rdc=true", "-c", "@host.cu", "-o", f"host.{arch}.o")
+            make(f"host2.{arch}.o", "nvcc", f"-arch={arch}", "-rdc=true", "-c", "@host2.cu", "-o", f"host2.{arch}.o")
         make(f"both.{arch}.a", "ar", "rcs", f"both.{arch}.a", f"host.{arch}.o", f"host2.{arch}.o")
     make("ptx.fatbin", "fatbinary", "-64", "--create=ptx.fatbin", "--image3=kind=ptx,sm=80,file=@twice.ptx")
     make("plain.o", "cc", "-c", "@plain.c", "-o", "plain.o")
-    make("lto.o", "nvcc", "-arch=sm_90", "-dc", "-dlto", "@host2.cu", "-o", "lto.o")
-    make("lto.fatbin", "nvcc", "-gencode=arch=compute_90,code=lto_90", "-rdc=true", "-fatbin", "@host2.cu", "-o", "lto.fatbin")
-    make("host2.ltoir", "nvcc", "-arch=lto_90", "-dlto", "-ltoir", "@host2.cu", "-o", "host2.ltoir")
-    make("host.ltoir", "nvcc", "-arch=lto_90", "-dlto", "-ltoir", "@host.cu", "-o", "host.ltoir")
+    if not twelve:
+        make("lto.o", "nvcc", "-arch=sm_90", "-dc", "-dlto", "@host2.cu", "-o", "lto.o")
+        make("lto.fatbin", "nvcc", "-gencode=arch=compute_90,code=lto_90", "-rdc=true", "-fatbin", "@host2.cu", "-o", "lto.fatbin")
+        make("host2.ltoir", "nvcc", "-arch=lto_90", "-dlto", "-ltoir", "@host2.cu", "-o", "host2.ltoir")
+        make("host.ltoir", "nvcc", "-arch=lto_90", "-dlto", "-ltoir", "@host.cu", "-o", "host.ltoir")
     data = {}
     for name in os.listdir(directory):
         with open(os.path.join(directory, name), "rb") as file:
@@ -485,6 +496,14 @@ CORRECTIONS = [
     ("Mercury code of a later version is refused when the link is completed", lambda n, o, t: "finalize error for input" in log(t) and "FNLZR" in log(o)),
 ]
 
+# Those of a library for CUDA 12.
+CORRECTIONS_12 = [
+    (
+        "an architecture that does not exist is refused",
+        lambda n, o, t: n.startswith(("arch/", "option/", "order/failed create")) and codes(o)[0] == 3 and " architecture (" in log(o),
+    ),
+]
+
 # Differences that are known and not corrections.
 OPEN = [
     ("stubs of unified functions of a Blackwell file differ from those of NVIDIA's library and of nvlink", lambda n: re.match("case/unified-(lineinfo-)?100/", n)),
@@ -534,17 +553,21 @@ def describe(ours, theirs):
 def main():
     ours, theirs, tools, work, cases = sys.argv[1:6]
     wanted = sys.argv[6:]
-    data, directory = build(tools, work)
+    twelve = theirs.endswith(".so.12")
+    data, directory = build(tools, work, twelve)
+    corrections = CORRECTIONS_12 + CORRECTIONS if twelve else CORRECTIONS
     with open(cases) as file:
         cases = json.load(file)
     table = []
     for part in [option_scenarios(), content_scenarios(), order_scenarios(), link_scenarios(), random_scenarios(), case_scenarios(cases, data)]:
         table.extend(part)
+    if twelve:
+        table = [s for s in table if all(c[0] != "add" or c[2] in data for c in s[1])]
     if wanted:
         table = [s for s in table if any(w in s[0] for w in wanted)]
     counts, failures, remembered = collections.Counter(), [], {}
     # CULD_REMEMBER: NVIDIA's results of an earlier run are used again.
-    stored = os.path.join(work, "theirs.json")
+    stored = os.path.join(work, "theirs12.json" if twelve else "theirs.json")
     if os.path.exists(stored) and os.environ.get("CULD_REMEMBER"):
         with open(stored) as file:
             remembered = json.load(file)
@@ -561,7 +584,7 @@ def main():
         if left == right or (isinstance(left, list) and isinstance(right, list) and same(left, right)):
             counts[group, "same"] += 1
             continue
-        reason = next((r for r, holds in CORRECTIONS if holds(name, left, right)), None) if isinstance(left, list) and left[0] != "runner" else None
+        reason = next((r for r, holds in corrections if holds(name, left, right)), None) if isinstance(left, list) and left[0] != "runner" else None
         known = next((r for r, holds in OPEN if holds(name)), None)
         if reason:
             counts["correction", reason] += 1

@@ -6,6 +6,7 @@
 //! 3. `tests/clients/run.py` runs every client's script twice and compares what they print, check by check.
 
 use crate::context::{Context, succeed};
+use crate::libraries::Platform;
 use crate::report::Report;
 use crate::{dist, libraries, oracle};
 use culd_tests::{Error, Result};
@@ -28,7 +29,7 @@ const PACKAGES: [&str; 10] = [
 /// Runs the clients whose names are given, or all.
 pub(crate) fn run(context: &Context, names: &[String], quick: bool, report: &Report) -> Result<()> {
     let tools = oracle::bin_dir(context)?;
-    let ours = libraries::build(context, quick)?.nvjitlink;
+    let ours = libraries::build(context, quick, Platform::Host)?.nvjitlink;
     let work = context.target.join("clients");
     std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
     let venv = work.join("venv");

@@ -1,26 +1,23 @@
 //! `cargo xtask libraries`: the libraries with a C interface.
 //!
 //! 1. Build the static libraries of the crates `culd-nvjitlink` and `culd-c` in the profile `library`, which unwinds (`--quick`: the dev profile).
-//! 2. Link each with the host compiler into a shared library in `target/library`. rustc cannot do this: it passes a version script of its own, and
-//!    a second one with a named node is refused or leaves the symbols without it.
-//!    * A version script exports the names of the library and nothing else. That of `libnvJitLink.so.13` has a node with the library's name.
-//!    * A linker script makes the names with versions aliases of the plain ones. Versions that do not exist yet are included, so that a client
-//!      built with a later header is not refused for a missing symbol.
-//! 3. Read the export tables back and compare them with the names.
+//! 2. Link each into a shared library in `target/library` ([`link`]): with the host compiler, or with zig for an older glibc (`--glibc 2.17`) and
+//!    for Windows. Names with versions that do not exist yet are included, so that a client built with a later header is not refused for a missing
+//!    symbol.
+//! 3. Read the libraries back: exported names, symbol versions, name of the library, the newest glibc that is needed ([`check`]).
 //! 4. Put header, pkg-config file and CMake package beside `libculd.so.0`, and build the C example through both ([`install`]).
-//!
-//! The functions of `libnvJitLink.so.12` are in the static library, but its files must have the older form below sm_100, which the linker cannot
-//! write yet; the library is not built.
 
+mod check;
 mod install;
+mod link;
 
 use crate::context::{Context, succeed};
+use crate::dist;
 use culd_tests::{Error, Result};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// Functions that exist with and without a version.
-const FUNCTIONS: [&str; 15] = [
+/// Functions of all releases that exist with and without a version.
+const FUNCTIONS: [&str; 13] = [
     "Create",
     "Destroy",
     "AddData",
@@ -30,28 +27,53 @@ const FUNCTIONS: [&str; 15] = [
     "GetLinkedCubin",
     "GetLinkedPtxSize",
     "GetLinkedPtx",
-    "GetLinkedLTOIRSize",
-    "GetLinkedLTOIR",
     "GetErrorLogSize",
     "GetErrorLog",
     "GetInfoLogSize",
     "GetInfoLog",
 ];
-/// Versions that names have: 13.0 to 13.19.
-const MAJOR: u32 = 13;
+/// Functions since 13.2.
+const NEW_FUNCTIONS: [&str; 2] = ["GetLinkedLTOIRSize", "GetLinkedLTOIR"];
+/// Minor versions that names have: 13.0 to 13.19.
 const MINORS: u32 = 20;
-/// Largest file that is still a small library.
-const SIZE_LIMIT: u64 = 6 << 20;
+
+/// For which machine a library is linked, and with what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Platform<'a> {
+    /// This machine, with its compiler and its glibc.
+    Host,
+    /// Linux on a processor, with zig: the Rust target and the oldest glibc.
+    Glibc { triple: &'a str, version: &'a str },
+    /// Windows on x86-64, with zig.
+    Windows,
+}
+
+impl Platform<'_> {
+    /// The Rust target, where it is not the default one of this machine.
+    fn triple(&self) -> Option<&str> {
+        match self {
+            Platform::Glibc { triple, .. } if *triple != dist::HOST => Some(triple),
+            Platform::Windows => Some("x86_64-pc-windows-gnu"),
+            _ => None,
+        }
+    }
+
+    /// The processor of the library.
+    fn processor(&self) -> &str {
+        self.triple().and_then(|t| t.split('-').next()).unwrap_or(std::env::consts::ARCH)
+    }
+}
 
 /// A shared library to be made of a static one.
 struct Library {
     /// The static library.
     archive: &'static str,
-    soname: String,
-    /// The node of the symbol versions; without it symbols have none.
+    /// The name of the file, and of the library in it.
+    name: String,
+    /// The node of the symbol versions is called like the library; without it symbols have none.
     node: bool,
-    /// Exported names, and what each is an alias of.
-    names: Vec<(String, Option<String>)>,
+    /// Exported names, and the function of the static library behind each.
+    names: Vec<(String, String)>,
 }
 
 /// Where the libraries are.
@@ -59,32 +81,48 @@ pub(crate) struct Libraries {
     /// With `include`, `lib/cmake/culd` and `culd.pc`.
     pub(crate) directory: PathBuf,
     pub(crate) nvjitlink: PathBuf,
+    pub(crate) nvjitlink12: PathBuf,
     pub(crate) culd: PathBuf,
 }
 
-/// The drop-in for CUDA 13.
-fn nvjitlink() -> Library {
-    let plain = FUNCTIONS.iter().map(|f| (format!("nvJitLink{f}"), None));
-    let versioned = FUNCTIONS
-        .iter()
-        .flat_map(|f| (0..MINORS).map(move |minor| (format!("__nvJitLink{f}_{MAJOR}_{minor}"), Some(format!("nvJitLink{f}")))));
+impl Libraries {
+    /// All of them.
+    pub(crate) fn files(&self) -> [&Path; 3] {
+        [&self.culd, &self.nvjitlink, &self.nvjitlink12]
+    }
+}
+
+/// The drop-in for a CUDA release.
+fn nvjitlink(major: u32, platform: Platform<'_>) -> Library {
+    let functions = FUNCTIONS.iter().chain(NEW_FUNCTIONS.iter().filter(|_| major >= 13));
+    let of = |function: &str| format!("culd{major}_nvJitLink{function}");
+    let names = functions.flat_map(|f| {
+        let versioned = (0..MINORS).map(move |minor| format!("__nvJitLink{f}_{major}_{minor}"));
+        versioned.chain([format!("nvJitLink{f}")]).map(move |name| (name, of(f)))
+    });
     Library {
         archive: "libculd_nvjitlink.a",
-        soname: format!("libnvJitLink.so.{MAJOR}"),
+        name: match platform {
+            Platform::Windows => format!("nvJitLink_{major}0_0.dll"),
+            _ => format!("libnvJitLink.so.{major}"),
+        },
         node: true,
-        names: plain.chain([("nvJitLinkVersion".to_owned(), None)]).chain(versioned).collect(),
+        names: names.chain([("nvJitLinkVersion".to_owned(), of("Version"))]).collect(),
     }
 }
 
 /// The interface of culd.h: the functions that the header declares.
-fn culd(context: &Context) -> Result<Library> {
+fn culd(context: &Context, platform: Platform<'_>) -> Result<Library> {
     let header = context.root.join("crates/libculd/include/culd.h");
     let text = std::fs::read_to_string(&header).map_err(Error::file(&header))?;
     Ok(Library {
         archive: "libculd_c.a",
-        soname: "libculd.so.0".into(),
+        name: match platform {
+            Platform::Windows => "culd.dll".into(),
+            _ => "libculd.so.0".into(),
+        },
         node: false,
-        names: declared(&text).map(|name| (name.to_owned(), None)).collect(),
+        names: declared(&text).map(|name| (name.to_owned(), name.to_owned())).collect(),
     })
 }
 
@@ -98,128 +136,75 @@ fn declared(header: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Builds the libraries.
-pub(crate) fn build(context: &Context, quick: bool) -> Result<Libraries> {
+pub(crate) fn build(context: &Context, quick: bool, platform: Platform<'_>) -> Result<Libraries> {
     let profile = if quick { "dev" } else { "library" };
-    succeed(
-        context
-            .cargo()
-            .args(["build", "--quiet", "--profile", profile, "-p", "culd-nvjitlink", "-p", "culd-c"]),
-    )?;
-    let directory = context.target.join(if quick { "debug" } else { "library" });
+    let mut cargo = context.cargo();
+    match platform {
+        // Import libraries of Windows are made by a tool that comes with zig.
+        Platform::Windows => dist::zigbuild(context, &mut cargo)?,
+        _ => cargo.arg("build"),
+    };
+    cargo.args(["--quiet", "--profile", profile, "-p", "culd-nvjitlink", "-p", "culd-c"]);
+    cargo.args(["--features", "culd-nvjitlink/block-cache"]);
+    let mut directory = context.target.clone();
+    if let Some(triple) = platform.triple() {
+        dist::install_target(context, triple)?;
+        cargo.args(["--target", triple]);
+        directory.push(triple);
+    }
+    succeed(&mut cargo)?;
+    directory.push(if quick { "debug" } else { "library" });
     let made = |library: Library| {
-        let output = directory.join(&library.soname);
-        link(&directory, &library, &output)?;
-        check(&output, &library)?;
+        let output = link::run(context, &directory, &library, platform)?;
+        check::run(&output, &library, platform, quick)?;
         Ok(output)
     };
-    let (nvjitlink, culd) = (made(nvjitlink())?, made(culd(context)?)?);
-    install::run(context, &directory, &culd)?;
-    Ok(Libraries {
+    let libraries = Libraries {
+        nvjitlink: made(nvjitlink(13, platform))?,
+        nvjitlink12: made(nvjitlink(12, platform))?,
+        culd: made(culd(context, platform)?)?,
         directory,
-        nvjitlink,
-        culd,
-    })
-}
-
-/// Builds the libraries and tries what was installed.
-pub(crate) fn run(context: &Context, quick: bool) -> Result<()> {
-    let libraries = build(context, quick)?;
-    install::try_out(context, &libraries.directory)
-}
-
-fn link(directory: &Path, library: &Library, output: &Path) -> Result<()> {
-    let Library { soname, names, .. } = library;
-    let write = |extension: &str, text: String| {
-        let path = directory.join(format!("{soname}.{extension}"));
-        std::fs::write(&path, text).map_err(Error::file(&path)).map(|()| path)
     };
-    let list: String = names.iter().map(|(name, _)| format!(" {name};")).collect();
-    let node = if library.node { soname.as_str() } else { "" };
-    let versions = write("map", format!("{node} {{ global:{list} local: *; }};\n"))?;
-    let aliases = names.iter().filter_map(|(name, of)| Some(format!("{name} = {};\n", of.as_ref()?)));
-    let aliases = write("ld", aliases.collect())?;
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    cc.args([
-        "-shared",
-        "-static-libgcc",
-        "-Wl,--gc-sections",
-        "-Wl,--as-needed",
-        "-Wl,-z,relro,-z,now",
-        "-Wl,--strip-all",
-    ])
-    .arg(format!("-Wl,-soname,{soname}"))
-    .arg(format!("-Wl,--version-script={}", versions.display()))
-    .args(
-        names
-            .iter()
-            .filter(|(_, of)| of.is_none())
-            .map(|(name, _)| format!("-Wl,-u,{name}")),
-    )
-    .arg(directory.join(library.archive));
-    if names.iter().any(|(_, of)| of.is_some()) {
-        cc.arg(aliases);
+    if platform != Platform::Windows {
+        install::run(context, &libraries.directory, &libraries.culd)?;
     }
-    succeed(cc.args(["-lpthread", "-ldl", "-lm", "-lc", "-o"]).arg(output))
+    Ok(libraries)
 }
 
-/// Compares the export table with the names.
-fn check(library: &Path, wanted: &Library) -> Result<()> {
-    let bytes = std::fs::read(library).map_err(Error::file(library))?;
-    let mut found = exports(&bytes).ok_or_else(|| Error::Other(format!("{}: no dynamic symbols", library.display())))?;
-    found.sort();
-    let mut expected: Vec<String> = wanted.names.iter().map(|(name, _)| name.clone()).collect();
-    expected.sort();
-    if found != expected {
-        let extra: Vec<&String> = found.iter().filter(|n| !expected.contains(n)).take(5).collect();
-        let missing: Vec<&String> = expected.iter().filter(|n| !found.contains(n)).take(5).collect();
-        return Err(Error::Other(format!(
-            "{}: extra names {extra:?}, missing {missing:?}",
-            library.display()
-        )));
+/// Builds the libraries and tries what was installed. `glibc`: the oldest one; `target`: a Rust target other than this machine's.
+pub(crate) fn run(context: &Context, quick: bool, glibc: Option<&str>, target: Option<&str>) -> Result<()> {
+    let platform = match (target, glibc) {
+        (Some(triple), _) if triple.contains("windows") => Platform::Windows,
+        (None, None) => Platform::Host,
+        (triple, version) => Platform::Glibc {
+            triple: triple.unwrap_or(dist::HOST),
+            version: version.unwrap_or(dist::OLDEST_GLIBC),
+        },
+    };
+    let libraries = build(context, quick, platform)?;
+    match platform.triple() {
+        None => install::try_out(context, &libraries.directory),
+        Some(_) => Ok(()),
     }
-    let soname = &wanted.soname;
-    if !bytes.windows(soname.len()).any(|w| w == soname.as_bytes()) {
-        return Err(Error::Other(format!("{}: no name {soname}", library.display())));
-    }
-    println!("{}: {} bytes, {} names", library.display(), bytes.len(), found.len());
-    match bytes.len() as u64 > SIZE_LIMIT && library.parent().is_some_and(|d| d.ends_with("library")) {
-        true => Err(Error::Other(format!("{}: larger than {SIZE_LIMIT} bytes", library.display()))),
-        false => Ok(()),
-    }
-}
-
-/// Names of defined dynamic symbols of a 64-bit ELF file; the one that names the version node is left out.
-fn exports(file: &[u8]) -> Option<Vec<String>> {
-    const SHT_DYNSYM: u32 = 11;
-    const SHN_ABS: u16 = 0xfff1;
-    let u16_at = |at: usize| Some(u16::from_le_bytes(file.get(at..at.checked_add(2)?)?.try_into().ok()?));
-    let u32_at = |at: usize| Some(u32::from_le_bytes(file.get(at..at.checked_add(4)?)?.try_into().ok()?));
-    let u64_at = |at: usize| usize::try_from(u64::from_le_bytes(file.get(at..at.checked_add(8)?)?.try_into().ok()?)).ok();
-    let (table, count) = (u64_at(0x28)?, usize::from(u16_at(0x3c)?));
-    let section = |index: usize| table.checked_add(index.checked_mul(64)?);
-    let symbols = (0..count).filter_map(section).find(|at| u32_at(at + 4) == Some(SHT_DYNSYM))?;
-    let strings = u64_at(section(u32_at(symbols + 0x28)? as usize)? + 0x18)?;
-    let (start, size) = (u64_at(symbols + 0x18)?, u64_at(symbols + 0x20)?);
-    let mut names = Vec::new();
-    for at in (start..start.checked_add(size)?).step_by(24) {
-        let shndx = u16_at(at + 6)?;
-        if shndx == 0 || shndx == SHN_ABS {
-            continue;
-        }
-        let name = file.get(strings.checked_add(u32_at(at)? as usize)?..)?;
-        let end = name.iter().position(|b| *b == 0)?;
-        names.push(String::from_utf8_lossy(name.get(..end)?).into_owned());
-    }
-    Some(names)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::declared;
+    use super::*;
 
     #[test]
     fn declarations_are_found() {
         let header = "/* see culd_link() */\ntypedef struct culd_text culd_text;\nbool culd_a(int x); /* b */\nconst char *culd_b(void);\n * culd_c();\n";
         assert_eq!(declared(header).collect::<Vec<_>>(), ["culd_a", "culd_b"]);
+    }
+
+    #[test]
+    fn names_of_both_releases() {
+        let (old, new) = (nvjitlink(12, Platform::Host), nvjitlink(13, Platform::Host));
+        assert_eq!((old.names.len(), new.names.len()), (13 * 21 + 1, 15 * 21 + 1));
+        let has = |library: &Library, name: &str| library.names.iter().any(|(n, _)| n == name);
+        assert!(has(&old, "__nvJitLinkCreate_12_9") && !has(&old, "nvJitLinkGetLinkedLTOIR") && has(&old, "nvJitLinkVersion"));
+        assert!(has(&new, "__nvJitLinkCreate_13_19") && has(&new, "__nvJitLinkGetLinkedLTOIR_13_0"));
+        assert_eq!(nvjitlink(13, Platform::Windows).name, "nvJitLink_130_0.dll");
     }
 }

@@ -65,12 +65,14 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
     --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
-cargo xtask libraries [--quick]         build libnvJitLink.so.13 and libculd.so.0 in target/library, check their export tables, and build a C program
-                                        with libculd through pkg-config and CMake; --quick: the dev profile, in target/debug
+cargo xtask libraries [--quick]         build libnvJitLink.so.13, libnvJitLink.so.12 and libculd.so.0 in target/library, check their export tables, and
+                                        build a C program with libculd through pkg-config and CMake; --quick: the dev profile, in target/debug
+    --glibc V       for this glibc and later, such as 2.17; links with zig
+    --target T      another platform: x86_64-pc-windows-gnu, aarch64-unknown-linux-gnu
 cargo xtask python [--quick]            build the wheel with program and libraries, and run packaging/python/tests with it in a fresh environment
 cargo xtask clients [NAME..]            run programs that use libnvJitLink (tests/clients) with NVIDIA's library and with ours, and compare
 cargo xtask nvjitlink [NAME..]          run scenarios of the C interface with NVIDIA's libnvJitLink and with ours, each in its own process
-    --quick         the dev profile              --seed S    of the generated ones
+    --quick         the dev profile              --toolkits V  libnvJitLink.so.12 against that of this version, in $CULD_TOOLKITS
 cargo xtask viewer                      compile reader and linker to WebAssembly and write the page target/viewer/index.html
 cargo xtask browser                     click through the pages in headless Chromium; screenshots are in target/browser. Skipped without Chromium
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
@@ -127,6 +129,7 @@ struct Typed {
     threads: Vec<usize>,
     target: Option<String>,
     package: Option<String>,
+    glibc: Option<String>,
 }
 
 fn typed() -> std::result::Result<Typed, lexopt::Error> {
@@ -164,6 +167,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("record") => out.record = true,
             Long("target") => out.target = Some(parser.value()?.string()?),
             Long("package") => out.package = Some(parser.value()?.string()?),
+            Long("glibc") => out.glibc = Some(parser.value()?.string()?),
             Long("offline") => out.offline = true,
             Long("help") | Short('h') => out.task = "help".into(),
             _ => return Err(arg.unexpected()),
@@ -226,12 +230,12 @@ fn task() -> Result<bool> {
             run(&context, &linker, &plan, &report)?;
         }
         "libraries" => {
-            libraries::run(&context, typed.quick)?;
+            libraries::run(&context, typed.quick, typed.glibc.as_deref(), typed.target.as_deref())?;
             return Ok(true);
         }
         "python" => python::run(&context, typed.linker.as_deref(), typed.quick, &report)?,
         "clients" => clients::run(&context, &typed.names, typed.quick, &report)?,
-        "nvjitlink" => nvjitlink::run(&context, &typed.names, typed.quick, &report)?,
+        "nvjitlink" => nvjitlink::run(&context, &typed.names, typed.quick, typed.toolkits.as_deref(), &report)?,
         "mutate" => {
             let plan = mutate::Plan {
                 count: typed.count.unwrap_or(100_000) as u64,

@@ -5,8 +5,12 @@
 //! 3. Build the conformance cases and write their links as scenarios: those that the interface can express.
 //! 4. `tests/nvjitlink/scenarios.py` runs every scenario with both libraries, each time in a process of its own, and compares result codes, logs
 //!    and bytes without the tool note. Differences that are corrections are listed there with their reasons.
+//!
+//! `--toolkits VERSION` compares the library for CUDA 12 with that of this version, from the directory `CULD_TOOLKITS`; the conformance cases, whose
+//! inputs are of 13.0, are left out.
 
 use crate::context::{Context, succeed};
+use crate::libraries::Platform;
 use crate::report::Report;
 use crate::{libraries, oracle};
 use culd_tests::case::Case;
@@ -16,14 +20,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs the scenarios whose names contain one of `names`, or all.
-pub(crate) fn run(context: &Context, names: &[String], quick: bool, report: &Report) -> Result<()> {
-    let tools = oracle::bin_dir(context)?;
-    let ours = libraries::build(context, quick)?.nvjitlink;
-    let theirs = theirs(&tools)?;
+pub(crate) fn run(context: &Context, names: &[String], quick: bool, old: Option<&str>, report: &Report) -> Result<()> {
+    let built = libraries::build(context, quick, Platform::Host)?;
+    let mut tools = oracle::bin_dir(context)?;
+    let (ours, theirs) = match old {
+        None => (built.nvjitlink, theirs(&tools)?),
+        Some(version) => {
+            let theirs;
+            (tools, theirs) = old_toolkit(context, &tools, version)?;
+            (built.nvjitlink12, theirs)
+        }
+    };
     let work = context.root.join("target/nvjitlink");
     std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
     let cases = work.join("cases.json");
-    let list = conformance(context, &tools)?;
+    let list = match old {
+        None => conformance(context, &tools)?,
+        Some(_) => Vec::new(),
+    };
     std::fs::write(&cases, Value::Array(list).to_string()).map_err(Error::file(&cases))?;
     let mut python = Command::new("python3");
     python
@@ -47,6 +61,20 @@ fn theirs(tools: &Path) -> Result<PathBuf> {
     beside
         .canonicalize()
         .map_err(|_| Error::Other(format!("{} is missing: set CULD_NVJITLINK", beside.display())))
+}
+
+/// A directory with the ptxas of a release of CUDA 12 and the other tools of the oracle, and the library of that release.
+fn old_toolkit(context: &Context, tools: &Path, version: &str) -> Result<(PathBuf, PathBuf)> {
+    let all = std::env::var_os("CULD_TOOLKITS").ok_or_else(|| Error::Other("CULD_TOOLKITS names the directory of toolkits".into()))?;
+    let toolkit = Path::new(&all).join(version);
+    let directory = context.root.join("target/nvjitlink").join(version);
+    std::fs::create_dir_all(&directory).map_err(Error::file(&directory))?;
+    for (name, from) in [("ptxas", toolkit.join("bin")), ("fatbinary", tools.to_owned())] {
+        let copy = directory.join(name);
+        std::fs::copy(from.join(name), &copy).map_err(Error::file(&copy))?;
+    }
+    let library = toolkit.join("lib/libnvJitLink.so.12");
+    Ok((directory, library.canonicalize().map_err(Error::file(&library))?))
 }
 
 /// Links of the conformance cases as scenarios.

@@ -5,6 +5,7 @@
 //! 3. Run `packaging/python/tests` there, outside of the repository's own modules.
 
 use crate::context::{Context, succeed};
+use crate::libraries::Platform;
 use crate::report::Report;
 use crate::{dist, libraries};
 use culd_tests::{Error, Result};
@@ -48,7 +49,7 @@ pub(crate) fn run(context: &Context, linker: Option<&Path>, quick: bool, report:
 
 /// Builds the wheel.
 fn wheel(context: &Context, linker: Option<&Path>, quick: bool, work: &Path) -> Result<PathBuf> {
-    let libraries = libraries::build(context, quick)?;
+    let libraries = libraries::build(context, quick, Platform::Host)?;
     let program = match (linker, quick) {
         (Some(path), _) => path.canonicalize().map_err(Error::file(path))?,
         (None, true) => {
@@ -64,7 +65,7 @@ fn wheel(context: &Context, linker: Option<&Path>, quick: bool, work: &Path) -> 
             context.target.join("release/culd")
         }
     };
-    dist::wheel(context, work, &program, &[&libraries.culd, &libraries.nvjitlink])
+    dist::wheel(context, work, &program, &libraries.files())
 }
 
 /// The number before a word in the last line of pytest: `9 passed, 1 failed in 0.20s`.

@@ -139,7 +139,9 @@ impl Arch {
             b'f' => (rest.strip_suffix('f')?, Suffix::Family),
             _ => (rest, Suffix::None),
         };
-        let row = TABLE.iter().find(|row| digits == row.number.to_string())?;
+        // Other spellings of a number, such as `090`, are not names.
+        let is_plain = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+        let row = row_of(digits.parse().ok().filter(|_| is_plain)?)?;
         let exists = suffix == Suffix::None || row.suffixes.contains(&suffix);
         exists.then_some(Arch::new(row.number, suffix))
     }

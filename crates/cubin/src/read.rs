@@ -355,23 +355,34 @@ impl<'d> Cubin<'d> {
 
     /// Section `index` with its name and bytes.
     pub fn section(&self, index: u32) -> Result<Section<'d>, ReadError> {
-        let header = self.sections.get(index as usize).ok_or_else(|| ReadError::BadIndex {
-            what: "section index".into(),
-            index: index.into(),
-            count: self.sections.len(),
-        })?;
-        let offset = header.sh_name.get();
-        let name = string_at(self.section_names, offset).ok_or_else(|| ReadError::BadName {
-            what: format!("section {index}"),
-            offset,
-            size: self.section_names.len(),
-        })?;
-        Ok(Section {
+        self.section_if_readable(index).ok_or_else(|| self.unreadable_section(index))
+    }
+
+    #[inline]
+    fn section_if_readable(&self, index: u32) -> Option<Section<'d>> {
+        let header = self.sections.get(index as usize)?;
+        Some(Section {
             index,
             header,
-            name,
+            name: string_at(self.section_names, header.sh_name.get())?,
             data: section_bytes(self.data, header).unwrap_or_default(),
         })
+    }
+
+    #[cold]
+    fn unreadable_section(&self, index: u32) -> ReadError {
+        match self.sections.get(index as usize) {
+            None => ReadError::BadIndex {
+                what: "section index".into(),
+                index: index.into(),
+                count: self.sections.len(),
+            },
+            Some(header) => ReadError::BadName {
+                what: format!("section {index}"),
+                offset: header.sh_name.get(),
+                size: self.section_names.len(),
+            },
+        }
     }
 
     /// All sections in order, number 0 included.

@@ -140,9 +140,14 @@ const RULES_12_4: Rules = Rules {
     keeps_dead_names: false,
     ..RULES_12_0
 };
+const RULES_12_6: Rules = Rules {
+    prints_barriers: true,
+    ..RULES_12_4
+};
 const RULES_12_8: Rules = Rules {
     keeps_replaced_frames: false,
-    ..RULES_12_4
+    hardware_shared_limit: false,
+    ..RULES_12_6
 };
 const RULES_13_0: Rules = Rules {
     form: Form::Cuda13,
@@ -299,7 +304,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 126,
-        rules: RULES_12_4,
+        rules: RULES_12_6,
         builds: &[build(
             "12.6.85",
             "cuda_12.6.r12.6/compiler.35059454_0",
@@ -442,7 +447,7 @@ impl Version {
     pub fn parse(text: &str) -> Option<Version> {
         RELEASES.iter().find_map(|release| {
             let exact = release.builds.iter().find(|b| b.version == text);
-            let last = release.builds.last().filter(|_| release.name() == text);
+            let last = release.builds.last().filter(|_| release.is_named(text));
             exact.or(last).map(|&build| Version { release, build })
         })
     }
@@ -492,6 +497,12 @@ impl Release {
     /// The name of the release: `13.0`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.toolkit / 10, self.toolkit % 10)
+    }
+
+    /// Is this its name? Most texts are told apart without making the name.
+    fn is_named(&self, text: &str) -> bool {
+        let numbers = text.split_once('.').map(|(major, minor)| (major.parse(), minor.parse()));
+        numbers == Some((Ok(self.toolkit / 10), Ok(self.toolkit % 10))) && text == self.name()
     }
 
     /// True when culd gives the bytes of this release's nvlink.

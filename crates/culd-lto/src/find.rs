@@ -43,6 +43,11 @@ impl Search {
 
     /// The first library there is; the places tried when there is none.
     pub fn find(&self) -> Result<PathBuf, Vec<String>> {
+        self.find_named(&NAMES)
+    }
+
+    /// The first library that has one of these names.
+    pub fn find_named(&self, names: &[&str]) -> Result<PathBuf, Vec<String>> {
         if let Some(path) = &self.given {
             let text = path.display().to_string();
             return if path.is_file() { Ok(path.clone()) } else { Err(vec![text]) };
@@ -59,7 +64,7 @@ impl Search {
         let listed = self.library_path.iter().flat_map(std::env::split_paths);
         let mut tried: Vec<String> = Vec::new();
         for directory in directories.chain(listed) {
-            for name in NAMES {
+            for name in names {
                 let candidate = directory.join(name);
                 if candidate.is_file() {
                     return Ok(candidate);

@@ -5,8 +5,8 @@
 //!    silenced: a library does not print.
 //! 3. Pointers are checked for null; texts, names and data are copied before anything is done with them.
 //!
-//! The plain names are exported here. The names with versions (`__nvJitLinkCreate_13_0`) are aliases that the linker script of
-//! `cargo xtask libraries` makes. The functions with prefix `culd12_` become the names of `libnvJitLink.so.12`.
+//! The functions are exported with a prefix, `culd13_` and `culd12_`. `cargo xtask libraries` makes the names of the libraries
+//! (`nvJitLinkCreate`, `__nvJitLinkCreate_13_0`) from them, so that one static library serves for both.
 #![allow(unsafe_code, reason = "a C interface takes raw pointers; everything else of the crate is safe")]
 #![allow(non_snake_case, reason = "the names are those of the header")]
 
@@ -53,6 +53,8 @@ fn own_file() -> Option<PathBuf> {
 
 /// Runs an entry; a panic is an internal error.
 fn guard(flavour: Flavour, entry: impl FnOnce() -> Result<(), Code>) -> c_int {
+    #[cfg(feature = "block-cache")]
+    let _scope = crate::block_cache::Scope::enter();
     let result = catch_unwind(AssertUnwindSafe(entry)).unwrap_or(Err(Code::Internal));
     result.err().unwrap_or(Code::Success).number(flavour)
 }
@@ -115,7 +117,7 @@ unsafe fn fill(place: *mut c_char, bytes: &[u8]) -> Result<(), Code> {
 
 static QUIET: Once = Once::new();
 
-unsafe fn create(handle: *mut Handle, count: c_uint, list: *const *const c_char) -> Result<(), Code> {
+unsafe fn create(flavour: Flavour, handle: *mut Handle, count: c_uint, list: *const *const c_char) -> Result<(), Code> {
     if handle.is_null() || list.is_null() {
         return Err(Code::NullInput);
     }
@@ -129,8 +131,8 @@ unsafe fn create(handle: *mut Handle, count: c_uint, list: *const *const c_char)
     // A list with a null pointer is refused, with a handle like every refused list.
     let options: Result<Vec<String>, Code> = options.into_iter().collect();
     let (session, code) = match options {
-        Ok(options) => Session::create(&options, own_file),
-        Err(code) => (Session::create(&[], own_file).0, code),
+        Ok(options) => Session::create(flavour, &options, own_file),
+        Err(code) => (Session::create(flavour, &[], own_file).0, code),
     };
     let link = Box::into_raw(Box::new(Link(Mutex::new(session))));
     // SAFETY: the place was checked and is the caller's.
@@ -238,14 +240,14 @@ unsafe fn version(flavour: Flavour, major: *mut c_uint, minor: *mut c_uint) -> R
 
 /// Exports a function of the interface, for both versions of it.
 macro_rules! export {
-    ($(#[doc = $doc:literal] $plain:ident, $name12:literal, $old:ident, ($($argument:ident: $type:ty),*), |$flavour:ident| $body:expr;)*) => {
+    ($(#[doc = $doc:literal] $plain:ident, $name:literal, $name12:literal, $old:ident, ($($argument:ident: $type:ty),*), |$flavour:ident| $body:expr;)*) => {
         $(
             #[doc = $doc]
             ///
             /// # Safety
             ///
             /// Handles, buffers and texts are those that the documentation of nvJitLink asks for.
-            #[unsafe(no_mangle)]
+            #[unsafe(export_name = $name)]
             pub unsafe extern "C" fn $plain($($argument: $type),*) -> c_int {
                 let $flavour = Flavour::Cuda13;
                 // SAFETY: the caller's promises are passed on.
@@ -269,36 +271,36 @@ macro_rules! export {
 
 export! {
     #[doc = "Makes a link from options."]
-    nvJitLinkCreate, "culd12_nvJitLinkCreate", create12, (handle: *mut Handle, count: c_uint, options: *const *const c_char), |_flavour| create(handle, count, options);
+    nvJitLinkCreate, "culd13_nvJitLinkCreate", "culd12_nvJitLinkCreate", create12, (handle: *mut Handle, count: c_uint, options: *const *const c_char), |flavour| create(flavour, handle, count, options);
     #[doc = "Ends a link and sets the handle to null."]
-    nvJitLinkDestroy, "culd12_nvJitLinkDestroy", destroy12, (handle: *mut Handle), |_flavour| destroy(handle);
+    nvJitLinkDestroy, "culd13_nvJitLinkDestroy", "culd12_nvJitLinkDestroy", destroy12, (handle: *mut Handle), |_flavour| destroy(handle);
     #[doc = "Adds an input from memory."]
-    nvJitLinkAddData, "culd12_nvJitLinkAddData", add_data12, (handle: Handle, kind: c_int, data: *const c_void, size: usize, name: *const c_char),
+    nvJitLinkAddData, "culd13_nvJitLinkAddData", "culd12_nvJitLinkAddData", add_data12, (handle: Handle, kind: c_int, data: *const c_void, size: usize, name: *const c_char),
         |_flavour| add_data(handle, kind, data, size, name);
     #[doc = "Adds an input from a file."]
-    nvJitLinkAddFile, "culd12_nvJitLinkAddFile", add_file12, (handle: Handle, kind: c_int, path: *const c_char), |_flavour| add_file(handle, kind, path);
+    nvJitLinkAddFile, "culd13_nvJitLinkAddFile", "culd12_nvJitLinkAddFile", add_file12, (handle: Handle, kind: c_int, path: *const c_char), |_flavour| add_file(handle, kind, path);
     #[doc = "Links."]
-    nvJitLinkComplete, "culd12_nvJitLinkComplete", complete12, (handle: Handle), |_flavour| complete(handle);
+    nvJitLinkComplete, "culd13_nvJitLinkComplete", "culd12_nvJitLinkComplete", complete12, (handle: Handle), |_flavour| complete(handle);
     #[doc = "Size of the linked cubin."]
-    nvJitLinkGetLinkedCubinSize, "culd12_nvJitLinkGetLinkedCubinSize", cubin_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::Cubin);
+    nvJitLinkGetLinkedCubinSize, "culd13_nvJitLinkGetLinkedCubinSize", "culd12_nvJitLinkGetLinkedCubinSize", cubin_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::Cubin);
     #[doc = "The linked cubin."]
-    nvJitLinkGetLinkedCubin, "culd12_nvJitLinkGetLinkedCubin", cubin12, (handle: Handle, buffer: *mut c_void), |_flavour| get(handle, buffer.cast(), Output::Cubin);
+    nvJitLinkGetLinkedCubin, "culd13_nvJitLinkGetLinkedCubin", "culd12_nvJitLinkGetLinkedCubin", cubin12, (handle: Handle, buffer: *mut c_void), |_flavour| get(handle, buffer.cast(), Output::Cubin);
     #[doc = "Size of the linked PTX."]
-    nvJitLinkGetLinkedPtxSize, "culd12_nvJitLinkGetLinkedPtxSize", ptx_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::Ptx);
+    nvJitLinkGetLinkedPtxSize, "culd13_nvJitLinkGetLinkedPtxSize", "culd12_nvJitLinkGetLinkedPtxSize", ptx_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::Ptx);
     #[doc = "The linked PTX."]
-    nvJitLinkGetLinkedPtx, "culd12_nvJitLinkGetLinkedPtx", ptx12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::Ptx);
+    nvJitLinkGetLinkedPtx, "culd13_nvJitLinkGetLinkedPtx", "culd12_nvJitLinkGetLinkedPtx", ptx12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::Ptx);
     #[doc = "Size of the linked LTO IR."]
-    nvJitLinkGetLinkedLTOIRSize, "culd12_nvJitLinkGetLinkedLTOIRSize", lto_ir_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::LtoIr);
+    nvJitLinkGetLinkedLTOIRSize, "culd13_nvJitLinkGetLinkedLTOIRSize", "culd12_nvJitLinkGetLinkedLTOIRSize", lto_ir_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::LtoIr);
     #[doc = "The linked LTO IR."]
-    nvJitLinkGetLinkedLTOIR, "culd12_nvJitLinkGetLinkedLTOIR", lto_ir12, (handle: Handle, buffer: *mut c_void), |_flavour| get(handle, buffer.cast(), Output::LtoIr);
+    nvJitLinkGetLinkedLTOIR, "culd13_nvJitLinkGetLinkedLTOIR", "culd12_nvJitLinkGetLinkedLTOIR", lto_ir12, (handle: Handle, buffer: *mut c_void), |_flavour| get(handle, buffer.cast(), Output::LtoIr);
     #[doc = "Size of the error log, with its NUL."]
-    nvJitLinkGetErrorLogSize, "culd12_nvJitLinkGetErrorLogSize", error_log_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::ErrorLog);
+    nvJitLinkGetErrorLogSize, "culd13_nvJitLinkGetErrorLogSize", "culd12_nvJitLinkGetErrorLogSize", error_log_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::ErrorLog);
     #[doc = "The error log."]
-    nvJitLinkGetErrorLog, "culd12_nvJitLinkGetErrorLog", error_log12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::ErrorLog);
+    nvJitLinkGetErrorLog, "culd13_nvJitLinkGetErrorLog", "culd12_nvJitLinkGetErrorLog", error_log12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::ErrorLog);
     #[doc = "Size of the info log, with its NUL."]
-    nvJitLinkGetInfoLogSize, "culd12_nvJitLinkGetInfoLogSize", info_log_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::InfoLog);
+    nvJitLinkGetInfoLogSize, "culd13_nvJitLinkGetInfoLogSize", "culd12_nvJitLinkGetInfoLogSize", info_log_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::InfoLog);
     #[doc = "The info log."]
-    nvJitLinkGetInfoLog, "culd12_nvJitLinkGetInfoLog", info_log12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::InfoLog);
+    nvJitLinkGetInfoLog, "culd13_nvJitLinkGetInfoLog", "culd12_nvJitLinkGetInfoLog", info_log12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::InfoLog);
     #[doc = "The newest release whose objects are linked."]
-    nvJitLinkVersion, "culd12_nvJitLinkVersion", version12, (major: *mut c_uint, minor: *mut c_uint), |flavour| version(flavour, major, minor);
+    nvJitLinkVersion, "culd13_nvJitLinkVersion", "culd12_nvJitLinkVersion", version12, (major: *mut c_uint, minor: *mut c_uint), |flavour| version(flavour, major, minor);
 }

@@ -2,11 +2,12 @@
 //!
 //! 1. Options are looked at in order; the first bad one decides.
 //! 2. Options with a value match up to their `=`; flags match as prefixes, except `-g` and `-O<n>`.
-//! 3. What concerns several options is checked after all of them: no target, a virtual target without `-ptx`, `-ptx` without `-lto`, a missing
+//! 3. CUDA 12 has other architectures and no `-r`.
+//! 4. What concerns several options is checked after all of them: no target, a virtual target without `-ptx`, `-ptx` without `-lto`, a missing
 //!    index file.
 
-use crate::code::Code;
-use culd::Arch;
+use crate::code::{Code, Flavour};
+use cubin::arch::{Arch, Suffix};
 
 /// What the options mean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub struct Options {
     pub index_file: Option<String>,
     /// Contents of that file.
     pub index: Option<Vec<u8>>,
+    /// Info log.
+    pub notes: String,
 }
 
 /// Why the options were refused: the code and the text of the error log.
@@ -41,11 +44,17 @@ pub struct Refusal {
     pub code: Code,
     /// Error log.
     pub log: String,
+    /// Info log.
+    pub notes: String,
 }
 
 impl Refusal {
     fn new(code: Code, log: String) -> Self {
-        Refusal { code, log }
+        Refusal {
+            code,
+            log,
+            notes: String::new(),
+        }
     }
 
     fn unrecognized(text: String) -> Self {
@@ -65,6 +74,28 @@ const ARCHS: [(u32, &str); 12] = [
     (100, "af"),
     (103, "af"),
     (110, "af"),
+    (120, "af"),
+    (121, "af"),
+];
+/// Those of CUDA 12.9.
+const ARCHS_12: [(u32, &str); 19] = [
+    (50, ""),
+    (52, ""),
+    (53, ""),
+    (60, ""),
+    (61, ""),
+    (62, ""),
+    (70, ""),
+    (72, ""),
+    (75, ""),
+    (80, ""),
+    (86, ""),
+    (87, ""),
+    (89, ""),
+    (90, "a"),
+    (100, "af"),
+    (101, "af"),
+    (103, "af"),
     (120, "af"),
     (121, "af"),
 ];
@@ -106,10 +137,20 @@ const IGNORED: [&str; 5] = ["-ftz=", "-prec-div=", "-prec-sqrt=", "-fma=", "-jum
 /// # Errors
 ///
 /// The first option that is not accepted, or a combination that is not.
-pub fn parse(options: &[String]) -> Result<Options, Refusal> {
+pub fn parse(options: &[String], flavour: Flavour) -> Result<Options, Refusal> {
     let mut out = Options::default();
+    match read(options, flavour, &mut out) {
+        Ok(()) => Ok(out),
+        Err(refusal) => Err(Refusal {
+            notes: out.notes,
+            ..refusal
+        }),
+    }
+}
+
+fn read(options: &[String], flavour: Flavour, out: &mut Options) -> Result<(), Refusal> {
     for option in options {
-        one(option, &mut out)?;
+        one(option, flavour, out)?;
     }
     if out.target.is_none() {
         return Err(Refusal::new(Code::MissingArch, String::new()));
@@ -128,16 +169,19 @@ pub fn parse(options: &[String]) -> Result<Options, Refusal> {
         let bytes = std::fs::read(file).map_err(|_| Refusal::new(Code::InvalidInput, text()))?;
         out.index = Some(bytes);
     }
-    Ok(out)
+    Ok(())
 }
 
-fn one(option: &str, out: &mut Options) -> Result<(), Refusal> {
+fn one(option: &str, flavour: Flavour, out: &mut Options) -> Result<(), Refusal> {
     let missing = || {
         let text = format!("ERROR NVJITLINK_ERROR_UNRECOGNIZED_OPTION: missing option value ({option})\n");
         Refusal::unrecognized(text)
     };
     if let Some(value) = option.strip_prefix("-arch=") {
-        let (target, is_virtual) = arch(value).ok_or_else(missing)??;
+        let (target, is_virtual) = arch(value, flavour).ok_or_else(missing)??;
+        if target.number < 75 {
+            out.notes += "Architectures prior to '<compute/sm>_75' are deprecated and may be removed in a future release\n";
+        }
         out.target = Some(target);
         out.is_virtual = is_virtual;
         return Ok(());
@@ -175,6 +219,9 @@ fn one(option: &str, out: &mut Options) -> Result<(), Refusal> {
         out.index_file = Some(file.to_owned());
         return Ok(());
     }
+    if flavour == Flavour::Cuda12 && option.starts_with("-r") {
+        return Err(Refusal::unrecognized(format!("unrecognized option: {option}\n")));
+    }
     level_or_flag(option, out)
 }
 
@@ -198,13 +245,17 @@ fn level_or_flag(option: &str, out: &mut Options) -> Result<(), Refusal> {
 }
 
 /// The target and whether it is virtual; `None` when there is none in the text.
-fn arch(value: &str) -> Option<Result<(Arch, bool), Refusal>> {
+fn arch(value: &str, flavour: Flavour) -> Option<Result<(Arch, bool), Refusal>> {
     let (rest, is_virtual) = match value.strip_prefix("sm_") {
         Some(rest) => (rest, false),
         None => (value.strip_prefix("compute_").or_else(|| value.strip_prefix("lto_"))?, true),
     };
     let number = leading_number(rest).filter(|n| *n > 0)?;
-    let Some((_, suffixes)) = ARCHS.iter().find(|(n, _)| *n == number) else {
+    let archs: &[(u32, &str)] = match flavour {
+        Flavour::Cuda12 => &ARCHS_12,
+        Flavour::Cuda13 => &ARCHS,
+    };
+    let Some((_, suffixes)) = archs.iter().find(|(n, _)| *n == number) else {
         let (code, name, word) = match OLD_ARCHS.contains(&number) {
             true => (Code::UnsupportedArch, "UNSUPPORTED_ARCH", "unsupported"),
             false => (Code::UnrecognizedArch, "UNRECOGNIZED_ARCH", "unrecognized"),
@@ -213,11 +264,12 @@ fn arch(value: &str) -> Option<Result<(Arch, bool), Refusal>> {
         return Some(Err(Refusal::new(code, text)));
     };
     let letter = rest.chars().find(|c| !c.is_ascii_digit()).filter(|c| suffixes.contains(*c));
-    let name = match letter {
-        Some(letter) => format!("sm_{number}{letter}"),
-        None => format!("sm_{number}"),
+    let suffix = match letter {
+        Some('a') => Suffix::Arch,
+        Some(_) => Suffix::Family,
+        None => Suffix::None,
     };
-    Some(Ok((Arch::parse(&name)?, is_virtual)))
+    Some(Ok((Arch { number, suffix }, is_virtual)))
 }
 
 /// The number at the start of a text.
@@ -233,7 +285,7 @@ mod tests {
 
     fn refused(options: &[&str]) -> (i32, String) {
         let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
-        parse(&options).map_or_else(|r| (r.code as i32, r.log), |_| (0, String::new()))
+        parse(&options, Flavour::Cuda13).map_or_else(|r| (r.code as i32, r.log), |_| (0, String::new()))
     }
 
     #[test]
@@ -263,6 +315,15 @@ mod tests {
         for flag in ["-timex", "-verbose=1", "-ltoir", "-report-arch", "-lineinfo=1", "-maxrregcount=x"] {
             assert_eq!(refused(&[flag, "-arch=sm_90"]).0, 0, "{flag}");
         }
+    }
+
+    #[test]
+    fn cuda_12_has_other_targets() {
+        let parsed = |option: &str| parse(&[option.to_owned()], Flavour::Cuda12);
+        assert!(parsed("-arch=sm_70").unwrap().notes.contains("deprecated"));
+        assert!(parsed("-arch=sm_101a").unwrap().notes.is_empty());
+        assert_eq!(parsed("-arch=sm_110").unwrap_err().code.number(Flavour::Cuda12), 3);
+        assert_eq!(parsed("-r").unwrap_err().log, "unrecognized option: -r\n");
     }
 
     #[test]

@@ -4,17 +4,21 @@
 //! 2. [`Session::add`] reads an input at once: containers are unpacked, PTX is compiled. What is refused is not part of the link.
 //! 3. [`Session::complete`] links. An image exists only after a link without errors.
 //!
-//! With `-lto`, NVIDIA's library does all of it.
+//! With `-lto`, NVIDIA's library does all of it. So it does for CUDA 12 from sm_100 on: code for these must be scheduled again as CUDA 12 does,
+//! which culd does not reproduce.
 
-use crate::code::Code;
+use crate::code::{Code, Flavour};
 use crate::options::{self, Options};
 use crate::tools;
 use cubin::release::Version;
 use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, Severity, ToolNote};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Instant;
 
+/// The release that a library for CUDA 12 stands for.
+const CUDA_12: &str = "12.9";
 /// Links of this size and above use several threads.
 const SEVERAL_THREADS: usize = 4 << 20;
 
@@ -89,6 +93,7 @@ enum State {
 /// One link.
 #[derive(Debug)]
 pub struct Session {
+    flavour: Flavour,
     options: Options,
     state: State,
     started: Instant,
@@ -100,8 +105,9 @@ pub struct Session {
 
 impl Session {
     /// Reads the options. `own` finds the file of this library, which is never taken for NVIDIA's.
-    pub fn create(list: &[String], own: Own) -> (Self, Code) {
+    pub fn create(flavour: Flavour, list: &[String], own: Own) -> (Self, Code) {
         let mut session = Session {
+            flavour,
             options: Options::default(),
             state: State::Refused,
             started: Instant::now(),
@@ -110,13 +116,15 @@ impl Session {
             error_log: Vec::new(),
             info_log: Vec::new(),
         };
-        let code = match options::parse(list) {
+        let code = match options::parse(list, flavour) {
             Ok(options) => {
+                session.info_log.extend(options.notes.bytes());
                 session.options = options;
                 session.open(list)
             }
             Err(refusal) => {
                 session.error_log.extend(refusal.log.bytes());
+                session.info_log.extend(refusal.notes.bytes());
                 refusal.code
             }
         };
@@ -124,13 +132,19 @@ impl Session {
     }
 
     fn open(&mut self, list: &[String]) -> Code {
-        if self.options.lto {
-            return self.delegate(list);
-        }
         let Some(target) = self.options.target else {
             return Code::MissingArch;
         };
+        if self.options.lto {
+            return self.delegate(list, "link-time optimization");
+        }
+        if self.flavour == Flavour::Cuda12 && target.number >= 100 {
+            return self.delegate(list, &format!("{target} with CUDA 12"));
+        }
         let mut linker = Linker::new(target);
+        if self.flavour == Flavour::Cuda12 && linker.release(CUDA_12).is_err() {
+            return Code::Internal;
+        }
         linker
             .identity(Identity::Nvlink)
             .usage(self.options.verbose)
@@ -138,7 +152,7 @@ impl Session {
             .relocatable(self.options.relocatable)
             .keep_unlaunched_kernels(true)
             .max_registers(self.options.max_registers.unwrap_or(0))
-            .tool_note(tool_note());
+            .tool_note(TOOL_NOTE.clone());
         self.options.kernels_used.iter().for_each(|name| {
             linker.kernel_used(name);
         });
@@ -163,10 +177,12 @@ impl Session {
         Code::Success
     }
 
-    fn delegate(&mut self, list: &[String]) -> Code {
-        match tools::nvjitlink((self.own)().as_deref()) {
+    /// Hands the link to NVIDIA's library, which `what` needs.
+    fn delegate(&mut self, list: &[String], what: &str) -> Code {
+        match tools::nvjitlink((self.own)().as_deref(), self.flavour) {
             Ok(library) => match culd_lto::Session::create(&library, list) {
                 Ok((session, 0)) => {
+                    self.info_log.clear();
                     self.state = State::Delegated(session);
                     Code::Success
                 }
@@ -181,7 +197,8 @@ impl Session {
             },
             Err(tried) => {
                 let text = format!(
-                    "link-time optimization needs NVIDIA's libnvJitLink.so.13, which was not found (tried {}); name it with CULD_NVJITLINK",
+                    "{what} needs NVIDIA's {}, which was not found (tried {}); name it with CULD_NVJITLINK",
+                    self.flavour.library(),
                     tried.join(", ")
                 );
                 self.state = State::NoDelegate(text);
@@ -227,10 +244,7 @@ impl Session {
             };
         };
         if content == InputKind::LtoIr {
-            return self.fail(
-                Code::LtoNotEnabled,
-                "ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n",
-            );
+            return self.fail(Code::LtoNotEnabled, self.flavour.lto_not_enabled());
         }
         if matches!(self.state, State::Done(_)) {
             return self.fail(Code::Internal, &format!("ERROR 1: empty elfw when adding cubin{shown}\n"));
@@ -244,7 +258,7 @@ impl Session {
             return Code::Internal;
         };
         if content != InputKind::Cubin
-            && let Some(ptxas) = tools::ptxas(own().as_deref())
+            && let Some(ptxas) = tools::ptxas(own().as_deref(), self.flavour)
         {
             linker.ptxas(ptxas);
         }
@@ -268,10 +282,7 @@ impl Session {
         let shown = name.unwrap_or_default();
         let only_lto = |d: &Diagnostic| d.text.contains("only LTO IR");
         if has("LtoObjects") || error.diagnostics().iter().any(only_lto) {
-            return self.fail(
-                Code::LtoNotEnabled,
-                "ERROR 1: LTO-IR input cannot be used without LTO enabled (-lto)\n",
-            );
+            return self.fail(Code::LtoNotEnabled, self.flavour.lto_not_enabled());
         }
         if has("Ptxas") || has("NoPtxas") || content == InputKind::Ptx {
             let mut text = String::new();
@@ -467,10 +478,10 @@ fn from_number(number: i32) -> Code {
 }
 
 /// The linker's record in the output: in the form of nvJitLink's, signed by culd.
-fn tool_note() -> ToolNote {
+static TOOL_NOTE: LazyLock<ToolNote> = LazyLock::new(|| {
     let version = Version::default();
     let mut note = ToolNote::new("culd", version.line(), format!("culd {}", env!("CARGO_PKG_VERSION")));
     note.object_name = b"in-memory-ELF-image".to_vec();
     note.command_line = b"JIT API Command Line Options".to_vec();
     note
-}
+});

@@ -5,6 +5,7 @@
 //! 2. NVIDIA's libnvJitLink: `CULD_NVJITLINK`, the toolkit, `LD_LIBRARY_PATH`, then the packages of the Python environment. This library itself
 //!    is never taken for it.
 
+use crate::code::Flavour;
 use std::path::{Path, PathBuf};
 
 /// Directories of packages of the Python environment.
@@ -34,7 +35,7 @@ fn site_packages() -> Vec<PathBuf> {
 }
 
 /// ptxas, where the search of culd does not find one. `own`: the file of this library.
-pub fn ptxas(own: Option<&Path>) -> Option<PathBuf> {
+pub fn ptxas(own: Option<&Path>, flavour: Flavour) -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("CULD_PTXAS").filter(|v| !v.is_empty()) {
         return Some(given.into());
     }
@@ -49,11 +50,15 @@ pub fn ptxas(own: Option<&Path>) -> Option<PathBuf> {
     directories.extend(beside);
     let first = directories.into_iter().map(|dir| dir.join("ptxas")).find(|file| file.is_file());
     first.or_else(|| {
-        let places = [
-            "nvidia/cu13/bin/ptxas",
+        let (cu12, cu13, triton) = (
             "nvidia/cuda_nvcc/bin/ptxas",
+            "nvidia/cu13/bin/ptxas",
             "triton/backends/nvidia/bin/ptxas",
-        ];
+        );
+        let places = match flavour {
+            Flavour::Cuda12 => [cu12, triton, cu13],
+            Flavour::Cuda13 => [cu13, cu12, triton],
+        };
         let mut candidates = site_packages().into_iter().flat_map(|site| places.map(|place| site.join(place)));
         candidates.find(|file| file.is_file())
     })
@@ -64,10 +69,11 @@ pub fn ptxas(own: Option<&Path>) -> Option<PathBuf> {
 /// # Errors
 ///
 /// It is not in any of these places.
-pub fn nvjitlink(own: Option<&Path>) -> Result<PathBuf, Vec<String>> {
+pub fn nvjitlink(own: Option<&Path>, flavour: Flavour) -> Result<PathBuf, Vec<String>> {
     let same = |file: &Path| own.is_some_and(|own| file.canonicalize().ok() == own.canonicalize().ok());
     let mut search = culd_lto::Search::from_environment(None, None);
-    let mut tried = match search.find() {
+    let name = flavour.library();
+    let mut tried = match search.find_named(&[name, "libnvJitLink.so"]) {
         Ok(file) if !same(&file) => return Ok(file),
         Ok(file) => vec![file.display().to_string()],
         Err(tried) => tried,
@@ -75,14 +81,14 @@ pub fn nvjitlink(own: Option<&Path>) -> Result<PathBuf, Vec<String>> {
     if search.given.is_none() {
         // One directory may hold this library and another one NVIDIA's.
         for directory in search.library_path.take().iter().flat_map(std::env::split_paths) {
-            let file = directory.join("libnvJitLink.so.13");
+            let file = directory.join(name);
             if file.is_file() && !same(&file) {
                 return Ok(file);
             }
         }
         for site in site_packages() {
-            for place in ["nvidia/cu13/lib/libnvJitLink.so.13", "nvidia/nvjitlink/lib/libnvJitLink.so.13"] {
-                let file = site.join(place);
+            for place in ["nvidia/cu13/lib", "nvidia/nvjitlink/lib"] {
+                let file = site.join(place).join(name);
                 if file.is_file() && !same(&file) {
                     return Ok(file);
                 }

@@ -7,7 +7,7 @@
 
 use super::targets::{Build, Target, in_path};
 use super::{Place, output};
-use crate::context::succeed;
+use crate::context::{Context, succeed};
 use culd_tests::{Error, Result, run};
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,18 +18,7 @@ const ZIG: [&str; 2] = ["ziglang", "cargo-zigbuild"];
 /// Builds the program; its path.
 pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
     let context = place.context;
-    let installed = output(
-        Command::new("rustup")
-            .args(["target", "list", "--installed"])
-            .current_dir(&context.root),
-    )?;
-    if !installed.lines().any(|l| l == target.triple) {
-        succeed(
-            Command::new("rustup")
-                .args(["target", "add", target.triple])
-                .current_dir(&context.root),
-        )?;
-    }
+    install_target(context, target.triple)?;
     let mut cargo = context.cargo();
     let variable = |what: &str| format!("CARGO_TARGET_{}_{what}", target.triple.to_uppercase().replace('-', "_"));
     match target.build {
@@ -37,10 +26,9 @@ pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
             cargo.args(["build", "--target", target.triple]).env(variable("LINKER"), "rust-lld");
         }
         Build::Zig(glibc) => {
-            cargo.args(["zigbuild", "--target"]).arg(format!("{}{glibc}", target.triple));
-            if in_path("cargo-zigbuild").is_none() {
-                cargo.env("PATH", run::search_path(&zig(place)?)?);
-            }
+            zigbuild(context, &mut cargo)?
+                .arg("--target")
+                .arg(format!("{}{glibc}", target.triple));
         }
     }
     let home = std::env::var("CARGO_HOME").or_else(|_| std::env::var("HOME").map(|h| format!("{h}/.cargo")));
@@ -53,9 +41,41 @@ pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
     Ok(context.target.join(target.triple).join("release").join(target.program()))
 }
 
+/// Installs a Rust target if it is missing.
+pub(crate) fn install_target(context: &Context, triple: &str) -> Result<()> {
+    let rustup = || {
+        let mut rustup = Command::new("rustup");
+        rustup.current_dir(&context.root);
+        rustup
+    };
+    let installed = output(rustup().args(["target", "list", "--installed"]))?;
+    match installed.lines().any(|l| l == triple) {
+        true => Ok(()),
+        false => succeed(rustup().args(["target", "add", triple])),
+    }
+}
+
+/// Adds `zigbuild` to cargo's words, and to its PATH.
+pub(crate) fn zigbuild<'c>(context: &Context, cargo: &'c mut Command) -> Result<&'c mut Command> {
+    if in_path("cargo-zigbuild").is_none() {
+        cargo.env("PATH", run::search_path(&zig(context)?)?);
+    }
+    Ok(cargo.arg("zigbuild"))
+}
+
+/// The program zig: that of PATH, or of the environment with `cargo-zigbuild`.
+pub(crate) fn zig_command(context: &Context) -> Result<Command> {
+    if let Some(zig) = in_path("zig") {
+        return Ok(Command::new(zig));
+    }
+    let mut python = Command::new(zig(context)?.join("python"));
+    python.args(["-m", "ziglang"]);
+    Ok(python)
+}
+
 /// The directory of `cargo-zigbuild` in an environment of its own.
-fn zig(place: &Place<'_>) -> Result<PathBuf> {
-    let venv = place.work.join("venv");
+fn zig(context: &Context) -> Result<PathBuf> {
+    let venv = context.target.join("dist/venv");
     let bin = venv.join("bin");
     if !bin.join("cargo-zigbuild").exists() {
         output(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;

@@ -18,7 +18,8 @@ mod sbom;
 mod table;
 mod targets;
 
-pub(crate) use targets::in_path;
+pub(crate) use build::{install_target, zig_command, zigbuild};
+pub(crate) use targets::{HOST, OLDEST_GLIBC, in_path};
 
 use crate::context::Context;
 use crate::report::Report;

@@ -44,6 +44,15 @@ pub(crate) struct Target {
 /// The goal for a static Linux program; the others have the same.
 const LIMIT: u64 = 4_500_000;
 
+/// The oldest glibc that programs and libraries run with, that of `manylinux2014`.
+pub(crate) const OLDEST_GLIBC: &str = "2.17";
+
+/// The Rust target of this machine, where it is Linux.
+#[cfg(target_arch = "aarch64")]
+pub(crate) const HOST: &str = "aarch64-unknown-linux-gnu";
+#[cfg(not(target_arch = "aarch64"))]
+pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
+
 /// All platforms.
 pub(crate) const TARGETS: &[Target] = &[
     Target {

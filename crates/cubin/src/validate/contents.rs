@@ -13,8 +13,11 @@ use crate::read::{Cubin, Section};
 use crate::{tables, unified};
 
 pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
-    for section in cubin.sections().skip(1) {
-        let section = section?;
+    for (index, header) in (0..).zip(cubin.section_headers()).skip(1) {
+        if matches!(header.sh_type.get(), SHT_PROGBITS | SHT_STRTAB | SHT_RELA) {
+            continue;
+        }
+        let section = cubin.section(index)?;
         let broken = |e: CodecError| defect(place(&section), e.to_string());
         match section.header.sh_type.get() {
             SHT_CUDA_INFO | SHT_CUDA_MERC_INFO => attributes(cubin, &section)?,

@@ -8,10 +8,9 @@ use crate::read::{Cubin, Section};
 use crate::reloc::{RelocInfo, mercury_reloc_info, reloc_info};
 
 pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
-    for section in cubin.sections() {
-        let section = section?;
-        if is_relocation(section.header.sh_type.get()) {
-            one(cubin, &section)?;
+    for (index, header) in (0..).zip(cubin.section_headers()) {
+        if is_relocation(header.sh_type.get()) {
+            one(cubin, &cubin.section(index)?)?;
         }
     }
     Ok(())

@@ -36,14 +36,14 @@ impl Names {
         }
     }
 
-    fn fits(self, section: &Section<'_>) -> bool {
-        let sh_type = section.header.sh_type.get();
+    fn fits(self, header: &Shdr) -> bool {
+        let sh_type = header.sh_type.get();
         match self {
             Names::Anything => true,
             Names::Strings => sh_type == SHT_STRTAB,
             Names::Symbols => matches!(sh_type, SHT_SYMTAB | SHT_CUDA_MERC_SYMTAB),
-            Names::Text => is_text(section),
-            Names::Bytes => !is_nobits_section(section.header) && !is_relocation(sh_type),
+            Names::Text => is_text(header),
+            Names::Bytes => !is_nobits_section(header) && !is_relocation(sh_type),
         }
     }
 }
@@ -83,6 +83,14 @@ const fn rule(types: &'static [u32], entry: u64, link: Names, info: Names) -> Ru
     Rule { types, entry, link, info }
 }
 
+/// The rules of a type. Most sections of a file have none.
+fn rule_of(sh_type: u32) -> Option<&'static Rule> {
+    match sh_type {
+        SHT_PROGBITS | SHT_STRTAB | SHT_NOTE | SHT_NOBITS => None,
+        _ => RULES.iter().find(|r| r.types.contains(&sh_type)),
+    }
+}
+
 /// Types of which a file has at most one section in each of its views.
 const SINGLE: [(u32, &str); 4] = [
     (SHT_SYMTAB, "symbol table"),
@@ -95,9 +103,9 @@ pub(super) fn is_relocation(sh_type: u32) -> bool {
     matches!(sh_type, SHT_REL | SHT_RELA | SHT_CUDA_MERC_RELA)
 }
 
-pub(super) fn is_text(section: &Section<'_>) -> bool {
-    let plain = section.header.sh_type.get() == SHT_PROGBITS && section.header.sh_flags.get() & SHF_EXECINSTR != 0;
-    plain || matches!(section.header.sh_type.get(), SHT_CUDA_UFT | SHT_CUDA_CAPMERC)
+pub(super) fn is_text(header: &Shdr) -> bool {
+    let plain = header.sh_type.get() == SHT_PROGBITS && header.sh_flags.get() & SHF_EXECINSTR != 0;
+    plain || matches!(header.sh_type.get(), SHT_CUDA_UFT | SHT_CUDA_CAPMERC)
 }
 
 pub(super) fn place(section: &Section<'_>) -> DefectPlace {
@@ -113,7 +121,7 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
     for section in cubin.sections().skip(1) {
         let section = section?;
         bounds(cubin, &section)?;
-        if let Some(rule) = RULES.iter().find(|r| r.types.contains(&section.header.sh_type.get())) {
+        if let Some(rule) = rule_of(section.header.sh_type.get()) {
             entries(&section, rule)?;
             links(cubin, &section, rule, count)?;
         }
@@ -221,11 +229,11 @@ fn links(cubin: &Cubin<'_>, section: &Section<'_>, rule: &Rule, count: usize) ->
         if !matters || names == Names::Anything {
             continue;
         }
-        if index as usize >= count {
+        let Some(named) = cubin.section_headers().get(index as usize) else {
             return Err(defect(place(section), format!("{field} is {index}, there are {count} sections")));
-        }
-        let named = cubin.section(index)?;
-        if !names.fits(&named) || index == section.index {
+        };
+        if !names.fits(named) || index == section.index {
+            let named = cubin.section(index)?;
             return Err(defect(
                 place(section),
                 format!("{field} is {index} ('{}'), which is not {}", text(named.name), names.expected()),
@@ -237,13 +245,16 @@ fn links(cubin: &Cubin<'_>, section: &Section<'_>, rule: &Rule, count: usize) ->
 
 /// What a file has once.
 fn once(cubin: &Cubin<'_>) -> Checked {
-    let headers = cubin.section_headers();
-    let views = [0, SHF_CUDA_MERCURY];
-    for (view, (sh_type, what)) in views.into_iter().flat_map(|v| SINGLE.map(|s| (v, s))) {
-        let is_it = |s: &Shdr| s.sh_type.get() == sh_type && s.sh_flags.get() & SHF_CUDA_MERCURY == view;
-        let mut all = (0u32..).zip(headers).filter(|(_, s): &(u32, &Shdr)| is_it(s));
-        if let (Some(_), Some((second, _))) = (all.next(), all.next()) {
-            return Err(defect(place(&cubin.section(second)?), format!("a second {what}")));
+    // By view and type.
+    let mut seen = [[false; SINGLE.len()]; 2];
+    for (index, header) in (0u32..).zip(cubin.section_headers()) {
+        let Some(which) = SINGLE.iter().position(|(sh_type, _)| *sh_type == header.sh_type.get()) else {
+            continue;
+        };
+        let view = usize::from(header.sh_flags.get() & SHF_CUDA_MERCURY != 0);
+        if std::mem::replace(&mut seen[view][which], true) {
+            let (_, what) = SINGLE[which];
+            return Err(defect(place(&cubin.section(index)?), format!("a second {what}")));
         }
     }
     if cubin.symtab_section().is_none() {

@@ -62,14 +62,16 @@ fn problem(cubin: &Cubin<'_>, symbol: &Symbol<'_>) -> Result<Option<String>, sup
         }
         SymbolSection::Reserved(_) => None,
         SymbolSection::Index(index) => {
-            let section = cubin.section(index)?;
-            let room = section.header.sh_size.get();
-            let in_section = || format!("section {index} '{}'", text(section.name));
+            let Some(header) = cubin.section_headers().get(index as usize) else {
+                return Ok(Some(format!("section {index} does not exist")));
+            };
+            let room = header.sh_size.get();
+            let in_section = || format!("section {index} '{}'", cubin.section(index).map_or(String::new(), |s| text(s.name)));
             // The value of a shared variable is its alignment; so is that of the variables of reserved shared memory.
-            let is_reserved = section.header.sh_type.get() == SHT_CUDA_SHARED_RESERVED;
+            let is_reserved = header.sh_type.get() == SHT_CUDA_SHARED_RESERVED;
             let is_shared = kind == STT_CUDA_OBJECT && entry.st_other & STO_CUDA_SPACE == STO_CUDA_SHARED || is_reserved;
             let start = if is_shared { 0 } else { value };
-            if is_function && !is_text(&section) {
+            if is_function && !is_text(header) {
                 Some(format!("a function in {}, which is not a text section", in_section()))
             } else if is_shared && (!value.is_power_of_two() && value != 0 || value > MAX_ALIGN) {
                 Some(format!(

@@ -1,0 +1,124 @@
+//! A shared library from a static one.
+//!
+//! rustc cannot do this: it passes a version script of its own, and a second one with a named node is refused or leaves the symbols without it.
+//!
+//! 1. A version script exports the names of the library and nothing else; that of `libnvJitLink.so.13` has a node with the library's name.
+//! 2. An exported name that is not the function's own is a jump to it, written in assembly: zig takes neither linker scripts nor `--defsym`.
+//! 3. Windows has a module definition file instead of both.
+
+use super::{Library, Platform};
+use crate::context::{Context, succeed};
+use crate::dist;
+use culd_tests::{Error, Result};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a static library of Rust needs on Windows.
+const WINDOWS_LIBRARIES: [&str; 8] = [
+    "kernel32",
+    "ntdll",
+    "userenv",
+    "ws2_32",
+    "dbghelp",
+    "advapi32",
+    "bcrypt",
+    "synchronization",
+];
+
+/// Links the library; its path.
+pub(super) fn run(context: &Context, directory: &Path, library: &Library, platform: Platform<'_>) -> Result<PathBuf> {
+    let output = directory.join(&library.name);
+    let write = |extension: &str, text: String| {
+        let path = directory.join(format!("{}.{extension}", library.name));
+        std::fs::write(&path, text).map_err(Error::file(&path)).map(|()| path)
+    };
+    let mut cc = compiler(context, platform)?;
+    cc.arg("-shared");
+    let archive = directory.join(library.archive);
+    if platform == Platform::Windows {
+        cc.arg(archive).arg(write("def", definitions(library))?);
+        cc.args(WINDOWS_LIBRARIES.map(|name| format!("-l{name}"))).args(["-lunwind", "-s"]);
+        // Otherwise zig leaves an import library and debug information in the current directory.
+        cc.arg(format!(
+            "-Wl,--out-implib,{}",
+            directory.join(format!("{}.lib", library.name)).display()
+        ));
+    } else {
+        let node = if library.node { library.name.as_str() } else { "" };
+        let list: String = library.names.iter().map(|(name, _)| format!(" {name};")).collect();
+        let versions = write("map", format!("{node} {{ global:{list} local: *; }};\n"))?;
+        let jumps = write("s", jumps(library, platform.processor())?)?;
+        cc.args(["-Wl,--gc-sections", "-Wl,--as-needed", "-Wl,-z,relro,-z,now", "-Wl,--strip-all"])
+            .arg(format!("-Wl,-soname,{}", library.name))
+            .arg(format!("-Wl,--version-script={}", versions.display()))
+            .args(library.names.iter().map(|(_, function)| format!("-Wl,-u,{function}")))
+            .arg(jumps)
+            .arg(archive);
+        if platform == Platform::Host {
+            cc.arg("-static-libgcc");
+        }
+        cc.args(["-lpthread", "-ldl", "-lm", "-lc"]);
+        if platform != Platform::Host {
+            // What Rust unwinds with; zig links its own statically.
+            cc.arg("-lunwind");
+        }
+    }
+    succeed(cc.arg("-o").arg(&output))?;
+    Ok(output)
+}
+
+fn compiler(context: &Context, platform: Platform<'_>) -> Result<Command> {
+    let target = match platform {
+        Platform::Host => return Ok(Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))),
+        Platform::Glibc { version, .. } => format!("{}-linux-gnu.{version}", platform.processor()),
+        Platform::Windows => format!("{}-windows-gnu", platform.processor()),
+    };
+    let mut zig = dist::zig_command(context)?;
+    zig.args(["cc", "-target", &target]);
+    Ok(zig)
+}
+
+/// Functions that jump to others, for the assembler.
+fn jumps(library: &Library, processor: &str) -> Result<String> {
+    let instruction = match processor {
+        "x86_64" => "jmp",
+        "aarch64" => "b",
+        other => return Err(Error::Other(format!("no jump instruction for {other}"))),
+    };
+    let mut text = String::from(".text\n");
+    for (name, function) in library.names.iter().filter(|(name, function)| name != function) {
+        let _ = writeln!(
+            text,
+            ".globl {name}\n.hidden {function}\n.type {name}, %function\n.p2align 2\n{name}:\n\t{instruction} {function}\n.size {name}, .-{name}"
+        );
+    }
+    text.push_str(".section .note.GNU-stack,\"\",%progbits\n");
+    Ok(text)
+}
+
+/// The module definition file.
+fn definitions(library: &Library) -> String {
+    let exports = library.names.iter().map(|(name, function)| match name == function {
+        true => format!("    {name}\n"),
+        false => format!("    {name} = {function}\n"),
+    });
+    format!("LIBRARY \"{}\"\nEXPORTS\n{}", library.name, exports.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_jumps_or_definitions() {
+        let library = super::super::nvjitlink(12, Platform::Windows);
+        let text = definitions(&library);
+        assert!(
+            text.starts_with("LIBRARY \"nvJitLink_120_0.dll\"\n") && text.contains("    __nvJitLinkCreate_12_3 = culd12_nvJitLinkCreate\n")
+        );
+        let text = jumps(&library, "aarch64").unwrap_or_default();
+        assert!(text.contains("nvJitLinkVersion:\n\tb culd12_nvJitLinkVersion\n"), "{text}");
+        assert!(jumps(&library, "sparc").is_err());
+    }
+}
