@@ -9,6 +9,7 @@
 
 use crate::context::Context;
 use culd_tests::{Error, Result};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -332,7 +333,10 @@ pub(crate) fn library(context: &Context, version: &str) -> Result<PathBuf> {
         (home.join("site/nvidia/nvjitlink/lib").join(LIBRARY), LIBRARY),
     ];
     for (from, name) in files {
-        std::fs::copy(&from, bin.join(name)).map_err(Error::file(&from))?;
+        let to = bin.join(name);
+        std::fs::copy(&from, &to).map_err(Error::file(&from))?;
+        // The script is not a program in every checkout.
+        std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o755)).map_err(Error::file(&to))?;
     }
     check(&bin).map(|()| bin)
 }
