@@ -110,6 +110,9 @@ pub struct Rules {
     pub reads_groups: bool,
     /// Damaged fat binaries are reported in other words, and their inputs are passed over.
     pub passes_over_damaged_fatbins: bool,
+    /// Object files with broken attribute records, with relocations against symbols that do not exist or with notes that are too short are
+    /// left out without a message.
+    pub leaves_out_broken_objects: bool,
 }
 
 impl Rules {
@@ -181,6 +184,7 @@ const RULES_13_0: Rules = Rules {
     has_sm_107: false,
     reads_groups: false,
     passes_over_damaged_fatbins: false,
+    leaves_out_broken_objects: false,
 };
 const RULES_13_1: Rules = Rules {
     finalizer: 131,
@@ -189,6 +193,7 @@ const RULES_13_1: Rules = Rules {
     dynamic_alignment: true,
     accelerated_only_for_itself: true,
     passes_over_damaged_fatbins: true,
+    leaves_out_broken_objects: true,
     ..RULES_13_0
 };
 const RULES_13_2: Rules = Rules {
