@@ -81,6 +81,8 @@ pub struct Rules {
     pub partial_keeps_shared_relocs: bool,
     /// EIATTR_EXTERNS of the only kernel of a link lists new names last, not first.
     pub externs_in_order: bool,
+    /// EIATTR_LANGUAGE of a kernel lists the languages of the functions that it reaches, too.
+    pub joins_languages: bool,
     /// Messages about a lone kernel whose functions use tensor core instructions for one CTA and for pairs, while it uses none itself.
     pub tensor_groups_of_functions: u8,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
@@ -170,6 +172,7 @@ const RULES_13_0: Rules = Rules {
     accelerated_only_for_itself: false,
     partial_keeps_shared_relocs: false,
     externs_in_order: false,
+    joins_languages: false,
     tensor_groups_of_functions: 0,
     adds_software_wait: false,
     names_larger_common: false,
@@ -203,6 +206,7 @@ const RULES_13_2: Rules = Rules {
     partial_keeps_shared_relocs: true,
     reads_groups: true,
     externs_in_order: true,
+    joins_languages: true,
     tensor_groups_of_functions: 2,
     adds_software_wait: true,
     ..RULES_13_1
