@@ -196,7 +196,7 @@ fn without_barriers(text: &[u8], left_over: bool) -> Vec<u8> {
     for line in String::from_utf8_lossy(text).split_inclusive('\n') {
         let parts = line.split_once(", used ").and_then(|(head, tail)| {
             let (number, tail) = tail.split_once(" barriers")?;
-            number.bytes().all(|b| b.is_ascii_digit()).then_some((head, tail))
+            number.parse::<i64>().is_ok().then_some((head, tail))
         });
         match parts {
             Some((head, tail)) => out.extend([head, ", used N barriers", tail]),

@@ -9,6 +9,7 @@
 
 use crate::context::Context;
 use culd_tests::{Error, Result};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -190,7 +191,7 @@ struct Companion {
     is_in_every_release: bool,
 }
 
-const COMPANIONS: [Companion; 4] = [
+const COMPANIONS: [Companion; 5] = [
     Companion {
         package: "nvidia-nvvm",
         is_in_every_release: true,
@@ -201,6 +202,11 @@ const COMPANIONS: [Companion; 4] = [
     },
     Companion {
         package: "nvidia-cuda-runtime",
+        is_in_every_release: true,
+    },
+    // link-time optimization
+    Companion {
+        package: "nvidia-nvjitlink",
         is_in_every_release: true,
     },
     Companion {
@@ -224,12 +230,13 @@ impl Companion {
 
 /// The tools of another build of CUDA 13, installed if need be:
 ///
-/// 1. `CULD_TOOLKITS`, if set, names a directory; `VERSION/bin` in it is used if it holds all tools.
+/// 1. `CULD_TOOLKITS`, if set, names a directory; `VERSION/bin` in it is used if it holds all tools, and the compiler of nvcc is beside it.
 /// 2. Otherwise pip installs the packages beside `target/oracle/releases/VERSION`, which is moved there as the last step.
 pub(crate) fn release(context: &Context, version: &str) -> Result<PathBuf> {
     if let Some(dir) = std::env::var_os("CULD_TOOLKITS") {
-        let bin = PathBuf::from(dir).join(version).join("bin");
-        if check(&bin).is_ok() {
+        let home = PathBuf::from(dir).join(version);
+        let bin = home.join("bin");
+        if check(&bin).is_ok() && home.join("nvvm/bin/cicc").is_file() {
             return Ok(bin);
         }
     }
@@ -326,7 +333,10 @@ pub(crate) fn library(context: &Context, version: &str) -> Result<PathBuf> {
         (home.join("site/nvidia/nvjitlink/lib").join(LIBRARY), LIBRARY),
     ];
     for (from, name) in files {
-        std::fs::copy(&from, bin.join(name)).map_err(Error::file(&from))?;
+        let to = bin.join(name);
+        std::fs::copy(&from, &to).map_err(Error::file(&from))?;
+        // The script is not a program in every checkout.
+        std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o755)).map_err(Error::file(&to))?;
     }
     check(&bin).map(|()| bin)
 }

@@ -2,8 +2,9 @@
 //!
 //! For each version:
 //! 1. Its tools are found or installed ([`oracle::release`]).
-//! 2. Three comparisons run in a child of this program with `CULD_ORACLE` and `CULD_NVLINK_VERSION` set: the cases, random links below sm_100, and
-//!    random links from sm_100 on. All objects are made by the compiler of the same version.
+//! 2. Four comparisons run in a child of this program with `CULD_ORACLE` and `CULD_NVLINK_VERSION` set: the cases, random links below sm_100,
+//!    random links from sm_100 on, and the programs that nvcc and CMake build through `culd install-as-nvlink`. All objects are made by the
+//!    compilers of the same version. Where cases are named, the programs are left out.
 //!    For CUDA 12, nvJitLink is the oracle (`xtask/jitlink.py`), and only random links below sm_100 run; they are in the first column.
 //! 3. Their closing lines become a row of the table: same of compared.
 
@@ -85,8 +86,13 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         }
         let mut row = Vec::new();
         // There is no nvlink of most releases of CUDA 12, and its library has other texts: random links alone.
-        let skipped = if older { 1 } else { 0 };
-        for arguments in comparisons(plan, &version).into_iter().skip(skipped).take(3 - 2 * skipped) {
+        let (skipped, taken) = match (older, plan.cases.is_some()) {
+            (true, _) => (1, 1),
+            (false, true) => (0, 3),
+            (false, false) => (0, 4),
+        };
+        let chosen = comparisons(plan, &version).into_iter().skip(skipped).take(taken);
+        for arguments in chosen {
             println!("-- {version}: {}", arguments.join(" "));
             let counts = child(linker, &tools, &version, plan.jobs, &arguments)?;
             report.add(counts.0, counts.1);
@@ -97,7 +103,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     if plan.record {
         return Ok(());
     }
-    println!("| release | cases | below sm_100 | sm_100 and later |\n|---|--:|--:|--:|");
+    println!("| release | cases | below sm_100 | sm_100 and later | nvcc programs |\n|---|--:|--:|--:|--:|");
     for (version, row) in rows {
         let cells: Vec<String> = row.iter().map(|(same, other)| format!("{same} of {}", same + other)).collect();
         println!("| {version} | {} |", cells.join(" | "));
@@ -105,8 +111,8 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     Ok(())
 }
 
-/// The arguments of the three comparisons.
-fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 3] {
+/// The arguments of the four comparisons.
+fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 4] {
     let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
     let seed = plan.seed.unwrap_or(SEED).to_string();
     let random = |archs: &str, count: usize| {
@@ -123,7 +129,12 @@ fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 3] {
         Form::Cuda12 => "cuda12",
         _ => "classic",
     };
-    [cases, random(early, plan.count), random(&late.join(","), plan.count / 2)]
+    [
+        cases,
+        random(early, plan.count),
+        random(&late.join(","), plan.count / 2),
+        words(&["nvcc"]),
+    ]
 }
 
 /// Runs one comparison, passes on what it prints, and gives the counts of its closing line.

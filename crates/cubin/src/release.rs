@@ -81,6 +81,8 @@ pub struct Rules {
     pub partial_keeps_shared_relocs: bool,
     /// EIATTR_EXTERNS of the only kernel of a link lists new names last, not first.
     pub externs_in_order: bool,
+    /// EIATTR_LANGUAGE of a kernel lists the languages of the functions that it reaches, too.
+    pub joins_languages: bool,
     /// Messages about a lone kernel whose functions use tensor core instructions for one CTA and for pairs, while it uses none itself.
     pub tensor_groups_of_functions: u8,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
@@ -110,6 +112,9 @@ pub struct Rules {
     pub reads_groups: bool,
     /// Damaged fat binaries are reported in other words, and their inputs are passed over.
     pub passes_over_damaged_fatbins: bool,
+    /// Object files with broken attribute records, with relocations against symbols that do not exist or with notes that are too short are
+    /// left out without a message.
+    pub leaves_out_broken_objects: bool,
 }
 
 impl Rules {
@@ -172,6 +177,7 @@ const RULES_13_0: Rules = Rules {
     accelerated_only_for_itself: false,
     partial_keeps_shared_relocs: false,
     externs_in_order: false,
+    joins_languages: false,
     tensor_groups_of_functions: 0,
     adds_software_wait: false,
     names_larger_common: false,
@@ -186,6 +192,7 @@ const RULES_13_0: Rules = Rules {
     has_sm_107: false,
     reads_groups: false,
     passes_over_damaged_fatbins: false,
+    leaves_out_broken_objects: false,
 };
 const RULES_13_1: Rules = Rules {
     finalizer: 131,
@@ -194,6 +201,7 @@ const RULES_13_1: Rules = Rules {
     dynamic_alignment: true,
     accelerated_only_for_itself: true,
     passes_over_damaged_fatbins: true,
+    leaves_out_broken_objects: true,
     ..RULES_13_0
 };
 const RULES_13_2: Rules = Rules {
@@ -203,6 +211,7 @@ const RULES_13_2: Rules = Rules {
     partial_keeps_shared_relocs: true,
     reads_groups: true,
     externs_in_order: true,
+    joins_languages: true,
     tensor_groups_of_functions: 2,
     adds_software_wait: true,
     ..RULES_13_1

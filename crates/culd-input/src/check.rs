@@ -3,12 +3,16 @@
 //! 1. A linked file (`ET_EXEC`) has nothing to link.
 //! 2. The file must be consistent: 64-bit little-endian, tables and sections inside. nvlink drops others silently;
 //!    objects out of fatbins skip this test, but a 32-bit one is refused.
-//! 3. ABI, architecture and toolkit must fit: [`culd_base::admission`].
+//! 3. Releases from 13.1 on look into files: [`broken_contents`].
+//! 4. ABI, architecture and toolkit must fit: [`culd_base::admission`].
 
 use crate::message::LoadCode;
 use cubin::Cubin;
 use cubin::arch::Arch;
+use cubin::consts::{SHF_CUDA_NOTE_CUINFO, SHF_CUDA_NOTE_TKINFO, SHT_CUDA_INFO, SHT_NOTE, SHT_REL, SHT_RELA};
+use cubin::nvinfo::{self, FORMAT_NONE, FORMAT_SIZED};
 use cubin::raw::Ehdr;
+use cubin::read::Section;
 use cubin::release::Release;
 use culd_base::AdmissionProblem;
 use culd_base::admission::{self, AdmissionCode, Request};
@@ -55,6 +59,10 @@ pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Rel
         Ok(cubin) => cubin,
         Err(error) => return Verdict::Damaged(error.to_string()),
     };
+    let looks_inside = release.is_some_and(|r| r.rules.leaves_out_broken_objects) && source == ObjectSource::File;
+    if looks_inside && let Some(section) = broken_contents(&cubin) {
+        return Verdict::Damaged(format!("section {section} is broken"));
+    }
     let admission = admission::admit(&cubin, Request { target, release });
     let code = |problem: AdmissionCode| {
         LoadCode::Admission(AdmissionProblem {
@@ -68,4 +76,27 @@ pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Rel
         Some(problem) => Verdict::Refuse(warnings, code(problem)),
         None => Verdict::Accept(warnings),
     }
+}
+
+/// Smallest note that says which toolkit made a file.
+const CUINFO_SIZE: usize = 32;
+/// Smallest note that says which tool made a file.
+const TKINFO_SIZE: usize = 48;
+
+/// The first section with contents that are not what its type calls for: attribute records that do not fill it, relocations against symbols
+/// that do not exist, notes that are too short. What the records say is not looked at. Sections of the Mercury view have other types.
+fn broken_contents(cubin: &Cubin<'_>) -> Option<u32> {
+    let is_broken = |section: &Section<'_>| match section.header.sh_type.get() {
+        SHT_CUDA_INFO => !nvinfo::records(section.data).all(|r| r.is_ok_and(|r| (FORMAT_NONE..=FORMAT_SIZED).contains(&r.format))),
+        SHT_REL | SHT_RELA => cubin
+            .relocations(section)
+            .is_ok_and(|r| (0..r.len()).any(|i| r.get(i).is_some_and(|r| r.r_sym.get() as usize >= cubin.symbol_entries().len()))),
+        SHT_NOTE => {
+            let flags = section.header.sh_flags.get();
+            let is_short = |flag: u64, size: usize| flags & flag != 0 && section.data.len() < size;
+            is_short(SHF_CUDA_NOTE_CUINFO, CUINFO_SIZE) || is_short(SHF_CUDA_NOTE_TKINFO, TKINFO_SIZE)
+        }
+        _ => false,
+    };
+    cubin.sections().filter_map(Result::ok).find(is_broken).map(|s| s.index)
 }

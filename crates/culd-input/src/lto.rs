@@ -208,9 +208,17 @@ fn references(uses: &KeepRule, host: Option<&KernelFilter>) -> Vec<String> {
 }
 
 /// What libnvvm said about modules that do not compile and the name of its error, from the log of nvJitLink; `None` for any other failure.
+///
+/// 1. Release 13.0: the error is the first line, `ERROR in nvvmCompileProgram: NAME`.
+/// 2. Later releases: it is the last line, `ERROR NAME (9) in nvvmCompileProgram callback`.
 pub(crate) fn compiler_log(log: &str) -> Option<(&str, &str)> {
     let (first, rest) = log.split_once('\n')?;
-    Some((rest, first.strip_prefix("ERROR in nvvmCompileProgram: ")?))
+    if let Some(name) = first.strip_prefix("ERROR in nvvmCompileProgram: ") {
+        return Some((rest, name));
+    }
+    let (text, last) = log.rsplit_once("ERROR ").filter(|(text, _)| text.ends_with('\n'))?;
+    let (name, place) = last.split_once(' ')?;
+    place.contains(" in nvvmCompileProgram").then_some((text, name))
 }
 
 /// True when PTX is not a program by itself: it has no kernel, or calls what is elsewhere.
@@ -312,6 +320,8 @@ mod tests {
     #[test]
     fn the_log_of_the_compiler_is_found() {
         let log = "ERROR in nvvmCompileProgram: NVVM_ERROR_COMPILATION\na.o: link error\n\n";
+        assert_eq!(compiler_log(log), Some(("a.o: link error\n\n", "NVVM_ERROR_COMPILATION")));
+        let log = "a.o: link error\n\nERROR NVVM_ERROR_COMPILATION (9) in nvvmCompileProgram callback\n";
         assert_eq!(compiler_log(log), Some(("a.o: link error\n\n", "NVVM_ERROR_COMPILATION")));
         assert_eq!(compiler_log("ERROR 1: bad input\n"), None);
     }

@@ -58,7 +58,7 @@ const EXTRAS: [(usize, &[&str]); 24] = [
 ];
 
 /// Options that change the output and that nvJitLink lacks, the number of words of each.
-const NOT_IN_LIBRARY: [(&str, usize); 16] = [
+const NOT_IN_LIBRARY: [(&str, usize); 18] = [
     ("-r", 1),
     ("--preserve-relocs", 1),
     ("--suppress-debug-info", 1),
@@ -75,6 +75,9 @@ const NOT_IN_LIBRARY: [(&str, usize); 16] = [
     ("-lmissing", 1),
     ("--register-link-binaries", 2),
     ("-keep-system-libraries", 1),
+    // Given together they are an error.
+    ("-use-host-info", 1),
+    ("-ignore-host-info", 1),
 ];
 
 /// Reduces links to what nvJitLink can do: no relocatable output, and none as input.

@@ -34,6 +34,8 @@ pub const RESERVED_SMEM_USED: u8 = 0x41;
 pub const VRC_CTA_INIT_COUNT: u8 = 0x4a;
 /// Number of barriers.
 pub const NUM_BARRIERS: u8 = 0x4c;
+/// Languages that the code was compiled from.
+pub const LANGUAGE: u8 = 0x66;
 /// Fragments at entry.
 pub const AT_ENTRY_FRAGMENTS: u8 = 0x4f;
 /// Sparse matrix mask.

@@ -260,7 +260,7 @@ impl<'d> Section<'_, 'd> {
         }
         let payload = match code {
             attr::EXTERNS => Payload::Functions(self.externs(record).into()),
-            attr::AT_ENTRY_FRAGMENTS => Payload::Words(record.words().iter().map(|w| w.get()).collect()),
+            attr::AT_ENTRY_FRAGMENTS | attr::LANGUAGE => Payload::Words(record.words().iter().map(|w| w.get()).collect()),
             _ if SYMBOL_FIRST.contains(&code) || code == attr::MAX_STACK_SIZE => self.symbol_first(record)?,
             _ => Payload::Bytes(record.payload),
         };

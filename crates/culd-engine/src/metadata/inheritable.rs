@@ -1,14 +1,17 @@
 //! The records that act on kernels other than their own function's, found in one pass over all records.
 //!
 //! Left out is what can change nothing: a sparse mask of 0, and EXTERNS when the functions of all of them are gone (a list without
-//! functions still says where the kernel's list comes, so it counts as soon as one has some).
+//! functions still says where the kernel's list comes, so it counts as soon as one has some), and LANGUAGE when every kernel has the only
+//! value that there is.
 
 use super::attributes::{Attribute, Attributes, Owner, Payload};
 use crate::ids::{FunctionId, Table};
+use crate::liveness::Live;
 use cubin::nvinfo::attr;
+use cubin::release::Rules;
 
 /// Codes that act on kernels, in the order used when there is one kernel.
-pub(super) const CODES: [u8; 11] = [
+pub(super) const CODES: [u8; 12] = [
     attr::CTAIDZ_USED,
     attr::RESERVED_SMEM_USED,
     attr::VRC_CTA_INIT_COUNT,
@@ -19,6 +22,7 @@ pub(super) const CODES: [u8; 11] = [
     attr::NUM_MBARRIERS,
     attr::EXTERNS,
     attr::AT_ENTRY_FRAGMENTS,
+    attr::LANGUAGE,
     attr::SPARSE_MMA_MASK,
 ];
 
@@ -39,6 +43,24 @@ pub(super) fn slot_of(code: u8) -> Option<usize> {
     (slot < CODES.len()).then_some(slot)
 }
 
+/// The LANGUAGE records of a link.
+#[derive(Default)]
+struct Languages<'r> {
+    first: Option<&'r [u32]>,
+    /// Whether two of them differ.
+    differ: bool,
+    /// Records of kernels.
+    kernels: usize,
+}
+
+impl<'r> Languages<'r> {
+    fn add(&mut self, payload: &'r Payload<'_>, is_kernel: bool) {
+        let Payload::Words(list) = payload else { return };
+        self.differ |= *self.first.get_or_insert(list) != &**list;
+        self.kernels += usize::from(is_kernel);
+    }
+}
+
 /// Records that kernels inherit.
 #[derive(Debug)]
 pub(super) struct InheritableRecords {
@@ -50,12 +72,13 @@ pub(super) struct InheritableRecords {
 
 impl InheritableRecords {
     /// Looks at every record once.
-    pub(super) fn new(attributes: &Attributes<'_>, functions: usize) -> Self {
+    pub(super) fn new(attributes: &Attributes<'_>, live: &Live, rules: &Rules) -> Self {
         let mut out = InheritableRecords {
             list: Vec::new(),
-            masked: Table::filled(functions, false),
+            masked: Table::filled(live.is_kernel.len(), false),
         };
         let mut any_externs = false;
+        let mut languages = Languages::default();
         for (owner, range) in attributes.sections() {
             let first = range.start as u32;
             for (number, record) in (first..).zip(attributes.records.get(range).unwrap_or_default()) {
@@ -70,13 +93,21 @@ impl InheritableRecords {
                         continue;
                     }
                 }
+                if record.code == attr::LANGUAGE {
+                    languages.add(&record.payload, owner.function().is_some_and(|f| live.is_kernel[f]));
+                }
                 any_externs |= record.code == attr::EXTERNS && !matches!(&record.payload, Payload::Functions(list) if list.is_empty());
                 out.list.push((owner, number));
             }
         }
-        if !any_externs {
-            let code = |number: u32| attributes.records.get(number as usize).map(|r| r.code);
-            out.list.retain(|&(_, number)| code(number) != Some(attr::EXTERNS));
+        let same_languages = !rules.joins_languages || (!languages.differ && languages.kernels == live.kernels.len());
+        if !any_externs || same_languages {
+            let code = |number: u32| attributes.records.get(number as usize).map_or(attr::ERROR, |r| r.code);
+            out.list.retain(|&(_, number)| match code(number) {
+                attr::EXTERNS => any_externs,
+                attr::LANGUAGE => !same_languages,
+                _ => true,
+            });
         }
         out
     }

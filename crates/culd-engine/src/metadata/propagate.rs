@@ -2,7 +2,7 @@
 //!
 //! 1. Registers: the maximum. Stack and call-return stack: the deepest call path, unknown where a cycle is reachable.
 //! 2. Several kernels: records of non-kernel functions act on every kernel that reaches them, in merge order. Flags are added once;
-//!    barrier counts take the maximum, mbarriers the sum; EXTERNS and fragments the union. What is added comes in order of its first cause.
+//!    barrier counts take the maximum, mbarriers the sum; EXTERNS, fragments and languages the union. What is added comes in order of its first cause.
 //! 3. One kernel: every other live function contributes, reachable or not, and what is added comes in a fixed order.
 //! 4. Objects of CUDA 12 have rules of their own ([`cuda12`]).
 //!
@@ -66,7 +66,7 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
 fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotals, last: &mut KernelAttributes<'d>) {
     registers(link, folds, last);
     stacks(link, attributes, folds, last);
-    let acting = InheritableRecords::new(attributes, link.resolved.functions.len());
+    let acting = InheritableRecords::new(attributes, link.live, &link.mode.rules);
     if link.live.only.is_none() {
         stubs::inherit(link, attributes, &acting, last);
     }
@@ -271,6 +271,8 @@ fn many_kernels<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &In
     let externs = unions(link, attributes, acting, attr::EXTERNS);
     let fragments = unions(link, attributes, acting, attr::AT_ENTRY_FRAGMENTS);
     let (extern_lists, fragment_lists) = (reaching_contents(link, &externs), reaching_contents(link, &fragments));
+    let languages = unions(link, attributes, acting, attr::LANGUAGE);
+    let language_lists = reaching_contents(link, &languages);
     for (i, &k) in link.live.kernels.iter().enumerate() {
         let h = &heritage[link.graph.component(k)];
         let mut causes: Vec<(u32, u8)> = CODES
@@ -300,6 +302,7 @@ fn many_kernels<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, acting: &In
                 }
                 attr::EXTERNS => extend(list, code, &externs, extern_lists.get(i)),
                 attr::AT_ENTRY_FRAGMENTS => extend(list, code, &fragments, fragment_lists.get(i)),
+                attr::LANGUAGE => extend(list, code, &languages, language_lists.get(i)),
                 _ if first_of(list, code).is_none() => list.push(flag(code, 0)),
                 _ => {}
             }
@@ -426,7 +429,7 @@ fn one_kernel<'d>(
                 }
             }
             attr::EXTERNS => one_kernel_externs(rules, &attributes.records, list, of_code.flat_map(|r| functions_of(r))),
-            attr::AT_ENTRY_FRAGMENTS => one_kernel_fragments(&attributes.records, list, of_code.flat_map(words_of)),
+            attr::AT_ENTRY_FRAGMENTS | attr::LANGUAGE => one_kernel_words(code, &attributes.records, list, of_code.flat_map(words_of)),
             _ if !has => list.push(flag(code, 0)),
             _ => {}
         }
@@ -447,9 +450,13 @@ fn words_of<'r>(record: &'r Attribute<'_>) -> &'r [u32] {
     }
 }
 
-/// The only kernel's fragments are rebuilt if a function has one that it lacks: all records in merge order.
-fn one_kernel_fragments<'r, 'd>(records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, mut theirs: impl Iterator<Item = &'r u32>) {
-    let code = attr::AT_ENTRY_FRAGMENTS;
+/// The only kernel's fragments or languages are rebuilt if a function has one that it lacks: all records in merge order.
+fn one_kernel_words<'r, 'd>(
+    code: u8,
+    records: &[Attribute<'d>],
+    list: &mut Vec<Attribute<'d>>,
+    mut theirs: impl Iterator<Item = &'r u32>,
+) {
     let own: Vec<u32> = list.iter().filter(|r| r.code == code).flat_map(words_of).copied().collect();
     if list.iter().any(|r| r.code == code) && theirs.all(|f| own.contains(f)) {
         return;
