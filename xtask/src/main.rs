@@ -6,6 +6,7 @@
 mod api;
 mod bench;
 mod browser;
+mod builds;
 mod ci;
 mod clients;
 mod conformance;
@@ -58,6 +59,7 @@ cargo xtask fuzz [TARGET..]             fuzzing guided by coverage, on the stabl
     --coverage      lines and regions reached, by crate (needs nightly with llvm-tools)
 cargo xtask fault-injection [--count N] kill N links (default 2000), fail writes, shorten inputs, change the surroundings
 cargo xtask nvcc [PROGRAM..]            build tests/nvcc through nvcc and CMake with nvlink and with culd in its place, compare what they keep
+cargo xtask builds [SYSTEM..]           build a program of 40 files with cmake, meson, nvcc and clang through views in both modes
 cargo xtask fatbins [--count N] [--seed S]  link random fat binaries of one to five entries with both: the same entry must be taken
 cargo xtask pairs                       link an object of every architecture for every architecture with both
 cargo xtask versions [V..]              be nvlink of these versions (default: 13.1 and later), each compared with that nvlink and its compilers
@@ -260,6 +262,10 @@ fn task() -> Result<bool> {
         "fault-injection" => {
             let linker = context.linker(typed.linker.as_deref())?;
             fault_injection::run(&linker, typed.count.unwrap_or(2000), typed.seed.unwrap_or(1), &report)?;
+        }
+        "builds" => {
+            let linker = context.linker(typed.linker.as_deref())?;
+            builds::run(&context, &linker, &typed.names, jobs, &report)?;
         }
         "nvcc" => {
             let linker = context.linker(typed.linker.as_deref())?;

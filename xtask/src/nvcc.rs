@@ -211,7 +211,7 @@ pub(crate) fn fresh(dir: &Path) -> Result<PathBuf> {
 }
 
 /// Makes `at` a link to `target`, whatever it was before.
-fn replace_link(target: &Path, at: &Path) -> Result<()> {
+pub(crate) fn replace_link(target: &Path, at: &Path) -> Result<()> {
     match std::fs::remove_file(at) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::file(at)(e)),
         _ => {}

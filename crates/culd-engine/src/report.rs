@@ -269,6 +269,7 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
             barriers,
             omits_barriers: !link.mode.rules.prints_barriers,
             stack,
+            stack_is_unknown: !relocatable && attributes.stack[k].is_none(),
             shared: function.shared.filter(emitted).map_or(0, size),
             constant_banks,
             textures: count(k, STT_CUDA_TEXTURE),

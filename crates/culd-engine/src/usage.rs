@@ -54,8 +54,10 @@ pub struct KernelUsage {
     pub barriers: u32,
     /// nvlink's text does not state the barriers, as up to CUDA 12.
     pub omits_barriers: bool,
-    /// Bytes of stack.
+    /// Bytes of stack; that of the kernel's own frame when it is unknown.
     pub stack: u64,
+    /// The stack is unknown: the kernel may recurse.
+    pub stack_is_unknown: bool,
     /// Bytes of static shared memory.
     pub shared: u64,
     /// Constant banks in ascending order.

@@ -3,11 +3,13 @@
 //! 1. Messages of the library search first, then source by source and unit by unit.
 //! 2. An archive that was seen before is passed over.
 //! 3. PTX is replaced by the object that ptxas made of it.
-//! 4. The first fatal message ends the fold.
+//! 4. culd: objects of the device runtime that do not fit are refused only if something calls into it.
+//! 5. The first fatal message ends the fold.
 //!
 //! Order alone decides here, never which thread was first.
 
 use crate::bytes::Bytes;
+use crate::device_runtime::Functions;
 use crate::extracted::{Extracted, HostPart, Item, Piece};
 use crate::files::FileId;
 use crate::host_info::HostInfo;
@@ -95,6 +97,11 @@ impl LtoModule {
     }
 }
 
+/// An object that does not fit the link, though it is intact.
+fn is_refusal(message: &Message) -> bool {
+    message.severity >= Severity::Error && matches!(message.code, LoadCode::Admission(_))
+}
+
 /// Something that takes part in the link or in its registration.
 pub(crate) struct LinkItem {
     pub(crate) name: Arc<str>,
@@ -154,6 +161,8 @@ pub(crate) struct Fold<'o> {
     pub(crate) messages: Vec<Message>,
     /// What `--suppress-arch-warning` keeps from being said.
     suppressed: Vec<Message>,
+    /// culd: why objects of the device runtime are refused.
+    runtime_refusals: Vec<Message>,
     pub(crate) has_errors: bool,
     pub(crate) warnings: WarningFlags,
     pub(crate) items: Vec<LinkItem>,
@@ -171,6 +180,7 @@ impl<'o> Fold<'o> {
             search_messages: Vec::new(),
             messages: Vec::new(),
             suppressed: Vec::new(),
+            runtime_refusals: Vec::new(),
             has_errors: false,
             warnings: WarningFlags {
                 disabled: options.disable_infos,
@@ -192,8 +202,24 @@ impl<'o> Fold<'o> {
         for source in &plan.sources {
             self.source(source, &plan.units, &mut extracted)?;
         }
+        self.refused_runtime();
         self.nothing_fits();
         Ok(())
+    }
+
+    /// culd: a device runtime that cannot be linked, such as that of a newer toolkit, matters only if something calls into it.
+    fn refused_runtime(&mut self) {
+        if self.runtime_refusals.is_empty() {
+            return;
+        }
+        let mut functions = Functions::default();
+        self.items.iter().filter_map(LinkItem::object).for_each(|o| functions.add(&o.bytes));
+        // What modules call is not known before they are compiled.
+        let has_modules = self.items.iter().any(|item| matches!(item.content, ItemContent::Module(_)));
+        if has_modules || functions.is_pending() {
+            self.has_errors = true;
+            self.messages.append(&mut self.runtime_refusals);
+        }
     }
 
     /// culd: an input without code for the target may be passed over, but not all of them.
@@ -262,6 +288,10 @@ impl<'o> Fold<'o> {
         let mut steps = extracted.steps.into_iter().enumerate();
         while let Some((step, what)) = steps.next() {
             let (piece, origin) = match what {
+                Item::Message(message) if unit.is_device_runtime && is_refusal(&message) && !self.options.is_nvlink() => {
+                    self.runtime_refusals.push(message);
+                    continue;
+                }
                 Item::Message(message) => {
                     if self.say(message).is_err() {
                         self.trailing(steps.find_map(|(_, step)| step.into_message()));

@@ -57,6 +57,40 @@ const MISTAKES: &[(&str, &str)] = &[
         "-arch=sm_90 main.cubin parts.cubin helper.cubin --why-live=k(float*,int),midle",
     ),
     ("codes", "-arch=sm_90 main.cubin parts.cubin --show-codes"),
+    // With line tables.
+    ("source-lines", "-arch=sm_90 lines_90.cubin"),
+    ("source-lines-debug", "-arch=sm_90 lines_debug.cubin"),
+    ("source-lines-75", "-arch=sm_75 lines_75.cubin"),
+    ("source-lines-100", "-arch=sm_100 lines_100.cubin"),
+    (
+        "unknown-stack-suppressed",
+        "-arch=sm_90 recursion.cubin -v --suppress-stack-size-warning",
+    ),
+    // From threads of users: tests/mistakes/threads.md.
+    ("stack-flood", "-arch=sm_90 flood.cubin"),
+    ("weak-size-clash", "-arch=sm_90 clash_a.cubin clash_b.cubin"),
+    ("library-for-another-arch", "-arch=sm_90 main.cubin parts.cubin lib/libdeep.a"),
+    ("arch-flood", "-arch=sm_90 main.cubin parts.cubin @many.txt"),
+    (
+        "duplicates-across-archives",
+        "-arch=sm_90 main.cubin parts.cubin lib4/libone.a lib4/libtwo.a",
+    ),
+    ("library-not-named", "-arch=sm_90 nvshmem.cubin -L lib"),
+    ("undefined-in-ptx", "-arch=sm_90 declared.cubin"),
+    ("any-suffix", "-arch=sm_90 main.tmp parts helper.cubin"),
+    ("no-inputs", "-arch=sm_90"),
+    (
+        "newer-device-runtime",
+        "-arch=sm_90 main.cubin parts.cubin helper.cubin -lcudadevrt -L lib3",
+    ),
+    (
+        "newer-device-runtime-used",
+        "-arch=sm_90 main.cubin parts.cubin -lcudadevrt -L lib3",
+    ),
+    (
+        "empty-archive",
+        "-arch=sm_90 main.cubin parts.cubin helper.cubin -lrt -lpthread -L lib3",
+    ),
 ];
 
 fn root() -> PathBuf {
@@ -79,20 +113,38 @@ fn bench() -> TempDir {
     for (from, to) in copies {
         fs::copy(at(from), at(to)).unwrap();
     }
-    for directory in ["lib", "lib2"] {
+    for directory in ["lib", "lib2", "lib3", "lib4"] {
         fs::create_dir(at(directory)).unwrap();
     }
     fs::rename(at("libhelper.a"), at("lib/libhelper.a")).unwrap();
+    fs::rename(at("libdeep.a"), at("lib/libdeep.a")).unwrap();
+    for (from, to) in [
+        ("lib/libhelper.a", "lib4/libone.a"),
+        ("lib/libhelper.a", "lib4/libtwo.a"),
+        ("main.cubin", "main.tmp"),
+        ("parts.cubin", "parts"),
+    ] {
+        fs::copy(at(from), at(to)).unwrap();
+    }
+    let many: Vec<String> = (0..40).map(|n| format!("many/{n}.o")).collect();
+    fs::create_dir(at("many")).unwrap();
+    for name in &many {
+        fs::copy(at("helper_80.o"), at(name)).unwrap();
+    }
+    fs::write(at("many.txt"), many.join("\n")).unwrap();
+    fs::write(at("lib3/librt.a"), b"!<arch>\n").unwrap();
     let main = fs::read(at("main.cubin")).unwrap();
     fs::write(at("cut.cubin"), main.get(..3000).unwrap()).unwrap();
     fs::write(at("empty.o"), b"").unwrap();
     fs::write(at("text.o"), b"not an object\n").unwrap();
     // Format, virtual architecture and toolkit of the note.
     let note = [2u8, 0, 90, 0, 130, 0];
-    let place = main.windows(note.len()).position(|w| w == note).unwrap();
-    let mut newer = main.clone();
-    *newer.get_mut(place + 4).unwrap() = 140;
-    fs::write(at("newer.cubin"), newer).unwrap();
+    for (from, to) in [("main.cubin", "newer.cubin"), ("libunused.a", "lib3/libcudadevrt.a")] {
+        let mut newer = fs::read(at(from)).unwrap();
+        let place = newer.windows(note.len()).position(|w| w == note).unwrap();
+        *newer.get_mut(place + 4).unwrap() = 140;
+        fs::write(at(to), newer).unwrap();
+    }
     let mut library = fs::read(at("helper_80.o")).unwrap();
     *library.get_mut(16).unwrap() = 3;
     fs::write(at("libhelper.so"), library).unwrap();

@@ -12,7 +12,6 @@ use crate::cli::causes::Causes;
 use crate::cli::culd_text::{enumerate, name, short_name};
 use crate::cli::messages::Console;
 use culd_engine::{Code, Diagnostic, Identity, Outcome, ResourceUsage, Severity};
-use std::collections::HashSet;
 
 /// Undefined references that are listed.
 const SHOWN: usize = 100;
@@ -27,7 +26,7 @@ pub fn print(outcome: &Outcome, causes: &Causes, verbose: bool, console: &mut Co
             console.raw(&format!("{}\n", line.text));
         }
         if let Some(usage) = usage.take_if(|usage| usage.after <= printed) {
-            print_usage(usage, &outcome.messages, console);
+            print_usage(usage, console);
         }
         if let Some(message) = outcome.messages.get(printed) {
             folded.print(message, console);
@@ -35,17 +34,7 @@ pub fn print(outcome: &Outcome, causes: &Causes, verbose: bool, console: &mut Co
     }
 }
 
-/// The kernels whose stack size is unknown.
-pub fn unknown_stacks(messages: &[Diagnostic]) -> HashSet<&str> {
-    let unknown = messages.iter().filter_map(|d| match &d.code {
-        Code::StackUnknown { entry } => Some(entry.as_str()),
-        _ => None,
-    });
-    unknown.collect()
-}
-
-fn print_usage(usage: &ResourceUsage, messages: &[Diagnostic], console: &mut Console) {
-    let unknown = unknown_stacks(messages);
+fn print_usage(usage: &ResourceUsage, console: &mut Console) {
     console.engine_line(Severity::Info, "", &usage.memory.to_string());
     for kernel in &usage.kernels {
         match console.identity() {
@@ -55,7 +44,7 @@ fn print_usage(usage: &ResourceUsage, messages: &[Diagnostic], console: &mut Con
             }
             Identity::Culd => {
                 let mut used = kernel.to_string();
-                if unknown.contains(kernel.name.as_str()) {
+                if kernel.stack_is_unknown {
                     used = used.replacen(&format!(" {} stack,", kernel.stack), " unknown stack,", 1);
                 }
                 console.engine_line(Severity::Info, "", &format!("kernel {}: {used}", name(&kernel.name)));

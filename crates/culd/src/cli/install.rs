@@ -261,12 +261,14 @@ fn make_view(view: &Path, toolkit: &Path, own: &Path, mark: &Mark) -> Result<(),
 /// Adds what nvcc and nvlink look for and a layout may lack.
 ///
 /// 1. nvcc searches libraries in `lib64`. The wheels of PyPI have them in `lib`, conda in `targets/<platform>/lib`.
+///    The wheels of CUDA 12 have a directory for each component ([`join_components`]).
 /// 2. Link-time optimization loads `nvvm/lib64/libnvvm.so`. The wheels have `lib/libnvvm.so.4`. A directory on the way to the missing
 ///    file becomes a directory of the view, with links to the entries of the toolkit's.
 fn complete(view: &Path, toolkit: &Path) -> io::Result<()> {
     if cfg!(windows) {
         return Ok(());
     }
+    join_components(view, toolkit)?;
     let libraries = library_directories(toolkit);
     if !view.join("lib64").exists()
         && let Some(libraries) = libraries.first()
@@ -291,6 +293,41 @@ fn complete(view: &Path, toolkit: &Path) -> io::Result<()> {
         }
     }
     link(&library, &view.join("nvvm/lib64/libnvvm.so"))
+}
+
+/// The wheels of CUDA 12 have a directory for each component: `cuda_nvcc`, `cuda_runtime`, `curand`. The view has the headers and libraries of all of
+/// them, and the names without number that linkers look for.
+fn join_components(view: &Path, toolkit: &Path) -> io::Result<()> {
+    let Some(parent) = toolkit.parent().filter(|p| p.join("cuda_runtime/include").is_dir()) else {
+        return Ok(());
+    };
+    if toolkit.join("include/cuda_runtime.h").exists() {
+        return Ok(());
+    }
+    let mut components: Vec<PathBuf> = fs::read_dir(parent)?.filter_map(|e| Some(e.ok()?.path())).collect();
+    components.sort();
+    for (from, to) in [("include", "include"), ("lib", "lib64")] {
+        let at = view.join(to);
+        if at.is_symlink() {
+            fs::remove_file(&at)?;
+        }
+        fs::create_dir_all(&at)?;
+        for directory in components.iter().map(|c| c.join(from)).filter(|d| d.is_dir()) {
+            for entry in fs::read_dir(&directory)?.filter_map(Result::ok) {
+                let name = entry.file_name();
+                let short = name
+                    .to_str()
+                    .and_then(|n| n.split_once(".so."))
+                    .map(|(stem, _)| format!("{stem}.so"));
+                for name in short.map(Into::into).into_iter().chain([name]) {
+                    if !at.join(&name).is_symlink() {
+                        link(&entry.path(), &at.join(&name))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Directories with the toolkit's libraries, the one with the device runtime first.
@@ -448,6 +485,25 @@ mod tests {
             let entries = fs::read_dir(cuda.join("nvvm")).unwrap().count();
             assert_eq!(entries, 1 + usize::from(cuda.join("nvvm/lib64").exists()));
         }
+    }
+
+    #[test]
+    fn components_of_wheels_are_joined() {
+        let directory = tempfile::tempdir().unwrap();
+        let (cuda, view) = (directory.path().join("nvidia/cuda_nvcc"), directory.path().join("view"));
+        toolkit(&cuda, &["bin/ptxas", "include/crt/host.h", "lib/__init__.py"]);
+        let runtime = directory.path().join("nvidia/cuda_runtime");
+        toolkit(&runtime, &["include/cuda_runtime.h", "lib/libcudart.so.12", "lib/__init__.py"]);
+        make_view(&view, &cuda, Path::new("/culd"), &MARK).unwrap();
+        for file in [
+            "include/crt/host.h",
+            "include/cuda_runtime.h",
+            "lib64/libcudart.so.12",
+            "lib64/libcudart.so",
+        ] {
+            assert!(view.join(file).is_file(), "{file}");
+        }
+        assert!(!cuda.join("include/cuda_runtime.h").exists());
     }
 
     #[test]

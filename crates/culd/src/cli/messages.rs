@@ -173,6 +173,8 @@ pub struct ReportMessage {
     pub file: Option<String>,
     /// Every file that it is about, when there are several.
     pub files: Vec<String>,
+    /// Source lines that refer to the symbol, as `file:line`, where line tables exist.
+    pub lines: Vec<String>,
     /// The symbol that it is about, as in the file.
     pub symbol: Option<String>,
     /// The symbol as a person would write it.
@@ -190,6 +192,7 @@ impl ReportMessage {
             text,
             file: None,
             files: Vec::new(),
+            lines: Vec::new(),
             symbol: None,
             demangled: None,
             hint: None,

@@ -3,10 +3,10 @@
 //! The JSON has a fixed field order and no times, so equal links give equal reports.
 
 use crate::cli::causes::Causes;
+use crate::cli::culd_text;
 use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::ReportMessage;
 use crate::cli::os;
-use crate::cli::{culd_text, explain};
 use crate::linker::diagnostic;
 use culd_engine::explain::Phase;
 use culd_engine::explain::map::{Dropped, SymbolKind};
@@ -14,7 +14,6 @@ use culd_engine::usage::{ConstantBank, KernelUsage};
 use culd_engine::{Code, Diagnostic, Outcome, ResourceUsage, Status};
 use culd_input::{Loaded, Origin};
 use serde::Serialize;
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// A whole report.
@@ -224,7 +223,6 @@ pub fn discard_old(file: &[u8]) {
 
 /// Assembles a report. The engine must have computed the usage.
 pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, causes: &Causes) -> Report {
-    let unknown = explain::unknown_stacks(&outcome.messages);
     let usage = outcome.explained.usage.as_ref();
     let written = || outcome.written.as_ref().and_then(|w| w.as_ref().ok()).copied();
     let size = outcome.image.as_ref().map(|i| i.len() as u64).or_else(written);
@@ -248,7 +246,7 @@ pub fn report(plan: &LinkPlan, loaded: &Loaded, outcome: &Outcome, causes: &Caus
             })
             .collect(),
         memory: usage.map(memory),
-        kernels: usage.map_or(Vec::new(), |u| u.kernels.iter().map(|k| kernel(k, &unknown)).collect()),
+        kernels: usage.map_or(Vec::new(), |u| u.kernels.iter().map(kernel).collect()),
         functions: functions(outcome),
         sections: sections(outcome),
         dropped: outcome.explained.map.as_ref().map_or(Vec::new(), |m| m.dropped.clone()),
@@ -310,13 +308,13 @@ fn memory(usage: &ResourceUsage) -> Memory {
     }
 }
 
-fn kernel(usage: &KernelUsage, unknown: &HashSet<&str>) -> Kernel {
+fn kernel(usage: &KernelUsage) -> Kernel {
     Kernel {
         name: usage.name.clone(),
         demangled: culd_text::short_name(&usage.name),
         registers: usage.registers,
         barriers: usage.barriers,
-        stack: (!unknown.contains(usage.name.as_str())).then_some(usage.stack),
+        stack: (!usage.stack_is_unknown).then_some(usage.stack),
         shared: usage.shared,
         constant_banks: banks(&usage.constant_banks),
         textures: usage.textures,
@@ -330,6 +328,7 @@ fn messages(messages: &[Diagnostic], causes: &Causes) -> Vec<ReportMessage> {
         let (file, symbol) = diagnostic::place(&d.code);
         ReportMessage {
             files: causes.files(&d.code),
+            lines: causes.lines(&d.code),
             hint: causes.hint(&d.code),
             ..ReportMessage::new(d.severity, d.code.name(), causes.text(&d.code)).about(file, symbol)
         }

@@ -2,11 +2,13 @@
 //!
 //! 1. A node is a function; local functions of different objects are different nodes. Each prototype of an indirect call is a node, too: its
 //!    callers lead to it, and it leads to the functions of that prototype whose address is taken.
+//!    An edge has the source line of the call where the object has a line table.
 //! 2. One search from all kernels gives every function its nearest kernel.
 //! 3. Strongly connected components (Tarjan, without recursion) give the nodes on cycles; one search backwards from them gives every node its path
 //!    to the nearest cycle.
 
 use super::facts::Object;
+use super::lines::Line;
 use std::collections::{HashMap, VecDeque};
 
 /// No node.
@@ -27,6 +29,8 @@ pub struct Calls {
     nodes: Vec<Node>,
     /// By object for local functions, and name.
     by_name: HashMap<(usize, String), usize>,
+    /// Object and source line of the call of an edge.
+    places: HashMap<(usize, usize), (usize, Line)>,
     /// The node before it on the path from the nearest kernel.
     parent: Vec<usize>,
     /// The next node on the path to the nearest cycle; itself on one.
@@ -36,19 +40,39 @@ pub struct Calls {
 /// A path through the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPath {
-    /// Functions in order, and whether each is called through a pointer.
-    pub steps: Vec<(String, bool)>,
+    /// Functions in order.
+    pub steps: Vec<Step>,
+}
+
+/// A function on a call path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The function.
+    pub name: String,
+    /// It is called through a pointer.
+    pub is_pointer: bool,
+    /// Where it is called: object and line.
+    place: Option<(usize, Line)>,
 }
 
 impl CallPath {
-    /// The functions with arrows between them.
-    pub fn text(&self, name: impl Fn(&str) -> String) -> String {
+    /// The functions with arrows between them; after an arrow whether the call is through a pointer, and its line.
+    pub fn text(&self, objects: &[Object], name: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
-        for (index, (function, is_pointer)) in self.steps.iter().enumerate() {
-            if index > 0 {
-                text += if *is_pointer { " -> (pointer) " } else { " -> " };
+        for (index, step) in self.steps.iter().enumerate() {
+            let place = step.place.and_then(|(object, line)| Some(objects.get(object)?.place(line)));
+            let line = place.map(|(file, line)| format!("{}:{line}", file.rsplit('/').next().unwrap_or(file)));
+            let pointer = step.is_pointer.then(|| "pointer".to_owned());
+            let notes: Vec<String> = pointer.into_iter().chain(line).collect();
+            text += match (index, notes.is_empty()) {
+                (0, _) => "",
+                (_, true) => " -> ",
+                (_, false) => " -> (",
+            };
+            if index > 0 && !notes.is_empty() {
+                text += &format!("{}) ", notes.join(", "));
             }
-            text += &name(function);
+            text += &name(&step.name);
         }
         text
     }
@@ -66,15 +90,19 @@ impl Calls {
                 }
             }
             for &(from, to) in &object.calls {
+                let place = object.lines_of(from, to).first().map(|&line| (number, line));
                 let ends = calls.function(objects, number, from).zip(calls.function(objects, number, to));
-                ends.into_iter().for_each(|(from, to)| calls.edge(from, to));
+                ends.into_iter().for_each(|(from, to)| calls.edge(from, to, place));
             }
             for (list, is_site) in [(&object.sites, true), (&object.taken, false)] {
                 for (function, prototype) in list {
                     let node = *prototypes.entry(prototype).or_insert_with(|| calls.node(None));
                     match (calls.function(objects, number, *function), is_site) {
-                        (Some(f), true) => calls.edge(f, node),
-                        (Some(f), false) => calls.edge(node, f),
+                        (Some(f), true) => {
+                            let place = object.site_lines(*function).first().map(|&line| (number, line));
+                            calls.edge(f, node, place);
+                        }
+                        (Some(f), false) => calls.edge(node, f, None),
                         (None, _) => {}
                     }
                 }
@@ -94,7 +122,10 @@ impl Calls {
         self.nodes.len() - 1
     }
 
-    fn edge(&mut self, from: usize, to: usize) {
+    fn edge(&mut self, from: usize, to: usize, place: Option<(usize, Line)>) {
+        if let Some(place) = place {
+            self.places.entry((from, to)).or_insert(place);
+        }
         if let Some(node) = self.nodes.get_mut(from) {
             node.to.push(to);
         }
@@ -285,12 +316,19 @@ impl Calls {
     }
 
     fn call_path(&self, nodes: &[usize]) -> CallPath {
-        let mut is_pointer = false;
         let mut steps = Vec::new();
-        for node in nodes.iter().filter_map(|&n| self.nodes.get(n)) {
-            match &node.name {
-                Some(name) => steps.push((name.clone(), std::mem::take(&mut is_pointer))),
-                None => is_pointer = true,
+        let (mut is_pointer, mut place, mut before) = (false, None, NONE);
+        for &id in nodes {
+            place = place.or_else(|| self.places.get(&(before, id)).copied());
+            before = id;
+            match self.nodes.get(id).map(|node| &node.name) {
+                Some(Some(name)) => steps.push(Step {
+                    name: name.clone(),
+                    is_pointer: std::mem::take(&mut is_pointer),
+                    place: place.take(),
+                }),
+                Some(None) => is_pointer = true,
+                None => {}
             }
         }
         CallPath { steps }

@@ -6,6 +6,7 @@
 //! 3. Archives of the `-L` directories are read in the order of their names, as long as they are not too large altogether.
 
 use super::facts::{Home, Object};
+use cubin::names::file_flags;
 use culd_inspect::file::{DeviceFile, Part};
 use std::path::{Path, PathBuf};
 
@@ -89,9 +90,18 @@ impl Elsewhere {
     }
 }
 
-/// An entry for the target, or one whose architecture the container does not state.
+/// An entry for the target; a bare cubin states its architecture itself.
 fn fits(part: &Part<'_>, target: &str) -> bool {
-    part.row.section.as_deref() != Some(WHOLE_PROGRAM) && part.row.arch.as_deref().is_none_or(|arch| arch == target)
+    if part.row.section.as_deref() == Some(WHOLE_PROGRAM) {
+        return false;
+    }
+    match &part.row.arch {
+        Some(arch) => arch == target,
+        None => part.bytes().ok().is_none_or(|bytes| {
+            let number: String = target.chars().filter(char::is_ascii_digit).collect();
+            cubin::Cubin::parse(&bytes).map_or(true, |c| file_flags(c.header()).sm.to_string() == number)
+        }),
+    }
 }
 
 fn definitions(symbols: &[&str], file: &str, part: &Part<'_>, found: &mut Vec<Definition>) {
@@ -99,7 +109,7 @@ fn definitions(symbols: &[&str], file: &str, part: &Part<'_>, found: &mut Vec<De
         return;
     }
     let Ok(bytes) = part.bytes() else { return };
-    let object = Object::read("", &bytes);
+    let object = Object::read("", &bytes, &mut 0);
     for (number, symbol) in symbols.iter().enumerate() {
         let is_defined = object.symbol(symbol).is_some_and(|s| s.home != Home::Undefined && !s.is_local());
         let definition = Definition {

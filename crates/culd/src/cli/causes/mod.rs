@@ -5,12 +5,13 @@
 //! 2. Mismatches: the objects that disagree, and what each of them says.
 //! 3. Undefined references: the functions that use the symbol, the nearest kernel, and the most likely cause: the device runtime, a static definition,
 //!    the other language linkage, another signature, another architecture, an archive that is not linked, an object without `-rdc=true`
-//!    ([`elsewhere`]).
+//!    ([`elsewhere`]). Source lines come from the line tables of the objects (`lines`).
 //! 4. Limits: what adds up, and the calls that lead there.
 
 mod calls;
 pub mod elsewhere;
 mod facts;
+mod lines;
 mod mismatch;
 mod undefined;
 
@@ -21,6 +22,12 @@ use elsewhere::{Elsewhere, Surroundings};
 use facts::Object;
 use std::cell::OnceCell;
 pub use undefined::base_name;
+
+/// Bytes of line tables that are read at most.
+const LINE_BUDGET: usize = 64 << 20;
+
+/// A function that refers to a symbol: object, name, source lines (file, line).
+type Use<'s> = (usize, &'s str, Vec<(&'s str, u64)>);
 
 /// What is known about the objects of a link.
 #[derive(Debug, Default)]
@@ -44,8 +51,9 @@ impl Causes {
             Some(around) if !undefined.is_empty() => Elsewhere::search(&undefined.iter().map(String::as_str).collect::<Vec<_>>(), around),
             _ => Elsewhere::default(),
         };
+        let mut budget = LINE_BUDGET;
         Causes {
-            objects: objects.map(|(name, bytes)| Object::read(name, bytes)).collect(),
+            objects: objects.map(|(name, bytes)| Object::read(name, bytes, &mut budget)).collect(),
             calls: OnceCell::new(),
             undefined,
             elsewhere,
@@ -125,15 +133,27 @@ impl Causes {
         }
     }
 
+    /// The source lines that refer to an undefined symbol.
+    pub fn lines(&self, code: &Code) -> Vec<String> {
+        let Some(symbol) = undefined_symbol(code) else {
+            return Vec::new();
+        };
+        let places = self.places_of_use(&symbol).into_iter().flat_map(|(_, _, lines)| lines);
+        let mut lines: Vec<String> = places.map(|(file, line)| format!("{file}:{line}")).collect();
+        let mut seen = std::collections::HashSet::new();
+        lines.retain(|line| seen.insert(line.clone()));
+        lines
+    }
+
     /// Why the stack of a kernel is unknown.
     pub fn stack_cause(&self, kernel: &str) -> String {
         match self.calls().recursion(kernel) {
             Some(path) => {
-                let what = match path.steps.iter().any(|(_, is_pointer)| *is_pointer) {
+                let what = match path.steps.iter().any(|step| step.is_pointer) {
                     true => "it may recurse through a pointer",
                     false => "it recurses",
                 };
-                format!("{what}: {}", path.text(short_name))
+                format!("{what}: {}", path.text(&self.objects, short_name))
             }
             None => "it is recursive or makes indirect calls".into(),
         }
@@ -146,7 +166,9 @@ impl Causes {
             let users = self.users(variable);
             let paths = users.iter().filter_map(|&(object, function)| path_to(object, function));
             let path = paths.min_by_key(|path| path.steps.len());
-            let path = path.filter(|w| w.steps.len() > 1).map(|w| format!("  ({})", w.text(short_name)));
+            let path = path
+                .filter(|w| w.steps.len() > 1)
+                .map(|w| format!("  ({})", w.text(&self.objects, short_name)));
             rows.push((format!("{}{}", culd_text::variable(variable), path.unwrap_or_default()), *size));
         }
         let over = size.saturating_sub(limit);
@@ -179,6 +201,12 @@ impl Causes {
 
     /// Functions whose code calls or refers to a symbol: object and name.
     fn users(&self, symbol: &str) -> Vec<(usize, &str)> {
+        let users = self.places_of_use(symbol).into_iter();
+        users.map(|(object, function, _)| (object, function)).collect()
+    }
+
+    /// The same with the source lines of the first use in each function.
+    fn places_of_use(&self, symbol: &str) -> Vec<Use<'_>> {
         let mut users = Vec::new();
         for (number, object) in self.objects.iter().enumerate() {
             let is_it = |index: u32| object.symbols.get(index as usize).is_some_and(|s| s.name == symbol);
@@ -186,8 +214,9 @@ impl Causes {
                 let Some(name) = object.symbols.get(function as usize).map(|s| s.name.as_str()) else {
                     continue;
                 };
-                if is_it(used) && !users.contains(&(number, name)) {
-                    users.push((number, name));
+                if is_it(used) && !users.iter().any(|u: &Use<'_>| (u.0, u.1) == (number, name)) {
+                    let lines = object.lines_of(function, used).iter();
+                    users.push((number, name, lines.map(|&line| object.place(line)).collect()));
                 }
             }
         }
@@ -197,7 +226,7 @@ impl Causes {
 
 /// The names of all functions and variables of some objects, sorted.
 pub fn symbol_names<'d>(objects: impl Iterator<Item = (&'d str, &'d [u8])>) -> Vec<String> {
-    let symbols = objects.flat_map(|(name, bytes)| Object::read(name, bytes).symbols);
+    let symbols = objects.flat_map(|(name, bytes)| Object::read(name, bytes, &mut 0).symbols);
     let mut names: Vec<String> = symbols.map(|s| s.name).filter(|name| !name.is_empty()).collect();
     names.sort_unstable();
     names.dedup();

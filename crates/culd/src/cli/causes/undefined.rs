@@ -3,7 +3,8 @@
 use super::Causes;
 use super::elsewhere::{Definition, library_flag};
 use super::facts::Home;
-use crate::cli::culd_text::{enumerate, short_name};
+use crate::cli::culd_text::{self, enumerate, short_name};
+use std::path::Path;
 
 /// Functions shown for one symbol.
 const SHOWN: usize = 3;
@@ -12,22 +13,46 @@ impl Causes {
     /// The files and functions that refer to a symbol, each line after `start`.
     pub fn references(&self, symbol: &str, files: &[String], start: &str) -> String {
         let mut text = format!("{start}referenced by {}", enumerate(files.iter().cloned(), files.len()));
-        let users = self.users(symbol);
-        for &(object, function) in users.iter().take(SHOWN) {
-            let file = self.objects.get(object).map_or("", |o| o.name.as_str());
-            let path = self.calls().path_from_kernel(object, function);
+        let users = self.places_of_use(symbol);
+        let here = std::env::current_dir().ok();
+        for (object, function, lines) in users.iter().take(SHOWN) {
+            let file = self.objects.get(*object).map_or("", |o| o.name.as_str());
+            let count = lines.len();
+            let lines = lines
+                .iter()
+                .take(SHOWN)
+                .map(|(path, line)| format!("{}:{line}", relative(path, here.as_deref())));
+            let at = if count > 0 {
+                format!(" at {}", enumerate(lines, count))
+            } else {
+                String::new()
+            };
+            let path = self.calls().path_from_kernel(*object, function);
             text += &match path {
                 Some(path) if path.steps.len() > 1 => {
-                    format!("{start}in {} ({file}), call path: {}", short_name(function), path.text(short_name))
+                    let path = path.text(&self.objects, short_name);
+                    format!("{start}in {}{at} ({file}), call path: {path}", short_name(function))
                 }
-                Some(_) => format!("{start}in kernel {} ({file})", short_name(function)),
-                None => format!("{start}in {} ({file}), which no kernel calls", short_name(function)),
+                Some(_) => format!("{start}in kernel {}{at} ({file})", short_name(function)),
+                None => format!("{start}in {}{at} ({file}), which no kernel calls", short_name(function)),
             };
+        }
+        for (variable, file) in self.initial_values(symbol).take(SHOWN) {
+            text += &format!("{start}in the initial value of {} ({file})", culd_text::variable(variable));
         }
         if users.len() > SHOWN {
             text += &format!("{start}and in {} more functions", users.len() - SHOWN);
         }
         text
+    }
+
+    /// Variables whose initial value refers to a symbol: name and file.
+    fn initial_values(&self, symbol: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.objects.iter().flat_map(move |object| {
+            let name = |index: u32| object.symbols.get(index as usize).map_or("", |s| s.name.as_str());
+            let uses = object.data_uses.iter().filter(move |(_, used)| name(*used) == symbol);
+            uses.map(move |(variable, _)| (name(*variable), object.name.as_str()))
+        })
     }
 
     pub(super) fn undefined_hint(&self, symbol: &str) -> Option<String> {
@@ -38,6 +63,7 @@ impl Causes {
             .or_else(|| self.archive_hint(symbol))
             .or_else(|| self.signature_hint(symbol))
             .or_else(|| self.linked_hint(symbol))
+            .or_else(|| self.known_library_hint(symbol))
             .or_else(|| self.whole_program_hint())
             .or_else(|| self.missing_hint(symbol))
     }
@@ -54,6 +80,13 @@ impl Causes {
     fn missing_hint(&self, symbol: &str) -> Option<String> {
         let was_asked = self.searched && self.undefined.iter().any(|s| s == symbol);
         was_asked.then(|| "no input defines it: is an object or a library missing?".into())
+    }
+
+    /// Functions and variables of libraries that are known by their names.
+    fn known_library_hint(&self, symbol: &str) -> Option<String> {
+        let name = base_name(symbol);
+        let is_nvshmem = name.starts_with("nvshmem");
+        is_nvshmem.then(|| "it is part of NVSHMEM: link with -lnvshmem_device and the -L of its libraries".into())
     }
 
     /// Functions of the device runtime.
@@ -153,6 +186,12 @@ impl Causes {
             visible.map(|s| (o.name.as_str(), s.name.as_str()))
         })
     }
+}
+
+/// A path relative to a directory that it is in.
+fn relative<'p>(path: &'p str, directory: Option<&Path>) -> &'p str {
+    let inside = directory.and_then(|d| Path::new(path).strip_prefix(d).ok());
+    inside.and_then(Path::to_str).unwrap_or(path)
 }
 
 fn is_mangled(symbol: &str) -> bool {
