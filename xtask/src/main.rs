@@ -13,6 +13,7 @@ mod dist;
 mod fatbins;
 mod fault_injection;
 mod fuzz;
+mod isa;
 mod kept_schedules;
 mod libraries;
 mod mutate;
@@ -64,6 +65,8 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
     --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
+cargo xtask isa [--write] [--oracle]    check that the decoder's table is what crates/culd-sass/isa/blackwell.txt gives; --write: write it;
+                                        --oracle: compare every form with nvdisasm
 cargo xtask libraries [--quick]         build libnvJitLink.so.13 and libculd.so.0 in target/library, check their export tables, and build a C program
                                         with libculd through pkg-config and CMake; --quick: the dev profile, in target/debug
 cargo xtask python [--quick]            build the wheel with program and libraries, and run packaging/python/tests with it in a fresh environment
@@ -120,6 +123,8 @@ struct Typed {
     offline: bool,
     quick: bool,
     corpus: bool,
+    write: bool,
+    oracle: bool,
     record: bool,
     threads: Vec<usize>,
     target: Option<String>,
@@ -157,6 +162,8 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
             Long("corpus") => out.corpus = true,
+            Long("write") => out.write = true,
+            Long("oracle") => out.oracle = true,
             Long("record") => out.record = true,
             Long("target") => out.target = Some(parser.value()?.string()?),
             Long("package") => out.package = Some(parser.value()?.string()?),
@@ -275,6 +282,12 @@ fn task() -> Result<bool> {
                 None => sass::ARCHS.iter().map(|a| (*a).to_owned()).collect(),
             };
             sass::run(&context, &linker, &archs, jobs, &report)?;
+        }
+        "isa" => {
+            isa::run(&context, typed.write, &report)?;
+            if typed.oracle {
+                isa::oracle::run(&context, &report)?;
+            }
         }
         "versions" => {
             let linker = context.linker(typed.linker.as_deref())?;
