@@ -65,7 +65,8 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
     --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
-cargo xtask isa [--write] [--oracle]    check that the decoder's table is what crates/culd-sass/isa/blackwell.txt gives; --write: write it;
+cargo xtask isa [--write] [--oracle [--arch A]]
+                                        check that the decoder's table is what crates/culd-sass/isa/blackwell.txt gives; --write: write it;
                                         --oracle: compare every form with nvdisasm
 cargo xtask libraries [--quick]         build libnvJitLink.so.13 and libculd.so.0 in target/library, check their export tables, and build a C program
                                         with libculd through pkg-config and CMake; --quick: the dev profile, in target/debug
@@ -175,6 +176,14 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
     Ok(out)
 }
 
+/// The architectures that were typed, or all whose code is scheduled again.
+fn sass_archs(typed: Option<&str>) -> Vec<String> {
+    match typed {
+        Some(list) => random::archs(list),
+        None => sass::ARCHS.iter().map(|a| (*a).to_owned()).collect(),
+    }
+}
+
 fn task() -> Result<bool> {
     let typed = typed().map_err(|e| Error::Other(format!("{e}\n{HELP}")))?;
     let context = Context::new();
@@ -277,16 +286,13 @@ fn task() -> Result<bool> {
         }
         "sass" => {
             let linker = context.linker(typed.linker.as_deref())?;
-            let archs: Vec<String> = match &typed.arch {
-                Some(list) => random::archs(list),
-                None => sass::ARCHS.iter().map(|a| (*a).to_owned()).collect(),
-            };
+            let archs = sass_archs(typed.arch.as_deref());
             sass::run(&context, &linker, &archs, jobs, &report)?;
         }
         "isa" => {
             isa::run(&context, typed.write, &report)?;
             if typed.oracle {
-                isa::oracle::run(&context, &report)?;
+                isa::oracle::run(&context, &sass_archs(typed.arch.as_deref()), &report)?;
             }
         }
         "versions" => {

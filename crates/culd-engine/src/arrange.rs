@@ -12,6 +12,7 @@ pub use names::{Names, names};
 use crate::ids::{FunctionId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{ABSENT, Emission};
 use crate::records::{Class, OutSection, SymbolTableEntry};
 use crate::relocate::RelocPlan;
@@ -257,7 +258,7 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
 fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
     let m = &layout.records;
     out.symbols.reserve(m.order.locals.len() + m.order.globals.len());
-    let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn && !m.symbols[id].hidden;
+    let is_kept = |id: SymbolId| m.symbols[id].emission == SymbolEmission::Emit;
     for &local in &m.order.locals {
         match local {
             SymbolTableEntry::Section(id) => {

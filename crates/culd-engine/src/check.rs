@@ -3,6 +3,7 @@
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 use crate::object::text;
+use crate::records::SymbolEmission;
 use crate::records::{Class, Merged, NO_SPACE, OutSymbol, Place, SharedVar, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::*;
@@ -125,7 +126,7 @@ fn missing_shared(link: Link<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'
 }
 
 fn is_missing(link: Link<'_, '_>, sym: &OutSymbol<'_>) -> bool {
-    if sym.weak_reference || sym.name.is_empty() || !sym.keep {
+    if sym.weak_reference || sym.name.is_empty() || sym.emission == SymbolEmission::NameOnly {
         return false;
     }
     match sym.kind {

@@ -18,6 +18,7 @@ use crate::merge::DroppedEntries;
 use crate::object::Object;
 use crate::options::Identity;
 use crate::records::{Class, DebugKind, Place, RelocRef, SymbolTableEntry};
+use crate::records::{RelocForm, SymbolEmission};
 use crate::resolve::Fate;
 use crate::session::Link;
 use cubin::consts::*;
@@ -171,7 +172,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             Place::Symbol(id) => id,
         };
         let record = &m.symbols[symbol];
-        if !record.keep || record.withdrawn {
+        if !record.emission.has_target() {
             return SymbolTarget::Nothing;
         }
         if relocatable && self.link.options.identity == Identity::Culd {
@@ -219,7 +220,8 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         };
         match (site.class, function, meaning) {
             (Class::Debug(DebugKind::Code), Some(f), _) => {
-                r.object < m.functions[f].relocs_dropped_before && (site.is_rela || m.sections[r.target].rela_first == Some(true))
+                r.object < m.functions[f].relocs_dropped_before
+                    && (site.is_rela || m.sections[r.target].first_companion == Some(RelocForm::Rela))
             }
             (Class::Constant(_), _, SymbolTarget::Kept(sym)) => r.object < m.symbols[sym].constant_relocs_dropped_before,
             _ => false,
@@ -346,7 +348,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let symbols = m.literals.symbols.get(&f).map_or(&[][..], Vec::as_slice);
         let at = symbols.partition_point(|s| s.0 < reference);
         // A function that counts as a kernel may have no bank, and then no symbols in it.
-        let is_gone = |sym: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[sym].withdrawn;
+        let is_gone = |sym: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[sym].emission == SymbolEmission::Withdrawn;
         let named = symbols
             .get(at)
             .filter(|s| s.0 == reference && !is_gone(s.1))

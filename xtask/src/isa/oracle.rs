@@ -294,8 +294,8 @@ impl Probes {
     }
 }
 
-/// Compares all forms into `report`.
-pub(crate) fn run(context: &Context, report: &Report) -> Result<()> {
+/// Compares all forms into `report`; kernels for `archs` are step 1.
+pub(crate) fn run(context: &Context, archs: &[String], report: &Report) -> Result<()> {
     let forms = super::forms(context)?;
     let mut evidence = vec![Evidence::default(); forms.len()];
     let tools = oracle::bin_dir(context)?;
@@ -303,7 +303,7 @@ pub(crate) fn run(context: &Context, report: &Report) -> Result<()> {
     std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
     let probes = Probes { tools, work };
     let mut unknown = 0;
-    for (object, arch) in kernels(context, &probes)? {
+    for (object, arch) in kernels(context, &probes, archs)? {
         let output = probes.disassemble(&object)?;
         for shown in parse(&String::from_utf8_lossy(&output.stdout)) {
             let Some(at) = forms.iter().position(|form| form.matches(shown.raw)) else {
@@ -327,8 +327,8 @@ pub(crate) fn run(context: &Context, report: &Report) -> Result<()> {
 }
 
 /// The objects of step 1, compiled.
-fn kernels(context: &Context, probes: &Probes) -> Result<Vec<(PathBuf, String)>> {
-    let mut objects = sass::compile_all(context, &probes.tools)?;
+fn kernels(context: &Context, probes: &Probes, archs: &[String]) -> Result<Vec<(PathBuf, String)>> {
+    let mut objects = sass::compile_all(context, &probes.tools, archs)?;
     let source = context.root.join("tests/cases/sass-instructions-100/a.ptx");
     let object = probes.work.join("instructions.cubin");
     probes.assemble(&source, "sm_100", &object)?;

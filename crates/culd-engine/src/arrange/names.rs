@@ -194,7 +194,7 @@ fn symbol_strings(link: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Na
 impl<'d> SymbolStrings<'_, 'd> {
     fn symbol(&mut self, sym: &OutSymbol<'d>, plain: impl Fn(Option<NameId>) -> Option<NameId>) -> u32 {
         match sym {
-            _ if sym.withdrawn || sym.hidden => 0,
+            _ if !sym.emission.has_name() => 0,
             _ if sym.literal_number != 0 => self.add(None, literal_name(self.m, sym).into()),
             _ => self.add(plain(sym.name_id), Cow::from(sym.name)),
         }

@@ -12,6 +12,7 @@ use crate::ids::{FunctionId, SymbolId};
 use crate::layout::{Layout, Moves};
 use crate::ledger::{self, Disposition};
 use crate::object::{Object, Role, text};
+use crate::records::SymbolEmission;
 use crate::records::{Class, Place};
 use crate::resolve::Fate;
 use crate::session::Link;
@@ -106,7 +107,7 @@ fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, obj
 fn is_dropped(layout: &Layout<'_>, id: SymbolId) -> bool {
     let sym = &layout.records.symbols[id];
     let in_bank = |moves: &Moves| sym.section == Some(moves.bank);
-    sym.withdrawn && layout.moves.as_ref().is_some_and(in_bank)
+    sym.emission == SymbolEmission::Withdrawn && layout.moves.as_ref().is_some_and(in_bank)
 }
 
 /// Constants of this object that were merged: they were placed, but are not pieces any more.

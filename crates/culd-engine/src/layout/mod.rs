@@ -21,6 +21,8 @@ use crate::diagnostics::{Collector, Stop};
 use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
 use crate::names::Name;
 use crate::options::Identity;
+use crate::records::NewSection;
+use crate::records::SymbolEmission;
 use crate::records::{Class, Merged, OutFunction};
 use crate::records::{Emission, LiteralReloc};
 use crate::session::Link;
@@ -156,12 +158,14 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -
     if link.options.target.capabilities().has_rel_action {
         let action = layout.records.add_section(
             link.mode,
-            Name::fixed(b".nv.rel.action"),
-            Class::RelAction,
-            SHT_CUDA_RELOCINFO,
-            0,
-            8,
-            8,
+            NewSection {
+                name: Name::fixed(b".nv.rel.action"),
+                class: Class::RelAction,
+                sh_type: SHT_CUDA_RELOCINFO,
+                flags: 0,
+                align: 8,
+                entsize: 8,
+            },
         );
         layout.records.sections[action].bytes = Some(Box::new(REL_ACTION.to_vec()));
         layout.records.sections[action].size = REL_ACTION.len() as u64;
@@ -216,7 +220,7 @@ fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
     for sym in m.symbols.iter_mut() {
         let Some(section) = sym.section else { continue };
         if m.sections[section].emission != Emission::Emit {
-            sym.withdrawn = true;
+            sym.emission = SymbolEmission::Withdrawn;
             if relocatable && link.options.identity == Identity::Nvlink {
                 layout.failure = Some("reference to deleted section");
             }

@@ -16,6 +16,7 @@ use super::sort::list_sort;
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::liveness::Patterns;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{Class, Emission, Merged, OutSymbol, Piece, Pieces, Place};
 use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
@@ -87,7 +88,7 @@ pub(super) fn lay_out(link: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
 }
 
 fn is_in(sym: &OutSymbol<'_>, bank: SectionId) -> bool {
-    sym.section == Some(bank) && !sym.withdrawn
+    sym.section == Some(bank) && sym.emission != SymbolEmission::Withdrawn
 }
 
 fn alignment(link: Link<'_, '_>, m: &Merged<'_>, bank: SectionId, sym: &OutSymbol<'_>) -> u64 {
@@ -191,7 +192,7 @@ fn place(link: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables
         if link.mode.preserve && !variables.is_empty() {
             layout.records.symbols[id].other |= STV_INTERNAL;
         } else {
-            layout.records.symbols[id].withdrawn = true;
+            layout.records.symbols[id].emission = SymbolEmission::Withdrawn;
         }
     }
     layout.moves = Some(Moves { bank, ranges });

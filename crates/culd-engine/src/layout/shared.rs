@@ -15,6 +15,7 @@ use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::object::text;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{ABSENT, Class, Merged, Place};
 use crate::session::Link;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
@@ -561,13 +562,15 @@ fn symbols(link: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<Shared
         match offset {
             // nvlink quirk: a variable that takes space twice has the reserved part added twice.
             Some(offset) => record.value = (base * listed[s]).saturating_add(offset),
-            None if !dynamic => record.withdrawn = true,
+            None if !dynamic => record.emission = SymbolEmission::Withdrawn,
             // The placeholder of an earlier relocatable link has the section of its symbol.
-            None if record.other & 3 == STV_INTERNAL && link.mode.debug_symbols && module_is_empty => record.withdrawn = true,
+            None if record.other & 3 == STV_INTERNAL && link.mode.debug_symbols && module_is_empty => {
+                record.emission = SymbolEmission::Withdrawn
+            }
             None if link.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.
             None if slots && base > 0 => record.value = base - 1,
-            None => record.withdrawn = true,
+            None => record.emission = SymbolEmission::Withdrawn,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::align::align_up;
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::names::SeededState;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{ABSENT, Class, NO_SPACE, OutSymbol, Place, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::*;
@@ -178,9 +179,7 @@ fn instance(layout: &mut Layout<'_>, weak_is_global: bool) -> SymbolId {
         literal_number: 0,
         space: NO_SPACE,
         managed: false,
-        keep: true,
-        withdrawn: false,
-        hidden: false,
+        emission: SymbolEmission::Emit,
         weak_reference: true,
         dynamic: false,
         section: None,

@@ -15,6 +15,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SymbolId, Table};
 use crate::names::Name;
 use crate::records::IMAGE_HEADERS;
+use crate::records::NewSection;
 use crate::records::{Class, ImageKinds, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::*;
@@ -113,12 +114,14 @@ fn image_headers<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId)
     let name = link.resolved.functions[k].name;
     let id = layout.records.add_section(
         link.mode,
-        Name::new(IMAGE_HEADERS, name),
-        Class::Parameters,
-        SHT_CUDA_CONSTANT0,
-        SHF_ALLOC | SHF_INFO_LINK,
-        4,
-        0,
+        NewSection {
+            name: Name::new(IMAGE_HEADERS, name),
+            class: Class::Parameters,
+            sh_type: SHT_CUDA_CONSTANT0,
+            flags: SHF_ALLOC | SHF_INFO_LINK,
+            align: 4,
+            entsize: 0,
+        },
     );
     layout.records.sections[id].owner = layout.records.functions[k].text;
     layout.records.functions[k].parameters = Some(id);

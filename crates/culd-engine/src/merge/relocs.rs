@@ -11,6 +11,7 @@ use crate::ids::{SectionId, SymbolRef};
 use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
 use crate::options::Identity;
+use crate::records::RelocForm;
 use crate::records::*;
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
@@ -153,10 +154,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             wanted(object, relocs, &skips, &self.records)
         };
         for (n, &rela) in wanted.iter().enumerate() {
-            self.companion(target, rela);
+            self.companion(target, RelocForm::with_addends(rela));
             if n == 0 {
                 if self.mode.force_rela && !is_rela {
-                    self.companion(target, true);
+                    self.companion(target, RelocForm::Rela);
                 }
                 self.resolved_record(target);
             }
@@ -165,12 +166,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// `.rel.X` or `.rela.X`.
-    fn companion(&mut self, target: SectionId, rela: bool) -> SectionId {
-        if let Some(id) = self.records.sections[target].companions[usize::from(rela)] {
+    fn companion(&mut self, target: SectionId, form: RelocForm) -> SectionId {
+        if let Some(id) = self.records.sections[target].companions[form.companion()] {
             return id;
         }
-        let id = self.records.add_companion(self.mode, target, rela);
-        self.records.sections[target].rela_first.get_or_insert(rela);
+        let id = self.records.add_companion(self.mode, target, form);
+        self.records.sections[target].first_companion.get_or_insert(form);
         id
     }
 
