@@ -19,8 +19,8 @@ use crate::session::Link;
 use cubin::consts::*;
 
 /// Lists what was dropped.
-pub(super) fn dropped(parts: &OutputPlan<'_, '_>) -> Vec<Dropped> {
-    let (link, layout) = (parts.link, parts.layout);
+pub(super) fn dropped(output: &OutputPlan<'_, '_>) -> Vec<Dropped> {
+    let (link, layout) = (output.link, output.layout);
     let mut list = Vec::new();
     let defined_by = references::definers(link, layout);
     for object in link.inputs.objects.iter() {
@@ -28,7 +28,7 @@ pub(super) fn dropped(parts: &OutputPlan<'_, '_>) -> Vec<Dropped> {
         variables(link, layout, &defined_by, object, &mut list);
         constants(layout, object, &mut list);
     }
-    for e in ledger::entries(link, layout, parts.plan) {
+    for e in ledger::entries(link, layout, output.plan) {
         let why = match e.disposition {
             Disposition::Unnamed => DropReason::Unnamed,
             Disposition::Ignored => DropReason::Ignored,
@@ -79,13 +79,13 @@ pub(super) fn why_dead(link: Link<'_, '_>, f: FunctionId) -> DropReason {
 }
 
 fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, object: &Object<'_>, list: &mut Vec<Dropped>) {
-    let m = &layout.records;
+    let records = &layout.records;
     for index in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
         let symbol = object.symbol_ref(index);
         let sym = object.symbol(index);
-        match m.placement.symbols[symbol] {
-            Place::Symbol(id) if m.quirks.overridden.binary_search(&symbol).is_ok() => {
-                let winner = link.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first_mention)]
+        match records.placement.symbols[symbol] {
+            Place::Symbol(id) if records.quirks.overridden.binary_search(&symbol).is_ok() => {
+                let winner = link.inputs.objects[defined_by[id].unwrap_or(records.symbols[id].first_mention)]
                     .name
                     .to_string();
                 list.push(entry(object, sym.name, sym.size, DropReason::OtherCopy(winner)));

@@ -18,17 +18,17 @@ impl Sass {
     }
 
     /// Writes the relocation section of a target, if it has one that is emitted.
-    pub(crate) fn put_relocs(&mut self, parts: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
-        if let Some(id) = parts.layout.records.sections[target].companions[1] {
+    pub(crate) fn put_relocs(&mut self, output: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
+        if let Some(id) = output.layout.records.sections[target].companions[1] {
             self.bytes[id] = Some(entries.as_bytes().to_vec());
         }
     }
 }
 
 /// The emitted section of a class that holds only one.
-pub(crate) fn find(parts: &OutputPlan<'_, '_>, name: &[u8]) -> Option<SectionId> {
-    let sections = &parts.layout.records.sections;
-    parts
+pub(crate) fn find(output: &OutputPlan<'_, '_>, name: &[u8]) -> Option<SectionId> {
+    let sections = &output.layout.records.sections;
+    output
         .arranged
         .sections
         .iter()

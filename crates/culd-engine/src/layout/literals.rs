@@ -94,13 +94,13 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
 
 /// `--preserve-relocs`: symbols in the literals of functions that may count as kernels stay in their banks, with the offset elsewhere.
 fn move_symbols(layout: &mut Layout<'_>) {
-    let m = &mut layout.records;
-    for (&f, symbols) in &m.literals.symbols {
-        if m.functions[f].literal_record.is_none() {
+    let records = &mut layout.records;
+    for (&f, symbols) in &records.literals.symbols {
+        if records.functions[f].literal_record.is_none() {
             continue;
         }
         for &(_, sym) in symbols {
-            m.symbols[sym].value += layout.literals[f].unwrap_or(0);
+            records.symbols[sym].value += layout.literals[f].unwrap_or(0);
         }
     }
 }
@@ -187,14 +187,14 @@ fn copy_relocations<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, piece: &Fun
 type KnownBanks<'d> = HashMap<&'d [u8], SectionId, SeededState>;
 
 fn known_banks<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Option<KnownBanks<'d>> {
-    let (m, functions) = (&layout.records, &link.resolved.functions);
+    let (records, functions) = (&layout.records, &link.resolved.functions);
     if link.options.identity == Identity::Culd || !layout.kernels.iter().any(|&k| functions[k].local) {
         return None;
     }
     let mut known = KnownBanks::default();
-    for &id in &m.memory {
-        let owner = m.sections[id].owner.map(|text| m.sections[text].class);
-        if let (Class::Literals, Some(Class::Text(f))) = (m.sections[id].class, owner) {
+    for &id in &records.memory {
+        let owner = records.sections[id].owner.map(|text| records.sections[text].class);
+        if let (Class::Literals, Some(Class::Text(f))) = (records.sections[id].class, owner) {
             known.entry(functions[f].name).or_insert(id);
         }
     }

@@ -107,15 +107,15 @@ pub fn merge<'d>(
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
     let index = unified::read_index(options, out)?;
-    let mut m = start(inputs, resolved, places, options, mode);
-    m.unified.problem = unified::lacks_index(inputs, options);
+    let mut records = start(inputs, resolved, places, options, mode);
+    records.unified.problem = unified::lacks_index(inputs, options);
     let mut merger = Merger {
         inputs,
         resolved,
         live,
         mode,
         out,
-        records: m,
+        records,
         by_name: Table::filled(resolved.name_count, None),
         shared_by_name: HashMap::default(),
         named_sections: HashMap::default(),

@@ -205,7 +205,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 /// others by their addends. Skipped entries need none. Entries that clear a field need one, except in the Mercury view.
 ///
 /// The addend of a section's symbol is the one in the output, which includes the offset of the section in the output.
-fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
+fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, records: &Merged<'_>) -> &'static [bool] {
     let clears = |e: &Rela| !object.has_mercury() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
     let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
     let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
@@ -215,7 +215,7 @@ fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries
             object
                 .symbol(symbol)
                 .defined_in()
-                .and_then(|s| m.placement.sections[object.section_ref(s)])
+                .and_then(|s| records.placement.sections[object.section_ref(s)])
         };
         object.symbol_kind(symbol) == STT_SECTION && section().is_some_and(|(_, base)| base != 0)
     };
@@ -247,7 +247,7 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
         class: Class,
         object: &'m Object<'d>,
         relocs: &RelocSection<'d>,
-        m: &'m Merged<'d>,
+        records: &'m Merged<'d>,
         resolved: &'m Resolved<'d>,
         (identity, keeps_debug): (Identity, bool),
     ) -> Self {
@@ -260,10 +260,14 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,
             _ => false,
         };
-        let lost = if of_kind { of_object(&m.quirks.overridden, object) } else { &[] };
+        let lost = if of_kind {
+            of_object(&records.quirks.overridden, object)
+        } else {
+            &[]
+        };
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
-            for &lost in of_object(&m.quirks.overridden_by_weak, object) {
+            for &lost in of_object(&records.quirks.overridden_by_weak, object) {
                 let sym = object.symbol(lost.number() - object.first_symbol);
                 if sym.defined_in() == Some(relocs.target) {
                     ranges.push((sym.value, sym.value.saturating_add(sym.size)));
