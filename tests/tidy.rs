@@ -166,10 +166,9 @@ const MAX_LINES: usize = 650;
 const MAX_WIDTH: usize = 180;
 
 /// Files that are tables and may be longer than [`MAX_LINES`].
-const LONG_FILES: &[&str] = &["crates/culd/src/cli/flags/shared.rs"];
+const LONG_FILES: &[&str] = &["crates/culd-sass/src/decode/table.rs", "crates/culd/src/cli/flags/shared.rs"];
 /// Files that are tables and may have lines wider than [`MAX_WIDTH`].
 const WIDE_FILES: &[&str] = &[
-    "crates/culd-sass/src/decode/table.rs",
     "crates/culd/src/cli/flags/own.rs",
     "crates/culd/src/cli/flags/shared.rs",
     "crates/culd/src/cli/help.rs",

@@ -33,6 +33,7 @@ const STEPS: &[(&str, &str, Work)] = &[
         "documentation; warnings are failures",
         Work::Cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]),
     ),
+    ("isa", "the table of instruction forms", Work::Code(isa)),
     ("msrv", "the oldest supported Rust compiles the program", Work::Code(msrv)),
     ("unit", "tests in the crates", Work::Code(unit)),
     (
@@ -142,4 +143,13 @@ fn workflows(context: &Context) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn isa(context: &Context) -> Result<()> {
+    let report = Report::default();
+    crate::isa::run(context, false, &report)?;
+    match report.counts() {
+        (_, 0) => Ok(()),
+        _ => Err(Error::Other("the table differs from isa/blackwell.txt".into())),
+    }
 }

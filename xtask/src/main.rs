@@ -15,6 +15,7 @@ mod dist;
 mod fatbins;
 mod fault_injection;
 mod fuzz;
+mod isa;
 mod kept_schedules;
 mod libraries;
 mod mutate;
@@ -67,6 +68,9 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
     --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
+cargo xtask isa [--write] [--oracle [--arch A]]
+                                        check that the decoder's table is what crates/culd-sass/isa/blackwell.txt gives; --write: write it;
+                                        --oracle: compare every form with nvdisasm
 cargo xtask libraries [--quick]         build libnvJitLink.so.13, libnvJitLink.so.12 and libculd.so.0 in target/library, check their export tables, and
                                         build a C program with libculd through pkg-config and CMake; --quick: the dev profile, in target/debug
     --glibc V       for this glibc and later, such as 2.17; links with zig
@@ -126,8 +130,9 @@ struct Typed {
     offline: bool,
     quick: bool,
     corpus: bool,
-    record: bool,
     write: bool,
+    oracle: bool,
+    record: bool,
     threads: Vec<usize>,
     target: Option<String>,
     package: Option<String>,
@@ -166,6 +171,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("quick") => out.quick = true,
             Long("corpus") => out.corpus = true,
             Long("write") => out.write = true,
+            Long("oracle") => out.oracle = true,
             Long("record") => out.record = true,
             Long("target") => out.target = Some(parser.value()?.string()?),
             Long("package") => out.package = Some(parser.value()?.string()?),
@@ -176,6 +182,14 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
         }
     }
     Ok(out)
+}
+
+/// The architectures that were typed, or all whose code is scheduled again.
+fn sass_archs(typed: Option<&str>) -> Vec<String> {
+    match typed {
+        Some(list) => random::archs(list),
+        None => sass::ARCHS.iter().map(|a| (*a).to_owned()).collect(),
+    }
 }
 
 fn task() -> Result<bool> {
@@ -284,11 +298,14 @@ fn task() -> Result<bool> {
         }
         "sass" => {
             let linker = context.linker(typed.linker.as_deref())?;
-            let archs: Vec<String> = match &typed.arch {
-                Some(list) => random::archs(list),
-                None => sass::ARCHS.iter().map(|a| (*a).to_owned()).collect(),
-            };
+            let archs = sass_archs(typed.arch.as_deref());
             sass::run(&context, &linker, &archs, jobs, &report)?;
+        }
+        "isa" => {
+            isa::run(&context, typed.write, &report)?;
+            if typed.oracle {
+                isa::oracle::run(&context, &sass_archs(typed.arch.as_deref()), &report)?;
+            }
         }
         "versions" => {
             let linker = context.linker(typed.linker.as_deref())?;

@@ -54,17 +54,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, archs: &[String], jobs: us
         rows: Mutex::default(),
     };
     std::fs::create_dir_all(&bench.work).map_err(Error::file(&bench.work))?;
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(&bench.sources).map_err(Error::file(&bench.sources))? {
-        let name = entry
-            .map_err(Error::file(&bench.sources))?
-            .file_name()
-            .to_string_lossy()
-            .into_owned();
-        names.extend(name.strip_suffix(".cu").map(str::to_owned));
-    }
-    names.sort();
-    let fits = |name: &str, arch: &str| name != SPECIAL.0 || arch == SPECIAL.1;
+    let names = source_names(&bench.sources)?;
     let pairs: Vec<(&String, &String)> = names.iter().flat_map(|n| archs.iter().map(move |a| (n, a))).collect();
     let pairs: Vec<_> = pairs.into_iter().filter(|(n, a)| fits(n, a)).collect();
     parallel(&pairs, jobs, |(name, arch)| {
@@ -79,6 +69,53 @@ pub(crate) fn run(context: &Context, linker: &Linker, archs: &[String], jobs: us
         report.quiet(&format!("{arch}: nine of ten functions identical"), failure.as_deref());
     }
     Ok(())
+}
+
+/// Compiles all kernels for some architectures: the objects, and the architecture of each.
+pub(crate) fn compile_all(context: &Context, tools: &Path, archs: &[String]) -> Result<Vec<(PathBuf, String)>> {
+    let (sources, work) = (
+        context.root.join("crates/culd-sass/tests/kernels"),
+        context.root.join("target/sass"),
+    );
+    std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
+    let mut objects = Vec::new();
+    for name in source_names(&sources)? {
+        for arch in archs.iter().filter(|arch| fits(&name, arch)) {
+            objects.push((compile(&sources, &work, tools, &name, arch)?, arch.clone()));
+        }
+    }
+    Ok(objects)
+}
+
+/// Names of the sources, sorted.
+fn source_names(sources: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(sources).map_err(Error::file(sources))? {
+        let name = entry.map_err(Error::file(sources))?.file_name().to_string_lossy().into_owned();
+        names.extend(name.strip_suffix(".cu").map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn fits(name: &str, arch: &str) -> bool {
+    name != SPECIAL.0 || arch == SPECIAL.1
+}
+
+/// Compiles a source, unless the object was made from the same text for the same architecture.
+fn compile(sources: &Path, work: &Path, tools: &Path, name: &str, arch: &str) -> Result<PathBuf> {
+    let object = work.join(format!("{name}.{arch}.cubin"));
+    let stamp = object.with_extension("stamp");
+    let source = sources.join(format!("{name}.cu"));
+    let text = std::fs::read_to_string(&source).map_err(Error::file(&source))?;
+    if object.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == text) {
+        return Ok(object);
+    }
+    let mut nvcc = Command::new(tools.join("nvcc"));
+    nvcc.args(["-rdc=true", "-w", "-cubin", &format!("-arch={arch}")]);
+    good(nvcc.arg(&source).arg("-o").arg(&object))?;
+    std::fs::write(&stamp, text).map_err(Error::file(&stamp))?;
+    Ok(object)
 }
 
 fn table(rows: &BTreeMap<String, Row>) -> String {
@@ -96,24 +133,8 @@ fn table(rows: &BTreeMap<String, Row>) -> String {
 }
 
 impl Bench<'_> {
-    /// Compiles a source, unless the object was made from the same text for the same architecture.
-    fn compile(&self, name: &str, arch: &str) -> Result<PathBuf> {
-        let object = self.work.join(format!("{name}.{arch}.cubin"));
-        let stamp = object.with_extension("stamp");
-        let source = self.sources.join(format!("{name}.cu"));
-        let text = std::fs::read_to_string(&source).map_err(Error::file(&source))?;
-        if object.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == text) {
-            return Ok(object);
-        }
-        let mut nvcc = Command::new(self.tools.join("nvcc"));
-        nvcc.args(["-rdc=true", "-w", "-cubin", &format!("-arch={arch}")]);
-        good(nvcc.arg(&source).arg("-o").arg(&object))?;
-        std::fs::write(&stamp, text).map_err(Error::file(&stamp))?;
-        Ok(object)
-    }
-
     fn compare(&self, name: &str, arch: &str) -> Result<Option<String>> {
-        let object = self.compile(name, arch)?;
+        let object = compile(&self.sources, &self.work, &self.tools, name, arch)?;
         let dir = fresh(&self.work.join(format!("{name}.{arch}")))?;
         let input = dir.join("in.cubin");
         std::fs::copy(&object, &input).map_err(Error::file(&input))?;

@@ -59,6 +59,7 @@ pub(crate) fn run(context: &Context, jobs: usize, offline: bool, report: &Report
         tools: tools.as_deref(),
         ..form
     };
+    steps.step("instruction forms", || crate::isa::run(context, false, report));
     let unit_tests: Vec<&str> = UNIT_TESTS.into_iter().chain(["--no-fail-fast"]).collect();
     steps.tests("unit tests", &unit_tests, None);
     steps.step("fuzz", || {

@@ -12,6 +12,7 @@ pub use names::{Names, names};
 use crate::ids::{FunctionId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{ABSENT, Emission};
 use crate::records::{Class, OutSection, SymbolTableEntry};
 use crate::relocate::RelocPlan;
@@ -255,10 +256,10 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
 }
 
 fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
-    let m = &layout.records;
-    out.symbols.reserve(m.order.locals.len() + m.order.globals.len());
-    let is_kept = |id: SymbolId| m.symbols[id].keep && !m.symbols[id].withdrawn && !m.symbols[id].hidden;
-    for &local in &m.order.locals {
+    let records = &layout.records;
+    out.symbols.reserve(records.order.locals.len() + records.order.globals.len());
+    let is_kept = |id: SymbolId| records.symbols[id].emission == SymbolEmission::Emit;
+    for &local in &records.order.locals {
         match local {
             SymbolTableEntry::Section(id) => {
                 if out.section_symbol[id] == WANTED {
@@ -274,7 +275,7 @@ fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
         }
     }
     out.first_global = out.symbols.len() as u32 + 1;
-    for &id in m.order.globals.iter().filter(|&&id| is_kept(id)) {
+    for &id in records.order.globals.iter().filter(|&&id| is_kept(id)) {
         out.symbols.push(SymbolTableEntry::Symbol(id));
         out.symbol_index[id] = out.symbols.len() as u32;
     }

@@ -3,6 +3,7 @@
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, ObjectId, SectionId, SymbolId};
 use crate::object::text;
+use crate::records::SymbolEmission;
 use crate::records::{Class, Merged, NO_SPACE, OutSymbol, Place, SharedVar, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::*;
@@ -60,39 +61,39 @@ pub fn uncalled(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop>
 }
 
 /// Undefined references, one error per symbol in symbol order; shared variables at the place of their first mention.
-pub fn undefined(link: Link<'_, '_>, m: &Merged<'_>, out: &mut Collector<'_>) {
+pub fn undefined(link: Link<'_, '_>, records: &Merged<'_>, out: &mut Collector<'_>) {
     if link.options.relocatable {
         return;
     }
-    let mut shared: Vec<_> = m.shared.variables.iter().filter(|v| v.wanted && !v.defined).collect();
+    let mut shared: Vec<_> = records.shared.variables.iter().filter(|v| v.wanted && !v.defined).collect();
     shared.sort_by_key(|v| v.position);
     let mut shared = shared.into_iter().peekable();
-    let locals = m
+    let locals = records
         .order
         .locals
         .iter()
         .filter_map(|l| if let SymbolTableEntry::Symbol(id) = l { Some(*id) } else { None });
     for id in locals {
-        report_missing(link, m, id, out);
+        report_missing(link, records, id, out);
     }
-    for (position, &id) in m.order.globals.iter().enumerate() {
+    for (position, &id) in records.order.globals.iter().enumerate() {
         while let Some(var) = shared.next_if(|v| v.position <= position) {
             missing_shared(link, var, out);
         }
-        report_missing(link, m, id, out);
+        report_missing(link, records, id, out);
     }
     shared.for_each(|var| missing_shared(link, var, out));
 }
 
 /// Functions that were removed because no call graph lists the calls to them, one error for each user.
-pub fn removed(link: Link<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, SectionId, FunctionId)], out: &mut Collector<'_>) {
+pub fn removed(link: Link<'_, '_>, records: &Merged<'_>, uses: &[(ObjectId, SectionId, FunctionId)], out: &mut Collector<'_>) {
     let mut uses = uses.to_vec();
     uses.sort_unstable();
     uses.dedup();
     for (object, section, f) in uses {
-        let (user, is_code) = match m.sections[section].class {
+        let (user, is_code) = match records.sections[section].class {
             Class::Text(caller) => (link.resolved.function_name(caller), true),
-            _ => (text(&m.sections[section].name.to_vec()), false),
+            _ => (text(&records.sections[section].name.to_vec()), false),
         };
         out.error(Code::RemovedFunction {
             function: link.resolved.function_name(f),
@@ -103,14 +104,14 @@ pub fn removed(link: Link<'_, '_>, m: &Merged<'_>, uses: &[(ObjectId, SectionId,
     }
 }
 
-fn report_missing(link: Link<'_, '_>, m: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
-    let sym = &m.symbols[id];
+fn report_missing(link: Link<'_, '_>, records: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
+    let sym = &records.symbols[id];
     if sym.section.is_none() && is_missing(link, sym) {
         let file = link.inputs.objects[sym.first_mention].name.to_string();
         out.error(Code::UndefinedReference {
             symbol: text(sym.name),
             file,
-            files: askers(link, m, id),
+            files: askers(link, records, id),
         });
     }
 }
@@ -125,7 +126,7 @@ fn missing_shared(link: Link<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'
 }
 
 fn is_missing(link: Link<'_, '_>, sym: &OutSymbol<'_>) -> bool {
-    if sym.weak_reference || sym.name.is_empty() || !sym.keep {
+    if sym.weak_reference || sym.name.is_empty() || sym.emission == SymbolEmission::NameOnly {
         return false;
     }
     match sym.kind {
@@ -166,13 +167,13 @@ pub fn nothing_left(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), S
 }
 
 /// Files that mention a symbol, in link order.
-fn askers(link: Link<'_, '_>, m: &Merged<'_>, id: SymbolId) -> Vec<String> {
-    let function = m.symbols[id].function;
+fn askers(link: Link<'_, '_>, records: &Merged<'_>, id: SymbolId) -> Vec<String> {
+    let function = records.symbols[id].function;
     let mentions = |object: ObjectId| {
         let object = &link.inputs.objects[object];
         (1..object.symbol_count()).any(|i| {
             let sym = object.symbol_ref(i);
-            m.placement.symbols[sym] == Place::Symbol(id) || (function.is_some() && link.resolved.function(sym) == function)
+            records.placement.symbols[sym] == Place::Symbol(id) || (function.is_some() && link.resolved.function(sym) == function)
         })
     };
     if link.options.identity == crate::options::Identity::Nvlink {

@@ -33,61 +33,61 @@ use zerocopy::IntoBytes;
 
 /// Makes the image, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit(
-    parts: &OutputPlan<'_, '_>,
+    output: &OutputPlan<'_, '_>,
     computed: &SyntheticSections,
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
 ) -> Result<Emitted, Stop> {
-    let file = plan(parts, computed).map_err(|error| refused(parts, &error, out))?;
+    let file = plan(output, computed).map_err(|error| refused(output, &error, out))?;
     if file.size() > MAX_IMAGE {
-        return Err(too_large(parts, file.size(), out));
+        return Err(too_large(output, file.size(), out));
     }
-    let resolver = RelocResolver::new(parts.link, parts.layout);
+    let resolver = RelocResolver::new(output.link, output.layout);
     let contents = Contents {
         file: &file,
         computed,
         resolver: &resolver,
     };
-    let (header, textures) = (file.file_header(), reloc_sections::textures(parts));
-    let mut frame = frame(parts, &file);
+    let (header, textures) = (file.file_header(), reloc_sections::textures(output));
+    let mut frame = frame(output, &file);
     frame.push(Chunk {
         offset: 0,
         source: ChunkSource::Bytes(header.as_bytes()),
     });
-    reloc_sections::texture_places(parts, &file, &textures, &mut frame);
+    reloc_sections::texture_places(output, &file, &textures, &mut frame);
     let filler = Filler {
-        parts,
+        output,
         contents: &contents,
-        chunks: ChunkList::new(parts, &contents, frame),
+        chunks: ChunkList::new(output, &contents, frame),
     };
-    Ok(windows::write(&filler, file.size(), parts.link.threads, sink))
+    Ok(windows::write(&filler, file.size(), output.link.threads, sink))
 }
 
 /// Offsets of all sections.
-fn plan(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Result<Plan, WriteError> {
-    let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
+fn plan(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Result<Plan, WriteError> {
+    let sections = output.arranged.sections.iter().zip(&output.arranged.shapes);
     let extents = sections.map(|(&id, shape)| Extent {
-        size: size_of_section(parts, id, shape, computed),
+        size: size_of_section(output, id, shape, computed),
         align: shape.align,
         reserve: 0,
         flags: shape.flags.into(),
         storage: if shape.has_bytes { Storage::Own } else { Storage::NoBits },
     });
-    Plan::new(headers::image_header(parts), WriterKind::Linker, extents)
+    Plan::new(headers::image_header(output), WriterKind::Linker, extents)
 }
 
 /// Program headers, symbols and section headers.
-fn frame<'a>(parts: &OutputPlan<'_, '_>, file: &'a Plan) -> Vec<Chunk<'a>> {
-    let standard = &parts.layout.records.standard;
+fn frame<'a>(output: &OutputPlan<'_, '_>, file: &'a Plan) -> Vec<Chunk<'a>> {
+    let standard = &output.layout.records.standard;
     let mut frame = vec![Chunk {
         offset: file.program_header_offset(),
         source: ChunkSource::Bytes(file.segments().as_bytes()),
     }];
-    let symbols = parts.arranged.symbols.len() + 1;
-    let at = chunks::start_of(parts, file, standard.symbols);
+    let symbols = output.arranged.symbols.len() + 1;
+    let at = chunks::start_of(output, file, standard.symbols);
     frame.extend(chunks::table(at, symbols, size_of::<Sym>(), ChunkSource::Symbols));
-    if parts.arranged.extended {
-        let at = chunks::start_of(parts, file, standard.extended);
+    if output.arranged.extended {
+        let at = chunks::start_of(output, file, standard.extended);
         frame.extend(chunks::table(at, symbols, size_of::<u32>(), ChunkSource::Extended));
     }
     let (at, count) = (file.section_header_offset(), file.section_count());
@@ -98,27 +98,27 @@ fn frame<'a>(parts: &OutputPlan<'_, '_>, file: &'a Plan) -> Vec<Chunk<'a>> {
 /// Larger images are refused: no device could load them, and damaged sizes would exhaust memory.
 const MAX_IMAGE: u64 = 64 << 30;
 
-fn too_large(parts: &OutputPlan<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop {
-    damaged(parts, format!("the linked file would have {size:#x} bytes"), out)
+fn too_large(output: &OutputPlan<'_, '_>, size: u64, out: &mut Collector<'_>) -> Stop {
+    damaged(output, format!("the linked file would have {size:#x} bytes"), out)
 }
 
 /// Reports that the file cannot be written.
-pub(crate) fn refused(parts: &OutputPlan<'_, '_>, error: &WriteError, out: &mut Collector<'_>) -> Stop {
-    damaged(parts, error.to_string(), out)
+pub(crate) fn refused(output: &OutputPlan<'_, '_>, error: &WriteError, out: &mut Collector<'_>) -> Stop {
+    damaged(output, error.to_string(), out)
 }
 
-fn damaged(parts: &OutputPlan<'_, '_>, reason: String, out: &mut Collector<'_>) -> Stop {
-    let first = parts.link.inputs.objects.iter().next();
+fn damaged(output: &OutputPlan<'_, '_>, reason: String, out: &mut Collector<'_>) -> Stop {
+    let first = output.link.inputs.objects.iter().next();
     let file = first.map_or(String::new(), |object| object.name.to_string());
     out.fatal(Code::Damaged { file, reason })
 }
 
-fn size_of_section(parts: &OutputPlan<'_, '_>, id: SectionId, shape: &Shape, computed: &SyntheticSections) -> u64 {
-    let entries = || u64::from(parts.plan.counts[id]);
-    let symbols = parts.arranged.symbols.len() as u64 + 1;
+fn size_of_section(output: &OutputPlan<'_, '_>, id: SectionId, shape: &Shape, computed: &SyntheticSections) -> u64 {
+    let entries = || u64::from(output.plan.counts[id]);
+    let symbols = output.arranged.symbols.len() as u64 + 1;
     match shape.class {
-        Class::SectionNames => parts.arranged.section_names.len() as u64,
-        Class::Strings => parts.arranged.strings.len() as u64,
+        Class::SectionNames => output.arranged.section_names.len() as u64,
+        Class::Strings => output.arranged.strings.len() as u64,
         Class::Symbols => symbols * size_of::<Sym>() as u64,
         Class::ExtendedIndices => symbols * 4,
         Class::Rel(_) => entries() * 16,

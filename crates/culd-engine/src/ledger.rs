@@ -193,13 +193,13 @@ impl<'d> Ledger<'_, 'd> {
 
     /// Memory that is only taken for the sake of a symbol.
     fn memory(&self, object: &Object<'d>, index: u32) -> Disposition {
-        let m = &self.layout.records;
+        let records = &self.layout.records;
         let mut reason = Disposition::Unnamed;
         for i in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
             if object.symbol(i).defined_in() != Some(index) {
                 continue;
             }
-            match m.quirks.overridden.binary_search(&object.symbol_ref(i)).is_ok() {
+            match records.quirks.overridden.binary_search(&object.symbol_ref(i)).is_ok() {
                 true => reason = Disposition::OtherCopy,
                 false => return Disposition::Unexplained,
             }
@@ -230,7 +230,7 @@ impl<'d> Ledger<'_, 'd> {
     }
 
     fn symbol(&self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> Disposition {
-        let m = &self.layout.records;
+        let records = &self.layout.records;
         if sym.kind == STT_FUNC {
             let Some(f) = self.link.resolved.function(sym.reference) else {
                 return Disposition::Unexplained;
@@ -240,18 +240,18 @@ impl<'d> Ledger<'_, 'd> {
                 Fate::None => Disposition::Consumed,
                 Fate::Rejected | Fate::Replaced => Disposition::OtherCopy,
                 Fate::Winner if !self.link.live.alive[f] => Disposition::OfDropped,
-                Fate::Winner if m.symbol_of[f].is_some() || m.functions[f].alias_of.is_some() => Disposition::Placed,
+                Fate::Winner if records.symbol_of[f].is_some() || records.functions[f].alias_of.is_some() => Disposition::Placed,
                 Fate::Winner => Disposition::Unexplained,
             };
         }
-        if m.placement.symbols[sym.reference] != Place::Nothing {
+        if records.placement.symbols[sym.reference] != Place::Nothing {
             return Disposition::Placed;
         }
         let Some(section) = sym.defined_in() else {
             // Local mentions, and names of the unified tables where there are none.
             return Disposition::Consumed;
         };
-        let placed = m.placement.sections[object.section_ref(section)].is_some();
+        let placed = records.placement.sections[object.section_ref(section)].is_some();
         // `_param`, `*.const_opt.*`: the name ends with the link, the section is taken.
         let hidden = sym.other & 3 == STV_INTERNAL;
         match object.section(section).map(|s| self.section(object, section, s)) {
@@ -294,11 +294,11 @@ impl<'d> Ledger<'_, 'd> {
 
     /// Why a relocation of a section that stays was dropped.
     fn relocation(&self, object: &Object<'d>, kind: u32, sym: &ObjSymbol<'d>) -> Disposition {
-        let m = &self.layout.records;
+        let records = &self.layout.records;
         if UNUSED_CLEAR_TYPES.contains(&kind) || kind & 0xffff == 0 {
             return Disposition::Consumed;
         }
-        match (sym.kind, m.placement.symbols[sym.reference]) {
+        match (sym.kind, records.placement.symbols[sym.reference]) {
             (STT_SECTION, _) => {
                 let section = sym.defined_in().and_then(|s| Some((s, object.section(s)?)));
                 match section.map(|(index, s)| self.section(object, index, s)) {

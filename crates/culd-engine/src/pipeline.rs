@@ -136,21 +136,21 @@ fn link(
     size_limit::check(&inputs, &layout, &arranged, out)?;
     ledger::check(link, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
-    let parts = arrange::OutputPlan {
+    let output = arrange::OutputPlan {
         link,
         layout: &layout,
         plan: &plan,
         arranged: &arranged,
         flagged: &flagged,
     };
-    let computed = sections::computed(&parts, &attributes);
+    let computed = sections::computed(&output, &attributes);
     // Verification and the link map need the image in memory.
     let sink = sink.filter(|_| !options.verify && !options.map);
     let emitted = if options.target.capabilities().has_mercury {
-        finalize::emit(&parts, &computed, &attributes, sink, out)?
+        finalize::emit(&output, &computed, &attributes, sink, out)?
     } else {
         // The attributes are encoded, and they take more memory than anything that follows.
-        let (emitted, ()) = threads.join(|| emit::emit(&parts, &computed, sink, out), || drop(attributes));
+        let (emitted, ()) = threads.join(|| emit::emit(&output, &computed, sink, out), || drop(attributes));
         emitted?
     };
     watch.lap("emit");
@@ -158,7 +158,7 @@ fn link(
         if let Some(reason) = options.verify.then(|| verify::problem(image, files, options)).flatten() {
             return Err(out.fatal(Code::BadImage { reason }));
         }
-        explain::image(&parts, image, explained);
+        explain::image(&output, image, explained);
     }
     if options.leave_memory {
         std::mem::forget((layout, plan, arranged, computed));

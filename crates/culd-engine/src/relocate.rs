@@ -18,6 +18,7 @@ use crate::merge::DroppedEntries;
 use crate::object::Object;
 use crate::options::Identity;
 use crate::records::{Class, DebugKind, Place, RelocRef, SymbolTableEntry};
+use crate::records::{RelocForm, SymbolEmission};
 use crate::resolve::Fate;
 use crate::session::Link;
 use cubin::consts::*;
@@ -138,7 +139,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
     }
 
     fn meaning(&self, object: &Object<'d>, index: u32) -> SymbolTarget {
-        let m = &self.layout.records;
+        let records = &self.layout.records;
         let relocatable = self.link.mode.relocatable;
         let reference = object.symbol_ref(index);
         match object.symbol_kind(index) {
@@ -146,15 +147,15 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 let section = object.symbol(index).defined_in();
                 let placed = section
                     .map(|s| object.section_ref(s))
-                    .filter(|&s| m.placement.sections[s].is_some());
+                    .filter(|&s| records.placement.sections[s].is_some());
                 return placed.map_or(SymbolTarget::Nothing, SymbolTarget::Section);
             }
             STT_FUNC => {
                 let Some(f) = self.link.resolved.function(reference) else {
                     return SymbolTarget::Nothing;
                 };
-                let is_alias = m.has_aliases && m.functions[f].alias_of.is_some();
-                return match m.symbol_of[f] {
+                let is_alias = records.has_aliases && records.functions[f].alias_of.is_some();
+                return match records.symbol_of[f] {
                     Some(sym) if self.link.live.alive[f] && !is_alias => SymbolTarget::Live(sym),
                     _ => SymbolTarget::Function(f),
                 };
@@ -163,22 +164,22 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             _ if index == 0 => return SymbolTarget::Nothing,
             _ => {}
         }
-        let symbol = match m.placement.symbols[reference] {
+        let symbol = match records.placement.symbols[reference] {
             Place::Nothing if !relocatable && object.symbol(index).name == CONSTANT_SIZE_SYMBOL => return SymbolTarget::ConstantSize,
             Place::Nothing => return SymbolTarget::Nothing,
             Place::Literal(f) => return SymbolTarget::Literal(f),
             Place::Shared(id) => return SymbolTarget::Shared(id),
             Place::Symbol(id) => id,
         };
-        let record = &m.symbols[symbol];
-        if !record.keep || record.withdrawn {
+        let record = &records.symbols[symbol];
+        if !record.emission.has_target() {
             return SymbolTarget::Nothing;
         }
         if relocatable && self.link.options.identity == Identity::Culd {
             // nvlink resolves shared and constant addresses here that a later link moves; culd leaves them to that link.
             return SymbolTarget::Kept(symbol);
         }
-        if m.constant_sizes.binary_search(&symbol).is_ok() {
+        if records.constant_sizes.binary_search(&symbol).is_ok() {
             return SymbolTarget::ConstantSize;
         }
         if matches!(record.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE) {
@@ -190,7 +191,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let keeps_shared = self.link.mode.rules.partial_keeps_shared_relocs;
         let Some(section) = record.section else {
             // Addresses of the unified tables only exist where the tables do.
-            let vanishes = !m.unified.has_functions && UNIFIED_SYMBOLS.contains(&record.name);
+            let vanishes = !records.unified.has_functions && UNIFIED_SYMBOLS.contains(&record.name);
             return match record.space {
                 _ if vanishes => SymbolTarget::Nothing,
                 // nvlink quirk: a relocatable link resolves these against the address -1 that undefined symbols have.
@@ -200,7 +201,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             };
         };
         let weak = relocatable && record.bind == STB_WEAK;
-        match m.sections[section].class {
+        match records.sections[section].class {
             Class::Constant(_) | Class::Parameters | Class::Literals if !weak => SymbolTarget::Constant(symbol),
             Class::KernelShared | Class::ModuleShared if relocatable && !weak && !keeps_shared => SymbolTarget::SharedSymbol(symbol),
             _ => SymbolTarget::Kept(symbol),
@@ -210,18 +211,19 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
     /// True for relocations that were collected and dropped again when a definition was replaced.
     #[inline(never)]
     fn was_cut(&self, site: &Site<'_, 'd>, meaning: SymbolTarget) -> bool {
-        let m = &self.layout.records;
+        let records = &self.layout.records;
         let r = site.reference;
         let function = match meaning {
             SymbolTarget::Function(f) => Some(f),
-            SymbolTarget::Live(sym) => m.symbols[sym].function,
+            SymbolTarget::Live(sym) => records.symbols[sym].function,
             _ => None,
         };
         match (site.class, function, meaning) {
             (Class::Debug(DebugKind::Code), Some(f), _) => {
-                r.object < m.functions[f].relocs_dropped_before && (site.is_rela || m.sections[r.target].rela_first == Some(true))
+                r.object < records.functions[f].relocs_dropped_before
+                    && (site.is_rela || records.sections[r.target].first_companion == Some(RelocForm::Rela))
             }
-            (Class::Constant(_), _, SymbolTarget::Kept(sym)) => r.object < m.symbols[sym].constant_relocs_dropped_before,
+            (Class::Constant(_), _, SymbolTarget::Kept(sym)) => r.object < records.symbols[sym].constant_relocs_dropped_before,
             _ => false,
         }
     }
@@ -249,13 +251,13 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
 
     #[inline(never)]
     fn decide_rare(&self, site: &Site<'_, 'd>, symbol: u32, meaning: SymbolTarget, e: Entry, kind: u32) -> RelocAction {
-        let m = &self.layout.records;
+        let records = &self.layout.records;
         let relocatable = self.link.mode.relocatable;
         let addend = e.addend as u64;
         let named = |sym: SymbolId| Some((SymbolTableEntry::Symbol(sym), e.addend));
         match meaning {
             SymbolTarget::Section(section) => {
-                let Some((id, base)) = m.placement.sections[section] else {
+                let Some((id, base)) = records.placement.sections[section] else {
                     return RelocAction::Drop;
                 };
                 let mut value = base.wrapping_add(addend);
@@ -266,7 +268,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                     value = moved;
                 }
                 // Addresses in global memory are known when the image is loaded.
-                let loaded = matches!(m.sections[id].class, Class::Global | Class::GlobalInit);
+                let loaded = matches!(records.sections[id].class, Class::Global | Class::GlobalInit);
                 if loaded && !site.is_rela && base != 0 {
                     return RelocAction::Fail("relocation without addend against a section that moved");
                 }
@@ -300,12 +302,12 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             SymbolTarget::Function(f) if !self.link.live.alive[f] && kind != 0 => self.removed(site.class, f),
             SymbolTarget::Function(_) if kind == 0 => RelocAction::Drop,
             SymbolTarget::Function(f) => {
-                m.symbol_of[m.functions[f].alias_of.unwrap_or(f)].map_or(RelocAction::Drop, |sym| RelocAction::Keep(kind, sym))
+                records.symbol_of[records.functions[f].alias_of.unwrap_or(f)].map_or(RelocAction::Drop, |sym| RelocAction::Keep(kind, sym))
             }
-            SymbolTarget::Constant(sym) => known(kind, sym, m.symbols[sym].value, self.bank(sym), e.addend),
+            SymbolTarget::Constant(sym) => known(kind, sym, records.symbols[sym].value, self.bank(sym), e.addend),
             // The address -1 that undefined symbols have.
             SymbolTarget::NoConstant(sym) => known(kind, sym, u64::MAX, NO_BANK, e.addend),
-            SymbolTarget::SharedSymbol(sym) => known(kind, sym, m.symbols[sym].value, 0, e.addend),
+            SymbolTarget::SharedSymbol(sym) => known(kind, sym, records.symbols[sym].value, 0, e.addend),
             SymbolTarget::NoShared(sym) => known(kind, sym, u64::MAX, 0, e.addend),
             SymbolTarget::Dynamic(sym) => self.dynamic(site.reference, kind, sym, e.addend),
             SymbolTarget::Kept(sym) => RelocAction::Keep(kind, sym),
@@ -326,9 +328,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
 
     /// Bank that is written for a symbol. nvlink quirk: it follows from the type of the symbol's section, whatever that is.
     fn bank(&self, symbol: SymbolId) -> u32 {
-        let m = &self.layout.records;
-        let section = m.symbols[symbol].section;
-        section.map_or(NO_BANK, |s| m.sections[s].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0))
+        let records = &self.layout.records;
+        let section = records.symbols[symbol].section;
+        section.map_or(NO_BANK, |s| records.sections[s].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0))
     }
 
     /// Slot of a texture, if it has one.
@@ -342,11 +344,12 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             return RelocAction::Drop;
         };
         let reference = object.symbol_ref(symbol);
-        let m = &self.layout.records;
-        let symbols = m.literals.symbols.get(&f).map_or(&[][..], Vec::as_slice);
+        let records = &self.layout.records;
+        let symbols = records.literals.symbols.get(&f).map_or(&[][..], Vec::as_slice);
         let at = symbols.partition_point(|s| s.0 < reference);
         // A function that counts as a kernel may have no bank, and then no symbols in it.
-        let is_gone = |sym: SymbolId| m.functions[f].literal_record.is_some() && m.symbols[sym].withdrawn;
+        let is_gone =
+            |sym: SymbolId| records.functions[f].literal_record.is_some() && records.symbols[sym].emission == SymbolEmission::Withdrawn;
         let named = symbols
             .get(at)
             .filter(|s| s.0 == reference && !is_gone(s.1))
@@ -357,9 +360,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
 
     /// Shared variables of a final link: the offset, without the reserved part.
     fn shared(&self, class: Class, id: SharedId, kind: u32, e: Entry) -> RelocAction {
-        let (m, shared) = (&self.layout.records, &self.layout.shared);
+        let (records, shared) = (&self.layout.records, &self.layout.shared);
         let in_function = if let Class::Text(f) = class { Some(f) } else { None };
-        let var = &m.shared.variables[id];
+        let var = &records.shared.variables[id];
         let dynamic = var.is_dynamic();
         let value = match (shared.offset[id], in_function) {
             (Some(offset), _) => offset,
@@ -371,7 +374,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         };
         let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
         // With a debugger the placeholder of an earlier relocatable link has a symbol, but is not listed.
-        let listed = |sym: &SymbolId| !self.link.mode.debug_symbols || m.symbols[*sym].other & 3 != 1;
+        let listed = |sym: &SymbolId| !self.link.mode.debug_symbols || records.symbols[*sym].other & 3 != 1;
         let mut named = var.symbol.filter(listed).map(|sym| (SymbolTableEntry::Symbol(sym), e.addend));
         if shared.offset[id].is_none() && self.link.mode.preserve && !self.link.mode.debug_symbols {
             if !shared.has_slots || reached {

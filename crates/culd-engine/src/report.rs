@@ -194,13 +194,19 @@ const REPORTED_BANKS: [u32; 5] = [1, 3, 4, 5, 6];
 
 /// Memory of the module, and resources of each kernel, last kernel first.
 fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attributes: &KernelAttributes<'_>, after: usize) -> ResourceUsage {
-    let m = &layout.records;
+    let records = &layout.records;
     let emitted = |id: &SectionId| arranged.section_index(*id) != 0;
-    let size = |id: SectionId| if m.sections[id].size == ABSENT { 0 } else { m.sections[id].size };
+    let size = |id: SectionId| {
+        if records.sections[id].size == ABSENT {
+            0
+        } else {
+            records.sections[id].size
+        }
+    };
     let mut global = 0;
     let mut constant_banks = Vec::new();
     for &id in &arranged.sections {
-        match m.sections[id].class {
+        match records.sections[id].class {
             Class::Global | Class::GlobalInit => global = size(id).saturating_add(global),
             // Constants of the Mercury view have no bank yet.
             Class::Constant(bank) if !link.options.target.capabilities().has_mercury && REPORTED_BANKS.contains(&bank) => {
@@ -218,9 +224,9 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
     };
     let compiled = compiled_slots(link, layout);
     let count = |k: FunctionId, kind: u8| {
-        let slots = textured(k).map(|t| layout.textures.slots_of(m, (m.functions[k].text, t.1)));
-        let added = slots.map_or(0, |slots| slots.filter(|(sym, _)| m.symbols[*sym].kind == kind).count());
-        let bank = m.functions[k].parameters;
+        let slots = textured(k).map(|t| layout.textures.slots_of(records, (records.functions[k].text, t.1)));
+        let added = slots.map_or(0, |slots| slots.filter(|(sym, _)| records.symbols[*sym].kind == kind).count());
+        let bank = records.functions[k].parameters;
         (added + compiled.iter().filter(|c| Some(c.0) == bank && c.1 == kind).count()) as u32
     };
     let functions = &link.resolved.functions;
@@ -229,17 +235,17 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
         .ids()
         .filter(|&f| functions[f].entry && functions[f].winner.is_some() && link.live.alive[f])
         .collect();
-    kernels.sort_by_key(|&k| (m.functions[k].text, functions[k].defined_by));
+    kernels.sort_by_key(|&k| (records.functions[k].text, functions[k].defined_by));
     let mut usages = Vec::with_capacity(kernels.len());
     for &k in kernels.iter().rev() {
-        let function = &m.functions[k];
-        let bank = |id: SectionId| m.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
+        let function = &records.functions[k];
+        let bank = |id: SectionId| records.sections[id].sh_type.wrapping_sub(SHT_CUDA_CONSTANT0);
         let literals = function.orphaned_literals.or(function.literals);
         let mut constant_banks: Vec<ConstantBank> = [function.parameters, literals]
             .into_iter()
             .flatten()
             .filter(emitted)
-            .filter(|&id| m.sections[id].emission != Emission::Never && !link.options.target.capabilities().has_mercury)
+            .filter(|&id| records.sections[id].emission != Emission::Never && !link.options.target.capabilities().has_mercury)
             .map(|id| ConstantBank {
                 bank: bank(id),
                 size: size(id),
@@ -286,15 +292,15 @@ fn usage(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, attribute
 
 /// Slots that the compiler laid out itself (`-ewp`): the parameter bank and the kind of the symbol.
 fn compiled_slots(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<(SectionId, u8)> {
-    let m = &layout.records;
+    let records = &layout.records;
     if link.options.target.capabilities().has_mercury || !link.inputs.objects.iter().any(|o| o.is_ewp) {
         return Vec::new();
     }
     let mut slots = Vec::new();
-    for r in m.relocs.iter().filter(|r| m.sections[r.target].class == Class::Parameters) {
+    for r in records.relocs.iter().filter(|r| records.sections[r.target].class == Class::Parameters) {
         let object = &link.inputs.objects[r.object];
         if let Some(relocs) = object.relocs.get(r.index as usize)
-            && m.is_current(r, relocs.target)
+            && records.is_current(r, relocs.target)
         {
             let kinds = object.specials(relocs).iter().map(|&i| object.symbol_kind(i));
             slots.extend(kinds.map(|kind| (r.target, kind)));

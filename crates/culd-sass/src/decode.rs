@@ -10,7 +10,7 @@ mod operand;
 mod table;
 
 use crate::reg::{Reg, RegFile, RegSet};
-use operand::{Access, Form, OpRow};
+use operand::{Access, Form};
 
 /// Size of an instruction in bytes.
 pub const INSN_BYTES: usize = 16;
@@ -177,22 +177,19 @@ fn bits8(raw: u128, low: u32, width: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
 }
 
-/// The rows of an opcode, one for each instruction that it represents.
-fn rows(op: u16) -> &'static [OpRow] {
-    let from = table::OPS.partition_point(|row| row.code < op);
-    let rest = table::OPS.get(from..).unwrap_or_default();
-    rest.get(..rest.partition_point(|row| row.code == op)).unwrap_or_default()
+/// The forms of an opcode.
+fn forms(op: u16) -> &'static [Form] {
+    let from = table::FORMS.partition_point(|form| form.code < op);
+    let rest = table::FORMS.get(from..).unwrap_or_default();
+    let end = rest.iter().position(|form| form.code != op).unwrap_or(rest.len());
+    rest.get(..end).unwrap_or_default()
 }
 
-/// The row and the form that apply to an instruction word.
-fn find(op: u16, raw: u128) -> Result<(&'static OpRow, &'static Form), Unknown> {
+/// The form that applies to an instruction word.
+fn find(forms: &'static [Form], raw: u128) -> Result<&'static Form, Unknown> {
     let modifiers = (raw >> 40) as u64;
-    let forms = rows(op).iter().flat_map(|row| row.forms.iter().map(move |form| (row, form)));
-    let unknown = if rows(op).is_empty() { Unknown::Opcode } else { Unknown::Form };
-    forms
-        .into_iter()
-        .find(|(_, form)| modifiers & form.mask == form.value)
-        .ok_or(unknown)
+    let unknown = if forms.is_empty() { Unknown::Opcode } else { Unknown::Form };
+    forms.iter().find(|form| modifiers & form.mask == form.value).ok_or(unknown)
 }
 
 /// Decodes one instruction at `offset`.
@@ -212,13 +209,14 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
         unknown: None,
     };
     let mut guard_file = RegFile::P;
-    match find(op, raw) {
+    let forms = forms(op);
+    match find(forms, raw) {
         Err(unknown) => {
             insn.unknown = Some(unknown);
-            insn.name = rows(op).first().map_or("?", |row| row.name);
+            insn.name = forms.first().map_or("?", |form| form.name);
         }
-        Ok((row, form)) => {
-            insn.name = row.name;
+        Ok(form) => {
+            insn.name = form.name;
             for operand in form.operands {
                 if operand.bit == 12 {
                     guard_file = operand.file;
@@ -323,16 +321,12 @@ mod tests {
 
     #[test]
     fn the_table_is_sorted_and_its_forms_are_consistent() {
-        assert!(table::OPS.is_sorted_by(|a, b| (a.code, a.name) < (b.code, b.name)));
-        for row in table::OPS {
-            assert!(!row.forms.is_empty(), "{}", row.name);
-            let all: Vec<&Form> = rows(row.code).iter().flat_map(|row| row.forms).collect();
-            for (i, a) in all.iter().enumerate() {
-                assert_eq!(a.value & !a.mask, 0, "{} {:03x}", row.name, row.code);
-                for b in all.iter().skip(i + 1) {
-                    let both = a.mask & b.mask;
-                    assert_ne!(a.value & both, b.value & both, "{} {:03x}: two forms overlap", row.name, row.code);
-                }
+        assert!(table::FORMS.is_sorted_by(|a, b| (a.code, a.name) <= (b.code, b.name)));
+        for (i, a) in table::FORMS.iter().enumerate() {
+            assert_eq!(a.value & !a.mask, 0, "{} {:03x}", a.name, a.code);
+            for b in table::FORMS.iter().skip(i + 1).take_while(|b| b.code == a.code) {
+                let both = a.mask & b.mask;
+                assert_ne!(a.value & both, b.value & both, "{} {:03x}: two forms overlap", a.name, a.code);
             }
         }
     }

@@ -29,12 +29,12 @@ pub struct Names {
 
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
 pub fn names(link: Link<'_, '_>, layout: &Layout<'_>) -> Names {
-    let m = &layout.records;
-    let distinct = Distinct::of_sections(link, m);
+    let records = &layout.records;
+    let distinct = Distinct::of_sections(link, records);
     let of_section = &distinct.of_section;
     let (mut names, (section_names, section_offset)) = link
         .threads
-        .join(|| symbol_strings(link, m, &distinct), || section_strings(m, of_section));
+        .join(|| symbol_strings(link, records, &distinct), || section_strings(records, of_section));
     names.section_names = section_names;
     names.section_offset = section_offset;
     names
@@ -58,22 +58,22 @@ struct Distinct {
 }
 
 impl Distinct {
-    fn of_sections(link: Link<'_, '_>, m: &Merged<'_>) -> Self {
-        let chunks: Vec<&[OutSection<'_>]> = m.sections.as_slice().chunks(HASH_CHUNK).collect();
+    fn of_sections(link: Link<'_, '_>, records: &Merged<'_>) -> Self {
+        let chunks: Vec<&[OutSection<'_>]> = records.sections.as_slice().chunks(HASH_CHUNK).collect();
         let hashed = link.threads.map(&chunks, |chunk| {
             let dotted = chunk.iter().all(|s| s.name.is_dotted());
             (chunk.iter().map(|s| s.name.hash()).collect::<Vec<u32>>(), dotted)
         });
         let mut out = Distinct {
-            numbering: Deduplicator::new(m.sections.len()),
-            of_section: Table::filled(m.sections.len(), 0),
-            first: Vec::with_capacity(m.sections.len()),
+            numbering: Deduplicator::new(records.sections.len()),
+            of_section: Table::filled(records.sections.len(), 0),
+            first: Vec::with_capacity(records.sections.len()),
             all_dotted: hashed.iter().all(|h| h.1),
         };
         let hashes = hashed.iter().flat_map(|h| &h.0);
-        for ((id, s), &hash) in m.sections.enumerate().zip(hashes) {
+        for ((id, s), &hash) in records.sections.enumerate().zip(hashes) {
             let first = &out.first;
-            let same = |number: u32| first.get(number as usize).is_some_and(|&f| m.sections[f].name == s.name);
+            let same = |number: u32| first.get(number as usize).is_some_and(|&f| records.sections[f].name == s.name);
             let number = out.numbering.number(hash, same);
             out.of_section[id] = number;
             if number as usize == out.first.len() {
@@ -110,11 +110,11 @@ impl Strings {
 }
 
 /// `.shstrtab`.
-fn section_strings(m: &Merged<'_>, of_section: &Table<SectionId, StringNumber>) -> (Vec<u8>, Table<SectionId, u32>) {
-    let mut offsets = Table::filled(m.sections.len(), 0);
+fn section_strings(records: &Merged<'_>, of_section: &Table<SectionId, StringNumber>) -> (Vec<u8>, Table<SectionId, u32>) {
+    let mut offsets = Table::filled(records.sections.len(), 0);
     let mut strings = Strings::new();
-    let mut places = vec![ABSENT; m.sections.len()];
-    for (id, s) in m
+    let mut places = vec![ABSENT; records.sections.len()];
+    for (id, s) in records
         .sections
         .enumerate()
         .filter(|(_, s)| s.emission != Emission::Never && s.name.len() > 0)
@@ -128,7 +128,7 @@ fn section_strings(m: &Merged<'_>, of_section: &Table<SectionId, StringNumber>) 
 
 /// `.strtab`.
 struct SymbolStrings<'a, 'd> {
-    m: &'a Merged<'d>,
+    records: &'a Merged<'d>,
     distinct: &'a Distinct,
     strings: Strings,
     /// Where the names of sections are.
@@ -147,16 +147,16 @@ struct Odd<'d> {
 }
 
 /// Makes everything of [`Names`] but what belongs to `.shstrtab`.
-fn symbol_strings(link: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Names {
+fn symbol_strings(link: Link<'_, '_>, records: &Merged<'_>, distinct: &Distinct) -> Names {
     let resolved = link.resolved;
-    let mut of_sections = Table::filled(m.sections.len(), 0);
-    let mut of_symbols = Table::filled(m.symbols.len(), 0);
+    let mut of_sections = Table::filled(records.sections.len(), 0);
+    let mut of_symbols = Table::filled(records.symbols.len(), 0);
     let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
     let is_plain = |id: &NameId| distinct.all_dotted && !resolved.is_dotted(*id);
     let lone = |sym: &OutSymbol<'_>| sym.name_id.is_none() && sym.literal_number == 0 && !Name::plain(sym.name).is_dotted();
-    let has_lone = m.symbols.iter().any(lone);
+    let has_lone = records.symbols.iter().any(lone);
     let mut out = SymbolStrings {
-        m,
+        records,
         distinct,
         strings: Strings::new(),
         places: vec![ABSENT; distinct.first.len()],
@@ -171,15 +171,15 @@ fn symbol_strings(link: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Na
     for &p in &resolved.mentioned {
         prototype_offset[p] = out.add(plain(resolved.prototype_name(p)), Cow::from(resolved.prototypes.string(p)));
     }
-    for &local in &m.order.locals {
+    for &local in &records.order.locals {
         match local {
-            SymbolTableEntry::Section(id) if m.sections[id].emission == Emission::Never => {}
+            SymbolTableEntry::Section(id) if records.sections[id].emission == Emission::Never => {}
             SymbolTableEntry::Section(id) => of_sections[id] = out.section(id),
-            SymbolTableEntry::Symbol(id) => of_symbols[id] = out.symbol(&m.symbols[id], plain),
+            SymbolTableEntry::Symbol(id) => of_symbols[id] = out.symbol(&records.symbols[id], plain),
         }
     }
-    for &id in &m.order.globals {
-        of_symbols[id] = out.symbol(&m.symbols[id], plain);
+    for &id in &records.order.globals {
+        of_symbols[id] = out.symbol(&records.symbols[id], plain);
     }
     Names {
         strings: out.strings.bytes,
@@ -194,14 +194,14 @@ fn symbol_strings(link: Link<'_, '_>, m: &Merged<'_>, distinct: &Distinct) -> Na
 impl<'d> SymbolStrings<'_, 'd> {
     fn symbol(&mut self, sym: &OutSymbol<'d>, plain: impl Fn(Option<NameId>) -> Option<NameId>) -> u32 {
         match sym {
-            _ if sym.withdrawn || sym.hidden => 0,
-            _ if sym.literal_number != 0 => self.add(None, literal_name(self.m, sym).into()),
+            _ if !sym.emission.has_name() => 0,
+            _ if sym.literal_number != 0 => self.add(None, literal_name(self.records, sym).into()),
             _ => self.add(plain(sym.name_id), Cow::from(sym.name)),
         }
     }
 
     fn section(&mut self, id: SectionId) -> u32 {
-        let name = self.m.sections[id].name;
+        let name = self.records.sections[id].name;
         let mut place = ABSENT;
         // An odd string that is equal has taken the place already.
         let place = match self.places.get_mut(self.distinct.of_section[id] as usize) {
@@ -222,7 +222,7 @@ impl<'d> SymbolStrings<'_, 'd> {
             sections
                 .first
                 .get(number as usize)
-                .is_some_and(|&f| self.m.sections[f].name.is(&name))
+                .is_some_and(|&f| self.records.sections[f].name.is(&name))
         };
         if let Some(place) = sections
             .numbering
@@ -246,8 +246,8 @@ impl<'d> SymbolStrings<'_, 'd> {
 }
 
 /// Name of a literal in the Mercury view: its section's and its number.
-fn literal_name(m: &Merged<'_>, sym: &OutSymbol<'_>) -> Vec<u8> {
-    let mut name = sym.section.map_or(Vec::new(), |s| m.sections[s].name.to_vec());
+fn literal_name(records: &Merged<'_>, sym: &OutSymbol<'_>) -> Vec<u8> {
+    let mut name = sym.section.map_or(Vec::new(), |s| records.sections[s].name.to_vec());
     name.extend_from_slice(format!(".{}", sym.literal_number).as_bytes());
     name
 }

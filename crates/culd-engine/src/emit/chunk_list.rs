@@ -45,18 +45,18 @@ pub(super) struct ChunkList<'a> {
 
 impl<'a> ChunkList<'a> {
     /// Makes the list of chunks.
-    pub(super) fn new(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
-        let sections = parts.arranged.sections.len();
-        let (mixed, relocations) = parts.link.threads.join(
-            || MultiPieceSections::new(parts, contents),
-            || reloc_sections::places(parts, contents.file),
+    pub(super) fn new(output: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
+        let sections = output.arranged.sections.len();
+        let (mixed, relocations) = output.link.threads.join(
+            || MultiPieceSections::new(output, contents),
+            || reloc_sections::places(output, contents.file),
         );
-        let refs = mixed.references(parts, contents);
+        let refs = mixed.references(output, contents);
         let mut units = mixed.units;
         units.extend(frame);
         units.extend(relocations);
         let refs = GroupedLists::newest_first(sections + units.len(), &refs);
-        let steps = steps(parts.arranged.shapes.as_slice(), contents.file.placements(), &units);
+        let steps = steps(output.arranged.shapes.as_slice(), contents.file.placements(), &units);
         ChunkList {
             steps,
             units,
@@ -74,10 +74,10 @@ impl<'a> ChunkList<'a> {
     }
 
     /// Source of the step's bytes and its offset; `None` if a piece does not fit its section.
-    pub(super) fn unit_at(&self, parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, step: ChunkId) -> Option<Chunk<'a>> {
+    pub(super) fn unit_at(&self, output: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, step: ChunkId) -> Option<Chunk<'a>> {
         match self.unit(step) {
             Some(unit) => Some(*unit),
-            None => plain_section(parts, contents, step.index()),
+            None => plain_section(output, contents, step.index()),
         }
     }
 
@@ -92,8 +92,8 @@ impl<'a> ChunkList<'a> {
 }
 
 /// The bytes of a section that has one source.
-fn plain_section<'a>(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, position: usize) -> Option<Chunk<'a>> {
-    let arranged = parts.arranged;
+fn plain_section<'a>(output: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, position: usize) -> Option<Chunk<'a>> {
+    let arranged = output.arranged;
     let (&id, shape) = arranged.sections.get(position).zip(arranged.shapes.get(position))?;
     let place = contents.file.placements().get(position)?;
     let computed = match shape.class {
@@ -106,10 +106,10 @@ fn plain_section<'a>(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, po
     let source = match computed {
         Some(bytes) => bytes,
         None => {
-            let s = &parts.layout.records.sections[id];
+            let s = &output.layout.records.sections[id];
             match s.bytes.as_deref() {
                 Some(bytes) => bytes,
-                None => return piece(parts, s.pieces.as_slice().first()?, place),
+                None => return piece(output, s.pieces.as_slice().first()?, place),
             }
         }
     };
@@ -119,8 +119,8 @@ fn plain_section<'a>(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, po
     })
 }
 
-fn piece<'a>(parts: &OutputPlan<'a, '_>, p: &Piece, place: &Placement) -> Option<Chunk<'a>> {
-    let bytes = parts.link.inputs.objects[p.object].section(p.section)?.data;
+fn piece<'a>(output: &OutputPlan<'a, '_>, p: &Piece, place: &Placement) -> Option<Chunk<'a>> {
+    let bytes = output.link.inputs.objects[p.object].section(p.section)?.data;
     // A piece that does not fit its section is left out.
     let end = p.base.checked_add(bytes.len() as u64)?;
     (end <= place.size && !bytes.is_empty()).then_some(Chunk {
@@ -151,35 +151,35 @@ struct MultiPieceSections<'a> {
 }
 
 impl<'a> MultiPieceSections<'a> {
-    fn new(parts: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>) -> Self {
+    fn new(output: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>) -> Self {
         let mut out = MultiPieceSections {
             units: Vec::new(),
             of_section: Vec::new(),
         };
-        let arranged = parts.arranged;
+        let arranged = output.arranged;
         let mixed = |shape: &Shape| shape.has_bytes && shape.is_mixed && !is_table(shape);
         for (position, _) in arranged.shapes.iter().enumerate().filter(|(_, shape)| mixed(shape)) {
             let (Some(&id), Some(place)) = (arranged.sections.get(position), contents.file.placements().get(position)) else {
                 continue;
             };
             let first = out.units.len();
-            let pieces = parts.layout.records.sections[id].pieces.as_slice();
-            out.units.extend(pieces.iter().filter_map(|p| piece(parts, p, place)));
+            let pieces = output.layout.records.sections[id].pieces.as_slice();
+            out.units.extend(pieces.iter().filter_map(|p| piece(output, p, place)));
             out.of_section.push((position as u32, first..out.units.len()));
         }
         out
     }
 
     /// Step and number of every reference that patches something.
-    fn references(&self, parts: &OutputPlan<'_, '_>, contents: &Contents<'_, '_>) -> Vec<(ChunkId, u32)> {
-        let sections = parts.arranged.sections.len();
-        let position = |id: SectionId| (parts.arranged.section_index(id) as usize).checked_sub(1);
-        let mut pairs = Vec::with_capacity(parts.layout.records.relocs.len());
-        for (n, (r, plan)) in (0..).zip(parts.layout.records.relocs.iter().zip(&parts.plan.refs)) {
+    fn references(&self, output: &OutputPlan<'_, '_>, contents: &Contents<'_, '_>) -> Vec<(ChunkId, u32)> {
+        let sections = output.arranged.sections.len();
+        let position = |id: SectionId| (output.arranged.section_index(id) as usize).checked_sub(1);
+        let mut pairs = Vec::with_capacity(output.layout.records.relocs.len());
+        for (n, (r, plan)) in (0..).zip(output.layout.records.relocs.iter().zip(&output.plan.refs)) {
             let Some(position) = position(r.target).filter(|_| plan.patches) else {
                 continue;
             };
-            let is_mixed = parts.arranged.shapes.get(position).is_some_and(|shape| shape.is_mixed);
+            let is_mixed = output.arranged.shapes.get(position).is_some_and(|shape| shape.is_mixed);
             let step = match is_mixed {
                 false => Some(position),
                 true => self.unit_of(position, r.base, contents).map(|unit| sections + unit),

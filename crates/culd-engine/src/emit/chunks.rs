@@ -10,13 +10,13 @@ use cubin::write::{Placement, Plan};
 use std::ops::Range;
 
 /// The place of a section, if it is emitted.
-pub(super) fn place_of(parts: &OutputPlan<'_, '_>, file: &Plan, id: SectionId) -> Option<Placement> {
-    file.placement(parts.arranged.section_index(id))
+pub(super) fn place_of(output: &OutputPlan<'_, '_>, file: &Plan, id: SectionId) -> Option<Placement> {
+    file.placement(output.arranged.section_index(id))
 }
 
 /// Where a section starts in the image; 0 for one that is not emitted.
-pub(super) fn start_of(parts: &OutputPlan<'_, '_>, file: &Plan, id: SectionId) -> u64 {
-    place_of(parts, file, id).map_or(0, |place| place.offset)
+pub(super) fn start_of(output: &OutputPlan<'_, '_>, file: &Plan, id: SectionId) -> u64 {
+    place_of(output, file, id).map_or(0, |place| place.offset)
 }
 
 /// What the image is made of besides the inputs.

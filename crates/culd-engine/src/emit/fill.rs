@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 
 /// The chunks of a linked file, and how they are made.
 pub(super) struct Filler<'f, 'a, 'd, 'c> {
-    pub(super) parts: &'f OutputPlan<'a, 'd>,
+    pub(super) output: &'f OutputPlan<'a, 'd>,
     pub(super) contents: &'f Contents<'a, 'c>,
     pub(super) chunks: ChunkList<'a>,
 }
@@ -30,7 +30,7 @@ impl<'a> FileChunks<'a> for Filler<'_, 'a, '_, '_> {
     }
 
     fn chunk(&self, id: ChunkId) -> Option<Chunk<'a>> {
-        self.chunks.unit_at(self.parts, self.contents, id)
+        self.chunks.unit_at(self.output, self.contents, id)
     }
 
     fn is_patched(&self, id: ChunkId) -> bool {
@@ -47,7 +47,7 @@ impl<'a> FileChunks<'a> for Filler<'_, 'a, '_, '_> {
 
 impl Filler<'_, '_, '_, '_> {
     fn make(&self, source: ChunkSource<'_>, place: &mut [u8]) {
-        let reference = |n: u32| self.parts.layout.records.relocs.get(n as usize);
+        let reference = |n: u32| self.output.layout.records.relocs.get(n as usize);
         match source {
             ChunkSource::Bytes(bytes) => place.copy_from_slice(bytes),
             ChunkSource::Kept {
@@ -56,27 +56,27 @@ impl Filler<'_, '_, '_, '_> {
                 ..
             } => {
                 if let Some(r) = reference(n) {
-                    reloc_sections::fill_kept(self.parts, self.contents.resolver, r, with_addends, place);
+                    reloc_sections::fill_kept(self.output, self.contents.resolver, r, with_addends, place);
                 }
             }
             ChunkSource::Listed { reference: n, .. } => {
                 if let Some(r) = reference(n) {
-                    reloc_sections::fill_listed(self.parts, self.contents.resolver, r, place);
+                    reloc_sections::fill_listed(self.output, self.contents.resolver, r, place);
                 }
             }
             ChunkSource::Symbols(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<Sym>())) {
-                    slot.copy_from_slice(symbols::symbol(self.parts, n).as_bytes());
+                    slot.copy_from_slice(symbols::symbol(self.output, n).as_bytes());
                 }
             }
             ChunkSource::Extended(first, _) => {
                 for (n, slot) in (first as usize..).zip(place.chunks_exact_mut(size_of::<u32>())) {
-                    slot.copy_from_slice(&symbols::extended_index(self.parts, n).to_le_bytes());
+                    slot.copy_from_slice(&symbols::extended_index(self.output, n).to_le_bytes());
                 }
             }
             ChunkSource::Headers(first, _) => {
                 for (n, slot) in (first..).zip(place.chunks_exact_mut(size_of::<Shdr>())) {
-                    slot.copy_from_slice(headers::section_header(self.parts, self.contents.file, n).as_bytes());
+                    slot.copy_from_slice(headers::section_header(self.output, self.contents.file, n).as_bytes());
                 }
             }
         }
@@ -84,13 +84,15 @@ impl Filler<'_, '_, '_, '_> {
 
     /// Applies the relocations of one reference to the chunk that starts at `offset` of the image.
     fn patch(&self, n: usize, offset: u64, data: &mut [u8]) {
-        let Some(r) = self.parts.layout.records.relocs.get(n) else { return };
-        let base = offset.saturating_sub(start_of(self.parts, self.contents.file, r.target));
-        let object = &self.parts.link.inputs.objects[r.object];
+        let Some(r) = self.output.layout.records.relocs.get(n) else {
+            return;
+        };
+        let base = offset.saturating_sub(start_of(self.output, self.contents.file, r.target));
+        let object = &self.output.link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             return;
         };
-        let (meanings, is_rela) = (self.parts.plan.meanings(r.object), relocs.is_rela());
+        let (meanings, is_rela) = (self.output.plan.meanings(r.object), relocs.is_rela());
         self.contents.resolver.for_each(object, r, meanings, |e, decision| {
             let at = e.offset.checked_sub(base).and_then(|at| usize::try_from(at).ok());
             let Some(field) = at.and_then(|at| data.get_mut(at..)) else {

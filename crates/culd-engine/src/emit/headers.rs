@@ -12,27 +12,27 @@ use cubin::release::Form;
 use cubin::write::{ImageHeader, Plan, SectionFields};
 
 /// Header of section `number`.
-pub(super) fn section_header(parts: &OutputPlan<'_, '_>, file: &Plan, number: u32) -> Shdr {
+pub(super) fn section_header(output: &OutputPlan<'_, '_>, file: &Plan, number: u32) -> Shdr {
     let at = (number as usize).checked_sub(1);
-    match at.and_then(|at| parts.arranged.sections.get(at)) {
-        Some(&id) => file.section_header(number, &section_fields(parts, id)),
+    match at.and_then(|at| output.arranged.sections.get(at)) {
+        Some(&id) => file.section_header(number, &section_fields(output, id)),
         None => file.null_header(),
     }
 }
 
-fn section_fields(parts: &OutputPlan<'_, '_>, id: SectionId) -> SectionFields {
-    let section = &parts.layout.records.sections[id];
+fn section_fields(output: &OutputPlan<'_, '_>, id: SectionId) -> SectionFields {
+    let section = &output.layout.records.sections[id];
     let (link, info) = match section.class {
         Class::Text(f) | Class::Stub(f) => {
-            let (symtab, symbol) = link_and_info(parts, id);
-            (symtab, u32::from(parts.layout.records.functions[f].registers) << 24 | symbol)
+            let (symtab, symbol) = link_and_info(output, id);
+            (symtab, u32::from(output.layout.records.functions[f].registers) << 24 | symbol)
         }
-        _ => link_and_info(parts, id),
+        _ => link_and_info(output, id),
     };
     SectionFields {
-        name: parts.arranged.name_offset[id],
-        sh_type: final_type(parts, section.sh_type),
-        flags: final_flags(parts, id),
+        name: output.arranged.name_offset[id],
+        sh_type: final_type(output, section.sh_type),
+        flags: final_flags(output, id),
         link,
         info,
         align: section.align,
@@ -41,8 +41,8 @@ fn section_fields(parts: &OutputPlan<'_, '_>, id: SectionId) -> SectionFields {
 }
 
 /// `sh_link` and `sh_info` of a section; without the registers that code has there.
-pub(crate) fn link_and_info(parts: &OutputPlan<'_, '_>, id: SectionId) -> (u32, u32) {
-    let (records, arranged) = (&parts.layout.records, parts.arranged);
+pub(crate) fn link_and_info(output: &OutputPlan<'_, '_>, id: SectionId) -> (u32, u32) {
+    let (records, arranged) = (&output.layout.records, output.arranged);
     let section = &records.sections[id];
     let index = |id: SectionId| arranged.section_index(id);
     let standard = &records.standard;
@@ -55,7 +55,7 @@ pub(crate) fn link_and_info(parts: &OutputPlan<'_, '_>, id: SectionId) -> (u32, 
         Class::CudaNote => (standard.tool_note.map_or(0, index), standard.compat.map_or(0, index)),
         Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (symtab, owner),
         Class::Callgraph | Class::Prototype | Class::UdtEntry => (symtab, 0),
-        Class::UftEntry if parts.link.mode.relocatable => (symtab, 0),
+        Class::UftEntry if output.link.mode.relocatable => (symtab, 0),
         Class::Rel(target) | Class::Rela(target) | Class::ResolvedRela(target) => (symtab, index(target)),
         Class::Text(f) | Class::Stub(f) => (symtab, symbol_number(records.symbol_of[f])),
         Class::Uft => (symtab, symbol_number(records.unified.first_stub)),
@@ -63,13 +63,13 @@ pub(crate) fn link_and_info(parts: &OutputPlan<'_, '_>, id: SectionId) -> (u32, 
     }
 }
 
-fn final_flags(parts: &OutputPlan<'_, '_>, id: SectionId) -> u64 {
-    let (sections, rules) = (&parts.layout.records.sections, &parts.link.mode.rules);
+fn final_flags(output: &OutputPlan<'_, '_>, id: SectionId) -> u64 {
+    let (sections, rules) = (&output.layout.records.sections, &output.link.mode.rules);
     let section = &sections[id];
     let mut flags = section.flags;
     if let Class::Text(f) = section.class
-        && let Ok(at) = parts.flagged.binary_search_by_key(&f, |flagged| flagged.0)
-        && let Some((_, barriers)) = parts.flagged.get(at)
+        && let Ok(at) = output.flagged.binary_search_by_key(&f, |flagged| flagged.0)
+        && let Some((_, barriers)) = output.flagged.get(at)
     {
         flags |= u64::from(*barriers) << 20;
     }
@@ -86,8 +86,8 @@ fn final_flags(parts: &OutputPlan<'_, '_>, id: SectionId) -> u64 {
 }
 
 /// Final links use the generic types for data.
-pub(crate) fn final_type(parts: &OutputPlan<'_, '_>, sh_type: u32) -> u32 {
-    if parts.link.mode.relocatable {
+pub(crate) fn final_type(output: &OutputPlan<'_, '_>, sh_type: u32) -> u32 {
+    if output.link.mode.relocatable {
         return sh_type;
     }
     match sh_type {
@@ -98,9 +98,9 @@ pub(crate) fn final_type(parts: &OutputPlan<'_, '_>, sh_type: u32) -> u32 {
 }
 
 /// Header fields of the file.
-pub(crate) fn image_header(parts: &OutputPlan<'_, '_>) -> ImageHeader {
-    let (mode, target, arranged) = (parts.link.mode, parts.link.options.target, parts.arranged);
-    let standard = &parts.layout.records.standard;
+pub(crate) fn image_header(output: &OutputPlan<'_, '_>) -> ImageHeader {
+    let (mode, target, arranged) = (output.link.mode, output.link.options.target, output.arranged);
+    let standard = &output.layout.records.standard;
     let has_mercury = target.capabilities().has_mercury;
     let note = standard.cuda_note.map_or(0, |id| arranged.section_index(id).min(255));
     let kind = if has_mercury { 2 } else { 4 };
@@ -109,7 +109,7 @@ pub(crate) fn image_header(parts: &OutputPlan<'_, '_>) -> ImageHeader {
         // Files with both views have the later form in every release.
         Form::Cuda12 if !has_mercury => {
             [ident[7], ident[8]] = [ELFOSABI_CUDA_V7, 7];
-            let virtual_sm = notes::virtual_arch(parts.link) as u8;
+            let virtual_sm = notes::virtual_arch(output.link) as u8;
             let flags = make_file_flags_v7(target.number as u8, virtual_sm, target.suffix == Suffix::Arch);
             (mode.toolkit, flags)
         }

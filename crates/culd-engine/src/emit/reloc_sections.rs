@@ -28,21 +28,21 @@ const RELA: u64 = 24;
 const REL: u64 = 16;
 
 /// Where the relocations of every reference go, in file order.
-pub(super) fn places(parts: &OutputPlan<'_, '_>, file: &Plan) -> Vec<Chunk<'static>> {
-    let m = &parts.layout.records;
-    let mut units = Vec::with_capacity(m.relocs.len());
+pub(super) fn places(output: &OutputPlan<'_, '_>, file: &Plan) -> Vec<Chunk<'static>> {
+    let records = &output.layout.records;
+    let mut units = Vec::with_capacity(records.relocs.len());
     // What is left of each section, from the back. One that is not emitted has no room.
-    let mut left: Table<SectionId, u64> = Table::filled(m.sections.len(), 0);
-    for (&id, place) in parts.arranged.sections.iter().zip(file.placements()) {
+    let mut left: Table<SectionId, u64> = Table::filled(records.sections.len(), 0);
+    for (&id, place) in output.arranged.sections.iter().zip(file.placements()) {
         left[id] = place.size;
     }
     let mut take = |id: SectionId, wanted: u64| {
-        let place = place_of(parts, file, id)?;
+        let place = place_of(output, file, id)?;
         let size = left[id].min(wanted);
         left[id] -= size;
         Some((place.offset + left[id], size))
     };
-    for (reference, (r, plan)) in (0..).zip(m.relocs.iter().zip(&parts.plan.refs)) {
+    for (reference, (r, plan)) in (0..).zip(records.relocs.iter().zip(&output.plan.refs)) {
         if let (true, Some(id)) = (plan.kept > 0, plan.destination) {
             let with_addends = plan.with_addends;
             let wanted = u64::from(plan.kept) * if with_addends { RELA } else { REL };
@@ -55,7 +55,7 @@ pub(super) fn places(parts: &OutputPlan<'_, '_>, file: &Plan) -> Vec<Chunk<'stat
                 },
             }));
         }
-        if let (true, Some(id)) = (plan.listed > 0, m.sections[r.target].companions[2]) {
+        if let (true, Some(id)) = (plan.listed > 0, records.sections[r.target].companions[2]) {
             units.extend(take(id, u64::from(plan.listed) * RELA).map(|(offset, size)| Chunk {
                 offset,
                 source: ChunkSource::Listed { reference, size },
@@ -67,14 +67,14 @@ pub(super) fn places(parts: &OutputPlan<'_, '_>, file: &Plan) -> Vec<Chunk<'stat
 }
 
 /// Writes the kept relocations of a reference.
-pub(super) fn fill_kept(parts: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, with_addends: bool, place: &mut [u8]) {
-    let object = &parts.link.inputs.objects[r.object];
+pub(super) fn fill_kept(output: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, with_addends: bool, place: &mut [u8]) {
+    let object = &output.link.inputs.objects[r.object];
     let mut slots = place.rchunks_exact_mut(if with_addends { RELA } else { REL } as usize);
-    resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+    resolver.for_each(object, r, output.plan.meanings(r.object), |e, decision| {
         let (kind, symbol, addend) = match decision {
-            RelocAction::Keep(kind, symbol) => (kind, parts.arranged.symbol_index(symbol), e.addend),
+            RelocAction::Keep(kind, symbol) => (kind, output.arranged.symbol_index(symbol), e.addend),
             RelocAction::KeepSection(kind, section, addend) => {
-                (kind, parts.arranged.named_index(SymbolTableEntry::Section(section)), addend)
+                (kind, output.arranged.named_index(SymbolTableEntry::Section(section)), addend)
             }
             _ => return,
         };
@@ -95,14 +95,14 @@ fn implicit_addend(object: &Object<'_>, r: &RelocRef, e: Entry) -> Option<i64> {
 }
 
 /// Writes the list of a reference's resolved relocations.
-pub(super) fn fill_listed(parts: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, place: &mut [u8]) {
-    let object = &parts.link.inputs.objects[r.object];
+pub(super) fn fill_listed(output: &OutputPlan<'_, '_>, resolver: &RelocResolver<'_, '_>, r: &RelocRef, place: &mut [u8]) {
+    let object = &output.link.inputs.objects[r.object];
     let mut slots = place.rchunks_exact_mut(RELA as usize);
-    resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+    resolver.for_each(object, r, output.plan.meanings(r.object), |e, decision| {
         if let RelocAction::Patch(_, _, _, Some((named, addend))) = decision
             && let Some(slot) = slots.next()
         {
-            put(slot, e.offset, e.kind, parts.arranged.named_index(named), addend);
+            put(slot, e.offset, e.kind, output.arranged.named_index(named), addend);
         }
     });
 }
@@ -126,32 +126,32 @@ pub(super) struct TextureEntries(Vec<(TextureKey, Vec<u8>)>);
 type TextureKey = (Option<u8>, Option<SectionId>);
 
 /// Texture slots, as they are in the relocations of parameter banks.
-pub(super) fn textures(parts: &OutputPlan<'_, '_>) -> TextureEntries {
-    let mut keys: Vec<TextureKey> = parts.layout.textures.kernels.iter().map(|&t| texture_key(parts, t)).collect();
+pub(super) fn textures(output: &OutputPlan<'_, '_>) -> TextureEntries {
+    let mut keys: Vec<TextureKey> = output.layout.textures.kernels.iter().map(|&t| texture_key(output, t)).collect();
     keys.sort_unstable();
     keys.dedup();
-    TextureEntries(keys.into_iter().map(|key| (key, texture_entries(parts, key))).collect())
+    TextureEntries(keys.into_iter().map(|key| (key, texture_entries(output, key))).collect())
 }
 
-fn texture_key(parts: &OutputPlan<'_, '_>, (kernel, left_out): (FunctionId, Option<u8>)) -> TextureKey {
-    let m = &parts.layout.records;
+fn texture_key(output: &OutputPlan<'_, '_>, (kernel, left_out): (FunctionId, Option<u8>)) -> TextureKey {
+    let records = &output.layout.records;
     let owns = |text: &SectionId| {
-        parts
+        output
             .layout
             .textures
             .slots
             .iter()
-            .any(|&(sym, _)| m.symbols[sym].section == Some(*text))
+            .any(|&(sym, _)| records.symbols[sym].section == Some(*text))
     };
-    (left_out, m.functions[kernel].text.filter(owns))
+    (left_out, records.functions[kernel].text.filter(owns))
 }
 
-fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> Vec<u8> {
-    let m = &parts.layout.records;
-    let size = if parts.link.mode.force_rela { RELA } else { REL } as usize;
+fn texture_entries(output: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> Vec<u8> {
+    let records = &output.layout.records;
+    let size = if output.link.mode.force_rela { RELA } else { REL } as usize;
     let mut bytes = Vec::new();
-    for (sym, offset) in parts.layout.textures.slots_of(m, (text, left_out)).rev() {
-        let kind: u32 = match m.symbols[sym].kind {
+    for (sym, offset) in output.layout.textures.slots_of(records, (text, left_out)).rev() {
+        let kind: u32 = match records.symbols[sym].kind {
             STT_CUDA_TEXTURE => 6,
             STT_CUDA_SAMPLER => 7,
             _ => 52,
@@ -159,20 +159,20 @@ fn texture_entries(parts: &OutputPlan<'_, '_>, (left_out, text): TextureKey) -> 
         let at = bytes.len();
         bytes.resize(at + size, 0);
         if let Some(slot) = bytes.get_mut(at..) {
-            put(slot, offset, kind, parts.arranged.symbol_index(sym), 0);
+            put(slot, offset, kind, output.arranged.symbol_index(sym), 0);
         }
     }
     bytes
 }
 
 /// Where texture slots go: all entries, or as many as the section has room for, before the relocations of every parameter bank.
-pub(super) fn texture_places<'a>(parts: &OutputPlan<'_, '_>, file: &Plan, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
-    for &kernel in &parts.layout.textures.kernels {
-        let bank = parts.layout.records.functions[kernel.0]
+pub(super) fn texture_places<'a>(output: &OutputPlan<'_, '_>, file: &Plan, entries: &'a TextureEntries, units: &mut Vec<Chunk<'a>>) {
+    for &kernel in &output.layout.textures.kernels {
+        let bank = output.layout.records.functions[kernel.0]
             .parameters
-            .map(|id| &parts.layout.records.sections[id]);
-        let list = bank.and_then(|s| s.slot_relocs).and_then(|list| place_of(parts, file, list));
-        let key = texture_key(parts, kernel);
+            .map(|id| &output.layout.records.sections[id]);
+        let list = bank.and_then(|s| s.slot_relocs).and_then(|list| place_of(output, file, list));
+        let key = texture_key(output, kernel);
         if let (Some(place), Some((_, bytes))) = (list, entries.0.iter().find(|e| e.0 == key)) {
             let size = bytes.len().min(place.size as usize);
             units.push(Chunk {

@@ -12,8 +12,8 @@ use cubin::raw::Sym;
 const RESERVED_SHARED: u64 = 0x400;
 
 /// Symbol `number`.
-pub(super) fn symbol(parts: &OutputPlan<'_, '_>, number: usize) -> Sym {
-    let OutputPlan { layout, arranged, .. } = *parts;
+pub(super) fn symbol(output: &OutputPlan<'_, '_>, number: usize) -> Sym {
+    let OutputPlan { layout, arranged, .. } = *output;
     let at = number.checked_sub(1);
     let Some(&named) = at.and_then(|i| arranged.symbols.get(i)) else {
         return Sym {
@@ -23,28 +23,28 @@ pub(super) fn symbol(parts: &OutputPlan<'_, '_>, number: usize) -> Sym {
     };
     let (mut entry, section) = plain_symbol(layout, named);
     entry.st_name = arranged.name(named).into();
-    entry.st_shndx = direct_index(parts, section).unwrap_or(SHN_XINDEX).into();
+    entry.st_shndx = direct_index(output, section).unwrap_or(SHN_XINDEX).into();
     entry
 }
 
 /// The number of a section, if it fits into a symbol.
-fn direct_index(parts: &OutputPlan<'_, '_>, section: Option<SectionId>) -> Option<u16> {
+fn direct_index(output: &OutputPlan<'_, '_>, section: Option<SectionId>) -> Option<u16> {
     // nvlink quirk: section 0xfff2 counts as one that fits.
-    let quirks = parts.link.options.identity == Identity::Nvlink;
-    let index = section.map_or(0, |s| parts.arranged.section_index(s));
+    let quirks = output.link.options.identity == Identity::Nvlink;
+    let index = section.map_or(0, |s| output.arranged.section_index(s));
     let short = u16::try_from(index).ok()?;
     (short < SHN_LORESERVE || (quirks && short == SHN_COMMON)).then_some(short)
 }
 
 /// Extended section index of symbol `number`.
-pub(super) fn extended_index(parts: &OutputPlan<'_, '_>, number: usize) -> u32 {
-    let OutputPlan { layout, arranged, .. } = *parts;
+pub(super) fn extended_index(output: &OutputPlan<'_, '_>, number: usize) -> u32 {
+    let OutputPlan { layout, arranged, .. } = *output;
     let named = number.checked_sub(1).and_then(|i| arranged.symbols.get(i));
     let section = named.and_then(|&named| plain_symbol(layout, named).1);
-    match (section, direct_index(parts, section)) {
+    match (section, direct_index(output, section)) {
         (Some(id), None) => arranged.section_index(id),
         // nvlink quirk: where the index fits, the section's number of creation.
-        (Some(id), Some(_)) if parts.link.options.identity == Identity::Nvlink => layout.records.sections[id].number,
+        (Some(id), Some(_)) if output.link.options.identity == Identity::Nvlink => layout.records.sections[id].number,
         _ => 0,
     }
 }

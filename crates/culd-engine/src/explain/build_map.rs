@@ -20,11 +20,11 @@ use cubin::read::Cubin;
 use hashbrown::HashMap;
 
 /// Makes the map.
-pub(super) fn map(parts: &OutputPlan<'_, '_>, image: &[u8]) -> LinkMap {
+pub(super) fn map(output: &OutputPlan<'_, '_>, image: &[u8]) -> LinkMap {
     let mut map = LinkMap {
-        sections: sections(parts, image),
-        shared: shared(parts),
-        dropped: dropped::dropped(parts),
+        sections: sections(output, image),
+        shared: shared(output),
+        dropped: dropped::dropped(output),
     };
     for section in &mut map.sections {
         section.pieces.sort();
@@ -33,7 +33,7 @@ pub(super) fn map(parts: &OutputPlan<'_, '_>, image: &[u8]) -> LinkMap {
     map
 }
 
-fn sections(parts: &OutputPlan<'_, '_>, image: &[u8]) -> Vec<MapSection> {
+fn sections(output: &OutputPlan<'_, '_>, image: &[u8]) -> Vec<MapSection> {
     // Our own image can be read; an unreadable image has no map.
     let Ok(cubin) = Cubin::parse(image) else { return Vec::new() };
     let mut sections: Vec<MapSection> = Vec::with_capacity(cubin.section_headers().len());
@@ -47,28 +47,28 @@ fn sections(parts: &OutputPlan<'_, '_>, image: &[u8]) -> Vec<MapSection> {
             symbols: Vec::new(),
         });
     }
-    let literals = literal_pieces(parts);
-    for (&id, section) in parts.arranged.sections.iter().zip(&mut sections) {
-        section.pieces = pieces(parts, id, section.size);
+    let literals = literal_pieces(output);
+    for (&id, section) in output.arranged.sections.iter().zip(&mut sections) {
+        section.pieces = pieces(output, id, section.size);
     }
-    if parts.link.options.target.capabilities().has_mercury {
-        two_views(parts, &mut sections);
+    if output.link.options.target.capabilities().has_mercury {
+        two_views(output, &mut sections);
     }
     for (bank, piece) in literals {
-        let number = parts.arranged.section_index(bank) as usize;
+        let number = output.arranged.section_index(bank) as usize;
         if let Some(section) = number.checked_sub(1).and_then(|i| sections.get_mut(i)) {
             section.pieces.push(piece);
         }
     }
-    symbols(parts, &cubin, &mut sections);
+    symbols(output, &cubin, &mut sections);
     sections
 }
 
-fn pieces(parts: &OutputPlan<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece> {
-    let s = &parts.layout.records.sections[id];
+fn pieces(output: &OutputPlan<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece> {
+    let s = &output.layout.records.sections[id];
     let of_code = matches!(s.class, Class::Text(_) | Class::Stub(_));
     let piece = |p: &Piece| {
-        let object = &parts.link.inputs.objects[p.object];
+        let object = &output.link.inputs.objects[p.object];
         let input = object.section(p.section)?;
         Some(MapPiece {
             offset: p.base,
@@ -82,11 +82,11 @@ fn pieces(parts: &OutputPlan<'_, '_>, id: SectionId, size: u64) -> Vec<MapPiece>
 }
 
 /// Pieces of the sections that only files with two views have.
-fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
-    let (link, m) = (parts.link, &parts.layout.records);
-    let (own, others) = sections.split_at_mut(parts.arranged.sections.len().min(sections.len()));
+fn two_views(output: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
+    let (link, m) = (output.link, &output.layout.records);
+    let (own, others) = sections.split_at_mut(output.arranged.sections.len().min(sections.len()));
     let mut merged: HashMap<String, usize, SeededState> = HashMap::default();
-    for (i, (&id, section)) in parts.arranged.sections.iter().zip(own.iter()).enumerate() {
+    for (i, (&id, section)) in output.arranged.sections.iter().zip(own.iter()).enumerate() {
         if !section.pieces.is_empty() && !matches!(m.sections[id].class, Class::Text(_) | Class::Stub(_)) {
             merged.insert(format!(".nv.merc{}", section.name), i);
         }
@@ -104,7 +104,7 @@ fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
     for (i, section) in others.iter().enumerate().rev().filter(|(_, s)| s.pieces.is_empty()) {
         by_name.entry(section.name.clone()).or_default().push(i);
     }
-    let code = parts.arranged.sections.iter().map(|&id| m.sections[id].class);
+    let code = output.arranged.sections.iter().map(|&id| m.sections[id].class);
     for f in code.filter_map(|class| if let Class::Text(f) = class { Some(f) } else { None }) {
         let Some(winner) = link.resolved.functions[f].winner else {
             continue;
@@ -125,8 +125,8 @@ fn two_views(parts: &OutputPlan<'_, '_>, sections: &mut [MapSection]) {
 }
 
 /// Literals of functions in the banks of the kernels that reach them.
-fn literal_pieces(parts: &OutputPlan<'_, '_>) -> Vec<(SectionId, MapPiece)> {
-    let (link, layout) = (parts.link, parts.layout);
+fn literal_pieces(output: &OutputPlan<'_, '_>) -> Vec<(SectionId, MapPiece)> {
+    let (link, layout) = (output.link, output.layout);
     let literals = &layout.records.literals.banks;
     let functions: Vec<FunctionId> = literals.iter().map(|l| l.function).collect();
     let mut found = Vec::new();
@@ -151,9 +151,9 @@ fn literal_pieces(parts: &OutputPlan<'_, '_>) -> Vec<(SectionId, MapPiece)> {
     found
 }
 
-fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
-    let defined_by = references::definers(parts.link, parts.layout);
-    for (named, symbol) in parts.arranged.symbols.iter().zip(cubin.symbols().skip(1)) {
+fn symbols(output: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSection]) {
+    let defined_by = references::definers(output.link, output.layout);
+    for (named, symbol) in output.arranged.symbols.iter().zip(cubin.symbols().skip(1)) {
         let (SymbolTableEntry::Symbol(id), Ok(symbol)) = (*named, symbol) else {
             continue;
         };
@@ -161,7 +161,7 @@ fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSec
         let Some(section) = (number as usize).checked_sub(1).and_then(|i| sections.get_mut(i)) else {
             continue;
         };
-        let sym = &parts.layout.records.symbols[id];
+        let sym = &output.layout.records.symbols[id];
         let kind = match sym.kind {
             STT_FUNC if sym.other & STO_CUDA_ENTRY != 0 => SymbolKind::Kernel,
             STT_FUNC => SymbolKind::Function,
@@ -171,14 +171,14 @@ fn symbols(parts: &OutputPlan<'_, '_>, cubin: &Cubin<'_>, sections: &mut [MapSec
             name: text(symbol.name),
             offset: symbol.entry.st_value.get(),
             size: symbol.entry.st_size.get(),
-            input: defined_by[id].map(|o| parts.link.inputs.objects[o].name.to_string()),
+            input: defined_by[id].map(|o| output.link.inputs.objects[o].name.to_string()),
             kind,
         });
     }
 }
 
-fn shared(parts: &OutputPlan<'_, '_>) -> Vec<MapShared> {
-    let (link, layout) = (parts.link, parts.layout);
+fn shared(output: &OutputPlan<'_, '_>) -> Vec<MapShared> {
+    let (link, layout) = (output.link, output.layout);
     let mut list: Vec<MapShared> = Vec::new();
     for (id, var) in layout.records.shared.variables.enumerate() {
         let Some(offset) = layout.shared.offset[id] else { continue };

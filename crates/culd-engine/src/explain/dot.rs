@@ -7,12 +7,12 @@ use crate::records::Merged;
 use crate::session::Link;
 
 /// Writes the graph.
-pub(crate) fn graph(link: Link<'_, '_>, m: &Merged<'_>) -> Vec<u8> {
+pub(crate) fn graph(link: Link<'_, '_>, records: &Merged<'_>) -> Vec<u8> {
     let resolved = link.resolved;
     let name = |f| resolved.functions[f].name;
     let mut out = b"digraph callgraph {\n".to_vec();
     for f in resolved.functions.ids() {
-        if !link.live.alive[f] || m.symbol_of[f].is_none() {
+        if !link.live.alive[f] || records.symbol_of[f].is_none() {
             continue;
         }
         let callees = match link.options.relocatable {

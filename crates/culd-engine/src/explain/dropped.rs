@@ -12,14 +12,15 @@ use crate::ids::{FunctionId, SymbolId};
 use crate::layout::{Layout, Moves};
 use crate::ledger::{self, Disposition};
 use crate::object::{Object, Role, text};
+use crate::records::SymbolEmission;
 use crate::records::{Class, Place};
 use crate::resolve::Fate;
 use crate::session::Link;
 use cubin::consts::*;
 
 /// Lists what was dropped.
-pub(super) fn dropped(parts: &OutputPlan<'_, '_>) -> Vec<Dropped> {
-    let (link, layout) = (parts.link, parts.layout);
+pub(super) fn dropped(output: &OutputPlan<'_, '_>) -> Vec<Dropped> {
+    let (link, layout) = (output.link, output.layout);
     let mut list = Vec::new();
     let defined_by = references::definers(link, layout);
     for object in link.inputs.objects.iter() {
@@ -27,7 +28,7 @@ pub(super) fn dropped(parts: &OutputPlan<'_, '_>) -> Vec<Dropped> {
         variables(link, layout, &defined_by, object, &mut list);
         constants(layout, object, &mut list);
     }
-    for e in ledger::entries(link, layout, parts.plan) {
+    for e in ledger::entries(link, layout, output.plan) {
         let why = match e.disposition {
             Disposition::Unnamed => DropReason::Unnamed,
             Disposition::Ignored => DropReason::Ignored,
@@ -78,13 +79,13 @@ pub(super) fn why_dead(link: Link<'_, '_>, f: FunctionId) -> DropReason {
 }
 
 fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, object: &Object<'_>, list: &mut Vec<Dropped>) {
-    let m = &layout.records;
+    let records = &layout.records;
     for index in object.symbols_of(&[STT_OBJECT, STT_CUDA_OBJECT]) {
         let symbol = object.symbol_ref(index);
         let sym = object.symbol(index);
-        match m.placement.symbols[symbol] {
-            Place::Symbol(id) if m.quirks.overridden.binary_search(&symbol).is_ok() => {
-                let winner = link.inputs.objects[defined_by[id].unwrap_or(m.symbols[id].first_mention)]
+        match records.placement.symbols[symbol] {
+            Place::Symbol(id) if records.quirks.overridden.binary_search(&symbol).is_ok() => {
+                let winner = link.inputs.objects[defined_by[id].unwrap_or(records.symbols[id].first_mention)]
                     .name
                     .to_string();
                 list.push(entry(object, sym.name, sym.size, DropReason::OtherCopy(winner)));
@@ -106,7 +107,7 @@ fn variables(link: Link<'_, '_>, layout: &Layout<'_>, defined_by: &Definers, obj
 fn is_dropped(layout: &Layout<'_>, id: SymbolId) -> bool {
     let sym = &layout.records.symbols[id];
     let in_bank = |moves: &Moves| sym.section == Some(moves.bank);
-    sym.withdrawn && layout.moves.as_ref().is_some_and(in_bank)
+    sym.emission == SymbolEmission::Withdrawn && layout.moves.as_ref().is_some_and(in_bank)
 }
 
 /// Constants of this object that were merged: they were placed, but are not pieces any more.

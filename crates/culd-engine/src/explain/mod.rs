@@ -49,8 +49,8 @@ pub(crate) fn layout(link: Link<'_, '_>, layout: &Layout<'_>, explained: &mut Ex
 }
 
 /// Answers that need the image.
-pub(crate) fn image(parts: &OutputPlan<'_, '_>, image: &[u8], explained: &mut Explained) {
-    if parts.link.options.map {
-        explained.map = Some(build_map::map(parts, image));
+pub(crate) fn image(output: &OutputPlan<'_, '_>, image: &[u8], explained: &mut Explained) {
+    if output.link.options.map {
+        explained.map = Some(build_map::map(output, image));
     }
 }

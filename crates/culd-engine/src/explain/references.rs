@@ -12,19 +12,21 @@ pub(super) type Definers = Table<SymbolId, Option<ObjectId>>;
 
 /// Finds the prevailing definition.
 pub(super) fn definers(link: Link<'_, '_>, layout: &Layout<'_>) -> Definers {
-    let m = &layout.records;
-    let mut by = Table::filled(m.symbols.len(), None);
+    let records = &layout.records;
+    let mut by = Table::filled(records.symbols.len(), None);
     for object in link.inputs.objects.iter() {
         for index in 1..object.symbol_count() {
             let sym = object.symbol_ref(index);
-            let Place::Symbol(id) = m.placement.symbols[sym] else { continue };
+            let Place::Symbol(id) = records.placement.symbols[sym] else {
+                continue;
+            };
             // A strong definition comes after the weak one that it replaces.
-            if object.symbol(index).defined_in().is_some() && m.quirks.overridden.binary_search(&sym).is_err() {
+            if object.symbol(index).defined_in().is_some() && records.quirks.overridden.binary_search(&sym).is_err() {
                 by[id] = Some(object.id);
             }
         }
     }
-    for (id, sym) in m.symbols.enumerate() {
+    for (id, sym) in records.symbols.enumerate() {
         match sym.function.and_then(|f| link.resolved.functions[f].winner) {
             Some(winner) => by[id] = Some(winner.object),
             // Storage of a common symbol: the file with the largest size.

@@ -226,7 +226,7 @@ impl Search<'_, '_> {
                 how: How::Variable,
             }]
         };
-        if !sym.keep || sym.withdrawn {
+        if !sym.emission.has_target() {
             return Answer::Dropped(DropReason::Unreached);
         }
         Answer::Live(self.used(ReferenceTarget::Variable(id), name).unwrap_or_else(always))

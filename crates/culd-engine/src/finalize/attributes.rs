@@ -41,20 +41,20 @@ const SM_107_MARK: [u8; 4] = [2, 0x67, 0, 0];
 
 /// Writes the attribute sections.
 pub(crate) fn write<'d>(
-    parts: &OutputPlan<'_, 'd>,
+    output: &OutputPlan<'_, 'd>,
     attributes: &KernelAttributes<'d>,
     linked: &Linked,
     code: &Functions<'_, 'd>,
     sass: &mut Sass,
 ) {
-    let module = parts.layout.records.standard.info;
+    let module = output.layout.records.standard.info;
     if let (Some(_), Some(bytes)) = (&code.stubs, &linked.bytes[module]) {
-        sass.put(module, stub_stacks(parts, bytes));
+        sass.put(module, stub_stacks(output, bytes));
     }
-    let parameters = parameter_symbols(parts, code);
+    let parameters = parameter_symbols(output, code);
     let mut marked = Preexits::default();
-    for &id in &parts.arranged.sections {
-        let (f, list) = match parts.layout.records.sections[id].class {
+    for &id in &output.arranged.sections {
+        let (f, list) = match output.layout.records.sections[id].class {
             Class::FunctionInfo(f) => (f, attributes.of(f).collect::<Vec<_>>()),
             Class::UftInfo => match code.stubs.as_ref().and_then(Stubs::first) {
                 Some(first) => (first.function, attributes.stubs.iter().collect()),
@@ -62,28 +62,28 @@ pub(crate) fn write<'d>(
             },
             _ => continue,
         };
-        let text = parts.layout.records.functions[f].text;
+        let text = output.layout.records.functions[f].text;
         let Some((text, function)) = text.and_then(|t| Some((t, code.of(t)?))) else {
             continue;
         };
         let mut bytes = Vec::new();
         let borrowed = code.sources.of(function.object).borrows_attributes(function.section);
-        let object = parts.link.inputs.objects.get(function.object).filter(|_| borrowed);
+        let object = output.link.inputs.objects.get(function.object).filter(|_| borrowed);
         let places = object.and_then(|o| mercury_places(o, function.section));
         for record in list {
             if record.code != FINALIZER_OPTIONS {
-                parts
+                output
                     .encoder()
-                    .one(&sass_record(parts, function, places.as_ref(), record), &mut bytes);
+                    .one(&sass_record(output, function, places.as_ref(), record), &mut bytes);
             }
         }
         let bank = parameters[text];
         for record in tail(code.sources.of(function.object), function.section) {
             append(&record, bank, &mut bytes);
         }
-        let rules = &parts.link.mode.rules;
-        let is_final = !parts.link.mode.relocatable;
-        let is_107 = is_final && parts.link.options.target.number == 107;
+        let rules = &output.link.mode.rules;
+        let is_final = !output.link.mode.relocatable;
+        let is_107 = is_final && output.link.options.target.number == 107;
         let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
         present.sort_unstable();
         let added = [
@@ -96,16 +96,16 @@ pub(crate) fn write<'d>(
                 bytes.extend_from_slice(&record);
             }
         }
-        if parts.layout.records.functions[f].parameters.is_some() {
+        if output.layout.records.functions[f].parameters.is_some() {
             // A kernel with texture slots.
             bytes.extend_from_slice(&[2, 0x15, 0, 0, 2, 0x16, 0, 0]);
         }
-        match is_final && rules.adds_preexit && matches!(parts.layout.records.sections[id].class, Class::FunctionInfo(_)) {
+        match is_final && rules.adds_preexit && matches!(output.layout.records.sections[id].class, Class::FunctionInfo(_)) {
             true => marked.add(f, id, bytes),
             false => sass.put(id, bytes),
         }
     }
-    marked.write(parts, sass);
+    marked.write(output, sass);
 }
 
 /// Attributes that wait until all functions with EIATTR_PREEXIT_USED are known.
@@ -123,10 +123,10 @@ impl Preexits {
         self.sections.push((f, id, bytes));
     }
 
-    fn write(self, parts: &OutputPlan<'_, '_>, sass: &mut Sass) {
-        let kernels = &parts.layout.kernels;
+    fn write(self, output: &OutputPlan<'_, '_>, sass: &mut Sass) {
+        let kernels = &output.layout.kernels;
         let mut inherits = vec![false; kernels.len()];
-        let link = &parts.link;
+        let link = &output.link;
         link.graph.reach(link.resolved, &self.using, kernels, |_, k| {
             if let Some(kernel) = inherits.get_mut(k) {
                 *kernel = true;
@@ -161,10 +161,10 @@ fn preexit_value(bytes: &mut [u8]) -> Option<&mut u8> {
 }
 
 /// The module's attributes in the SASS view. nvlink quirk: all stubs have the stack of the last one.
-fn stub_stacks(parts: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
-    let m = &parts.layout.records;
-    let symbols = m.unified.stubs.iter().filter_map(|s| m.symbol_of[s.function]);
-    let symbols: HashSet<u32, SeededState> = symbols.map(|sym| parts.arranged.symbol_index(sym)).collect();
+fn stub_stacks(output: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
+    let merged = &output.layout.records;
+    let symbols = merged.unified.stubs.iter().filter_map(|s| merged.symbol_of[s.function]);
+    let symbols: HashSet<u32, SeededState> = symbols.map(|sym| output.arranged.symbol_index(sym)).collect();
     let mut bytes = mercury.to_vec();
     let mut at = 0;
     let mut stacks = Vec::new();
@@ -193,7 +193,7 @@ fn stub_stacks(parts: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
 /// A record as the SASS view has it. Those of another function of this name have Mercury offsets: `places` are the function's own;
 /// where none of its instructions starts, the offset is 0.
 fn sass_record<'d>(
-    parts: &OutputPlan<'_, 'd>,
+    output: &OutputPlan<'_, 'd>,
     function: &Function,
     places: Option<&BTreeMap<u64, u64>>,
     record: &Attribute<'d>,
@@ -217,7 +217,7 @@ fn sass_record<'d>(
             payload: Payload::Words(words.into()),
         };
     }
-    let has_no_symbol = |symbol| subject(parts.link, parts.layout, symbol) == Subject::NoSymbol;
+    let has_no_symbol = |symbol| subject(output.link, output.layout, symbol) == Subject::NoSymbol;
     let bytes = match &record.payload {
         Payload::Views(views) => views.mercury,
         Payload::Bytes(bytes) => bytes,

@@ -64,24 +64,24 @@ pub(crate) struct Linked {
 }
 
 /// Number of a symbol or section symbol in the output.
-pub(crate) fn symbol_number(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> u32 {
+pub(crate) fn symbol_number(output: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> u32 {
     match named {
-        SymbolTableEntry::Symbol(id) => parts.arranged.symbol_index(id),
-        SymbolTableEntry::Section(_) => parts.arranged.named_index(named),
+        SymbolTableEntry::Symbol(id) => output.arranged.symbol_index(id),
+        SymbolTableEntry::Section(_) => output.arranged.named_index(named),
     }
 }
 
 /// Name of a symbol.
-pub(crate) fn symbol_name<'a>(parts: &'a OutputPlan<'_, '_>, named: SymbolTableEntry) -> &'a [u8] {
+pub(crate) fn symbol_name<'a>(output: &'a OutputPlan<'_, '_>, named: SymbolTableEntry) -> &'a [u8] {
     match named {
-        SymbolTableEntry::Symbol(id) => parts.layout.records.symbols.get(id).map_or(b"", |sym| sym.name),
+        SymbolTableEntry::Symbol(id) => output.layout.records.symbols.get(id).map_or(b"", |sym| sym.name),
         SymbolTableEntry::Section(_) => b"",
     }
 }
 
 /// Reserved shared memory: kept in the Mercury view, resolved in SASS.
-pub(crate) fn is_reserved(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
-    symbol_name(parts, named).starts_with(b"__nv_reservedSMEM")
+pub(crate) fn is_reserved(output: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
+    symbol_name(output, named).starts_with(b"__nv_reservedSMEM")
 }
 
 /// Entries of a relocation section in the SASS view.
@@ -150,8 +150,8 @@ fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<Pla
 }
 
 /// Links the Mercury view.
-pub(crate) fn link(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Linked {
-    let layout = parts.layout;
+pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Linked {
+    let layout = output.layout;
     let count = layout.records.sections.len();
     let mut linked = Linked {
         bytes: Table::filled(count, None),
@@ -160,12 +160,12 @@ pub(crate) fn link(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> 
         resolved: Table::filled(count, Vec::new()),
         misplaced: Table::filled(count, Vec::new()),
     };
-    for &id in &parts.arranged.sections {
-        linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(parts, id));
+    for &id in &output.arranged.sections {
+        linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(output, id));
     }
-    let resolver = RelocResolver::new(parts.link, layout);
+    let resolver = RelocResolver::new(output.link, layout);
     for r in &layout.records.relocs {
-        let object = &parts.link.inputs.objects[r.object];
+        let object = &output.link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
@@ -178,7 +178,7 @@ pub(crate) fn link(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> 
             layout.records.sections[r.target].class,
             Class::Text(_) | Class::Stub(_) | Class::Uft
         );
-        resolver.for_each(object, r, parts.plan.meanings(r.object), |e, decision| {
+        resolver.for_each(object, r, output.plan.meanings(r.object), |e, decision| {
             let twin = twins.get(e.index as usize).copied().flatten();
             let mut keep = |kind: u32, named: SymbolTableEntry, addend: i64| {
                 linked.kept[r.target].push(Kept {
@@ -267,8 +267,8 @@ pub(crate) fn link(parts: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> 
 }
 
 /// Bytes of a section before relocation.
-fn contents(parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
-    let s = &parts.layout.records.sections[id];
+fn contents(output: &OutputPlan<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
+    let s = &output.layout.records.sections[id];
     match s.class {
         Class::Text(_) | Class::Stub(_) | Class::Uft | Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => return None,
         Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => return None,
@@ -280,7 +280,7 @@ fn contents(parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<Vec<u8>> {
     }
     let mut bytes = vec![0; s.size as usize];
     for piece in s.pieces.as_slice() {
-        let input = parts.link.inputs.objects[piece.object].section(piece.section);
+        let input = output.link.inputs.objects[piece.object].section(piece.section);
         copy(&mut bytes, piece.base, input.map_or(&[], |i| i.data));
     }
     Some(bytes)

@@ -52,22 +52,22 @@ use sass::Sass;
 
 /// Makes the image, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit(
-    parts: &OutputPlan<'_, '_>,
+    output: &OutputPlan<'_, '_>,
     computed: &SyntheticSections,
     attributes: &KernelAttributes<'_>,
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
 ) -> Result<Emitted, Stop> {
-    let linked = linked::link(parts, computed);
-    let code = functions::functions(parts, &linked, out)?;
+    let linked = linked::link(output, computed);
+    let code = functions::functions(output, &linked, out)?;
     let mut sass = Sass {
-        bytes: Table::filled(parts.layout.records.sections.len(), None),
+        bytes: Table::filled(output.layout.records.sections.len(), None),
     };
-    relocs::write(parts, &linked, &code, &mut sass);
-    attributes::write(parts, attributes, &linked, &code, &mut sass);
-    jump::write(parts, &linked, &code, &mut sass);
-    frame::write(parts, &linked, &code, &mut sass);
-    let lines = line::write(parts, &linked, &code, &mut sass);
-    info::write(parts, &linked, &code, &lines, &mut sass);
-    file::image::emit(parts, &linked, &code, sass, sink, out)
+    relocs::write(output, &linked, &code, &mut sass);
+    attributes::write(output, attributes, &linked, &code, &mut sass);
+    jump::write(output, &linked, &code, &mut sass);
+    frame::write(output, &linked, &code, &mut sass);
+    let lines = line::write(output, &linked, &code, &mut sass);
+    info::write(output, &linked, &code, &lines, &mut sass);
+    file::image::emit(output, &linked, &code, sass, sink, out)
 }

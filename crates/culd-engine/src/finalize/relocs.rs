@@ -42,29 +42,29 @@ pub(crate) fn sass_type(kind: u32) -> u32 {
 }
 
 /// An entry with the symbol's number in the output.
-pub(crate) fn relocation(parts: &OutputPlan<'_, '_>, kept: &Kept, offset: u64, kind: u32, addend: i64) -> Rela {
+pub(crate) fn relocation(output: &OutputPlan<'_, '_>, kept: &Kept, offset: u64, kind: u32, addend: i64) -> Rela {
     Rela {
         r_offset: offset.into(),
         r_type: kind.into(),
-        r_sym: symbol_number(parts, kept.named).into(),
+        r_sym: symbol_number(output, kept.named).into(),
         r_addend: addend.into(),
     }
 }
 
 /// Writes the relocation sections of code, jump tables and data.
-pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
-    for &id in &parts.arranged.sections {
+pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+    for &id in &output.arranged.sections {
         let kept = &linked.kept[id];
-        let entries: Vec<Rela> = match parts.layout.records.sections[id].class {
+        let entries: Vec<Rela> = match output.layout.records.sections[id].class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => {
                 let Some(function) = code.of(id) else { continue };
                 let entries: Vec<Rela> = kept
                     .iter()
-                    .filter(|k| parts.link.mode.relocatable || !is_reserved(parts, k.named))
+                    .filter(|k| output.link.mode.relocatable || !is_reserved(output, k.named))
                     .filter_map(|k| {
                         let twin = k.twin?;
                         let kind = twin.r_type.get();
-                        let kind = if parts.link.mode.relocatable || parts.layout.records.unified.active {
+                        let kind = if output.link.mode.relocatable || output.layout.records.unified.active {
                             kind
                         } else {
                             unified_replacement(kind).unwrap_or(kind)
@@ -75,17 +75,17 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
                             (true, Ok(offset)) => function.place(offset) as i64,
                             _ => addend,
                         };
-                        let offset = match code.stubs_in(parts, id) {
+                        let offset = match code.stubs_in(output, id) {
                             Some(stubs) => stubs.sass_place(k.offset, twin.r_offset.get()),
                             None => function.place(twin.r_offset.get()),
                         };
-                        Some(relocation(parts, k, offset, kind, addend))
+                        Some(relocation(output, k, offset, kind, addend))
                     })
                     .collect();
                 entries
             }
             Class::ResolvedRela(target) => {
-                let entries = resolved(parts, code.of(target), &linked.listed[id]);
+                let entries = resolved(output, code.of(target), &linked.listed[id]);
                 sass.put(id, entries.as_bytes().to_vec());
                 continue;
             }
@@ -94,16 +94,16 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
             Class::Parameters => {
                 let base = code.sources.slot_base;
                 kept.iter()
-                    .map(|k| relocation(parts, k, base + k.offset, sass_type(k.kind), k.addend))
+                    .map(|k| relocation(output, k, base + k.offset, sass_type(k.kind), k.addend))
                     .collect()
             }
             _ if kept.is_empty() => continue,
             _ => kept
                 .iter()
-                .map(|k| relocation(parts, k, k.offset, sass_type(k.kind), k.addend))
+                .map(|k| relocation(output, k, k.offset, sass_type(k.kind), k.addend))
                 .collect(),
         };
-        sass.put_relocs(parts, id, &entries);
+        sass.put_relocs(output, id, &entries);
     }
 }
 
@@ -113,8 +113,8 @@ const R_CUDA_ABS24_40: u32 = 74;
 const R_MERCURY_ABS32: u32 = 0x1_0003;
 
 /// The list of resolved relocations of a function. Entries of other functions are listed where the same Mercury place is in this one.
-fn resolved(parts: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
-    let places = || mercury_places(parts.link.inputs.objects.get(function?.object)?, function?.section);
+fn resolved(output: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[Kept]) -> Vec<Rela> {
+    let places = || mercury_places(output.link.inputs.objects.get(function?.object)?, function?.section);
     let places = listed.iter().any(|k| k.twin.is_none()).then(places).flatten().unwrap_or_default();
     let moves = if places.is_empty() {
         Vec::new()
@@ -124,7 +124,7 @@ fn resolved(parts: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[K
     let place = |offset: u64| function.map_or(offset, |f| f.place(offset));
     let entry = |k: &Kept| match k.twin {
         Some(twin) => Some(relocation(
-            parts,
+            output,
             k,
             place(twin.r_offset.get()),
             twin.r_type.get(),
@@ -135,7 +135,7 @@ fn resolved(parts: &OutputPlan<'_, '_>, function: Option<&Function>, listed: &[K
             let is_move = moves.binary_search(sass).is_ok();
             let kind = if is_move { R_CUDA_ABS32_32 } else { R_CUDA_ABS24_40 };
             let offset = place(*sass);
-            Some(relocation(parts, k, offset, kind, k.addend))
+            Some(relocation(output, k, offset, kind, k.addend))
         }
         None => None,
     };

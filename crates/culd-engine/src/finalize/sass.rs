@@ -18,8 +18,8 @@ impl Sass {
     }
 
     /// Writes the relocation section of a target, if it has one that is emitted.
-    pub(crate) fn put_relocs(&mut self, parts: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
-        let target = &parts.layout.records.sections[target];
+    pub(crate) fn put_relocs(&mut self, output: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
+        let target = &output.layout.records.sections[target];
         if let Some(id) = target.slot_relocs.or(target.companions[1]) {
             self.bytes[id] = Some(entries.as_bytes().to_vec());
         }
@@ -27,9 +27,9 @@ impl Sass {
 }
 
 /// The emitted section of a class that holds only one.
-pub(crate) fn find(parts: &OutputPlan<'_, '_>, name: &[u8]) -> Option<SectionId> {
-    let sections = &parts.layout.records.sections;
-    parts
+pub(crate) fn find(output: &OutputPlan<'_, '_>, name: &[u8]) -> Option<SectionId> {
+    let sections = &output.layout.records.sections;
+    output
         .arranged
         .sections
         .iter()

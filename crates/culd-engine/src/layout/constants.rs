@@ -16,8 +16,8 @@ use hashbrown::HashMap;
 pub(super) const USER_BANK: u32 = 3;
 
 /// Size of the bank of user constants, -1 without one.
-pub(crate) fn user_size(m: &Merged<'_>) -> u64 {
-    let mut memory = m.memory.iter().map(|&id| &m.sections[id]);
+pub(crate) fn user_size(records: &Merged<'_>) -> u64 {
+    let mut memory = records.memory.iter().map(|&id| &records.sections[id]);
     memory.find(|s| s.class == Class::Constant(USER_BANK)).map_or(u64::MAX, |s| s.size)
 }
 

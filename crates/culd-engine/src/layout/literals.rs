@@ -12,6 +12,7 @@ use crate::object::entry;
 use crate::options::Identity;
 use crate::records::LiteralReloc;
 use crate::records::{Class, FunctionLiterals};
+use crate::records::{NewSection, RelocForm};
 use crate::session::Link;
 use cubin::consts::*;
 use hashbrown::HashMap;
@@ -45,8 +46,8 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         let longest = banks.iter().map(|b| b.size(layout, &pieces)).max().unwrap_or(0);
         // Where no kernel reaches it: no space, but its relocations are resolved with offset 0.
         let offset = align_up(longest, align);
-        if let (Some(lost), false) = (piece.lost, banks.is_empty()) {
-            layout.null_value = offset + lost;
+        if let (Some(losing), false) = (piece.last_losing, banks.is_empty()) {
+            layout.null_value = offset + losing;
         }
         layout.literals[piece.function] = Some(offset);
         // Symbols that were moved with the piece before move again; the last move counts.
@@ -93,13 +94,13 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
 
 /// `--preserve-relocs`: symbols in the literals of functions that may count as kernels stay in their banks, with the offset elsewhere.
 fn move_symbols(layout: &mut Layout<'_>) {
-    let m = &mut layout.records;
-    for (&f, symbols) in &m.literals.symbols {
-        if m.functions[f].literal_record.is_none() {
+    let records = &mut layout.records;
+    for (&f, symbols) in &records.literals.symbols {
+        if records.functions[f].literal_record.is_none() {
             continue;
         }
         for &(_, sym) in symbols {
-            m.symbols[sym].value += layout.literals[f].unwrap_or(0);
+            records.symbols[sym].value += layout.literals[f].unwrap_or(0);
         }
     }
 }
@@ -148,7 +149,7 @@ fn copy_relocations<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, piece: &Fun
         let object = &link.inputs.objects[object];
         for relocs in object.relocs.iter().filter(|r| r.target == section && !r.entries.is_empty()) {
             if layout.records.sections[bank].companions[1].is_none() {
-                layout.records.add_companion(link.mode, bank, true);
+                layout.records.add_companion(link.mode, bank, RelocForm::Rela);
                 layout.records.add_resolved_companion(link.mode, bank);
             }
             for i in 0..relocs.entries.len() {
@@ -186,14 +187,14 @@ fn copy_relocations<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, piece: &Fun
 type KnownBanks<'d> = HashMap<&'d [u8], SectionId, SeededState>;
 
 fn known_banks<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Option<KnownBanks<'d>> {
-    let (m, functions) = (&layout.records, &link.resolved.functions);
+    let (records, functions) = (&layout.records, &link.resolved.functions);
     if link.options.identity == Identity::Culd || !layout.kernels.iter().any(|&k| functions[k].local) {
         return None;
     }
     let mut known = KnownBanks::default();
-    for &id in &m.memory {
-        let owner = m.sections[id].owner.map(|text| m.sections[text].class);
-        if let (Class::Literals, Some(Class::Text(f))) = (m.sections[id].class, owner) {
+    for &id in &records.memory {
+        let owner = records.sections[id].owner.map(|text| records.sections[text].class);
+        if let (Class::Literals, Some(Class::Text(f))) = (records.sections[id].class, owner) {
             known.entry(functions[f].name).or_insert(id);
         }
     }
@@ -224,12 +225,14 @@ fn bank<'d>(
     let (text, name) = (function.text, link.resolved.functions[kernel].name);
     let id = layout.records.add_section(
         link.mode,
-        Name::new(prefix(link, number), name),
-        Class::Literals,
-        SHT_CUDA_CONSTANT0 + number,
-        0x42,
-        align,
-        0,
+        NewSection {
+            name: Name::new(prefix(link, number), name),
+            class: Class::Literals,
+            sh_type: SHT_CUDA_CONSTANT0 + number,
+            flags: 0x42,
+            align,
+            entsize: 0,
+        },
     );
     layout.records.sections[id].owner = text;
     layout.records.functions[kernel].literals = Some(id);

@@ -21,6 +21,8 @@ use crate::diagnostics::{Collector, Stop};
 use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
 use crate::names::Name;
 use crate::options::Identity;
+use crate::records::NewSection;
+use crate::records::SymbolEmission;
 use crate::records::{Class, Merged, OutFunction};
 use crate::records::{Emission, LiteralReloc};
 use crate::session::Link;
@@ -64,11 +66,11 @@ impl Textures {
     /// The slots that a kernel fills, by its code section and the kind that it leaves out: those of module scope and of its own parameters.
     pub(crate) fn slots_of<'a>(
         &'a self,
-        m: &'a Merged<'_>,
+        records: &'a Merged<'_>,
         (text, left_out): (Option<SectionId>, Option<u8>),
     ) -> impl DoubleEndedIterator<Item = (SymbolId, u64)> + 'a {
         let fills = move |&(sym, _): &(SymbolId, u64)| {
-            let sym = &m.symbols[sym];
+            let sym = &records.symbols[sym];
             sym.section.is_none_or(|s| Some(s) == text) && Some(sym.kind) != left_out
         };
         self.slots.iter().copied().filter(fills)
@@ -106,19 +108,19 @@ pub struct Layout<'d> {
 }
 
 /// Lays out shared memory, literals, constants and texture slots.
-pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
-    let kernels = m.texts.iter().copied().filter(|&f| link.live.is_kernel[f]).collect();
-    let has_memory = |&f: &FunctionId| link.resolved.functions[f].entry || m.functions[f].shared.is_some();
-    let every_kernel = m.texts.iter().copied().filter(has_memory).collect();
+pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
+    let kernels = records.texts.iter().copied().filter(|&f| link.live.is_kernel[f]).collect();
+    let has_memory = |&f: &FunctionId| link.resolved.functions[f].entry || records.functions[f].shared.is_some();
+    let every_kernel = records.texts.iter().copied().filter(has_memory).collect();
     let mut layout = Layout {
         kernels,
         every_kernel,
         shared: SharedLayout {
-            offset: Table::filled(m.shared.variables.len(), None),
-            dynamic: Table::filled(m.shared.variables.len(), 0),
+            offset: Table::filled(records.shared.variables.len(), None),
+            dynamic: Table::filled(records.shared.variables.len(), 0),
             ..SharedLayout::default()
         },
-        literals: Table::filled(m.functions.len(), None),
+        literals: Table::filled(records.functions.len(), None),
         textures: Textures::default(),
         null_value: 0,
         constant_units: None,
@@ -126,7 +128,7 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -
         failure: None,
         literal_relocs: Vec::new(),
         dynamic_instances: Vec::new(),
-        records: m,
+        records,
     };
     if link.mode.relocatable {
         shared_sums::sum(link, &mut layout);
@@ -156,12 +158,14 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, m: Merged<'d>, out: &mut Collector<'_>) -
     if link.options.target.capabilities().has_rel_action {
         let action = layout.records.add_section(
             link.mode,
-            Name::fixed(b".nv.rel.action"),
-            Class::RelAction,
-            SHT_CUDA_RELOCINFO,
-            0,
-            8,
-            8,
+            NewSection {
+                name: Name::fixed(b".nv.rel.action"),
+                class: Class::RelAction,
+                sh_type: SHT_CUDA_RELOCINFO,
+                flags: 0,
+                align: 8,
+                entsize: 8,
+            },
         );
         layout.records.sections[action].bytes = Some(Box::new(REL_ACTION.to_vec()));
         layout.records.sections[action].size = REL_ACTION.len() as u64;
@@ -177,46 +181,46 @@ const REL_ACTION: [u8; 16] = [0x73, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x25, 0,
 ///
 /// nvlink quirks: a relocatable link keeps the name of a record that a losing copy made, and fails if a symbol is left in one.
 fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
-    let m = &mut layout.records;
+    let records = &mut layout.records;
     let relocatable = link.mode.relocatable;
     let by_loser = |f: &OutFunction| {
         f.orphaned_literals
             .or(f.literals.filter(|_| f.literals_by_loser == Some(true)))
             .filter(|_| relocatable)
     };
-    let named: Vec<SectionId> = m.functions.iter().filter_map(by_loser).collect();
-    let is_empty = |id: &SectionId| m.sections[*id].class == Class::Literals && m.sections[*id].size == 0;
-    let empty: Vec<SectionId> = m.memory.iter().copied().filter(is_empty).collect();
+    let named: Vec<SectionId> = records.functions.iter().filter_map(by_loser).collect();
+    let is_empty = |id: &SectionId| records.sections[*id].class == Class::Literals && records.sections[*id].size == 0;
+    let empty: Vec<SectionId> = records.memory.iter().copied().filter(is_empty).collect();
     // Only lists of resolved relocations have been hidden so far.
     if empty.is_empty() && named.is_empty() && !link.mode.preserve {
         return;
     }
     for &id in &empty {
-        m.sections[id].emission = Emission::Never;
+        records.sections[id].emission = Emission::Never;
     }
     if link.options.target.capabilities().has_mercury {
         // The finalizer leaves nothing of an empty jump table; a relocatable link keeps the names.
         for id in empty {
-            let [rel, rela, listed] = m.sections[id].companions;
+            let [rel, rela, listed] = records.sections[id].companions;
             for id in [rel, rela].into_iter().flatten() {
-                m.sections[id].emission = if relocatable { Emission::NameOnly } else { Emission::Never };
+                records.sections[id].emission = if relocatable { Emission::NameOnly } else { Emission::Never };
             }
             if let Some(id) = listed {
-                m.sections[id].emission = Emission::NameOnly;
+                records.sections[id].emission = Emission::NameOnly;
             }
         }
     }
     for id in named {
-        let s = &mut m.sections[id];
+        let s = &mut records.sections[id];
         s.emission = match s.emission {
             Emission::Never => Emission::NameOnly,
             _ => Emission::Emit,
         };
     }
-    for sym in m.symbols.iter_mut() {
+    for sym in records.symbols.iter_mut() {
         let Some(section) = sym.section else { continue };
-        if m.sections[section].emission != Emission::Emit {
-            sym.withdrawn = true;
+        if records.sections[section].emission != Emission::Emit {
+            sym.emission = SymbolEmission::Withdrawn;
             if relocatable && link.options.identity == Identity::Nvlink {
                 layout.failure = Some("reference to deleted section");
             }

@@ -16,6 +16,7 @@ use super::sort::list_sort;
 use crate::ids::{SectionId, SymbolId, Table};
 use crate::liveness::Patterns;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{Class, Emission, Merged, OutSymbol, Piece, Pieces, Place};
 use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
@@ -87,40 +88,40 @@ pub(super) fn lay_out(link: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
 }
 
 fn is_in(sym: &OutSymbol<'_>, bank: SectionId) -> bool {
-    sym.section == Some(bank) && !sym.withdrawn
+    sym.section == Some(bank) && sym.emission != SymbolEmission::Withdrawn
 }
 
-fn alignment(link: Link<'_, '_>, m: &Merged<'_>, bank: SectionId, sym: &OutSymbol<'_>) -> u64 {
+fn alignment(link: Link<'_, '_>, records: &Merged<'_>, bank: SectionId, sym: &OutSymbol<'_>) -> u64 {
     match link.options.identity {
         Identity::Nvlink => sym.size.clamp(1, 8),
-        Identity::Culd => (1 << sym.value.trailing_zeros().min(62)).min(m.sections[bank].align.max(1)),
+        Identity::Culd => (1 << sym.value.trailing_zeros().min(62)).min(records.sections[bank].align.max(1)),
     }
 }
 
 /// The constants that stay where some may go.
 fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Table<SymbolId, bool>> {
     let filter = link.options.kernels.as_ref().filter(|_| !link.mode.debug_symbols)?;
-    let m = &layout.records;
+    let records = &layout.records;
     let (external, internal) = (Patterns::new(&filter.external_constants), Patterns::new(&filter.internal_constants));
-    let mut needed = Table::filled(m.symbols.len(), false);
+    let mut needed = Table::filled(records.symbols.len(), false);
     let mut by_offset: Vec<(u64, SymbolId)> = Vec::new();
-    for (id, sym) in m.symbols.enumerate().filter(|(_, sym)| is_in(sym, bank)) {
+    for (id, sym) in records.symbols.enumerate().filter(|(_, sym)| is_in(sym, bank)) {
         let patterns = if sym.bind == STB_LOCAL { &internal } else { &external };
         needed[id] = patterns.matches(sym.name);
         by_offset.push((sym.value, id));
     }
     by_offset.sort_unstable();
-    for r in &m.relocs {
+    for r in &records.relocs {
         let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
-        if matches!(m.sections[r.target].class, Class::Debug(_)) || !m.is_current(r, relocs.target) {
+        if matches!(records.sections[r.target].class, Class::Debug(_)) || !records.is_current(r, relocs.target) {
             continue;
         }
         let mut refer = |index: u32, addend: i64| {
             if object.symbol_kind(index) != STT_SECTION {
-                if let Place::Symbol(id) = m.placement.symbols[object.symbol_ref(index)] {
+                if let Place::Symbol(id) = records.placement.symbols[object.symbol_ref(index)] {
                     needed[id] = true;
                 }
                 return;
@@ -128,7 +129,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
             let section = object
                 .symbol(index)
                 .defined_in()
-                .and_then(|s| m.placement.sections[object.section_ref(s)]);
+                .and_then(|s| records.placement.sections[object.section_ref(s)]);
             if let Some((_, base)) = section.filter(|s| s.0 == bank) {
                 let offset = base.wrapping_add(addend as u64);
                 let at = by_offset.partition_point(|v| v.0 <= offset).checked_sub(1);
@@ -191,7 +192,7 @@ fn place(link: Link<'_, '_>, layout: &mut Layout<'_>, bank: SectionId, variables
         if link.mode.preserve && !variables.is_empty() {
             layout.records.symbols[id].other |= STV_INTERNAL;
         } else {
-            layout.records.symbols[id].withdrawn = true;
+            layout.records.symbols[id].emission = SymbolEmission::Withdrawn;
         }
     }
     layout.moves = Some(Moves { bank, ranges });

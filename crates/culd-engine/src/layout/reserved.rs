@@ -11,24 +11,24 @@ use crate::ids::{SectionId, SymbolId};
 use crate::records::Class;
 
 pub(super) fn lay_out(layout: &mut Layout<'_>) {
-    let m = &mut layout.records;
+    let records = &mut layout.records;
     let section = |sym: SymbolId| {
-        let id = m.symbols[sym].section?;
-        (m.sections[id].class == Class::ReservedShared).then_some((id, sym))
+        let id = records.symbols[sym].section?;
+        (records.sections[id].class == Class::ReservedShared).then_some((id, sym))
     };
-    let mut variables: Vec<(SectionId, SymbolId)> = m.symbols.ids().filter_map(section).collect();
+    let mut variables: Vec<(SectionId, SymbolId)> = records.symbols.ids().filter_map(section).collect();
     variables.sort_unstable();
     for group in variables.chunk_by(|a, b| a.0 == b.0) {
         let Some(&(id, _)) = group.first() else { continue };
-        let key = |sym: &SymbolId| (u64::MAX - m.symbols[*sym].value, m.symbols[*sym].size);
+        let key = |sym: &SymbolId| (u64::MAX - records.symbols[*sym].value, records.symbols[*sym].size);
         let sorted = list_sort(group.iter().map(|v| v.1).collect(), &|a, b| key(a) <= key(b));
         let (mut end, mut align) = (0u64, 1);
         for sym in sorted {
-            let symbol = &mut m.symbols[sym];
+            let symbol = &mut records.symbols[sym];
             align = symbol.value.max(align);
             symbol.value = align_up(end, symbol.value);
             end = symbol.value.saturating_add(symbol.size);
         }
-        (m.sections[id].size, m.sections[id].align) = (end, align);
+        (records.sections[id].size, records.sections[id].align) = (end, align);
     }
 }

@@ -15,6 +15,7 @@ use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::object::text;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{ABSENT, Class, Merged, Place};
 use crate::session::Link;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
@@ -92,15 +93,15 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
 
 /// The largest alignment of the module's variables. The value of the placeholder that a relocatable link makes for dynamic memory may be invalid: nvlink
 /// uses it and writes a file whose sections cannot be aligned.
-fn module_align(m: &Merged<'_>) -> u64 {
-    let variables = m.shared.module.iter().map(|&s| &m.shared.variables[s]);
+fn module_align(records: &Merged<'_>) -> u64 {
+    let variables = records.shared.module.iter().map(|&s| &records.shared.variables[s]);
     let sound = variables.filter(|v| !v.is_dynamic() || v.align.is_power_of_two());
     sound.map(|v| v.align).max().unwrap_or(0)
 }
 
 /// Functions with relocations against shared variables, and the kernels that reach them.
 fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
-    let m = &layout.records;
+    let records = &layout.records;
     let mut number: HashMap<FunctionId, usize, crate::names::SeededState> = HashMap::default();
     let mut references = References {
         functions: Vec::new(),
@@ -108,19 +109,21 @@ fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
         kernels: Vec::new(),
     };
     // Without variables there are no references.
-    let relocs = m.relocs.iter().filter(|_| m.shared.variables.len() > 0);
+    let relocs = records.relocs.iter().filter(|_| records.shared.variables.len() > 0);
     for r in relocs {
         let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
         let specials = object.specials(relocs);
-        let Class::Text(f) = m.sections[r.target].class else { continue };
-        if specials.is_empty() || !m.is_current(r, relocs.target) {
+        let Class::Text(f) = records.sections[r.target].class else {
+            continue;
+        };
+        if specials.is_empty() || !records.is_current(r, relocs.target) {
             continue;
         }
         for &index in specials {
-            let Place::Shared(id) = m.placement.symbols[object.symbol_ref(index)] else {
+            let Place::Shared(id) = records.placement.symbols[object.symbol_ref(index)] else {
                 continue;
             };
             let n = *number.entry(f).or_insert_with(|| {
@@ -188,8 +191,8 @@ fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
 }
 
 /// Per variable: the kernels that use it, ascending; `None` for variables that no live code refers to.
-fn users(m: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<u32>>> {
-    let mut users: Table<SharedId, Option<Vec<u32>>> = Table::filled(m.shared.variables.len(), None);
+fn users(records: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<u32>>> {
+    let mut users: Table<SharedId, Option<Vec<u32>>> = Table::filled(records.shared.variables.len(), None);
     for (variables, kernels) in references.variables.iter().zip(&references.kernels) {
         for &v in variables {
             users[v].get_or_insert_default().extend(kernels);
@@ -255,28 +258,28 @@ fn whole(
     kernels: &mut [Kernel],
     out: &mut Collector<'_>,
 ) {
-    let m = &layout.records;
-    if m.shared.whole.is_empty() {
+    let records = &layout.records;
+    if records.shared.whole.is_empty() {
         return;
     }
     let mut is_whole = vec![false; kernels.len()];
     let number: HashMap<FunctionId, usize, crate::names::SeededState> =
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
-    for &(f, size, align) in &m.shared.whole {
+    for &(f, size, align) in &records.shared.whole {
         let Some(&k) = number.get(&f) else { continue };
         let kernel = &mut kernels[k];
         (kernel.end, kernel.align) = (kernel.end.max(size), kernel.align.max(align));
         kernel.used |= size > 0;
         is_whole[k] = true;
     }
-    let sorted = list_sort(m.shared.module.clone(), &|a, b| {
-        m.shared.variables[*a].size > m.shared.variables[*b].size
+    let sorted = list_sort(records.shared.module.clone(), &|a, b| {
+        records.shared.variables[*a].size > records.shared.variables[*b].size
     });
     let mut errors: Vec<Vec<Code>> = Vec::new();
-    for s in sorted.into_iter().filter(|&s| m.shared.variables[s].size > 0) {
+    for s in sorted.into_iter().filter(|&s| records.shared.variables[s].size > 0) {
         let used_by = users[s].as_deref().unwrap_or_default().iter().rev();
         let refused = used_by.filter(|&&k| is_whole[k as usize]).map(|&k| Code::PartiallyLinked {
-            variable: text(m.shared.variables[s].name),
+            variable: text(records.shared.variables[s].name),
             kernel: link.resolved.function_name(layout.every_kernel[k as usize]),
         });
         errors.push(refused.collect());
@@ -292,7 +295,7 @@ fn whole(
 /// Gives every module-scope variable to a kernel or to a slot. Also returns the late kernels in the order in which they need a section:
 /// those of variables with one user, then those of slots.
 fn assign(
-    m: &Merged<'_>,
+    records: &Merged<'_>,
     users: &Table<SharedId, Option<Vec<u32>>>,
     owner: &[u32],
     late: &Late,
@@ -300,11 +303,11 @@ fn assign(
 ) -> (Vec<Slot>, Vec<u32>) {
     let mut slots: Vec<Slot> = Vec::new();
     let (mut single, mut several) = (Vec::new(), Vec::new());
-    let sorted = list_sort(m.shared.module.clone(), &|a, b| {
-        m.shared.variables[*a].size > m.shared.variables[*b].size
+    let sorted = list_sort(records.shared.module.clone(), &|a, b| {
+        records.shared.variables[*a].size > records.shared.variables[*b].size
     });
     for s in sorted {
-        let var = &m.shared.variables[s];
+        let var = &records.shared.variables[s];
         if var.size == 0 {
             continue;
         }
@@ -391,14 +394,14 @@ fn dynamic(
     users: &Table<SharedId, Option<Vec<u32>>>,
     kernels: &mut [Kernel],
 ) {
-    let m = &layout.records;
+    let records = &layout.records;
     let mut groups = Groups::new(kernels.len());
-    let is_dynamic = |s: SharedId| m.shared.variables[s].is_dynamic();
+    let is_dynamic = |s: SharedId| records.shared.variables[s].is_dynamic();
     let users_of = |s: SharedId| users[s].as_deref().unwrap_or_default();
-    for s in m.shared.module.iter().copied().filter(|&s| is_dynamic(s)) {
+    for s in records.shared.module.iter().copied().filter(|&s| is_dynamic(s)) {
         for &k in users_of(s) {
             let kernel = &mut kernels[k as usize];
-            let align = dynamic_align(link, m.shared.variables[s].align);
+            let align = dynamic_align(link, records.shared.variables[s].align);
             kernel.dynamic = kernel.dynamic.max(Some(align_up(kernel.end, align)));
             kernel.align = kernel.align.max(align);
         }
@@ -424,7 +427,7 @@ fn dynamic(
     }
     let start = align_up(link.mode.shared_start, DYNAMIC_ALIGN);
     let value = |k: &u32| kernels[*k as usize].dynamic.unwrap_or(0);
-    let values: Vec<_> = m
+    let values: Vec<_> = records
         .shared
         .module
         .iter()
@@ -491,9 +494,9 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
             _ => record.size = ABSENT,
         }
     }
-    let m = &mut layout.records;
-    for &id in &m.memory {
-        let s = &mut m.sections[id];
+    let records = &mut layout.records;
+    for &id in &records.memory {
+        let s = &mut records.sections[id];
         if s.class == Class::KernelShared && s.size == 0 && !s.no_symbol {
             s.size = ABSENT;
         }
@@ -561,13 +564,15 @@ fn symbols(link: Link<'_, '_>, layout: &mut Layout<'_>, placed_in: &Table<Shared
         match offset {
             // nvlink quirk: a variable that takes space twice has the reserved part added twice.
             Some(offset) => record.value = (base * listed[s]).saturating_add(offset),
-            None if !dynamic => record.withdrawn = true,
+            None if !dynamic => record.emission = SymbolEmission::Withdrawn,
             // The placeholder of an earlier relocatable link has the section of its symbol.
-            None if record.other & 3 == STV_INTERNAL && link.mode.debug_symbols && module_is_empty => record.withdrawn = true,
+            None if record.other & 3 == STV_INTERNAL && link.mode.debug_symbols && module_is_empty => {
+                record.emission = SymbolEmission::Withdrawn
+            }
             None if link.mode.debug_symbols => record.value = if slots { base } else { 0 } + layout.shared.dynamic[s],
             // nvlink quirk: an unset value of -1 moves with the base, or its symbol is dropped.
             None if slots && base > 0 => record.value = base - 1,
-            None => record.withdrawn = true,
+            None => record.emission = SymbolEmission::Withdrawn,
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::align::align_up;
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::names::SeededState;
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::{ABSENT, Class, NO_SPACE, OutSymbol, Place, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::*;
@@ -118,23 +119,25 @@ fn padded(size: u64, align: u64) -> u64 {
 }
 
 fn dynamic_uses(link: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
-    let m = &layout.records;
+    let records = &layout.records;
     let mut uses: Uses = Vec::new();
     let mut place: HashMap<SectionId, usize, SeededState> = HashMap::default();
-    for r in &m.relocs {
+    for r in &records.relocs {
         let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
-        let Class::Text(f) = m.sections[r.target].class else { continue };
-        if !link.resolved.functions[f].entry || !m.is_current(r, relocs.target) {
+        let Class::Text(f) = records.sections[r.target].class else {
+            continue;
+        };
+        if !link.resolved.functions[f].entry || !records.is_current(r, relocs.target) {
             continue;
         }
         for &index in object.specials(relocs) {
-            let Place::Symbol(sym) = m.placement.symbols[object.symbol_ref(index)] else {
+            let Place::Symbol(sym) = records.placement.symbols[object.symbol_ref(index)] else {
                 continue;
             };
-            if !m.symbols[sym].dynamic {
+            if !records.symbols[sym].dynamic {
                 continue;
             }
             let at = *place.entry(r.target).or_insert_with(|| {
@@ -178,9 +181,7 @@ fn instance(layout: &mut Layout<'_>, weak_is_global: bool) -> SymbolId {
         literal_number: 0,
         space: NO_SPACE,
         managed: false,
-        keep: true,
-        withdrawn: false,
-        hidden: false,
+        emission: SymbolEmission::Emit,
         weak_reference: true,
         dynamic: false,
         section: None,

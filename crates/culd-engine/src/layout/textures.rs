@@ -15,6 +15,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SymbolId, Table};
 use crate::names::Name;
 use crate::records::IMAGE_HEADERS;
+use crate::records::NewSection;
 use crate::records::{Class, ImageKinds, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::*;
@@ -27,19 +28,24 @@ const LIMITS: [(u8, &str, usize); 3] = [
 ];
 
 pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let m = &layout.records;
-    if !m.symbols.iter().any(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)) {
+    let records = &layout.records;
+    if !records
+        .symbols
+        .iter()
+        .any(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE))
+    {
         return Ok(());
     }
     let locals = || {
-        m.order
+        records
+            .order
             .locals
             .iter()
             .filter_map(|l| if let SymbolTableEntry::Symbol(sym) = l { Some(*sym) } else { None })
     };
     let of_kind = |kind: u8| {
-        let all = locals().chain(m.order.globals.iter().copied());
-        let mut list: Vec<SymbolId> = all.filter(|&sym| m.symbols[sym].kind == kind).collect();
+        let all = locals().chain(records.order.globals.iter().copied());
+        let mut list: Vec<SymbolId> = all.filter(|&sym| records.symbols[sym].kind == kind).collect();
         list.sort_unstable();
         list
     };
@@ -49,7 +55,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     }
     symbols.reverse();
     let symbols = list_sort(symbols, &|_, _| true);
-    let size_of = |f: &FunctionId| m.functions[*f].parameters.map_or(0, |id| m.sections[id].size);
+    let size_of = |f: &FunctionId| records.functions[*f].parameters.map_or(0, |id| records.sections[id].size);
     let base = align_up(layout.every_kernel.iter().map(size_of).max().unwrap_or(0), 4);
     let slots: Vec<(SymbolId, u64)> = symbols.iter().enumerate().map(|(i, &sym)| (sym, base + 4 * i as u64)).collect();
     let end = base + 4 * slots.len() as u64;
@@ -62,7 +68,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     let alone = link.live.only.is_some();
     let own_sections = link.options.target.capabilities().has_texture_slot_sections;
     let used = |k: FunctionId| match link.live.is_kernel[k] {
-        true if alone => m.images_used,
+        true if alone => records.images_used,
         true => reaches[link.graph.component(k)],
         false if own_sections && alone => ImageKinds::default(),
         false => uses[k],
@@ -92,14 +98,14 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
 
 /// Of several kernels with too many, the newest is the one that is named.
 fn check_limits(link: Link<'_, '_>, layout: &Layout<'_>, textures: &Textures, out: &mut Collector<'_>) -> Result<(), Stop> {
-    let m = &layout.records;
+    let records = &layout.records;
     if textures.slots.len() <= LIMITS.iter().map(|l| l.2).min().unwrap_or(0) {
         return Ok(());
     }
     for &(k, left_out) in textures.kernels.iter().rev() {
         for (kind, what, limit) in LIMITS {
-            let slots = textures.slots_of(m, (m.functions[k].text, left_out));
-            if slots.filter(|&(sym, _)| m.symbols[sym].kind == kind).count() > limit {
+            let slots = textures.slots_of(records, (records.functions[k].text, left_out));
+            if slots.filter(|&(sym, _)| records.symbols[sym].kind == kind).count() > limit {
                 let entry = link.resolved.function_name(k);
                 return Err(out.fatal(Code::TooManyImages { entry, what, limit }));
             }
@@ -113,12 +119,14 @@ fn image_headers<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId)
     let name = link.resolved.functions[k].name;
     let id = layout.records.add_section(
         link.mode,
-        Name::new(IMAGE_HEADERS, name),
-        Class::Parameters,
-        SHT_CUDA_CONSTANT0,
-        SHF_ALLOC | SHF_INFO_LINK,
-        4,
-        0,
+        NewSection {
+            name: Name::new(IMAGE_HEADERS, name),
+            class: Class::Parameters,
+            sh_type: SHT_CUDA_CONSTANT0,
+            flags: SHF_ALLOC | SHF_INFO_LINK,
+            align: 4,
+            entsize: 0,
+        },
     );
     layout.records.sections[id].owner = layout.records.functions[k].text;
     layout.records.functions[k].parameters = Some(id);
@@ -126,16 +134,18 @@ fn image_headers<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, k: FunctionId)
 
 /// What the relocations of each function refer to.
 fn users(link: Link<'_, '_>, layout: &Layout<'_>) -> Table<FunctionId, ImageKinds> {
-    let m = &layout.records;
-    let mut uses = Table::filled(m.functions.len(), ImageKinds::default());
-    for r in &m.relocs {
+    let records = &layout.records;
+    let mut uses = Table::filled(records.functions.len(), ImageKinds::default());
+    for r in &records.relocs {
         let object = &link.inputs.objects[r.object];
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
-        let Class::Text(f) = m.sections[r.target].class else { continue };
+        let Class::Text(f) = records.sections[r.target].class else {
+            continue;
+        };
         let images = ImageKinds::of(object.specials(relocs).iter().map(|&i| object.symbol_kind(i)));
-        if !images.is_empty() && m.is_current(r, relocs.target) {
+        if !images.is_empty() && records.is_current(r, relocs.target) {
             uses[f].add(images);
         }
     }

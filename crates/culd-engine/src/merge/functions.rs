@@ -186,7 +186,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if let Some(literals) = index.and_then(|i| self.records.literals.banks.get_mut(i as usize)) {
             literals.bytes.clear();
             literals.regions.clear();
-            literals.lost = None;
+            literals.last_losing = None;
         }
     }
 

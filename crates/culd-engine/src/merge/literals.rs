@@ -21,6 +21,24 @@ const OVERLAP: Code = Code::Internal {
     what: "overlapping non-identical data",
 };
 
+/// What leads to a literal bank.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FoundBy {
+    /// A symbol in it.
+    Symbol,
+    /// The list of sections: none of its symbols did.
+    Section,
+}
+
+/// Whose literals a bank has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LiteralCopy {
+    /// Those of the prevailing copy of the function.
+    Prevailing,
+    /// Those of a copy that lost.
+    Losing,
+}
+
 impl<'d> Merger<'_, 'd, '_, '_> {
     /// A symbol in a literal bank.
     pub(super) fn literal(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
@@ -32,7 +50,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return self.second_strong_literals(object, section, f, &input);
         }
         self.records.placement.symbols[reference] = Place::Literal(f);
-        self.place_literals(object, section, true)?;
+        self.place_literals(object, section, FoundBy::Symbol)?;
         let placed = self.records.placement.sections[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
         let record = placed.map(|p| p.0).or(self.records.functions[f].literal_record);
         if let Some(id) = record.filter(|_| self.mode.preserve) {
@@ -82,7 +100,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Appends the bank of one copy of a function.
-    pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32, by_symbol: bool) -> Result<(), Stop> {
+    pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32, found: FoundBy) -> Result<(), Stop> {
         let Some((f, input)) = self.literal_owner(object, section) else {
             return Ok(());
         };
@@ -92,7 +110,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         let took = self.is_mine(object, input.info);
         // A bank without symbols, which a relocatable link left of a losing copy, belongs to no function.
-        let own = took && by_symbol;
+        let copy = match (took, found) {
+            (true, FoundBy::Symbol) => LiteralCopy::Prevailing,
+            _ => LiteralCopy::Losing,
+        };
+        let own = copy == LiteralCopy::Prevailing;
         let bytes = match own {
             true => own_bytes(self.source(object, &input), self.ranges.of(object, section)),
             false => Cow::Borrowed(input.data),
@@ -115,11 +137,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             function.literals_by_loser = None;
         }
         if recorded || (!own && (function.literal_index.is_none() || function.orphaned_literals.is_some())) {
-            let id = self.literal_record(f, &input, own);
+            let id = self.literal_record(f, &input, copy);
             let base = self.append_literals(id, &bytes, input.align.get());
             self.records.placement.sections[slot] = Some((id, base));
         } else {
-            self.device_literals(object, section, f, &input, &bytes, took);
+            let copy = if took { LiteralCopy::Prevailing } else { LiteralCopy::Losing };
+            self.device_literals(object, section, (f, &input), &bytes, copy);
         }
         Ok(())
     }
@@ -134,7 +157,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    fn literal_record(&mut self, f: FunctionId, input: &ObjSection<'d>, own: bool) -> SectionId {
+    fn literal_record(&mut self, f: FunctionId, input: &ObjSection<'d>, copy: LiteralCopy) -> SectionId {
+        let own = copy == LiteralCopy::Prevailing;
         let function = &self.records.functions[f];
         if let (Some(orphaned_literals), false) = (function.orphaned_literals, own) {
             let record = &mut self.records.sections[orphaned_literals];
@@ -171,7 +195,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         base
     }
 
-    fn device_literals(&mut self, object: &Object<'d>, section: u32, f: FunctionId, input: &ObjSection<'d>, bytes: &[u8], took: bool) {
+    fn device_literals(
+        &mut self,
+        object: &Object<'d>,
+        section: u32,
+        (f, input): (FunctionId, &ObjSection<'d>),
+        bytes: &[u8],
+        copy: LiteralCopy,
+    ) {
+        let took = copy == LiteralCopy::Prevailing;
         let index = match self.records.functions[f].literal_index {
             Some(index) => index as usize,
             None => {
@@ -198,7 +230,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         literals.align = literals.align.max(input.align.get());
         if !took {
             pad(&mut literals.bytes, input.align.get());
-            literals.lost = Some(literals.bytes.len() as u64);
+            literals.last_losing = Some(literals.bytes.len() as u64);
         }
         let base = literals.bytes.len() as u64;
         literals.tables.push((object.id, section, base));

@@ -28,6 +28,7 @@ use crate::names::{Name, SeededState};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::{Identity, LinkOptions};
 use crate::records::*;
+use crate::records::{NewSection, SymbolEmission};
 use crate::resolve::Resolved;
 use cubin::consts::*;
 use hashbrown::{HashMap, HashSet};
@@ -106,15 +107,15 @@ pub fn merge<'d>(
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
     let index = unified::read_index(options, out)?;
-    let mut m = start(inputs, resolved, places, options, mode);
-    m.unified.problem = unified::lacks_index(inputs, options);
+    let mut records = start(inputs, resolved, places, options, mode);
+    records.unified.problem = unified::lacks_index(inputs, options);
     let mut merger = Merger {
         inputs,
         resolved,
         live,
         mode,
         out,
-        records: m,
+        records,
         by_name: Table::filled(resolved.name_count, None),
         shared_by_name: HashMap::default(),
         named_sections: HashMap::default(),
@@ -367,7 +368,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Appends a section record, then its section symbol.
     fn section(&mut self, name: Name<'d>, class: Class, sh_type: u32, flags: u64, align: u64, entsize: u8) -> SectionId {
-        self.records.add_section(self.mode, name, class, sh_type, flags, align, entsize)
+        let new = NewSection {
+            name,
+            class,
+            sh_type,
+            flags,
+            align,
+            entsize,
+        };
+        self.records.add_section(self.mode, new)
     }
 
     /// A section found by its name; a known one takes the larger alignment.
@@ -425,9 +434,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             literal_number: 0,
             space: NO_SPACE,
             managed: false,
-            keep: true,
-            withdrawn: false,
-            hidden: false,
+            emission: SymbolEmission::Emit,
             weak_reference: false,
             dynamic: false,
             section: None,

@@ -11,6 +11,7 @@ use crate::ids::{SectionId, SymbolRef};
 use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
 use crate::options::Identity;
+use crate::records::RelocForm;
 use crate::records::*;
 use crate::resolve::{Fate, Resolved};
 use cubin::consts::*;
@@ -153,10 +154,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             wanted(object, relocs, &skips, &self.records)
         };
         for (n, &rela) in wanted.iter().enumerate() {
-            self.companion(target, rela);
+            self.companion(target, RelocForm::with_addends(rela));
             if n == 0 {
                 if self.mode.force_rela && !is_rela {
-                    self.companion(target, true);
+                    self.companion(target, RelocForm::Rela);
                 }
                 self.resolved_record(target);
             }
@@ -165,12 +166,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// `.rel.X` or `.rela.X`.
-    fn companion(&mut self, target: SectionId, rela: bool) -> SectionId {
-        if let Some(id) = self.records.sections[target].companions[usize::from(rela)] {
+    fn companion(&mut self, target: SectionId, form: RelocForm) -> SectionId {
+        if let Some(id) = self.records.sections[target].companions[form.companion()] {
             return id;
         }
-        let id = self.records.add_companion(self.mode, target, rela);
-        self.records.sections[target].rela_first.get_or_insert(rela);
+        let id = self.records.add_companion(self.mode, target, form);
+        self.records.sections[target].first_companion.get_or_insert(form);
         id
     }
 
@@ -204,7 +205,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 /// others by their addends. Skipped entries need none. Entries that clear a field need one, except in the Mercury view.
 ///
 /// The addend of a section's symbol is the one in the output, which includes the offset of the section in the output.
-fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, m: &Merged<'_>) -> &'static [bool] {
+fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, records: &Merged<'_>) -> &'static [bool] {
     let clears = |e: &Rela| !object.has_mercury() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
     let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
     let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
@@ -214,7 +215,7 @@ fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries
             object
                 .symbol(symbol)
                 .defined_in()
-                .and_then(|s| m.placement.sections[object.section_ref(s)])
+                .and_then(|s| records.placement.sections[object.section_ref(s)])
         };
         object.symbol_kind(symbol) == STT_SECTION && section().is_some_and(|(_, base)| base != 0)
     };
@@ -246,7 +247,7 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
         class: Class,
         object: &'m Object<'d>,
         relocs: &RelocSection<'d>,
-        m: &'m Merged<'d>,
+        records: &'m Merged<'d>,
         resolved: &'m Resolved<'d>,
         (identity, keeps_debug): (Identity, bool),
     ) -> Self {
@@ -259,10 +260,14 @@ impl<'m, 'd> DroppedEntries<'m, 'd> {
             Class::Constant(_) | Class::Parameters | Class::Debug(DebugKind::Code) => true,
             _ => false,
         };
-        let lost = if of_kind { of_object(&m.quirks.overridden, object) } else { &[] };
+        let lost = if of_kind {
+            of_object(&records.quirks.overridden, object)
+        } else {
+            &[]
+        };
         let mut ranges = Vec::new();
         if class == Class::GlobalInit {
-            for &lost in of_object(&m.quirks.overridden_by_weak, object) {
+            for &lost in of_object(&records.quirks.overridden_by_weak, object) {
                 let sym = object.symbol(lost.number() - object.first_symbol);
                 if sym.defined_in() == Some(relocs.target) {
                     ranges.push((sym.value, sym.value.saturating_add(sym.size)));

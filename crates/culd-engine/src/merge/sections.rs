@@ -6,6 +6,7 @@
 //! 4. Shared sections hold no bytes; relocatable outputs sum their symbols.
 
 use super::Merger;
+use super::literals::FoundBy;
 use crate::align::align_up;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{FunctionId, SectionId};
@@ -25,7 +26,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 Role::Debug | Role::Parameters | Role::GlobalInit | Role::Constant | Role::PassedThrough => {
                     self.place(object, index as u32)?;
                 }
-                Role::Literals => self.place_literals(object, index as u32, false)?,
+                Role::Literals => self.place_literals(object, index as u32, FoundBy::Section)?,
                 Role::UnifiedEntry => self.unified_entries(object, s)?,
                 Role::KernelShared => self.whole_shared(object, index as u32, s),
                 _ => {}

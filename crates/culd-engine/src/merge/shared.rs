@@ -100,7 +100,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let var = &mut self.records.shared.variables[id];
             var.align = var.align.max(sym.value);
         }
-        self.check_shared(object, sym, id, defined);
+        self.check_shared(object, sym, id);
         let var = &mut self.records.shared.variables[id];
         if var.mentioned == 0 {
             var.mentioned = sym.size;
@@ -127,14 +127,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         id
     }
 
-    fn check_shared(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, id: SharedId, defined: bool) {
+    fn check_shared(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, id: SharedId) {
         let var = &self.records.shared.variables[id];
         let size = if var.size != 0 { var.size } else { var.mentioned };
         let strong_before = var.defined && var.bind == STB_GLOBAL;
         let dynamic_before = var.is_dynamic() && sym.size == 0 && var.listed;
         let (first, twice) = (
             var.first_mention,
-            defined && sym.bind == STB_GLOBAL && (strong_before || dynamic_before),
+            sym.defined_in().is_some() && sym.bind == STB_GLOBAL && (strong_before || dynamic_before),
         );
         if sym.bind != STB_LOCAL && size != 0 && sym.size != 0 && size != sym.size {
             let first = self.file(first);

@@ -6,10 +6,12 @@
 //! * A strong one after a weak one takes over the record in its place; relocations against it that were collected so far in constant banks are dropped.
 
 use super::Merger;
+use super::literals::FoundBy;
 use crate::diagnostics::{Code, Stop};
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::Identity;
+use crate::records::SymbolEmission;
 use crate::records::*;
 use cubin::consts::*;
 use cubin::read::SymbolSection;
@@ -50,7 +52,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             if !self.is_mine(object, input.info) {
                 return Ok(());
             }
-            self.place_literals(object, section, true)?;
+            self.place_literals(object, section, FoundBy::Symbol)?;
             if self.literals_are_replaced(object, section) {
                 return Ok(());
             }
@@ -100,7 +102,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             record.input_other &= !STO_CUDA_ENTRY;
         }
         // Position-independent code reads addresses from a constant bank; the names of its entries end here.
-        self.records.symbols[symbol].hidden = hidden;
+        self.records.symbols[symbol].emission = if hidden { SymbolEmission::Hidden } else { SymbolEmission::Emit };
         if input.role == Role::UnifiedData && !self.mode.relocatable {
             self.records.unified.variables.push(UnifiedVar {
                 symbol: object.symbol_ref(index),
@@ -182,7 +184,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             record.first_mention = object.id;
         }
         record.weak_reference = false;
-        record.keep = true;
+        if record.emission == SymbolEmission::NameOnly {
+            record.emission = SymbolEmission::Emit;
+        }
         self.records.placement.symbols[object.symbol_ref(index)] = Place::Symbol(symbol);
         if shared {
             self.sum_shared(section, sym);
@@ -212,7 +216,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 new.other = if relocatable { sym.other } else { sym.other & STO_CUDA_MANAGED };
                 new.input_other = sym.other;
                 new.size = sym.size;
-                new.keep = relocatable || self.records.unified.active || !UNIFIED_SYMBOLS.contains(&sym.name);
+                if !relocatable && !self.records.unified.active && UNIFIED_SYMBOLS.contains(&sym.name) {
+                    new.emission = SymbolEmission::NameOnly;
+                }
                 new.space = sym.other & STO_CUDA_SPACE;
                 new.managed = sym.other & STO_CUDA_MANAGED != 0;
                 new.weak_reference = sym.bind == STB_WEAK;

@@ -329,17 +329,17 @@ pub(crate) enum Subject {
 
 /// What the symbol before a payload is in the output.
 pub(crate) fn subject(link: Link<'_, '_>, layout: &Layout<'_>, symbol: SymbolRef) -> Subject {
-    let m = &layout.records;
+    let records = &layout.records;
     if let Some(f) = link.resolved.function(symbol) {
-        return m.symbol_of[f].map_or(Subject::Dropped, |sym| Subject::Is(SymbolTableEntry::Symbol(sym)));
+        return records.symbol_of[f].map_or(Subject::Dropped, |sym| Subject::Is(SymbolTableEntry::Symbol(sym)));
     }
     let (object, index) = link.inputs.locate(symbol);
     if object.symbol_kind(index) == STT_SECTION {
         let section = object.symbol(index).defined_in();
-        let placed = section.and_then(|s| m.placement.sections[object.section_ref(s)]);
+        let placed = section.and_then(|s| records.placement.sections[object.section_ref(s)]);
         return placed.map_or(Subject::Dropped, |(id, _)| Subject::Is(SymbolTableEntry::Section(id)));
     }
-    match m.placement.symbols[symbol] {
+    match records.placement.symbols[symbol] {
         Place::Symbol(sym) => Subject::Is(SymbolTableEntry::Symbol(sym)),
         _ => Subject::NoSymbol,
     }

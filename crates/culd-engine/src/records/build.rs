@@ -1,6 +1,6 @@
 //! How records are added, and found again.
 
-use super::{Class, Merged, OutSection, Pieces, RelocRef, SymbolTableEntry};
+use super::{Class, Merged, NewSection, OutSection, Pieces, RelocForm, RelocRef, SymbolTableEntry};
 use crate::ids::{FunctionId, SectionId};
 use crate::mode::Mode;
 use crate::names::Name;
@@ -9,17 +9,8 @@ use cubin::consts::*;
 
 impl<'d> Merged<'d> {
     /// Appends a section record, then its section symbol. Parameter banks get their relocation companion between the two.
-    #[allow(clippy::too_many_arguments, reason = "the fields of a section header")]
-    pub(crate) fn add_section(
-        &mut self,
-        mode: Mode,
-        name: Name<'d>,
-        class: Class,
-        sh_type: u32,
-        flags: u64,
-        align: u64,
-        entsize: u8,
-    ) -> SectionId {
+    pub(crate) fn add_section(&mut self, mode: Mode, new: NewSection<'d>) -> SectionId {
+        let NewSection { name, class, .. } = new;
         // nvlink quirk: in final links one more record, without a name, comes after those that every link starts with.
         let first = matches!(
             class,
@@ -38,17 +29,17 @@ impl<'d> Merged<'d> {
             name,
             number,
             class,
-            sh_type,
-            flags,
-            align,
-            entsize,
+            sh_type: new.sh_type,
+            flags: new.flags,
+            align: new.align,
+            entsize: new.entsize,
             size: 0,
             pieces: Pieces::EMPTY,
             bytes: None,
             owner: None,
             companions: [None; 3],
             slot_relocs: None,
-            rela_first: None,
+            first_companion: None,
             emission: Emission::Emit,
             no_symbol: false,
         });
@@ -59,16 +50,12 @@ impl<'d> Merged<'d> {
         }
         if class == Class::Parameters && !mode.relocatable {
             // The Mercury view has RELA only.
-            let rela = mode.force_rela || !name.prefix.is_empty();
-            let full = Name {
-                prefix: companion_prefix(name.prefix, rela),
-                rest: name.rest,
-            };
-            let companion = if rela {
-                self.add_section(mode, full, Class::Rela(id), SHT_RELA, SHF_INFO_LINK, 8, 24)
-            } else {
-                self.add_section(mode, full, Class::Rel(id), SHT_REL, 0, 8, 16)
-            };
+            let form = RelocForm::with_addends(mode.force_rela || !name.prefix.is_empty());
+            let companion = self.add_companion(mode, id, form);
+            if form == RelocForm::Rel {
+                self.sections[companion].flags = 0;
+            }
+            self.sections[id].companions[form.companion()] = None;
             self.sections[id].slot_relocs = Some(companion);
         }
         self.order.locals.push(SymbolTableEntry::Section(id));
@@ -76,18 +63,25 @@ impl<'d> Merged<'d> {
     }
 
     /// Makes `.rel.X` or `.rela.X` of a section.
-    pub(crate) fn add_companion(&mut self, mode: Mode, target: SectionId, rela: bool) -> SectionId {
+    pub(crate) fn add_companion(&mut self, mode: Mode, target: SectionId, form: RelocForm) -> SectionId {
         let name = self.sections[target].name;
-        let full = Name {
-            prefix: companion_prefix(name.prefix, rela),
-            rest: name.rest,
+        let (class, sh_type, entsize) = match form {
+            RelocForm::Rel => (Class::Rel(target), SHT_REL, 16),
+            RelocForm::Rela => (Class::Rela(target), SHT_RELA, 24),
         };
-        let id = if rela {
-            self.add_section(mode, full, Class::Rela(target), SHT_RELA, SHF_INFO_LINK, 8, 24)
-        } else {
-            self.add_section(mode, full, Class::Rel(target), SHT_REL, SHF_INFO_LINK, 8, 16)
+        let new = NewSection {
+            name: Name {
+                prefix: companion_prefix(name.prefix, form),
+                rest: name.rest,
+            },
+            class,
+            sh_type,
+            flags: SHF_INFO_LINK,
+            align: 8,
+            entsize,
         };
-        self.sections[target].companions[usize::from(rela)] = Some(id);
+        let id = self.add_section(mode, new);
+        self.sections[target].companions[form.companion()] = Some(id);
         id
     }
 
@@ -97,26 +91,32 @@ impl<'d> Merged<'d> {
             return;
         }
         let name = self.sections[target].name;
-        let full = Name {
-            prefix: resolved_prefix(name.prefix),
-            rest: name.rest,
+        let new = NewSection {
+            name: Name {
+                prefix: resolved_prefix(name.prefix),
+                rest: name.rest,
+            },
+            class: Class::ResolvedRela(target),
+            sh_type: SHT_CUDA_RESOLVED_RELA,
+            flags: SHF_INFO_LINK,
+            align: 8,
+            entsize: 24,
         };
-        let id = self.add_section(
-            mode,
-            full,
-            Class::ResolvedRela(target),
-            SHT_CUDA_RESOLVED_RELA,
-            SHF_INFO_LINK,
-            8,
-            24,
-        );
+        let id = self.add_section(mode, new);
         self.sections[target].companions[2] = Some(id);
     }
 
     /// Makes the `.nv.shared.K` of a kernel that has none.
     pub(crate) fn add_shared_section(&mut self, mode: Mode, kernel: FunctionId, name: &'d [u8]) -> SectionId {
-        let name = Name::new(b".nv.shared.", name);
-        let id = self.add_section(mode, name, Class::KernelShared, SHT_CUDA_SHARED, 0x43, 1, 0);
+        let new = NewSection {
+            name: Name::new(b".nv.shared.", name),
+            class: Class::KernelShared,
+            sh_type: SHT_CUDA_SHARED,
+            flags: 0x43,
+            align: 1,
+            entsize: 0,
+        };
+        let id = self.add_section(mode, new);
         self.sections[id].owner = self.functions[kernel].text;
         self.functions[kernel].shared = Some(id);
         id
@@ -157,19 +157,19 @@ impl<'d> Merged<'d> {
 /// Slots of textures, samplers and surfaces in the Mercury view.
 pub(crate) const IMAGE_HEADERS: &[u8] = b".nv.constant.entry_image_header_indices.";
 
-fn companion_prefix(prefix: &'static [u8], rela: bool) -> &'static [u8] {
-    match (prefix, rela) {
-        (b".text.", false) => b".rel.text.",
-        (b".text.", true) => b".rela.text.",
-        (b".nv.constant2.", false) => b".rel.nv.constant2.",
-        (b".nv.constant2.", true) => b".rela.nv.constant2.",
-        (b".nv.constant.optimizer.", false) => b".rel.nv.constant.optimizer.",
-        (b".nv.constant.optimizer.", true) => b".rela.nv.constant.optimizer.",
+fn companion_prefix(prefix: &'static [u8], form: RelocForm) -> &'static [u8] {
+    match (prefix, form) {
+        (b".text.", RelocForm::Rel) => b".rel.text.",
+        (b".text.", RelocForm::Rela) => b".rela.text.",
+        (b".nv.constant2.", RelocForm::Rel) => b".rel.nv.constant2.",
+        (b".nv.constant2.", RelocForm::Rela) => b".rela.nv.constant2.",
+        (b".nv.constant.optimizer.", RelocForm::Rel) => b".rel.nv.constant.optimizer.",
+        (b".nv.constant.optimizer.", RelocForm::Rela) => b".rela.nv.constant.optimizer.",
         (IMAGE_HEADERS, _) => b".rela.nv.constant.entry_image_header_indices.",
-        (b".nv.uft", false) => b".rel.nv.uft",
-        (b".nv.uft", true) => b".rela.nv.uft",
-        (_, false) => b".rel",
-        (_, true) => b".rela",
+        (b".nv.uft", RelocForm::Rel) => b".rel.nv.uft",
+        (b".nv.uft", RelocForm::Rela) => b".rela.nv.uft",
+        (_, RelocForm::Rel) => b".rel",
+        (_, RelocForm::Rela) => b".rela",
     }
 }
 

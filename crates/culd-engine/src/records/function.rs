@@ -51,7 +51,7 @@ pub struct FunctionLiterals {
     /// Alignment.
     pub align: u64,
     /// Offset of the last losing piece.
-    pub lost: Option<u64>,
+    pub last_losing: Option<u64>,
     /// Bank number.
     pub bank: u32,
     /// Jump tables of all copies so far, replaced ones included: object, section there, offset.
@@ -67,7 +67,7 @@ impl FunctionLiterals {
             function,
             bytes: Vec::new(),
             align: 1,
-            lost: None,
+            last_losing: None,
             bank: 0,
             tables: Vec::new(),
             regions: Vec::new(),

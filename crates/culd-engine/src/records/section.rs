@@ -174,12 +174,52 @@ pub struct OutSection<'d> {
     pub companions: [Option<SectionId>; 3],
     /// Relocations of the texture slots that the linker adds to a parameter bank; those of the input's own slots (`-ewp`) are in `companions`.
     pub slot_relocs: Option<SectionId>,
-    /// The companion that was made first is `.rela`.
-    pub rela_first: Option<bool>,
+    /// Form of the companion that was made first.
+    pub first_companion: Option<RelocForm>,
     /// Form in which it is emitted.
     pub emission: Emission,
     /// An empty shared section that is emitted gets no section symbol.
     pub no_symbol: bool,
+}
+
+/// What a new section record starts with.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSection<'d> {
+    /// Name.
+    pub name: Name<'d>,
+    /// What it is.
+    pub class: Class,
+    /// Type, in the form of relocatable files.
+    pub sh_type: u32,
+    /// Flags.
+    pub flags: u64,
+    /// Alignment.
+    pub align: u64,
+    /// Entry size.
+    pub entsize: u8,
+}
+
+/// Form of the entries of a relocation section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelocForm {
+    /// `.rel`: the addend is in the field.
+    Rel,
+    /// `.rela`: the entry has the addend.
+    Rela,
+}
+
+impl RelocForm {
+    /// The form of entries that have addends, or do not.
+    pub fn with_addends(has_addends: bool) -> Self {
+        if has_addends { RelocForm::Rela } else { RelocForm::Rel }
+    }
+    /// Its place in [`OutSection::companions`].
+    pub fn companion(self) -> usize {
+        match self {
+            RelocForm::Rel => 0,
+            RelocForm::Rela => 1,
+        }
+    }
 }
 
 /// Relocations of one input section, in order of arrival.

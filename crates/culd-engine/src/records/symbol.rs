@@ -3,6 +3,30 @@
 use crate::ids::{FunctionId, NameId, ObjectId, SectionId, SharedId, SymbolId};
 use cubin::consts::*;
 
+/// Form in which a symbol record is emitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SymbolEmission {
+    /// A symbol with its name.
+    Emit,
+    /// Its name in the string table, no symbol. Relocations against it are dropped.
+    NameOnly,
+    /// No symbol and no name, but relocations are resolved against it.
+    Hidden,
+    /// No symbol and no name, and relocations against it are dropped: its section is not emitted.
+    Withdrawn,
+}
+
+impl SymbolEmission {
+    /// Relocations against it are resolved or kept.
+    pub fn has_target(self) -> bool {
+        matches!(self, SymbolEmission::Emit | SymbolEmission::Hidden)
+    }
+    /// Its name is in the string table.
+    pub fn has_name(self) -> bool {
+        matches!(self, SymbolEmission::Emit | SymbolEmission::NameOnly)
+    }
+}
+
 /// A symbol record of the output.
 #[derive(Debug, Clone)]
 pub struct OutSymbol<'d> {
@@ -24,12 +48,8 @@ pub struct OutSymbol<'d> {
     pub space: u8,
     /// Managed variable.
     pub managed: bool,
-    /// Emitted into the symbol table.
-    pub keep: bool,
-    /// Withdrawn: no symbol, no name.
-    pub withdrawn: bool,
-    /// Relocations are resolved against it, but it has no symbol and no name.
-    pub hidden: bool,
+    /// Form in which it is emitted.
+    pub emission: SymbolEmission,
     /// Only weak undefined mentions so far.
     pub weak_reference: bool,
     /// Dynamic shared variable of a relocatable output.

@@ -58,16 +58,16 @@ impl SyntheticSections {
 }
 
 /// Computes sections.
-pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> SyntheticSections {
+pub(crate) fn computed(output: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> SyntheticSections {
     let OutputPlan {
         link, layout, arranged, ..
-    } = *parts;
+    } = *output;
     let fixed = &layout.records.standard;
     let mut all = SyntheticSections::new(layout.records.sections.len());
     let singles: [(Option<SectionId>, &Make<'_>); 6] = [
         (Some(fixed.info), &|| {
             let mut bytes = Vec::with_capacity(attributes.module.len() * RECORD);
-            parts.encoder().all(&attributes.module, &mut bytes);
+            output.encoder().all(&attributes.module, &mut bytes);
             bytes
         }),
         (Some(fixed.callgraph), &|| callgraph::callgraph(link, layout, arranged)),
@@ -77,7 +77,7 @@ pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes
         (fixed.compat, &|| compat::compat(link, layout)),
     ];
     let (infos, made) = link.threads.join(
-        || function_infos(parts, attributes),
+        || function_infos(output, attributes),
         || link.threads.map(&singles, |(id, write)| id.map(|id| (id, write()))),
     );
     for (bytes, ends) in infos {
@@ -93,11 +93,11 @@ pub(crate) fn computed(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes
         match layout.records.sections[id].class {
             Class::UftInfo => {
                 let mut bytes = Vec::new();
-                parts.encoder().all(&attributes.stubs, &mut bytes);
+                output.encoder().all(&attributes.stubs, &mut bytes);
                 all.add(id, bytes);
             }
-            Class::UftEntry => all.add(id, unified_entries(parts, &layout.records.unified.functions)),
-            Class::UdtEntry => all.add(id, unified_entries(parts, &layout.records.unified.data)),
+            Class::UftEntry => all.add(id, unified_entries(output, &layout.records.unified.functions)),
+            Class::UdtEntry => all.add(id, unified_entries(output, &layout.records.unified.data)),
             _ => {}
         }
     }
@@ -111,8 +111,8 @@ type Make<'a> = dyn Fn() -> Vec<u8> + Sync + 'a;
 type Encoded = (Vec<u8>, Vec<(SectionId, usize)>);
 
 /// Attributes of functions, in chunks when it pays.
-fn function_infos(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> Vec<Encoded> {
-    let sections = parts.arranged.sections.iter().zip(&parts.arranged.shapes);
+fn function_infos(output: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>) -> Vec<Encoded> {
+    let sections = output.arranged.sections.iter().zip(&output.arranged.shapes);
     let infos: Vec<(SectionId, FunctionId)> = sections
         .filter_map(|(&id, shape)| match shape.class {
             Class::FunctionInfo(f) => Some((id, f)),
@@ -120,11 +120,11 @@ fn function_infos(parts: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>)
         })
         .collect();
     let chunks: Vec<&[(SectionId, FunctionId)]> = infos.chunks(INFO_CHUNK).collect();
-    parts.link.threads.map(&chunks, |chunk| {
+    output.link.threads.map(&chunks, |chunk| {
         let mut bytes = Vec::with_capacity(chunk.len() * 4 * RECORD);
         let mut ends = Vec::with_capacity(chunk.len());
         for &(id, f) in *chunk {
-            parts.encoder().all(attributes.of(f), &mut bytes);
+            output.encoder().all(attributes.of(f), &mut bytes);
             ends.push((id, bytes.len()));
         }
         (bytes, ends)
@@ -137,21 +137,21 @@ const RECORD: usize = 12;
 /// Functions whose attributes are encoded together.
 const INFO_CHUNK: usize = 1024;
 
-fn unified_entries(parts: &OutputPlan<'_, '_>, entries: &[UnifiedEntry]) -> Vec<u8> {
+fn unified_entries(output: &OutputPlan<'_, '_>, entries: &[UnifiedEntry]) -> Vec<u8> {
     let mut out = Vec::with_capacity(32 * entries.len());
     for e in entries {
-        let m = &parts.layout.records;
-        let symbol = match parts.link.resolved.function(e.symbol) {
-            Some(f) => m.symbol_of[f],
+        let records = &output.layout.records;
+        let symbol = match output.link.resolved.function(e.symbol) {
+            Some(f) => records.symbol_of[f],
             None => {
-                if let Place::Symbol(sym) = m.placement.symbols[e.symbol] {
+                if let Place::Symbol(sym) = records.placement.symbols[e.symbol] {
                     Some(sym)
                 } else {
                     None
                 }
             }
         };
-        out.extend_from_slice(&symbol.map_or(0, |sym| parts.arranged.symbol_index(sym)).to_le_bytes());
+        out.extend_from_slice(&symbol.map_or(0, |sym| output.arranged.symbol_index(sym)).to_le_bytes());
         out.extend_from_slice(&e.flags.to_le_bytes());
         for word in [e.offset, e.id.0, e.id.1] {
             out.extend_from_slice(&word.to_le_bytes());

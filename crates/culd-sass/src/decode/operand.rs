@@ -1,4 +1,4 @@
-//! The row types of the opcode table and the short constructors it is written with.
+//! The types of the table of instruction forms and the short constructors it is written with.
 
 use crate::reg::RegFile;
 
@@ -63,28 +63,24 @@ impl Operand {
     }
 }
 
-/// The operands of an opcode under one combination of modifier bits.
+/// An instruction under one combination of modifier bits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Form {
+    pub(crate) code: u16,
+    pub(crate) name: &'static str,
     pub(crate) mask: u64,
     pub(crate) value: u64,
     pub(crate) operands: &'static [Operand],
 }
 
-/// One opcode.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct OpRow {
-    pub(crate) code: u16,
-    pub(crate) name: &'static str,
-    pub(crate) forms: &'static [Form],
-}
-
-pub(crate) const fn op(code: u16, name: &'static str, forms: &'static [Form]) -> OpRow {
-    OpRow { code, name, forms }
-}
-
-pub(crate) const fn form(mask: u64, value: u64, operands: &'static [Operand]) -> Form {
-    Form { mask, value, operands }
+pub(crate) const fn form(code: u16, name: &'static str, mask: u64, value: u64, operands: &'static [Operand]) -> Form {
+    Form {
+        code,
+        name,
+        mask,
+        value,
+        operands,
+    }
 }
 
 const fn operand(access: Access, file: RegFile, bit: u8, count: u8) -> Operand {

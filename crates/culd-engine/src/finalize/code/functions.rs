@@ -131,48 +131,48 @@ impl Functions<'_, '_> {
         self.by_text[text].as_ref()
     }
     /// The stubs of unified functions, if this is the section with their table.
-    pub(crate) fn stubs_in(&self, parts: &OutputPlan<'_, '_>, id: SectionId) -> Option<&Stubs> {
+    pub(crate) fn stubs_in(&self, output: &OutputPlan<'_, '_>, id: SectionId) -> Option<&Stubs> {
         self.stubs
             .as_ref()
-            .filter(|_| parts.layout.records.sections[id].class == Class::Uft)
+            .filter(|_| output.layout.records.sections[id].class == Class::Uft)
     }
     /// The function that is taken from this section of an object.
-    pub(crate) fn taken<'a>(&'a self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
+    pub(crate) fn taken<'a>(&'a self, output: &OutputPlan<'_, '_>, object: &Object<'_>, section: u32) -> Option<(SectionId, &'a Function)> {
         object.section(section)?;
-        let (id, _) = parts.layout.records.placement.sections[object.section_ref(section)]?;
+        let (id, _) = output.layout.records.placement.sections[object.section_ref(section)]?;
         let function = self.by_text.get(id)?.as_ref()?;
         (function.object == object.id && function.section == section).then_some((id, function))
     }
 }
 
 /// Makes all functions.
-pub(crate) fn functions<'a, 'd>(parts: &OutputPlan<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
-    let stubs = stubs::table(parts).map_err(|file| {
+pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, out: &mut Collector<'_>) -> Result<Functions<'a, 'd>, Stop> {
+    let stubs = stubs::table(output).map_err(|file| {
         out.fatal(Code::Unsupported {
             file: file.into(),
             reason: "the stub of a unified function is not a jump followed by NOPs, as CUDA 13.0 writes it".into(),
         })
     })?;
-    let sources = Sources::new(parts);
+    let sources = Sources::new(output);
     let maker = Maker {
-        parts,
+        output,
         linked,
         sources: &sources,
         stubs: stubs.as_ref(),
-        fences: parts.link.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(parts),
+        fences: output.link.mode.debug_symbols || sources.errors_at_exit() || has_debug_code(output),
     };
-    let made = parts.link.threads.map(&parts.arranged.sections, |&id| maker.make(id));
+    let made = output.link.threads.map(&output.arranged.sections, |&id| maker.make(id));
     let mut functions = Functions {
         by_text: Table::new(),
         order: Vec::new(),
         sources,
         stubs,
     };
-    functions.by_text.grow_with(parts.layout.records.sections.len(), || None);
-    for (&id, (function, kept)) in parts.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
-        if let (Some(reason), Identity::Culd) = (kept, parts.link.options.identity) {
+    functions.by_text.grow_with(output.layout.records.sections.len(), || None);
+    for (&id, (function, kept)) in output.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
+        if let (Some(reason), Identity::Culd) = (kept, output.link.options.identity) {
             out.info(Code::SassKept {
-                function: text(function_name(parts, function.function)),
+                function: text(function_name(output, function.function)),
                 reason,
             });
         }
@@ -184,7 +184,7 @@ pub(crate) fn functions<'a, 'd>(parts: &OutputPlan<'a, 'd>, linked: &Linked, out
 
 /// Makes functions.
 struct Maker<'a, 'd> {
-    parts: &'a OutputPlan<'a, 'd>,
+    output: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     sources: &'a Sources<'a, 'd>,
     stubs: Option<&'a Stubs>,
@@ -193,15 +193,15 @@ struct Maker<'a, 'd> {
 }
 
 /// True if some input has code with full debug information, dead or not.
-fn has_debug_code(parts: &OutputPlan<'_, '_>) -> bool {
-    let filled = |name: &&[u8]| crate::finalize::sass::find(parts, name).is_some_and(|id| parts.layout.records.sections[id].size > 0);
+fn has_debug_code(output: &OutputPlan<'_, '_>) -> bool {
+    let filled = |name: &&[u8]| crate::finalize::sass::find(output, name).is_some_and(|id| output.layout.records.sections[id].size > 0);
     DEBUG_CODE.iter().any(filled)
 }
 
 impl Maker<'_, '_> {
     /// The function in a code section of the output, and why its code is the compiler's if it should be other.
     fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
-        let OutputPlan { link, layout, .. } = self.parts;
+        let OutputPlan { link, layout, .. } = self.output;
         let section = &layout.records.sections[id];
         if section.class == Class::Uft {
             return Some((self.stub_table(id)?, None));
@@ -228,12 +228,12 @@ impl Maker<'_, '_> {
             capsule,
             changes,
         };
-        patch_code(self.parts, self.linked, self.sources.slot_base, id, &function, &mut code);
+        patch_code(self.output, self.linked, self.sources.slot_base, id, &function, &mut code);
         function.code = code;
         if matches!(section.class, Class::Stub(_)) {
             self.unschedule(&mut function);
         }
-        patch_capsule(self.parts, self.linked, id, &mut function);
+        patch_capsule(self.output, self.linked, id, &mut function);
         Some((function, kept))
     }
 
@@ -250,12 +250,12 @@ impl Maker<'_, '_> {
             changes: Changes::default(),
         };
         self.unschedule(&mut function);
-        patch_capsule(self.parts, self.linked, id, &mut function);
+        patch_capsule(self.output, self.linked, id, &mut function);
         Some(function)
     }
 
     fn unschedule(&self, stub: &mut Function) {
-        if self.parts.link.mode.debug_symbols {
+        if self.output.link.mode.debug_symbols {
             stubs::unschedule(&mut stub.code, stubs::instructions(&stub.capsule));
         }
     }
@@ -269,25 +269,25 @@ impl Maker<'_, '_> {
         code: &[u8],
         f: FunctionId,
     ) -> Result<(Vec<u8>, Changes), String> {
-        let parts = self.parts;
-        let (options, source) = (parts.link.options, self.sources.of(object.id));
-        let debug_symbols = parts.link.mode.debug_symbols;
+        let output = self.output;
+        let (options, source) = (output.link.options, self.sources.of(object.id));
+        let debug_symbols = output.link.mode.debug_symbols;
         let context = KernelContext {
             arch: options.target.number,
-            entry: parts.link.resolved.functions[f].entry,
+            entry: output.link.resolved.functions[f].entry,
             calls: has_calls(code) && source.calls(input.owner),
-            debug: debug_symbols || source.is_debug_code(function_name(parts, f)),
+            debug: debug_symbols || source.is_debug_code(function_name(output, f)),
             relocatable: options.relocatable,
             indirect: source.branch_targets(section),
         };
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
             return Err("double precision compiled for sm_100".into());
         }
-        if object.toolkit < parts.link.mode.rules.finalizer {
+        if object.toolkit < output.link.mode.rules.finalizer {
             return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
         }
         // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
-        let drops_waits = !parts.link.mode.rules.adds_software_wait && (options.relocatable || options.debug);
+        let drops_waits = !output.link.mode.rules.adds_software_wait && (options.relocatable || options.debug);
         if drops_waits && source.has_software_waits(section) {
             return Err("has waits of a later compiler, which nvlink drops".into());
         }
@@ -336,15 +336,15 @@ fn put(code: &mut [u8], offset: u64, kind: u32, value: u64) {
     *word = bits.to_le_bytes();
 }
 
-fn patch_code(parts: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
+fn patch_code(output: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: SectionId, function: &Function, code: &mut [u8]) {
     move_slot_loads(slot_base, function, code);
     for r in &linked.resolved[id] {
         let value = if r.slot { slot(slot_base, &r.twin, r.value) } else { r.value };
         put(code, function.place(r.twin.r_offset.get()), r.twin.r_type.get(), value);
     }
-    if parts.link.mode.relocatable {
+    if output.link.mode.relocatable {
         // A relocatable link leaves texture slots to the next one, but moves them after the longest parameter bank.
-        for kept in linked.kept[id].iter().filter(|k| is_texture(parts, k.named)) {
+        for kept in linked.kept[id].iter().filter(|k| is_texture(output, k.named)) {
             if let Some(twin) = kept.twin {
                 let value = slot(slot_base, &twin, twin.r_addend.get() as u64);
                 put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
@@ -354,13 +354,13 @@ fn patch_code(parts: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: S
     for &(place, value) in &linked.misplaced[id] {
         put(code, function.place(place), R_CUDA_ABS32_32, value.into());
     }
-    for kept in linked.kept[id].iter().filter(|k| is_reserved(parts, k.named)) {
+    for kept in linked.kept[id].iter().filter(|k| is_reserved(output, k.named)) {
         let (Some(twin), SymbolTableEntry::Symbol(sym)) = (kept.twin, kept.named) else {
             continue;
         };
-        let value = parts.layout.records.symbols[sym].value.wrapping_add(RESERVED_BASE);
+        let value = output.layout.records.symbols[sym].value.wrapping_add(RESERVED_BASE);
         let value = value.wrapping_add(twin.r_addend.get() as u64);
-        if !parts.link.mode.relocatable {
+        if !output.link.mode.relocatable {
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
         }
     }
@@ -401,8 +401,8 @@ fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
     }
 }
 
-fn is_texture(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
-    matches!(named, SymbolTableEntry::Symbol(sym) if parts.layout.records.symbols.get(sym).is_some_and(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
+fn is_texture(output: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
+    matches!(named, SymbolTableEntry::Symbol(sym) if output.layout.records.symbols.get(sym).is_some_and(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
 }
 
 /// A record of a capsule.
@@ -435,7 +435,7 @@ fn records(capsule: &[u8]) -> Vec<Record> {
     list
 }
 
-fn patch_capsule(parts: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
+fn patch_capsule(output: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
     let records = records(&function.capsule);
     for r in &linked.resolved[id] {
         let instruction = r.twin.r_offset.get() / INSTRUCTION;
@@ -450,7 +450,7 @@ fn patch_capsule(parts: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, fun
         }
     }
     if let Some(word) = function.capsule.first_chunk_mut::<4>() {
-        *word = parts.arranged.section_index(id).to_le_bytes();
+        *word = output.arranged.section_index(id).to_le_bytes();
     }
     if function.moved() {
         function.capsule = recounted(function).unwrap_or_else(|| function.capsule.clone());

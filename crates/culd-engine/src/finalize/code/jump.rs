@@ -20,26 +20,26 @@ use hashbrown::HashMap;
 type Labels = HashMap<i64, u32, SeededState>;
 
 /// Writes the tables.
-pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
-    let m = &parts.layout.records;
+pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+    let records = &output.layout.records;
     let mut labels: HashMap<FunctionId, Labels, SeededState> = HashMap::default();
-    for &id in parts
+    for &id in output
         .arranged
         .sections
         .iter()
-        .filter(|&&id| m.sections[id].class == Class::Literals)
+        .filter(|&&id| records.sections[id].class == Class::Literals)
     {
         let size = linked.bytes[id].as_ref().map_or(0, Vec::len);
         let mut bytes = vec![0; size];
         for kept in &linked.kept[id] {
             let SymbolTableEntry::Symbol(sym) = kept.named else { continue };
-            let Some(f) = m.symbols.get(sym).and_then(|sym| sym.function) else {
+            let Some(f) = records.symbols.get(sym).and_then(|sym| sym.function) else {
                 continue;
             };
-            let Some(function) = m.functions[f].text.and_then(|t| code.of(t)) else {
+            let Some(function) = records.functions[f].text.and_then(|t| code.of(t)) else {
                 continue;
             };
-            let object = &parts.link.inputs.objects[function.object];
+            let object = &output.link.inputs.objects[function.object];
             let known = labels.entry(f).or_insert_with(|| find_labels(object, function));
             let value = known.get(&kept.addend).map_or(0, |&label| function.place(label.into()) as u32);
             if let Some(slot) = bytes.get_mut(kept.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {

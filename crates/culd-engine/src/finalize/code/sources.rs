@@ -61,20 +61,20 @@ enum DebugCode<'d> {
 
 impl<'a, 'd> Sources<'a, 'd> {
     /// Looks at all objects.
-    pub(crate) fn new(parts: &OutputPlan<'a, 'd>) -> Self {
-        let objects = parts.link.inputs.objects.as_slice();
+    pub(crate) fn new(output: &OutputPlan<'a, 'd>) -> Self {
+        let objects = output.link.inputs.objects.as_slice();
         let mut sources = Sources {
-            objects: parts.link.threads.map(objects, Source::new).into(),
+            objects: output.link.threads.map(objects, Source::new).into(),
             slot_base: 0,
         };
-        let m = &parts.layout.records;
+        let records = &output.layout.records;
         let bank = |k| {
-            let text = m.functions[k].text?;
-            let piece = m.sections[text].pieces.as_slice().first()?;
+            let text = records.functions[k].text?;
+            let piece = records.sections[text].pieces.as_slice().first()?;
             sources.objects[piece.object].parameters(piece.section)
         };
         // Those that were not selected and stay in a relocatable output count.
-        let kernels = m.texts.iter().filter(|&&f| parts.link.resolved.functions[f].entry);
+        let kernels = records.texts.iter().filter(|&&f| output.link.resolved.functions[f].entry);
         let banks = kernels.filter_map(|&k| bank(k));
         let longest = banks.map(|b| b.size).max().unwrap_or(EMPTY_PARAMETERS);
         sources.slot_base = align_up(longest, 16);
@@ -189,12 +189,12 @@ impl<'a, 'd> Source<'a, 'd> {
 }
 
 /// Name of a function.
-pub(crate) fn function_name<'a>(parts: &OutputPlan<'a, '_>, f: FunctionId) -> &'a [u8] {
-    parts.link.resolved.functions[f].name
+pub(crate) fn function_name<'a>(output: &OutputPlan<'a, '_>, f: FunctionId) -> &'a [u8] {
+    output.link.resolved.functions[f].name
 }
 
 /// The inputs that have a section of this name in their SASS view, with its contents.
-pub(crate) fn inputs<'a, 'd>(parts: &'a OutputPlan<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
-    let objects = parts.link.inputs.objects.iter();
+pub(crate) fn inputs<'a, 'd>(output: &'a OutputPlan<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
+    let objects = output.link.inputs.objects.iter();
     objects.filter_map(move |o| Some((o, o.sass.iter().find(|s| s.name == name)?.data)))
 }

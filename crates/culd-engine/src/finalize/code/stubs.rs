@@ -54,8 +54,8 @@ struct Input<'d> {
 }
 
 /// Takes a stub apart; `None` if it is not what the compiler writes.
-fn input<'d>(parts: &OutputPlan<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
-    let object = &parts.link.inputs.objects[stub.object];
+fn input<'d>(output: &OutputPlan<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
+    let object = &output.link.inputs.objects[stub.object];
     let section = object.section(stub.section).filter(|s| s.size == SLOT)?;
     let sass = object.sass.get(stub.section as usize)?.data;
     let capsule = Capsule::read(section.data).ok()?;
@@ -78,11 +78,11 @@ fn input<'d>(parts: &OutputPlan<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
 }
 
 /// Makes the table; the name of the input file that has a stub which is not known otherwise.
-pub(crate) fn table<'a>(parts: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'a str> {
-    let mut stubs = parts.layout.records.unified.stubs.clone();
+pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'a str> {
+    let mut stubs = output.layout.records.unified.stubs.clone();
     stubs.sort_by_key(|s| s.offset);
     let Some(first) = stubs.first() else { return Ok(None) };
-    let file = |stub: &Stub| parts.link.inputs.objects[stub.object].name;
+    let file = |stub: &Stub| output.link.inputs.objects[stub.object].name;
     let (mut code, mut records, mut slots) = (Vec::new(), Vec::new(), Vec::new());
     let mut mercury = 0;
     // SASS offset of each Mercury instruction.
@@ -90,7 +90,7 @@ pub(crate) fn table<'a>(parts: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'a
     let mut padding: &[u8] = &[];
     let inputs: Vec<Input<'_>> = stubs
         .iter()
-        .map(|s| input(parts, s).ok_or_else(|| file(s)))
+        .map(|s| input(output, s).ok_or_else(|| file(s)))
         .collect::<Result<_, _>>()?;
     for (stub, input) in stubs.iter().zip(&inputs) {
         let size = input.code.len() as u64;

@@ -33,14 +33,14 @@ const CIE_UNIT: usize = 22;
 type InputFrames<'d> = HashMap<u32, (&'d [u8], &'d [u8]), SeededState>;
 
 /// Writes the section and its relocations.
-pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
-    let Some(id) = crate::finalize::sass::find(parts, b".debug_frame") else {
+pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
+    let Some(id) = crate::finalize::sass::find(output, b".debug_frame") else {
         return;
     };
     let mercury = linked.bytes[id].as_deref().unwrap_or_default();
     let entries = frame_entries(mercury);
     let mut frame = Frame {
-        parts,
+        output,
         code,
         mercury,
         entries: &entries,
@@ -55,15 +55,15 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
     let Frame { out, places, .. } = frame;
     let moved = |k: &Kept| {
         let &place = places.get(&k.offset)?;
-        Some(relocation(parts, k, place, R_CUDA_64, k.addend))
+        Some(relocation(output, k, place, R_CUDA_64, k.addend))
     };
     let entries: Vec<Rela> = linked.kept[id].iter().filter_map(moved).collect();
-    sass.put_relocs(parts, id, &entries);
+    sass.put_relocs(output, id, &entries);
     sass.put(id, out);
 }
 
 struct Frame<'a, 'd> {
-    parts: &'a OutputPlan<'a, 'd>,
+    output: &'a OutputPlan<'a, 'd>,
     code: &'a Functions<'a, 'd>,
     mercury: &'a [u8],
     entries: &'a [FrameEntry],
@@ -94,7 +94,7 @@ impl<'a, 'd> Frame<'a, 'd> {
             let Some((f, text)) = self.function_at(address) else { continue };
             let later_stub = self
                 .code
-                .stubs_in(self.parts, text)
+                .stubs_in(self.output, text)
                 .is_some_and(|s| s.first().is_none_or(|s| s.function != f));
             let start = if self.done.insert(f) && !later_stub {
                 self.first(f, text, cie)
@@ -112,8 +112,8 @@ impl<'a, 'd> Frame<'a, 'd> {
         let SymbolTableEntry::Symbol(sym) = self.kept.get(&address)?.named else {
             return None;
         };
-        let f = self.parts.layout.records.symbols.get(sym)?.function?;
-        Some((f, self.parts.layout.records.functions[f].text?))
+        let f = self.output.layout.records.symbols.get(sym)?.function?;
+        Some((f, self.output.layout.records.functions[f].text?))
     }
 
     /// Appends a CIE and an FDE; gives the place of its address.
@@ -132,13 +132,13 @@ impl<'a, 'd> Frame<'a, 'd> {
     /// The function's first FDE. `mercury_cie` is before it in the Mercury view.
     fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
         let function = self.code.of(text)?;
-        let object = &self.parts.link.inputs.objects[function.object];
+        let object = &self.output.link.inputs.objects[function.object];
         let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object));
         let &(cie, fde) = frames.get(&function.section)?;
         let own = fde.get(FDE_PROGRAM..)?;
         let all = self.of_function.get(&f).filter(|all| all.len() > 1);
         let Some(all) = all else {
-            let stubs = self.code.stubs_in(self.parts, text).map(Stubs::first_range);
+            let stubs = self.code.stubs_in(self.output, text).map(Stubs::first_range);
             let range = stubs.unwrap_or(function.code.len() as u64);
             return Some(self.append(cie, range, &moved(function, own)));
         };

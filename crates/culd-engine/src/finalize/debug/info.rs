@@ -34,17 +34,17 @@ const R_MERCURY_ABS32: u32 = 0x1_0003;
 const R_MERCURY_G64: u32 = 0x1_0001;
 
 /// Writes the sections.
-pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, units: &Units, sass: &mut Sass) {
-    for &id in &parts.arranged.sections {
-        let s = &parts.layout.records.sections[id];
+pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, units: &Units, sass: &mut Sass) {
+    for &id in &output.arranged.sections {
+        let s = &output.layout.records.sections[id];
         if !matches!(s.class, Class::Debug(_)) || sass.bytes[id].is_some() {
             continue;
         }
         match s.name.to_vec().as_slice() {
-            b".debug_info" => Addresses::new(parts, code, id).info(linked, units, sass),
-            register_lists::NAME => sass.put(id, registers::ranges(parts, code)),
-            b".nv_debug_info_reg_type" => sass.put(id, joined(parts, b".nv_debug_info_reg_type")),
-            _ => Addresses::new(parts, code, id).others(linked, sass),
+            b".debug_info" => Addresses::new(output, code, id).info(linked, units, sass),
+            register_lists::NAME => sass.put(id, registers::ranges(output, code)),
+            b".nv_debug_info_reg_type" => sass.put(id, joined(output, b".nv_debug_info_reg_type")),
+            _ => Addresses::new(output, code, id).others(linked, sass),
         }
     }
 }
@@ -59,7 +59,7 @@ fn plain_type(kind: u32) -> u32 {
 
 /// Addresses in one debug section.
 struct Addresses<'a, 'd> {
-    parts: &'a OutputPlan<'a, 'd>,
+    output: &'a OutputPlan<'a, 'd>,
     code: &'a Functions<'a, 'd>,
     id: SectionId,
     /// SASS relocations of the inputs, by offset in the output.
@@ -77,8 +77,8 @@ struct Places {
 
 impl Places {
     /// `None` if the places are not known.
-    fn of(parts: &OutputPlan<'_, '_>, function: &Function) -> Option<Self> {
-        let object = parts.link.inputs.objects.get(function.object)?;
+    fn of(output: &OutputPlan<'_, '_>, function: &Function) -> Option<Self> {
+        let object = output.link.inputs.objects.get(function.object)?;
         Some(Self {
             starts: mercury_places(object, function.section)?,
             size: object.section(function.section)?.size,
@@ -94,10 +94,10 @@ impl Places {
 }
 
 impl<'a, 'd> Addresses<'a, 'd> {
-    fn new(parts: &'a OutputPlan<'a, 'd>, code: &'a Functions<'a, 'd>, id: SectionId) -> Self {
+    fn new(output: &'a OutputPlan<'a, 'd>, code: &'a Functions<'a, 'd>, id: SectionId) -> Self {
         let mut twins = HashMap::default();
-        for piece in parts.layout.records.sections[id].pieces.as_slice() {
-            let object = &parts.link.inputs.objects[piece.object];
+        for piece in output.layout.records.sections[id].pieces.as_slice() {
+            let object = &output.link.inputs.objects[piece.object];
             for relocs in object.relocs.iter().filter(|r| r.target == piece.section) {
                 for e in sass_entries(object, relocs.section) {
                     twins.insert(piece.base.wrapping_add(e.r_offset.get()), (object.id, *e));
@@ -105,7 +105,7 @@ impl<'a, 'd> Addresses<'a, 'd> {
             }
         }
         Self {
-            parts,
+            output,
             code,
             id,
             twins,
@@ -120,19 +120,19 @@ impl<'a, 'd> Addresses<'a, 'd> {
         let (SymbolTableEntry::Symbol(symbol), true) = (k.named, MERCURY_CODE_ADDRESSES.contains(&k.kind)) else {
             return addend;
         };
-        let m = &self.parts.layout.records;
-        let text = m.symbols.get(symbol).and_then(|sym| m.functions[sym.function?].text);
+        let records = &self.output.layout.records;
+        let text = records.symbols.get(symbol).and_then(|sym| records.functions[sym.function?].text);
         let Some((text, function)) = text.and_then(|t| Some((t, self.code.of(t)?))) else {
             return addend;
         };
-        let object = twin.map(|t| &self.parts.link.inputs.objects[t.0]);
+        let object = twin.map(|t| &self.output.link.inputs.objects[t.0]);
         let own = twin
             .zip(object)
             .is_some_and(|((id, r), object)| *id == function.object && object.symbol(r.r_sym.get()).defined_in() == Some(function.section));
         if own {
             return u64::try_from(addend).map_or(addend, |offset| function.place(offset) as i64);
         }
-        let places = self.places.entry(text).or_insert_with(|| Places::of(self.parts, function));
+        let places = self.places.entry(text).or_insert_with(|| Places::of(self.output, function));
         places
             .as_ref()
             .map_or(addend, |p| p.translate(function, k.addend))
@@ -144,10 +144,10 @@ impl<'a, 'd> Addresses<'a, 'd> {
         for k in &linked.kept[self.id] {
             let addend = self.addend(k);
             let kind = if k.kind == R_MERCURY_ABS32 { R_CUDA_32 } else { R_CUDA_64 };
-            entries.push(relocation(self.parts, k, k.offset, kind, addend));
+            entries.push(relocation(self.output, k, k.offset, kind, addend));
         }
         if !entries.is_empty() {
-            sass.put_relocs(self.parts, self.id, &entries);
+            sass.put_relocs(self.output, self.id, &entries);
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a, 'd> Addresses<'a, 'd> {
             if k.kind == R_MERCURY_PROG_REL32 {
                 let unit = self.twins.get(&k.offset).and_then(|t| units.get(&(t.0, addend as u64)));
                 let unit = unit.copied().unwrap_or(0);
-                if !self.parts.link.mode.relocatable {
+                if !self.output.link.mode.relocatable {
                     if let Some(field) = bytes.get_mut(k.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {
                         *field = (unit as u32).to_le_bytes();
                     }
@@ -168,13 +168,13 @@ impl<'a, 'd> Addresses<'a, 'd> {
                 // A relocatable link leaves the reference to the next one, which moves the line tables again.
                 addend = unit as i64;
             }
-            entries.push(relocation(self.parts, k, k.offset, plain_type(k.kind), addend));
+            entries.push(relocation(self.output, k, k.offset, plain_type(k.kind), addend));
         }
-        sass.put_relocs(self.parts, self.id, &entries);
+        sass.put_relocs(self.output, self.id, &entries);
         sass.put(self.id, bytes);
     }
 }
 
-fn joined(parts: &OutputPlan<'_, '_>, name: &'static [u8]) -> Vec<u8> {
-    inputs(parts, name).flat_map(|(_, data)| data.iter().copied()).collect()
+fn joined(output: &OutputPlan<'_, '_>, name: &'static [u8]) -> Vec<u8> {
+    inputs(output, name).flat_map(|(_, data)| data.iter().copied()).collect()
 }

@@ -29,14 +29,14 @@ pub(crate) type Units = HashMap<(ObjectId, u64), u64, SeededState>;
 const R_CUDA_64: u32 = 2;
 
 /// Writes both tables; gives the places of the units of `.debug_line`.
-pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) -> Units {
+pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) -> Units {
     let mut units = Units::default();
     for name in [&b".debug_line"[..], b".nv_debug_line_sass"] {
-        let Some(id) = crate::finalize::sass::find(parts, name) else {
+        let Some(id) = crate::finalize::sass::find(output, name) else {
             continue;
         };
         let mut table = Table {
-            parts,
+            output,
             code,
             out: Vec::new(),
             relocs: Vec::new(),
@@ -46,20 +46,20 @@ pub(crate) fn write(parts: &OutputPlan<'_, '_>, linked: &Linked, code: &Function
             bytes: linked.bytes[id].as_deref().unwrap_or_default(),
             named: linked.kept[id].iter().map(|k| (k.offset, k.named)).collect(),
         };
-        for object in parts.link.inputs.objects.iter() {
+        for object in output.link.inputs.objects.iter() {
             let places = table.object(object, name, &mercury);
             if name == b".debug_line" {
                 units.extend(places.into_iter().map(|(from, to)| ((object.id, from), to)));
             }
         }
-        sass.put_relocs(parts, id, &table.relocs);
+        sass.put_relocs(output, id, &table.relocs);
         sass.put(id, table.out);
     }
     units
 }
 
 struct Table<'a, 'd> {
-    parts: &'a OutputPlan<'a, 'd>,
+    output: &'a OutputPlan<'a, 'd>,
     code: &'a Functions<'a, 'd>,
     out: Vec<u8>,
     relocs: Vec<Rela>,
@@ -90,7 +90,7 @@ impl Table<'_, '_> {
             .collect();
         let twin = object.section(number as u32).map_or(&[][..], |s| s.data);
         let twins = line_units(twin);
-        let base = self.parts.layout.records.placement.sections[object.section_ref(number as u32)]
+        let base = self.output.layout.records.placement.sections[object.section_ref(number as u32)]
             .filter(|p| p.0 == mercury.id)
             .map(|p| p.1);
         for (i, unit) in line_units(section.data).into_iter().enumerate() {
@@ -132,17 +132,17 @@ impl Table<'_, '_> {
 
     /// Sequences of copies that were replaced: those of the Mercury view, with the places of the prevailing code.
     fn replaced(&self, object: &Object<'_>, data: &[u8], unit: &LineUnit, mercury: &Mercury<'_>, base: u64, out: &mut Vec<Sequence<'_>>) {
-        let m = &self.parts.layout.records;
+        let records = &self.output.layout.records;
         for (range, address) in &unit.sequences {
             let Some(address) = *address else { continue };
             let Some(&SymbolTableEntry::Symbol(symbol)) = mercury.named.get(&base.saturating_add(address as u64)) else {
                 continue;
             };
             // A damaged object may name a symbol that does not exist.
-            let Some(record) = m.symbols.get(symbol) else { continue };
+            let Some(record) = records.symbols.get(symbol) else { continue };
             let text = record
                 .function
-                .map(|f| &m.functions[f])
+                .map(|f| &records.functions[f])
                 .filter(|f| f.stub_offset.is_none())
                 .and_then(|f| f.text);
             let Some(function) = text.and_then(|t| self.code.of(t)).filter(|f| f.object != object.id) else {
@@ -150,12 +150,12 @@ impl Table<'_, '_> {
             };
             let lengths = data.get(unit.header.start + 15..).unwrap_or_default();
             let rows = line_rows(data.get(range.clone()).unwrap_or_default(), lengths, unit.special);
-            let inputs = &self.parts.link.inputs.objects;
+            let inputs = &self.output.link.inputs.objects;
             let places = inputs.get(function.object).and_then(|o| mercury_places(o, function.section));
             let Some((rows, places)) = rows.zip(places) else { continue };
             let places = places.range(..record.size).map(|(&mercury, &sass)| (mercury, function.place(sass)));
             let bytes = unit.special.sequence(&rows, places, function.code.len() as u64);
-            let number = self.parts.arranged.symbol_index(symbol);
+            let number = self.output.arranged.symbol_index(symbol);
             out.extend(bytes.map(|b| (number, Cow::Owned(b), ADDRESS)));
         }
     }
@@ -163,20 +163,20 @@ impl Table<'_, '_> {
     /// Number of a stub of a unified function, and the size of its sequence.
     fn stub(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, u64)> {
         let table = self.code.stubs.as_ref()?;
-        let f = self.parts.link.resolved.function(object.symbol_ref(symbol))?;
-        let stubs = &self.parts.layout.records.unified.stubs;
+        let f = self.output.link.resolved.function(object.symbol_ref(symbol))?;
+        let stubs = &self.output.layout.records.unified.stubs;
         let stub = stubs.iter().find(|s| s.function == f && s.object == object.id)?;
         let size = if stub.offset == 0 { table.code.len() as u64 } else { 0 };
-        Some((self.parts.arranged.symbol_index(self.parts.layout.records.symbol_of[f]?), size))
+        Some((self.output.arranged.symbol_index(self.output.layout.records.symbol_of[f]?), size))
     }
 
     /// Number of a function whose sequence stays.
     fn kept(&self, object: &Object<'_>, symbol: u32) -> Option<(u32, &Function)> {
         let section = object.symbol(symbol).defined_in()?;
-        let (_, function) = self.code.taken(self.parts, object, section)?;
-        let f = self.parts.link.resolved.function(object.symbol_ref(symbol))?;
-        let symbol = self.parts.layout.records.symbol_of[f]?;
-        Some((self.parts.arranged.symbol_index(symbol), function))
+        let (_, function) = self.code.taken(self.output, object, section)?;
+        let f = self.output.link.resolved.function(object.symbol_ref(symbol))?;
+        let symbol = self.output.layout.records.symbol_of[f]?;
+        Some((self.output.arranged.symbol_index(symbol), function))
     }
 
     fn unit(&mut self, header: &[u8], sequences: &[Sequence<'_>]) {

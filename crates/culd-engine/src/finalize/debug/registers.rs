@@ -21,19 +21,19 @@ use crate::object::Object;
 use hashbrown::{HashMap, HashSet};
 
 /// The bytes of the section.
-pub(crate) fn ranges(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
+pub(crate) fn ranges(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
     let mut functions: HashMap<&[u8], &Function, SeededState> = HashMap::default();
     for function in code.order.iter().filter_map(|&id| code.of(id)) {
-        functions.entry(function_name(parts, function.function)).or_insert(function);
+        functions.entry(function_name(output, function.function)).or_insert(function);
     }
     let mut out = Vec::new();
     let mut seen: HashSet<Vec<u8>, SeededState> = HashSet::default();
-    for (object, data) in inputs(parts, NAME) {
+    for (object, data) in inputs(output, NAME) {
         let start = out.len();
         out.extend_from_slice(data);
         for list in lists(data) {
             let function = functions.get(list.name).filter(|_| seen.insert(list.name.to_vec()));
-            let places = function.map_or_else(|| vec![(0, 0); list.records.len()], |f| list.placed(parts, object, f));
+            let places = function.map_or_else(|| vec![(0, 0); list.records.len()], |f| list.placed(output, object, f));
             for (record, (first, last)) in list.records.iter().zip(places) {
                 for (at, value) in [(record.range, first), (record.range + 4, last)] {
                     if let Some(word) = out.get_mut(start + at..).and_then(|b| b.first_chunk_mut::<4>()) {
@@ -48,23 +48,23 @@ pub(crate) fn ranges(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> Ve
 
 impl List<'_> {
     /// The new ranges of the records.
-    fn placed(&self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, function: &Function) -> Vec<(u64, u64)> {
+    fn placed(&self, output: &OutputPlan<'_, '_>, object: &Object<'_>, function: &Function) -> Vec<(u64, u64)> {
         if function.object == object.id {
             let place = |offset| function.place_instruction(offset);
             return self.records.iter().map(|r| (place(r.start), place(r.end))).collect();
         }
-        self.translated(parts, object, function)
+        self.translated(output, object, function)
             .unwrap_or_else(|| vec![(0, 0); self.records.len()])
     }
 
-    fn translated(&self, parts: &OutputPlan<'_, '_>, object: &Object<'_>, function: &Function) -> Option<Vec<(u64, u64)>> {
+    fn translated(&self, output: &OutputPlan<'_, '_>, object: &Object<'_>, function: &Function) -> Option<Vec<(u64, u64)>> {
         let mercury = object.sections.iter().find(|s| s.name == NAME)?.data;
         let mut twins = lists(mercury).into_iter().find(|l| l.name == self.name)?.records;
         if twins.len() != self.records.len() {
             return None;
         }
         twins.sort_by_key(|r| (r.register, r.start));
-        let places = mercury_places(parts.link.inputs.objects.get(function.object)?, function.section)?;
+        let places = mercury_places(output.link.inputs.objects.get(function.object)?, function.section)?;
         // A Mercury instruction ends with the last of its SASS instructions; a range starts one before the end of the next.
         let next = |at: u64| places.range(at + 1..).next();
         let last = |at: u64| next(at)?.1.checked_sub(INSTRUCTION);

@@ -59,15 +59,15 @@ struct Parameters<'d> {
     flags: u64,
 }
 
-fn parameters<'d>(parts: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parameters<'d>> {
+fn parameters<'d>(output: &OutputPlan<'_, 'd>, code: &Functions<'_, 'd>) -> Vec<Parameters<'d>> {
     let mut banks = Vec::new();
     for &text in &code.order {
         let Some(function) = code.of(text) else { continue };
-        if parts.layout.records.functions[function.function].parameters.is_some() {
+        if output.layout.records.functions[function.function].parameters.is_some() {
             continue;
         }
-        if let Some(bank) = parameter_bank(parts, code, function) {
-            let name = parts.link.resolved.functions[function.function].name;
+        if let Some(bank) = parameter_bank(output, code, function) {
+            let name = output.link.resolved.functions[function.function].name;
             banks.push(Parameters {
                 text,
                 name: [b".nv.constant0.", name].concat(),
@@ -114,7 +114,7 @@ fn is_code(s: &OutSection<'_>) -> bool {
 }
 
 struct Writer<'a, 'd> {
-    parts: &'a OutputPlan<'a, 'd>,
+    output: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     code: &'a Functions<'a, 'd>,
     sass: Sass,
@@ -132,41 +132,41 @@ struct Writer<'a, 'd> {
 
 /// Makes the file, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit<'d>(
-    parts: &OutputPlan<'_, 'd>,
+    output: &OutputPlan<'_, 'd>,
     linked: &Linked,
     code: &Functions<'_, 'd>,
     sass: Sass,
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
 ) -> Result<Emitted, Stop> {
-    let image = image(parts, linked, code, sass).map_err(|error| refused(parts, &error, out))?;
-    let plan = image.plan().map_err(|error| refused(parts, &error, out))?;
-    let limit = size_limit::limit(parts.link.inputs);
-    plan.check_size(limit).map_err(|error| refused(parts, &error, out))?;
+    let image = image(output, linked, code, sass).map_err(|error| refused(output, &error, out))?;
+    let plan = image.plan().map_err(|error| refused(output, &error, out))?;
+    let limit = size_limit::limit(output.link.inputs);
+    plan.check_size(limit).map_err(|error| refused(output, &error, out))?;
     let file_parts = image.parts(&plan);
     let chunks = ImageChunks::new(&file_parts);
-    Ok(windows::write(&chunks, plan.size(), parts.link.threads, sink))
+    Ok(windows::write(&chunks, plan.size(), output.link.threads, sink))
 }
 
 /// Describes the file.
 fn image<'a, 'd>(
-    parts: &'a OutputPlan<'a, 'd>,
+    output: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     code: &'a Functions<'a, 'd>,
     sass: Sass,
 ) -> Result<Image<'a>, WriteError> {
-    let banks = parameters(parts, code);
-    let (mercury, names) = mercury_order(parts, code);
+    let banks = parameters(output, code);
+    let (mercury, names) = mercury_order(output, code);
     // The section without a name and the Mercury symbol table count.
-    let count = parts.arranged.sections.len() + banks.len() + mercury.len() + 2;
-    let extended = count >= many_sections(parts.link.options.identity);
-    let numbers = numbers(parts, &mercury, banks.len(), extended);
+    let count = output.arranged.sections.len() + banks.len() + mercury.len() + 2;
+    let extended = count >= many_sections(output.link.options.identity);
+    let numbers = numbers(output, &mercury, banks.len(), extended);
     let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
-    let strings = tables::strings(parts, &bank_names, &names, extended);
-    let (symbol_tables, extended_tables) = symbol_tables(parts, code, &numbers, &strings);
-    let mercury_file = mercury_file(parts, linked, symbol_tables[0].len() as u64)?;
+    let strings = tables::strings(output, &bank_names, &names, extended);
+    let (symbol_tables, extended_tables) = symbol_tables(output, code, &numbers, &strings);
+    let mercury_file = mercury_file(output, linked, symbol_tables[0].len() as u64)?;
     let mut writer = Writer {
-        parts,
+        output,
         linked,
         code,
         sass,
@@ -185,17 +185,17 @@ fn image<'a, 'd>(
     writer.parameter_banks(&banks);
     writer.mercury_sections(&names);
     Ok(Image {
-        header: image_header(parts),
+        header: image_header(output),
         writer: WriterKind::Finalizer,
         sections: writer.sections,
     })
 }
 
 /// Sections with a twin in order of the twins, and the names of these.
-fn mercury_order(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> (Vec<SectionId>, Vec<Vec<u8>>) {
-    let sections = &parts.layout.records.sections;
-    let emitted = parts.arranged.sections.iter().copied();
-    let twins = emitted.filter(|&id| has_twin(&sections[id], &parts.link.mode.rules));
+fn mercury_order(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> (Vec<SectionId>, Vec<Vec<u8>>) {
+    let sections = &output.layout.records.sections;
+    let emitted = output.arranged.sections.iter().copied();
+    let twins = emitted.filter(|&id| has_twin(&sections[id], &output.link.mode.rules));
     let mercury: Vec<SectionId> = code.order.iter().copied().chain(twins).collect();
     let name = |&id: &SectionId| {
         let prefix: &[u8] = if code.of(id).is_some() { b".nv.capmerc" } else { b".nv.merc" };
@@ -205,13 +205,13 @@ fn mercury_order(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> (Vec<S
     (mercury, names)
 }
 
-fn numbers(parts: &OutputPlan<'_, '_>, mercury: &[SectionId], banks: usize, extended: bool) -> Numbers {
-    let first_parameter = parts.arranged.sections.len() as u32 + 1 + u32::from(extended);
+fn numbers(output: &OutputPlan<'_, '_>, mercury: &[SectionId], banks: usize, extended: bool) -> Numbers {
+    let first_parameter = output.arranged.sections.len() as u32 + 1 + u32::from(extended);
     let first_mercury = first_parameter + banks as u32;
     let mut numbers = Numbers {
         extended,
         first_parameter,
-        twins: Table::filled(parts.layout.records.sections.len(), 0),
+        twins: Table::filled(output.layout.records.sections.len(), 0),
         symbols: first_mercury + mercury.len() as u32 + u32::from(extended),
     };
     for (&id, number) in mercury.iter().zip(first_mercury..) {
@@ -222,13 +222,13 @@ fn numbers(parts: &OutputPlan<'_, '_>, mercury: &[SectionId], banks: usize, exte
 
 /// The symbol tables of both views, Mercury's first, and their extended section numbers.
 fn symbol_tables(
-    parts: &OutputPlan<'_, '_>,
+    output: &OutputPlan<'_, '_>,
     code: &Functions<'_, '_>,
     numbers: &Numbers,
     strings: &Strings,
 ) -> ([Vec<u8>; 2], [Vec<u8>; 2]) {
-    let mut lists = tables::symbols(parts, code, numbers, strings);
-    if parts.link.options.identity == Identity::Nvlink {
+    let mut lists = tables::symbols(output, code, numbers, strings);
+    if output.link.options.identity == Identity::Nvlink {
         for symbol in lists.iter_mut().flatten().filter(|sym| sym.section == FIRST_RESERVED) {
             symbol.section = SymbolSection::Reserved(SHN_LORESERVE);
         }
@@ -254,8 +254,8 @@ fn align_of(s: &OutSection<'_>) -> u64 {
 }
 
 /// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
-fn mercury_file(parts: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Result<Plan, WriteError> {
-    let (sections, arranged) = (&parts.layout.records.sections, parts.arranged);
+fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Result<Plan, WriteError> {
+    let (sections, arranged) = (&output.layout.records.sections, output.arranged);
     let bytes = |id: SectionId| linked.bytes[id].as_ref().map_or(0, |bytes| bytes.len() as u64);
     let extents = arranged.sections.iter().map(|&id| {
         let s = &sections[id];
@@ -277,7 +277,7 @@ fn mercury_file(parts: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Re
             storage: if has_no_bytes(s) { Storage::NoBits } else { Storage::Own },
         }
     });
-    Plan::new(image_header(parts), WriterKind::Finalizer, extents)
+    Plan::new(image_header(output), WriterKind::Finalizer, extents)
 }
 
 /// A table of extended section numbers.
@@ -298,11 +298,11 @@ fn extended_section(name: u32, flags: u64, link: u32, table: Vec<u8>) -> ImageSe
 
 impl<'a, 'd> Writer<'a, 'd> {
     fn section(&self, id: SectionId) -> &'a OutSection<'d> {
-        &self.parts.layout.records.sections[id]
+        &self.output.layout.records.sections[id]
     }
 
     fn sass_sections(&mut self) {
-        for &id in &self.parts.arranged.sections {
+        for &id in &self.output.arranged.sections {
             let section = self.sass_section(id);
             self.sections.push(section);
         }
@@ -332,7 +332,7 @@ impl<'a, 'd> Writer<'a, 'd> {
     fn parameters_with_slots(&self, id: SectionId) -> Vec<u8> {
         let function = self.section(id).owner.and_then(|t| self.code.of(t));
         let bank = function
-            .and_then(|f| parameter_bank(self.parts, self.code, f))
+            .and_then(|f| parameter_bank(self.output, self.code, f))
             .map_or(&[][..], |b| b.data);
         let mut bytes = bank.to_vec();
         bytes.resize((self.code.sources.slot_base + self.section(id).size) as usize, 0);
@@ -343,14 +343,14 @@ impl<'a, 'd> Writer<'a, 'd> {
         let (link, info) = self.link_and_info(id);
         let nobits = has_no_bytes(self.section(id));
         let content = if nobits { Cow::default() } else { self.sass_bytes(id) };
-        let relocatable = self.parts.link.mode.relocatable;
+        let relocatable = self.output.link.mode.relocatable;
         let s = self.section(id);
         let (mut align, mut size) = (s.align, content.len() as u64);
         if nobits {
             size = if s.size == ABSENT { 0 } else { s.size };
             if !relocatable {
                 size += match s.class {
-                    Class::KernelShared | Class::ModuleShared => tables::shared_base(self.parts),
+                    Class::KernelShared | Class::ModuleShared => tables::shared_base(self.output),
                     Class::ReservedShared => RESERVED_BASE,
                     _ => 0,
                 };
@@ -367,10 +367,10 @@ impl<'a, 'd> Writer<'a, 'd> {
             align = 1;
         }
         ImageSection {
-            name: self.parts.arranged.name_offset[id],
+            name: self.output.arranged.name_offset[id],
             sh_type: match s.sh_type {
                 SHT_CUDA_SHARED_RESERVED if !relocatable => SHT_NOBITS,
-                other => final_type(self.parts, other),
+                other => final_type(self.output, other),
             },
             flags: s.flags,
             link,
@@ -384,7 +384,7 @@ impl<'a, 'd> Writer<'a, 'd> {
     }
 
     fn link_and_info(&self, id: SectionId) -> (u32, u32) {
-        let (link, info) = link_and_info(self.parts, id);
+        let (link, info) = link_and_info(self.output, id);
         match self.section(id).class {
             // The symbols of parameter banks come last, and they are local.
             Class::Symbols if !self.strings.parameters.is_empty() => (link, (self.symbol_tables[1].len() / 24) as u32),
@@ -393,7 +393,7 @@ impl<'a, 'd> Writer<'a, 'd> {
     }
 
     fn extended_numbers(&mut self) {
-        let symbols = self.parts.arranged.section_index(self.parts.layout.records.standard.symbols);
+        let symbols = self.output.arranged.section_index(self.output.layout.records.standard.symbols);
         let table = std::mem::take(&mut self.extended[1]);
         self.sections.push(extended_section(self.strings.extended[1], 0, symbols, table));
     }
@@ -402,11 +402,11 @@ impl<'a, 'd> Writer<'a, 'd> {
         for (bank, &(name, _)) in banks.iter().zip(&self.strings.parameters) {
             self.sections.push(ImageSection {
                 name,
-                sh_type: final_type(self.parts, SHT_CUDA_CONSTANT0),
+                sh_type: final_type(self.output, SHT_CUDA_CONSTANT0),
                 // The flag is set even if the input does not have it.
                 flags: bank.flags | SHF_INFO_LINK,
                 link: 0,
-                info: self.parts.arranged.section_index(bank.text),
+                info: self.output.arranged.section_index(bank.text),
                 align: bank.align,
                 entsize: 0,
                 size: bank.data.len() as u64,
@@ -433,8 +433,8 @@ impl<'a, 'd> Writer<'a, 'd> {
             name: self.strings.mercury_symbols,
             sh_type: SHT_CUDA_MERC_SYMTAB,
             flags: SHF_CUDA_MERCURY,
-            link: self.parts.arranged.section_index(self.parts.layout.records.standard.strings),
-            info: self.parts.arranged.first_global,
+            link: self.output.arranged.section_index(self.output.layout.records.standard.strings),
+            info: self.output.arranged.first_global,
             align: 8,
             entsize: 24,
             size: symbols.len() as u64,
@@ -448,7 +448,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         let entry = |k: &Kept| Rela {
             r_offset: k.offset.into(),
             r_type: k.kind.into(),
-            r_sym: symbol_number(self.parts, k.named).into(),
+            r_sym: symbol_number(self.output, k.named).into(),
             r_addend: k.addend.into(),
         };
         list.iter().map(entry).collect()
@@ -460,7 +460,7 @@ impl<'a, 'd> Writer<'a, 'd> {
             Class::Text(_) | Class::Stub(_) | Class::Uft => return code.of(id).map_or(&[][..], |f| f.capsule.as_slice()).into(),
             Class::Rela(target) => {
                 let mut list = self.mercury_relocs(&linked.kept[target]);
-                if let Some(stubs) = code.stubs_in(self.parts, target) {
+                if let Some(stubs) = code.stubs_in(self.output, target) {
                     for entry in &mut list {
                         entry.r_offset = stubs.mercury_place(entry.r_offset.get()).into();
                     }
@@ -478,12 +478,12 @@ impl<'a, 'd> Writer<'a, 'd> {
     fn mercury_section(&self, id: SectionId, name: &[u8], name_offset: u32) -> ImageSection<'a> {
         let s = self.section(id);
         let symbols = self.numbers.symbols;
-        let twin = |id: SectionId| self.numbers.mercury(self.parts, id);
+        let twin = |id: SectionId| self.numbers.mercury(self.output, id);
         let owner = s.owner.map_or(0, twin);
         let own_flags = SHF_CUDA_MERCURY | s.flags;
         let (sh_type, flags, link, info, entsize) = match s.class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => {
-                let (_, symbol) = link_and_info(self.parts, id);
+                let (_, symbol) = link_and_info(self.output, id);
                 (SHT_CUDA_CAPMERC, SHF_CUDA_MERCURY, symbols, symbol, s.entsize.into())
             }
             Class::Info | Class::FunctionInfo(_) | Class::UftInfo => (SHT_CUDA_MERC_INFO, own_flags, symbols, owner, 0),
@@ -499,13 +499,13 @@ impl<'a, 'd> Writer<'a, 'd> {
             Class::Callgraph => (SHT_CUDA_MERC_CALLGRAPH, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::Prototype => (SHT_CUDA_MERC_PROTOTYPE, SHF_CUDA_MERCURY, symbols, 0, 8),
             Class::PassedThrough => (s.sh_type, own_flags, 0, 0, s.entsize.into()),
-            Class::UftEntry if !self.parts.link.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
+            Class::UftEntry if !self.output.link.mode.relocatable => (SHT_CUDA_UFT_ENTRY, own_flags, 0, 0, s.entsize.into()),
             Class::UftEntry | Class::UdtEntry => (s.sh_type, own_flags, symbols, 0, s.entsize.into()),
             Class::Udt | Class::Uidx => (s.sh_type, own_flags, 0, 0, 0),
             _ => (SHT_PROGBITS, SHF_CUDA_MERCURY, 0, 0, 0),
         };
         let content = self.mercury_bytes(id);
-        let number = self.parts.arranged.section_index(id);
+        let number = self.output.arranged.section_index(id);
         let twin = self.sections.get((number as usize).wrapping_sub(1));
         let twin_size = twin.map_or(0, |t| t.size);
         let kept = &self.linked.kept[id];
@@ -535,7 +535,7 @@ impl<'a, 'd> Writer<'a, 'd> {
 
     /// The start of the section headers that the Mercury link alone would have written, from where this section would have been.
     fn reserved_bytes(&self, id: SectionId) -> Vec<u8> {
-        let arranged = self.parts.arranged;
+        let arranged = self.output.arranged;
         let start = self.mercury_file.placement(arranged.section_index(id)).unwrap_or_default().offset;
         let padding = self.mercury_file.section_header_offset() - start;
         let names = arranged.section_names.len() as u64;

@@ -21,8 +21,8 @@ use cubin::write::strings::NewSymbol;
 /// Shared memory that the system reserves before kernels' variables.
 pub(crate) const SHARED_BASE: u64 = 0x400;
 /// What the system reserves before kernels' variables.
-pub(crate) fn shared_base(parts: &OutputPlan<'_, '_>) -> u64 {
-    if parts.link.mode.relocatable || parts.link.options.disable_smem_reservation {
+pub(crate) fn shared_base(output: &OutputPlan<'_, '_>) -> u64 {
+    if output.link.mode.relocatable || output.link.options.disable_smem_reservation {
         0
     } else {
         SHARED_BASE
@@ -76,9 +76,9 @@ fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]
 }
 
 /// Makes the string tables. `mercury` are the names of the Mercury sections; `extended`: the file has tables of extended section numbers.
-pub(crate) fn strings(parts: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
-    let sections = &parts.layout.records.sections;
-    let arranged = parts.arranged;
+pub(crate) fn strings(output: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
+    let sections = &output.layout.records.sections;
+    let arranged = output.arranged;
     let mut section_names = arranged.section_names.clone();
     let mut strings = arranged.strings.clone();
     let (mut reserved, mut used) = (0, 0);
@@ -133,28 +133,28 @@ pub(crate) fn strings(parts: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercur
 }
 
 /// Symbols of the Mercury view and of the SASS view.
-pub(crate) fn symbols(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
+pub(crate) fn symbols(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, numbers: &Numbers, strings: &Strings) -> [Vec<NewSymbol>; 2] {
     let null = NewSymbol {
         name: 0,
         info: 0,
         other: 0,
         section: SymbolSection::Undefined,
-        value: parts.layout.null_value,
+        value: output.layout.null_value,
         size: 0,
         unused_index: 0,
     };
     let (mut mercury, mut sass) = (vec![null], vec![null]);
-    for &named in &parts.arranged.symbols {
-        let name = parts.arranged.name(named);
-        let (section, symbol) = mercury_symbol(parts, named, name);
+    for &named in &output.arranged.symbols {
+        let name = output.arranged.name(named);
+        let (section, symbol) = mercury_symbol(output, named, name);
         let place = |numbers: &dyn Fn(SectionId) -> u32| section.map_or(SymbolSection::Undefined, |s| SymbolSection::Index(numbers(s)));
         mercury.push(NewSymbol {
-            section: place(&|s| numbers.mercury(parts, s)),
+            section: place(&|s| numbers.mercury(output, s)),
             ..symbol
         });
-        let symbol = sass_symbol(parts, code, strings, named, section, symbol);
+        let symbol = sass_symbol(output, code, strings, named, section, symbol);
         sass.push(NewSymbol {
-            section: place(&|s| parts.arranged.section_index(s)),
+            section: place(&|s| output.arranged.section_index(s)),
             ..symbol
         });
     }
@@ -170,7 +170,7 @@ pub(crate) fn symbols(parts: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, numb
     [mercury, sass]
 }
 
-fn mercury_symbol(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry, name: u32) -> (Option<SectionId>, NewSymbol) {
+fn mercury_symbol(output: &OutputPlan<'_, '_>, named: SymbolTableEntry, name: u32) -> (Option<SectionId>, NewSymbol) {
     let mut symbol = NewSymbol {
         name,
         info: STT_SECTION,
@@ -182,7 +182,7 @@ fn mercury_symbol(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry, name: u32
     };
     let sym = match named {
         SymbolTableEntry::Section(id) => return (Some(id), symbol),
-        SymbolTableEntry::Symbol(id) => &parts.layout.records.symbols[id],
+        SymbolTableEntry::Symbol(id) => &output.layout.records.symbols[id],
     };
     let variable = sym.kind == STT_OBJECT;
     let kind = if variable { STT_CUDA_OBJECT } else { sym.kind };
@@ -195,7 +195,7 @@ fn mercury_symbol(parts: &OutputPlan<'_, '_>, named: SymbolTableEntry, name: u32
 }
 
 fn sass_symbol(
-    parts: &OutputPlan<'_, '_>,
+    output: &OutputPlan<'_, '_>,
     code: &Functions<'_, '_>,
     strings: &Strings,
     named: SymbolTableEntry,
@@ -211,18 +211,18 @@ fn sass_symbol(
         }
         SymbolTableEntry::Symbol(id) => id,
     };
-    let sym = &parts.layout.records.symbols[id];
+    let sym = &output.layout.records.symbols[id];
     if let Some(&(_, value)) = SYSTEM_SYMBOLS.iter().find(|s| sym.name == s.0) {
         symbol.value = value;
     }
     let has_place = section.is_some() || symbol.other & STO_CUDA_SPACE != 0;
-    let becomes_plain = symbol.info & 0xf == STT_CUDA_OBJECT && has_place && !parts.link.mode.relocatable;
+    let becomes_plain = symbol.info & 0xf == STT_CUDA_OBJECT && has_place && !output.link.mode.relocatable;
     if becomes_plain {
         symbol.info = symbol.info & 0xf0 | STT_OBJECT;
         symbol.other &= 0x1f;
     }
     let Some(section) = section else { return symbol };
-    if let (STT_FUNC, Some(stubs)) = (sym.kind, code.stubs_in(parts, section)) {
+    if let (STT_FUNC, Some(stubs)) = (sym.kind, code.stubs_in(output, section)) {
         (symbol.value, symbol.size) = stubs.symbol(sym.value);
     } else if let (STT_FUNC, Some(function)) = (sym.kind, code.of(section)) {
         // nvlink quirk: a second name of a function has no size.
@@ -230,7 +230,7 @@ fn sass_symbol(
         symbol.size = if owner { function.code.len() as u64 } else { 0 };
     }
     if becomes_plain {
-        symbol.value = symbol.value.wrapping_add(match parts.layout.records.sections[section].class {
+        symbol.value = symbol.value.wrapping_add(match output.layout.records.sections[section].class {
             Class::ReservedShared => crate::finalize::code::functions::RESERVED_BASE,
             Class::KernelShared | Class::ModuleShared => SHARED_BASE,
             _ => 0,
