@@ -1,7 +1,7 @@
 //! `culd dump` and `culd diff`.
 //!
 //! 1. The flags of both are one table, from which arguments are read and help is printed.
-//! 2. `dump` writes each file, says what could not be read, and ends with 1 when there was such a thing.
+//! 2. `dump` writes each file and reports what could not be read; the exit code is then 1.
 //! 3. `diff` ends with 0 for equal files, 1 for different ones and 2 when it could not compare.
 
 use crate::cli::messages::{CliMessage, Console};

@@ -1,9 +1,9 @@
-//! What the objects of a link say about their symbols, read again from their bytes once there is something to explain.
+//! Facts about the symbols of the linked objects. They are read again from the bytes when a message needs them.
 //!
 //! 1. Every symbol with a name, where it is, its size and its memory space.
 //! 2. Calls, indirect calls and functions whose address is taken, from `.nv.callgraph`.
 //! 3. Functions and the symbols that their relocations refer to.
-//! 4. An object that cannot be read has no facts: the messages of the link already say what is wrong with it.
+//! 4. An object that cannot be read has no facts: the messages of the link already report its defect.
 
 use cubin::Cubin;
 use cubin::callgraph::CallGraph;
