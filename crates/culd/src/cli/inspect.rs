@@ -201,7 +201,7 @@ pub fn run(command: &str, arguments: &[Vec<u8>], console: &mut Console) -> ExitC
     };
     match result.and_then(|code| out.flush().map(|()| code)) {
         Ok(code) => code,
-        // The reader has seen enough.
+        // The reader of the pipe has closed it: ignore EPIPE.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             console.say(Severity::Fatal, &CliMessage::Own(format!("cannot write: {error}")));
