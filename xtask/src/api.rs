@@ -71,6 +71,7 @@ fn difference(recorded: &str, now: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::expect_used, reason = "a failing test may panic")]
     use super::*;
 
     #[test]

@@ -7,9 +7,9 @@ pub enum CodecError {
     /// Something reaches past the end.
     #[error("{what} at offset {offset:#x} needs {need} bytes, {have} are left")]
     Truncated {
-        /// What was being read.
+        /// Name of the structure that was read.
         what: &'static str,
-        /// Where it starts.
+        /// Offset of the structure in the section.
         offset: usize,
         /// Bytes it needs.
         need: u64,
@@ -29,9 +29,9 @@ pub enum CodecError {
     /// A field with a value that has no meaning.
     #[error("{what} at offset {offset:#x}: {field} is {value:#x}")]
     Value {
-        /// What was being read.
+        /// Name of the structure that was read.
         what: &'static str,
-        /// Where it starts.
+        /// Offset of the structure in the section.
         offset: usize,
         /// Name of the field.
         field: &'static str,
@@ -41,7 +41,7 @@ pub enum CodecError {
     /// Something that cannot be written because a size field is too small for it.
     #[error("{what}: {size} bytes do not fit a field for at most {max}")]
     TooLong {
-        /// What was being written.
+        /// Name of the structure that was written.
         what: &'static str,
         /// Its size.
         size: usize,

@@ -111,7 +111,7 @@ pub struct EntryHeader {
     pub unpacked_size: U64,
 }
 
-/// What an entry holds.
+/// Kind of the image in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
     /// PTX text.
@@ -153,7 +153,7 @@ impl EntryKind {
     }
 }
 
-/// How data is stored.
+/// Compression of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Compression {
     /// As it is.
@@ -334,7 +334,7 @@ pub struct Entry<'d> {
 }
 
 impl<'d> Entry<'d> {
-    /// What the entry holds.
+    /// Kind of the image in the entry.
     pub fn kind(&self) -> EntryKind {
         EntryKind::from_code(self.header.kind.get())
     }

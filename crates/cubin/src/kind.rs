@@ -7,7 +7,7 @@
 
 use crate::consts::*;
 
-/// What a section is.
+/// Kind of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SectionKind {
     /// Section 0 or an inactive one.
@@ -378,7 +378,7 @@ impl SectionKind {
 }
 
 impl NamedBank {
-    /// What the bank holds.
+    /// Kind of the constants in the bank.
     pub fn label(self) -> &'static str {
         match self {
             NamedBank::EntryParams => "kernel parameters",

@@ -31,7 +31,7 @@ pub enum ModelError {
         section: u32,
         /// Section name.
         name: String,
-        /// What is wrong.
+        /// The error of the codec.
         source: CodecError,
     },
     /// A section's contents do not fit the rest of the file.
@@ -41,7 +41,7 @@ pub enum ModelError {
         section: u32,
         /// Section name.
         name: String,
-        /// What is wrong.
+        /// Description of the defect.
         reason: &'static str,
     },
     /// The file would come back with another size.

@@ -113,7 +113,7 @@ pub struct AttributeInfo {
     pub code: u8,
     /// Name.
     pub name: &'static str,
-    /// What its payload is.
+    /// Form of the payload.
     pub payload: Payload,
     /// Which words of the payload are symbol indices.
     pub symbols: SymbolUse,
@@ -219,7 +219,7 @@ impl<'d> Record<'d> {
         out.extend_from_slice(&self.half.to_le_bytes());
         out.extend_from_slice(self.payload);
     }
-    /// What the record says.
+    /// Decoded payload.
     pub fn value(&self) -> Value<'d> {
         match self.format {
             FORMAT_SIZED => self.sized_value().unwrap_or(Value::Bytes(self.payload)),

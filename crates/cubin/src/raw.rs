@@ -96,7 +96,7 @@ impl Sym {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Rel {
-    /// Where to patch.
+    /// Offset of the patched field in its section.
     pub r_offset: U64,
     /// Relocation type.
     pub r_type: U32,
@@ -108,7 +108,7 @@ pub struct Rel {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Rela {
-    /// Where to patch.
+    /// Offset of the patched field in its section.
     pub r_offset: U64,
     /// Relocation type.
     pub r_type: U32,

@@ -65,7 +65,7 @@ pub enum ReadError {
     BadTable {
         /// Section index.
         section: u32,
-        /// What is wrong.
+        /// Description of the defect.
         reason: &'static str,
     },
     /// A string offset outside its table or a string without end.

@@ -86,7 +86,7 @@ pub struct AdmissionProblem {
     pub file: String,
     /// Target of the link.
     pub target: Arch,
-    /// What is wrong.
+    /// The problem.
     pub problem: AdmissionCode,
 }
 

@@ -1,4 +1,4 @@
-//! Words that the engine and the loader share, each defined once.
+//! Types that the engine and the loader share, each defined once.
 //!
 //! * [`Identity`]: which linker to behave like.
 //! * [`Severity`]: how serious a message is.

@@ -152,7 +152,7 @@ pub struct ObjSymbol<'d> {
     pub kind: u8,
     /// `st_other`.
     pub other: u8,
-    /// Where it is defined.
+    /// Section of the definition.
     pub section: SymbolSection,
     /// Value.
     pub value: u64,

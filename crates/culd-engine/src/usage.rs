@@ -42,7 +42,7 @@ pub struct MemoryUsage {
     pub constant_banks: Vec<ConstantBank>,
 }
 
-/// What a kernel uses.
+/// Registers, barriers, stack and memory of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelUsage {

@@ -3,7 +3,7 @@
 //! [`FileKind::of`] looks at bytes only. [`route`] answers what nvlink does with a positional argument:
 //!
 //! 1. An empty file is ignored; one of fewer than 56 bytes counts as unreadable unless it is an archive; a name without a dot is ignored.
-//! 2. `cubin`, `fatbin`, `ltoir`, `nvvm` and `bc` are taken at their word and refused when the content is something else.
+//! 2. `cubin`, `fatbin`, `ltoir`, `nvvm` and `bc` are expected to have that content and are refused otherwise.
 //! 3. `ptx` is decided by content: device ELF and fatbin are accepted too.
 //! 4. Every other name is decided by content: archives anywhere, then `.so` is ignored, then relocatable ELF files;
 //!    device ELF files only when the name ends in `.o`. The rest is ignored silently.
@@ -18,7 +18,7 @@ const ET_EXEC: u16 = 2;
 const ET_DYN: u16 = 3;
 const EM_CUDA: u16 = 190;
 
-/// What bytes are.
+/// Kind of a file, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Nothing.

@@ -37,7 +37,7 @@ pub struct Opened {
     pub id: FileId,
 }
 
-/// Where inputs come from.
+/// Source of input files: a file system, or files in memory.
 pub trait Files: Sync {
     /// Opens a file for reading; directories are errors.
     fn open(&self, path: &Path) -> io::Result<Opened>;

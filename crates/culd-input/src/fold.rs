@@ -46,25 +46,25 @@ pub enum Origin {
     Ptx,
 }
 
-/// What was compiled.
+/// Kind of the compilation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompilationKind {
     /// PTX of an input.
     Ptx,
     /// Modules for link-time optimization, to PTX.
     Modules,
-    /// What they became.
+    /// PTX that the optimizer made of the modules.
     Optimized,
 }
 
 /// A compilation that took place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compilation {
-    /// What was compiled.
+    /// Kind of the compilation.
     pub what: CompilationKind,
     /// Name of the input.
     pub name: String,
-    /// How long it took.
+    /// Duration.
     pub time: Duration,
 }
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// What a search came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    /// What was found.
+    /// The library, if one was found.
     pub found: Found,
     /// Warnings on the way.
     pub warnings: Vec<LoadCode>,

@@ -25,7 +25,7 @@ const PARALLEL_BYTES: usize = 512 * 1024;
 /// And below this many units.
 const PARALLEL_UNITS: usize = 8;
 
-/// What loading came to.
+/// Result of loading: device objects and messages.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct LoadOutcome {

@@ -13,10 +13,10 @@ use culd_base::KernelFilter;
 use culd_lto::Compiler;
 use std::sync::Arc;
 
-/// How modules are optimized.
+/// Settings of link-time optimization.
 #[derive(Debug, Clone)]
 pub struct LtoOptions {
-    /// What compiles.
+    /// The compiler.
     pub compiler: Arc<dyn Compiler>,
     /// The output is linked again (`-r`).
     pub relocatable: bool,
@@ -34,7 +34,7 @@ pub struct LtoOptions {
     pub split_twice: bool,
     /// `-Xnvvm`.
     pub nvvm: Vec<String>,
-    /// What must stay.
+    /// Symbols that the optimizer must keep.
     pub uses: KeepRule,
 }
 

@@ -1,7 +1,7 @@
 //! Files mapped into memory: the only unsafe code of the crate.
 //!
 //! A mapped file that another process shortens loses its pages: touching one of them raises SIGBUS, which ends a process.
-//! [`survive_truncation`] lets the program live on and say so:
+//! [`survive_truncation`] lets the program continue and report the file:
 //!
 //! 1. A handler for SIGBUS looks at the signal's code. Anything but "no such page of the file" gets its old treatment.
 //! 2. It puts an empty page where the lost one was and notes that this happened. The faulting instruction continues and reads zeros.

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Message {
     /// Severity, after `--warning-as-error`.
     pub severity: Severity,
-    /// What happened.
+    /// Code of the message, with its names and values.
     pub code: LoadCode,
 }
 
@@ -24,7 +24,7 @@ impl Message {
     }
 }
 
-/// How warnings are treated.
+/// Flags that suppress warnings or make them errors.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct WarningFlags {
     /// Not said at all (`--disable-infos`).

@@ -44,7 +44,7 @@ pub struct LoadOptions {
     pub lto: Option<LtoOptions>,
     /// Options for PTX inputs.
     pub ptx: PtxOptions,
-    /// Where ptxas may be.
+    /// Places to search for ptxas.
     pub ptxas: PtxasSearch,
     /// Worker threads: 0 = as many as the current rayon pool has, 1 = none besides the caller's.
     pub threads: usize,

@@ -95,11 +95,11 @@ pub struct Compiled {
     pub object: Option<Vec<u8>>,
     /// Its messages, line by line.
     pub messages: Vec<String>,
-    /// How long it took.
+    /// Duration.
     pub time: Duration,
 }
 
-/// What a compilation makes.
+/// Kind of output that ptxas makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PtxasOutput {
     /// An object to link.

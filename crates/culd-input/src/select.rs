@@ -13,7 +13,7 @@ use cubin::release::Release;
 /// What the choice looks at in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// What it holds.
+    /// Kind of the image.
     pub kind: EntryKind,
     /// What it was made for.
     pub arch: Arch,

@@ -1,7 +1,7 @@
 //! Unpacking the compressed entries of many units.
 //!
 //! 1. Every unit says how much its entries unpack to.
-//! 2. Units are taken together up to 32 MiB, a bound for what damaged sizes can ask for. They share one buffer: memory for each would cost as
+//! 2. Units are taken together up to 32 MiB, which bounds the memory that damaged sizes can claim. They share one buffer: memory for each would cost as
 //!    much as unpacking it.
 //! 3. Each unpacks into its own place, several at once when there is much to do, and continues by checking the result.
 

@@ -54,7 +54,7 @@ enum Source<'d> {
 /// A part of a file.
 #[derive(Debug, Clone)]
 pub struct Part<'d> {
-    /// What it is.
+    /// Its row in the list of parts.
     pub row: PartRow,
     source: Source<'d>,
 }

@@ -22,7 +22,7 @@ use zerocopy::FromBytes;
 pub struct Problem {
     /// Where: a section, a table, the header.
     pub place: String,
-    /// What is wrong there.
+    /// Description of the defect.
     pub reason: String,
 }
 
@@ -51,7 +51,7 @@ pub struct SymbolTable<'d> {
     extended: &'d [u8],
 }
 
-/// Where a symbol lives.
+/// Section of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Home {
     /// Undefined.

@@ -12,7 +12,7 @@ const NAMES: [&str; 2] = ["libnvJitLink.so.13", "libnvJitLink.so"];
 /// Where a toolkit keeps libraries.
 const DIRECTORIES: [&str; 3] = ["lib64", "lib", "targets/x86_64-linux/lib"];
 
-/// Where to look.
+/// Places to search for libnvJitLink.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Search {
     /// A file that was named outright.

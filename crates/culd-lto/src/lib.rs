@@ -25,7 +25,7 @@ pub use jitlink::{CANNOT_LOAD, Session, compile};
 
 use std::fmt::Debug;
 
-/// What a module is.
+/// Kind of a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModuleKind {
     /// LTO IR as in a file of its own.
@@ -39,7 +39,7 @@ pub enum ModuleKind {
 pub struct Module {
     /// Its name in messages.
     pub name: String,
-    /// What it is.
+    /// Kind of the module.
     pub kind: ModuleKind,
     /// Its contents.
     pub bytes: Vec<u8>,

@@ -103,7 +103,7 @@ pub const BLOCK: u32 = 1024;
 /// Partitions that the check of a launch assumes; on sm_60, too, which has two.
 const LAUNCH_PARTITIONS: u32 = 4;
 
-/// What a kernel needs.
+/// Resources of a kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Threads per block.
@@ -116,7 +116,7 @@ pub struct Needs {
     pub barriers: u32,
 }
 
-/// What can limit occupancy.
+/// Resource that limits occupancy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limiter {

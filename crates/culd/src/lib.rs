@@ -6,6 +6,10 @@
 //! exit codes; under the name `culd` it is stricter and explains its messages.
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
+
 #[doc(hidden)]
 pub mod cli;
 pub mod linker;

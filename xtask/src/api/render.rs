@@ -71,6 +71,7 @@ fn join(words: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::expect_used, reason = "a failing test may panic")]
     use super::*;
 
     #[test]

@@ -39,6 +39,7 @@ impl Tree {
 
     /// Parses one text as a whole crate.
     #[cfg(test)]
+    #[allow(clippy::expect_used, reason = "for tests")]
     pub(super) fn of(text: &str) -> Self {
         let mut tree = Self { modules: BTreeMap::new() };
         let file = syn::parse_file(text).expect("the text parses");

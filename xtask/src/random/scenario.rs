@@ -540,7 +540,7 @@ impl Planner<'_> {
             let recursive = self.traits.recursion && self.rng.chance(30);
             let alias =
                 (self.traits.alias && place.linkage == Linkage::Visible && self.rng.chance(40)).then(|| self.names.fresh(self.rng, "al"));
-            // aliases of functions with names of the driver are a known difference
+            // aliases of functions named like driver functions are a known difference
             let alias = alias.filter(|_| !name.starts_with("__cuda_syscall"));
             funcs.push(Func {
                 name,

@@ -25,7 +25,7 @@ impl Binding {
     }
 }
 
-/// Where a symbol is.
+/// Section that a symbol belongs to, or one of the reserved section numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
@@ -56,7 +56,7 @@ pub struct SymbolSpec {
     pub kind: u8,
     /// `st_other`: visibility, kernel mark, memory space.
     pub other: u8,
-    /// Where it is.
+    /// Section of the symbol.
     pub place: Place,
     /// Value.
     pub value: u64,

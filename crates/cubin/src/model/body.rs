@@ -20,7 +20,7 @@ use zerocopy::{FromBytes, IntoBytes};
 /// A relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Relocation {
-    /// Where to patch.
+    /// Offset of the patched field in its section.
     pub offset: u64,
     /// Type.
     pub code: u32,

@@ -62,11 +62,11 @@ pub struct MapSymbol {
     pub size: u64,
     /// The input that defines it, or `archive:member`; the linker's own symbols have none.
     pub input: Option<String>,
-    /// What it is.
+    /// Kind of the symbol.
     pub kind: SymbolKind,
 }
 
-/// What a symbol represents.
+/// Kind of a symbol in the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 pub enum SymbolKind {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Something whose entries are the same, in another order.
 #[derive(Debug, Clone)]
 pub(crate) struct Reordered {
-    /// What.
+    /// Subject of the comparison.
     pub(crate) subject: String,
     /// One of its moves, in words.
     pub(crate) detail: String,

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 pub struct PartReport {
     /// Name of the part; empty when the files are single cubins.
     pub name: String,
-    /// What differs.
+    /// The differences.
     pub report: DiffReport,
 }
 

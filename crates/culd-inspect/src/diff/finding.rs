@@ -84,7 +84,7 @@ impl Group {
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it is about.
+    /// Group of findings that it belongs to.
     pub group: Group,
     /// What differs: a section, a symbol, a place in a section.
     pub subject: String,
@@ -193,12 +193,12 @@ impl Finding {
     }
 }
 
-/// Findings that say the same of several subjects.
+/// Findings of the same text about several subjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line<'f> {
-    /// What they say.
+    /// Text of the findings.
     pub(crate) what: &'f str,
-    /// Of what.
+    /// The findings.
     pub(crate) findings: Vec<&'f Finding>,
 }
 

@@ -31,11 +31,11 @@ pub struct AttributeRow<'d> {
     pub name: Cow<'static, str>,
     /// Format name, or its number.
     pub format: Cow<'static, str>,
-    /// What it says.
+    /// Decoded value.
     pub value: AttributeValue<'d>,
 }
 
-/// What an attribute says.
+/// Decoded value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AttributeValue<'d> {
@@ -130,7 +130,7 @@ pub enum AttributeValue<'d> {
     },
     /// The record is damaged.
     Damaged {
-        /// What is wrong.
+        /// Description of the defect.
         reason: String,
     },
 }
@@ -140,7 +140,7 @@ pub enum AttributeValue<'d> {
 pub struct BranchRow {
     /// Offset of the instruction.
     pub offset: u32,
-    /// Where it can go.
+    /// Possible targets.
     pub targets: Vec<u32>,
 }
 

@@ -26,12 +26,12 @@ pub struct NoteRow<'d> {
     pub owner: Cow<'d, str>,
     /// Type.
     pub type_value: u32,
-    /// What it says.
+    /// Decoded contents.
     #[serde(flatten)]
     pub content: NoteContent<'d>,
 }
 
-/// What a note says.
+/// Decoded contents of a note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NoteContent<'d> {

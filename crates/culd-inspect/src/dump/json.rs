@@ -23,7 +23,7 @@ where
 
 /// One device file.
 pub(super) struct Document<'a, 'v, 'd> {
-    /// What to call it.
+    /// Displayed name.
     pub(super) name: &'a str,
     /// The file.
     pub(super) model: Model<'v, 'd>,

@@ -4,7 +4,7 @@ use crate::view::{Home, Sect, View};
 use cubin::consts::SHT_PROGBITS;
 use cubin::kind;
 
-/// What to show.
+/// Parts of the file to show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Only these sections (`*` matches any text).
@@ -22,7 +22,7 @@ pub struct Selection {
 pub struct Model<'v, 'd> {
     /// The file.
     pub view: &'v View<'d>,
-    /// What to show.
+    /// Parts of the file to show.
     pub selection: &'v Selection,
 }
 

@@ -1,7 +1,7 @@
 //! `culd dump` and `culd diff`.
 //!
 //! 1. The flags of both are one table, from which arguments are read and help is printed.
-//! 2. `dump` writes each file, says what could not be read, and ends with 1 when there was such a thing.
+//! 2. `dump` writes each file and reports what could not be read; the exit code is then 1.
 //! 3. `diff` ends with 0 for equal files, 1 for different ones and 2 when it could not compare.
 
 use crate::cli::messages::{CliMessage, Console};
@@ -201,7 +201,7 @@ pub fn run(command: &str, arguments: &[Vec<u8>], console: &mut Console) -> ExitC
     };
     match result.and_then(|code| out.flush().map(|()| code)) {
         Ok(code) => code,
-        // The reader has seen enough.
+        // The reader of the pipe has closed it: ignore EPIPE.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             console.say(Severity::Fatal, &CliMessage::Own(format!("cannot write: {error}")));

@@ -1,7 +1,7 @@
 //! Link-time optimization: its flags, its library, and the process that the library runs in.
 //!
 //! 1. [`LtoPlan`] is what the flags say.
-//! 2. The library is looked for where libnvvm is, beside the program, and in the environment ([`culd_lto::Search`]). nvlink wants libnvvm itself;
+//! 2. The library is looked for where libnvvm is, beside the program, and in the environment ([`culd_lto::Search`]). nvlink uses libnvvm itself;
 //!    under its name that must be there too.
 //! 3. The program starts itself with the subcommand [`COMMAND`] for each compilation. Users do not need that subcommand.
 

@@ -1,4 +1,4 @@
-//! Guessing what was meant by a mistyped flag or value.
+//! Suggestions for mistyped flags and values.
 
 use crate::cli::called::Called;
 use crate::cli::flags;

@@ -1,10 +1,10 @@
-//! What the objects of a link say about their symbols, read again from their bytes once there is something to explain.
+//! Facts about the symbols of the linked objects. They are read again from the bytes when a message needs them.
 //!
 //! 1. Every symbol with a name, where it is, its size and its memory space.
 //! 2. Calls, indirect calls and functions whose address is taken, from `.nv.callgraph`.
 //! 3. Functions and the symbols that their relocations refer to, with the source lines where the object has a line table. Variables whose
 //!    initial value refers to a symbol.
-//! 4. An object that cannot be read has no facts: the messages of the link already say what is wrong with it.
+//! 4. An object that cannot be read has no facts: the messages of the link already report its defect.
 
 use super::lines::{Line, Lines};
 use cubin::Cubin;

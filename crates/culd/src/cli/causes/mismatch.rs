@@ -1,6 +1,6 @@
-//! Objects that disagree about a symbol: who says what.
+//! Objects that disagree about a symbol, and the value that each of them has.
 //!
-//! The engine names the file that mentions a symbol first. Here the first file is the one that says something else than the file of the message.
+//! The engine names the file that mentions a symbol first. Here the first file is the one whose value differs from that of the file of the message.
 
 use super::Causes;
 use super::facts::{Home, Object, Symbol};

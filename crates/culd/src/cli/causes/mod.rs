@@ -2,7 +2,7 @@
 //!
 //! 1. Messages of the engine name symbols and files. When one of them is worth explaining, the objects are read again (`facts`), and the call graph
 //!    is built by name (`calls`). A link without messages costs nothing.
-//! 2. Mismatches: the objects that disagree, and what each of them says.
+//! 2. Mismatches: the objects that disagree, and the value of each.
 //! 3. Undefined references: the functions that use the symbol, the nearest kernel, and the most likely cause: the device runtime, a static definition,
 //!    the other language linkage, another signature, another architecture, an archive that is not linked, an object without `-rdc=true`
 //!    ([`elsewhere`]). Source lines come from the line tables of the objects (`lines`).

@@ -1,4 +1,4 @@
-//! Undefined references: who asks, and the most likely cause.
+//! Undefined references: which functions reference the symbol, and the most likely cause.
 
 use super::Causes;
 use super::elsewhere::{Definition, library_flag};

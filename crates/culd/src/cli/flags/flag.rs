@@ -187,7 +187,7 @@ impl Flag {
         !matches!(self.allowed, Allowed::Anything)
     }
 
-    /// True when a caller's name knows the long name and lists it.
+    /// True if the flag exists under a program name and is listed in its help.
     pub fn is_listed(&self, called: Called) -> bool {
         !called.is_nvlink() || self.long_since <= called.version.release.toolkit
     }

@@ -1,6 +1,6 @@
 //! The flag table and its vocabulary.
 //!
-//! One entry per flag says how it is spelled, what value it takes, how it is described and where it is recorded. Everything else reads
+//! One entry per flag has its names, the kind of its value, its description and its place in the recorded command line. Everything else reads
 //! the table: parsing ([`crate::cli::parse`]), `--help` and the reference page ([`crate::cli::help`]), the recorded command line ([`crate::cli::note`]).
 
 mod flag;
@@ -17,7 +17,7 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
     shared::PUBLIC.iter().chain(shared::HIDDEN).chain(own::OWN)
 }
 
-/// The flags that a caller's name knows.
+/// The flags that exist under a program name.
 pub fn known_to(called: Called) -> impl Iterator<Item = &'static Flag> {
     all().filter(move |f| !called.is_nvlink() || (f.known == Known::Both && f.since <= called.version.release.toolkit))
 }

@@ -1,4 +1,4 @@
-//! Flags that only `culd` knows.
+//! Flags that exist under the name `culd` only.
 
 use super::flag::{Allowed, BASE, Flag, Id, Kind, Known};
 
@@ -119,7 +119,7 @@ pub(super) const OWN: &[Flag] = &[
     Flag {
         id: Id::ShowCodes,
         long: "show-codes",
-        about: "Print the stable code of each message, which `culd explain CODE` tells more about.",
+        about: "Print the stable code of each message, which `culd explain CODE` describes.",
         ..OURS
     },
     Flag {
@@ -146,7 +146,7 @@ pub(super) const OWN: &[Flag] = &[
         id: Id::Trace,
         long: "trace",
         short: Some("t"),
-        about: "Name every device object that takes part in the link, in link order.",
+        about: "Print every linked device object, in link order.",
         ..OURS
     },
     Flag {

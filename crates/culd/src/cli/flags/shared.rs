@@ -173,7 +173,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "ignore-host-info",
         short: Some("ignore-host-info"),
         nvlink_help: "Ignore information about host references, so don't remove device code that could potentially be referenced by host.",
-        about: "Keep kernels even when host objects say that nothing launches them.",
+        about: "Keep kernels even if the host objects do not launch them.",
         recorded: Recorded::At(68),
         ..BASE
     },
@@ -364,7 +364,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "suppress-arch-warning",
         short: Some("suppress-arch-warning"),
         nvlink_help: "Suppress the warning that otherwise is printed when object does not contain code for target arch.",
-        about: "Do not say that an input has no code for the target.",
+        about: "Do not report inputs without code for the target.",
         recorded: Recorded::At(4),
         ..BASE
     },
@@ -382,7 +382,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "suppress-stack-size-warning",
         short: Some("suppress-stack-size-warning"),
         nvlink_help: "Suppress the warning that otherwise is printed when stack size cannot be determined.",
-        about: "Do not say that the stack size of a kernel is unknown.",
+        about: "Do not report kernels whose stack size is unknown.",
         recorded: Recorded::At(2),
         ..BASE
     },
@@ -412,7 +412,7 @@ pub(super) const PUBLIC: &[Flag] = &[
         long: "use-host-info",
         short: Some("use-host-info"),
         nvlink_help: "Use information about host references to remove unused device code.",
-        about: "Remove kernels that the host objects do not launch; this is the default when every input says what it launches.",
+        about: "Remove kernels that the host objects do not launch; this is the default when every input lists what it launches.",
         recorded: Recorded::At(70),
         ..BASE
     },
@@ -573,7 +573,7 @@ pub(super) const HIDDEN: &[Flag] = &[
         short: Some("host-ccbin"),
         kind: Kind::Text,
         argument: "<program>",
-        about: "Host compiler that --gen-host-linker-script=lcs-abs asks for its linker options (default gcc).",
+        about: "Host compiler that --gen-host-linker-script=lcs-abs queries for its linker options (default gcc).",
         hidden: true,
         ..BASE
     },
@@ -583,7 +583,7 @@ pub(super) const HIDDEN: &[Flag] = &[
         short: Some("Xlinker"),
         kind: Kind::List,
         argument: "<options>",
-        about: "Options for the host linker that --gen-host-linker-script=lcs-abs asks for its script, instead of the compiler's.",
+        about: "Options for the host linker that --gen-host-linker-script=lcs-abs queries for its script, instead of the compiler's.",
         hidden: true,
         ..BASE
     },
