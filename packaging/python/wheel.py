@@ -47,7 +47,7 @@ def main():
             entries[module.relative_to(here).as_posix()] = module.read_bytes()
     if (stage / "lib").is_dir():
         for library in sorted((stage / "lib").iterdir()):
-            if library.is_file() and ".so" in library.name:
+            if library.is_file() and (".so" in library.name or library.suffix == ".dll"):
                 entries[f"culd/lib/{library.name}"] = library.read_bytes()
     readme = (here / "README.md").read_text(encoding="utf-8")
     entries[f"{info}/METADATA"] = METADATA.format(version=args.version, readme=readme).encode()

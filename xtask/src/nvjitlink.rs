@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context, names: &[String], quick: bool, old: Option<
     };
     let work = context.root.join("target/nvjitlink");
     std::fs::create_dir_all(&work).map_err(Error::file(&work))?;
-    let cases = work.join("cases.json");
+    let cases = work.join(if old.is_some() { "cases12.json" } else { "cases.json" });
     let list = match old {
         None => conformance(context, &tools)?,
         Some(_) => Vec::new(),

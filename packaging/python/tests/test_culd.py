@@ -75,8 +75,8 @@ def test_threads_do_not_disturb_each_other():
     assert got == [True] * 160
 
 
-def in_process(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+def in_process(code, *arguments):
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
 
 
 def test_the_program_is_there():
@@ -96,6 +96,37 @@ def test_activate_puts_our_library_in_front():
         "print(major.value)"
     )
     assert (done.stdout, done.stderr) == ("13\n", "")
+
+
+def test_activate_for_cuda_12():
+    done = in_process(
+        "import ctypes, culd\n"
+        "culd.activate(12)\n"
+        "major, minor = ctypes.c_uint(), ctypes.c_uint()\n"
+        "ctypes.CDLL('libnvJitLink.so.12').nvJitLinkVersion(ctypes.byref(major), ctypes.byref(minor))\n"
+        "print(major.value, minor.value)"
+    )
+    assert (done.stdout, done.stderr) == ("12 9\n", "")
+
+
+def test_activate_with_cuda_bindings():
+    """cuda.bindings links with the library that was loaded before it was imported."""
+    pytest.importorskip("cuda.bindings")
+    done = in_process(
+        "import culd, sys\n"
+        "culd.activate()\n"
+        "from cuda.bindings import nvjitlink\n"
+        "handle = nvjitlink.create(1, ['-arch=sm_90'])\n"
+        "for name in sys.argv[1:]:\n"
+        "    data = open(name, 'rb').read()\n"
+        "    nvjitlink.add_data(handle, nvjitlink.InputType.CUBIN, data, len(data), name)\n"
+        "nvjitlink.complete(handle)\n"
+        "image = bytearray(nvjitlink.get_linked_cubin_size(handle))\n"
+        "nvjitlink.get_linked_cubin(handle, image)\n"
+        "print(image[:4] == b'\\x7fELF', b'culd' in image)",
+        *[str(DATA / name) for name in ("saxpy.cubin", "combine.cubin")],
+    )
+    assert (done.stdout, done.stderr) == ("True True\n", "")
 
 
 def test_activate_says_that_it_is_too_late(tmp_path):

@@ -136,6 +136,8 @@ fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Resul
             let before = files(&venv)?;
             output(pip().args(["install", "--no-index", "--quiet"]).arg(file))?;
             links(place, program, &venv.join("bin/culd"), dir)?;
+            let libraries = "import culd; culd.activate(); culd.Linker('sm_90')";
+            output(Command::new(venv.join("bin/python")).args(["-c", libraries]))?;
             output(pip().args(["uninstall", "--yes", "--quiet", "culd"]))?;
             let after = files(&venv)?;
             let left: Vec<&String> = after.iter().filter(|f| !before.contains(f) && !f.ends_with(".pyc")).collect();

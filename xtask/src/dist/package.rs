@@ -5,8 +5,9 @@
 //!    modes are fixed, so that two builds give the same bytes.
 
 use super::check::copy;
-use super::targets::Target;
+use super::targets::{OLDEST_GLIBC, Target};
 use super::{Place, Program, deb, output, sbom};
+use crate::libraries::{self, Platform};
 use culd_tests::{Error, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -136,20 +137,38 @@ fn archive(place: &Place<'_>, stage: &Path, extension: &str) -> Result<PathBuf> 
     Ok(file)
 }
 
+/// The wheel of a platform: the program, and the libraries where they are built for it.
 fn wheel(place: &Place<'_>, program: &Program, stage: &Path) -> Result<PathBuf> {
     let tag = program.target.wheel;
+    let platform = match program.target.triple {
+        triple if triple.ends_with("linux-gnu") => Some(Platform::Glibc {
+            triple,
+            version: OLDEST_GLIBC,
+        }),
+        triple if triple.contains("windows") => Some(Platform::Windows),
+        // musl has one C library per process, which the libraries would have to share; macOS has no CUDA.
+        _ => None,
+    };
+    if let Some(platform) = platform {
+        add_libraries(stage, &libraries::build(place.context, false, platform)?.files())?;
+    }
     wheel_of(place, stage, tag.ok_or_else(|| Error::Other("this platform has no wheels".into()))?)
 }
 
 /// A wheel of this machine, with libraries in it.
 pub(super) fn wheel_with(place: &Place<'_>, program: &Program, libraries: &[&Path]) -> Result<PathBuf> {
     let stage = stage(place, program)?;
+    add_libraries(&stage, libraries)?;
+    wheel_of(place, &stage, &format!("linux_{}", std::env::consts::ARCH))
+}
+
+fn add_libraries(stage: &Path, libraries: &[&Path]) -> Result<()> {
     let lib = stage.join("lib");
     std::fs::create_dir_all(&lib).map_err(Error::file(&lib))?;
     for library in libraries {
         copy(library, &lib.join(library.file_name().unwrap_or_default()))?;
     }
-    wheel_of(place, &stage, &format!("linux_{}", std::env::consts::ARCH))
+    Ok(())
 }
 
 fn wheel_of(place: &Place<'_>, stage: &Path, tag: &str) -> Result<PathBuf> {
