@@ -325,6 +325,15 @@ mod tests {
         (115, &[(37, 53, false, 0), (54, 58, true, 0)]),
     ];
 
+    #[test]
+    fn yield_becomes_nop() {
+        let mut instruction = (0x946_u128 | (7 << 87)).to_le_bytes();
+        for (kind, value) in YIELD_TYPES.into_iter().zip([0x118, 0]) {
+            apply(reloc_info(kind).unwrap(), &mut instruction, value, 0, false).unwrap();
+        }
+        assert_eq!(u128::from_le_bytes(instruction), 0x918);
+    }
+
     /// Bit by bit, independent of the word arithmetic above.
     fn slow(fields: &[(u32, u32, bool, u32)], bytes: &mut [u8], value: u64, bank: u32, add: bool) {
         for &(low, high, is_bank, shift) in fields {
