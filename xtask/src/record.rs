@@ -58,7 +58,7 @@ struct Group {
     is_varied: bool,
 }
 
-const GROUPS: [Group; 5] = [
+const GROUPS: [Group; 6] = [
     Group {
         name: "random-classic",
         archs: "classic",
@@ -92,6 +92,14 @@ const GROUPS: [Group; 5] = [
         archs: "sm_52,sm_61,sm_75,sm_80,sm_90",
         first: FIRST_OLDER_RELEASE_SEED,
         count: RELEASE_WORLDS,
+        is_varied: false,
+    },
+    // A world whose modules are for architectures without independent threads, so that YIELD becomes NOP.
+    Group {
+        name: OLDER_RELEASE_GROUP,
+        archs: "sm_72",
+        first: 74013,
+        count: 1,
         is_varied: false,
     },
 ];

@@ -196,9 +196,8 @@ pub fn apply(info: &RelocInfo, bytes: &mut [u8], value: u64, bank: u32, add_fiel
     for field in info.fields {
         let (source, addend) = match field.source {
             FieldSource::Bank => (u64::from(bank), false),
-            FieldSource::Zero => (0, false),
-            // Observed: the vendor's linker drops the yield types and leaves the instruction as it is.
-            FieldSource::Opcode | FieldSource::ClearPredicate => continue,
+            FieldSource::Zero | FieldSource::ClearPredicate => (0, false),
+            FieldSource::Opcode => (value, false),
             _ => (value, add_field),
         };
         store(field, bytes, source >> field.shift, addend);
@@ -247,6 +246,10 @@ pub fn field_content(field: &BitField, bytes: &[u8]) -> Option<u64> {
 
 /// `R_CUDA_UNUSED_CLEAR32`, `R_CUDA_UNUSED_CLEAR64` and `R_MERCURY_UNUSED_CLEAR64`: the field is cleared when the function is dead.
 pub const UNUSED_CLEAR_TYPES: [u32; 3] = [72, 73, 0x1_000e];
+
+/// `R_CUDA_YIELD_OPCODE9_0` and `R_CUDA_YIELD_CLEAR_PRED4_87`: they turn `YIELD` into `NOP`, in links of code for architectures without
+/// independent thread scheduling.
+pub const YIELD_TYPES: [u32; 2] = [68, 69];
 
 /// Mercury types whose addend is an offset in code: `R_MERCURY_ABS_PROG_REL32_LO`, `_HI`, `_32`, `_64`.
 pub const MERCURY_CODE_ADDRESSES: [u32; 4] = [0x1_0028, 0x1_0029, 0x1_003c, 0x1_003d];
@@ -322,6 +325,15 @@ mod tests {
         (100, &[(44, 63, false, 0)]),
         (115, &[(37, 53, false, 0), (54, 58, true, 0)]),
     ];
+
+    #[test]
+    fn yield_becomes_nop() {
+        let mut instruction = (0x946_u128 | (7 << 87)).to_le_bytes();
+        for (kind, value) in YIELD_TYPES.into_iter().zip([0x118, 0]) {
+            apply(reloc_info(kind).unwrap(), &mut instruction, value, 0, false).unwrap();
+        }
+        assert_eq!(u128::from_le_bytes(instruction), 0x918);
+    }
 
     /// Bit by bit, independent of the word arithmetic above.
     fn slow(fields: &[(u32, u32, bool, u32)], bytes: &mut [u8], value: u64, bank: u32, add: bool) {

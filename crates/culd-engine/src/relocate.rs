@@ -24,11 +24,14 @@ use crate::session::Link;
 use cubin::consts::*;
 use cubin::layout::R_MERCURY_PROG_REL32;
 use cubin::read::Relocations;
-use cubin::reloc::{FieldSource, RelocInfo, UNUSED_CLEAR_TYPES, reloc_info, unified_replacement};
+use cubin::reloc::{FieldSource, RelocInfo, UNUSED_CLEAR_TYPES, YIELD_TYPES, reloc_info, unified_replacement};
 use cubin::unified::UNIFIED_SYMBOLS;
 
 /// nvlink quirk: bank number that a relocatable link writes for symbols that are in no section.
 const NO_BANK: u32 = 28;
+
+/// First architecture whose threads are scheduled independently: code for it needs its `YIELD` instructions.
+const INDEPENDENT_THREADS: u32 = 70;
 
 /// What a symbol of an input means to relocations. Every symbol of every input has one, so they are small: an id, no values.
 #[derive(Debug, Clone, Copy)]
@@ -119,17 +122,22 @@ pub(crate) struct RelocResolver<'a, 'd> {
     slots: Vec<(SymbolId, u64)>,
     /// Size of the bank of user constants, -1 without one.
     constant_size: u64,
+    /// `YIELD` becomes `NOP`: no input was compiled for independent threads.
+    drops_yield: bool,
 }
 
 impl<'a, 'd> RelocResolver<'a, 'd> {
     pub(crate) fn new(link: Link<'a, 'd>, layout: &'a Layout<'d>) -> Self {
         let mut slots = layout.textures.slots.clone();
         slots.sort_unstable();
+        let needs_yield = |o: &Object<'d>| o.virtual_sm.is_none_or(|sm| sm >= INDEPENDENT_THREADS);
+        let is_final = !link.mode.relocatable && !link.mode.preserve;
         RelocResolver {
             link,
             layout,
             slots,
             constant_size: user_size(&layout.records),
+            drops_yield: is_final && !link.inputs.objects.iter().any(needs_yield),
         }
     }
 
@@ -160,7 +168,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                     _ => SymbolTarget::Function(f),
                 };
             }
-            // No symbol. Relocations that turn YIELD into NOP name it; the instruction stays.
+            // No symbol. Relocations that turn YIELD into NOP name it.
             _ if index == 0 => return SymbolTarget::Nothing,
             _ => {}
         }
@@ -288,6 +296,9 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 }
             }
             _ if UNUSED_CLEAR_TYPES.contains(&kind) => RelocAction::Drop,
+            SymbolTarget::Nothing if symbol == 0 && self.drops_yield && YIELD_TYPES.contains(&kind) => {
+                reloc_info(kind).map_or(RelocAction::Drop, |info| RelocAction::Patch(info, addend, 0, None))
+            }
             SymbolTarget::Nothing | SymbolTarget::Live(_) => RelocAction::Drop,
             SymbolTarget::ConstantSize => patch(kind, self.constant_size, 0, None),
             SymbolTarget::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),

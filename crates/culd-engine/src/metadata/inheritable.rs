@@ -21,8 +21,8 @@ pub(super) const CODES: [u8; 12] = [
     attr::REG_RECONFIG,
     attr::NUM_MBARRIERS,
     attr::EXTERNS,
-    attr::AT_ENTRY_FRAGMENTS,
     attr::LANGUAGE,
+    attr::AT_ENTRY_FRAGMENTS,
     attr::SPARSE_MMA_MASK,
 ];
 
