@@ -22,9 +22,9 @@ const WHEELS: &[&str] = &[
     "nvidia-cuda-cccl-cu12==12.6.77",
 ];
 
-/// The directory of scripts and programs, beside the sources.
-pub(super) fn programs(sources: &Path) -> PathBuf {
-    sources.with_file_name("bin")
+/// The directories of scripts and of programs from packages, beside the sources.
+pub(super) fn programs(sources: &Path) -> [PathBuf; 2] {
+    ["bin", "venv/bin"].map(|name| sources.with_file_name(name))
 }
 
 /// A program of the packages.
