@@ -54,7 +54,8 @@ impl Dirs {
     /// A command that sees the view and writes a report of each link.
     fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        let own = [self.toolkit.join("bin"), tools::programs(&self.sources)];
+        let [scripts, packages] = tools::programs(&self.sources);
+        let own = [self.toolkit.join("bin"), scripts, packages];
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path))).unwrap_or(path);
         command.env("PATH", path).env("CUDA_PATH", &self.toolkit);

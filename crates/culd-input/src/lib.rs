@@ -36,6 +36,7 @@ pub mod message;
 mod optimize;
 mod options;
 mod plan;
+pub mod progress;
 pub mod ptx;
 pub mod registration;
 pub mod select;

@@ -13,12 +13,14 @@ use crate::fold::{Ended, Fold, Place, Results};
 use crate::message::{LoadCode, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Plan, Unit};
+use crate::progress::{Step, Times};
 use crate::ptx::{self, PtxasOutput};
 use crate::settle::{Loaded, settle};
 use crate::unpack;
 use culd_base::Severity;
 use rayon::prelude::*;
 use std::path::Path;
+use std::time::Duration;
 
 /// Below this many bytes of inputs there is nothing to gain from threads.
 const PARALLEL_BYTES: usize = 512 * 1024;
@@ -37,6 +39,8 @@ pub struct LoadOutcome {
     pub passed_over: Vec<Message>,
     /// The inputs; `None` when a message was an error or fatal.
     pub loaded: Option<Loaded>,
+    /// How long the parts took, if that was asked for: open, unpack, ptxas, order, optimize.
+    pub phases: Vec<(&'static str, Duration)>,
 }
 
 impl LoadOutcome {
@@ -54,25 +58,36 @@ impl LoadOutcome {
 /// Loads the inputs of a link.
 pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Files) -> LoadOutcome {
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
+    let mut times = Times::new(options.time_phases);
+    options.start(Step::Reading, 0);
     let mut plan = Plan::new(&inputs, options, files);
+    times.lap("open");
     let passed_over = std::mem::take(&mut plan.passed_over);
+    options.start(Step::Unpacking, 0);
     let extracted = extract_all(&plan.units, options);
+    times.lap("unpack");
     let compiled = compile_all(&extracted, options);
+    times.lap("ptxas");
     let mut fold = Fold::new(options, compiled);
     let mut finished = None;
     let mut ended = fold.run(plan, extracted).is_err();
+    times.lap("order");
     if let (Some(lto), false, false) = (&options.lto, ended, fold.has_errors) {
+        options.start(Step::Optimizing, 0);
         match fold.optimize(lto) {
             Ok(done) => finished = done,
             Err(Ended) => ended = true,
         }
     }
+    times.lap("optimize");
+    options.start(Step::Done, 0);
     let has_errors = fold.has_errors;
     let mut outcome = LoadOutcome {
         search_messages: std::mem::take(&mut fold.search_messages),
         input_messages: std::mem::take(&mut fold.messages),
         passed_over,
         loaded: None,
+        phases: times.parts,
     };
     if !ended && !has_errors {
         let current_dir = files.current_dir().unwrap_or_default();
@@ -107,6 +122,7 @@ fn compile_all(extracted: &[Extracted], options: &LoadOptions) -> Results {
     if jobs.is_empty() {
         return Results::default();
     }
+    options.start(Step::Ptx, jobs.len());
     let ptxas = options.ptxas.find();
     let run = |&(place, piece, entry_options): &(Place, &Piece, &[u8])| {
         let file = || piece.name.to_string();
@@ -128,6 +144,9 @@ fn compile_all(extracted: &[Extracted], options: &LoadOptions) -> Results {
                 reason: format!("cannot run '{}': {error}", ptxas.display()),
             }),
         };
+        if let Some(progress) = &options.progress {
+            progress.advance();
+        }
         (place, result)
     };
     if options.threads != 1 && jobs.len() > 1 {

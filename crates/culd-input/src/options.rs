@@ -2,12 +2,14 @@
 
 use crate::lto::LtoOptions;
 use crate::message::LoadCode;
+use crate::progress::{Progress, Step};
 use crate::ptx::{PtxOptions, PtxasSearch};
 use cubin::arch::Arch;
 use cubin::release::Release;
 use culd_base::Identity;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Everything that decides how inputs are read.
 #[derive(Debug, Clone)]
@@ -48,6 +50,10 @@ pub struct LoadOptions {
     pub ptxas: PtxasSearch,
     /// Worker threads: 0 = as many as the current rayon pool has, 1 = none besides the caller's.
     pub threads: usize,
+    /// Where the loader says what it is doing.
+    pub progress: Option<Arc<Progress>>,
+    /// Measure the parts of the load.
+    pub time_phases: bool,
 }
 
 impl LoadOptions {
@@ -85,6 +91,14 @@ impl LoadOptions {
             ptx: PtxOptions::default(),
             ptxas: PtxasSearch::default(),
             threads: 0,
+            progress: None,
+            time_phases: false,
+        }
+    }
+
+    pub(crate) fn start(&self, step: Step, total: usize) {
+        if let Some(progress) = &self.progress {
+            progress.start(step, total);
         }
     }
 

@@ -209,6 +209,85 @@ fn a_dash_is_standard_input_or_output() {
 }
 
 #[test]
+fn a_dash_is_a_file_of_every_command() {
+    let bench = Bench::new();
+    assert!(bench.run("culd -arch=sm_90 a.cubin b.cubin -o x").status.success());
+    let linked = fs::read(bench.path("x")).unwrap();
+    for line in [
+        "culd dump -",
+        "culd dump --list -",
+        "culd dump --kernels -",
+        "culd size -",
+        "culd occupancy -",
+        "culd report - --html -",
+        "culd report - --json",
+        "culd diff - x",
+        "culd diff x -",
+        "culd diff --sizes x -",
+    ] {
+        let mut child = bench.command(line).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // A program that does not read it may be gone already.
+        let _ = child.stdin.take().unwrap().write_all(&linked);
+        let out = child.wait_with_output().unwrap();
+        assert!(out.status.success() && !out.stdout.is_empty(), "{line}: {}", text(&out.stderr));
+    }
+    for line in [
+        "--html",
+        "--map",
+        "--json-report",
+        "--dependency-file",
+        "--dot-file",
+        "--register-link-binaries",
+    ] {
+        let out = bench.run(&format!("culd -arch=sm_90 a.cubin b.cubin -o x {line} -"));
+        assert!(out.status.success() && !out.stdout.is_empty(), "{line}");
+    }
+    assert!(!bench.path("-").exists());
+}
+
+/// A ptxas that takes a while, and the output of a link with it: standard error is a terminal or a pipe.
+#[cfg(target_os = "linux")]
+fn slow_link(bench: &Bench, seconds: &str, is_terminal: bool) -> String {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+    let ptxas = bench.path("ptxas");
+    let script = format!("#!/bin/sh\nsleep {seconds}\ncp {} elf.o\n", bench.path("b.cubin").display());
+    fs::write(&ptxas, script).unwrap();
+    fs::set_permissions(&ptxas, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(bench.path("b.ptx"), ".version 8.0\n.target sm_90\n.address_size 64\n").unwrap();
+    let mut command = bench.command("culd -arch=sm_90 a.cubin b.ptx -o x");
+    command.env("CULD_PTXAS", &ptxas).env("TERM", "xterm").env("NO_COLOR", "1");
+    if !is_terminal {
+        return text(&command.output().unwrap().stderr);
+    }
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let slave = ptsname(&master, Vec::new()).unwrap();
+    let open = || fs::OpenOptions::new().read(true).write(true).open(slave.to_str().unwrap()).unwrap();
+    let mut child = command.stderr(open()).spawn().unwrap();
+    // The command keeps its end of the terminal open.
+    drop(command);
+    let mut said = Vec::new();
+    // Linux reports an error at the end of a terminal.
+    let _ = fs::File::from(master).read_to_end(&mut said);
+    assert!(child.wait().unwrap().success(), "{}", text(&said));
+    text(&said)
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_shows_work_that_takes_long() {
+    let bench = Bench::new();
+    let said = slow_link(&bench, "1.8", true);
+    assert!(said.contains("culd: compiling PTX, 0 of 1, 1 s"), "{said:?}");
+    assert!(said.ends_with("\r\x1b[K"), "the line is erased: {said:?}");
+    assert_eq!(slow_link(&bench, "0", true), "", "short work");
+    assert_eq!(slow_link(&bench, "1.3", false), "", "no terminal");
+}
+
+#[test]
 fn every_command_has_help() {
     let bench = Bench::new();
     for (line, expected) in [

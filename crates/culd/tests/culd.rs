@@ -203,7 +203,53 @@ fn a_saved_link_can_be_repeated_elsewhere() {
     bench.links("culd -arch=sm_90 -v a.cubin b.cubin -o x.cubin --save-repro=saved");
     let out = bench.run_in("saved", "culd @response.txt");
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
-    assert_eq!(bench.read("saved/out.cubin"), bench.read("x.cubin"));
+    assert_eq!(bench.read("saved/out/x.cubin"), bench.read("x.cubin"));
+}
+
+#[test]
+fn a_repeated_link_has_the_same_bytes() {
+    let bench = Bench::new();
+    for directory in ["src/one", "src/two", "elsewhere"] {
+        fs::create_dir_all(bench.path(directory)).unwrap();
+    }
+    fs::rename(bench.path("a.cubin"), bench.path("src/one/part.cubin")).unwrap();
+    fs::copy(bench.path("b.cubin"), bench.path("src/two/part.cubin")).unwrap();
+    // A library that is found, host libraries that are not, a response file, paths of the current directory.
+    let member = bench.read("b.cubin");
+    let header = format!("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", "b.cubin/", 0, 0, 0, 644, member.len());
+    fs::write(bench.path("src/libb.a"), [b"!<arch>\n", header.as_bytes(), &member].concat()).unwrap();
+    fs::write(
+        bench.path("flags.txt"),
+        "-arch=sm_90 -lb,pthread -L src -lm \"one/../src/one/part.cubin\"",
+    )
+    .unwrap();
+    fs::create_dir(bench.path("one")).unwrap();
+    let link = |flags: &str, line: &str, directory: &str| {
+        let out = Command::new(bench.path("culd"))
+            .args(line.split(' '))
+            .current_dir(bench.path(directory))
+            .env("CULD_FLAGS", flags)
+            .env_remove("LIBRARY_PATH")
+            .output()
+            .unwrap();
+        assert_eq!(out.status.code(), Some(0), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+    };
+    for (number, flags) in ["", "--verbose-tkinfo=true", "-g -r", "--verbose-tkinfo=true --map={output}.map"]
+        .into_iter()
+        .enumerate()
+    {
+        let saved = format!("elsewhere/saved{number}");
+        link(&format!("{flags} --save-repro={saved}"), "@flags.txt -o src/x.cubin", ".");
+        // It does not depend on what was there.
+        fs::rename(bench.path("src"), bench.path("gone")).unwrap();
+        link("", "@response.txt", &saved);
+        fs::rename(bench.path("gone"), bench.path("src")).unwrap();
+        assert_eq!(bench.read(&format!("{saved}/out/x.cubin")), bench.read("src/x.cubin"), "{flags}");
+        let readme = String::from_utf8(bench.read(&format!("{saved}/README.txt"))).unwrap();
+        assert!(readme.contains("@flags.txt") && readme.contains("CULD_FLAGS="));
+    }
+    let note = String::from_utf8_lossy(&bench.read("elsewhere/saved0/out/x.cubin")).into_owned();
+    assert!(note.contains("-L src "), "the note has the original command line");
 }
 
 #[test]
@@ -360,7 +406,9 @@ fn times_come_phase_by_phase() {
     let said = bench.links("culd -arch=sm_90 a.cubin b.cubin -o x --time-phases --json-report=r.json");
     let rows: Vec<&str> = said.lines().map(|l| l.split_once(" ms  ").unwrap().1).collect();
     let engine = ["inputs", "resolve", "liveness", "merge", "layout", "plan", "arrange", "emit"];
-    let mut expected = vec!["read inputs".to_string(), "link".into()];
+    let mut expected = vec!["read inputs".to_string()];
+    expected.extend(["open", "unpack", "ptxas", "order", "optimize"].map(|p| format!("  {p}")));
+    expected.push("link".into());
     expected.extend(engine.map(|p| format!("  {p}")));
     expected.extend(["write output".into(), "total".into()]);
     assert_eq!(rows, expected);

@@ -22,9 +22,9 @@ const WHEELS: &[&str] = &[
     "nvidia-cuda-cccl-cu12==12.6.77",
 ];
 
-/// The directory of scripts and programs, beside the sources.
-pub(super) fn programs(sources: &Path) -> PathBuf {
-    sources.with_file_name("bin")
+/// The directories of scripts and of programs from packages, beside the sources.
+pub(super) fn programs(sources: &Path) -> [PathBuf; 2] {
+    ["bin", "venv/bin"].map(|name| sources.with_file_name(name))
 }
 
 /// A program of the packages.
@@ -75,12 +75,10 @@ fn pip(bench: &Bench<'_>, flags: &[&Path], packages: &[&str]) -> Result<()> {
 
 /// A clang++ that runs and has the wrapper that starts nvlink.
 pub(super) fn clang() -> Option<String> {
-    let has_wrapper = |number: &str| runs(Path::new(&format!("clang-nvlink-wrapper{number}")));
-    let names = [("clang++-19", "-19")];
-    let found = names
-        .iter()
-        .find(|(name, number)| runs(Path::new(name)) && (has_wrapper(number) || has_wrapper("")));
-    found.map(|(name, _)| (*name).to_owned())
+    let name = "clang++-19";
+    let wrapper = good(Command::new(name).arg("-print-prog-name=clang-nvlink-wrapper")).ok()?;
+    // A name without directory is that of a program that was not found.
+    Path::new(wrapper.trim()).is_absolute().then(|| name.to_owned())
 }
 
 fn clang_toolkit(bench: &Bench<'_>) -> Result<PathBuf> {

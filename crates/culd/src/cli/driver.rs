@@ -187,9 +187,14 @@ fn run_link(
     report: &mut Report,
     console: &mut Console,
 ) -> Result<Status, CliMessage> {
-    watch.lap("read inputs");
+    watch.lap_with("read inputs", &inputs.phases);
     if let Some(directory) = low.text(Id::SaveRepro) {
-        repro::save(directory, low, &inputs.files)?;
+        let opened = repro::Opened {
+            files: &inputs.files,
+            standard_input: inputs.standard_input.as_deref(),
+            command_line: &plan.options.note.command_line,
+        };
+        repro::save(directory, low, &opened)?;
     }
     let Some(aux) = open_inputs(plan, inputs, console)? else {
         return Ok(Status::Fatal);

@@ -238,7 +238,12 @@ pub fn reference() -> String {
     out +=
         "* Under `culd`, `@file` reads further arguments from a response file: white space separates, quotes and backslashes protect.\n\n";
     out += "## Exit codes\n\n| code | meaning |\n|---|---|\n| 0 | linked |\n| 1 | stopped at the first problem: the command line, a file, or objects that contradict each other |\n";
-    out += "| 255 | the inputs or the link have errors, all of which were listed; nothing was linked |\n";
+    out += "| 255 | the inputs or the link have errors, all of which were listed; nothing was linked |\n\n";
+    out += "Other commands:\n\n| command | 0 | 1 | 2 |\n|---|---|---|---|\n";
+    out += "| `dump`, `size`, `occupancy`, `report` | shown | a file cannot be read, or has no device code or no such function | |\n";
+    out += "| `diff` | the same, or nothing grew beyond its budget | different, or beyond a budget | a file cannot be read |\n";
+    out += "| `install-as-nvlink`, `explain`, `help` | done | a problem, which is printed | |\n";
+    out += "| `doctor` | shown | unknown flag | |\n";
     let groups: [Group; 3] = [
         GROUPS[0],
         ("Flags that nvlink accepts without listing them", |f| {

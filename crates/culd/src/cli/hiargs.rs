@@ -437,6 +437,9 @@ fn tool_note(low: &LowArgs, called: Called, own: ToolNote) -> ToolNote {
     if let (true, Some(output)) = (long_form, low.text(Id::Output)) {
         note.object_name = note::file_name(output).to_vec();
     }
-    note.command_line = note::command_line(low, long_form);
+    note.command_line = match low.text(Id::RecordedOptions) {
+        Some(text) => text.to_vec(),
+        None => note::command_line(low, long_form),
+    };
     note
 }

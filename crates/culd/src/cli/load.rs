@@ -5,16 +5,19 @@
 
 use crate::cli::hiargs::LinkPlan;
 use crate::cli::messages::{Console, ReportMessage};
+use crate::cli::progress::ProgressLine;
 use crate::cli::{called, culd_text, explain, lto, os};
 use crate::linker::diagnostic::loader_file as file_of;
+use culd_engine::explain::Phase;
 use culd_engine::{Identity, KernelFilter, Severity};
 use culd_input::files::{Opened, standard_input};
+use culd_input::progress::Progress;
 use culd_input::ptx::{PtxOptions, PtxasSearch};
 use culd_input::{Disk, Files, LoadCode, LoadOptions, Loaded, Message, load};
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 /// The result of loading.
@@ -28,6 +31,10 @@ pub struct LoadedInputs {
     pub loaded: Option<Loaded>,
     /// Every file that was opened, in order, if the plan asks for them.
     pub files: Vec<Vec<u8>>,
+    /// How long the parts of reading took.
+    pub phases: Vec<Phase>,
+    /// What was read from standard input, if the plan asks for it.
+    pub standard_input: Option<Vec<u8>>,
     /// Files that are mapped, as they were when they were opened.
     stamps: Vec<(PathBuf, Stamp)>,
 }
@@ -35,7 +42,15 @@ pub struct LoadedInputs {
 impl LoadedInputs {
     /// Reads all inputs.
     pub fn read(plan: &LinkPlan) -> Self {
-        let options = load_options(plan);
+        let progress = Arc::new(Progress::default());
+        let line = match plan.options.identity {
+            Identity::Culd => ProgressLine::start(&progress),
+            Identity::Nvlink => None,
+        };
+        let options = LoadOptions {
+            progress: Some(progress),
+            ..load_options(plan)
+        };
         let inputs: Vec<Cow<'_, Path>> = plan.inputs.iter().map(|i| os::as_path(i)).collect();
         let recorder = Recorder {
             wants_names: plan.side.dependencies.is_some() || plan.saves_repro,
@@ -43,6 +58,7 @@ impl LoadedInputs {
             ..Recorder::default()
         };
         let outcome = load(&inputs, &options, &recorder);
+        drop(line);
         let opened = recorder.opened.into_inner().unwrap_or_else(PoisonError::into_inner);
         let stamps = recorder.stamps.into_inner().unwrap_or_else(PoisonError::into_inner);
         LoadedInputs {
@@ -50,6 +66,8 @@ impl LoadedInputs {
             input_messages: outcome.input_messages,
             passed_over: outcome.passed_over,
             loaded: outcome.loaded,
+            phases: outcome.phases.iter().map(|&(name, time)| Phase { name, time }).collect(),
+            standard_input: recorder.standard_input.into_inner().unwrap_or_else(PoisonError::into_inner),
             stamps,
             files: opened.iter().map(|p| os::bytes(p.as_os_str())).collect(),
         }
@@ -214,6 +232,7 @@ fn load_options(plan: &LinkPlan) -> LoadOptions {
         },
         ptxas: ptxas_search(plan.ptx.program.as_deref().map(os::path)),
         threads: options.threads,
+        time_phases: options.time_phases,
         ..LoadOptions::new(options.target)
     }
 }
@@ -242,6 +261,7 @@ struct Recorder {
     /// `-` is standard input.
     dash_is_stdin: bool,
     opened: Mutex<Vec<PathBuf>>,
+    standard_input: Mutex<Option<Vec<u8>>>,
     stamps: Mutex<Vec<(PathBuf, Stamp)>>,
 }
 
@@ -295,7 +315,12 @@ impl Recorder {
 impl Files for Recorder {
     fn open(&self, path: &Path) -> io::Result<Opened> {
         if self.is_stdin(path) {
-            return standard_input();
+            let opened = standard_input()?;
+            if self.wants_names {
+                *self.standard_input.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened.bytes.to_vec());
+                self.note(path, &opened);
+            }
+            return Ok(opened);
         }
         let opened = Disk.open(path)?;
         self.note(path, &opened);

@@ -31,6 +31,7 @@ pub mod note;
 pub mod os;
 pub mod output;
 pub mod parse;
+mod progress;
 pub mod report;
 pub mod repro;
 pub mod script;

@@ -83,7 +83,9 @@ pub fn write_register_file(file: &[u8], register: &Register) -> Result<(), CliMe
 /// A Makefile rule: the output depends on every file that was read; each of those gets an empty rule, so that a missing one is not an error.
 pub fn dependency_rule(plan: &LinkPlan, files: &[Vec<u8>]) -> Vec<u8> {
     let mut names: Vec<Vec<u8>> = Vec::new();
-    for file in plan.files_read.iter().chain(files) {
+    // Standard input is not a file.
+    let read = plan.files_read.iter().chain(files).filter(|f| f.as_slice() != b"-");
+    for file in read {
         let name = make_name(file);
         if !names.contains(&name) {
             names.push(name);

@@ -83,6 +83,7 @@ pub enum Id {
     Map,
     NvJitLink,
     Ptxas,
+    RecordedOptions,
     SaveRepro,
     ShowCodes,
     StrictLibraries,

@@ -109,11 +109,20 @@ pub(super) const OWN: &[Flag] = &[
         ..OURS
     },
     Flag {
+        id: Id::RecordedOptions,
+        long: "recorded-options",
+        kind: Kind::Text,
+        argument: "<text>",
+        about: "Record this text as the command line in the note of the output. --save-repro writes it, so that a repeated link has the same bytes.",
+        ..OURS
+    },
+    Flag {
         id: Id::SaveRepro,
         long: "save-repro",
         kind: Kind::Text,
         argument: "<directory>",
-        about: "Copy every file this link reads into a new directory, with a response file that repeats the link there.",
+        about: "Copy every file this link reads into a new directory, with a response file that repeats the link there, byte for byte, and a README with command, \
+                directory and environment.",
         ..OURS
     },
     Flag {
