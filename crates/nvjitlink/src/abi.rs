@@ -271,7 +271,8 @@ macro_rules! export {
 
 export! {
     #[doc = "Makes a link from options."]
-    nvJitLinkCreate, "culd13_nvJitLinkCreate", "culd12_nvJitLinkCreate", create12, (handle: *mut Handle, count: c_uint, options: *const *const c_char), |flavour| create(flavour, handle, count, options);
+    nvJitLinkCreate, "culd13_nvJitLinkCreate", "culd12_nvJitLinkCreate", create12, (handle: *mut Handle, count: c_uint, options: *const *const c_char),
+        |flavour| create(flavour, handle, count, options);
     #[doc = "Ends a link and sets the handle to null."]
     nvJitLinkDestroy, "culd13_nvJitLinkDestroy", "culd12_nvJitLinkDestroy", destroy12, (handle: *mut Handle), |_flavour| destroy(handle);
     #[doc = "Adds an input from memory."]
@@ -282,25 +283,35 @@ export! {
     #[doc = "Links."]
     nvJitLinkComplete, "culd13_nvJitLinkComplete", "culd12_nvJitLinkComplete", complete12, (handle: Handle), |_flavour| complete(handle);
     #[doc = "Size of the linked cubin."]
-    nvJitLinkGetLinkedCubinSize, "culd13_nvJitLinkGetLinkedCubinSize", "culd12_nvJitLinkGetLinkedCubinSize", cubin_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::Cubin);
+    nvJitLinkGetLinkedCubinSize, "culd13_nvJitLinkGetLinkedCubinSize", "culd12_nvJitLinkGetLinkedCubinSize", cubin_size12, (handle: Handle, size: *mut usize),
+        |_flavour| size_of(handle, size, Output::Cubin);
     #[doc = "The linked cubin."]
-    nvJitLinkGetLinkedCubin, "culd13_nvJitLinkGetLinkedCubin", "culd12_nvJitLinkGetLinkedCubin", cubin12, (handle: Handle, buffer: *mut c_void), |_flavour| get(handle, buffer.cast(), Output::Cubin);
+    nvJitLinkGetLinkedCubin, "culd13_nvJitLinkGetLinkedCubin", "culd12_nvJitLinkGetLinkedCubin", cubin12, (handle: Handle, buffer: *mut c_void),
+        |_flavour| get(handle, buffer.cast(), Output::Cubin);
     #[doc = "Size of the linked PTX."]
-    nvJitLinkGetLinkedPtxSize, "culd13_nvJitLinkGetLinkedPtxSize", "culd12_nvJitLinkGetLinkedPtxSize", ptx_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::Ptx);
+    nvJitLinkGetLinkedPtxSize, "culd13_nvJitLinkGetLinkedPtxSize", "culd12_nvJitLinkGetLinkedPtxSize", ptx_size12, (handle: Handle, size: *mut usize),
+        |_flavour| size_of(handle, size, Output::Ptx);
     #[doc = "The linked PTX."]
-    nvJitLinkGetLinkedPtx, "culd13_nvJitLinkGetLinkedPtx", "culd12_nvJitLinkGetLinkedPtx", ptx12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::Ptx);
+    nvJitLinkGetLinkedPtx, "culd13_nvJitLinkGetLinkedPtx", "culd12_nvJitLinkGetLinkedPtx", ptx12, (handle: Handle, buffer: *mut c_char),
+        |_flavour| get(handle, buffer, Output::Ptx);
     #[doc = "Size of the linked LTO IR."]
-    nvJitLinkGetLinkedLTOIRSize, "culd13_nvJitLinkGetLinkedLTOIRSize", "culd12_nvJitLinkGetLinkedLTOIRSize", lto_ir_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::LtoIr);
+    nvJitLinkGetLinkedLTOIRSize, "culd13_nvJitLinkGetLinkedLTOIRSize", "culd12_nvJitLinkGetLinkedLTOIRSize", lto_ir_size12, (handle: Handle, size: *mut usize),
+        |_flavour| size_of(handle, size, Output::LtoIr);
     #[doc = "The linked LTO IR."]
-    nvJitLinkGetLinkedLTOIR, "culd13_nvJitLinkGetLinkedLTOIR", "culd12_nvJitLinkGetLinkedLTOIR", lto_ir12, (handle: Handle, buffer: *mut c_void), |_flavour| get(handle, buffer.cast(), Output::LtoIr);
+    nvJitLinkGetLinkedLTOIR, "culd13_nvJitLinkGetLinkedLTOIR", "culd12_nvJitLinkGetLinkedLTOIR", lto_ir12, (handle: Handle, buffer: *mut c_void),
+        |_flavour| get(handle, buffer.cast(), Output::LtoIr);
     #[doc = "Size of the error log, with its NUL."]
-    nvJitLinkGetErrorLogSize, "culd13_nvJitLinkGetErrorLogSize", "culd12_nvJitLinkGetErrorLogSize", error_log_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::ErrorLog);
+    nvJitLinkGetErrorLogSize, "culd13_nvJitLinkGetErrorLogSize", "culd12_nvJitLinkGetErrorLogSize", error_log_size12, (handle: Handle, size: *mut usize),
+        |_flavour| size_of(handle, size, Output::ErrorLog);
     #[doc = "The error log."]
-    nvJitLinkGetErrorLog, "culd13_nvJitLinkGetErrorLog", "culd12_nvJitLinkGetErrorLog", error_log12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::ErrorLog);
+    nvJitLinkGetErrorLog, "culd13_nvJitLinkGetErrorLog", "culd12_nvJitLinkGetErrorLog", error_log12, (handle: Handle, buffer: *mut c_char),
+        |_flavour| get(handle, buffer, Output::ErrorLog);
     #[doc = "Size of the info log, with its NUL."]
-    nvJitLinkGetInfoLogSize, "culd13_nvJitLinkGetInfoLogSize", "culd12_nvJitLinkGetInfoLogSize", info_log_size12, (handle: Handle, size: *mut usize), |_flavour| size_of(handle, size, Output::InfoLog);
+    nvJitLinkGetInfoLogSize, "culd13_nvJitLinkGetInfoLogSize", "culd12_nvJitLinkGetInfoLogSize", info_log_size12, (handle: Handle, size: *mut usize),
+        |_flavour| size_of(handle, size, Output::InfoLog);
     #[doc = "The info log."]
-    nvJitLinkGetInfoLog, "culd13_nvJitLinkGetInfoLog", "culd12_nvJitLinkGetInfoLog", info_log12, (handle: Handle, buffer: *mut c_char), |_flavour| get(handle, buffer, Output::InfoLog);
+    nvJitLinkGetInfoLog, "culd13_nvJitLinkGetInfoLog", "culd12_nvJitLinkGetInfoLog", info_log12, (handle: Handle, buffer: *mut c_char),
+        |_flavour| get(handle, buffer, Output::InfoLog);
     #[doc = "The newest release whose objects are linked."]
     nvJitLinkVersion, "culd13_nvJitLinkVersion", "culd12_nvJitLinkVersion", version12, (major: *mut c_uint, minor: *mut c_uint), |flavour| version(flavour, major, minor);
 }
