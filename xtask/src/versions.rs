@@ -20,18 +20,22 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Cases whose results depend on the release.
-pub(crate) const CASES: [&str; 14] = [
+pub(crate) const CASES: [&str; 18] = [
     "bad-cuinfo-newer",
+    "bad-nvinfo-size",
+    "bad-reloc-sym",
     "compat-isa-class",
     "compat-mercury-version-100",
     "compat-tensor-cores-100",
     "data-shared-dyn-align64",
+    "meta-language",
     "meta-preexit-100",
     "opt-cuda-api-version",
     "opt-debug",
     "opt-tools-patch",
     "rlink-shared",
     "rlink-weak",
+    "sections-passed-through-80",
     "stress-arch-mismatch",
     "sym-common-vs-size",
     "tcgen05-groups-100",

@@ -451,12 +451,7 @@ fn words_of<'r>(record: &'r Attribute<'_>) -> &'r [u32] {
 }
 
 /// The only kernel's fragments or languages are rebuilt if a function has one that it lacks: all records in merge order.
-fn one_kernel_words<'r, 'd>(
-    code: u8,
-    records: &[Attribute<'d>],
-    list: &mut Vec<Attribute<'d>>,
-    mut theirs: impl Iterator<Item = &'r u32>,
-) {
+fn one_kernel_words<'r, 'd>(code: u8, records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, mut theirs: impl Iterator<Item = &'r u32>) {
     let own: Vec<u32> = list.iter().filter(|r| r.code == code).flat_map(words_of).copied().collect();
     if list.iter().any(|r| r.code == code) && theirs.all(|f| own.contains(f)) {
         return;
