@@ -66,6 +66,7 @@ const CRATES: &[(&str, Order)] = &[
             "cli::script",
             "cli::repro",
             "cli::report",
+            "cli::optimized",
             "cli::environment",
             "cli::see",
             "cli::inspect",

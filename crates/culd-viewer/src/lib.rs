@@ -16,6 +16,7 @@ use culd_report::link::Linked;
 use culd_report::model::Message;
 use culd_report::{Report, growth};
 use memory::Memory;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A file: name and contents.
 pub type File = (String, Vec<u8>);
@@ -104,11 +105,15 @@ pub fn link(files: &[File]) -> (Report, Option<Vec<u8>>) {
     (report, outcome.image)
 }
 
-/// The architecture to link for: that of the first relocatable cubin.
+/// The architecture to link for: the one that most files have relocatable cubins for; the newest of several.
 fn target(files: &[File]) -> Option<String> {
     let report = show(files);
-    let first = report.units.iter().find(|u| u.relocatable)?;
-    Some(first.arch.clone())
+    let mut archs: BTreeMap<(u32, &str), BTreeSet<&str>> = BTreeMap::new();
+    for unit in report.units.iter().filter(|u| u.relocatable) {
+        archs.entry((unit.sm, &unit.arch)).or_default().insert(&unit.file);
+    }
+    let most = archs.iter().max_by_key(|(arch, files)| (files.len(), **arch))?;
+    Some(most.0.1.to_owned())
 }
 
 fn say(report: &mut Report, severity: &str, code: &str, text: String) {
@@ -134,6 +139,20 @@ mod tests {
     fn example(name: &str) -> File {
         let path = format!("{}/../../examples/saxpy/{name}", env!("CARGO_MANIFEST_DIR"));
         (name.to_owned(), std::fs::read(path).unwrap())
+    }
+
+    #[test]
+    fn the_target_is_what_most_files_have() {
+        let mistakes = |name: &str| {
+            let path = format!("{}/../../tests/mistakes/objects/{name}", env!("CARGO_MANIFEST_DIR"));
+            (name.to_owned(), std::fs::read(path).unwrap())
+        };
+        let files = ["helper_80.o", "main.cubin", "parts.cubin"].map(mistakes);
+        assert_eq!(target(&files).as_deref(), Some("sm_90"));
+        assert_eq!(target(&files[..1]).as_deref(), Some("sm_80"));
+        // One each: the newer one.
+        assert_eq!(target(&files[..2]).as_deref(), Some("sm_90"));
+        assert_eq!(target(&[]), None);
     }
 
     #[test]

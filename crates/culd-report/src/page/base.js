@@ -36,25 +36,56 @@ const sum = (list, of) => list.reduce((total, item) => total + of(item), 0);
 const stackText = (f) => (f.stack_unknown ? "unknown" : number(f.stack));
 const constantBytes = (f) => sum(f.constants, (b) => b[1]);
 
-/** Inputs without the directories that all of them share. */
+/** Inputs with as few directories as tell them apart. */
 function inputNames(unit) {
   if (!unit.shortInputs) {
-    const [first, ...rest] = unit.inputs;
-    let shared = rest.length ? first.lastIndexOf("/") + 1 : (first || "").lastIndexOf("/") + 1;
-    for (const name of rest) {
-      while (shared > 0 && name.slice(0, shared) !== first.slice(0, shared)) shared = first.lastIndexOf("/", shared - 2) + 1;
+    const depths = unit.inputs.map(() => 1);
+    let names = [];
+    for (let clash = true; clash;) {
+      names = unit.inputs.map((name, i) => lastParts(name, depths[i]));
+      const count = new Map();
+      names.forEach((n) => count.set(n, (count.get(n) || 0) + 1));
+      clash = false;
+      names.forEach((n, i) => {
+        if (count.get(n) > 1 && n !== unit.inputs[i]) {
+          depths[i] += 1;
+          clash = true;
+        }
+      });
     }
-    Object.defineProperty(unit, "shortInputs", { value: unit.inputs.map((n) => n.slice(shared)), enumerable: false });
+    Object.defineProperty(unit, "shortInputs", { value: names, enumerable: false });
   }
   return unit.shortInputs;
 }
+
+/** The last parts of a path; the member of an archive stays whole. */
+function lastParts(name, depth) {
+  const at = name.indexOf(".a:");
+  const path = at < 0 ? name : name.slice(0, at);
+  return path.split("/").slice(-depth).join("/") + name.slice(path.length);
+}
 const inputName = (unit, f) => (f.input === null ? null : inputNames(unit)[f.input]);
+const shortInput = (unit, name) => {
+  const at = unit.inputs.indexOf(name);
+  return at < 0 ? lastParts(name, 1) : inputNames(unit)[at];
+};
 
 /** Text with its middle left out: the ends of C++ names tell them apart. */
 function middle(text, most) {
   if (text.length <= most || most < 8) return text;
   const tail = Math.floor((most - 1) * 0.6);
   return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
+
+/** A C++ name of at most this length: the parameters go first, then the middle. */
+function brief(text, most) {
+  if (text.length <= most || !text.endsWith(")")) return middle(text, most);
+  let [at, depth] = [text.length - 1, 0];
+  for (; at > 0; at -= 1) {
+    if (text[at] === ")") depth += 1;
+    else if (text[at] === "(" && (depth -= 1) === 0) break;
+  }
+  return at > 0 ? middle(`${text.slice(0, at)}(…)`, most) : middle(text, most);
 }
 
 /** Shows a text beside the pointer or an element. */

@@ -30,7 +30,7 @@ function detail(unit, at, onOpen) {
       pair("parameters", f.parameters === null ? null : `${number(f.parameters)} bytes`),
       pair("barriers", f.kernel || f.barriers ? number(f.barriers) : null),
       pair("threads per block", f.required_threads ? `exactly ${number(f.required_threads)}` : f.max_threads ? `at most ${number(f.max_threads)}` : null),
-      pair("from", inputName(unit, f)),
+      pair("from", f.input === null ? null : unit.inputs[f.input]),
       pair("family", f.family === f.demangled ? null : f.family)),
     f.kernel ? occupancyChart(f) : null,
     pathList(unit, f.registers_path, "Calls that set its registers", (g) => `${number(g.own_registers ?? g.registers)} registers`, onOpen),

@@ -52,7 +52,7 @@ function grid({ columns, label, onOpen, sort, height, least }) {
         style: `top:${i * ROW}px;grid-template-columns:${template}`, onclick: () => choose(i, true) },
         columns.map((c, at) => {
           const content = c.text ? c.text(row) : number(c.get(row));
-          const short = c.names ? middle(content, Math.floor((widths[at] - 16) / 7.8)) : content;
+          const short = c.names ? brief(content, Math.floor((widths[at] - 16) / 8.6)) : content;
           return el("div", { role: "gridcell", class: c.num ? "num" : "", title: typeof content === "string" && !c.num ? content : null }, short);
         })));
     }

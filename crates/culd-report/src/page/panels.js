@@ -22,7 +22,7 @@ function overview(unit) {
       card("global memory", bytes(global), `constants: ${bytes(constant)}`),
       heavy ? card("most registers", number(heavy.registers), heavy.family) : null,
       deep ? card("deepest stack", bytes(deep.stack || 0), unknown ? `unknown for ${number(unknown)}` : deep.family) : null,
-      wide ? card("most static shared", bytes(wide.shared), wide.family) : null),
+      wide ? card("most shared", bytes(wide.shared), wide.family) : null),
     el("div", { class: "panel" }, el("h2", {}, "Where the code is"), treemap(unit, openFunction)));
 }
 
@@ -36,19 +36,19 @@ function kernelsPanel(unit) {
   const side = el("div", {});
   const has = (of) => unit.functions.some(of);
   const columns = [
-    { title: "name", get: (r) => r.f.demangled, text: (r) => r.f.demangled.replace(/^void /, ""), names: true, width: "minmax(150px, 3fr)" },
+    { title: "name", get: (r) => r.f.demangled, text: (r) => r.f.demangled.replace(/^void /, ""), names: true, width: "minmax(190px, 3fr)" },
     { title: "code", get: (r) => r.f.code, num: true, width: "74px" },
     { title: "regs", get: (r) => r.f.registers, num: true, width: "54px", help: "registers per thread" },
-    { title: "stack", get: (r) => (r.f.stack_unknown ? Infinity : r.f.stack), text: (r) => stackText(r.f), num: true, width: "84px", help: "bytes with everything that is called" },
-    { title: "local", get: (r) => (r.f.local_access ? r.f.local_access[0] + r.f.local_access[1] : null), num: true, width: "56px", help: "instructions that access local memory: spills, arrays" },
+    { title: "stack", get: (r) => (r.f.stack_unknown ? Infinity : r.f.stack), text: (r) => stackText(r.f), num: true, width: "72px", help: "bytes with everything that is called" },
+    innerWidth < 1100 ? null : { title: "local", get: (r) => (r.f.local_access ? r.f.local_access[0] + r.f.local_access[1] : null), num: true, width: "56px", help: "instructions that access local memory: spills, arrays" },
     { title: "shared", get: (r) => r.f.shared, text: (r) => number(r.f.shared) + (r.f.dynamic_shared ? "+" : ""), num: true, width: "72px", help: "static bytes; + for dynamic shared memory" },
     { title: "const", get: (r) => constantBytes(r.f), num: true, width: "58px", help: "bytes in constant banks, parameters included" },
-    { title: "bar", get: (r) => r.f.barriers, num: true, width: "46px", help: "named barriers" },
-    { title: "occupancy", get: (r) => (r.o ? r.o.percent : null), num: true, width: "104px", text: (r) => (r.o ? el("span", { class: r.o.blocks ? "" : "bad" }, `${r.o.percent} %${r.o.threads < state.block ? ` @${r.o.threads}` : ""}`) : "–") },
+    innerWidth < 1100 ? null : { title: "bar", get: (r) => r.f.barriers, num: true, width: "46px", help: "named barriers" },
+    { title: "occupancy", get: (r) => (r.o ? r.o.percent : null), num: true, width: "96px", text: (r) => (r.o ? el("span", { class: r.o.blocks ? "" : "bad" }, `${r.o.percent} %${r.o.threads < state.block ? ` @${r.o.threads}` : ""}`) : "–") },
     { title: "limited by", get: (r) => (r.o ? r.o.limited_by.join(", ") : null), text: (r) => (r.o ? r.o.limited_by.join(", ") : ""), width: "minmax(100px, 1fr)" },
-    has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", width: "minmax(90px, 1fr)" } : null,
+    innerWidth >= 1500 && has((f) => f.input !== null) ? { title: "input", get: (r) => inputName(unit, r.f), text: (r) => inputName(unit, r.f) || "", width: "minmax(90px, 1fr)" } : null,
   ].filter(Boolean);
-  const table = grid({ columns, label: "Kernels", height: tableHeight, sort: { at: 1, down: true }, least: 820, onOpen: (r) => open(r.at) });
+  const table = grid({ columns, label: "Kernels", height: tableHeight, sort: { at: 1, down: true }, least: 700, onOpen: (r) => open(r.at) });
 
   function rows() {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -128,7 +128,7 @@ function droppedPanel(unit) {
   const table = grid({ label: "Dropped", height: tableHeight, sort: { at: 1, down: true }, least: 640, columns: [
     { title: "name", get: (d) => d.demangled, text: (d) => d.demangled, names: true, width: "minmax(180px, 2fr)" },
     { title: "bytes", get: (d) => d.size, num: true, width: "90px" },
-    { title: "input", get: (d) => d.input, text: (d) => d.input, width: "minmax(100px, 1fr)" },
+    { title: "input", get: (d) => d.input, text: (d) => shortInput(unit, d.input), width: "minmax(160px, 1fr)" },
     { title: "why", get: (d) => d.why, text: (d) => d.why, width: "minmax(180px, 2fr)" },
   ] });
   table.show(unit.dropped);

@@ -17,7 +17,7 @@ function codeTree(unit) {
     if (hasInputs) node = child(node, inputName(unit, f) || "(the linker)", "input");
     node = child(node, f.family, "family");
     // Functions of the same C++ name are shown one by one.
-    const leaf = { name: f.demangled, size: f.code, children: new Map(), kind: f.kernel ? "kernel" : "function", parent: node, at };
+    const leaf = { name: f.demangled.replace(/^void /, ""), size: f.code, children: new Map(), kind: f.kernel ? "kernel" : "function", parent: node, at };
     node.children.set(`${f.demangled}\0${at}`, leaf);
     for (let up = leaf.parent; up; up = up.parent) up.size += f.code;
   });

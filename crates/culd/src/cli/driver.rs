@@ -19,7 +19,7 @@ use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
 use crate::cli::report::{Report, Watch};
 use crate::cli::{
-    codes, doctor, environment, explain, help, inspect, install, lto, map, os, output, parse, report, repro, script, see, shell,
+    codes, doctor, environment, explain, help, inspect, install, lto, map, optimized, os, output, parse, report, repro, script, see, shell,
     side_outputs, why,
 };
 use culd_engine::explain::dot;
@@ -284,7 +284,13 @@ fn write_finished(
     let mut outcome = nothing_linked();
     outcome.image = Some(finished.bytes.clone());
     let Some(loaded) = &inputs.loaded else { return Ok(Status::Errors) };
+    let unit = optimized::read(&finished.bytes).filter(|_| console.identity() == Identity::Culd);
+    outcome.explained.usage = unit.as_ref().map(optimized::usage);
     *report = report::report(plan, loaded, &outcome, &Causes::default());
+    if let Some(unit) = &unit {
+        optimized::describe(unit, report);
+        explain::print(&outcome, &Causes::default(), plan.verbose, console);
+    }
     report.described = low.has(Id::Html).then(|| see::page::describe(plan, loaded, &outcome)).flatten();
     let done = finish(plan, &outcome, None, loaded, inputs)?;
     if let Some(error) = &finished.trailing_error {

@@ -248,7 +248,7 @@ fn run_dump(request: &Request, out: &mut impl Write, style: TextStyle, console: 
         } else {
             dump::write_file(out, &device, &request.selection, &path, style, request.list)?
         };
-        good &= !outcome.damaged;
+        good &= !outcome.damaged && !device.parts.is_empty();
     }
     if request.json {
         writeln!(out, "]}}")?;

@@ -28,6 +28,7 @@ pub mod lto;
 pub mod map;
 pub mod messages;
 pub mod note;
+mod optimized;
 pub mod os;
 pub mod output;
 pub mod parse;

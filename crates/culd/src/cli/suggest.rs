@@ -18,7 +18,11 @@ pub fn unknown_flag(name: &[u8]) -> String {
     let spellings = flags::known_to(Identity::Culd.into()).map(|f| (f.long, format!("--{}", f.long)));
     // `--output` is meant for `--output-file`.
     let first_words = flags::known_to(Identity::Culd.into()).filter_map(|f| Some((f.long.split_once('-')?.0, format!("--{}", f.long))));
+    // `--print-map` is meant for `--map`.
+    let last = bare.rsplit('-').next().unwrap_or_default();
+    let last_word = flags::known_to(Identity::Culd.into()).find(|f| f.long == last && last != bare);
     let guess = dashes.or_else(|| nearest(&bare, spellings)).or_else(|| nearest(&bare, first_words));
+    let guess = guess.or_else(|| last_word.map(|f| format!("--{}", f.long)));
     match guess {
         Some(guess) => format!("unknown flag {typed}; did you mean {guess}?"),
         None => format!("unknown flag {typed}; see culd --help"),
@@ -30,6 +34,11 @@ pub fn not_allowed(value: &[u8], flag: &str) -> String {
     let typed = os::lossy(value);
     let culd = Called::from(Identity::Culd);
     let allowed: Vec<&str> = flags::by_long(flag.as_bytes(), culd).map_or(Vec::new(), |f| f.values(culd).collect());
+    // A target without its prefix.
+    let prefixed = allowed.iter().find(|a| a.strip_prefix("sm_") == Some(typed.as_str()));
+    if let Some(guess) = prefixed {
+        return format!("--{flag} does not support '{typed}'; did you mean '{guess}'?");
+    }
     match nearest(&typed, allowed.iter().map(|a| (*a, (*a).to_string()))) {
         Some(guess) => format!("--{flag} does not support '{typed}'; did you mean '{guess}'?"),
         None if allowed.len() <= 8 => format!("--{flag} does not support '{typed}'; use one of {}", allowed.join(", ")),
@@ -78,6 +87,8 @@ mod tests {
         assert!(unknown_flag(b"-g").contains("mean -g?"));
         assert!(unknown_flag(b"zzzzzzz").contains("see culd --help"));
         assert!(not_allowed(b"sm90", "arch").contains("'sm_90'?"));
+        assert!(not_allowed(b"90", "arch").contains("'sm_90'?"));
+        assert!(unknown_flag(b"-print-map").contains("--map?"));
         assert!(not_allowed(b"red", "color").contains("always, auto, never"));
     }
 }
