@@ -1,8 +1,8 @@
 //! What link-time optimization made of the whole program: no phase of the link describes it, so the finished cubin is read.
 
-use crate::cli::report::{Function, Report, Section};
+use crate::cli::report::{OutputFunction, OutputSection, Report};
 use culd_engine::ResourceUsage;
-use culd_engine::usage::{ConstantBank, KernelUsage, MemoryUsage};
+use culd_engine::usage::{ConstantBank, KernelUsage};
 use culd_report::Unit;
 use culd_report::build;
 
@@ -21,14 +21,11 @@ pub fn usage(unit: &Unit) -> ResourceUsage {
             size: s.size,
         })
     });
-    ResourceUsage {
-        after: 0,
-        memory: MemoryUsage {
-            global: named(".nv.global").map(|s| s.size).sum(),
-            constant_banks: banks.collect(),
-        },
-        kernels: unit.functions.iter().filter(|f| f.kernel).map(kernel).collect(),
-    }
+    let mut usage = ResourceUsage::default();
+    usage.memory.global = named(".nv.global").map(|s| s.size).sum();
+    usage.memory.constant_banks = banks.collect();
+    usage.kernels = unit.functions.iter().filter(|f| f.kernel).map(kernel).collect();
+    usage
 }
 
 fn kernel(f: &culd_report::Function) -> KernelUsage {
@@ -36,21 +33,20 @@ fn kernel(f: &culd_report::Function) -> KernelUsage {
         bank: u32::try_from(*bank).unwrap_or_default(),
         size: *size,
     };
-    KernelUsage {
-        name: f.name.clone(),
-        registers: f.registers.unwrap_or(0),
-        barriers: f.barriers,
-        stack: f.stack.unwrap_or(0).into(),
-        stack_is_unknown: f.stack_unknown,
-        shared: f.shared,
-        constant_banks: f.constants.iter().map(bank).collect(),
-        ..KernelUsage::default()
-    }
+    let mut usage = KernelUsage::default();
+    usage.name = f.name.clone();
+    usage.registers = f.registers.unwrap_or(0);
+    usage.barriers = f.barriers;
+    usage.stack = f.stack.unwrap_or(0).into();
+    usage.stack_is_unknown = f.stack_unknown;
+    usage.shared = f.shared;
+    usage.constant_banks = f.constants.iter().map(bank).collect();
+    usage
 }
 
 /// Adds functions and sections to a report.
 pub fn describe(unit: &Unit, report: &mut Report) {
-    let functions = unit.functions.iter().map(|f| Function {
+    let functions = unit.functions.iter().map(|f| OutputFunction {
         name: f.name.clone(),
         demangled: f.demangled.clone(),
         kernel: f.kernel,
@@ -58,7 +54,7 @@ pub fn describe(unit: &Unit, report: &mut Report) {
         input: None,
     });
     report.functions = functions.collect();
-    let sections = unit.sections.iter().map(|s| Section {
+    let sections = unit.sections.iter().map(|s| OutputSection {
         name: s.name.clone(),
         size: s.size,
     });
