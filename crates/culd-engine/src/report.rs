@@ -297,7 +297,11 @@ fn compiled_slots(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<(SectionId, u8
         return Vec::new();
     }
     let mut slots = Vec::new();
-    for r in records.relocs.iter().filter(|r| records.sections[r.target].class == Class::Parameters) {
+    for r in records
+        .relocs
+        .iter()
+        .filter(|r| records.sections[r.target].class == Class::Parameters)
+    {
         let object = &link.inputs.objects[r.object];
         if let Some(relocs) = object.relocs.get(r.index as usize)
             && records.is_current(r, relocs.target)
