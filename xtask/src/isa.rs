@@ -229,6 +229,7 @@ pub(crate) fn run(context: &Context, write: bool, report: &Report) -> Result<()>
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 mod tests {
     use super::*;
 

@@ -414,6 +414,7 @@ fn print(forms: &[Form], evidence: &[Evidence], report: &Report) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
 mod tests {
     use super::*;
 
@@ -431,7 +432,7 @@ mod tests {
         assert_eq!(shown.len(), 1);
         assert_eq!(
             (shown[0].mnemonic.as_str(), shown[0].raw),
-            ("MOV", 0x000fe20000010000_0000000a00080202)
+            ("MOV", 0x000f_e200_0001_0000_0000_000a_0008_0202)
         );
         assert_eq!(shown[0].results, Registers::from([(File::R, 8), (File::R, 9)]));
         assert_eq!(shown[0].sources, Registers::from([(File::R, 9), (File::R, 10), (File::P, 0)]));
