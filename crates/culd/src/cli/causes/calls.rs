@@ -41,12 +41,12 @@ pub struct Calls {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallPath {
     /// Functions in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
 }
 
 /// A function on a call path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct PathStep {
     /// The function.
     pub name: String,
     /// It is called through a pointer.
@@ -322,7 +322,7 @@ impl Calls {
             place = place.or_else(|| self.places.get(&(before, id)).copied());
             before = id;
             match self.nodes.get(id).map(|node| &node.name) {
-                Some(Some(name)) => steps.push(Step {
+                Some(Some(name)) => steps.push(PathStep {
                     name: name.clone(),
                     is_pointer: std::mem::take(&mut is_pointer),
                     place: place.take(),
