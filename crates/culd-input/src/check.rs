@@ -3,7 +3,7 @@
 //! 1. A linked file (`ET_EXEC`) has nothing to link.
 //! 2. The file must be consistent: 64-bit little-endian, tables and sections inside. nvlink drops others silently;
 //!    objects out of fatbins skip this test, but a 32-bit one is refused.
-//! 3. Releases from 13.1 on look into files: [`broken_contents`].
+//! 3. Releases from 13.1 on look into files (`broken_contents`).
 //! 4. ABI, architecture and toolkit must fit: [`culd_base::admission`].
 
 use crate::message::LoadCode;
