@@ -285,7 +285,7 @@ def option_scenarios():
     -prec-div=1 -prec-div= -prec-sqrt=0 -fma=1 -fma=x -fma -kernels-used=a -kernels-used=a,b -kernels-used= -kernels-used -variables-used=v -variables-used=
     -optimize-unused-variables -optimize-unused-variables=1 -Xptxas=-O1 -Xptxas= -Xptxas -Xnvvm=-opt=1 -Xnvvm= -split-compile=0 -split-compile=4 -split-compile=-1
     -split-compile=x -split-compile= -split-compile -split-compile-extended=0 -split-compile-extended=-1 -split-compile-extended=-7 -jump-table-density=50
-    -jump-table-density= -jump-table-density -no-cache -no-cachex -Ofc=0 -Ofc=min -Ofc=mid -Ofc=max -Ofc=bad -Ofc= -r -rdc -report-arch -uidx=/no/such -uidx=
+    -jump-table-density= -jump-table-density -no-cache -no-cachex -Ofc=0 -Ofc=min -Ofc=mid -Ofc=max -Ofc=bad -Ofc= --Ofast-compile=max --Ofast-compile=1 --Ofast-compile= -fast-compile -fast-compilex --device-stack-protector=true --device-stack-protector=bad --device-stack-protector= -split-compile-extended= -r -rdc -report-arch -uidx=/no/such -uidx=
     -maxrregcount=32 -maxrregcount=x -maxrregcount= -maxrregcount -maxrregcount=0 -maxrregcount=-1 -device-stack-protector -device-stack-protector=true -v -w -arch
     --arch=sm_90 -arch:sm_90 - -- -nvvm-latest -Werror -timex -verbose=1 -ltoir -ptxx -dltox a.cubin /no/such sm_90 -m64 --verbose -help -I. -D -X -Xptxas=-v,-O2""".split()
     flags += ["", " ", " -g", "-g ", "-arch= sm_90", "-arch=sm_90 "]

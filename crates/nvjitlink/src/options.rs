@@ -108,7 +108,7 @@ type Set = fn(&mut Options);
 type SetTo = fn(&mut Options, &str);
 
 /// Flags without a value.
-const FLAGS: [(&str, Set); 9] = [
+const FLAGS: [(&str, Set); 10] = [
     ("-time", |o| o.time = true),
     ("-verbose", |o| o.verbose = true),
     ("-lto", |o| o.lto = true),
@@ -117,16 +117,21 @@ const FLAGS: [(&str, Set); 9] = [
     ("-lineinfo", |o| o.line_info = true),
     ("-optimize-unused-variables", |_| {}),
     ("-no-cache", |_| {}),
+    // Not documented; cuSPARSE passes it.
+    ("-fast-compile", |_| {}),
     ("-r", |o| o.relocatable = true),
 ];
 
 /// Options that must have a value.
-const WITH_VALUE: [(&str, SetTo); 5] = [
+const WITH_VALUE: [(&str, SetTo); 6] = [
     ("-maxrregcount=", |o, v| o.max_registers = leading_number(v)),
     ("-kernels-used=", |o, v| o.kernels_used.push(v.to_owned())),
     ("-variables-used=", |o, v| o.variables_used.push(v.to_owned())),
     ("-Xptxas=", |o, v| o.ptxas.push(v.to_owned())),
     ("-Xnvvm=", |_, _| {}),
+    ("--device-stack-protector=", |o, v| {
+        o.ptxas.extend(["-device-stack-protector".into(), v.to_owned()]);
+    }),
 ];
 
 /// Options for link-time optimization whose values are not looked at.
@@ -195,10 +200,13 @@ fn one(option: &str, flavour: Flavour, out: &mut Options) -> Result<(), Refusal>
             return Ok(());
         }
     }
-    if let Some(value) = option.strip_prefix("-Ofc=") {
+    if let Some(value) = option.strip_prefix("-Ofc=").or_else(|| option.strip_prefix("--Ofast-compile=")) {
         return match value {
             "" => Err(missing()),
-            "0" | "min" | "mid" | "max" => Ok(()),
+            "0" | "min" | "mid" | "max" => {
+                out.ptxas.extend(["-Ofc".into(), value.to_owned()]);
+                Ok(())
+            }
             _ => Err(Refusal::unrecognized(format!(
                 "unsupported value of --Ofast-compile (-Ofc): {value}. Only 0, min, mid, and max are supported.\n"
             ))),
@@ -206,6 +214,9 @@ fn one(option: &str, flavour: Flavour, out: &mut Options) -> Result<(), Refusal>
     }
     for name in ["-split-compile=", "-split-compile-extended="] {
         if let Some(value) = option.strip_prefix(name) {
+            if value.is_empty() && name == "-split-compile-extended=" {
+                return Err(missing());
+            }
             return match value.trim_start().strip_prefix('-').and_then(leading_number) {
                 Some(1..) => {
                     let name = name.trim_end_matches('=');
@@ -311,6 +322,13 @@ mod tests {
             "a.cubin",
         ] {
             assert_eq!(refused(&[unknown]), (1, format!("unrecognized option: {unknown}\n")));
+        }
+        for flag in ["-fast-compile", "-fast-compilex", "--Ofast-compile=max", "--device-stack-protector=true"] {
+            assert_eq!(refused(&[flag, "-arch=sm_90"]).0, 0, "{flag}");
+        }
+        for empty in ["--Ofast-compile=", "--device-stack-protector=", "-split-compile-extended="] {
+            let text = format!("ERROR NVJITLINK_ERROR_UNRECOGNIZED_OPTION: missing option value ({empty})\n");
+            assert_eq!(refused(&[empty, "-arch=sm_90"]), (1, text));
         }
         for flag in ["-timex", "-verbose=1", "-ltoir", "-report-arch", "-lineinfo=1", "-maxrregcount=x"] {
             assert_eq!(refused(&[flag, "-arch=sm_90"]).0, 0, "{flag}");

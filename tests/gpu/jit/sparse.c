@@ -1,6 +1,6 @@
 /* A sparse product with operations of its own (cusparseSpMMOp): libcusparse links them through the libnvJitLink that the process has.
  *
- *     sparse ADD.fatbin MUL.fatbin EPILOGUE.fatbin
+ *     sparse ADD.ltoir MUL.ltoir EPILOGUE.ltoir
  *
  * Prints which libnvJitLink was used. The matrix is 3 x 3: row 0 has (0, 1) and (2, 2), row 1 has (1, 3), row 2 has (0, 4).
  */
