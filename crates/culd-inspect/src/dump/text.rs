@@ -52,11 +52,7 @@ fn write_header(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) ->
     writeln!(out, "  ABI              OS {:#x}, version {}", h.os_abi, h.abi_version)?;
     writeln!(out, "  machine          {}, version {}, entry {:#x}", h.machine, h.version, h.entry)?;
     match h.flags_note_section {
-        Some(n) => writeln!(
-            out,
-            "  flags            {:#010x}: {}, cuinfo note in section {n}",
-            h.flags, h.arch
-        )?,
+        Some(n) => writeln!(out, "  flags            {:#010x}: {}, cuinfo note in section {n}", h.flags, h.arch)?,
         None => writeln!(out, "  flags            {:#010x}: {}", h.flags, h.arch)?,
     }
     let count = if h.section_count == 0 {
