@@ -262,16 +262,19 @@ def check_large(browser, checks, options):
 
 def check_viewer(browser, checks, options):
     out = Path(options.out)
-    browser.open(options.viewer)
+    seconds = browser.open(options.viewer)
+    print(f"     empty viewer: {Path(options.viewer).stat().st_size} bytes, at rest after {seconds:.2f} s")
     browser.screenshot(out / "viewer-empty.png")
 
     def drop(files):
         browser.open(options.viewer)
         root = browser.call("DOM.getDocument")["root"]["nodeId"]
         node = browser.call("DOM.querySelector", nodeId=root, selector="#files")["nodeId"]
+        start = time.monotonic()
         browser.call("DOM.setFileInputFiles", nodeId=node, files=[str(Path(f).resolve()) for f in files])
         browser.wait("document.querySelector('[role=tab]') || document.querySelector('.problem').textContent")
         browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        print(f"     viewer, {len(files)} dropped: shown after {time.monotonic() - start:.2f} s")
 
     drop(options.linked[:1])
     expected = json.loads(subprocess.run([options.culd, "report", "--json", options.linked[0]], check=True, stdout=subprocess.PIPE).stdout)
