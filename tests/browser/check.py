@@ -262,22 +262,28 @@ def check_large(browser, checks, options):
 
 def check_viewer(browser, checks, options):
     out = Path(options.out)
-    browser.open(options.viewer)
+    seconds = browser.open(options.viewer)
+    print(f"     empty viewer: {Path(options.viewer).stat().st_size} bytes, at rest after {seconds:.2f} s")
     browser.screenshot(out / "viewer-empty.png")
 
     def drop(files):
         browser.open(options.viewer)
         root = browser.call("DOM.getDocument")["root"]["nodeId"]
         node = browser.call("DOM.querySelector", nodeId=root, selector="#files")["nodeId"]
+        start = time.monotonic()
         browser.call("DOM.setFileInputFiles", nodeId=node, files=[str(Path(f).resolve()) for f in files])
         browser.wait("document.querySelector('[role=tab]') || document.querySelector('.problem').textContent")
         browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        print(f"     viewer, {len(files)} dropped: shown after {time.monotonic() - start:.2f} s")
 
     drop(options.linked[:1])
     expected = json.loads(subprocess.run([options.culd, "report", "--json", options.linked[0]], check=True, stdout=subprocess.PIPE).stdout)
     same = browser.run("JSON.stringify(state.report.units.map((u) => u.functions))")
     checks.that("one file: the page shows what the program reports", json.loads(same or "null") == [u["functions"] for u in expected["units"]])
     browser.screenshot(out / "viewer-one.png")
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.screenshot(out / "viewer-dark.png")
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
     drop(options.linked[:2])
     checks.that("two linked files: the difference", browser.run("state.tab") == "growth" and browser.run("state.report.growth !== undefined"))
     browser.screenshot(out / "viewer-difference.png")

@@ -3,6 +3,7 @@
 //! 1. Without modules there is nothing to optimize, which is worth a warning.
 //! 2. All modules become one PTX text ([`crate::lto`]). It may be the output itself.
 //! 3. A whole program is compiled and is the output; nothing is linked, and the device runtime library is left out.
+//!    If ptxas refuses it because something is undefined, it is linked after all, as culd: the link names what is undefined and where.
 //! 4. Anything else is compiled as one object that takes the place of the last module.
 
 use crate::fold::{Compilation, CompilationKind, Ended, Fold, ItemContent, LinkItem, LoadedObject, LtoModule, Origin};
@@ -27,6 +28,8 @@ pub struct Finished {
 /// Names of the result in messages and time tables.
 const OBJECT_NAME: &str = "lto.cubin";
 const PTX_NAME: &str = "lto.ptx";
+/// How ptxas begins its complaint about a function or variable that a whole program does not define.
+const UNDEFINED: &str = "Unresolved extern";
 
 impl Fold<'_> {
     /// Optimizes the modules.
@@ -68,8 +71,7 @@ impl Fold<'_> {
         // nvlink quirk: it links with the library only what came from host objects.
         let may_call = others.runtime && (hosts || !self.options.is_nvlink());
         let is_linked = lto.is_partial(others) || (may_call && lto::is_incomplete(&ptx));
-        let makes = if is_linked { PtxasOutput::Object } else { PtxasOutput::Program };
-        let bytes = self.assemble(&ptx, lto, &settled, makes)?;
+        let (bytes, is_linked) = self.assemble_as(&ptx, lto, &settled, is_linked)?;
         if !is_linked {
             // nvlink quirk: it makes the output and then misses the library.
             let misses = self.options.is_nvlink() && hosts && !others.runtime;
@@ -154,6 +156,35 @@ impl Fold<'_> {
             let reason = reason.trim().to_owned();
             self.end(LoadCode::LtoFailed { reason })
         })
+    }
+
+    /// Makes an object to be linked or a whole program; true when it is to be linked.
+    fn assemble_as(&mut self, ptx: &[u8], lto: &LtoOptions, settled: &CommonLtoOptions, is_linked: bool) -> Result<(Vec<u8>, bool), Ended> {
+        if is_linked {
+            return Ok((self.assemble(ptx, lto, settled, PtxasOutput::Object)?, true));
+        }
+        let (before, had_errors) = (self.messages.len(), self.has_errors);
+        let failed = match self.assemble(ptx, lto, settled, PtxasOutput::Program) {
+            Ok(bytes) => return Ok((bytes, false)),
+            Err(ended) => ended,
+        };
+        let is_undefined = |m: &Message| matches!(&m.code, LoadCode::Ptxas { line } if line.contains(UNDEFINED));
+        let said = self.messages.get(before..).unwrap_or_default();
+        if self.options.is_nvlink() || !said.iter().any(is_undefined) {
+            return Err(failed);
+        }
+        let said = self.messages.split_off(before);
+        match self.assemble(ptx, lto, settled, PtxasOutput::Object) {
+            Ok(bytes) => {
+                self.has_errors = had_errors;
+                Ok((bytes, true))
+            }
+            Err(ended) => {
+                self.messages.truncate(before);
+                self.messages.extend(said);
+                Err(ended)
+            }
+        }
     }
 
     /// Runs ptxas.

@@ -43,6 +43,9 @@ pub struct PartRow {
     /// Options for compiling the entry.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub options: String,
+    /// The options are text; entries of some compilers have binary records there.
+    #[serde(skip)]
+    pub has_text_options: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -141,6 +144,7 @@ impl<'d> DeviceFile<'d> {
             flags: Vec::new(),
             identifier: String::new(),
             options: String::new(),
+            has_text_options: true,
         };
         self.parts.push(Part {
             row,
@@ -241,6 +245,7 @@ impl<'d> DeviceFile<'d> {
             flags: FLAG_NAMES.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, n)| *n).collect(),
             identifier: names::text(entry.identifier()).into_owned(),
             options: names::text(entry.options()).into_owned(),
+            has_text_options: is_text(entry.options()),
         };
         self.parts.push(Part {
             row,
@@ -254,4 +259,8 @@ fn find_magic(data: &[u8]) -> Option<usize> {
     let magic = MAGIC.to_le_bytes();
     let at = data.chunks(8).position(|c| c.starts_with(&magic))?;
     Some(at * 8)
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.iter().all(|b| !b.is_ascii_control() || b.is_ascii_whitespace())
 }

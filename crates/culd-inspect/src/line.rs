@@ -17,10 +17,10 @@ impl Line {
         self
     }
 
-    /// Appends text and fills it up to a width.
+    /// Appends text and fills it up to a width; at least one space follows.
     pub(crate) fn left(&mut self, text: &str, width: usize) -> &mut Self {
         self.text(text);
-        self.spaces(width.saturating_sub(text.len()))
+        self.spaces(width.saturating_sub(text.len()).max(1))
     }
 
     /// Appends text with spaces before it up to a width.
@@ -29,10 +29,10 @@ impl Line {
         self.text(text)
     }
 
-    /// Appends a number in hexadecimal, with spaces before it up to a width.
+    /// Appends a number in hexadecimal with `0x`, with spaces before it up to a width.
     pub(crate) fn hex(&mut self, value: u64, width: usize) -> &mut Self {
         let digits = (64 - value.leading_zeros()).div_ceil(4).max(1);
-        self.spaces(width.saturating_sub(digits as usize));
+        self.spaces(width.saturating_sub(digits as usize + 2)).text("0x");
         for i in (0..digits).rev() {
             let digit = DIGITS.get((value >> (4 * i) & 15) as usize);
             self.bytes.push(digit.copied().unwrap_or(b'?'));
@@ -40,10 +40,10 @@ impl Line {
         self
     }
 
-    /// Appends a number in hexadecimal and fills it up to a width.
-    pub(crate) fn hex_left(&mut self, value: u64, width: usize) -> &mut Self {
+    /// Appends a number in decimal and fills it up to a width.
+    pub(crate) fn number_left(&mut self, value: u64, width: usize) -> &mut Self {
         let before = self.bytes.len();
-        self.hex(value, 0);
+        self.number(value, 0);
         let used = self.bytes.len() - before;
         self.spaces(width.saturating_sub(used))
     }
@@ -100,7 +100,7 @@ mod tests {
             let mut line = Line::default();
             line.hex(value, 9)
                 .text("|")
-                .hex_left(value, 5)
+                .number_left(value, 5)
                 .text("|")
                 .number(value, 7)
                 .text("|")
@@ -110,7 +110,7 @@ mod tests {
                 .unwrap();
             assert_eq!(
                 String::from_utf8(out).unwrap(),
-                format!("{value:>9x}|{value:<5x}|{value:>7}|{:<4}{:>4}\n", "ab", "cd")
+                format!("{value:>#9x}|{value:<5}|{value:>7}|{:<4}{:>4}\n", "ab", "cd")
             );
         }
         assert_eq!(hex(&[0, 0x7f, 0xa5]), "007fa5");

@@ -41,23 +41,23 @@ fn kernels_of_a_linked_file() {
         ]
     );
     assert_eq!(
-        block(&text, "Relocations .rela.text._Z2h1i (section 12), patching .text._Z2h1i"),
+        block(&text, "Relocations .rela.text._Z2h1i (section 18), patching .text._Z2h1i"),
         [
-            "         0  R_CUDA_ABS32_HI_32        gb  [1b]  bits 32-63 = value >> 32 by linker or driver",
-            "        10  R_CUDA_ABS32_LO_32        gb  [1b]  bits 32-63 = value by linker or driver",
+            "       0x0  R_CUDA_ABS32_HI_32           gb  [27]  bits 32-63 = value >> 32 by linker or driver",
+            "      0x10  R_CUDA_ABS32_LO_32           gb  [27]  bits 32-63 = value by linker or driver",
         ]
     );
     assert_eq!(
         block(&text, "Call graph"),
         [
             "  calls",
-            "    _Z2kaPif [12] -> _Z6helperi [13]",
-            "    _Z2kbPi [19] -> vprintf [1a]",
+            "    _Z2kaPif [18] -> _Z6helperi [19]",
+            "    _Z2kbPi [25] -> vprintf [26]",
             "  address taken",
-            "    _Z2h1i [18]  #ii (string 0x1)",
+            "    _Z2h1i [24]  #ii (string 0x1)",
             "  indirect calls",
-            "    _Z6helperi [13]  #ii (string 0x1)",
-            "    _Z2kbPi [19]  #ii (string 0x1)",
+            "    _Z6helperi [19]  #ii (string 0x1)",
+            "    _Z2kbPi [25]  #ii (string 0x1)",
         ]
     );
     assert!(!text.contains('\x1b'), "plain text has no colours");
@@ -178,7 +178,7 @@ fn text_and_json_agree() {
         let text = text_of(data, &Selection::default());
         for s in cubin["sections"].as_array().unwrap() {
             let line = format!(
-                "  {:>5x} {:>9x} {:>9x} ",
+                "  {:>5} {:>#9x} {:>#9x} ",
                 s["index"].as_u64().unwrap(),
                 s["offset"].as_u64().unwrap(),
                 s["size"].as_u64().unwrap()
@@ -193,6 +193,9 @@ fn text_and_json_agree() {
         let entries: usize = cubin["relocations"].as_array().unwrap().iter().map(relocations).sum();
         let patches = |l: &&str| (l.contains("  R_CUDA_") || l.contains("  R_MERCURY_")) && l.contains(" bits");
         assert_eq!(text.lines().filter(|l| patches(l) && l.contains("] ")).count(), entries);
+        // The type is a word of its own, however long it is.
+        let kinds = text.lines().filter(patches).filter_map(|l| l.split_whitespace().nth(1));
+        assert!(kinds.into_iter().all(|kind| !kind.contains("_Z")));
     }
 }
 

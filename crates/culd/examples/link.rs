@@ -34,8 +34,10 @@ fn main() -> ExitCode {
     }
     for kernel in linked.kernels() {
         println!(
-            "{}: {} registers, {} bytes of stack",
-            kernel.demangled, kernel.registers, kernel.stack
+            "{}: {} registers, {} of stack",
+            kernel.demangled,
+            kernel.registers,
+            kernel.stack.map_or_else(|| "an unknown amount".into(), |n| format!("{n} bytes"))
         );
     }
     match output.map(|file| std::fs::write(file, linked.image())) {

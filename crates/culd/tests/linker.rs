@@ -42,6 +42,15 @@ fn every_way_to_add_an_input_gives_the_same_image() {
 }
 
 #[test]
+fn an_unknown_stack_is_not_a_number() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/mistakes/objects/recursion.cubin");
+    let linked = linker().input("r.cubin", std::fs::read(path).unwrap()).link().unwrap();
+    assert!(linked.kernels().iter().any(|k| k.stack.is_none()), "{:?}", linked.kernels());
+    let known = linker().input("a", SAXPY).input("b", COMBINE).link().unwrap();
+    assert!(known.kernels().iter().all(|k| k.stack.is_some()));
+}
+
+#[test]
 fn two_inputs_may_have_the_same_name() {
     let linked = linker().input("x", SAXPY).input("x", COMBINE).link().unwrap();
     assert_eq!(linked.kernels().len(), 1);

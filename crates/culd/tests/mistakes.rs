@@ -93,6 +93,24 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
 ];
 
+/// The same with the optimizer: they need ptxas and libnvJitLink of the directory that CULD_ORACLE names.
+const OPTIMIZED: &[(&str, &str)] = &[
+    ("lto-missing-object", "-arch=sm_90 -lto main_lto.o parts_lto.o"),
+    ("lto-missing-object-in-archive", "-arch=sm_90 -lto main_lto.o parts_lto.o -L lib"),
+    (
+        "lto-why-live",
+        "-arch=sm_90 -lto main_lto.o parts_lto.o helper_lto.o --why-live=c_helper --map=- -v",
+    ),
+    (
+        "lto-partial-why-live",
+        "-arch=sm_90 -lto main_lto.o parts_lto.o helper_lto.o --force-partial-lto --why-live=c_helper,middle(float)",
+    ),
+    (
+        "lto-map-of-ptx",
+        "-arch=sm_90 -lto main_lto.o parts_lto.o helper_lto.o --emit-ptx --map=-",
+    ),
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -155,6 +173,13 @@ fn bench() -> TempDir {
 }
 
 fn run(bench: &TempDir, line: &str) -> (Option<i32>, String) {
+    // No ptxas, whatever is installed.
+    let (exit, _, said) = run_with(bench, line, Path::new("/nonexistent/ptxas"));
+    (exit, said)
+}
+
+/// Exit code, standard output and standard error.
+fn run_with(bench: &TempDir, line: &str, ptxas: &Path) -> (Option<i32>, String, String) {
     let mut command = Command::new(bench.path().join("culd"));
     command.args(line.split(' ')).current_dir(bench.path());
     for variable in [
@@ -167,10 +192,27 @@ fn run(bench: &TempDir, line: &str) -> (Option<i32>, String) {
     ] {
         command.env_remove(variable);
     }
-    // No ptxas, whatever is installed.
-    command.env("CULD_PTXAS", "/nonexistent/ptxas").env("PATH", "/nonexistent");
+    command.env("CULD_PTXAS", ptxas).env("PATH", "/nonexistent");
+    let library = ptxas.with_file_name("../lib/libnvJitLink.so.13");
+    if library.exists() {
+        command.env("CULD_NVJITLINK", library);
+    }
     let out = command.output().unwrap();
-    (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (out.status.code(), text(out.stdout), text(out.stderr))
+}
+
+/// Compares what was said with the stored text, or stores it.
+fn compare(name: &str, line: &str, exit: Option<i32>, said: &str, wrong: &mut Vec<String>) {
+    let text = format!("$ culd {line}\nexit {}\n{said}", exit.unwrap());
+    let file = root().join("tests/mistakes/expect").join(format!("{name}.txt"));
+    if std::env::var_os("CULD_BLESS").is_some() {
+        fs::write(&file, &text).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    if expected != text {
+        wrong.push(format!("{name}: expected\n{expected}got\n{text}"));
+    }
 }
 
 #[test]
@@ -180,15 +222,21 @@ fn mistakes_are_explained() {
     for (name, line) in MISTAKES {
         let (exit, said) = run(&bench, &format!("{line} -o out.cubin"));
         let said = said.replace(bench.path().to_str().unwrap(), "DIR");
-        let text = format!("$ culd {line}\nexit {}\n{said}", exit.unwrap());
-        let file = root().join("tests/mistakes/expect").join(format!("{name}.txt"));
-        if std::env::var_os("CULD_BLESS").is_some() {
-            fs::write(&file, &text).unwrap();
-        }
-        let expected = fs::read_to_string(&file).unwrap_or_default();
-        if expected != text {
-            wrong.push(format!("{name}: expected\n{expected}got\n{text}"));
-        }
+        compare(name, line, exit, &said, &mut wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn mistakes_in_optimized_programs_are_explained() {
+    let Some(tools) = std::env::var_os("CULD_ORACLE").map(PathBuf::from) else {
+        return;
+    };
+    let bench = bench();
+    let mut wrong = Vec::new();
+    for (name, line) in OPTIMIZED {
+        let (exit, shown, said) = run_with(&bench, &format!("{line} -o out.cubin"), &tools.join("ptxas"));
+        compare(name, line, exit, &format!("{said}{shown}"), &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

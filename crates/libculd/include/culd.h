@@ -64,12 +64,15 @@ typedef struct culd_diagnostic {
     const char *symbol; /* the symbol that it is about, as in the file, or NULL */
 } culd_diagnostic;
 
+/* The stack of a kernel that recurses or calls through pointers. */
+#define CULD_STACK_UNKNOWN UINT64_MAX
+
 typedef struct culd_kernel {
     const char *name;
     const char *demangled;
     uint32_t registers; /* per thread */
     uint32_t barriers;
-    uint64_t stack;  /* bytes per thread */
+    uint64_t stack;  /* bytes per thread, or CULD_STACK_UNKNOWN */
     uint64_t shared; /* bytes of static shared memory */
 } culd_kernel;
 

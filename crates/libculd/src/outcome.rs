@@ -28,6 +28,9 @@ pub struct CDiagnostic {
     symbol: *const c_char,
 }
 
+/// `CULD_STACK_UNKNOWN`.
+const STACK_UNKNOWN: u64 = u64::MAX;
+
 /// `culd_kernel`.
 #[repr(C)]
 #[derive(Debug)]
@@ -132,7 +135,7 @@ impl Outcome {
             demangled: held.demangled.as_ptr(),
             registers: held.kernel.registers,
             barriers: held.kernel.barriers,
-            stack: held.kernel.stack,
+            stack: held.kernel.stack.unwrap_or(STACK_UNKNOWN),
             shared: held.kernel.shared,
         })
     }

@@ -70,13 +70,16 @@ class Memory:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a kernel uses; sizes in bytes, registers and stack per thread."""
+    """What a kernel uses; sizes in bytes, registers and stack per thread.
+
+    `stack` is None when it cannot be known: recursion or calls through pointers.
+    """
 
     name: str
     demangled: str
     registers: int
     barriers: int
-    stack: int
+    stack: Optional[int]
     shared: int
     constant_banks: Tuple[Bank, ...] = ()
     textures: int = 0

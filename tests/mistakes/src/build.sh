@@ -25,7 +25,9 @@ rm -r /tmp/culd-mistakes "$objects/lines.cubin"
 "$NVCC" -arch=sm_80 -rdc=true -fatbin helper.cu -o ../objects/helper_80.fatbin
 "$NVCC" -gencode arch=compute_80,code=sm_80 -dc helper.cu -o ../objects/helper_80.o
 "$NVCC" -gencode arch=compute_90,code=sm_90 -c helper.cu -o ../objects/helper_nordc.o
-"$NVCC" -gencode arch=compute_90,code=lto_90 -dc helper.cu -o ../objects/helper_lto.o
+for source in main parts helper; do
+    "$NVCC" -gencode arch=compute_90,code=lto_90 -dc "$source.cu" -o "../objects/${source}_lto.o"
+done
 "$NVCC" -gencode arch=compute_100,code=compute_100 -dc helper.cu -o ../objects/helper_ptx100.o
 rm -f ../objects/libhelper.a
 ar rcD ../objects/libhelper.a ../objects/helper.cubin

@@ -303,7 +303,7 @@ pub(crate) fn put_value(line: &mut Line, value: &AttributeValue<'_>) {
         }
         line.number(n.into(), 0);
         if n > 9 {
-            line.text(" (0x").hex(n.into(), 0).text(")");
+            line.text(" (").hex(n.into(), 0).text(")");
         }
     };
     match value {
@@ -316,12 +316,12 @@ pub(crate) fn put_value(line: &mut Line, value: &AttributeValue<'_>) {
             symbol_name,
             number,
         } => {
-            line.text(symbol_name).text(" [").hex((*symbol).into(), 0).text("]: ");
+            line.text(symbol_name).text(" [").number((*symbol).into(), 0).text("]: ");
             put(line, *number);
         }
         AttributeValue::Offsets { offsets } => {
             for (i, offset) in offsets.iter().enumerate() {
-                line.text(if i == 0 { "+0x" } else { " +0x" }).hex((*offset).into(), 0);
+                line.text(if i == 0 { "+" } else { " +" }).hex((*offset).into(), 0);
             }
         }
         AttributeValue::Bytes { hex } => {
@@ -347,8 +347,8 @@ impl fmt::Display for AttributeValue<'_> {
                 symbol,
                 symbol_name,
                 number: n,
-            } => write!(f, "{symbol_name} [{symbol:x}]: {}", number(*n)),
-            AttributeValue::Symbols { symbols } => f.write_str(&join(symbols, |s| format!("{} [{:x}]", s.name, s.symbol))),
+            } => write!(f, "{symbol_name} [{symbol}]: {}", number(*n)),
+            AttributeValue::Symbols { symbols } => f.write_str(&join(symbols, |s| format!("{} [{}]", s.name, s.symbol))),
             AttributeValue::Offsets { offsets } => f.write_str(&join(offsets, |o| format!("+{o:#x}"))),
             AttributeValue::Words { words } => f.write_str(&join(words, |w| format!("{w:#x}"))),
             AttributeValue::ParameterBank {
@@ -356,7 +356,7 @@ impl fmt::Display for AttributeValue<'_> {
                 symbol_name,
                 offset,
                 size,
-            } => write!(f, "{symbol_name} [{symbol:x}]: {size} bytes at {offset:#x}"),
+            } => write!(f, "{symbol_name} [{symbol}]: {size} bytes at {offset:#x}"),
             AttributeValue::Parameter {
                 index,
                 ordinal,

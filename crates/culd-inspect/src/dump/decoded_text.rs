@@ -96,7 +96,7 @@ pub(super) fn write(out: &mut dyn Write, model: &Model<'_, '_>, contents: &Conte
 
 fn put_attribute(line: &mut Line, row: &AttributeRow<'_>) {
     let format = row.format.strip_prefix("EIFMT_").unwrap_or(&row.format);
-    line.hex(row.offset as u64, 6)
+    line.hex(row.offset as u64, 8)
         .text("  ")
         .left(&row.name, 34)
         .text(" ")
@@ -148,7 +148,7 @@ fn write_edges(out: &mut dyn Write, style: TextStyle, title: &str, verb: &str, e
     for e in edges {
         writeln!(
             out,
-            "    {} [{:x}] {verb} {} [{:x}]",
+            "    {} [{}] {verb} {} [{}]",
             e.from.name, e.from.symbol, e.to.name, e.to.symbol
         )?;
     }
@@ -166,7 +166,7 @@ fn write_prototypes(out: &mut dyn Write, style: TextStyle, title: &str, rows: &[
     for p in rows {
         writeln!(
             out,
-            "{indent}{} [{:x}]  {} (string {:#x})",
+            "{indent}{} [{}]  {} (string {:#x})",
             p.function.name, p.function.symbol, p.prototype, p.string_offset
         )?;
     }
@@ -213,7 +213,7 @@ fn write_tables(out: &mut dyn Write, contents: &Contents<'_>, style: TextStyle) 
     for u in &contents.unified {
         write!(out, "  {:<14} {:<8} {} at {:#x}", u.section_name, u.kind, u.id, u.offset)?;
         match (&u.symbol, u.flags) {
-            (Some(s), Some(flags)) => writeln!(out, ", {} [{:x}], flags {flags:#x}", s.name, s.symbol)?,
+            (Some(s), Some(flags)) => writeln!(out, ", {} [{}], flags {flags:#x}", s.name, s.symbol)?,
             _ => writeln!(out)?,
         }
     }
@@ -231,7 +231,7 @@ fn write_tables(out: &mut dyn Write, contents: &Contents<'_>, style: TextStyle) 
     for c in &contents.capsules {
         writeln!(
             out,
-            "  {:>12} {:>8} {:>5} {:>6} {:>9} {:>5}  {} [{:x}]",
+            "  {:>12} {:>8} {:>5} {:>6} {:>9} {:>5}  {} [{}]",
             c.instructions, c.derived, c.full, c.short, c.expanded, c.sass_instructions, c.text_section_name, c.text_section
         )?;
     }

@@ -34,7 +34,9 @@ pub(super) fn write(out: &mut dyn Write, file: &DeviceFile<'_>, path: &str, styl
             row.name
         );
         for (label, text) in [("from", &row.identifier), ("options", &row.options)] {
-            if !text.is_empty() {
+            if label == "options" && !row.has_text_options {
+                line.push_str("  options in binary form");
+            } else if !text.is_empty() {
                 line.push_str(&format!("  {label} \"{text}\""));
             }
         }

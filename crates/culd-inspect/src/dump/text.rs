@@ -52,11 +52,7 @@ fn write_header(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) ->
     writeln!(out, "  ABI              OS {:#x}, version {}", h.os_abi, h.abi_version)?;
     writeln!(out, "  machine          {}, version {}, entry {:#x}", h.machine, h.version, h.entry)?;
     match h.flags_note_section {
-        Some(n) => writeln!(
-            out,
-            "  flags            {:#010x}: {}, cuinfo note in section {n:#x}",
-            h.flags, h.arch
-        )?,
+        Some(n) => writeln!(out, "  flags            {:#010x}: {}, cuinfo note in section {n}", h.flags, h.arch)?,
         None => writeln!(out, "  flags            {:#010x}: {}", h.flags, h.arch)?,
     }
     let count = if h.section_count == 0 {
@@ -111,13 +107,13 @@ fn write_sections(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) 
     writeln!(out, "{}", style.paint(Tone::Faint, heads))?;
     let mut line = Line::default();
     for s in rows {
-        line.hex(s.index.into(), 7)
+        line.number(s.index.into(), 7)
             .hex(s.offset, 10)
             .hex(s.size, 10)
-            .hex(s.align, 7)
-            .hex(s.entry_size, 7);
-        line.hex(s.link.into(), 6).text("  ");
-        line.hex_left(s.info.into(), 10)
+            .number(s.align, 7)
+            .number(s.entry_size, 7);
+        line.number(s.link.into(), 6).text("  ");
+        line.number_left(s.info.into(), 10)
             .left(&names::flag_letters(s.flags_value), 7)
             .left(&s.kind, 19)
             .text(&s.name);
@@ -166,12 +162,12 @@ fn put_symbol<'w>(line: &mut Line, s: &SymbolRow<'_>, words: &'w Words) {
         _ => names::other_bits(s.other).join("+").into(),
     };
     let word = |list: &'w [String; 16], i: u8| list.get(usize::from(i)).map_or("?", String::as_str);
-    line.hex(s.index.into(), 7).hex(s.value, 10).hex(s.size, 10).text("  ");
+    line.number(s.index.into(), 7).hex(s.value, 10).hex(s.size, 10).text("  ");
     line.left(word(&words.bindings, s.binding), 9)
         .left(word(&words.types, s.kind), 13)
         .left(&other, 16);
     match s.section {
-        Some(index) => line.hex(index.into(), 8),
+        Some(index) => line.number(index.into(), 8),
         None if s.section_name == "undefined" => line.right("undef", 8),
         None => line.right(&s.section_name, 8),
     };
@@ -184,7 +180,7 @@ fn write_relocs(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) ->
     for section in model.reloc_sections() {
         let target = model.view.section_name(section.header.sh_info.get());
         let title = format!(
-            "Relocations {} (section {:x}), patching {}",
+            "Relocations {} (section {}), patching {}",
             show(section.name),
             section.index,
             show(target)
@@ -200,15 +196,15 @@ fn write_relocs(out: &mut dyn Write, model: &Model<'_, '_>, style: TextStyle) ->
 }
 
 fn put_reloc(line: &mut Line, r: &RelocRow<'_>, bits: &str) {
-    line.hex(r.offset, 10).text("  ").left(&r.kind, 26);
+    line.hex(r.offset, 10).text("  ").left(&r.kind, 29);
     line.text(r.demangled.as_deref().unwrap_or(&r.symbol_name));
     match r.addend {
-        Some(a) if a < 0 => line.text(" - 0x").hex(a.unsigned_abs(), 0),
-        Some(a) if a > 0 => line.text(" + 0x").hex(a.cast_unsigned(), 0),
+        Some(a) if a < 0 => line.text(" - ").hex(a.unsigned_abs(), 0),
+        Some(a) if a > 0 => line.text(" + ").hex(a.cast_unsigned(), 0),
         _ => line,
     };
     line.text("  [")
-        .hex(r.symbol.into(), 0)
+        .number(r.symbol.into(), 0)
         .text("]  ")
         .text(bits)
         .text(" by ")

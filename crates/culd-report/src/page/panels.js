@@ -164,7 +164,7 @@ function growthPanel() {
     { title: "arch", get: (c) => c.arch, text: (c) => c.arch, width: "76px" },
   ] });
   table.show(growth.changes);
-  const total = ([a, b]) => `${bytes(a)} → ${bytes(b)} (${delta(a, b)}${a ? `, ${(((b - a) / a) * 100).toFixed(1)} %` : ""})`;
+  const total = ([a, b]) => `${bytes(a)} → ${bytes(b)} (${delta(a, b)}${a ? `, ${(((b - a) / a) * 100).toFixed(1).replace("-", "−")} %` : ""})`;
   return el("div", {},
     el("p", {}, `${growth.names[0]} → ${growth.names[1]}: cubins ${total(growth.size)}, code ${total(growth.code)}. ${number(growth.same)} functions have the same numbers.`),
     growth.unpaired.map((text) => el("p", { class: "warn" }, text)), table.element);

@@ -115,7 +115,7 @@ function treemap(unit, onOpen) {
 
   function draw() {
     const width = canvas.parentElement ? canvas.parentElement.clientWidth : 800;
-    const height = Math.max(320, Math.min(innerHeight - 260, 720));
+    const height = Math.max(320, Math.min(innerHeight - 340, 720));
     const scale = devicePixelRatio || 1;
     canvas.width = width * scale;
     canvas.height = height * scale;
@@ -123,7 +123,7 @@ function treemap(unit, onOpen) {
     const pen = canvas.getContext("2d");
     pen.scale(scale, scale);
     isDark = matchMedia("(prefers-color-scheme: dark)").matches;
-    const colours = { text: style("--text"), soft: style("--soft") };
+    const colours = { text: style("--text"), soft: isDark ? "#d0d6dc" : style("--soft") };
     view.rects = [];
     squarify(view.node.list.length ? view.node.list : [view.node], 0, 0, width, height, (n, x, y, w, h) => place(n, x, y, w, h, 1));
     pen.fillStyle = style("--card");

@@ -277,15 +277,13 @@ fn write_finished(
     report: &mut Report,
     console: &mut Console,
 ) -> Result<Status, CliMessage> {
-    if plan.side.map.is_some() || !plan.options.why_live.is_empty() {
-        let text = "the whole program was optimized and nothing was linked: --map and --why-live have nothing to show";
-        console.say(Severity::Warning, &CliMessage::Own(text.into()));
-    }
     let mut outcome = nothing_linked();
     outcome.image = Some(finished.bytes.clone());
     let Some(loaded) = &inputs.loaded else { return Ok(Status::Errors) };
     let unit = optimized::read(&finished.bytes).filter(|_| console.identity() == Identity::Culd);
     outcome.explained.usage = unit.as_ref().map(optimized::usage);
+    outcome.explained.map = optimized::map(&finished.bytes).filter(|_| plan.side.map.is_some());
+    not_explained(plan, &outcome, console);
     *report = report::report(plan, loaded, &outcome, &Causes::default());
     if let Some(unit) = &unit {
         optimized::describe(unit, report);
@@ -297,6 +295,20 @@ fn write_finished(
         load::say(std::slice::from_ref(error), plan, console);
     }
     Ok(done)
+}
+
+/// Says which questions about a whole optimized program have no answer.
+fn not_explained(plan: &LinkPlan, outcome: &Outcome, console: &mut Console) {
+    let mut say = |text: &str| console.say(Severity::Warning, &CliMessage::Own(text.into()));
+    if !plan.options.why_live.is_empty() {
+        say(
+            "--why-live has no answer: the optimizer of libnvJitLink decided what the whole program keeps; it inlines functions and states no \
+             reasons\n  --force-partial-lto leaves the decision to the link",
+        );
+    }
+    if plan.side.map.is_some() && outcome.explained.map.is_none() {
+        say("--map has nothing to show: the output is PTX");
+    }
 }
 
 /// Links the objects; the image is in the outcome or in the pending output file.
@@ -373,7 +385,11 @@ fn finish(
     }
     if let (Some(file), Some(map)) = (&plan.side.map, &outcome.explained.map) {
         let output = plan.output.as_deref().map(os::lossy).unwrap_or_default();
-        side_outputs::write_text(file, map::text(map, &output, &plan.arch).as_bytes())?;
+        let mut target = plan.arch.clone();
+        if loaded.finished.is_some() {
+            target += ", optimized as one program: what came from which input is not known";
+        }
+        side_outputs::write_text(file, map::text(map, &output, &target).as_bytes())?;
     }
     if let (Some(file), Status::Success) = (&plan.side.dependencies, outcome.status) {
         side_outputs::write_text(file, &side_outputs::dependency_rule(plan, &inputs.files))?;

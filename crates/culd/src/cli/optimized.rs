@@ -1,7 +1,10 @@
 //! What link-time optimization made of the whole program: no phase of the link describes it, so the finished cubin is read.
 
 use crate::cli::report::{OutputFunction, OutputSection, Report};
+use cubin::Cubin;
+use cubin::consts::{STO_CUDA_ENTRY, STT_FUNC, STT_SECTION};
 use culd_engine::ResourceUsage;
+use culd_engine::explain::map::{LinkMap, MapSection, MapSymbol, SymbolKind};
 use culd_engine::usage::{ConstantBank, KernelUsage};
 use culd_report::Unit;
 use culd_report::build;
@@ -61,6 +64,42 @@ pub fn describe(unit: &Unit, report: &mut Report) {
     report.sections = sections.collect();
 }
 
+/// Sections and symbols of an image. What came from which input, and what was dropped, is known to the optimizer only.
+pub fn map(image: &[u8]) -> Option<LinkMap> {
+    let cubin = Cubin::parse(image).ok()?;
+    let name = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut map = LinkMap::default();
+    map.sections.extend(cubin.sections().skip(1).flatten().map(|section| MapSection {
+        name: name(section.name),
+        offset: section.header.sh_offset.get(),
+        size: section.header.sh_size.get(),
+        align: section.header.sh_addralign.get(),
+        pieces: Vec::new(),
+        symbols: Vec::new(),
+    }));
+    for symbol in cubin.symbols().flatten().filter(|s| s.entry.kind() != STT_SECTION) {
+        let number = symbol.section.index().and_then(|i| i.checked_sub(1));
+        let Some(section) = number.and_then(|i| map.sections.get_mut(i as usize)) else {
+            continue;
+        };
+        section.symbols.push(MapSymbol {
+            name: name(symbol.name),
+            offset: symbol.entry.st_value.get(),
+            size: symbol.entry.st_size.get(),
+            input: None,
+            kind: match symbol.entry.kind() {
+                STT_FUNC if symbol.entry.st_other & STO_CUDA_ENTRY != 0 => SymbolKind::Kernel,
+                STT_FUNC => SymbolKind::Function,
+                _ => SymbolKind::Variable,
+            },
+        });
+    }
+    for section in &mut map.sections {
+        section.symbols.sort_by_key(|s| s.offset);
+    }
+    Some(map)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -78,5 +117,22 @@ mod tests {
         assert_eq!(report.functions.iter().filter(|f| f.kernel).count(), usage.kernels.len());
         assert!(report.sections.iter().any(|s| s.name.starts_with(".text.")));
         assert!(read(b".version 8.0").is_none());
+    }
+
+    #[test]
+    fn a_finished_image_has_a_map() {
+        let path = format!("{}/../../examples/saxpy/nvlink.cubin", env!("CARGO_MANIFEST_DIR"));
+        let image = std::fs::read(path).unwrap();
+        let map = map(&image).unwrap();
+        let unit = read(&image).unwrap();
+        for f in &unit.functions {
+            let named = format!(".text.{}", f.name);
+            let section = map.sections.iter().find(|s| s.name == named).unwrap();
+            let symbol = section.symbols.iter().find(|s| s.name == f.name).unwrap();
+            assert_eq!(symbol.kind == SymbolKind::Kernel, f.kernel);
+            assert_eq!(symbol.size, f.code);
+        }
+        assert!(map.sections.iter().all(|s| s.pieces.is_empty()));
+        assert!(super::map(b".version 8.0").is_none());
     }
 }

@@ -66,8 +66,8 @@ pub struct Kernel {
     pub registers: u32,
     /// Barriers.
     pub barriers: u32,
-    /// Stack in bytes per thread.
-    pub stack: u64,
+    /// Stack in bytes per thread; `None` when it cannot be known: recursion or calls through pointers.
+    pub stack: Option<u64>,
     /// Static shared memory in bytes.
     pub shared: u64,
     /// Constant banks of the kernel.
@@ -175,7 +175,7 @@ fn kernel(usage: &KernelUsage) -> Kernel {
         demangled: culd_demangle::readable(usage.name.as_bytes()).unwrap_or_else(|| usage.name.clone()),
         registers: usage.registers,
         barriers: usage.barriers,
-        stack: usage.stack,
+        stack: (!usage.stack_is_unknown).then_some(usage.stack),
         shared: usage.shared,
         constant_banks: banks(&usage.constant_banks),
         textures: usage.textures,
