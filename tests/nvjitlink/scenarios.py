@@ -416,6 +416,11 @@ def link_scenarios():
     for arch, name in [("sm_100", "single.sm_90"), ("sm_120", "single.sm_80"), ("sm_120", "single.sm_100"), ("sm_90", "single.sm_100"), ("sm_100", "exec.sm_90")]:
         for shown in ["s", None]:
             yield f"link/{arch}/foreign/{name}/{shown}", link(["-arch=" + arch], ["add", CUBIN, name + ".cubin", shown])
+    passed_on = ["-fast-compile", "-device-stack-protector=true", *(f"--device-stack-protector={v}" for v in ["true", "false"])]
+    passed_on += [f"{name}={value}" for name in ["-Ofc", "--Ofast-compile"] for value in ["0", "min", "mid", "max"]]
+    for arch in ARCHS:
+        for option in passed_on:
+            yield f"link/{arch}/passed on/{option}", link(["-arch=" + arch, option], *sets["ptx"](arch))
     for kind, name in [(CUBIN, "call.sm_90.cubin"), (OBJECT, "host.sm_90.o")]:
         for adds in [[["add", PTX, "bad.ptx", None], ["add", kind, name, "x"]], [["add", kind, name, "x"], ["add", PTX, "bad.ptx", "p"]]]:
             yield f"link/sm_90/refused PTX/{adds[0][2]}, {adds[1][2]}", link(["-arch=sm_90"], *adds)

@@ -304,11 +304,12 @@ impl Session {
             return self.fail(Code::PtxCompile, &text);
         }
         let is_mercury_target = self.options.target.is_some_and(|target| target.number >= 100);
+        if content == InputKind::Cubin && is_mercury_target && is_sass(bytes) {
+            let shown = name.unwrap_or("(null)");
+            let text = format!("Mercury or Capmerc target was requested, but SASS input {shown} was found.\n");
+            return self.fail(Code::InvalidInput, &text);
+        }
         let text = match content {
-            InputKind::Cubin if is_mercury_target && has("ArchMismatch") && is_sass(bytes) => format!(
-                "Mercury or Capmerc target was requested, but SASS input {} was found.\n",
-                name.unwrap_or("(null)")
-            ),
             InputKind::Cubin => format!("ERROR 4: bad input:{shown}\n"),
             _ => format!("ERROR 3: bad input: {shown}\n"),
         };
