@@ -4,6 +4,7 @@
 //! 2. [`kept`]: what earlier runs found worth keeping, in `fuzz/corpus/<target>.fixture`. `cargo test` gives every file to its target.
 //! 3. [`keep`] writes such a file.
 
+use crate::jit;
 use crate::seeds::Seeds;
 use crate::targets;
 use crate::wrap::Kind;
@@ -16,13 +17,14 @@ use std::path::{Path, PathBuf};
 pub type Target = fn(&[u8]) -> bool;
 
 /// The targets of coverage-guided fuzzing.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("parse_cubin", targets::parse_cubin),
     ("parse_fatbin", targets::parse_fatbin),
     ("parse_archive", targets::parse_archive),
     ("parse_host_object", targets::parse_host_object),
     ("link_two", targets::link_two),
     ("roundtrip", targets::round_trip),
+    ("jit", jit::run),
 ];
 
 /// Larger files slow the search down.
@@ -41,6 +43,7 @@ pub fn sound(target: &str, seeds: &Seeds) -> Vec<Vec<u8>> {
         "parse_archive" => (archives(true), &[Kind::Archive]),
         "parse_host_object" => (archives(false), &[Kind::Host]),
         "link_two" => (seeds.pristine.clone(), &[Kind::Cubin]),
+        "jit" => (Vec::new(), &Kind::ALL),
         _ => (seeds.cubins.clone(), &[Kind::Cubin]),
     };
     let small: Vec<&Vec<u8>> = recorded.iter().filter(|b| b.len() <= SIZE).collect();
@@ -57,7 +60,13 @@ pub fn sound(target: &str, seeds: &Seeds) -> Vec<Vec<u8>> {
         let digits: String = program.arch.chars().filter(char::is_ascii_digit).collect();
         let number = digits.parse().unwrap_or_default();
         for object in &program.objects {
-            list.extend(kinds.iter().map(|kind| kind.pack(number, object)));
+            for kind in kinds {
+                let packed = kind.pack(number, object);
+                list.push(match target {
+                    "jit" => jit::sound(&packed, jit_type(*kind), number, list.len()),
+                    _ => packed,
+                });
+            }
         }
     }
     if target == "link_two" {
@@ -69,6 +78,16 @@ pub fn sound(target: &str, seeds: &Seeds) -> Vec<Vec<u8>> {
     list.sort();
     list.dedup();
     list
+}
+
+/// The input type of nvJitLink for a packing.
+fn jit_type(kind: Kind) -> i32 {
+    match kind {
+        Kind::Cubin => 1,
+        Kind::Fatbin | Kind::Zstd | Kind::Lz4 => 4,
+        Kind::Host => 5,
+        Kind::Archive => 6,
+    }
 }
 
 /// Where the kept files of a target are.

@@ -41,3 +41,8 @@ fn link_two() {
 fn roundtrip() {
     replay("roundtrip");
 }
+
+#[test]
+fn jit() {
+    replay("jit");
+}

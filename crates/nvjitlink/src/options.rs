@@ -118,7 +118,7 @@ const FLAGS: [(&str, Set); 10] = [
     ("-optimize-unused-variables", |_| {}),
     ("-no-cache", |_| {}),
     // Not documented; cuSPARSE passes it.
-    ("-fast-compile", |_| {}),
+    ("-fast-compile", |o| o.ptxas.push("--fast-compile".into())),
     ("-r", |o| o.relocatable = true),
 ];
 
@@ -323,7 +323,12 @@ mod tests {
         ] {
             assert_eq!(refused(&[unknown]), (1, format!("unrecognized option: {unknown}\n")));
         }
-        for flag in ["-fast-compile", "-fast-compilex", "--Ofast-compile=max", "--device-stack-protector=true"] {
+        for flag in [
+            "-fast-compile",
+            "-fast-compilex",
+            "--Ofast-compile=max",
+            "--device-stack-protector=true",
+        ] {
             assert_eq!(refused(&[flag, "-arch=sm_90"]).0, 0, "{flag}");
         }
         for empty in ["--Ofast-compile=", "--device-stack-protector=", "-split-compile-extended="] {

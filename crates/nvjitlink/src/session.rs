@@ -10,6 +10,8 @@
 use crate::code::{Code, Flavour};
 use crate::options::{self, Options};
 use crate::tools;
+use cubin::Cubin;
+use cubin::names::file_flags;
 use cubin::release::Version;
 use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, Severity, ToolNote};
 use std::borrow::Cow;
@@ -98,6 +100,8 @@ pub struct Session {
     state: State,
     started: Instant,
     bytes: usize,
+    /// PTX was refused: a failed link then ends with another number.
+    ptx_refused: bool,
     own: Own,
     error_log: Vec<u8>,
     info_log: Vec<u8>,
@@ -112,6 +116,7 @@ impl Session {
             state: State::Refused,
             started: Instant::now(),
             bytes: 0,
+            ptx_refused: false,
             own,
             error_log: Vec::new(),
             info_log: Vec::new(),
@@ -272,12 +277,12 @@ impl Session {
                 }
                 Code::Success
             }
-            Err(error) => self.refuse(content, name, &error),
+            Err(error) => self.refuse(content, bytes, name, &error),
         }
     }
 
     /// The code and the text for an input that cannot be linked.
-    fn refuse(&mut self, content: InputKind, name: Option<&str>, error: &LinkError) -> Code {
+    fn refuse(&mut self, content: InputKind, bytes: &[u8], name: Option<&str>, error: &LinkError) -> Code {
         let has = |code: &str| error.diagnostics().iter().any(|d| d.code == code);
         let shown = name.unwrap_or_default();
         let only_lto = |d: &Diagnostic| d.text.contains("only LTO IR");
@@ -295,7 +300,14 @@ impl Session {
                 Some(name) => text += &format!(" ({name})\n"),
                 None => text.push('\n'),
             }
+            self.ptx_refused = true;
             return self.fail(Code::PtxCompile, &text);
+        }
+        let is_mercury_target = self.options.target.is_some_and(|target| target.number >= 100);
+        if content == InputKind::Cubin && is_mercury_target && is_sass(bytes) {
+            let shown = name.unwrap_or("(null)");
+            let text = format!("Mercury or Capmerc target was requested, but SASS input {shown} was found.\n");
+            return self.fail(Code::InvalidInput, &text);
         }
         let text = match content {
             InputKind::Cubin => format!("ERROR 4: bad input:{shown}\n"),
@@ -363,7 +375,7 @@ impl Session {
                     .diagnostics()
                     .iter()
                     .any(|d| d.severity == Severity::Fatal && d.code != "MergeFailed");
-                let number = if is_fatal { 1 } else { 9 };
+                let number = if is_fatal || self.ptx_refused { 1 } else { 9 };
                 self.fail(Code::Internal, &format!("ERROR {number}: finish\n"))
             }
         };
@@ -441,6 +453,11 @@ impl Session {
             _ => (&self.info_log).into(),
         }
     }
+}
+
+/// A device file without a Mercury view, as those for architectures below 100.
+fn is_sass(bytes: &[u8]) -> bool {
+    Cubin::parse(bytes).is_ok_and(|cubin| !file_flags(cubin.header()).mercury)
 }
 
 /// A line of ptxas as the library logs it: continuation lines are marked.

@@ -41,8 +41,19 @@ pub fn try_one(target: fn(&[u8]) -> bool, bytes: &[u8]) {
     assert!(time <= TIME_BOUND, "{time} ms, the bound is {TIME_BOUND}");
 }
 
+/// Makes one change to a file; may take pieces of another one.
+pub type Change = fn(&mut Vec<u8>, &[u8], &mut Rng);
+
+/// A change of a file whose last byte may select a mode.
+pub fn change_file(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
+    change(bytes, other, rng);
+    if let Some(last) = bytes.last_mut().filter(|_| rng.chance(15)) {
+        *last = rng.next() as u8;
+    }
+}
+
 /// Changes the `size` bytes in `data`, which has room for `max`; the new size.
-pub fn mutate(data: &mut [u8], size: usize, max: usize, seed: u32) -> usize {
+pub fn mutate(data: &mut [u8], size: usize, max: usize, seed: u32, change: Change) -> usize {
     let rng = &mut Rng::new(seed.into());
     if size == 0 || rng.chance(BLIND) {
         return libfuzzer_sys::fuzzer_mutate(data, size, max);
@@ -51,9 +62,6 @@ pub fn mutate(data: &mut [u8], size: usize, max: usize, seed: u32) -> usize {
     let other = PARTNERS[rng.below(PARTNERS.len())].2;
     for _ in 0..rng.pick([1, 1, 1, 2, 3]) {
         change(&mut bytes, other, rng);
-    }
-    if let Some(last) = bytes.last_mut().filter(|_| rng.chance(15)) {
-        *last = rng.next() as u8;
     }
     let len = bytes.len().min(max);
     data[..len].copy_from_slice(&bytes[..len]);
@@ -64,11 +72,14 @@ pub fn mutate(data: &mut [u8], size: usize, max: usize, seed: u32) -> usize {
 #[macro_export]
 macro_rules! target {
     ($target:path) => {
+        $crate::target!($target, $crate::change_file);
+    };
+    ($target:path, $change:path) => {
         $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| {
             $crate::try_one($target, data);
         });
         $crate::libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-            $crate::mutate(data, size, max_size, seed)
+            $crate::mutate(data, size, max_size, seed, $change)
         });
     };
 }

@@ -23,7 +23,7 @@ const WINDOWS_LIBRARIES: [&str; 8] = [
     "dbghelp",
     "advapi32",
     "bcrypt",
-    "synchronization",
+    "api-ms-win-core-synch-l1-2-0",
 ];
 
 /// Links the library; its path.
