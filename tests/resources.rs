@@ -125,7 +125,11 @@ fn sizes_of_code_are_those_of_the_sections() {
         let sections = elf::sections(&bytes);
         let texts = sections.iter().filter(|s| s.name.starts_with(b".text.")).count();
         // Functions that share a section are compared by their sum.
-        for f in unit.functions.iter().filter(|f| unit.functions.len() == texts && has_own_name(&unit, f)) {
+        for f in unit
+            .functions
+            .iter()
+            .filter(|f| unit.functions.len() == texts && has_own_name(&unit, f))
+        {
             let wanted = format!(".text.{}", f.name);
             let size = sections.iter().find(|s| s.name == wanted.as_bytes()).map(|s| s.size as u64);
             if let Some(size) = size {
