@@ -170,7 +170,8 @@ impl Guided {
         let mut command = Command::new(self.programs.join(name));
         command.args(LIMITS).current_dir(self.directory.join(name));
         // PTX is refused: a process of ptxas for every file would be most of the time.
-        command.env("CULD_PTXAS", "/nonexistent/ptxas");
+        // Only culd's own code is tested: NVIDIA's library, which links with -lto are handed to, crashes on damaged inputs.
+        command.env("CULD_PTXAS", "/nonexistent/ptxas").env("CULD_NVJITLINK", "/nonexistent/libnvJitLink.so");
         command
     }
 
