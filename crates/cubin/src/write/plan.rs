@@ -2,7 +2,7 @@
 //!
 //! 1. A cursor starts after the file header. Each section aligns it, also one without bytes in the file, and moves it by its size and the bytes kept free
 //!    after it. A section that shares the bytes of an earlier one has that one's offset and leaves the cursor where it is.
-//! 2. Section headers follow at the next multiple of 8, then the program headers ([`segments`]).
+//! 2. Section headers follow at the next multiple of 8, then the program headers (`segments`).
 //! 3. The file header and section 0 follow from the number of sections and the offsets of both tables.
 
 use super::segments::Segments;
