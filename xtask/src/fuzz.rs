@@ -171,7 +171,9 @@ impl Guided {
         command.args(LIMITS).current_dir(self.directory.join(name));
         // PTX is refused: a process of ptxas for every file would be most of the time.
         // Only culd's own code is tested: NVIDIA's library, which links with -lto are handed to, crashes on damaged inputs.
-        command.env("CULD_PTXAS", "/nonexistent/ptxas").env("CULD_NVJITLINK", "/nonexistent/libnvJitLink.so");
+        command
+            .env("CULD_PTXAS", "/nonexistent/ptxas")
+            .env("CULD_NVJITLINK", "/nonexistent/libnvJitLink.so");
         command
     }
 
