@@ -1,0 +1,1 @@
+ptxas -arch=sm_80 -ewp whole.txt -o whole.cubin
