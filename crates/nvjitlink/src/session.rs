@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Instant;
 
-/// The release that a library for CUDA 12 stands for.
+/// The release whose behaviour a library for CUDA 12 has.
 const CUDA_12: &str = "12.9";
 /// Links of this size and above use several threads.
 const SEVERAL_THREADS: usize = 4 << 20;

@@ -51,19 +51,24 @@ impl<'d> Merged<'d> {
         if class == Class::Parameters && !mode.relocatable {
             // The Mercury view has RELA only.
             let form = RelocForm::with_addends(mode.force_rela || !name.prefix.is_empty());
-            let companion = self.add_companion(mode, id, form);
+            let slots = self.add_reloc_section(mode, id, form);
             if form == RelocForm::Rel {
-                self.sections[companion].flags = 0;
+                self.sections[slots].flags = 0;
             }
-            self.sections[id].companions[form.companion()] = None;
-            self.sections[id].slot_relocs = Some(companion);
+            self.sections[id].slot_relocs = Some(slots);
         }
         self.order.locals.push(SymbolTableEntry::Section(id));
         id
     }
 
-    /// Makes `.rel.X` or `.rela.X` of a section.
+    /// Makes the companion `.rel.X` or `.rela.X` of a section.
     pub(crate) fn add_companion(&mut self, mode: Mode, target: SectionId, form: RelocForm) -> SectionId {
+        let id = self.add_reloc_section(mode, target, form);
+        self.sections[target].companions[form.companion()] = Some(id);
+        id
+    }
+
+    fn add_reloc_section(&mut self, mode: Mode, target: SectionId, form: RelocForm) -> SectionId {
         let name = self.sections[target].name;
         let (class, sh_type, entsize) = match form {
             RelocForm::Rel => (Class::Rel(target), SHT_REL, 16),
@@ -80,9 +85,7 @@ impl<'d> Merged<'d> {
             align: 8,
             entsize,
         };
-        let id = self.add_section(mode, new);
-        self.sections[target].companions[form.companion()] = Some(id);
-        id
+        self.add_section(mode, new)
     }
 
     /// Makes `.nv.resolvedrela.X` of a section, in links that list resolved relocations.
