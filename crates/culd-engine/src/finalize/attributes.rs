@@ -52,6 +52,7 @@ pub(crate) fn write<'d>(
         sass.put(module, stub_stacks(output, bytes));
     }
     let parameters = parameter_symbols(output, code);
+    let with_slots: HashSet<FunctionId, SeededState> = output.layout.textures.kernels.iter().map(|k| k.0).collect();
     let mut marked = Preexits::default();
     for &id in &output.arranged.sections {
         let (f, list) = match output.layout.records.sections[id].class {
@@ -96,8 +97,7 @@ pub(crate) fn write<'d>(
                 bytes.extend_from_slice(&record);
             }
         }
-        if output.layout.records.functions[f].parameters.is_some() {
-            // A kernel with texture slots.
+        if with_slots.contains(&f) {
             bytes.extend_from_slice(&[2, 0x15, 0, 0, 2, 0x16, 0, 0]);
         }
         match is_final && rules.adds_preexit && matches!(output.layout.records.sections[id].class, Class::FunctionInfo(_)) {

@@ -55,6 +55,8 @@ pub(crate) struct Linked {
     pub(crate) bytes: Table<SectionId, Option<Vec<u8>>>,
     /// Kept relocations by the section they belong to.
     pub(crate) kept: Table<SectionId, Vec<Kept>>,
+    /// Relocations of the texture slots that the link laid out, by parameter bank.
+    pub(crate) slots: Table<SectionId, Vec<Kept>>,
     /// Resolved relocations that `--preserve-relocs` lists, by the section of the list.
     pub(crate) listed: Table<SectionId, Vec<Kept>>,
     /// Resolved values by code section.
@@ -156,6 +158,7 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
     let mut linked = Linked {
         bytes: Table::filled(count, None),
         kept: Table::filled(count, Vec::new()),
+        slots: Table::filled(count, Vec::new()),
         listed: Table::filled(count, Vec::new()),
         resolved: Table::filled(count, Vec::new()),
         misplaced: Table::filled(count, Vec::new()),
@@ -242,7 +245,7 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
         let slots = layout
             .textures
             .slots_of(&layout.records, (layout.records.functions[k].text, left_out));
-        linked.kept[id].extend(slots.rev().map(|(sym, offset)| Kept {
+        linked.slots[id].extend(slots.rev().map(|(sym, offset)| Kept {
             offset,
             kind: match layout.records.symbols[sym].kind {
                 STT_CUDA_TEXTURE => 0x1_000b,

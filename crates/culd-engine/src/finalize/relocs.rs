@@ -93,9 +93,12 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
             Class::Debug(_) => continue,
             Class::Parameters => {
                 let base = code.sources.slot_base;
-                kept.iter()
-                    .map(|k| relocation(output, k, base + k.offset, sass_type(k.kind), k.addend))
-                    .collect()
+                let in_bank = |list: &[Kept]| -> Vec<Rela> {
+                    let entry = |k: &Kept| relocation(output, k, base + k.offset, sass_type(k.kind), k.addend);
+                    list.iter().map(entry).collect()
+                };
+                sass.put_slots(output, id, &in_bank(&linked.slots[id]));
+                in_bank(kept)
             }
             _ if kept.is_empty() => continue,
             _ => kept

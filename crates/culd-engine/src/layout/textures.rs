@@ -12,7 +12,7 @@ use super::sort::list_sort;
 use super::{Layout, Textures};
 use crate::align::align_up;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{FunctionId, SymbolId, Table};
+use crate::ids::{FunctionId, SectionId, SymbolId, Table};
 use crate::names::Name;
 use crate::records::IMAGE_HEADERS;
 use crate::records::NewSection;
@@ -84,6 +84,9 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     check_limits(link, layout, &textures, out)?;
     if link.options.target.capabilities().has_texture_slot_sections {
         for &(k, _) in &textures.kernels {
+            if let Some(bank) = layout.records.functions[k].parameters {
+                return Err(out.fatal(two_layouts(link, layout, bank)));
+            }
             image_headers(link, layout, k);
         }
     }
@@ -112,6 +115,17 @@ fn check_limits(link: Link<'_, '_>, layout: &Layout<'_>, textures: &Textures, ou
         }
     }
     Ok(())
+}
+
+/// A kernel that gets slots of the link next to those that the compiler laid out (`-ewp`). nvlink writes a SASS view whose relocations
+/// belong to other slots than those of the Mercury view.
+fn two_layouts(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Code {
+    let file = layout.records.sections[bank].pieces.as_slice().first();
+    Code::Unsupported {
+        file: file.map_or(String::new(), |p| link.inputs.objects[p.object].name.into()),
+        reason: "a kernel with texture slots of its own (-ewp) next to functions that use textures, on sm_100 and later; compile it with -rdc=true"
+            .into(),
+    }
 }
 
 /// The Mercury view has a section of its own for the slots; it joins the parameters in the SASS view.

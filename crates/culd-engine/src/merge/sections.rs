@@ -152,7 +152,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let id = match self.parameters.get(s.name) {
             Some(&id) => id,
             None => {
-                let id = self.section(Name::plain(s.name), Class::Parameters, s.sh_type, s.flags, s.align.get(), 0);
+                let name = match s.name.strip_prefix(IMAGE_HEADERS) {
+                    Some(kernel) => Name::new(IMAGE_HEADERS, kernel),
+                    None => Name::plain(s.name),
+                };
+                let id = self.section(name, Class::Parameters, s.sh_type, s.flags, s.align.get(), 0);
                 self.parameters.insert(s.name, id);
                 id
             }

@@ -4,7 +4,8 @@
 //!    (the n-th of a name belongs to the n-th of that name). nvlink quirk: all sections of a name, those of static functions of one name
 //!    after a relocatable link, have the contents of the first.
 //! 2. A SASS section with a twin is replaced by the twin's contents, type and flags; its number stays. Sections without a twin are common
-//!    to both views. Parameter banks only exist in the SASS view: they are rebuilt at the end of the link.
+//!    to both views. Parameter banks only exist in the SASS view: they are rebuilt at the end of the link. The twin of a bank with slots of
+//!    textures that the compiler laid out (`-ewp`) has these slots alone.
 //! 3. The symbols are those of `.nv.merc.symtab`; symbol i is symbol i of the SASS view.
 //! 4. Sizes of code are those of its Mercury form, which only the symbols state.
 
@@ -341,10 +342,10 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         entsize: 0,
     };
     let Some(sass) = plain.get(i) else { return gone };
-    if is_mercury(sass) || sass.role == Role::Parameters {
+    let number = twins.mercury.get(i).copied().unwrap_or(0);
+    if is_mercury(sass) || (sass.role == Role::Parameters && number == 0) {
         return gone;
     }
-    let number = twins.mercury.get(i).copied().unwrap_or(0);
     let Some(twin) = plain.get(number as usize).filter(|_| number != 0) else {
         let role = if sass.sh_type == SHT_CUDA_SHARED_RESERVED {
             Role::ReservedShared
@@ -376,6 +377,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         SHT_CUDA_MERC_RELA => (SHT_RELA, Role::Relocations, back(twin.info)),
         SHT_CUDA_CONSTANT_USER => (SHT_CUDA_CONSTANT0 + 3, Role::Constant, 0),
         SHT_CUDA_CONSTANT_PIC => (SHT_CUDA_CONSTANT0 + 4, Role::Constant, 0),
+        SHT_CUDA_CONSTANT_IMAGE_HEADERS => (SHT_CUDA_CONSTANT0, Role::Parameters, back(twin.info)),
         SHT_CUDA_CONSTANT_OPTIMIZER => (SHT_CUDA_CONSTANT0 + 2, Role::Literals, back(twin.info)),
         SHT_CUDA_SHARED_RESERVED => (SHT_CUDA_SHARED_RESERVED, Role::ReservedShared, 0),
         SHT_CUDA_MERC_CALLGRAPH => (SHT_CUDA_CALLGRAPH, sass.role, 0),

@@ -181,6 +181,7 @@ pub(crate) fn resolved_prefix(prefix: &'static [u8]) -> &'static [u8] {
         b".text." => b".nv.resolvedrela.text.",
         b".nv.constant2." => b".nv.resolvedrela.nv.constant2.",
         b".nv.constant.optimizer." => b".nv.resolvedrela.nv.constant.optimizer.",
+        IMAGE_HEADERS => b".nv.resolvedrela.nv.constant.entry_image_header_indices.",
         b".nv.uft" => b".nv.resolvedrela.nv.uft",
         _ => b".nv.resolvedrela",
     }

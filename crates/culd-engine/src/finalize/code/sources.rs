@@ -71,12 +71,12 @@ impl<'a, 'd> Sources<'a, 'd> {
         let bank = |k| {
             let text = records.functions[k].text?;
             let piece = records.sections[text].pieces.as_slice().first()?;
-            sources.objects[piece.object].parameters(piece.section)
+            sources.objects[piece.object].parameter_size(piece.section)
         };
         // Those that were not selected and stay in a relocatable output count.
         let kernels = records.texts.iter().filter(|&&f| output.link.resolved.functions[f].entry);
         let banks = kernels.filter_map(|&k| bank(k));
-        let longest = banks.map(|b| b.size).max().unwrap_or(EMPTY_PARAMETERS);
+        let longest = banks.max().unwrap_or(EMPTY_PARAMETERS);
         sources.slot_base = align_up(longest, 16);
         sources
     }
@@ -133,6 +133,13 @@ impl<'a, 'd> Source<'a, 'd> {
 
     fn section<'s>(sections: &'s [ObjSection<'d>], number: u32) -> Option<&'s ObjSection<'d>> {
         sections.get(number as usize).filter(|_| number != 0)
+    }
+
+    /// Size of the parameters of a code section without the slots that the compiler laid out after them (`-ewp`).
+    fn parameter_size(&self, code: u32) -> Option<u64> {
+        let number = self.companions(code).parameters;
+        let slots = Self::section(&self.object.sections, number).filter(|s| s.role == Role::Parameters);
+        Some(self.parameters(code)?.size.saturating_sub(slots.map_or(0, |s| s.size)))
     }
 
     /// The parameter bank of a code section.

@@ -459,7 +459,9 @@ impl<'a, 'd> Writer<'a, 'd> {
         let bytes = match self.section(id).class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => return code.of(id).map_or(&[][..], |f| f.capsule.as_slice()).into(),
             Class::Rela(target) => {
-                let mut list = self.mercury_relocs(&linked.kept[target]);
+                let of_slots = self.section(target).slot_relocs == Some(id);
+                let kept = if of_slots { &linked.slots[target] } else { &linked.kept[target] };
+                let mut list = self.mercury_relocs(kept);
                 if let Some(stubs) = code.stubs_in(self.output, target) {
                     for entry in &mut list {
                         entry.r_offset = stubs.mercury_place(entry.r_offset.get()).into();
