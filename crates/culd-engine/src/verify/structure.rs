@@ -78,7 +78,11 @@ fn place(file: &File<'_>, section: &Section<'_>) -> Option<String> {
     let (align, offset, count) = (h.sh_addralign.get(), h.sh_offset.get(), file.sections.len());
     // A relocatable link of relocatable links takes alignments of shared memory from addresses. nvlink quirk: user constants over 64 KB
     // are laid out again, each at multiples of its size up to 8, and the bank of a final link has the largest of these alignments.
-    let by_size = section.name == b".nv.constant3" && h.sh_type.get() == SHT_PROGBITS && align <= 8;
+    let by_size = match section.name {
+        b".nv.constant3" => h.sh_type.get() == SHT_PROGBITS && align <= 8,
+        b".nv.merc.nv.constant.user" => h.sh_type.get() == SHT_CUDA_CONSTANT_USER && align <= 8,
+        _ => false,
+    };
     let is_align = align.is_power_of_two() || (align != 0 && (h.sh_type.get() == SHT_CUDA_SHARED || by_size));
     if !(is_align && offset.is_multiple_of(align)) {
         return Some(format!("section {name} is at {offset:#x}, which is not aligned to {align}"));
