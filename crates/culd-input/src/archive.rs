@@ -182,6 +182,33 @@ impl<'d> Iterator for Members<'d> {
     }
 }
 
+/// A regular archive with the members of a thin one, whose bytes `open` finds by name. `None` when the archive is not thin, is damaged or lacks
+/// a member.
+pub fn with_members(archive: &[u8], mut open: impl FnMut(&[u8]) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    let members = Members::new(archive, false).ok().filter(Members::is_thin)?;
+    let members: Vec<Member<'_>> = members.collect::<Result<_, _>>().ok()?;
+    let mut names = Vec::new();
+    let mut contents = Vec::new();
+    for member in members {
+        write_member(&mut contents, format!("/{}", names.len()).as_bytes(), &open(member.name)?);
+        names.extend_from_slice(member.name);
+        names.extend_from_slice(b"/\n");
+    }
+    let mut out = b"!<arch>\n".to_vec();
+    write_member(&mut out, b"//", &names);
+    out.extend(contents);
+    Some(out)
+}
+
+fn write_member(out: &mut Vec<u8>, name: &[u8], data: &[u8]) {
+    let name = String::from_utf8_lossy(name);
+    out.extend(format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, data.len()).into_bytes());
+    out.extend_from_slice(data);
+    if data.len() % 2 == 1 {
+        out.push(b'\n');
+    }
+}
+
 /// A decimal number padded with blanks.
 fn number(field: &[u8]) -> Option<usize> {
     let digits = field.trim_ascii();
@@ -204,11 +231,7 @@ mod tests {
     }
 
     fn member(out: &mut Vec<u8>, name: &str, data: &[u8]) {
-        out.extend(header(name, data.len()));
-        out.extend(data);
-        if data.len() % 2 == 1 {
-            out.push(b'\n');
-        }
+        write_member(out, name.as_bytes(), data);
     }
 
     fn names_and_data(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
@@ -255,6 +278,23 @@ mod tests {
         let expected = [("dir/some_long_name_of_a_file.o", ""), ("b.o", "")];
         let expected = expected.map(|(n, d)| (n.to_owned(), d.as_bytes().to_vec()));
         assert_eq!(names_and_data(&thin), expected);
+    }
+
+    #[test]
+    fn a_thin_archive_becomes_a_regular_one() {
+        let mut thin = b"!<thin>\n".to_vec();
+        member(&mut thin, "//", b"dir/some_long_name_of_a_file.o/\n");
+        thin.extend(header("/0", 5000));
+        thin.extend(header("b.o/", 7000));
+        let regular = with_members(&thin, |name| Some([b"<", name].concat())).unwrap();
+        let expected = [
+            ("dir/some_long_name_of_a_file.o", "<dir/some_long_name_of_a_file.o"),
+            ("b.o", "<b.o"),
+        ];
+        let expected = expected.map(|(n, d)| (n.to_owned(), d.as_bytes().to_vec()));
+        assert_eq!(names_and_data(&regular), expected);
+        assert_eq!(with_members(&regular, |_| Some(Vec::new())), None);
+        assert_eq!(with_members(&thin, |_| None), None);
     }
 
     #[test]

@@ -207,6 +207,22 @@ fn a_saved_link_can_be_repeated_elsewhere() {
 }
 
 #[test]
+fn a_saved_link_has_the_members_of_thin_archives() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("parts")).unwrap();
+    fs::rename(bench.path("b.cubin"), bench.path("parts/b.cubin")).unwrap();
+    let header = |name: &str, size: usize| format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{size:<10}`\n", 0, 0, 0, 644);
+    let (names, size) = ("parts/b.cubin/\n\n", bench.read("parts/b.cubin").len());
+    let thin = ["!<thin>\n", &header("//", names.len()), names, &header("/0", size)].concat();
+    fs::write(bench.path("b.a"), thin).unwrap();
+    bench.links("culd -arch=sm_90 a.cubin b.a -o x.cubin --save-repro=saved");
+    fs::remove_dir_all(bench.path("parts")).unwrap();
+    let out = bench.run_in("saved", "culd @response.txt");
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(bench.read("saved/out/x.cubin"), bench.read("x.cubin"));
+}
+
+#[test]
 fn a_repeated_link_has_the_same_bytes() {
     let bench = Bench::new();
     for directory in ["src/one", "src/two", "elsewhere"] {

@@ -3,6 +3,7 @@
 //! 1. The directory must be new or empty.
 //! 2. Each input is copied as `<number>-<name>`: equal names from different directories stay apart, suffixes stay. Standard input is the file
 //!    `<number>-stdin`. A `-l` library is copied as `lib/lib<name>.a`: the first directory of `-L` that has a name decides, so names are different.
+//!    A thin archive is copied as a regular one with its members.
 //! 3. `response.txt` spells the command line again: every flag that changes the result, whether it came from the command line, a response file or
 //!    `CULD_FLAGS`, the copies in place of the files, and `out/<name>` as output.
 //! 4. The note of the output states the command line, whose paths are different in the repetition: `--recorded-options` states the original.
@@ -14,8 +15,10 @@ use crate::cli::flags::{self, Id};
 use crate::cli::messages::CliMessage;
 use crate::cli::parse::{LowArgs, Value};
 use crate::cli::{note, os};
+use culd_input::archive;
 use std::fs;
 use std::io;
+use std::io::Read as _;
 use std::path::Path;
 
 /// Name of the response file.
@@ -86,7 +89,10 @@ pub fn save(directory: &[u8], low: &LowArgs, opened: &Opened<'_>) -> Result<(), 
             let (from, to) = (os::path(&file), directory.join(os::path(&name)));
             let done = match opened.standard_input.filter(|_| file == STDIN) {
                 Some(bytes) => fs::write(&to, bytes),
-                None => fs::copy(&from, &to).map(drop),
+                None => match whole_archive(&from) {
+                    Some(archive) => fs::write(&to, archive),
+                    None => fs::copy(&from, &to).map(drop),
+                },
             };
             match done {
                 Ok(()) => {}
@@ -102,6 +108,20 @@ pub fn save(directory: &[u8], low: &LowArgs, opened: &Opened<'_>) -> Result<(), 
     }
     Ok(())
 }
+
+/// A thin archive together with its members.
+fn whole_archive(path: &Path) -> Option<Vec<u8>> {
+    let mut magic = [0; THIN.len()];
+    fs::File::open(path).ok()?.read_exact(&mut magic).ok()?;
+    if magic != *THIN {
+        return None;
+    }
+    let directory = path.parent().unwrap_or(Path::new(""));
+    archive::with_members(&fs::read(path).ok()?, |member| fs::read(directory.join(os::path(member))).ok())
+}
+
+/// How a thin archive starts.
+const THIN: &[u8; 8] = b"!<thin>\n";
 
 /// How standard input is named on a command line.
 const STDIN: &[u8] = b"-";
