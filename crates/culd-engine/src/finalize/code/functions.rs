@@ -287,7 +287,7 @@ impl Maker<'_, '_> {
             return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
         }
         // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
-        let drops_waits = !output.link.mode.rules.adds_software_wait && (options.relocatable || options.debug);
+        let drops_waits = !output.link.mode.rules.adds_software_wait;
         if drops_waits && source.has_software_waits(section) {
             return Err("has waits of a later compiler, which nvlink drops".into());
         }
