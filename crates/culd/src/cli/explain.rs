@@ -3,7 +3,7 @@
 //! 1. Messages, lines of the call graph dump and the usage of resources are printed in the order in which they came up.
 //! 2. As nvlink: one line for each.
 //! 3. As culd: messages that come once per symbol or kernel are folded, undefined references into one list with the files that refer to them,
-//!    unknown stack sizes into one line with a count. They are printed in place of the first of them.
+//!    unknown stack sizes and functions whose schedule is kept into one line with a count. They are printed in place of the first of them.
 //! 4. As culd: messages with the same text but for the symbol, such as those of a file that is given twice, are folded into one. Hints follow
 //!    on a line of their own.
 //! 5. As culd: "merge failed" is left out, because the errors before it tell the reason. The usage of a kernel takes one line instead of two.
@@ -60,6 +60,8 @@ struct Folded<'m> {
     stacks: Vec<&'m str>,
     /// Files that are given twice, and what they define.
     twice: Vec<(&'m str, Vec<&'m str>)>,
+    /// Reasons to keep the compiler's schedule, and functions.
+    kept: Vec<(&'m str, Vec<&'m str>)>,
 }
 
 impl<'m> Folded<'m> {
@@ -69,6 +71,7 @@ impl<'m> Folded<'m> {
             undefined: Vec::new(),
             stacks: Vec::new(),
             twice: Vec::new(),
+            kept: Vec::new(),
         };
         for d in messages {
             match &d.code {
@@ -80,6 +83,10 @@ impl<'m> Folded<'m> {
                         None => folded.twice.push((file, vec![symbol])),
                     }
                 }
+                Code::SassKept { function, reason } => match folded.kept.iter_mut().find(|(known, _)| known == reason) {
+                    Some((_, functions)) => functions.push(function),
+                    None => folded.kept.push((reason, vec![function])),
+                },
                 _ => {}
             }
         }
@@ -92,6 +99,7 @@ impl<'m> Folded<'m> {
             (Identity::Culd, Code::UndefinedReference { .. }) => self.undefined(message.severity, console),
             (Identity::Culd, Code::StackUnknown { .. }) => self.stacks(message.severity, console),
             (Identity::Culd, Code::MergeFailed) => {}
+            (Identity::Culd, Code::SassKept { reason, .. }) => self.kept(message.severity, reason, console),
             (Identity::Culd, Code::MultipleDefinition { symbol, file, .. }) if self.causes.given_twice(symbol, file) => {
                 self.given_twice(message.severity, file, console);
             }
@@ -149,6 +157,22 @@ impl<'m> Folded<'m> {
             }
         };
         console.engine_line(severity, "StackUnknown", &text);
+    }
+
+    fn kept(&mut self, severity: Severity, reason: &str, console: &mut Console) {
+        let Some(place) = self.kept.iter().position(|(known, _)| *known == reason) else {
+            return;
+        };
+        let (_, functions) = self.kept.remove(place);
+        let text = match functions.as_slice() {
+            [one] => format!("{} keeps the compiler's schedule: {reason}", name(one)),
+            many => format!(
+                "{} functions keep the compiler's schedule ({reason})\n  {}",
+                many.len(),
+                enumerate(many.iter().take(3).map(|f| short_name(f)), many.len())
+            ),
+        };
+        console.engine_line(severity, "SassKept", &text);
     }
 
     fn given_twice(&mut self, severity: Severity, file: &str, console: &mut Console) {
