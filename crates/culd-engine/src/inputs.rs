@@ -184,6 +184,9 @@ fn admit_one<'d>(
     };
     let admission = check(input, &cubin, options, out)?;
     let mut object = object.map_err(|e| refuse(input, &e, options, out))?;
+    if object.has_mercury() && (options.relocatable || options.debug) {
+        mercury::refuse_inner(&object).map_err(|e| refuse(input, &e, options, out))?;
+    }
     object.virtual_sm = Some(admission.virtual_arch);
     object.toolkit = admission.toolkit;
     Ok(Some(object))

@@ -48,6 +48,8 @@ struct Kernel {
     align: u64,
     dynamic: Option<u64>,
     used: bool,
+    /// The compiler laid out its shared memory (`-ewp`).
+    whole: bool,
 }
 
 pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
@@ -270,6 +272,7 @@ fn whole(
         let kernel = &mut kernels[k];
         (kernel.end, kernel.align) = (kernel.end.max(size), kernel.align.max(align));
         kernel.used |= size > 0;
+        kernel.whole = true;
         is_whole[k] = true;
     }
     let sorted = list_sort(records.shared.module.clone(), &|a, b| {
@@ -481,7 +484,9 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
             None if layout.shared.has_slots && layout.records.shared.has_dynamic && (base == 0 || kernel.align >= DYNAMIC_ALIGN) => {
                 Some(base)
             }
-            None => None,
+            // The section of one that only uses dynamic memory is empty, next to a dynamic declaration but for what is reserved.
+            None if layout.records.shared.has_dynamic => kernel.whole.then_some(base),
+            None => kernel.whole.then_some(0),
         };
         let kernel_id = layout.every_kernel[k];
         let Some(section) = layout.records.shared_section(kernel_id) else {
@@ -490,7 +495,7 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
         let record = &mut layout.records.sections[section];
         record.no_symbol = size.unwrap_or(0) == 0;
         match size {
-            Some(size) if size > 0 || kernel.align == DYNAMIC_ALIGN => (record.size, record.align) = (size, kernel.align),
+            Some(size) if size > 0 || kernel.whole || kernel.align == DYNAMIC_ALIGN => (record.size, record.align) = (size, kernel.align),
             _ => record.size = ABSENT,
         }
     }

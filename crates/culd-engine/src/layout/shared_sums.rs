@@ -58,7 +58,7 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         .shared
         .whole
         .iter()
-        .filter(|w| w.1 > 0 && link.options.identity == Identity::Nvlink);
+        .filter(|_| link.options.identity == Identity::Nvlink);
     let first = whole.min_by_key(|w| layout.records.functions[w.0].shared);
     layout.null_value = first.map_or(layout.null_value, |w| w.2);
     let section_with = |layout: &Layout<'d>, text: SectionId| match layout.records.sections[text].class {
@@ -76,6 +76,9 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         }
         equalise(link, layout, &uses);
     }
+    let whole = layout.records.shared.whole.iter();
+    let mut whole: Vec<SectionId> = whole.filter_map(|w| layout.records.functions[w.0].shared).collect();
+    whole.sort_unstable();
     for (i, s) in layout
         .records
         .sections
@@ -86,7 +89,8 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         if i < known {
             s.align = s.align.max(module_align);
         }
-        let kept = s.size > 0 || (s.align == 16 && any_dynamic);
+        let is_whole = whole.binary_search(&SectionId::new(i as u32)).is_ok();
+        let kept = s.size > 0 || is_whole || (s.align == 16 && any_dynamic);
         s.no_symbol = s.size == 0;
         s.size = if kept { padded(s.size, s.align) } else { ABSENT };
     }

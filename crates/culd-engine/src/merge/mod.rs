@@ -271,6 +271,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.out.error(code.clone());
             }
             self.object(object)?;
+            self.dead_whole_shared(object);
             if self.records.standard.compat.is_some() && object.lacks_isa_class() {
                 self.out.warning(Code::MissingIsaClass {
                     file: object.name.into(),

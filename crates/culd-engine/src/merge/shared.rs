@@ -53,16 +53,32 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         id
     }
 
-    /// Shared memory of a kernel that a compiler laid out (`-ewp`): the section has a size, and no variables.
-    pub(super) fn whole_shared(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
-        let is_whole = match self.options.identity {
+    fn is_whole(&self, object: &Object<'d>, index: u32) -> bool {
+        match self.options.identity {
             // nvlink quirk: with a debugger, and in a relocatable output that is linked again, this memory is lost.
             Identity::Nvlink => {
                 let is_laid_out = self.mode.rules.counts_laid_out_shared && !has_variables(object, index);
                 (object.is_ewp || is_laid_out) && !self.mode.debug_symbols
             }
             Identity::Culd => object.is_ewp || !has_variables(object, index),
-        };
+        }
+    }
+
+    /// nvlink quirk: a dead kernel whose shared memory a compiler laid out leaves the name of the section, after everything else of the object.
+    pub(super) fn dead_whole_shared(&mut self, object: &Object<'d>) {
+        if self.options.identity != Identity::Nvlink || !object.is_ewp {
+            return;
+        }
+        for (index, s) in object.sections.iter().enumerate().filter(|(_, s)| s.role == Role::KernelShared) {
+            if self.is_whole(object, index as u32) && self.dead_owner(object, s.info).is_some() {
+                self.kernel_shared_section(s.name.strip_prefix(b".nv.shared.").unwrap_or_default());
+            }
+        }
+    }
+
+    /// Shared memory of a kernel that a compiler laid out (`-ewp`): the section has a size, and no variables.
+    pub(super) fn whole_shared(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
+        let is_whole = self.is_whole(object, index);
         let owner = object.owner_of(s).and_then(|o| self.resolved.function(object.symbol_ref(o)));
         let (Some(f), true) = (owner, is_whole && self.is_mine(object, s.info)) else {
             return;

@@ -101,23 +101,21 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Resu
         symbols: Cow::Owned(symbols),
         sass,
     };
-    let object = Object::assemble(name, cubin, view, place, trust)?;
-    // Frames, attributes and fences of such functions follow rules of their own.
-    let mut functions = object.symbols_of(&[STT_FUNC]);
-    match functions.find(|&i| object.outer(i).is_some()) {
-        Some(inner) => Err(ObjectError::Unsupported {
-            section: object
-                .symbol(inner)
-                .defined_in()
-                .and_then(|s| object.section(s))
-                .map_or(String::new(), |s| text(s.name)),
-            reason: "functions inside of a kernel (-ewp) on sm_100 and later; compile it with -rdc=true",
-        }),
-        None => {
-            drop(functions);
-            Ok(object)
-        }
-    }
+    Object::assemble(name, cubin, view, place, trust)
+}
+
+/// Refuses functions inside of a kernel (`-ewp`) in links that keep debug information or are relocatable: nvlink schedules their kernel with
+/// other waits and writes relocations of frames over each other.
+pub(crate) fn refuse_inner(object: &Object<'_>) -> Result<(), ObjectError> {
+    let inner = object
+        .has_inner_functions
+        .then(|| object.symbols_of(&[STT_FUNC]).find(|&i| object.outer(i).is_some()));
+    let Some(inner) = inner.flatten() else { return Ok(()) };
+    let section = object.symbol(inner).defined_in().and_then(|s| object.section(s));
+    Err(ObjectError::Unsupported {
+        section: section.map_or(String::new(), |s| text(s.name)),
+        reason: "functions inside of a kernel (-ewp) with -r or -g on sm_100 and later; compile it with -rdc=true",
+    })
 }
 
 /// Refuses code that calls the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and

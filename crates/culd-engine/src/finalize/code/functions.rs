@@ -296,6 +296,9 @@ impl Maker<'_, '_> {
             Rewrite::Rewritten { code, map } => (code, Some(map)),
             Rewrite::Unsure(reason) => return Err(reason.to_string()),
         };
+        if self.fences && object.has_inner_functions {
+            return Err("has functions inside of a kernel (-ewp) and fences at its exits".into());
+        }
         let membar = self
             .fences
             .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);

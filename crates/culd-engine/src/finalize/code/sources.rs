@@ -11,7 +11,10 @@ use crate::finalize::register_lists;
 use crate::ids::{FunctionId, ObjectId, Table};
 use crate::names::SeededState;
 use crate::object::{ObjSection, Object, Role};
+use cubin::consts::SHT_SYMTAB;
+use cubin::raw::Sym;
 use std::collections::{BTreeMap, HashSet};
+use zerocopy::FromBytes;
 
 /// EIATTR_NVSAL_SW_WAR.
 const SOFTWARE_WAIT: u8 = 0x6b;
@@ -42,6 +45,8 @@ pub(crate) struct Source<'a, 'd> {
     /// Some function has the attribute.
     errors_at_exit: bool,
     debug: DebugCode<'d>,
+    /// Symbols of the SASS view, in objects with functions inside of kernels.
+    symbols: &'d [Sym],
 }
 
 /// Sections that belong to a code section; 0 is none.
@@ -124,6 +129,10 @@ impl<'a, 'd> Source<'a, 'd> {
                 (None, Some(_)) => DebugCode::All,
                 (None, None) => DebugCode::Listed(HashSet::default()),
             },
+            symbols: match object.has_inner_functions {
+                true => sass_symbols(object),
+                false => &[],
+            },
         }
     }
 
@@ -145,6 +154,11 @@ impl<'a, 'd> Source<'a, 'd> {
     /// The parameter bank of a code section.
     pub(crate) fn parameters(&self, code: u32) -> Option<&ObjSection<'d>> {
         Self::section(&self.object.sass, self.companions(code).parameters)
+    }
+
+    /// The symbol of a function in the SASS view, in objects with functions inside of kernels.
+    pub(crate) fn inner_symbol(&self, symbol: u32) -> Option<&'d Sym> {
+        self.symbols.get(symbol as usize)
     }
 
     /// Attributes of a code section in the Mercury view.
@@ -204,4 +218,10 @@ pub(crate) fn function_name<'a>(output: &OutputPlan<'a, '_>, f: FunctionId) -> &
 pub(crate) fn inputs<'a, 'd>(output: &'a OutputPlan<'_, 'd>, name: &'static [u8]) -> impl Iterator<Item = (&'a Object<'d>, &'d [u8])> {
     let objects = output.link.inputs.objects.iter();
     objects.filter_map(move |o| Some((o, o.sass.iter().find(|s| s.name == name)?.data)))
+}
+
+/// The symbols of the SASS view.
+fn sass_symbols<'d>(object: &Object<'d>) -> &'d [Sym] {
+    let table = object.sass.iter().find(|s| s.sh_type == SHT_SYMTAB);
+    table.and_then(|t| <[Sym]>::ref_from_bytes(t.data).ok()).unwrap_or_default()
 }

@@ -6,10 +6,13 @@
 //!    union of their programs: positions in Mercury code, translated; a later entry of a position replaces an earlier one; positions where
 //!    no instruction starts are lost. Each further one is the Mercury CIE and an empty FDE with the Mercury range.
 //!    So are the FDEs of stubs of unified functions, but for the one in the first slot.
-//! 3. Advances move with deleted instructions.
+//! 3. A function inside of a kernel (`-ewp`) has an FDE whose address is the kernel's with an addend, and a CIE that has the kernel's address:
+//!    those of the input's SASS view, found by the value that its symbol has there.
+//! 4. Advances move with deleted instructions.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::sources::Source;
 use crate::finalize::code::stubs::Stubs;
 use crate::finalize::debug::dwarf::{FDE_ADDRESS, FDE_PROGRAM, FrameEntry, FrameOp, frame_entries, frame_ops};
 use crate::finalize::linked::{Kept, Linked, sass_entries};
@@ -19,8 +22,10 @@ use crate::ids::{FunctionId, ObjectId, SectionId};
 use crate::names::SeededState;
 use crate::object::Object;
 use crate::records::SymbolTableEntry;
+use cubin::consts::STT_FUNC;
 use cubin::raw::Rela;
 use hashbrown::{HashMap, HashSet};
+use std::ops::Range;
 
 /// SASS type of an address.
 const R_CUDA_64: u32 = 2;
@@ -29,8 +34,14 @@ const UNIT: u64 = 4;
 /// Place of the unit in a CIE: after the length, the mark, the version and an empty augmentation.
 const CIE_UNIT: usize = 22;
 
-/// CIE and FDE of each code section of an input.
-type InputFrames<'d> = HashMap<u32, (&'d [u8], &'d [u8]), SeededState>;
+/// Frames of an input.
+#[derive(Default)]
+struct InputFrames<'d> {
+    /// CIE and FDE of each function, by code section and offset in it.
+    of: HashMap<(u32, u64), (&'d [u8], &'d [u8]), SeededState>,
+    /// Where functions inside of kernels start: code section and offset in the Mercury view, offset in the SASS view.
+    starts: HashMap<(u32, u64), u64, SeededState>,
+}
 
 /// Writes the section and its relocations.
 pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
@@ -54,8 +65,8 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
     frame.build();
     let Frame { out, places, .. } = frame;
     let moved = |k: &Kept| {
-        let &place = places.get(&k.offset)?;
-        Some(relocation(output, k, place, R_CUDA_64, k.addend))
+        let &(place, addend) = places.get(&k.offset)?;
+        Some(relocation(output, k, place, R_CUDA_64, addend))
     };
     let entries: Vec<Rela> = linked.kept[id].iter().filter_map(moved).collect();
     sass.put_relocs(output, id, &entries);
@@ -73,25 +84,32 @@ struct Frame<'a, 'd> {
     inputs: HashMap<ObjectId, InputFrames<'d>, SeededState>,
     done: HashSet<FunctionId, SeededState>,
     out: Vec<u8>,
-    /// New addresses of code.
-    places: HashMap<u64, u64, SeededState>,
+    /// New places and addends of addresses.
+    places: HashMap<u64, (u64, i64), SeededState>,
 }
 
 impl<'a, 'd> Frame<'a, 'd> {
     fn build(&mut self) {
         for entry in self.entries.iter().filter(|e| e.fde.is_some()) {
-            if let Some((f, _)) = self.function_at((entry.range.start + FDE_ADDRESS) as u64) {
+            let address = (entry.range.start + FDE_ADDRESS) as u64;
+            if let Some((f, _)) = self.function_at(address).filter(|_| self.inner_at(address).is_none()) {
                 self.of_function.entry(f).or_default().push(entry);
             }
         }
         let mut cie: &[u8] = &[];
+        let mut cie_place = 0..0;
         for entry in self.entries {
             let Some(range) = entry.fde else {
                 cie = self.mercury.get(entry.range.clone()).unwrap_or_default();
+                cie_place = entry.range.clone();
                 continue;
             };
             let address = (entry.range.start + FDE_ADDRESS) as u64;
             let Some((f, text)) = self.function_at(address) else { continue };
+            if let Some(addend) = self.inner_at(address) {
+                self.inner(text, addend, address, cie_place.clone());
+                continue;
+            }
             let later_stub = self
                 .code
                 .stubs_in(self.output, text)
@@ -99,10 +117,11 @@ impl<'a, 'd> Frame<'a, 'd> {
             let start = if self.done.insert(f) && !later_stub {
                 self.first(f, text, cie)
             } else {
-                Some(self.append(cie, range, &[0; 4]))
+                Some(self.append(cie, 0..range, &[0; 4]))
             };
             if let Some(start) = start {
-                self.places.insert(address, start);
+                let addend = self.kept.get(&address).map_or(0, |k| k.addend);
+                self.places.insert(address, (start, addend));
             }
         }
     }
@@ -116,13 +135,41 @@ impl<'a, 'd> Frame<'a, 'd> {
         Some((f, self.output.layout.records.functions[f].text?))
     }
 
+    /// Offset in Mercury code of the function inside of a kernel that an FDE's address belongs to.
+    fn inner_at(&self, address: u64) -> Option<u64> {
+        let addend = u64::try_from(self.kept.get(&address)?.addend).ok()?;
+        (addend != 0).then_some(addend)
+    }
+
+    /// The FDE of a function inside of a kernel. Nothing is written for one that the input's SASS view does not have.
+    fn inner(&mut self, text: SectionId, mercury: u64, address: u64, mercury_cie: Range<usize>) -> Option<()> {
+        let function = self.code.of(text)?;
+        let object = &self.output.link.inputs.objects[function.object];
+        let source = self.code.sources.of(object.id);
+        let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object, source));
+        let start = *frames.starts.get(&(function.section, mercury))?;
+        let &(cie, fde) = frames.of.get(&(function.section, start))?;
+        let range = inner_range(function, object, start, fde)?;
+        let program = moved(function, start, fde.get(FDE_PROGRAM..)?);
+        let at = self.out.len();
+        let place = self.append(cie, function.place(start)..function.place(start) + range, &program);
+        self.places.insert(address, (place, function.place(start) as i64));
+        for offset in mercury_cie.clone() {
+            if let Some(k) = self.kept.get(&(offset as u64)) {
+                let place = at + (offset - mercury_cie.start);
+                self.places.insert(offset as u64, (place as u64, k.addend));
+            }
+        }
+        Some(())
+    }
+
     /// Appends a CIE and an FDE; gives the place of its address.
-    fn append(&mut self, cie: &[u8], range: u64, program: &[u8]) -> u64 {
+    fn append(&mut self, cie: &[u8], code: Range<u64>, program: &[u8]) -> u64 {
         let at = self.out.len() as u64;
         self.out.extend_from_slice(cie);
         let fde = self.out.len();
         self.out.extend_from_slice(&u32::MAX.to_le_bytes());
-        for word in [24 + program.len() as u64, at, 0, range] {
+        for word in [24 + program.len() as u64, at, code.start, code.end - code.start] {
             self.out.extend_from_slice(&word.to_le_bytes());
         }
         self.out.extend_from_slice(program);
@@ -133,17 +180,19 @@ impl<'a, 'd> Frame<'a, 'd> {
     fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
         let function = self.code.of(text)?;
         let object = &self.output.link.inputs.objects[function.object];
-        let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object));
-        let &(cie, fde) = frames.get(&function.section)?;
+        let source = self.code.sources.of(object.id);
+        let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object, source));
+        let &(cie, fde) = frames.of.get(&(function.section, 0))?;
         let own = fde.get(FDE_PROGRAM..)?;
         let all = self.of_function.get(&f).filter(|all| all.len() > 1);
         let Some(all) = all else {
             let stubs = self.code.stubs_in(self.output, text).map(Stubs::first_range);
-            let range = stubs.unwrap_or(function.code.len() as u64);
-            return Some(self.append(cie, range, &moved(function, own)));
+            let inner = || inner_range(function, object, 0, fde).filter(|_| object.has_inner_functions);
+            let range = stubs.or_else(inner).unwrap_or(function.code.len() as u64);
+            return Some(self.append(cie, 0..range, &moved(function, 0, own)));
         };
-        let program = self.union(function, object, all).unwrap_or_else(|| moved(function, own));
-        Some(self.append(&in_sass_units(mercury_cie), function.code.len() as u64, &program))
+        let program = self.union(function, object, all).unwrap_or_else(|| moved(function, 0, own));
+        Some(self.append(&in_sass_units(mercury_cie), 0..function.code.len() as u64, &program))
     }
 
     /// The union of several programs, in SASS positions; `None` if something is not known.
@@ -209,10 +258,23 @@ fn positions(program: &[u8]) -> Option<Vec<(u64, Vec<u8>)>> {
     Some(list)
 }
 
-/// The program with its positions moved.
-fn moved(function: &Function, program: &[u8]) -> Vec<u8> {
+/// Size of a function in a section with several: up to where the input's ends.
+fn inner_range(function: &Function, object: &Object<'_>, start: u64, fde: &[u8]) -> Option<u64> {
+    let range = fde.get(FDE_ADDRESS + 8..)?.first_chunk().map(|b| u64::from_le_bytes(*b))?;
+    let end = start.checked_add(range)?;
+    let size = object.sass.get(function.section as usize)?.data.len() as u64;
+    let end = if end < size {
+        function.place(end)
+    } else {
+        function.code.len() as u64
+    };
+    end.checked_sub(function.place(start))
+}
+
+/// The program of code that starts at `start` with its positions moved.
+fn moved(function: &Function, start: u64, program: &[u8]) -> Vec<u8> {
     let mut out = program.to_vec();
-    let (mut old, mut new) = (0u64, 0u64);
+    let (mut old, mut new) = (start, function.place(start));
     for op in frame_ops(program).filter(|_| function.moved()).unwrap_or_default() {
         let FrameOp::Advance { delta, at } = op else { continue };
         old = old.wrapping_add_signed(i64::from(delta) * UNIT as i64);
@@ -226,16 +288,24 @@ fn moved(function: &Function, program: &[u8]) -> Vec<u8> {
     out
 }
 
-fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
+fn input_frames<'d>(object: &Object<'d>, source: &Source<'_, 'd>) -> InputFrames<'d> {
     let mut frames = InputFrames::default();
+    if object.has_inner_functions {
+        for i in object.symbols_of(&[STT_FUNC]) {
+            let mercury = object.symbol(i);
+            if let (Some(text), Some(sass)) = (mercury.defined_in(), source.inner_symbol(i)) {
+                frames.starts.insert((text, mercury.value), sass.st_value.get());
+            }
+        }
+    }
     let Some((number, section)) = object.sass.iter().enumerate().find(|(_, s)| s.name == b".debug_frame") else {
         return frames;
     };
     let relocs = object.relocs.iter().find(|r| r.target == number as u32);
-    let addresses: HashMap<u64, u32, SeededState> = relocs
+    let addresses: HashMap<u64, (u32, i64), SeededState> = relocs
         .map_or(&[][..], |r| sass_entries(object, r.section))
         .iter()
-        .map(|r| (r.r_offset.get(), r.r_sym.get()))
+        .map(|r| (r.r_offset.get(), (r.r_sym.get(), r.r_addend.get())))
         .collect();
     let mut cie: &[u8] = &[];
     for entry in frame_entries(section.data) {
@@ -244,10 +314,12 @@ fn input_frames<'d>(object: &Object<'d>) -> InputFrames<'d> {
             cie = bytes;
             continue;
         }
-        let symbol = addresses.get(&((entry.range.start + FDE_ADDRESS) as u64));
-        if let Some(text) = symbol.and_then(|&sym| object.symbol(sym).defined_in()) {
+        let Some(&(symbol, addend)) = addresses.get(&((entry.range.start + FDE_ADDRESS) as u64)) else {
+            continue;
+        };
+        if let (Some(text), Ok(start)) = (object.symbol(symbol).defined_in(), u64::try_from(addend)) {
             // A file that was linked before has what is left of replaced copies after the function's own.
-            frames.entry(text).or_insert((cie, bytes));
+            frames.of.entry((text, start)).or_insert((cie, bytes));
         }
     }
     frames

@@ -228,6 +228,14 @@ fn sass_symbol(
         // nvlink quirk: a second name of a function has no size.
         let owner = sym.function == Some(function.function);
         symbol.size = if owner { function.code.len() as u64 } else { 0 };
+        let winner = sym.function.and_then(|f| output.link.resolved.functions[f].winner);
+        if let Some(inner) = winner.filter(|w| output.link.inputs.objects[w.object].outer(w.symbol).is_some())
+            && let Some(input) = code.sources.of(inner.object).inner_symbol(inner.symbol)
+        {
+            let (start, end) = (input.st_value.get(), input.st_value.get().saturating_add(input.st_size.get()));
+            symbol.value = function.place(start);
+            symbol.size = function.place(end).saturating_sub(symbol.value);
+        }
     }
     if becomes_plain {
         symbol.value = symbol.value.wrapping_add(match output.layout.records.sections[section].class {
