@@ -252,6 +252,12 @@ fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
     }
 }
 
+/// Is the prevailing copy of a kernel that of an extensible whole program (`-ewp`)?
+fn is_of_whole_program(link: Link<'_, '_>, f: FunctionId) -> bool {
+    let winner = link.resolved.functions[f].winner;
+    winner.is_some_and(|w| link.inputs.objects[w.object].is_ewp)
+}
+
 /// Kernels whose shared memory the compiler laid out: nothing but dynamic memory can follow.
 fn whole(
     link: Link<'_, '_>,
@@ -261,10 +267,10 @@ fn whole(
     out: &mut Collector<'_>,
 ) {
     let records = &layout.records;
-    if records.shared.whole.is_empty() {
+    let mut is_whole: Vec<bool> = layout.every_kernel.iter().map(|&f| is_of_whole_program(link, f)).collect();
+    if records.shared.whole.is_empty() && !is_whole.contains(&true) {
         return;
     }
-    let mut is_whole = vec![false; kernels.len()];
     let number: HashMap<FunctionId, usize, crate::names::SeededState> =
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     for &(f, size, align) in &records.shared.whole {

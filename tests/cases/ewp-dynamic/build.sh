@@ -1,0 +1,1 @@
+ptxas -arch=sm_90 -ewp d.txt -o d.cubin
