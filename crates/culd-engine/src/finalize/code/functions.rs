@@ -291,6 +291,10 @@ impl Maker<'_, '_> {
         if drops_waits && source.has_software_waits(section) {
             return Err("has waits of a later compiler, which nvlink drops".into());
         }
+        // Observed: nvlink gives the load of the stack pointer, which the compiler found to be dead, a scoreboard again.
+        if object.is_ewp && (options.relocatable || debug_symbols) && (has_calls(code) || has_branches(code)) {
+            return Err("belongs to a whole program (-ewp), which nvlink schedules again with -r or -g".into());
+        }
         let (code, map) = match culd_sass::rewrite(code, &context) {
             Rewrite::Unchanged => (code.to_vec(), None),
             Rewrite::Rewritten { code, map } => (code, Some(map)),
@@ -323,6 +327,13 @@ fn has_calls(code: &[u8]) -> bool {
     words
         .map(|w| u128::from_le_bytes(*w))
         .any(|w| opcode::CALLS.contains(&((w & 0xfff) as u16)))
+}
+
+/// Does code branch, apart from the loop to itself after its end?
+fn has_branches(code: &[u8]) -> bool {
+    let words = code.as_chunks::<16>().0.iter();
+    let branches = words.map(|w| u128::from_le_bytes(*w)).filter(|w| (w & 0xfff) as u16 == opcode::BRA);
+    branches.count() > 1
 }
 
 /// Writes the value fields of a SASS type; the bank is in the instruction already.
