@@ -8,6 +8,7 @@
 //! which culd does not reproduce.
 
 use crate::code::{Code, Flavour};
+use crate::integrity;
 use crate::options::{self, Options};
 use crate::tools;
 use cubin::Cubin;
@@ -221,7 +222,17 @@ impl Session {
         };
         match &mut self.state {
             State::Refused => return Code::Internal,
-            State::Delegated(session) => return from_number(session.add(number, bytes, name)),
+            State::Delegated(session) => {
+                // NVIDIA's library would crash, and the process with it.
+                let damage = self.options.target.and_then(|target| integrity::damage(bytes, target));
+                return match damage {
+                    None => from_number(session.add(number, bytes, name)),
+                    Some(reason) => {
+                        let text = format!("ERROR 4: bad input:{}\n{reason}\n", name.unwrap_or_default());
+                        self.fail(Code::InvalidInput, &text)
+                    }
+                };
+            }
             State::NoDelegate(text) => {
                 let text = format!("ERROR: {text}\n");
                 return self.fail(Code::NvvmCompile, &text);
@@ -331,9 +342,6 @@ impl Session {
 
     /// Adds a file.
     pub fn add_file(&mut self, number: i32, path: &str) -> Code {
-        if let State::Delegated(session) = &mut self.state {
-            return from_number(session.add_file(number, path));
-        }
         match std::fs::read(Path::new(path)) {
             Ok(bytes) => self.add(number, Some(&bytes), Some(path)),
             Err(_) => self.fail(Code::InvalidInput, &format!("no such file: {path}\n")),
@@ -441,7 +449,8 @@ impl Session {
     /// The log of errors.
     pub fn error_log(&self) -> Cow<'_, [u8]> {
         match &self.state {
-            State::Delegated(session) => session.error_log().into(),
+            // What NVIDIA's library reported, then what did not reach it.
+            State::Delegated(session) => [&session.error_log(), self.error_log.as_slice()].concat().into(),
             _ => (&self.error_log).into(),
         }
     }
