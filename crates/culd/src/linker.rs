@@ -49,7 +49,9 @@ use crate::linker::memory::Source;
 use culd_engine::{Arch, Identity, LinkOptions, ToolNote};
 use culd_input::LoadedObject;
 use culd_input::ptx::PtxOptions;
+use culd_input::ptx_cache::PtxCache;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What an input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +118,7 @@ pub struct Linker {
     suppress_arch_warning: bool,
     ptx: PtxOptions,
     ptxas: Option<PathBuf>,
+    ptx_cache: Option<Arc<PtxCache>>,
     lto: bool,
     nvjitlink: Option<PathBuf>,
     index: Option<Vec<u8>>,
@@ -136,6 +139,7 @@ impl Linker {
             suppress_arch_warning: false,
             ptx: PtxOptions::default(),
             ptxas: None,
+            ptx_cache: None,
             lto: false,
             nvjitlink: None,
             index: None,
@@ -301,6 +305,12 @@ impl Linker {
     /// Names the ptxas that compiles PTX. Otherwise it is searched as the program does: `CULD_PTXAS`, beside the program, `PATH`, `CUDA_HOME`.
     pub fn ptxas(&mut self, path: impl Into<PathBuf>) -> &mut Self {
         self.ptxas = Some(path.into());
+        self
+    }
+
+    /// Keeps compiled PTX in a cache, which several links may share.
+    pub fn ptx_cache(&mut self, cache: Arc<PtxCache>) -> &mut Self {
+        self.ptx_cache = Some(cache);
         self
     }
 

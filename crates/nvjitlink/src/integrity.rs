@@ -10,6 +10,7 @@
 use cubin::Cubin;
 use cubin::arch::Arch;
 use cubin::fatbin::{Entry, EntryKind, Fatbin, FatbinHeader};
+use cubin::read::Section;
 use culd_input::archive::Members;
 use culd_input::detect::FileKind;
 use culd_input::host::HostObject;
@@ -88,7 +89,8 @@ impl Check {
     fn entry(&self, entry: &Entry<'_>) -> Checked {
         header(entry)?;
         if entry.kind() == EntryKind::Lto {
-            let is_whole = entry.stored.len() as u64 == entry.header.stored_size.get() && !entry.stored.is_empty();
+            let (stored, packed) = (entry.stored.len() as u64, u64::from(entry.header.compressed_size.get()));
+            let is_whole = stored == entry.header.stored_size.get() && stored != 0 && packed <= stored;
             return is_whole.then_some(()).ok_or_else(|| "LTO IR that is cut off".into());
         }
         let content = entry.payload(UNPACK_LIMIT).map_err(reason)?;
@@ -125,8 +127,14 @@ fn header(entry: &Entry<'_>) -> Checked {
 fn device_object(bytes: &[u8]) -> Checked {
     let cubin = Cubin::parse(bytes).map_err(reason)?;
     match cubin.header().e_type.get() {
-        ET_EXEC => Ok(()),
-        _ => cubin::validate::validate(&cubin).map_err(reason),
+        ET_EXEC => return Ok(()),
+        _ => cubin::validate::validate(&cubin).map_err(reason)?,
+    }
+    // A divisor in NVIDIA's library. No compiler writes 0.
+    let unaligned = |section: &Section<'_>| section.index != 0 && section.header.sh_addralign.get() == 0;
+    match cubin.sections().filter_map(Result::ok).find(unaligned) {
+        Some(section) => Err(format!("section {} has the alignment 0", section.index)),
+        None => Ok(()),
     }
 }
 

@@ -14,16 +14,21 @@ use crate::tools;
 use cubin::Cubin;
 use cubin::names::file_flags;
 use cubin::release::Version;
-use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, Severity, ToolNote};
+use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, PtxCache, Severity, ToolNote};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 /// The release whose behaviour a library for CUDA 12 has.
 const CUDA_12: &str = "12.9";
 /// Links of this size and above use several threads.
 const SEVERAL_THREADS: usize = 4 << 20;
+
+/// Most bytes of compiled PTX that a process keeps.
+const PTX_CACHE_LIMIT: usize = 32 << 20;
+/// Names the directory that compiled PTX is kept in, too.
+const PTX_CACHE_VARIABLE: &str = "CULD_PTX_CACHE";
 
 /// Input types; the numbers are those of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,6 +183,9 @@ impl Session {
         }
         for option in &self.options.ptxas {
             linker.ptxas_option(option.clone());
+        }
+        if !self.options.no_cache {
+            linker.ptx_cache(PTX_CACHE.clone());
         }
         self.state = State::Open(Box::new(linker));
         Code::Success
@@ -502,6 +510,12 @@ fn from_number(number: i32) -> Code {
     ];
     codes.into_iter().find(|code| *code as i32 == number).unwrap_or(Internal)
 }
+
+/// Compiled PTX of all links of the process.
+static PTX_CACHE: LazyLock<Arc<PtxCache>> = LazyLock::new(|| {
+    let directory = std::env::var_os(PTX_CACHE_VARIABLE).filter(|v| !v.is_empty());
+    Arc::new(PtxCache::new(PTX_CACHE_LIMIT, directory.map(PathBuf::from)))
+});
 
 /// The linker's record in the output: in the form of nvJitLink's, signed by culd.
 static TOOL_NOTE: LazyLock<ToolNote> = LazyLock::new(|| {

@@ -80,6 +80,7 @@ impl Linker {
                 true => PtxasSearch::from_environment(self.ptxas.clone()),
                 false => PtxasSearch::default(),
             },
+            ptx_cache: self.ptx_cache.clone(),
             threads: engine.threads,
             ..LoadOptions::new(engine.target)
         }
