@@ -361,6 +361,12 @@ impl Linker {
         self
     }
 
+    /// Makes the bytes of nvJitLink where they differ from nvlink's.
+    pub fn as_nvjitlink(&mut self, on: bool) -> &mut Self {
+        self.engine.as_nvjitlink = on;
+        self
+    }
+
     /// Links the inputs in their order.
     ///
     /// # Errors

@@ -158,6 +158,7 @@ impl Session {
         }
         linker
             .identity(Identity::Nvlink)
+            .as_nvjitlink(true)
             .usage(self.options.verbose)
             .debug(self.options.debug)
             .relocatable(self.options.relocatable)
