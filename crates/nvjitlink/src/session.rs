@@ -292,7 +292,7 @@ impl Session {
             Ok(diagnostics) => {
                 self.bytes = self.bytes.saturating_add(length);
                 for line in diagnostics.iter().filter(|d| d.code == "Ptxas") {
-                    self.info_log.extend(ptxas_line(&line.nvlink_text).bytes());
+                    append(&mut self.info_log, &ptxas_line(&line.nvlink_text));
                     self.info_log.push(b'\n');
                 }
                 Code::Success
@@ -345,7 +345,7 @@ impl Session {
     }
 
     fn fail(&mut self, code: Code, text: &str) -> Code {
-        self.error_log.extend(text.bytes());
+        append(&mut self.error_log, text);
         code
     }
 
@@ -413,7 +413,7 @@ impl Session {
                 true => &mut self.error_log,
                 false => &mut self.info_log,
             };
-            log.extend(format!("{:<7} : {line}\n", severity.word()).bytes());
+            append(log, &format!("{:<7} : {line}\n", severity.word()));
         }
     }
 
@@ -473,6 +473,11 @@ impl Session {
     }
 }
 
+/// Adds a text to a log. Names in inputs may have a NUL, which would end the log for a C program.
+fn append(log: &mut Vec<u8>, text: &str) {
+    log.extend(text.bytes().map(|byte| if byte == 0 { b'?' } else { byte }));
+}
+
 /// A device file without a Mercury view, as those for architectures below 100.
 fn is_sass(bytes: &[u8]) -> bool {
     Cubin::parse(bytes).is_ok_and(|cubin| !file_flags(cubin.header()).mercury)
@@ -526,3 +531,16 @@ static TOOL_NOTE: LazyLock<ToolNote> = LazyLock::new(|| {
     note.command_line = b"JIT API Command Line Options".to_vec();
     note
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_nul_does_not_end_the_log() {
+        let (mut session, code) = Session::create(Flavour::Cuda13, &["-arch=sm_90".into()], || None);
+        assert_eq!(code, Code::Success);
+        assert_eq!(session.add(Kind::Any as i32, Some(b"text"), Some("a\0b")), Code::UnrecognizedInput);
+        assert_eq!(session.error_log(), &b"unrecognized input type: a?b\n"[..]);
+    }
+}
