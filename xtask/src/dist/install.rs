@@ -38,7 +38,13 @@ pub(super) fn test(place: &Place<'_>, program: &Program, kind: &str, file: &Path
         report.named(&format!("{} {kind}: {name}", target.triple), failure.as_deref());
     };
     match kind {
-        "tar" | "zip" => step("unpack and link", unpacked(place, program, file, &dir)),
+        "tar" | "zip" => {
+            step("unpack and link", unpacked(place, program, file, &dir));
+            // What the recipe of the container does.
+            if target.triple.ends_with("musl") && is_root() {
+                step("link in an empty root", in_empty_root(place, program, &dir));
+            }
+        }
         "wheel" => {
             step("install, link, uninstall", wheel(place, program, file, &dir));
             let large = (size > 5_000_000).then(|| Error::Other(format!("{size} bytes, more than 5000000")));
@@ -62,6 +68,36 @@ pub(super) fn test(place: &Place<'_>, program: &Program, kind: &str, file: &Path
     let after = report.counts();
     row.tests = Some((after.0 - before.0, after.0 + after.1 - before.0 - before.1));
     Ok(row)
+}
+
+/// Whether `chroot` is allowed.
+fn is_root() -> bool {
+    output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// The unpacked archive as the only files of a system: the static program needs nothing else.
+fn in_empty_root(place: &Place<'_>, program: &Program, dir: &Path) -> Result<()> {
+    let root = dir.join("unpacked");
+    let example = place.context.root.join("examples/saxpy");
+    for input in ["saxpy.cubin", "combine.cubin"] {
+        std::fs::copy(example.join(input), root.join(input)).map_err(Error::file(&root))?;
+    }
+    let mut words: Vec<String> = vec!["/bin/culd".into()];
+    if let Some(emulator) = program.runner.iter().flatten().next() {
+        std::fs::copy(emulator, root.join("emulator")).map_err(Error::file(&root))?;
+        words.insert(0, "/emulator".into());
+    }
+    let mut chroot = Command::new("chroot");
+    chroot
+        .arg(&root)
+        .args(words)
+        .args(["-arch=sm_90", "saxpy.cubin", "combine.cubin", "-o", "own.cubin"]);
+    output(chroot.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))?;
+    let read = |path: PathBuf| std::fs::read(&path).map_err(Error::file(path));
+    match read(root.join("own.cubin"))? == read(dir.join("own.cubin"))? {
+        true => Ok(()),
+        false => Err(Error::Other("the bytes are not those outside".into())),
+    }
 }
 
 /// Links the example with the program at `path`, as culd and, under a link of that name, as nvlink.
