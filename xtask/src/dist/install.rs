@@ -257,6 +257,9 @@ fn in_root(place: &Place<'_>, file: &Path) -> Result<()> {
 /// Packs all crates, and installs the program from the packed ones alone, with an empty cargo home. `quick`: in the dev profile.
 pub(super) fn crates(place: &Place<'_>, quick: bool, report: &Report) -> Result<Row> {
     let target = place.fresh("crates")?;
+    // Outside of the repository, which is a workspace that the unpacked crates are not part of.
+    let away = std::env::temp_dir().join(format!("culd-crates-{}", std::process::id()));
+    std::fs::create_dir_all(&away).map_err(Error::file(&away))?;
     let mut cargo = place.context.cargo();
     cargo
         .args(["package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir"])
@@ -272,20 +275,20 @@ pub(super) fn crates(place: &Place<'_>, quick: bool, report: &Report) -> Result<
         let file = packed.join(format!("{full}.crate"));
         size += std::fs::metadata(&file).map_err(Error::file(&file))?.len();
         std::fs::copy(&file, place.out.join(format!("{full}.crate"))).map_err(Error::file(&file))?;
-        output(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&target))?;
+        output(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&away))?;
         for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            let missing = (!target.join(&full).join(license).is_file()).then_some("not in the package");
+            let missing = (!away.join(&full).join(license).is_file()).then_some("not in the package");
             report.quiet(&format!("crate {name}: {license}"), missing);
         }
         if name != "culd" {
-            patches.push_str(&format!("{name} = {{ path = \"{}\" }}\n", target.join(&full).display()));
+            patches.push_str(&format!("{name} = {{ path = \"{}\" }}\n", away.join(&full).display()));
         }
     }
-    let config = target.join("config.toml");
+    let config = away.join("config.toml");
     std::fs::write(&config, patches).map_err(Error::file(&config))?;
-    let root = target.join("root");
-    let source = target.join(format!("culd-{}", place.version));
-    let home = target.join("home");
+    let root = away.join("root");
+    let source = away.join(format!("culd-{}", place.version));
+    let home = away.join("home");
     let mut install = Command::new("cargo");
     install
         .args(["install", "--quiet"])
@@ -298,8 +301,8 @@ pub(super) fn crates(place: &Place<'_>, quick: bool, report: &Report) -> Result<
         .arg("--path")
         .arg(&source)
         .env("CARGO_HOME", &home)
-        .env("CARGO_TARGET_DIR", target.join("build"))
-        .current_dir(&target);
+        .env("CARGO_TARGET_DIR", away.join("build"))
+        .current_dir(&away);
     let host = super::targets::Target::find("x86_64-unknown-linux-musl").ok_or_else(|| Error::Other("no target".into()))?;
     let installed = Program {
         target: host,
@@ -322,6 +325,7 @@ pub(super) fn crates(place: &Place<'_>, quick: bool, report: &Report) -> Result<
             true => Ok(()),
         }
     });
+    std::fs::remove_dir_all(&away).map_err(Error::file(&away))?;
     let failure = result.err().map(|e| e.to_string());
     report.named("crates: cargo install from the packages, link, uninstall", failure.as_deref());
     let mut row = Row::new(
