@@ -135,6 +135,7 @@ const CRATES: &[(&str, Order)] = &[
             "files",
             "library",
             "ptx",
+            "ptx_cache",
             "lto",
             "options",
             "plan",

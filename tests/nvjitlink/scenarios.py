@@ -522,9 +522,7 @@ CORRECTIONS_12 = [
 ]
 
 # Differences that are known and not corrections.
-OPEN = [
-    ("stubs of unified functions of a Blackwell file differ from those of NVIDIA's library and of nvlink", lambda n: re.match("case/unified-(lineinfo-)?100/", n)),
-]
+OPEN = []
 
 
 def same(ours, theirs):

@@ -103,6 +103,8 @@ pub struct LinkOptions<'d> {
     pub leave_memory: bool,
     /// Blackwell: keep the compiler's SASS as it is.
     pub keep_sass: bool,
+    /// As nvJitLink where its bytes differ from nvlink's: slots of unified functions are not filled with NOPs.
+    pub as_nvjitlink: bool,
     /// Re-read the image and check it before it is handed out.
     pub verify: bool,
 }
@@ -162,6 +164,7 @@ impl LinkOptions<'_> {
             threads: 0,
             leave_memory: false,
             keep_sass: false,
+            as_nvjitlink: false,
             verify: cfg!(debug_assertions),
         }
     }

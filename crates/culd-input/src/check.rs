@@ -59,11 +59,20 @@ pub fn check(data: &[u8], name: &str, target: Arch, release: Option<&'static Rel
         Ok(cubin) => cubin,
         Err(error) => return Verdict::Damaged(error.to_string()),
     };
+    check_parsed(&cubin, name, target, release, source)
+}
+
+/// Checks a device object that has been read: steps 3 and 4, and that it is not a linked file.
+pub fn check_parsed(cubin: &Cubin<'_>, name: &str, target: Arch, release: Option<&'static Release>, source: ObjectSource) -> Verdict {
+    if cubin.header().e_type.get() == ET_EXEC {
+        return Verdict::Linked;
+    }
+    let file = || name.to_owned();
     let looks_inside = release.is_some_and(|r| r.rules.leaves_out_broken_objects) && source == ObjectSource::File;
-    if looks_inside && let Some(section) = broken_contents(&cubin) {
+    if looks_inside && let Some(section) = broken_contents(cubin) {
         return Verdict::Damaged(format!("section {section} is broken"));
     }
-    let admission = admission::admit(&cubin, Request { target, release });
+    let admission = admission::admit(cubin, Request { target, release });
     let code = |problem: AdmissionCode| {
         LoadCode::Admission(AdmissionProblem {
             file: file(),

@@ -7,7 +7,7 @@
 //! * [`archive`], [`library`]: members and `-l`.
 //! * [`host`], and [`cubin::fatbin`]: the containers around device code.
 //! * [`select`], [`check`]: which code fits the target.
-//! * [`ptx`]: compiling PTX with ptxas; [`lto`]: link-time optimization.
+//! * [`ptx`]: compiling PTX with ptxas, [`ptx_cache`]: what was compiled before; [`lto`]: link-time optimization.
 //! * [`device_runtime`], [`host_info`], [`registration`]: the device runtime library, kernels in use, side files.
 //! * [`files`], [`bytes`]: files mapped, not copied.
 #![deny(unsafe_code)]
@@ -38,6 +38,7 @@ mod options;
 mod plan;
 pub mod progress;
 pub mod ptx;
+pub mod ptx_cache;
 pub mod registration;
 pub mod select;
 mod settle;

@@ -131,14 +131,13 @@ fn compile_all(extracted: &[Extracted], options: &LoadOptions) -> Results {
                 file: file(),
                 tried: tried.clone(),
             }),
-            Ok(ptxas) => ptx::compile(
-                ptxas,
-                &piece.bytes,
-                entry_options,
-                options.target,
-                &options.ptx,
-                PtxasOutput::Object,
-            )
+            Ok(ptxas) => {
+                let (text, makes) = (&piece.bytes, PtxasOutput::Object);
+                match &options.ptx_cache {
+                    Some(cache) => cache.compile(ptxas, text, entry_options, options.target, &options.ptx, makes),
+                    None => ptx::compile(ptxas, text, entry_options, options.target, &options.ptx, makes),
+                }
+            }
             .map_err(|error| LoadCode::Unusable {
                 file: file(),
                 reason: format!("cannot run '{}': {error}", ptxas.display()),

@@ -4,6 +4,7 @@ use crate::lto::LtoOptions;
 use crate::message::LoadCode;
 use crate::progress::{Progress, Step};
 use crate::ptx::{PtxOptions, PtxasSearch};
+use crate::ptx_cache::PtxCache;
 use cubin::arch::Arch;
 use cubin::release::Release;
 use culd_base::Identity;
@@ -48,6 +49,8 @@ pub struct LoadOptions {
     pub ptx: PtxOptions,
     /// Places to search for ptxas.
     pub ptxas: PtxasSearch,
+    /// Where compiled PTX is kept.
+    pub ptx_cache: Option<Arc<PtxCache>>,
     /// Worker threads: 0 = as many as the current rayon pool has, 1 = none besides the caller's.
     pub threads: usize,
     /// Where the loader says what it is doing.
@@ -90,6 +93,7 @@ impl LoadOptions {
             lto: None,
             ptx: PtxOptions::default(),
             ptxas: PtxasSearch::default(),
+            ptx_cache: None,
             threads: 0,
             progress: None,
             time_phases: false,

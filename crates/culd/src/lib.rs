@@ -15,4 +15,5 @@ pub mod cli;
 pub mod linker;
 
 pub use culd_engine::{Arch, Identity, Severity, ToolNote};
+pub use culd_input::ptx_cache::PtxCache;
 pub use linker::{Bank, Diagnostic, InputKind, Kernel, LinkError, Linked, Linker, Memory, link_files};

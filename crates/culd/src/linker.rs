@@ -49,7 +49,9 @@ use crate::linker::memory::Source;
 use culd_engine::{Arch, Identity, LinkOptions, ToolNote};
 use culd_input::LoadedObject;
 use culd_input::ptx::PtxOptions;
+use culd_input::ptx_cache::PtxCache;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What an input is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +118,7 @@ pub struct Linker {
     suppress_arch_warning: bool,
     ptx: PtxOptions,
     ptxas: Option<PathBuf>,
+    ptx_cache: Option<Arc<PtxCache>>,
     lto: bool,
     nvjitlink: Option<PathBuf>,
     index: Option<Vec<u8>>,
@@ -136,6 +139,7 @@ impl Linker {
             suppress_arch_warning: false,
             ptx: PtxOptions::default(),
             ptxas: None,
+            ptx_cache: None,
             lto: false,
             nvjitlink: None,
             index: None,
@@ -304,6 +308,12 @@ impl Linker {
         self
     }
 
+    /// Keeps compiled PTX in a cache, which several links may share.
+    pub fn ptx_cache(&mut self, cache: Arc<PtxCache>) -> &mut Self {
+        self.ptx_cache = Some(cache);
+        self
+    }
+
     /// Optimizes LTO IR of the inputs at link time, with NVIDIA's libnvJitLink loaded into this process.
     pub fn lto(&mut self, on: bool) -> &mut Self {
         self.lto = on;
@@ -348,6 +358,12 @@ impl Linker {
     /// The linker's own record in the output.
     pub fn tool_note(&mut self, note: ToolNote) -> &mut Self {
         self.engine.note = note;
+        self
+    }
+
+    /// Makes the bytes of nvJitLink where they differ from nvlink's.
+    pub fn as_nvjitlink(&mut self, on: bool) -> &mut Self {
+        self.engine.as_nvjitlink = on;
         self
     }
 

@@ -1,6 +1,7 @@
 //! A replacement for NVIDIA's libnvJitLink: its C interface on top of [`culd::Linker`].
 //!
 //! * [`options`]: the options of `nvJitLinkCreate`.
+//! * `integrity`: what may be handed to NVIDIA's library.
 //! * [`session`]: one link, from `nvJitLinkCreate` to `nvJitLinkDestroy`: result codes and logs.
 //! * [`tools`]: where ptxas and NVIDIA's own library are.
 //! * [`abi`]: the exported functions.
@@ -14,6 +15,7 @@ pub mod abi;
 #[cfg(any(test, feature = "block-cache"))]
 mod block_cache;
 pub mod code;
+mod integrity;
 pub mod options;
 pub mod session;
 pub mod tools;

@@ -21,6 +21,8 @@ pub struct Options {
     pub verbose: bool,
     pub lto: bool,
     pub ptx: bool,
+    /// Compiled PTX is neither taken from the cache nor kept in it.
+    pub no_cache: bool,
     /// `-O0`.
     pub unoptimized: bool,
     pub debug: bool,
@@ -116,7 +118,7 @@ const FLAGS: [(&str, Set); 10] = [
     ("-ptx", |o| o.ptx = true),
     ("-lineinfo", |o| o.line_info = true),
     ("-optimize-unused-variables", |_| {}),
-    ("-no-cache", |_| {}),
+    ("-no-cache", |o| o.no_cache = true),
     // Not documented; cuSPARSE passes it.
     ("-fast-compile", |o| o.ptxas.push("--fast-compile".into())),
     ("-r", |o| o.relocatable = true),

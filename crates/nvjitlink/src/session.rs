@@ -8,21 +8,27 @@
 //! which culd does not reproduce.
 
 use crate::code::{Code, Flavour};
+use crate::integrity;
 use crate::options::{self, Options};
 use crate::tools;
 use cubin::Cubin;
 use cubin::names::file_flags;
 use cubin::release::Version;
-use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, Severity, ToolNote};
+use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, PtxCache, Severity, ToolNote};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 /// The release whose behaviour a library for CUDA 12 has.
 const CUDA_12: &str = "12.9";
 /// Links of this size and above use several threads.
 const SEVERAL_THREADS: usize = 4 << 20;
+
+/// Most bytes of compiled PTX that a process keeps.
+const PTX_CACHE_LIMIT: usize = 32 << 20;
+/// Names the directory that compiled PTX is kept in, too.
+const PTX_CACHE_VARIABLE: &str = "CULD_PTX_CACHE";
 
 /// Input types; the numbers are those of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +158,7 @@ impl Session {
         }
         linker
             .identity(Identity::Nvlink)
+            .as_nvjitlink(true)
             .usage(self.options.verbose)
             .debug(self.options.debug)
             .relocatable(self.options.relocatable)
@@ -177,6 +184,9 @@ impl Session {
         }
         for option in &self.options.ptxas {
             linker.ptxas_option(option.clone());
+        }
+        if !self.options.no_cache {
+            linker.ptx_cache(PTX_CACHE.clone());
         }
         self.state = State::Open(Box::new(linker));
         Code::Success
@@ -221,7 +231,17 @@ impl Session {
         };
         match &mut self.state {
             State::Refused => return Code::Internal,
-            State::Delegated(session) => return from_number(session.add(number, bytes, name)),
+            State::Delegated(session) => {
+                // NVIDIA's library would crash, and the process with it.
+                let damage = self.options.target.and_then(|target| integrity::damage(bytes, target));
+                return match damage {
+                    None => from_number(session.add(number, bytes, name)),
+                    Some(reason) => {
+                        let text = format!("ERROR 4: bad input:{}\n{reason}\n", name.unwrap_or_default());
+                        self.fail(Code::InvalidInput, &text)
+                    }
+                };
+            }
             State::NoDelegate(text) => {
                 let text = format!("ERROR: {text}\n");
                 return self.fail(Code::NvvmCompile, &text);
@@ -272,7 +292,7 @@ impl Session {
             Ok(diagnostics) => {
                 self.bytes = self.bytes.saturating_add(length);
                 for line in diagnostics.iter().filter(|d| d.code == "Ptxas") {
-                    self.info_log.extend(ptxas_line(&line.nvlink_text).bytes());
+                    append(&mut self.info_log, &ptxas_line(&line.nvlink_text));
                     self.info_log.push(b'\n');
                 }
                 Code::Success
@@ -325,15 +345,12 @@ impl Session {
     }
 
     fn fail(&mut self, code: Code, text: &str) -> Code {
-        self.error_log.extend(text.bytes());
+        append(&mut self.error_log, text);
         code
     }
 
     /// Adds a file.
     pub fn add_file(&mut self, number: i32, path: &str) -> Code {
-        if let State::Delegated(session) = &mut self.state {
-            return from_number(session.add_file(number, path));
-        }
         match std::fs::read(Path::new(path)) {
             Ok(bytes) => self.add(number, Some(&bytes), Some(path)),
             Err(_) => self.fail(Code::InvalidInput, &format!("no such file: {path}\n")),
@@ -396,7 +413,7 @@ impl Session {
                 true => &mut self.error_log,
                 false => &mut self.info_log,
             };
-            log.extend(format!("{:<7} : {line}\n", severity.word()).bytes());
+            append(log, &format!("{:<7} : {line}\n", severity.word()));
         }
     }
 
@@ -441,7 +458,8 @@ impl Session {
     /// The log of errors.
     pub fn error_log(&self) -> Cow<'_, [u8]> {
         match &self.state {
-            State::Delegated(session) => session.error_log().into(),
+            // What NVIDIA's library reported, then what did not reach it.
+            State::Delegated(session) => [&session.error_log(), self.error_log.as_slice()].concat().into(),
             _ => (&self.error_log).into(),
         }
     }
@@ -453,6 +471,11 @@ impl Session {
             _ => (&self.info_log).into(),
         }
     }
+}
+
+/// Adds a text to a log. Names in inputs may have a NUL, which would end the log for a C program.
+fn append(log: &mut Vec<u8>, text: &str) {
+    log.extend(text.bytes().map(|byte| if byte == 0 { b'?' } else { byte }));
 }
 
 /// A device file without a Mercury view, as those for architectures below 100.
@@ -494,6 +517,12 @@ fn from_number(number: i32) -> Code {
     codes.into_iter().find(|code| *code as i32 == number).unwrap_or(Internal)
 }
 
+/// Compiled PTX of all links of the process.
+static PTX_CACHE: LazyLock<Arc<PtxCache>> = LazyLock::new(|| {
+    let directory = std::env::var_os(PTX_CACHE_VARIABLE).filter(|v| !v.is_empty());
+    Arc::new(PtxCache::new(PTX_CACHE_LIMIT, directory.map(PathBuf::from)))
+});
+
 /// The linker's record in the output: in the form of nvJitLink's, signed by culd.
 static TOOL_NOTE: LazyLock<ToolNote> = LazyLock::new(|| {
     let version = Version::default();
@@ -502,3 +531,16 @@ static TOOL_NOTE: LazyLock<ToolNote> = LazyLock::new(|| {
     note.command_line = b"JIT API Command Line Options".to_vec();
     note
 });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_nul_does_not_end_the_log() {
+        let (mut session, code) = Session::create(Flavour::Cuda13, &["-arch=sm_90".into()], || None);
+        assert_eq!(code, Code::Success);
+        assert_eq!(session.add(Kind::Any as i32, Some(b"text"), Some("a\0b")), Code::UnrecognizedInput);
+        assert_eq!(session.error_log(), &b"unrecognized input type: a?b\n"[..]);
+    }
+}

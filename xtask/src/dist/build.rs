@@ -3,7 +3,8 @@
 //! 1. The Rust target is installed by rustup if it is missing.
 //! 2. musl and wasm link with the linker that comes with Rust. The others link with zig, which has the libraries of glibc, mingw and macOS;
 //!    zig and `cargo zigbuild` are those of PATH, or are installed by pip into `target/dist/venv`.
-//! 3. Paths of this machine are replaced in the program, so that it is the same wherever it is built.
+//! 3. Static programs have packed relocations and no tables for unwinding (`packaging/static.ld`).
+//! 4. Paths of this machine are replaced in the program, so that it is the same wherever it is built.
 
 use super::targets::{Build, Target, in_path};
 use super::{Place, output};
@@ -35,6 +36,11 @@ pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
     let mut flags = format!("--remap-path-prefix={}=/culd", context.root.display());
     if let Ok(home) = home {
         flags.push_str(&format!(" --remap-path-prefix={home}=/cargo"));
+    }
+    if target.triple.ends_with("musl") {
+        let script = context.root.join("packaging/static.ld");
+        flags.push_str(" -Clink-arg=-zpack-relative-relocs -Clink-arg=--no-eh-frame-hdr");
+        flags.push_str(&format!(" -Clink-arg=-T{}", script.display()));
     }
     cargo.env(variable("RUSTFLAGS"), flags);
     succeed(cargo.args(["--release", "--quiet", "-p", "culd", "--bin", "culd"]))?;

@@ -5,7 +5,7 @@
 //! 3. Commands and surroundings ([`CHECKS`]): each is one test. Texts of `dump` and `diff` must be the same on every platform, too, and are part of
 //!    the hash.
 
-use super::{Place, Plan, Program, hash};
+use super::{Place, Plan, Program, hash, sandbox};
 use crate::report::{Report, parallel};
 use crate::test::counted;
 use culd_tests::fixture::Fixture;
@@ -61,16 +61,16 @@ pub(crate) fn portable(place: &Place<'_>, program: &Program, plan: &Plan, report
 }
 
 /// The program in a directory with the example.
-struct Bench<'a> {
+pub(super) struct Bench<'a> {
     place: &'a Place<'a>,
-    program: &'a Program,
-    dir: PathBuf,
-    culd: PathBuf,
+    pub(super) program: &'a Program,
+    pub(super) dir: PathBuf,
+    pub(super) culd: PathBuf,
     nvlink: PathBuf,
 }
 
 /// The arguments of the example's link.
-const EXAMPLE: [&str; 3] = ["-arch=sm_90", "saxpy.cubin", "combine.cubin"];
+pub(super) const EXAMPLE: [&str; 3] = ["-arch=sm_90", "saxpy.cubin", "combine.cubin"];
 
 impl<'a> Bench<'a> {
     fn new(place: &'a Place<'a>, program: &'a Program) -> Result<Self> {
@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A directory with the example's inputs.
-    fn inputs(&self, name: &str) -> Result<PathBuf> {
+    pub(super) fn inputs(&self, name: &str) -> Result<PathBuf> {
         let dir = self.dir.join(name);
         std::fs::create_dir_all(&dir).map_err(Error::file(&dir))?;
         for file in ["saxpy.cubin", "combine.cubin"] {
@@ -147,7 +147,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
 type Check = fn(&Bench<'_>) -> Result<String>;
 
 /// The tests of commands and surroundings.
-const CHECKS: [(&str, Check); 11] = [
+const CHECKS: [(&str, Check); 12] = [
     ("version", |b| Ok(text(&b.ends(&b.culd, &b.dir, &["--version"], 0)?))),
     ("link as nvlink", |b| {
         b.link_example(&b.nvlink, &b.dir, &["-o", "out.cubin"], &b.dir.join("out.cubin"))
@@ -197,6 +197,7 @@ const CHECKS: [(&str, Check); 11] = [
     }),
     ("install-as-nvlink", install_as_nvlink),
     ("other surroundings", other_surroundings),
+    ("sandbox, another user, other times", sandbox::links),
 ];
 
 fn empty((): ()) -> String {
@@ -207,7 +208,7 @@ fn text(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 
-fn same(what: &str, got: &str, want: &str) -> Result<()> {
+pub(super) fn same(what: &str, got: &str, want: &str) -> Result<()> {
     match got == want {
         true => Ok(()),
         false => Err(Error::Other(format!("{what}: {got}, not {want}"))),

@@ -9,15 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The libraries and the program in the order in which they can be published.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 11] = [
     "culd-zstd",
     "culd-demangle",
     "cubin",
+    "culd-base",
     "culd-sass",
     "culd-lto",
     "culd-engine",
     "culd-input",
     "culd-inspect",
+    "culd-report",
     "culd",
 ];
 
@@ -36,7 +38,13 @@ pub(super) fn test(place: &Place<'_>, program: &Program, kind: &str, file: &Path
         report.named(&format!("{} {kind}: {name}", target.triple), failure.as_deref());
     };
     match kind {
-        "tar" | "zip" => step("unpack and link", unpacked(place, program, file, &dir)),
+        "tar" | "zip" => {
+            step("unpack and link", unpacked(place, program, file, &dir));
+            // What the recipe of the container does.
+            if target.triple.ends_with("musl") && is_root() {
+                step("link in an empty root", in_empty_root(place, program, &dir));
+            }
+        }
         "wheel" => {
             step("install, link, uninstall", wheel(place, program, file, &dir));
             let large = (size > 5_000_000).then(|| Error::Other(format!("{size} bytes, more than 5000000")));
@@ -60,6 +68,36 @@ pub(super) fn test(place: &Place<'_>, program: &Program, kind: &str, file: &Path
     let after = report.counts();
     row.tests = Some((after.0 - before.0, after.0 + after.1 - before.0 - before.1));
     Ok(row)
+}
+
+/// Whether `chroot` is allowed.
+fn is_root() -> bool {
+    output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// The unpacked archive as the only files of a system: the static program needs nothing else.
+fn in_empty_root(place: &Place<'_>, program: &Program, dir: &Path) -> Result<()> {
+    let root = dir.join("unpacked");
+    let example = place.context.root.join("examples/saxpy");
+    for input in ["saxpy.cubin", "combine.cubin"] {
+        std::fs::copy(example.join(input), root.join(input)).map_err(Error::file(&root))?;
+    }
+    let mut words: Vec<String> = vec!["/bin/culd".into()];
+    if let Some(emulator) = program.runner.iter().flatten().next() {
+        std::fs::copy(emulator, root.join("emulator")).map_err(Error::file(&root))?;
+        words.insert(0, "/emulator".into());
+    }
+    let mut chroot = Command::new("chroot");
+    chroot
+        .arg(&root)
+        .args(words)
+        .args(["-arch=sm_90", "saxpy.cubin", "combine.cubin", "-o", "own.cubin"]);
+    output(chroot.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"))?;
+    let read = |path: PathBuf| std::fs::read(&path).map_err(Error::file(path));
+    match read(root.join("own.cubin"))? == read(dir.join("own.cubin"))? {
+        true => Ok(()),
+        false => Err(Error::Other("the bytes are not those outside".into())),
+    }
 }
 
 /// Links the example with the program at `path`, as culd and, under a link of that name, as nvlink.
@@ -216,9 +254,12 @@ fn in_root(place: &Place<'_>, file: &Path) -> Result<()> {
     .map(drop)
 }
 
-/// Packs all crates, and installs the program from the packed ones alone.
-pub(super) fn crates(place: &Place<'_>, report: &Report) -> Result<Row> {
+/// Packs all crates, and installs the program from the packed ones alone, with an empty cargo home. `quick`: in the dev profile.
+pub(super) fn crates(place: &Place<'_>, quick: bool, report: &Report) -> Result<Row> {
     let target = place.fresh("crates")?;
+    // Outside of the repository, which is a workspace that the unpacked crates are not part of.
+    let away = std::env::temp_dir().join(format!("culd-crates-{}", std::process::id()));
+    std::fs::create_dir_all(&away).map_err(Error::file(&away))?;
     let mut cargo = place.context.cargo();
     cargo
         .args(["package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir"])
@@ -234,30 +275,34 @@ pub(super) fn crates(place: &Place<'_>, report: &Report) -> Result<Row> {
         let file = packed.join(format!("{full}.crate"));
         size += std::fs::metadata(&file).map_err(Error::file(&file))?.len();
         std::fs::copy(&file, place.out.join(format!("{full}.crate"))).map_err(Error::file(&file))?;
-        output(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&target))?;
+        output(Command::new("tar").arg("-xzf").arg(&file).arg("-C").arg(&away))?;
         for license in ["LICENSE-MIT", "LICENSE-APACHE"] {
-            let missing = (!target.join(&full).join(license).is_file()).then_some("not in the package");
+            let missing = (!away.join(&full).join(license).is_file()).then_some("not in the package");
             report.quiet(&format!("crate {name}: {license}"), missing);
         }
         if name != "culd" {
-            patches.push_str(&format!("{name} = {{ path = \"{}\" }}\n", target.join(&full).display()));
+            patches.push_str(&format!("{name} = {{ path = \"{}\" }}\n", away.join(&full).display()));
         }
     }
-    let config = target.join("config.toml");
+    let config = away.join("config.toml");
     std::fs::write(&config, patches).map_err(Error::file(&config))?;
-    let root = target.join("root");
-    let source = target.join(format!("culd-{}", place.version));
+    let root = away.join("root");
+    let source = away.join(format!("culd-{}", place.version));
+    let home = away.join("home");
     let mut install = Command::new("cargo");
     install
-        .args(["install", "--quiet", "--config"])
+        .args(["install", "--quiet"])
+        .args(quick.then_some("--debug"))
+        .arg("--config")
         .arg(&config)
         .arg("--root")
         .arg(&root);
     install
         .arg("--path")
         .arg(&source)
-        .env("CARGO_TARGET_DIR", target.join("build"))
-        .current_dir(&target);
+        .env("CARGO_HOME", &home)
+        .env("CARGO_TARGET_DIR", away.join("build"))
+        .current_dir(&away);
     let host = super::targets::Target::find("x86_64-unknown-linux-musl").ok_or_else(|| Error::Other("no target".into()))?;
     let installed = Program {
         target: host,
@@ -270,16 +315,29 @@ pub(super) fn crates(place: &Place<'_>, report: &Report) -> Result<Row> {
             Command::new("cargo")
                 .args(["uninstall", "--quiet", "--root"])
                 .arg(&root)
-                .arg("culd"),
+                .arg("culd")
+                .env("CARGO_HOME", &home),
         )?;
-        match installed.path.exists() {
-            true => Err(Error::Other("the program is left after cargo uninstall".into())),
-            false => Ok(()),
+        // cargo keeps its own two lists of what is installed.
+        let left: Vec<String> = files(&root)?.into_iter().filter(|f| !f.contains("/.crates")).collect();
+        match left.is_empty() {
+            false => Err(Error::Other(format!("left after cargo uninstall: {left:?}"))),
+            true => Ok(()),
         }
     });
+    std::fs::remove_dir_all(&away).map_err(Error::file(&away))?;
     let failure = result.err().map(|e| e.to_string());
     report.named("crates: cargo install from the packages, link, uninstall", failure.as_deref());
-    let mut row = Row::new("any", "crates", size, "native");
+    let mut row = Row::new(
+        "any",
+        "crates",
+        size,
+        if quick {
+            "native, dev profile, empty cargo home"
+        } else {
+            "native, empty cargo home"
+        },
+    );
     row.tests = Some((usize::from(failure.is_none()), 1));
     Ok(row)
 }

@@ -1,5 +1,6 @@
 //! The table of results: one row per package, kept between runs.
 
+use super::targets::TARGETS;
 use culd_tests::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Row {
     target: String,
     package: String,
-    size: u64,
+    pub(super) size: u64,
     /// Passed, of all that ran.
     pub(super) tests: Option<(usize, usize)>,
     /// Where they ran.
@@ -90,6 +91,11 @@ impl Table {
         self.rows.insert(key, row);
     }
 
+    /// The row of a package.
+    pub(super) fn find(&self, target: &str, package: &str) -> Option<&Row> {
+        self.rows.get(&(target.into(), package.into()))
+    }
+
     /// Adds the rows to the file; those that another run has written meanwhile stay.
     pub(super) fn write(&mut self) -> Result<()> {
         let written = Self::read(&self.file)?.rows;
@@ -102,7 +108,7 @@ impl Table {
         std::fs::write(&self.file, text).map_err(Error::file(&self.file))
     }
 
-    /// The table as Markdown, with the hashes of the recorded links after it.
+    /// The table as Markdown.
     pub(super) fn text(&self) -> String {
         let mut out = String::from("| target | package | size | tests passed | where |\n|---|---|---:|---:|---|\n");
         for row in self.rows.values() {
@@ -116,15 +122,8 @@ impl Table {
                 row.place
             );
         }
-        let mut hashes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for row in self.rows.values() {
-            if let Some(hash) = &row.hash {
-                hashes.entry(hash).or_default().push(&row.target);
-            }
-        }
-        out.push('\n');
-        for (hash, targets) in hashes {
-            let _ = writeln!(out, "Recorded links, hash of all results `{hash}`: {}.", targets.join(", "));
+        for target in TARGETS.iter().filter(|t| !self.rows.keys().any(|(triple, _)| triple == t.triple)) {
+            let _ = writeln!(out, "| {} | | | – | not built |", target.triple);
         }
         out
     }

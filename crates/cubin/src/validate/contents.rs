@@ -14,7 +14,7 @@ use crate::{tables, unified};
 
 pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
     for (index, header) in (0..).zip(cubin.section_headers()).skip(1) {
-        if matches!(header.sh_type.get(), SHT_PROGBITS | SHT_STRTAB | SHT_RELA) {
+        if !has_contents(header.sh_type.get()) {
             continue;
         }
         let section = cubin.section(index)?;
@@ -50,6 +50,22 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
     Ok(())
 }
 
+/// Types whose contents are checked. Most sections of a file have others.
+fn has_contents(sh_type: u32) -> bool {
+    matches!(
+        sh_type,
+        SHT_CUDA_INFO
+            | SHT_CUDA_MERC_INFO
+            | SHT_CUDA_CALLGRAPH
+            | SHT_CUDA_PROTOTYPE
+            | SHT_NOTE
+            | SHT_CUDA_COMPAT
+            | SHT_CUDA_UFT_ENTRY
+            | SHT_CUDA_UDT_ENTRY
+            | SHT_CUDA_CAPMERC
+    )
+}
+
 fn entry_place(section: &Section<'_>, what: &'static str, offset: usize) -> DefectPlace {
     DefectPlace::Entry {
         index: section.index,
@@ -65,8 +81,14 @@ fn no_symbol(cubin: &Cubin<'_>, index: u32) -> String {
 
 /// Number of symbols of the table that a section's indices refer to.
 pub(super) fn symbol_count(cubin: &Cubin<'_>, section: &Section<'_>) -> Result<u64, Invalid> {
-    let table = cubin.section(section.header.sh_link.get())?;
-    Ok(table.header.sh_size.get() / size_of::<Sym>() as u64)
+    let index = section.header.sh_link.get();
+    match cubin.section_headers().get(index as usize) {
+        Some(table) => Ok(table.sh_size.get() / size_of::<Sym>() as u64),
+        None => Err(cubin
+            .section(index)
+            .err()
+            .map_or_else(|| defect(place(section), "no symbol table"), Invalid::Read)),
+    }
 }
 
 fn attributes(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {

@@ -57,6 +57,7 @@ struct Rule {
 }
 
 static RULES: [Rule; 10] = [
+    rule(&[SHT_CUDA_INFO, SHT_CUDA_MERC_INFO], 0, Names::Symbols, Names::Text),
     rule(&[SHT_SYMTAB], 24, Names::Strings, Names::Anything),
     rule(&[SHT_CUDA_MERC_SYMTAB], 24, Names::Strings, Names::Anything),
     rule(&[SHT_SYMTAB_SHNDX], 4, Names::Symbols, Names::Anything),
@@ -73,7 +74,6 @@ static RULES: [Rule; 10] = [
         Names::Symbols,
         Names::Anything,
     ),
-    rule(&[SHT_CUDA_INFO, SHT_CUDA_MERC_INFO], 0, Names::Symbols, Names::Text),
     rule(&[SHT_CUDA_CONSTANT0, SHT_CUDA_SHARED], 0, Names::Anything, Names::Text),
     rule(&[SHT_CUDA_UFT_ENTRY, SHT_CUDA_UDT_ENTRY], 32, Names::Anything, Names::Anything),
     rule(&[SHT_CUDA_RESOLVED_RELA], 24, Names::Anything, Names::Anything),
@@ -86,7 +86,7 @@ const fn rule(types: &'static [u32], entry: u64, link: Names, info: Names) -> Ru
 /// The rules of a type. Most sections of a file have none.
 fn rule_of(sh_type: u32) -> Option<&'static Rule> {
     match sh_type {
-        SHT_PROGBITS | SHT_STRTAB | SHT_NOTE | SHT_NOBITS => None,
+        SHT_PROGBITS | SHT_STRTAB | SHT_NOTE | SHT_NOBITS | SHT_CUDA_COMPAT | SHT_CUDA_CAPMERC => None,
         _ => RULES.iter().find(|r| r.types.contains(&sh_type)),
     }
 }

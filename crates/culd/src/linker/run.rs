@@ -51,17 +51,17 @@ impl Linker {
         if self.lto || !is_device_object(bytes) {
             return None;
         }
-        let verdict = check::check(bytes, name, self.engine.target, self.engine.release, check::ObjectSource::File);
-        if verdict != Verdict::Accept(Vec::new()) {
+        let cubin = cubin::Cubin::parse(bytes).ok()?;
+        let verdict = check::check_parsed(&cubin, name, self.engine.target, self.engine.release, check::ObjectSource::File);
+        let is_trusted = self.engine.identity != Identity::Nvlink;
+        if verdict != Verdict::Accept(Vec::new()) || !is_trusted && cubin::validate::validate(&cubin).is_err() {
             return None;
         }
-        let object = LoadedObject {
+        Some(LoadedObject {
             name: name.as_str().into(),
             bytes: bytes.clone(),
             origin: Origin::Binary,
-        };
-        let is_trusted = self.engine.identity != Identity::Nvlink;
-        (is_trusted || damage(&object).is_none()).then_some(object)
+        })
     }
 
     fn load_options(&self, needs_tools: bool) -> LoadOptions {
@@ -80,6 +80,7 @@ impl Linker {
                 true => PtxasSearch::from_environment(self.ptxas.clone()),
                 false => PtxasSearch::default(),
             },
+            ptx_cache: self.ptx_cache.clone(),
             threads: engine.threads,
             ..LoadOptions::new(engine.target)
         }

@@ -1,7 +1,8 @@
 //! `.nv.uft` of a final link: the stubs of unified functions, finalized as one piece of code.
 //!
 //! 1. Each input's stub is a jump, a branch to itself and NOPs; what the compiler's finalizer padded it with is left out. In the order of their
-//!    slots the stubs follow each other, each filled with NOPs to the size of a slot; the padding follows the last one.
+//!    slots the stubs follow each other, each filled with NOPs to the size of a slot; the padding follows the last one, to the end of a slot.
+//!    nvJitLink does not fill the slots.
 //! 2. The capsule has the records of the stubs' instructions, one more for every NOP, and one for the padding.
 //! 3. nvlink quirk: symbols of the SASS view are where the finalized code has the Mercury offsets of the slots, as if there were no NOPs. Each reaches to
 //!    the next, the first and the last one to the end of the section.
@@ -34,6 +35,8 @@ pub(crate) struct Stubs {
 /// A stub in its slot.
 struct Slot {
     stub: Stub,
+    /// Start of its code in the SASS view.
+    code: u64,
     /// Place of its symbol in the SASS view.
     start: u64,
     /// Start in the Mercury view, with NOPs.
@@ -94,7 +97,10 @@ pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'
         .collect::<Result<_, _>>()?;
     for (stub, input) in stubs.iter().zip(&inputs) {
         let size = input.code.len() as u64;
-        let nops = (SLOT - size) / INSTRUCTION;
+        let nops = match output.link.options.as_nvjitlink {
+            true => 0,
+            false => (SLOT - size) / INSTRUCTION,
+        };
         let nop = input.code.last_chunk::<16>().ok_or_else(|| file(stub))?;
         let first = code.len() as u64;
         let added = (0..nops).map(|i| SLOT + i * INSTRUCTION);
@@ -113,6 +119,7 @@ pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'
         }
         slots.push(Slot {
             stub: *stub,
+            code: first,
             start: 0,
             mercury,
             instructions: input.instructions.clone(),
@@ -124,14 +131,16 @@ pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'
         let next = places.partition_point(|p| p.0 <= slot.stub.offset);
         slot.start = next.checked_sub(1).and_then(|i| places.get(i)).map_or(0, |p| p.1);
     }
+    let unpadded = code.len() as u64;
     code.extend_from_slice(padding);
     let filler = padding.last_chunk::<16>().ok_or_else(|| file(first))?;
-    let end = SLOT as usize * (slots.len() + 1);
+    let end = (unpadded + INSTRUCTION).next_multiple_of(SLOT) as usize;
+    code.truncate(end);
     while code.len() < end {
         code.extend_from_slice(filler);
     }
     records.push(Instruction::Expanded {
-        count: (SLOT / INSTRUCTION) as u16,
+        count: ((end as u64 - unpadded) / INSTRUCTION) as u16,
     });
     let mut capsule = Vec::new();
     cubin::capmerc::write(0, cubin::capmerc::TAG, &records, &mut capsule).map_err(|_| file(first))?;
@@ -175,7 +184,8 @@ impl Stubs {
 
     /// SASS offset of a relocation, from its Mercury offset and from its offset in the input's stub.
     pub(crate) fn sass_place(&self, mercury: u64, sass: u64) -> u64 {
-        mercury / SLOT * SLOT + sass
+        let slot = self.slots.get((mercury / SLOT) as usize);
+        slot.map_or(mercury / SLOT * SLOT, |s| s.code) + sass
     }
 
     /// Mercury offset of a relocation in the finalized code.
