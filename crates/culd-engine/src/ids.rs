@@ -94,6 +94,10 @@ impl<I: Id, T> Table<I, T> {
         self.items.push(item);
         id
     }
+    /// Appends items.
+    pub fn append(&mut self, mut items: Vec<T>) {
+        self.items.append(&mut items);
+    }
     /// Makes room for so many more items.
     pub fn reserve(&mut self, more: usize) {
         self.items.reserve(more);

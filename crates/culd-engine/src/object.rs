@@ -9,6 +9,7 @@
 mod classify;
 pub(crate) mod mercury;
 mod read;
+mod registers;
 
 pub(crate) use classify::{normal_type, role};
 pub(crate) use read::plain_sections;
@@ -266,6 +267,8 @@ pub struct Object<'d> {
     /// By symbol.
     labels: Vec<Label>,
     extended: Vec<(u32, u32)>,
+    /// Registers by symbol, ascending, where weak functions are compared by them.
+    registers: Vec<(u32, u32)>,
     specials: Vec<u32>,
     trust: Trust,
 }
@@ -428,6 +431,7 @@ impl<'d> Object<'d> {
             strings: cubin.strings(),
             labels: Vec::new(),
             extended: Vec::new(),
+            registers: Vec::new(),
             specials: Vec::new(),
             trust,
         };

@@ -1,6 +1,7 @@
 //! The link, phase by phase. Each phase takes what the earlier ones made and returns its own result.
 //!
-//! 1. `inputs`: read and check the objects. Each is handed to `resolve` while later ones are still being read.
+//! 1. `inputs`: read and check the objects. While later ones are still being read, those before them get their names numbered, and those before
+//!    these are handed to `resolve`.
 //! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
 //! 3. `graph`: condense the call graph.
 //! 4. `liveness`: which functions stay.
@@ -26,7 +27,7 @@ use crate::mode::Mode;
 use crate::options::LinkOptions;
 use crate::outcome::{Outcome, Status};
 use crate::par::Threads;
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, SymbolNames};
 use crate::sections::{self, encode};
 use crate::session::Link;
 use crate::{arrange, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, size_limit, verify};
@@ -70,11 +71,15 @@ fn link(
     explained: &mut Explained,
     watch: &mut Watch,
 ) -> Result<Option<Emitted>, Stop> {
-    let mut resolver = Resolver::new(options);
-    let inputs = inputs::admit(files, options, threads, out, |objects, id| resolver.add(objects, id))?;
+    let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options));
+    let stages = inputs::Stages {
+        name: |objects: &[_]| names.add(objects),
+        resolve: |objects: &_, new, names| resolver.add(objects, new, names),
+    };
+    let inputs = inputs::admit(files, options, threads, out, stages)?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);
-    let (resolved, places) = threads.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
+    let (resolved, places) = threads.join(|| resolver.finish(names, options.relocatable), || merge::Places::new(&inputs));
     watch.lap("resolve");
     let graph = CallGraph::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &graph, options);

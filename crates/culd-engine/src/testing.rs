@@ -13,7 +13,7 @@ use crate::names::Name;
 use crate::options::{Arch, LinkOptions};
 use crate::par::Threads;
 use crate::records::{OutSection, OutSymbol, SharedVar, SymbolTableEntry};
-use crate::resolve::{Resolved, Resolver};
+use crate::resolve::{Resolved, Resolver, SymbolNames};
 use crate::session::Link;
 use crate::{check, liveness, merge, relocate};
 use cubin::build::{self, Binding, Form, ObjectBuilder, Place, Resources, SectionContents, SectionSpec, SymbolId, SymbolSpec, Target};
@@ -247,13 +247,17 @@ impl<'d> Linked<'_, 'd> {
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
         let threads = Threads::new(0, 1);
-        let mut resolver = Resolver::new(options);
-        let inputs = inputs::admit(&files, options, threads, &mut out, |objects, id| resolver.add(objects, id));
+        let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options));
+        let stages = inputs::Stages {
+            name: |objects: &[_]| names.add(objects),
+            resolve: |objects: &_, new, names| resolver.add(objects, new, names),
+        };
+        let inputs = inputs::admit(&files, options, threads, &mut out, stages);
         let Ok(inputs) = inputs else {
             panic!("the objects are refused: {:?}", out.finish().0)
         };
         let mode = Mode::new(options, &inputs);
-        let resolved = resolver.finish(options.relocatable);
+        let resolved = resolver.finish(names, options.relocatable);
         let graph = CallGraph::new(&resolved);
         let live = liveness::mark(&inputs, &resolved, &graph, options);
         let link = Link {
