@@ -187,6 +187,8 @@ pub struct RelocSection<'d> {
     pub entries: Relocations<'d>,
     /// An entry after the first has no addend.
     pub plain_later: bool,
+    /// Such an entry names a symbol that does not represent a section.
+    pub plain_named: bool,
     /// Range of [`Object::specials`].
     specials: (u32, u32),
 }
@@ -267,6 +269,8 @@ pub struct Object<'d> {
     /// By symbol.
     labels: Vec<Label>,
     extended: Vec<(u32, u32)>,
+    /// See [`Object::function_order`].
+    functions: Vec<u32>,
     /// Registers by symbol, ascending, where weak functions are compared by them.
     registers: Vec<(u32, u32)>,
     specials: Vec<u32>,
@@ -431,6 +435,7 @@ impl<'d> Object<'d> {
             strings: cubin.strings(),
             labels: Vec::new(),
             extended: Vec::new(),
+            functions: Vec::new(),
             registers: Vec::new(),
             specials: Vec::new(),
             trust,
@@ -439,6 +444,7 @@ impl<'d> Object<'d> {
         object.check_symbols(place)?;
         object.read_tables()?;
         object.read_relocations()?;
+        object.functions = object.order_functions();
         Ok(object)
     }
 
@@ -506,10 +512,12 @@ impl<'d> Object<'d> {
 
     /// Indices of the symbols of one of these types, in order.
     pub fn symbols_of(&self, kinds: &'static [u8]) -> impl Iterator<Item = u32> + '_ {
+        // Types have four bits.
+        let kinds = kinds.iter().fold(0u16, |all, kind| all | 1 << (kind & 15));
         self.symbols
             .iter()
             .enumerate()
-            .filter(move |(_, sym)| kinds.contains(&sym.kind()))
+            .filter(move |(_, sym)| kinds >> (sym.kind() & 15) & 1 != 0)
             .map(|(i, _)| i as u32)
     }
 
@@ -541,7 +549,11 @@ impl<'d> Object<'d> {
     }
 
     /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside it.
-    pub fn function_order(&self) -> Vec<u32> {
+    pub fn function_order(&self) -> &[u32] {
+        &self.functions
+    }
+
+    fn order_functions(&self) -> Vec<u32> {
         let symbols = self.symbols_of(&[STT_FUNC]);
         if !self.has_inner_functions {
             return symbols.collect();

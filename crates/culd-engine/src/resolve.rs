@@ -255,7 +255,7 @@ impl<'d> Resolver<'d> {
 
     /// Every function symbol of one object, in order.
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
-        for index in object.function_order() {
+        for &index in object.function_order() {
             let sym = object.symbol(index);
             let symbol = sym.reference;
             let Some(name) = self.out.name(symbol) else { continue };

@@ -4,7 +4,7 @@
 
 use crate::arrange::{self, Order};
 use crate::diagnostics::{Code, Collector};
-use crate::graph::CallGraph;
+use crate::graph::{CallEdges, CallGraph};
 use crate::ids::FunctionId;
 use crate::inputs::{self, Input};
 use crate::layout::{self, Layout};
@@ -258,8 +258,9 @@ impl<'d> Linked<'_, 'd> {
         };
         let mode = Mode::new(options, &inputs);
         let resolved = resolver.finish(names, options.relocatable);
-        let graph = CallGraph::new(&resolved);
-        let live = liveness::mark(&inputs, &resolved, &graph, options);
+        let calls = CallEdges::new(&resolved);
+        let live = liveness::mark(&inputs, &resolved, &calls, options);
+        let graph = CallGraph::new(calls, &resolved);
         let link = Link {
             inputs: &inputs,
             resolved: &resolved,
@@ -340,7 +341,7 @@ impl<'d> Linked<'_, 'd> {
     /// Names of the emitted symbols in order, without section symbols.
     pub(crate) fn emitted_symbols(&self) -> Vec<String> {
         let symbols = &self.layout.records.symbols;
-        let named = self.order.symbols.iter().filter_map(|entry| match entry {
+        let named = self.order.symbols.order.iter().filter_map(|entry| match entry {
             SymbolTableEntry::Symbol(id) => Some(crate::object::text(symbols[*id].name)),
             SymbolTableEntry::Section(_) => None,
         });
