@@ -126,6 +126,10 @@ impl<I: Id, T> Table<I, T> {
     pub fn as_slice(&self) -> &[T] {
         &self.items
     }
+    /// The items.
+    pub fn into_items(self) -> Vec<T> {
+        self.items
+    }
     /// Item `id`, if the table has it.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())

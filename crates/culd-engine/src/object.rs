@@ -7,9 +7,9 @@
 //!    (undefined functions, shared variables, textures).
 
 mod classify;
+mod functions;
 pub(crate) mod mercury;
 mod read;
-mod registers;
 
 pub(crate) use classify::{normal_type, role};
 pub(crate) use read::plain_sections;
@@ -535,38 +535,6 @@ impl<'d> Object<'d> {
     pub fn owner_of(&self, companion: &ObjSection<'d>) -> Option<u32> {
         let text = self.section(companion.info)?;
         (text.owner != NO_OWNER).then_some(text.owner)
-    }
-
-    /// The function whose text contains another one: `$K$F` is the copy of F inside kernel K. Second names (aliases) start where it starts.
-    pub fn outer(&self, index: u32) -> Option<u32> {
-        let sym = self.symbols.get(index as usize)?;
-        if !self.has_inner_functions || sym.kind() != STT_FUNC || sym.st_value.get() == 0 {
-            return None;
-        }
-        let section = self.section(self.symbol(index).defined_in()?)?;
-        let is_inner = section.role == Role::Text && section.owner != index && section.owner != NO_OWNER;
-        is_inner.then_some(section.owner)
-    }
-
-    /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside it.
-    pub fn function_order(&self) -> &[u32] {
-        &self.functions
-    }
-
-    fn order_functions(&self) -> Vec<u32> {
-        let symbols = self.symbols_of(&[STT_FUNC]);
-        if !self.has_inner_functions {
-            return symbols.collect();
-        }
-        let mut order = Vec::new();
-        let mut listed = vec![false; self.symbols.len()];
-        for index in symbols {
-            for index in self.outer(index).into_iter().chain([index]) {
-                let known = listed.get_mut(index as usize).is_none_or(|l| std::mem::replace(l, true));
-                order.extend((!known).then_some(index));
-            }
-        }
-        order
     }
 
     /// Section `index`; `None` if there is no such section.

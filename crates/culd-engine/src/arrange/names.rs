@@ -32,10 +32,9 @@ pub struct Names {
 pub fn names<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Names {
     let records = &layout.records;
     let distinct = Distinct::of_sections(link, records);
-    let (mut names, (section_names, section_offset)) = link.threads.join(
-        || symbol_strings(link, records, &distinct),
-        || section_strings(records, &distinct),
-    );
+    let (mut names, (section_names, section_offset)) = link
+        .threads
+        .join(|| symbol_strings(link, records, &distinct), || section_strings(records, &distinct));
     names.section_names = section_names;
     names.section_offset = section_offset;
     names

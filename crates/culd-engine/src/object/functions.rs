@@ -1,10 +1,42 @@
-//! Registers of weak functions: copies are compared by them.
+//! Functions of an object: their order, and the registers that copies of weak functions are compared by.
 
-use super::{Object, Role};
+use super::{NO_OWNER, Object, Role};
 use cubin::consts::{STB_WEAK, STT_FUNC};
 use cubin::nvinfo::attr;
 
 impl Object<'_> {
+    /// The function whose text contains another one: `$K$F` is the copy of F inside kernel K. Second names (aliases) start where it starts.
+    pub fn outer(&self, index: u32) -> Option<u32> {
+        let sym = self.symbols.get(index as usize)?;
+        if !self.has_inner_functions || sym.kind() != STT_FUNC || sym.st_value.get() == 0 {
+            return None;
+        }
+        let section = self.section(self.symbol(index).defined_in()?)?;
+        let is_inner = section.role == Role::Text && section.owner != index && section.owner != NO_OWNER;
+        is_inner.then_some(section.owner)
+    }
+
+    /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside it.
+    pub fn function_order(&self) -> &[u32] {
+        &self.functions
+    }
+
+    pub(super) fn order_functions(&self) -> Vec<u32> {
+        let symbols = self.symbols_of(&[STT_FUNC]);
+        if !self.has_inner_functions {
+            return symbols.collect();
+        }
+        let mut order = Vec::new();
+        let mut listed = vec![false; self.symbols.len()];
+        for index in symbols {
+            for index in self.outer(index).into_iter().chain([index]) {
+                let known = listed.get_mut(index as usize).is_none_or(|l| std::mem::replace(l, true));
+                order.extend((!known).then_some(index));
+            }
+        }
+        order
+    }
+
     /// Reads the REGCOUNT attributes if copies of the object's functions are compared by them: it has weak functions, and the headers of their
     /// sections do not have the number of registers, as they do up to sm_89. Linkers of CUDA 12 look at the headers alone, so that on sm_90
     /// the first copy stays.
