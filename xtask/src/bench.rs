@@ -41,6 +41,18 @@ pub(crate) struct Plan {
     pub(crate) jobs: usize,
     /// Numbers of cores to compare; empty: the plain benchmark.
     pub(crate) cores: Vec<usize>,
+    /// Leave the inputs where they are.
+    pub(crate) keep: bool,
+}
+
+impl Plan {
+    /// Removes the inputs of a link.
+    fn clean_up(&self, dir: &Path) -> Result<()> {
+        match self.keep {
+            true => Ok(()),
+            false => std::fs::remove_dir_all(dir).map_err(Error::file(dir)),
+        }
+    }
 }
 
 /// Seconds of processor time after which a link is given up.
@@ -65,7 +77,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
             (shape.make)(&mut maker, size)?;
             race(&tools, linker, plan, shape, size, &maker)?
         };
-        std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
+        plan.clean_up(&dir)?;
         println!("{}", row.line());
         report.quiet(&format!("{} {size}", shape.name), row.failure().as_deref());
         if !plan.quick {

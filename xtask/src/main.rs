@@ -83,6 +83,7 @@ cargo xtask viewer                      compile reader and linker to WebAssembly
 cargo xtask browser                     click through the pages in headless Chromium; screenshots are in target/browser. Skipped without Chromium
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
 cargo xtask bench --threads 1,2,4,8,16  the same links on so many cores: wall time, serial part, busy cores per phase; writes docs/scaling.md
+    --keep          leave the inputs in target/bench
 cargo xtask counts [--record]           count the instructions of a few links; over 5 % more than benches/counts.tsv is a failure
 cargo xtask dist                        build, test and pack culd for every platform; results in target/dist, packages in target/dist/out
     --target T      one platform, or none        --package P tar, zip, wheel, deb, crates, recipes, or none
@@ -344,6 +345,7 @@ fn task() -> Result<bool> {
                 runs: typed.count.unwrap_or(if typed.quick { 2 } else { 5 }),
                 jobs,
                 cores: typed.threads,
+                keep: typed.keep,
             };
             bench::run(&context, &linker, &plan, &report)?;
         }

@@ -9,7 +9,7 @@ mod names;
 
 pub use names::{Names, names};
 
-use crate::ids::{FunctionId, ProtoId, SectionId, SymbolId, Table};
+use crate::ids::{FunctionId, Id, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
 use crate::options::Identity;
 use crate::records::SymbolEmission;
@@ -122,12 +122,18 @@ const MAX_SECTIONS: usize = SHN_LORESERVE as usize;
 pub struct Order {
     pub(crate) sections: Vec<SectionId>,
     shapes: Vec<Shape>,
-    pub(crate) symbols: Vec<SymbolTableEntry>,
-    pub(crate) first_global: u32,
+    pub(crate) symbols: SymbolNumbers,
     extended: bool,
     section_index: Table<SectionId, u32>,
+}
+
+/// Order and numbers of symbols.
+#[derive(Debug)]
+pub(crate) struct SymbolNumbers {
+    pub(crate) order: Vec<SymbolTableEntry>,
+    pub(crate) first_global: u32,
     section_symbol: Table<SectionId, u32>,
-    symbol_index: Table<SymbolId, u32>,
+    index: Table<SymbolId, u32>,
 }
 
 /// Combines order and names.
@@ -135,15 +141,15 @@ pub fn arrange(order: Order, names: Names) -> Arranged {
     Arranged {
         sections: order.sections,
         shapes: order.shapes,
-        symbols: order.symbols,
-        first_global: order.first_global,
+        symbols: order.symbols.order,
+        first_global: order.symbols.first_global,
         strings: names.strings,
         section_names: names.section_names,
         name_offset: names.section_offset,
         extended: order.extended,
         section_index: order.section_index,
-        section_symbol: order.section_symbol,
-        symbol_index: order.symbol_index,
+        section_symbol: order.symbols.section_symbol,
+        symbol_index: order.symbols.index,
         name_of_section_symbol: names.of_sections,
         name_of_symbol: names.of_symbols,
         prototype_offset: names.prototype_offset,
@@ -154,10 +160,8 @@ pub fn arrange(order: Order, names: Names) -> Arranged {
 pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info: bool) -> Order {
     let sections = &layout.records.sections;
     let has_prototypes = !prototyped(link, layout).is_empty();
-    let mut ranks: [(Vec<SectionId>, Vec<Shape>); RANKS] = Default::default();
-    let mut section_symbol = Table::filled(sections.len(), NONE);
-    for (id, s) in sections.enumerate() {
-        let emitted = s.emission == Emission::Emit
+    let is_emitted = |id: SectionId, s: &OutSection<'_>| {
+        s.emission == Emission::Emit
             && match s.class {
                 Class::ExtendedIndices => false,
                 Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => plan.counts[id] > 0,
@@ -165,17 +169,24 @@ pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info
                 Class::Prototype => has_prototypes,
                 Class::Info => has_info,
                 _ => true,
-            };
-        if emitted {
-            let (ids, shapes) = &mut ranks[rank(s)];
-            ids.push(id);
-            shapes.push(Shape::new(s));
-            if !lacks_symbol(s) {
-                section_symbol[id] = WANTED;
             }
+    };
+    let chunks: Vec<(usize, &[OutSection<'_>])> = sections.as_slice().chunks(CHUNK).enumerate().collect();
+    let mut parts = link.threads.map(&chunks, |&(n, chunk)| {
+        let mut part = OrderPart::default();
+        for (i, s) in chunk.iter().enumerate() {
+            let id = SectionId::from_index(n * CHUNK + i);
+            let emitted = is_emitted(id, s);
+            if emitted {
+                let (ids, shapes) = &mut part.ranks[rank(s)];
+                ids.push(id);
+                shapes.push(Shape::new(s));
+            }
+            part.symbols.push(if emitted && !lacks_symbol(s) { WANTED } else { NONE });
         }
-    }
-    let kept: usize = ranks.iter().map(|r| r.0.len()).sum();
+        part
+    });
+    let kept: usize = parts.iter().flat_map(|part| &part.ranks).map(|r| r.0.len()).sum();
     // nvlink quirk: it decides by the number of all records, those of dead functions included.
     let records = match link.options.identity {
         Identity::Nvlink => sections.iter().last().map_or(0, |s| s.number as usize),
@@ -183,33 +194,49 @@ pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info
     };
     // Blackwell: decided when all sections of both views are known.
     let extended = records + 1 >= MAX_SECTIONS && !link.options.target.capabilities().has_mercury;
-    if extended {
+    if let Some(last) = parts.last_mut().filter(|_| extended) {
         let id = layout.records.standard.extended;
-        ranks[0].0.push(id);
-        ranks[0].1.push(Shape::new(&sections[id]));
+        last.ranks[0].0.push(id);
+        last.ranks[0].1.push(Shape::new(&sections[id]));
     }
-    let mut order = Vec::with_capacity(kept + 1);
-    let mut shapes = Vec::with_capacity(kept + 1);
-    for (ids, of_rank) in ranks {
-        order.extend(ids);
-        shapes.extend(of_rank);
-    }
-    let mut section_index = Table::filled(sections.len(), NONE);
-    for (i, &id) in order.iter().enumerate() {
-        section_index[id] = i as u32 + 1;
-    }
-    let mut out = Order {
+    let wanted = parts.iter().flat_map(|part| &part.symbols).copied().collect::<Vec<u32>>();
+    let ((order, shapes, section_index), symbols) = link.threads.join(
+        || {
+            let mut order = Vec::with_capacity(kept + 1);
+            let mut shapes = Vec::with_capacity(kept + 1);
+            for rank in 0..RANKS {
+                for (ids, of_rank) in parts.iter().map(|part| &part.ranks[rank]) {
+                    order.extend_from_slice(ids);
+                    shapes.extend_from_slice(of_rank);
+                }
+            }
+            let mut section_index = Table::filled(sections.len(), NONE);
+            for (i, &id) in order.iter().enumerate() {
+                section_index[id] = i as u32 + 1;
+            }
+            (order, shapes, section_index)
+        },
+        || order_symbols(layout, wanted.into()),
+    );
+    Order {
         sections: order,
         shapes,
-        symbols: Vec::new(),
-        first_global: 0,
+        symbols,
         extended,
         section_index,
-        section_symbol,
-        symbol_index: Table::filled(layout.records.symbols.len(), NONE),
-    };
-    order_symbols(layout, &mut out);
-    out
+    }
+}
+
+/// Sections that are sorted together.
+const CHUNK: usize = 4096;
+
+/// Consecutive records.
+#[derive(Default)]
+struct OrderPart {
+    /// The emitted ones, by rank.
+    ranks: [(Vec<SectionId>, Vec<Shape>); RANKS],
+    /// For each, whether its section symbol is wanted.
+    symbols: Vec<u32>,
 }
 
 const RANKS: usize = 8;
@@ -255,30 +282,36 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
     }
 }
 
-fn order_symbols(layout: &Layout<'_>, out: &mut Order) {
+fn order_symbols(layout: &Layout<'_>, section_symbol: Table<SectionId, u32>) -> SymbolNumbers {
     let records = &layout.records;
-    out.symbols.reserve(records.order.locals.len() + records.order.globals.len());
+    let mut out = SymbolNumbers {
+        order: Vec::with_capacity(records.order.locals.len() + records.order.globals.len()),
+        first_global: 0,
+        section_symbol,
+        index: Table::filled(records.symbols.len(), NONE),
+    };
     let is_kept = |id: SymbolId| records.symbols[id].emission == SymbolEmission::Emit;
     for &local in &records.order.locals {
         match local {
             SymbolTableEntry::Section(id) => {
                 if out.section_symbol[id] == WANTED {
-                    out.symbols.push(SymbolTableEntry::Section(id));
-                    out.section_symbol[id] = out.symbols.len() as u32;
+                    out.order.push(SymbolTableEntry::Section(id));
+                    out.section_symbol[id] = out.order.len() as u32;
                 }
             }
             SymbolTableEntry::Symbol(id) if is_kept(id) => {
-                out.symbols.push(SymbolTableEntry::Symbol(id));
-                out.symbol_index[id] = out.symbols.len() as u32;
+                out.order.push(SymbolTableEntry::Symbol(id));
+                out.index[id] = out.order.len() as u32;
             }
             SymbolTableEntry::Symbol(_) => {}
         }
     }
-    out.first_global = out.symbols.len() as u32 + 1;
+    out.first_global = out.order.len() as u32 + 1;
     for &id in records.order.globals.iter().filter(|&&id| is_kept(id)) {
-        out.symbols.push(SymbolTableEntry::Symbol(id));
-        out.symbol_index[id] = out.symbols.len() as u32;
+        out.order.push(SymbolTableEntry::Symbol(id));
+        out.index[id] = out.order.len() as u32;
     }
+    out
 }
 
 /// Functions listed in `.nv.prototype`.

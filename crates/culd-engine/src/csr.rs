@@ -43,6 +43,11 @@ impl<I: Id, T: Copy> GroupedLists<I, T> {
         self.items.len()
     }
 
+    /// All lists, one after the other.
+    pub fn into_items(self) -> Vec<T> {
+        self.items
+    }
+
     /// The list of one owner.
     pub fn of(&self, owner: I) -> &[T] {
         let i = owner.index();

@@ -10,12 +10,18 @@
 use crate::ids::{FunctionId, Id, ProtoId, Table};
 use crate::resolve::Resolved;
 
-/// The condensed graph.
+/// The edges of the graph: enough to find what is reachable.
 #[derive(Debug)]
-pub struct CallGraph {
+pub struct CallEdges {
     functions: usize,
     /// For each prototype the functions taken with it, ascending.
     targets: Vec<Vec<FunctionId>>,
+}
+
+/// The condensed graph.
+#[derive(Debug)]
+pub struct CallGraph {
+    edges: CallEdges,
     component: Vec<u32>,
     /// Members of component `c`: `order[start[c]..start[c + 1]]`.
     order: Vec<u32>,
@@ -27,34 +33,22 @@ pub struct CallGraph {
 const SLICE: usize = 512;
 const WORDS: usize = SLICE / 64;
 
-impl CallGraph {
-    /// Condenses the call graph of a link.
+impl CallEdges {
+    /// The edges of a link's call graph.
     pub fn new(resolved: &Resolved<'_>) -> Self {
-        let functions = resolved.functions.len();
         let mut targets = vec![Vec::new(); resolved.prototypes.len()];
         for (f, function) in resolved.functions.enumerate() {
             if let Some(p) = function.taken {
                 targets[p.index()].push(f);
             }
         }
-        let mut graph = CallGraph {
-            functions,
+        CallEdges {
+            functions: resolved.functions.len(),
             targets,
-            component: Vec::new(),
-            order: Vec::new(),
-            start: vec![0],
-            cyclic: Vec::new(),
-        };
-        graph.condense(resolved);
-        graph
+        }
     }
 
-    /// Functions taken with a prototype, ascending.
-    pub fn targets(&self, p: ProtoId) -> &[FunctionId] {
-        &self.targets[p.index()]
-    }
-
-    fn edges<'a>(&'a self, resolved: &'a Resolved<'_>, node: u32) -> Edges<'a> {
+    fn of<'a>(&'a self, resolved: &'a Resolved<'_>, node: u32) -> Edges<'a> {
         match (node as usize).checked_sub(self.functions) {
             None => Edges {
                 functions: resolved.direct.of(FunctionId::new(node)),
@@ -69,9 +63,63 @@ impl CallGraph {
         }
     }
 
+    /// Number of functions and prototypes.
+    fn nodes(&self) -> usize {
+        self.functions + self.targets.len()
+    }
+
+    /// Marks every function reachable from the roots, the roots included.
+    pub fn mark(&self, resolved: &Resolved<'_>, roots: impl IntoIterator<Item = FunctionId>) -> Table<FunctionId, bool> {
+        let mut seen = vec![false; self.nodes()];
+        let mut todo: Vec<u32> = Vec::new();
+        for root in roots {
+            if !std::mem::replace(&mut seen[root.index()], true) {
+                todo.push(root.number());
+            }
+        }
+        while let Some(node) = todo.pop() {
+            for target in self.of(resolved, node).iter() {
+                if !std::mem::replace(&mut seen[target as usize], true) {
+                    todo.push(target);
+                }
+            }
+        }
+        seen.truncate(self.functions);
+        seen.into()
+    }
+}
+
+impl CallGraph {
+    /// Condenses the call graph of a link.
+    pub fn new(edges: CallEdges, resolved: &Resolved<'_>) -> Self {
+        let mut graph = CallGraph {
+            edges,
+            component: Vec::new(),
+            order: Vec::new(),
+            start: vec![0],
+            cyclic: Vec::new(),
+        };
+        graph.condense(resolved);
+        graph
+    }
+
+    /// Functions taken with a prototype, ascending.
+    pub fn targets(&self, p: ProtoId) -> &[FunctionId] {
+        &self.edges.targets[p.index()]
+    }
+
+    fn edges<'a>(&'a self, resolved: &'a Resolved<'_>, node: u32) -> Edges<'a> {
+        self.edges.of(resolved, node)
+    }
+
+    /// Marks every function reachable from the roots, the roots included.
+    pub fn mark(&self, resolved: &Resolved<'_>, roots: impl IntoIterator<Item = FunctionId>) -> Table<FunctionId, bool> {
+        self.edges.mark(resolved, roots)
+    }
+
     /// Tarjan's algorithm with an explicit stack.
     fn condense(&mut self, resolved: &Resolved<'_>) {
-        let nodes = self.functions + self.targets.len();
+        let nodes = self.edges.nodes();
         const NEW: u32 = u32::MAX;
         let mut number = vec![NEW; nodes];
         let mut low = vec![0u32; nodes];
@@ -144,7 +192,7 @@ impl CallGraph {
         for c in 0..self.cyclic.len() {
             let mut value = T::default();
             for &member in self.members(c) {
-                if (member as usize) < self.functions {
+                if (member as usize) < self.edges.functions {
                     node(FunctionId::new(member), &mut value);
                 }
                 for target in self.edges(resolved, member).iter() {
@@ -176,33 +224,13 @@ impl CallGraph {
                         value = value.zip(values[t]).map(|(a, b)| a.max(b));
                     }
                 }
-                if (member as usize) < self.functions {
+                if (member as usize) < self.edges.functions {
                     value = value.map(|v| v.wrapping_add(own(FunctionId::new(member))));
                 }
             }
             values.push(value);
         }
         values
-    }
-
-    /// Marks every function reachable from the roots, the roots included.
-    pub fn mark(&self, resolved: &Resolved<'_>, roots: impl IntoIterator<Item = FunctionId>) -> Table<FunctionId, bool> {
-        let mut seen = vec![false; self.functions + self.targets.len()];
-        let mut todo: Vec<u32> = Vec::new();
-        for root in roots {
-            if !std::mem::replace(&mut seen[root.index()], true) {
-                todo.push(root.number());
-            }
-        }
-        while let Some(node) = todo.pop() {
-            for target in self.edges(resolved, node).iter() {
-                if !std::mem::replace(&mut seen[target as usize], true) {
-                    todo.push(target);
-                }
-            }
-        }
-        seen.truncate(self.functions);
-        seen.into()
     }
 
     /// For every `(mark, source)` pair where `source` reaches `mark` (a function reaches itself), calls `hit(mark number, source number)`;
@@ -221,7 +249,7 @@ impl CallGraph {
             return;
         }
         let mut rows: Vec<[u64; WORDS]> = Vec::with_capacity(self.cyclic.len());
-        let mut place = vec![u32::MAX; self.functions];
+        let mut place = vec![u32::MAX; self.edges.functions];
         for (slice, part) in marks.chunks(SLICE).enumerate() {
             for (i, f) in part.iter().enumerate() {
                 place[f.index()] = i as u32;
@@ -244,7 +272,7 @@ impl CallGraph {
 
     /// Walks from the sources until that has cost too much; returns how many are done.
     fn walk(&self, resolved: &Resolved<'_>, marks: &[FunctionId], sources: &[FunctionId], hit: &mut impl FnMut(usize, usize)) -> usize {
-        let mut number = vec![u32::MAX; self.functions];
+        let mut number = vec![u32::MAX; self.edges.functions];
         for (i, f) in marks.iter().enumerate() {
             number[f.index()] = i as u32;
         }
@@ -305,7 +333,7 @@ impl CallGraph {
 
     /// A shortest call path from one function to another, both included.
     pub fn path(&self, resolved: &Resolved<'_>, from: FunctionId, to: FunctionId) -> Vec<FunctionId> {
-        let mut parent = vec![u32::MAX; self.functions + self.targets.len()];
+        let mut parent = vec![u32::MAX; self.edges.nodes()];
         let mut queue = std::collections::VecDeque::from([from.number()]);
         parent[from.index()] = from.number();
         while let Some(node) = queue.pop_front() {
@@ -322,7 +350,7 @@ impl CallGraph {
         let mut path = Vec::new();
         let mut node = to.number();
         while parent[node as usize] != u32::MAX {
-            if (node as usize) < self.functions {
+            if (node as usize) < self.edges.functions {
                 path.push(FunctionId::new(node));
             }
             if node == from.number() {

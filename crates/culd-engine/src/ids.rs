@@ -94,6 +94,10 @@ impl<I: Id, T> Table<I, T> {
         self.items.push(item);
         id
     }
+    /// Appends items.
+    pub fn append(&mut self, mut items: Vec<T>) {
+        self.items.append(&mut items);
+    }
     /// Makes room for so many more items.
     pub fn reserve(&mut self, more: usize) {
         self.items.reserve(more);
@@ -121,6 +125,10 @@ impl<I: Id, T> Table<I, T> {
     /// The items as a slice.
     pub fn as_slice(&self) -> &[T] {
         &self.items
+    }
+    /// The items.
+    pub fn into_items(self) -> Vec<T> {
+        self.items
     }
     /// Item `id`, if the table has it.
     pub fn get(&self, id: I) -> Option<&T> {

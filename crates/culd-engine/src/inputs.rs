@@ -1,10 +1,12 @@
 //! Admission: which inputs take part in the link, and whether they may.
 //!
-//! 1. Parse the inputs in chunks, in parallel when there is much to read; a chunk continues with the next steps while the one after it is
-//!    parsed.
+//! 1. Parse the inputs in chunks, in parallel when there is much to read.
 //! 2. In link order: executables are left out; an object whose structure is broken is left out by nvlink and refused by culd.
 //! 3. Check ABI, architecture and toolkit ([`culd_base::admission`]); a caller that has done so is not warned again.
-//! 4. Number the objects and their symbols.
+//! 4. Number the objects and their symbols; number the names of the symbols ([`Stages::name`]).
+//! 5. Resolve functions ([`Stages::resolve`]).
+//!
+//! Steps 1, 2 to 4 and 5 are a pipeline: they run at the same time, on chunks that follow each other.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
@@ -17,6 +19,7 @@ use cubin::release::{Release, Rules};
 use cubin::validate::validate;
 use culd_base::AdmissionProblem;
 use culd_base::admission::{self, Admission, AdmissionCode, Request};
+use std::ops::Range;
 
 /// One relocatable device object.
 #[derive(Debug, Clone, Copy)]
@@ -43,9 +46,29 @@ pub struct Inputs<'d> {
 }
 
 impl<'d> Inputs<'d> {
+    /// The object that a symbol belongs to and its index there.
+    pub fn locate(&self, symbol: SymbolRef) -> (&Object<'d>, u32) {
+        let n = symbol.index() as u32;
+        let i = self.objects.as_slice().partition_point(|o| o.first_symbol <= n).saturating_sub(1);
+        let object = &self.objects[ObjectId::from_index(i)];
+        (object, n - object.first_symbol)
+    }
+}
+
+/// Counts of the objects that were numbered so far.
+#[derive(Debug, Default)]
+struct Numbering {
+    objects: usize,
+    symbols: usize,
+    sections: usize,
+    named: usize,
+    after_ewp: bool,
+}
+
+impl Numbering {
     /// Numbers an object.
-    fn add(&mut self, mut object: Object<'d>) -> Result<ObjectId, &'static str> {
-        let numbers = u32::try_from(self.symbol_count).ok().zip(u32::try_from(self.section_count).ok());
+    fn number(&mut self, object: &mut Object<'_>) -> Result<(), &'static str> {
+        let numbers = u32::try_from(self.symbols).ok().zip(u32::try_from(self.sections).ok());
         let Some((first_symbol, first_section)) = numbers else {
             return Err(TOO_MANY);
         };
@@ -56,71 +79,117 @@ impl<'d> Inputs<'d> {
         if last.is_none() {
             return Err(TOO_MANY);
         }
-        self.symbol_count += object.symbol_count() as usize;
-        self.section_count += object.sections.len();
+        object.id = ObjectId::from_index(self.objects);
+        self.objects += 1;
+        self.symbols += object.symbol_count() as usize;
+        self.sections += object.sections.len();
         self.named += object.named as usize;
-        object.id = ObjectId::from_index(self.objects.len());
-        Ok(self.objects.push(object))
+        Ok(())
     }
 
-    /// The object that a symbol belongs to and its index there.
-    pub fn locate(&self, symbol: SymbolRef) -> (&Object<'d>, u32) {
-        let n = symbol.index() as u32;
-        let i = self.objects.as_slice().partition_point(|o| o.first_symbol <= n).saturating_sub(1);
-        let object = &self.objects[ObjectId::from_index(i)];
-        (object, n - object.first_symbol)
+    /// Admits and numbers the objects of a chunk.
+    fn admit<'d>(
+        &mut self,
+        chunk: &[Input<'d>],
+        parsed: Vec<Parsed<'d>>,
+        options: &LinkOptions<'_>,
+        out: &mut Collector<'_>,
+    ) -> Result<Vec<Object<'d>>, Stop> {
+        let mut objects = Vec::with_capacity(chunk.len());
+        for (input, parsed) in chunk.iter().zip(parsed) {
+            let Some(mut object) = admit_one(input, parsed, options, out)? else {
+                continue;
+            };
+            check_beside_ewp(&object, &mut self.after_ewp, options, out)?;
+            self.number(&mut object).map_err(|reason| damaged(input, reason.into(), out))?;
+            objects.push(object);
+        }
+        Ok(objects)
     }
 }
 
-/// Inputs that are parsed together.
-const CHUNK: usize = 128;
+/// What is done with the objects of each chunk, in link order.
+pub struct Stages<N, R> {
+    /// Numbers the names of the chunk's symbols.
+    pub name: N,
+    /// Takes the chunk: all objects so far, which of them it is, and what `name` returned.
+    pub resolve: R,
+}
 
-/// Reads and checks all inputs. `each` is called for every object that takes part, while later ones are still being parsed.
-pub fn admit<'d>(
+/// Most inputs that are parsed together.
+const CHUNK: usize = 128;
+/// Bytes after which a chunk ends.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// Cuts the inputs into chunks.
+fn chunks<'i, 'd>(mut rest: &'i [Input<'d>]) -> impl Iterator<Item = &'i [Input<'d>]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0usize;
+        let fits = |input: &&Input<'_>| {
+            let fits = bytes < CHUNK_BYTES;
+            bytes = bytes.saturating_add(input.data.len());
+            fits
+        };
+        let count = rest.iter().take(CHUNK).take_while(fits).count();
+        let (chunk, others) = rest.split_at_checked(count)?;
+        rest = others;
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// Reads and checks all inputs.
+pub fn admit<'d, T: Send>(
     inputs: &[Input<'d>],
     options: &LinkOptions<'_>,
     threads: Threads,
     out: &mut Collector<'_>,
-    mut each: impl FnMut(&Table<ObjectId, Object<'d>>, ObjectId) + Send,
+    stages: Stages<impl FnMut(&[Object<'d>]) -> T + Send, impl FnMut(&Table<ObjectId, Object<'d>>, Range<usize>, T) + Send>,
 ) -> Result<Inputs<'d>, Stop> {
-    let bytes: usize = inputs.iter().map(|i| i.data.len()).sum();
+    let Stages { mut name, mut resolve } = stages;
     let trust = match options.identity {
         Identity::Nvlink => Trust::Trusted,
         Identity::Culd => Trust::Validate,
     };
     let rules = &options.release().unwrap_or_else(Release::newest).rules;
-    let mut admitted = Inputs {
-        objects: Table::new(),
-        symbol_count: 0,
-        section_count: 0,
-        named: 0,
-        bytes: bytes as u64,
-    };
-    let parse_all = |chunk: &[Input<'d>]| threads.map(chunk, |input| parse(input, trust, rules));
-    let mut after_ewp = false;
-    let mut chunks = inputs.chunks(CHUNK);
-    let mut now = chunks.next().unwrap_or_default();
-    let mut parsed = parse_all(now);
-    while !now.is_empty() {
-        let next = chunks.next().unwrap_or_default();
-        let (following, done) = threads.join(
-            || parse_all(next),
+    let parse_all = |chunk: &'_ [Input<'d>]| threads.map(chunk, |input| parse(input, trust, rules));
+    let mut numbering = Numbering::default();
+    let mut objects = Table::new();
+    objects.reserve(inputs.len());
+    let mut chunks = chunks(inputs);
+    let (mut parsed, mut named) = (None, None);
+    loop {
+        let next = chunks.next();
+        if next.is_none() && parsed.is_none() && named.is_none() {
+            break;
+        }
+        let (following, (numbered, ())) = threads.join(
+            || next.map(|chunk| (chunk, parse_all(chunk))),
             || {
-                now.iter().zip(parsed).try_for_each(|(input, parsed)| {
-                    let Some(object) = admit_one(input, parsed, options, out)? else {
-                        return Ok(());
-                    };
-                    check_beside_ewp(&object, &mut after_ewp, options, out)?;
-                    let id = admitted.add(object).map_err(|reason| damaged(input, reason.into(), out))?;
-                    each(&admitted.objects, id);
-                    Ok(())
-                })
+                threads.join(
+                    || {
+                        let (chunk, parsed) = parsed?;
+                        let admitted = numbering.admit(chunk, parsed, options, out);
+                        Some(admitted.map(|objects| (name(&objects), objects)))
+                    },
+                    || {
+                        if let Some((names, new)) = named {
+                            let first = objects.len();
+                            objects.append(new);
+                            resolve(&objects, first..objects.len(), names);
+                        }
+                    },
+                )
             },
         );
-        done?;
-        (now, parsed) = (next, following);
+        (parsed, named) = (following, numbered.transpose()?);
     }
-    Ok(admitted)
+    Ok(Inputs {
+        objects,
+        symbol_count: numbering.symbols,
+        section_count: numbering.sections,
+        named: numbering.named,
+        bytes: inputs.iter().map(|i| i.data.len() as u64).sum(),
+    })
 }
 
 /// Extensible whole programs, and what is given after one, are of the linker's own release; what is given before may be older.
@@ -150,11 +219,16 @@ fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules) -> Parsed<'d> {
     {
         return Ok((cubin, Err(ObjectError::Invalid(e))));
     }
-    let object = if mercury::has_mercury(&cubin) {
+    let mut object = if mercury::has_mercury(&cubin) {
         mercury::object(input.name, &cubin, trust)
     } else {
         Object::new(input.name, &cubin, trust)
     };
+    if !rules.compares_header_registers
+        && let Ok(object) = &mut object
+    {
+        object.read_registers();
+    }
     Ok((cubin, object))
 }
 

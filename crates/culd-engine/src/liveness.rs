@@ -9,7 +9,7 @@
 //!    or if its address is taken.
 //! 6. A function inside another one's text (`-ewp`) stays with it.
 
-use crate::graph::CallGraph;
+use crate::graph::CallEdges;
 use crate::ids::{FunctionId, Table};
 use crate::inputs::Inputs;
 use crate::names::SeededState;
@@ -101,7 +101,7 @@ impl<'f> Selection<'f> {
 }
 
 /// Finds the live functions.
-pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, options: &LinkOptions<'_>) -> Live {
+pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, options: &LinkOptions<'_>) -> Live {
     let filter = options.kernels.as_ref().filter(|_| !options.debug || options.suppress_debug_info);
     let filter = filter.map(Selection::new);
     let functions = &resolved.functions;
@@ -143,7 +143,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, graph: &CallGraph, opt
     let mut alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
-        reachable(inputs, resolved, graph, (&kernels, only), options.identity)
+        reachable(inputs, resolved, calls, (&kernels, only), options.identity)
     };
     mark_inner(inputs, resolved, options.identity, &mut alive);
     Live {
@@ -177,7 +177,7 @@ fn mark_inner(inputs: &Inputs<'_>, resolved: &Resolved<'_>, identity: Identity, 
 fn reachable(
     inputs: &Inputs<'_>,
     resolved: &Resolved<'_>,
-    graph: &CallGraph,
+    calls: &CallEdges,
     (kernels, only): (&[FunctionId], Option<FunctionId>),
     identity: Identity,
 ) -> Table<FunctionId, bool> {
@@ -185,7 +185,7 @@ fn reachable(
     let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub).collect();
     let roots = kernels.iter().copied().chain(stubs.iter().copied().filter(|_| only.is_none()));
     let is_followed = |f: &FunctionId| identity == Identity::Culd && functions[*f].taken.is_some();
-    let mut alive = graph.mark(resolved, roots.chain(functions.ids().filter(is_followed)));
+    let mut alive = calls.mark(resolved, roots.chain(functions.ids().filter(is_followed)));
     for f in stubs {
         alive[f] = true;
     }

@@ -242,6 +242,10 @@ impl Deduplicator {
         let next = self.slots.used as u32;
         self.slots.find_or_add(hash, same, next).0
     }
+    /// The number of the first thing with this hash that is the `same`; of a new thing its own `number`.
+    pub fn first(&mut self, hash: u32, number: u32, same: impl Fn(u32) -> bool) -> u32 {
+        self.slots.find_or_add(hash, same, number).0
+    }
     /// The number of the thing with this hash that is the `same`.
     pub fn find(&self, hash: u32, same: impl Fn(u32) -> bool) -> Option<u32> {
         self.slots.look(hash, same).ok()

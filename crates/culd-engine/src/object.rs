@@ -7,6 +7,7 @@
 //!    (undefined functions, shared variables, textures).
 
 mod classify;
+mod functions;
 pub(crate) mod mercury;
 mod read;
 
@@ -186,6 +187,8 @@ pub struct RelocSection<'d> {
     pub entries: Relocations<'d>,
     /// An entry after the first has no addend.
     pub plain_later: bool,
+    /// Such an entry names a symbol that does not represent a section.
+    pub plain_named: bool,
     /// Range of [`Object::specials`].
     specials: (u32, u32),
 }
@@ -266,6 +269,10 @@ pub struct Object<'d> {
     /// By symbol.
     labels: Vec<Label>,
     extended: Vec<(u32, u32)>,
+    /// See [`Object::function_order`].
+    functions: Vec<u32>,
+    /// Registers by symbol, ascending, where weak functions are compared by them.
+    registers: Vec<(u32, u32)>,
     specials: Vec<u32>,
     trust: Trust,
 }
@@ -428,6 +435,8 @@ impl<'d> Object<'d> {
             strings: cubin.strings(),
             labels: Vec::new(),
             extended: Vec::new(),
+            functions: Vec::new(),
+            registers: Vec::new(),
             specials: Vec::new(),
             trust,
         };
@@ -435,6 +444,7 @@ impl<'d> Object<'d> {
         object.check_symbols(place)?;
         object.read_tables()?;
         object.read_relocations()?;
+        object.functions = object.order_functions();
         Ok(object)
     }
 
@@ -502,10 +512,12 @@ impl<'d> Object<'d> {
 
     /// Indices of the symbols of one of these types, in order.
     pub fn symbols_of(&self, kinds: &'static [u8]) -> impl Iterator<Item = u32> + '_ {
+        // Types have four bits.
+        let kinds = kinds.iter().fold(0u16, |all, kind| all | 1 << (kind & 15));
         self.symbols
             .iter()
             .enumerate()
-            .filter(move |(_, sym)| kinds.contains(&sym.kind()))
+            .filter(move |(_, sym)| kinds >> (sym.kind() & 15) & 1 != 0)
             .map(|(i, _)| i as u32)
     }
 
@@ -523,34 +535,6 @@ impl<'d> Object<'d> {
     pub fn owner_of(&self, companion: &ObjSection<'d>) -> Option<u32> {
         let text = self.section(companion.info)?;
         (text.owner != NO_OWNER).then_some(text.owner)
-    }
-
-    /// The function whose text contains another one: `$K$F` is the copy of F inside kernel K. Second names (aliases) start where it starts.
-    pub fn outer(&self, index: u32) -> Option<u32> {
-        let sym = self.symbols.get(index as usize)?;
-        if !self.has_inner_functions || sym.kind() != STT_FUNC || sym.st_value.get() == 0 {
-            return None;
-        }
-        let section = self.section(self.symbol(index).defined_in()?)?;
-        let is_inner = section.role == Role::Text && section.owner != index && section.owner != NO_OWNER;
-        is_inner.then_some(section.owner)
-    }
-
-    /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside it.
-    pub fn function_order(&self) -> Vec<u32> {
-        let symbols = self.symbols_of(&[STT_FUNC]);
-        if !self.has_inner_functions {
-            return symbols.collect();
-        }
-        let mut order = Vec::new();
-        let mut listed = vec![false; self.symbols.len()];
-        for index in symbols {
-            for index in self.outer(index).into_iter().chain([index]) {
-                let known = listed.get_mut(index as usize).is_none_or(|l| std::mem::replace(l, true));
-                order.extend((!known).then_some(index));
-            }
-        }
-        order
     }
 
     /// Section `index`; `None` if there is no such section.

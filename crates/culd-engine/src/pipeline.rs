@@ -1,11 +1,12 @@
 //! The link, phase by phase. Each phase takes what the earlier ones made and returns its own result.
 //!
-//! 1. `inputs`: read and check the objects. Each is handed to `resolve` while later ones are still being read.
+//! 1. `inputs`: read and check the objects. While later ones are still being read, those before them get their names numbered, and those before
+//!    these are handed to `resolve`.
 //! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
-//! 3. `graph`: condense the call graph.
+//! 3. `graph`: the edges of the call graph.
 //! 4. `liveness`: which functions stay.
-//! 5. `merge`: sections and symbols of the output, in the order in which the inputs mention them; beside it `metadata`: attributes of kernels with
-//!    everything they call.
+//! 5. `merge`: sections and symbols of the output, in the order in which the inputs mention them; beside it `graph` condenses the call graph, and
+//!    `metadata` makes the attributes of kernels with everything they call.
 //! 6. `check`: unknown stacks; undefined references after the layout.
 //! 7. `layout`: shared memory, literals, constants, texture slots. From here on no new section or symbol.
 //! 8. Side by side: `relocate` (what happens to each relocation; sizes of relocation sections), then order and numbers of sections and
@@ -18,7 +19,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Emitted, Sink};
 use crate::explain::Explained;
 use crate::explain::phases::Watch;
-use crate::graph::CallGraph;
+use crate::graph::{CallEdges, CallGraph};
 use crate::inputs::Input;
 use crate::metadata::call_totals::CallTotals;
 use crate::metadata::{attributes, propagate};
@@ -26,7 +27,7 @@ use crate::mode::Mode;
 use crate::options::LinkOptions;
 use crate::outcome::{Outcome, Status};
 use crate::par::Threads;
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, SymbolNames};
 use crate::sections::{self, encode};
 use crate::session::Link;
 use crate::{arrange, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, size_limit, verify};
@@ -70,33 +71,32 @@ fn link(
     explained: &mut Explained,
     watch: &mut Watch,
 ) -> Result<Option<Emitted>, Stop> {
-    let mut resolver = Resolver::new(options);
-    let inputs = inputs::admit(files, options, threads, out, |objects, id| resolver.add(objects, id))?;
+    let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options));
+    let stages = inputs::Stages {
+        name: |objects: &[_]| names.add(objects),
+        resolve: |objects: &_, new, names| resolver.add(objects, new, names),
+    };
+    let inputs = inputs::admit(files, options, threads, out, stages)?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);
-    let (resolved, places) = threads.join(|| resolver.finish(options.relocatable), || merge::Places::new(&inputs));
+    let (resolved, places) = threads.join(|| resolver.finish(names, options.relocatable), || merge::Places::new(&inputs));
     watch.lap("resolve");
-    let graph = CallGraph::new(&resolved);
-    let live = liveness::mark(&inputs, &resolved, &graph, options);
+    let calls = CallEdges::new(&resolved);
+    let live = liveness::mark(&inputs, &resolved, &calls, options);
     watch.lap("liveness");
-    let link = Link {
-        inputs: &inputs,
-        resolved: &resolved,
-        graph: &graph,
-        live: &live,
-        options,
-        mode,
-        threads,
-    };
-    // Attribute propagation only needs liveness, so it runs in parallel with merging.
-    let (merged, attributes) = threads.join(
+    // The condensed graph and the propagation of attributes need nothing of the merge, so they run in parallel with it.
+    let (merged, (graph, attributes)) = threads.join(
         || merge::merge(&inputs, &resolved, &live, places, options, mode, out),
         || {
+            let graph = CallGraph::new(calls, &resolved);
+            let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
             let attributes = attributes::collect(link);
             let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
-            propagate::propagate(link, attributes, folds.as_ref())
+            let attributes = propagate::propagate(link, attributes, folds.as_ref());
+            (graph, attributes)
         },
     );
+    let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
     let mut merged = merged?;
     watch.lap("merge");
     check::stacks(link, out)?;

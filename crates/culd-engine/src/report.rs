@@ -91,7 +91,7 @@ fn numbers(link: Link<'_, '_>) -> Table<FunctionId, u32> {
         let mut seen = Table::filled(count, false);
         for object in link.inputs.objects.iter() {
             let mut is_first = true;
-            for index in object.function_order() {
+            for &index in object.function_order() {
                 let sym = object.symbol(index);
                 let Some(f) = link.resolved.function(sym.reference) else {
                     continue;

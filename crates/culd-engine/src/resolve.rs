@@ -1,4 +1,5 @@
-//! Function resolution over all inputs, before anything is merged. Objects are taken as soon as they are read.
+//! Function resolution over all inputs, before anything is merged. Objects are taken as soon as they are read and their names are numbered
+//! ([`symbol_names`]).
 //!
 //! 1. Functions are numbered by first appearance of their symbol, defined or not; a static function is one of its own.
 //! 2. Definitions of one name: strong beats weak, two strong ones are an error. Weak against weak: fewer registers win; with equal
@@ -6,14 +7,18 @@
 //! 3. Each definition has a [`Fate`]: winner, rejected on arrival, or replaced later.
 //! 4. Call graph lists of all inputs are joined; entries of rejected definitions are ignored, those of replaced ones stay.
 
+mod symbol_names;
+
+pub use symbol_names::{NamedSymbols, SymbolNames};
+
 use crate::csr::{GroupedLists, without_repeats};
 use crate::diagnostics::Code;
-use crate::ids::{FunctionId, Id, NameId, ObjectId, ProtoId, SymbolRef, Table};
+use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::names::Interner;
-use crate::object::{NO_OWNER, Object, Role, StringRef, text};
+use crate::object::{NO_OWNER, ObjSymbol, Object, Role, StringRef, text};
 use crate::options::{Identity, LinkOptions};
 use cubin::consts::*;
-use cubin::nvinfo::attr;
+use std::ops::Range;
 
 /// Result of resolution for one definition.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -166,10 +171,7 @@ impl Resolved<'_> {
 #[derive(Debug)]
 pub struct Resolver<'d> {
     identity: Identity,
-    /// Registers of copies are those of their section headers alone.
-    header_registers: bool,
     out: Resolved<'d>,
-    names: Interner<'d, NameId>,
     is_mentioned: Table<ProtoId, bool>,
     direct: Vec<(FunctionId, FunctionId)>,
     sites: Vec<(FunctionId, ProtoId)>,
@@ -202,9 +204,7 @@ impl<'d> Resolver<'d> {
         };
         Resolver {
             identity: options.identity,
-            header_registers: options.release().is_some_and(|r| r.rules.compares_header_registers),
             out,
-            names: Interner::new(),
             is_mentioned: Table::new(),
             direct: Vec::new(),
             sites: Vec::new(),
@@ -212,24 +212,24 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// Takes the next object, the last of those given.
-    pub fn add(&mut self, objects: &Objects<'d>, id: ObjectId) {
-        let object = &objects[id];
-        let symbols = (object.first_symbol + object.symbol_count()) as usize;
-        self.out.name_of.grow(symbols, None);
+    /// Takes the next objects.
+    pub fn add(&mut self, objects: &Objects<'d>, new: Range<usize>, names: NamedSymbols) {
+        self.out.name_of.append(names.name_of);
+        let symbols = self.out.name_of.len();
         self.out.function_of.grow(symbols, u32::MAX);
         self.out.fates.grow(symbols, Fate::None);
-        self.out.rejected.push(false);
-        self.names(object);
-        self.functions(objects, object);
-        self.callgraph(objects, object);
+        self.out.function_named.grow(names.count, u32::MAX);
+        for object in objects.as_slice().get(new).unwrap_or_default() {
+            self.out.rejected.push(false);
+            self.functions(objects, object);
+            self.callgraph(objects, object);
+        }
     }
 
     /// Joins the call graph lists and returns the result.
-    pub fn finish(self, relocatable: bool) -> Resolved<'d> {
+    pub fn finish(self, mut names: SymbolNames<'d>, relocatable: bool) -> Resolved<'d> {
         let Resolver {
             mut out,
-            mut names,
             direct,
             sites,
             takes,
@@ -238,9 +238,9 @@ impl<'d> Resolver<'d> {
         for &prototype in out.prototypes.strings().iter() {
             let id = names.intern(prototype);
             out.prototype_names.push(id);
-            note_dot(&mut out.dotted, id, prototype);
         }
         out.name_count = names.len();
+        out.dotted = names.dotted;
         let count = out.functions.len();
         // nvlink quirk: only a relocatable link drops what is repeated.
         let once = |pairs: Vec<(FunctionId, FunctionId)>| match relocatable {
@@ -253,25 +253,13 @@ impl<'d> Resolver<'d> {
         out
     }
 
-    /// Names of symbols.
-    fn names(&mut self, object: &Object<'d>) {
-        self.names.reserve(object.named as usize);
-        for (symbol, name, hash) in object.names() {
-            let id = self.names.intern_hashed(name, hash);
-            self.out.name_of[symbol] = Some(id);
-            note_dot(&mut self.out.dotted, id, name);
-        }
-        self.out.function_named.grow(self.names.len(), u32::MAX);
-    }
-
     /// Every function symbol of one object, in order.
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
-        let mut registers = None;
-        for index in object.function_order() {
+        for &index in object.function_order() {
             let sym = object.symbol(index);
             let symbol = sym.reference;
             let Some(name) = self.out.name(symbol) else { continue };
-            let f = self.function_for(object, name, sym.bind);
+            let f = self.function_for(object, name, &sym);
             self.out.function_of[symbol] = f.number();
             let entry = sym.other & STO_CUDA_ENTRY != 0;
             if sym.bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
@@ -287,11 +275,7 @@ impl<'d> Resolver<'d> {
             function.entry |= entry;
             function.stub |= object.section(section).is_some_and(|s| s.role == Role::Stub);
             let weak = sym.bind == STB_WEAK;
-            let count = if weak {
-                register_count(object, index, section, self.header_registers, &mut registers)
-            } else {
-                0
-            };
+            let count = if weak { object.register_count(index, section) } else { 0 };
             self.define(
                 objects,
                 object,
@@ -307,13 +291,13 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    fn function_for(&mut self, object: &Object<'d>, id: NameId, bind: u8) -> FunctionId {
-        let local = bind == STB_LOCAL;
+    fn function_for(&mut self, object: &Object<'d>, id: NameId, sym: &ObjSymbol<'d>) -> FunctionId {
+        let local = sym.bind == STB_LOCAL;
         if !local && self.out.function_named[id] != u32::MAX {
             return FunctionId::new(self.out.function_named[id]);
         }
         let f = self.out.functions.push(Function {
-            name: self.names.string(id),
+            name: sym.name,
             entry: false,
             winner: None,
             local,
@@ -529,36 +513,6 @@ impl<'d> Resolver<'d> {
             self.out.function(symbol)
         }
     }
-}
-
-/// Notes whether a new name starts with a dot.
-fn note_dot(dotted: &mut Table<NameId, bool>, id: NameId, name: &[u8]) {
-    if id.index() == dotted.len() {
-        dotted.push(name.first() == Some(&b'.'));
-    }
-}
-
-/// Registers of a definition: the text section's `sh_info` up to sm_89, else the REGCOUNT attribute.
-/// `header_only`: linkers of CUDA 12 look at the header alone, so that on sm_90 the first copy stays.
-fn register_count(object: &Object<'_>, symbol: u32, section: u32, header_only: bool, table: &mut Option<Vec<(u32, u32)>>) -> u32 {
-    let in_section = object.section(section).map_or(0, |s| s.info >> 24);
-    if in_section != 0 || header_only {
-        return in_section;
-    }
-    let table = table.get_or_insert_with(|| {
-        let infos = object.sections.iter().filter(|s| s.role == Role::Info);
-        let mut counts: Vec<_> = infos
-            .flat_map(|s| cubin::nvinfo::records(s.data))
-            .flatten()
-            .filter(|r| r.attribute == attr::REGCOUNT)
-            .filter_map(|r| r.word(0).zip(r.word(1)))
-            .collect();
-        counts.reverse();
-        counts.sort_by_key(|&(symbol, _)| symbol);
-        counts
-    });
-    let at = table.partition_point(|&(s, _)| s < symbol);
-    table.get(at).filter(|(s, _)| *s == symbol).map_or(0, |(_, n)| *n)
 }
 
 #[cfg(test)]

@@ -27,3 +27,26 @@ pub struct Link<'a, 'd> {
     /// Thread pool settings.
     pub threads: Threads,
 }
+
+impl<'a, 'd> Link<'a, 'd> {
+    /// Collects the results.
+    pub fn new(
+        inputs: &'a Inputs<'d>,
+        resolved: &'a Resolved<'d>,
+        graph: &'a CallGraph,
+        live: &'a Live,
+        options: &'a LinkOptions<'a>,
+        mode: Mode,
+        threads: Threads,
+    ) -> Self {
+        Link {
+            inputs,
+            resolved,
+            graph,
+            live,
+            options,
+            mode,
+            threads,
+        }
+    }
+}

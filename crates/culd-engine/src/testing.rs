@@ -4,7 +4,7 @@
 
 use crate::arrange::{self, Order};
 use crate::diagnostics::{Code, Collector};
-use crate::graph::CallGraph;
+use crate::graph::{CallEdges, CallGraph};
 use crate::ids::FunctionId;
 use crate::inputs::{self, Input};
 use crate::layout::{self, Layout};
@@ -13,7 +13,7 @@ use crate::names::Name;
 use crate::options::{Arch, LinkOptions};
 use crate::par::Threads;
 use crate::records::{OutSection, OutSymbol, SharedVar, SymbolTableEntry};
-use crate::resolve::{Resolved, Resolver};
+use crate::resolve::{Resolved, Resolver, SymbolNames};
 use crate::session::Link;
 use crate::{check, liveness, merge, relocate};
 use cubin::build::{self, Binding, Form, ObjectBuilder, Place, Resources, SectionContents, SectionSpec, SymbolId, SymbolSpec, Target};
@@ -247,15 +247,20 @@ impl<'d> Linked<'_, 'd> {
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
         let threads = Threads::new(0, 1);
-        let mut resolver = Resolver::new(options);
-        let inputs = inputs::admit(&files, options, threads, &mut out, |objects, id| resolver.add(objects, id));
+        let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options));
+        let stages = inputs::Stages {
+            name: |objects: &[_]| names.add(objects),
+            resolve: |objects: &_, new, names| resolver.add(objects, new, names),
+        };
+        let inputs = inputs::admit(&files, options, threads, &mut out, stages);
         let Ok(inputs) = inputs else {
             panic!("the objects are refused: {:?}", out.finish().0)
         };
         let mode = Mode::new(options, &inputs);
-        let resolved = resolver.finish(options.relocatable);
-        let graph = CallGraph::new(&resolved);
-        let live = liveness::mark(&inputs, &resolved, &graph, options);
+        let resolved = resolver.finish(names, options.relocatable);
+        let calls = CallEdges::new(&resolved);
+        let live = liveness::mark(&inputs, &resolved, &calls, options);
+        let graph = CallGraph::new(calls, &resolved);
         let link = Link {
             inputs: &inputs,
             resolved: &resolved,
@@ -336,7 +341,7 @@ impl<'d> Linked<'_, 'd> {
     /// Names of the emitted symbols in order, without section symbols.
     pub(crate) fn emitted_symbols(&self) -> Vec<String> {
         let symbols = &self.layout.records.symbols;
-        let named = self.order.symbols.iter().filter_map(|entry| match entry {
+        let named = self.order.symbols.order.iter().filter_map(|entry| match entry {
             SymbolTableEntry::Symbol(id) => Some(crate::object::text(symbols[*id].name)),
             SymbolTableEntry::Section(_) => None,
         });

@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, tools: &Path, linker: &Linker, plan: &Plan,
         (shape.make)(&mut maker, size)?;
         let row = scale(tools, linker, plan, shape, size, &maker)?;
         drop(maker);
-        std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
+        plan.clean_up(&dir)?;
         println!("{}\n{}", row.line(), row.phases);
         report.quiet(&row.name, (!row.same).then_some("the outputs differ"));
         rows.push(row);

@@ -4,7 +4,8 @@
 //!    creation, then global symbols. Records that are not emitted keep their names unless they were withdrawn.
 //! 2. Equal names of symbols and prototypes were found when they were resolved: their [`NameId`] says where they are.
 //! 3. Equal names of sections are found by their hashes, once for both tables; so is what may be equal to one of them: they start with a
-//!    dot. Should a section have another name, everything is looked for among them.
+//!    dot. Should a section have another name, everything is looked for among them. With several threads, each looks at the names whose hashes
+//!    are in its part of all hashes.
 
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
@@ -28,13 +29,12 @@ pub struct Names {
 }
 
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
-pub fn names(link: Link<'_, '_>, layout: &Layout<'_>) -> Names {
+pub fn names<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Names {
     let records = &layout.records;
     let distinct = Distinct::of_sections(link, records);
-    let of_section = &distinct.of_section;
     let (mut names, (section_names, section_offset)) = link
         .threads
-        .join(|| symbol_strings(link, records, &distinct), || section_strings(records, of_section));
+        .join(|| symbol_strings(link, records, &distinct), || section_strings(records, &distinct));
     names.section_names = section_names;
     names.section_offset = section_offset;
     names
@@ -43,48 +43,75 @@ pub fn names(link: Link<'_, '_>, layout: &Layout<'_>) -> Names {
 /// Names that are hashed together.
 const HASH_CHUNK: usize = 4096;
 
-/// Number of a distinct string among those that were looked for by their hashes.
-type StringNumber = u32;
+/// Parts of all hashes, if several threads work.
+const SHARDS: usize = 32;
 
 /// Distinct names of sections.
 struct Distinct {
-    numbering: Deduplicator,
-    /// Number of each section's name.
-    of_section: Table<SectionId, StringNumber>,
-    /// The first section of each.
-    first: Vec<SectionId>,
+    /// For each part of all hashes, the first section of each name.
+    shards: Vec<Deduplicator>,
+    /// Per section: the first one of the same name.
+    first: Table<SectionId, SectionId>,
     /// All names start with a dot.
     all_dotted: bool,
+    /// Bytes of all names with their ends.
+    size: usize,
+}
+
+/// The part that a hash belongs to.
+fn shard_of(hash: u32, shards: usize) -> usize {
+    (u64::from(hash) * shards as u64 >> 32) as usize
 }
 
 impl Distinct {
     fn of_sections(link: Link<'_, '_>, records: &Merged<'_>) -> Self {
-        let chunks: Vec<&[OutSection<'_>]> = records.sections.as_slice().chunks(HASH_CHUNK).collect();
+        let sections = records.sections.as_slice();
+        let chunks: Vec<&[OutSection<'_>]> = sections.chunks(HASH_CHUNK).collect();
         let hashed = link.threads.map(&chunks, |chunk| {
             let dotted = chunk.iter().all(|s| s.name.is_dotted());
-            (chunk.iter().map(|s| s.name.hash()).collect::<Vec<u32>>(), dotted)
+            let size: usize = chunk.iter().map(|s| s.name.len() + 1).sum();
+            (chunk.iter().map(|s| s.name.hash()).collect::<Vec<u32>>(), dotted, size)
         });
-        let mut out = Distinct {
-            numbering: Deduplicator::new(records.sections.len()),
-            of_section: Table::filled(records.sections.len(), 0),
-            first: Vec::with_capacity(records.sections.len()),
-            all_dotted: hashed.iter().all(|h| h.1),
-        };
-        let hashes = hashed.iter().flat_map(|h| &h.0);
-        for ((id, s), &hash) in records.sections.enumerate().zip(hashes) {
-            let first = &out.first;
-            let same = |number: u32| first.get(number as usize).is_some_and(|&f| records.sections[f].name == s.name);
-            let number = out.numbering.number(hash, same);
-            out.of_section[id] = number;
-            if number as usize == out.first.len() {
-                out.first.push(id);
+        let several = link.threads.is_parallel() && chunks.len() > 1;
+        let shards: Vec<usize> = (0..if several { SHARDS } else { 1 }).collect();
+        let found = link.threads.map(&shards, |&shard| {
+            let mut numbering = Deduplicator::new(sections.len() / shards.len());
+            let mut repeats = Vec::new();
+            let hashes = hashed.iter().flat_map(|h| &h.0);
+            let named = (0..).zip(sections.iter().zip(hashes));
+            for (n, (s, &hash)) in named.filter(|(_, (_, hash))| shard_of(**hash, shards.len()) == shard) {
+                let same = |other: u32| sections.get(other as usize).is_some_and(|other| other.name == s.name);
+                let first = numbering.first(hash, n, same);
+                repeats.extend((first != n).then_some((n, first)));
             }
+            (numbering, repeats)
+        });
+        let mut first: Table<SectionId, SectionId> = Table::from(records.sections.ids().collect::<Vec<_>>());
+        let mut shards = Vec::with_capacity(found.len());
+        for (numbering, repeats) in found {
+            for (n, known) in repeats {
+                first[SectionId::new(n)] = SectionId::new(known);
+            }
+            shards.push(numbering);
         }
-        out
+        Distinct {
+            shards,
+            first,
+            all_dotted: hashed.iter().all(|h| h.1),
+            size: hashed.iter().map(|h| h.2).sum(),
+        }
+    }
+
+    /// The first section of a name.
+    fn find(&self, records: &Merged<'_>, hash: u32, name: &[u8]) -> Option<SectionId> {
+        let sections = records.sections.as_slice();
+        let same = |n: u32| sections.get(n as usize).is_some_and(|s| s.name.is(name));
+        let shard = self.shards.get(shard_of(hash, self.shards.len()))?;
+        shard.find(hash, same).map(SectionId::new)
     }
 }
 
-/// A string that is not in the table.
+/// The offset of a string that is not in the table.
 const ABSENT: u32 = u32::MAX;
 
 /// A string table under construction.
@@ -93,9 +120,11 @@ struct Strings {
 }
 
 impl Strings {
-    /// The empty string is at offset 0.
-    fn new() -> Self {
-        Strings { bytes: vec![0] }
+    /// The empty string is at offset 0; there will be at most `size` bytes of others.
+    fn new(size: usize) -> Self {
+        let mut bytes = Vec::with_capacity(size + 1);
+        bytes.push(0);
+        Strings { bytes }
     }
     /// Adds a name, unless its place says where it is.
     fn add(&mut self, place: &mut u32, name: Name<'_>) -> u32 {
@@ -110,18 +139,16 @@ impl Strings {
 }
 
 /// `.shstrtab`.
-fn section_strings(records: &Merged<'_>, of_section: &Table<SectionId, StringNumber>) -> (Vec<u8>, Table<SectionId, u32>) {
+fn section_strings(records: &Merged<'_>, distinct: &Distinct) -> (Vec<u8>, Table<SectionId, u32>) {
     let mut offsets = Table::filled(records.sections.len(), 0);
-    let mut strings = Strings::new();
-    let mut places = vec![ABSENT; records.sections.len()];
+    let mut strings = Strings::new(distinct.size);
+    let mut places = Table::filled(records.sections.len(), ABSENT);
     for (id, s) in records
         .sections
         .enumerate()
         .filter(|(_, s)| s.emission != Emission::Never && s.name.len() > 0)
     {
-        if let Some(place) = places.get_mut(of_section[id] as usize) {
-            offsets[id] = strings.add(place, s.name);
-        }
+        offsets[id] = strings.add(&mut places[distinct.first[id]], s.name);
     }
     (strings.bytes, offsets)
 }
@@ -131,8 +158,8 @@ struct SymbolStrings<'a, 'd> {
     records: &'a Merged<'d>,
     distinct: &'a Distinct,
     strings: Strings,
-    /// Where the names of sections are.
-    places: Vec<u32>,
+    /// Where the names of sections are, by the first section of each.
+    places: Table<SectionId, u32>,
     /// Where names that cannot be equal to a section's are.
     by_name: Table<NameId, u32>,
     /// Names are looked for among those of sections.
@@ -147,7 +174,7 @@ struct Odd<'d> {
 }
 
 /// Makes everything of [`Names`] but what belongs to `.shstrtab`.
-fn symbol_strings(link: Link<'_, '_>, records: &Merged<'_>, distinct: &Distinct) -> Names {
+fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, distinct: &Distinct) -> Names {
     let resolved = link.resolved;
     let mut of_sections = Table::filled(records.sections.len(), 0);
     let mut of_symbols = Table::filled(records.symbols.len(), 0);
@@ -158,8 +185,8 @@ fn symbol_strings(link: Link<'_, '_>, records: &Merged<'_>, distinct: &Distinct)
     let mut out = SymbolStrings {
         records,
         distinct,
-        strings: Strings::new(),
-        places: vec![ABSENT; distinct.first.len()],
+        strings: Strings::new(distinct.size + records.symbols.iter().map(|s| s.name.len() + 1).sum::<usize>()),
+        places: Table::filled(records.sections.len(), ABSENT),
         by_name: Table::filled(resolved.name_count, ABSENT),
         odd: Odd {
             numbering: Deduplicator::new(0),
@@ -202,13 +229,8 @@ impl<'d> SymbolStrings<'_, 'd> {
 
     fn section(&mut self, id: SectionId) -> u32 {
         let name = self.records.sections[id].name;
-        let mut place = ABSENT;
         // An odd string that is equal has taken the place already.
-        let place = match self.places.get_mut(self.distinct.of_section[id] as usize) {
-            Some(known) => known,
-            None => &mut place,
-        };
-        self.strings.add(place, name)
+        self.strings.add(&mut self.places[self.distinct.first[id]], name)
     }
 
     /// Adds a name: one that is equal to no section's, or any other.
@@ -217,19 +239,8 @@ impl<'d> SymbolStrings<'_, 'd> {
             return self.strings.add(&mut self.by_name[id], Name::plain(&name));
         }
         let hash = Name::plain(&name).hash();
-        let sections = self.distinct;
-        let is_section = |number: u32| {
-            sections
-                .first
-                .get(number as usize)
-                .is_some_and(|&f| self.records.sections[f].name.is(&name))
-        };
-        if let Some(place) = sections
-            .numbering
-            .find(hash, is_section)
-            .and_then(|n| self.places.get_mut(n as usize))
-        {
-            return self.strings.add(place, Name::plain(&name));
+        if let Some(section) = self.distinct.find(self.records, hash, &name) {
+            return self.strings.add(&mut self.places[section], Name::plain(&name));
         }
         let Odd { numbering, names, places } = &mut self.odd;
         let same = |number: u32| names.get(number as usize) == Some(&name);

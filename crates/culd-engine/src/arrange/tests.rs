@@ -76,8 +76,8 @@ fn static_symbols_come_before_global_ones() {
         let symbols = l.emitted_symbols();
         let place = |name: &str| symbols.iter().position(|s| s == name).unwrap();
         assert!(place("f") < place("k") && place("s") < place("g"), "{symbols:?}");
-        let first_global = l.order.first_global as usize;
-        assert_eq!(l.order.symbols.len() + 1 - first_global, 2, "k and g");
+        let first_global = l.order.symbols.first_global as usize;
+        assert_eq!(l.order.symbols.order.len() + 1 - first_global, 2, "k and g");
     });
 }
 

@@ -39,29 +39,35 @@ pub(super) struct ChunkList<'a> {
     units: Vec<Chunk<'a>>,
     /// Number of emitted sections.
     sections: usize,
-    /// Per step: the references that patch it, newest first.
+    /// Per step that is a section or a piece of one: the references that patch it, newest first.
     refs: GroupedLists<ChunkId, u32>,
+    /// Number of these steps.
+    patchable: usize,
 }
 
 impl<'a> ChunkList<'a> {
     /// Makes the list of chunks.
     pub(super) fn new(output: &OutputPlan<'a, '_>, contents: &Contents<'a, '_>, frame: Vec<Chunk<'a>>) -> Self {
         let sections = output.arranged.sections.len();
-        let (mixed, relocations) = output.link.threads.join(
-            || MultiPieceSections::new(output, contents),
+        let ((mut units, refs), relocations) = output.link.threads.join(
+            || {
+                let mixed = MultiPieceSections::new(output, contents);
+                let refs = mixed.references(output, contents);
+                let refs = GroupedLists::newest_first(sections + mixed.units.len(), &refs);
+                (mixed.units, refs)
+            },
             || reloc_sections::places(output, contents.file),
         );
-        let refs = mixed.references(output, contents);
-        let mut units = mixed.units;
+        let patchable = sections + units.len();
         units.extend(frame);
         units.extend(relocations);
-        let refs = GroupedLists::newest_first(sections + units.len(), &refs);
         let steps = steps(output.arranged.shapes.as_slice(), contents.file.placements(), &units);
         ChunkList {
             steps,
             units,
             sections,
             refs,
+            patchable,
         }
     }
 
@@ -83,7 +89,7 @@ impl<'a> ChunkList<'a> {
 
     /// References that patch a step, newest first.
     pub(super) fn patched_by(&self, step: ChunkId) -> &[u32] {
-        self.refs.of(step)
+        if step.index() < self.patchable { self.refs.of(step) } else { &[] }
     }
 
     fn unit(&self, step: ChunkId) -> Option<&Chunk<'a>> {

@@ -11,7 +11,8 @@ use super::chunks::Chunk;
 use super::chunks::ChunkSource;
 use super::chunks::place_of;
 use crate::arrange::OutputPlan;
-use crate::ids::{FunctionId, SectionId, Table};
+use crate::csr::GroupedLists;
+use crate::ids::{FunctionId, Id, SectionId};
 use crate::object::Object;
 use crate::records::{RelocRef, SymbolTableEntry};
 use crate::relocate::{Entry, RelocAction, RelocResolver};
@@ -31,39 +32,52 @@ const REL: u64 = 16;
 pub(super) fn places(output: &OutputPlan<'_, '_>, file: &Plan) -> Vec<Chunk<'static>> {
     let records = &output.layout.records;
     let mut units = Vec::with_capacity(records.relocs.len());
-    // What is left of each section, from the back. One that is not emitted has no room.
-    let mut left: Table<SectionId, u64> = Table::filled(records.sections.len(), 0);
-    for (&id, place) in output.arranged.sections.iter().zip(file.placements()) {
-        left[id] = place.size;
-    }
+    // What is left of each section, from the back.
+    let mut left: Vec<u64> = file.placements().iter().map(|place| place.size).collect();
     let mut take = |id: SectionId, wanted: u64| {
-        let place = place_of(output, file, id)?;
-        let size = left[id].min(wanted);
-        left[id] -= size;
-        Some((place.offset + left[id], size))
+        let position = (output.arranged.section_index(id) as usize).checked_sub(1)?;
+        let left = left.get_mut(position)?;
+        let size = wanted.min(*left);
+        *left -= size;
+        Some((Position(position), file.placements().get(position)?.offset + *left, size))
     };
     for (reference, (r, plan)) in (0..).zip(records.relocs.iter().zip(&output.plan.refs)) {
         if let (true, Some(id)) = (plan.kept > 0, plan.destination) {
             let with_addends = plan.with_addends;
             let wanted = u64::from(plan.kept) * if with_addends { RELA } else { REL };
-            units.extend(take(id, wanted).map(|(offset, size)| Chunk {
-                offset,
-                source: ChunkSource::Kept {
+            units.extend(take(id, wanted).map(|(position, offset, size)| {
+                let source = ChunkSource::Kept {
                     reference,
                     size,
                     with_addends,
-                },
+                };
+                (position, Chunk { offset, source })
             }));
         }
-        if let (true, Some(id)) = (plan.listed > 0, records.sections[r.target].companions[2]) {
-            units.extend(take(id, u64::from(plan.listed) * RELA).map(|(offset, size)| Chunk {
-                offset,
-                source: ChunkSource::Listed { reference, size },
+        if plan.listed > 0
+            && let Some(id) = records.sections[r.target].companions[2]
+        {
+            units.extend(take(id, u64::from(plan.listed) * RELA).map(|(position, offset, size)| {
+                let source = ChunkSource::Listed { reference, size };
+                (position, Chunk { offset, source })
             }));
         }
     }
-    units.sort_unstable_by_key(|u| u.offset);
-    units
+    // Sections are in file order, and what came last is first in its section.
+    GroupedLists::newest_first(file.placements().len(), &units).into_items()
+}
+
+/// Position of an emitted section.
+#[derive(Clone, Copy)]
+struct Position(usize);
+
+impl Id for Position {
+    fn from_index(index: usize) -> Self {
+        Position(index)
+    }
+    fn index(self) -> usize {
+        self.0
+    }
 }
 
 /// Writes the kept relocations of a reference.

@@ -163,8 +163,11 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
         resolved: Table::filled(count, Vec::new()),
         misplaced: Table::filled(count, Vec::new()),
     };
-    for &id in &output.arranged.sections {
-        linked.bytes[id] = computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(output, id));
+    let made = output.link.threads.map(&output.arranged.sections, |&id| {
+        computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(output, id))
+    });
+    for (&id, bytes) in output.arranged.sections.iter().zip(made) {
+        linked.bytes[id] = bytes;
     }
     let resolver = RelocResolver::new(output.link, layout);
     for r in &layout.records.relocs {

@@ -60,14 +60,30 @@ pub(crate) fn emit(
 ) -> Result<Emitted, Stop> {
     let linked = linked::link(output, computed);
     let code = functions::functions(output, &linked, out)?;
-    let mut sass = Sass {
+    let empty = || Sass {
         bytes: Table::filled(output.layout.records.sections.len(), None),
     };
-    relocs::write(output, &linked, &code, &mut sass);
-    attributes::write(output, attributes, &linked, &code, &mut sass);
-    jump::write(output, &linked, &code, &mut sass);
-    frame::write(output, &linked, &code, &mut sass);
-    let lines = line::write(output, &linked, &code, &mut sass);
-    info::write(output, &linked, &code, &lines, &mut sass);
-    file::image::emit(output, &linked, &code, sass, sink, out)
+    // Debug information only looks at its own sections.
+    let (mut sass, debug) = output.link.threads.join(
+        || {
+            let mut sass = empty();
+            relocs::write(output, &linked, &code, &mut sass);
+            attributes::write(output, attributes, &linked, &code, &mut sass);
+            jump::write(output, &linked, &code, &mut sass);
+            sass
+        },
+        || {
+            let mut sass = empty();
+            frame::write(output, &linked, &code, &mut sass);
+            let lines = line::write(output, &linked, &code, &mut sass);
+            info::write(output, &linked, &code, &lines, &mut sass);
+            sass
+        },
+    );
+    sass.take_over(debug);
+    let emitted = file::image::emit(output, &linked, &code, sass, sink, out);
+    if output.link.options.leave_memory {
+        std::mem::forget((linked, code));
+    }
+    emitted
 }

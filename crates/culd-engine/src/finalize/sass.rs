@@ -17,6 +17,18 @@ impl Sass {
         self.bytes[section] = Some(bytes);
     }
 
+    /// Takes the contents of `other`.
+    pub(crate) fn take_over(&mut self, other: Sass) {
+        for (own, bytes) in self
+            .bytes
+            .iter_mut()
+            .zip(other.bytes.into_items())
+            .filter(|(_, bytes)| bytes.is_some())
+        {
+            *own = bytes;
+        }
+    }
+
     /// Writes the relocation section of a target, if it has one that is emitted.
     pub(crate) fn put_relocs(&mut self, output: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
         self.put_list(output.layout.records.sections[target].companions[1], entries);

@@ -45,7 +45,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let section = object.symbol(*index).defined_in();
             section.is_some_and(|s| marked.binary_search(&s).is_err())
         };
-        match object.function_order().into_iter().find(lacks) {
+        match object.function_order().iter().copied().find(lacks) {
             None => Ok(()),
             Some(index) => Err(self.out.fatal(Code::NotToolsPatch {
                 function: text(object.symbol(index).name),

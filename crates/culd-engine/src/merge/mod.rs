@@ -119,9 +119,9 @@ pub fn merge<'d>(
         by_name: Table::filled(resolved.name_count, None),
         shared_by_name: HashMap::default(),
         named_sections: HashMap::default(),
-        kernel_shared: HashMap::default(),
+        kernel_shared: HashMap::with_capacity_and_hasher(live.kernels.len(), SeededState::default()),
         texture_parameters: HashMap::default(),
-        parameters: HashMap::default(),
+        parameters: HashMap::with_capacity_and_hasher(live.kernels.len(), SeededState::default()),
         resolved_names: HashMap::default(),
         literals_seen: HashSet::default(),
         commons: Commons::default(),
@@ -134,6 +134,9 @@ pub fn merge<'d>(
     };
     // Growing tables in steps costs more than filling them; unused capacity is never touched.
     merger.records.symbols.reserve(inputs.named);
+    merger.records.sections.reserve(inputs.section_count);
+    merger.records.order.locals.reserve(inputs.section_count + inputs.named);
+    merger.records.relocs.reserve(inputs.objects.iter().map(|o| o.relocs.len()).sum());
     merger.first_records();
     merger.objects()?;
     merger.finish_unified();
@@ -330,7 +333,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn object(&mut self, object: &Object<'d>) -> Result<(), Stop> {
-        for index in object.function_order() {
+        for &index in object.function_order() {
             self.function(object, index)?;
         }
         let kinds: &[u8] = &[STT_OBJECT, STT_CUDA_TEXTURE, STT_CUDA_SAMPLER, STT_CUDA_SURFACE, STT_CUDA_OBJECT];

@@ -146,6 +146,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let wanted: &[bool] = if skips.idle() {
             match is_rela {
                 _ if relocs.entries.is_empty() => &[],
+                true if relocs.plain_named => &[true, false],
                 true if relocs.plain_later => wanted(object, relocs, &skips, &self.records),
                 true => &[true],
                 false => &[false],

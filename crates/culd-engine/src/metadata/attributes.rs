@@ -111,6 +111,26 @@ pub struct Facts {
     pub region: Option<u32>,
 }
 
+/// One of them.
+#[derive(Clone, Copy)]
+enum Fact {
+    Registers(Option<u32>),
+    Frame(i32),
+    Crs(i32),
+    Region(Option<u32>),
+}
+
+impl Facts {
+    fn learn(&mut self, fact: Fact) {
+        match fact {
+            Fact::Registers(registers) => self.registers = registers,
+            Fact::Frame(frame) => self.frame = frame,
+            Fact::Crs(crs) => self.crs = crs,
+            Fact::Region(region) => self.region = region,
+        }
+    }
+}
+
 /// A use of reserved shared memory: the number of records before the one that states it, and the function unless it is dead.
 pub type Reserved = (usize, Option<FunctionId>);
 
@@ -143,16 +163,63 @@ impl<'d> Attributes<'d> {
 /// Codes whose first word is a symbol.
 const SYMBOL_FIRST: [u8; 14] = [0x02, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x11, 0x12, 0x13, 0x14, 0x17, 0x2f, 0x3b, 0x45];
 
+/// Objects whose records are collected together, if several threads work.
+const CHUNK: usize = 64;
+
 /// Collects the records.
 pub fn collect<'d>(link: Link<'_, 'd>) -> Attributes<'d> {
-    let mut out = Attributes {
-        module: Vec::new(),
-        records: Vec::new(),
-        runs: Vec::new(),
-        facts: Table::filled(link.resolved.functions.len(), Facts::default()),
-        reserved: Vec::new(),
-    };
-    for object in link.inputs.objects.iter() {
+    let objects = link.inputs.objects.as_slice();
+    let size = if link.threads.is_parallel() { CHUNK } else { objects.len().max(1) };
+    let chunks: Vec<&[Object<'d>]> = objects.chunks(size).collect();
+    let parts = link.threads.map(&chunks, |chunk| {
+        let mut part = Part::default();
+        chunk.iter().for_each(|object| part.add(link, object));
+        part
+    });
+    let mut facts = Table::filled(link.resolved.functions.len(), Facts::default());
+    for (f, fact) in parts.iter().flat_map(|part| &part.facts) {
+        facts[*f].learn(*fact);
+    }
+    let all = join(parts);
+    Attributes {
+        module: all.module,
+        records: all.records,
+        runs: all.runs,
+        facts,
+        reserved: all.reserved,
+    }
+}
+
+/// One part after the other.
+fn join(parts: Vec<Part<'_>>) -> Part<'_> {
+    let (module, records) = parts.iter().fold((0, 0), |n, p| (n.0 + p.module.len(), n.1 + p.records.len()));
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_default();
+    all.module.reserve(module - all.module.len());
+    all.records.reserve(records - all.records.len());
+    for mut part in parts {
+        let first = all.records.len();
+        all.runs
+            .extend(part.runs.iter().map(|&(owner, start)| (owner, start + first as u32)));
+        all.reserved.extend(part.reserved.iter().map(|&(before, f)| (before + first, f)));
+        all.module.append(&mut part.module);
+        all.records.append(&mut part.records);
+    }
+    all
+}
+
+/// Records of consecutive objects; see [`Attributes`].
+#[derive(Default)]
+struct Part<'d> {
+    module: Vec<Attribute<'d>>,
+    records: Vec<Attribute<'d>>,
+    runs: Vec<(Owner, u32)>,
+    facts: Vec<(FunctionId, Fact)>,
+    reserved: Vec<Reserved>,
+}
+
+impl<'d> Part<'d> {
+    fn add(&mut self, link: Link<'_, 'd>, object: &Object<'d>) {
         for (number, s) in object.sections.iter().enumerate() {
             let owner = match s.role {
                 Role::Info => Owner::Module,
@@ -160,7 +227,7 @@ pub fn collect<'d>(link: Link<'_, 'd>) -> Attributes<'d> {
                     Some(owner) => owner,
                     None => {
                         let dead = is_dead(link, object, s) && uses_reserved(s.data);
-                        out.reserved.extend(dead.then_some((out.records.len(), None)));
+                        self.reserved.extend(dead.then_some((self.records.len(), None)));
                         continue;
                     }
                 },
@@ -168,7 +235,7 @@ pub fn collect<'d>(link: Link<'_, 'd>) -> Attributes<'d> {
             };
             let collector = Section { link, object, owner };
             if owner != Owner::Module {
-                out.runs.push((owner, out.records.len() as u32));
+                self.runs.push((owner, self.records.len() as u32));
             }
             let mut twins = object.sass.get(number).map(|s| cubin::nvinfo::records(s.data).flatten());
             for record in cubin::nvinfo::records(s.data).flatten() {
@@ -178,19 +245,18 @@ pub fn collect<'d>(link: Link<'_, 'd>) -> Attributes<'d> {
                     .and_then(Iterator::next);
                 if let Some(mut attribute) = collector.translate(&record) {
                     attribute.payload = both_views(attribute.payload, twin.as_ref());
-                    collector.learn(&attribute, &mut out.facts);
+                    self.facts.extend(collector.fact(&attribute));
                     if attribute.code == attr::RESERVED_SMEM_USED {
-                        out.reserved.extend(owner.function().map(|f| (out.records.len(), Some(f))));
+                        self.reserved.extend(owner.function().map(|f| (self.records.len(), Some(f))));
                     }
                     match owner {
-                        Owner::Module => out.module.push(attribute),
-                        _ => out.records.push(attribute),
+                        Owner::Module => self.module.push(attribute),
+                        _ => self.records.push(attribute),
                     }
                 }
             }
         }
     }
-    out
 }
 
 /// Bytes that differ between the views, such as code offsets.
@@ -297,21 +363,23 @@ impl<'d> Section<'_, 'd> {
             .collect()
     }
 
-    fn learn(&self, attribute: &Attribute<'d>, facts: &mut Table<FunctionId, Facts>) {
+    fn fact(&self, attribute: &Attribute<'d>) -> Option<(FunctionId, Fact)> {
         let word = |bytes: &[u8]| bytes.get(..4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
         if let Some((symbol, bytes)) = attribute.payload.about() {
-            let Some(f) = self.link.resolved.function(symbol) else { return };
             let rest = bytes.get(4..).unwrap_or_default();
-            match attribute.code {
-                attr::REGCOUNT => facts[f].registers = word(rest),
-                attr::FRAME_SIZE => facts[f].frame = word(rest).unwrap_or(0) as i32,
-                attr::SAM_REGION_STACK_SIZE => facts[f].region = word(rest),
-                _ => {}
+            let fact = match attribute.code {
+                attr::REGCOUNT => Fact::Registers(word(rest)),
+                attr::FRAME_SIZE => Fact::Frame(word(rest).unwrap_or(0) as i32),
+                attr::SAM_REGION_STACK_SIZE => Fact::Region(word(rest)),
+                _ => return None,
+            };
+            return Some((self.link.resolved.function(symbol)?, fact));
+        }
+        match (&attribute.payload, attribute.code, self.owner) {
+            (Payload::Bytes(bytes), attr::CRS_STACK_SIZE | attr::SYNC_STACK, Owner::Function(f)) => {
+                Some((f, Fact::Crs(word(bytes).unwrap_or(0) as i32)))
             }
-        } else if let (Payload::Bytes(bytes), attr::CRS_STACK_SIZE | attr::SYNC_STACK) = (&attribute.payload, attribute.code)
-            && let Owner::Function(f) = self.owner
-        {
-            facts[f].crs = word(bytes).unwrap_or(0) as i32;
+            _ => None,
         }
     }
 }

@@ -16,14 +16,16 @@ impl CallTotals {
     /// Accumulates the attributes of functions over the call graph.
     pub fn new(link: Link<'_, '_>, facts: &Table<FunctionId, Facts>) -> Self {
         let Link { graph, resolved, .. } = link;
-        CallTotals {
-            registers: graph.fold(
+        let registers = || {
+            graph.fold(
                 resolved,
                 |f, max: &mut u32| *max = (*max).max(facts[f].registers.unwrap_or(0)),
                 |max, callee| *max = (*max).max(*callee),
-            ),
-            stack: graph.deepest(resolved, |f| facts[f].frame.into()),
-            crs: graph.deepest(resolved, |f| facts[f].crs.into()),
-        }
+            )
+        };
+        let stack = || graph.deepest(resolved, |f| facts[f].frame.into());
+        let crs = || graph.deepest(resolved, |f| facts[f].crs.into());
+        let (registers, (stack, crs)) = link.threads.join(registers, || link.threads.join(stack, crs));
+        CallTotals { registers, stack, crs }
     }
 }

@@ -10,6 +10,7 @@
 //! 4. Sizes of code are those of its Mercury form, which only the symbols state.
 
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
+use crate::names::SeededState;
 use cubin::compat::{INSTRUCTION_SET, MERCURY_ISA_VERSION};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
@@ -17,8 +18,8 @@ use cubin::layout::sass_name;
 use cubin::raw::Sym;
 use cubin::read::{Cubin, SymbolSection, has_string, string_at};
 use cubin::release::Rules;
+use hashbrown::HashMap;
 use std::borrow::Cow;
-use std::collections::{HashMap, VecDeque};
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
@@ -30,13 +31,50 @@ struct Twins {
     borrowed: Vec<(u32, u32)>,
 }
 
-/// Sections of one name in the SASS view.
-#[derive(Default)]
+/// Sections of the SASS view with one name.
 struct OfOneName {
-    /// Those without a twin so far.
-    left: VecDeque<u32>,
-    /// The first Mercury section of this name.
+    /// The first and the last that have no twin yet; nothing if all have one.
+    left: Option<(u32, u32)>,
+    /// The first Mercury section that was paired with one of them.
     first: Option<u32>,
+}
+
+/// The sections of the SASS view, by name.
+struct SassNames<'p> {
+    by_name: HashMap<&'p [u8], OfOneName, SeededState>,
+    /// By section: the next one of the same name.
+    following: Vec<Option<u32>>,
+}
+
+impl<'p> SassNames<'p> {
+    fn new(plain: &'p [ObjSection<'_>]) -> Self {
+        let mut names = SassNames {
+            by_name: HashMap::with_capacity_and_hasher(plain.len() / 2, SeededState::default()),
+            following: vec![None; plain.len()],
+        };
+        for (i, s) in (0..).zip(plain).filter(|(_, s)| !is_mercury(s)) {
+            let same = names.by_name.entry(s.name).or_insert(OfOneName { left: None, first: None });
+            same.left = match same.left {
+                None => Some((i, i)),
+                Some((first, last)) => {
+                    if let Some(next) = names.following.get_mut(last as usize) {
+                        *next = Some(i);
+                    }
+                    Some((first, i))
+                }
+            };
+        }
+        names
+    }
+
+    /// The next section of a name that has no twin yet, and the Mercury section that got the first one.
+    fn take(&mut self, name: &[u8], mercury: u32) -> Option<(u32, u32)> {
+        let same = self.by_name.get_mut(name)?;
+        let (twin, last) = same.left?;
+        let next = self.following.get(twin as usize).copied().flatten();
+        same.left = next.map(|next| (next, last));
+        Some((twin, *same.first.get_or_insert(mercury)))
+    }
 }
 
 /// Builds the object from the Mercury view.
@@ -197,25 +235,22 @@ fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
         mercury: vec![0; plain.len()],
         borrowed: Vec::new(),
     };
-    let mut by_name: HashMap<&[u8], OfOneName> = HashMap::new();
-    for (i, s) in plain.iter().enumerate().filter(|(_, s)| !is_mercury(s)) {
-        by_name.entry(s.name).or_default().left.push_back(i as u32);
-    }
+    let mut names = SassNames::new(plain);
     for (i, s) in plain.iter().enumerate().filter(|(_, s)| is_mercury(s)) {
         let twin = match s.sh_type {
             SHT_CUDA_MERC_SYMTAB | SHT_SYMTAB_SHNDX => continue,
             SHT_CUDA_CAPMERC => s.data.first_chunk().map(|b| u32::from_le_bytes(*b)),
-            _ => by_name.get_mut(sass_name(without_mercury(s.name)).as_ref()).and_then(|same| {
-                let twin = same.left.pop_front()?;
-                let first = *same.first.get_or_insert(i as u32);
-                if first != i as u32 {
-                    twins.borrowed.push((twin, first));
-                }
-                Some(twin)
-            }),
+            _ => names
+                .take(sass_name(without_mercury(s.name)).as_ref(), i as u32)
+                .map(|(twin, first)| {
+                    if first != i as u32 {
+                        twins.borrowed.push((twin, first));
+                    }
+                    twin
+                }),
         };
         // nvlink quirk: such a section is left out silently. Of several beside one in the SASS view it takes one or the other.
-        if twin.is_none() && trust.is_trusted() && is_foreign(s) && !by_name.contains_key(without_mercury(s.name)) {
+        if twin.is_none() && trust.is_trusted() && is_foreign(s) && !names.by_name.contains_key(without_mercury(s.name)) {
             continue;
         }
         let slot = twin.and_then(|t| twins.mercury.get_mut(t as usize)).filter(|slot| **slot == 0);

@@ -201,7 +201,7 @@ impl<'d> Object<'d> {
                 });
             }
             let first = self.specials.len() as u32;
-            let mut plain_later = false;
+            let (mut plain_later, mut plain_named) = (false, false);
             match entries {
                 Relocations::Rel(list) => {
                     for (j, r) in list.iter().enumerate() {
@@ -211,7 +211,10 @@ impl<'d> Object<'d> {
                 }
                 Relocations::Rela(list) => {
                     for (j, r) in list.iter().enumerate() {
-                        plain_later |= j > 0 && r.r_addend.get() == 0;
+                        if j > 0 && r.r_addend.get() == 0 {
+                            plain_later = true;
+                            plain_named = plain_named || self.symbol_kind(r.r_sym.get()) != STT_SECTION;
+                        }
                         self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
                         self.note_descriptor(target, r.r_type.get(), r.r_sym.get());
                     }
@@ -227,6 +230,7 @@ impl<'d> Object<'d> {
                 target,
                 entries,
                 plain_later,
+                plain_named,
                 specials: (first, self.specials.len() as u32),
             });
         }

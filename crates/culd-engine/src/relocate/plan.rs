@@ -45,6 +45,9 @@ impl RelocPlan {
     }
 }
 
+/// References of one object that are counted together.
+const PART: usize = 512;
+
 /// Counts what is kept and listed.
 pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
     let resolver = RelocResolver::new(link, layout);
@@ -55,11 +58,20 @@ pub fn plan(link: Link<'_, '_>, layout: &Layout<'_>) -> RelocPlan {
         };
         let object = &link.inputs.objects[first.object];
         let meanings = resolver.meanings(object);
-        let mut problems = Problems::default();
-        let refs: Vec<RefPlan> = run
-            .iter()
-            .map(|r| plan_one(&resolver, object, r, &meanings, &mut problems))
-            .collect();
+        let parts: Vec<&[RelocRef]> = run.chunks(PART).collect();
+        let planned = link.threads.map(&parts, |part| {
+            let mut problems = Problems::default();
+            let one = |r| plan_one(&resolver, object, r, &meanings, &mut problems);
+            let refs: Vec<RefPlan> = part.iter().map(one).collect();
+            (refs, problems)
+        });
+        let mut planned = planned.into_iter();
+        let (mut refs, mut problems) = planned.next().unwrap_or_default();
+        for (more, others) in planned {
+            refs.extend(more);
+            problems.failure = problems.failure.or(others.failure);
+            others.removed.into_iter().for_each(|removed| problems.note(removed));
+        }
         (refs, problems, meanings)
     });
     let mut plan = RelocPlan {
@@ -115,6 +127,15 @@ struct Problems {
     removed: Vec<(ObjectId, SectionId, FunctionId)>,
 }
 
+impl Problems {
+    /// Notes a use of a function that was removed, unless it was the last one noted.
+    fn note(&mut self, removed: (ObjectId, SectionId, FunctionId)) {
+        if self.removed.last() != Some(&removed) {
+            self.removed.push(removed);
+        }
+    }
+}
+
 fn plan_one<'d>(
     resolver: &RelocResolver<'_, 'd>,
     object: &Object<'d>,
@@ -139,10 +160,7 @@ fn plan_one<'d>(
     resolver.for_each(object, r, meanings, |e, decision| match decision {
         RelocAction::Drop => {}
         RelocAction::Removed(f) => {
-            let removed = (object.id, r.target, f);
-            if problems.removed.last() != Some(&removed) {
-                problems.removed.push(removed);
-            }
+            problems.note((object.id, r.target, f));
         }
         _ if code_end.is_some_and(|end| e.offset >= end) => {
             problems.failure.get_or_insert(PAST_END);

@@ -1,0 +1,77 @@
+//! Functions of an object: their order, and the registers that copies of weak functions are compared by.
+
+use super::{NO_OWNER, Object, Role};
+use cubin::consts::{STB_WEAK, STT_FUNC};
+use cubin::nvinfo::attr;
+
+impl Object<'_> {
+    /// The function whose text contains another one: `$K$F` is the copy of F inside kernel K. Second names (aliases) start where it starts.
+    pub fn outer(&self, index: u32) -> Option<u32> {
+        let sym = self.symbols.get(index as usize)?;
+        if !self.has_inner_functions || sym.kind() != STT_FUNC || sym.st_value.get() == 0 {
+            return None;
+        }
+        let section = self.section(self.symbol(index).defined_in()?)?;
+        let is_inner = section.role == Role::Text && section.owner != index && section.owner != NO_OWNER;
+        is_inner.then_some(section.owner)
+    }
+
+    /// Symbols of functions in the order in which they are linked: that of the symbols, but an outer function before those inside it.
+    pub fn function_order(&self) -> &[u32] {
+        &self.functions
+    }
+
+    pub(super) fn order_functions(&self) -> Vec<u32> {
+        let symbols = self.symbols_of(&[STT_FUNC]);
+        if !self.has_inner_functions {
+            return symbols.collect();
+        }
+        let mut order = Vec::new();
+        let mut listed = vec![false; self.symbols.len()];
+        for index in symbols {
+            for index in self.outer(index).into_iter().chain([index]) {
+                let known = listed.get_mut(index as usize).is_none_or(|l| std::mem::replace(l, true));
+                order.extend((!known).then_some(index));
+            }
+        }
+        order
+    }
+
+    /// Reads the REGCOUNT attributes if copies of the object's functions are compared by them: it has weak functions, and the headers of their
+    /// sections do not have the number of registers, as they do up to sm_89. Linkers of CUDA 12 look at the headers alone, so that on sm_90
+    /// the first copy stays.
+    pub(crate) fn read_registers(&mut self) {
+        let compared = |i: u32| {
+            let is_weak = self.symbols.get(i as usize).is_some_and(|s| s.bind() == STB_WEAK);
+            is_weak && self.symbol(i).defined_in().is_some_and(|s| self.header_registers(s) == 0)
+        };
+        if !self.symbols_of(&[STT_FUNC]).any(compared) {
+            return;
+        }
+        let infos = self.sections.iter().filter(|s| s.role == Role::Info);
+        let mut counts: Vec<_> = infos
+            .flat_map(|s| cubin::nvinfo::records(s.data))
+            .flatten()
+            .filter(|r| r.attribute == attr::REGCOUNT)
+            .filter_map(|r| r.word(0).zip(r.word(1)))
+            .collect();
+        counts.reverse();
+        counts.sort_by_key(|&(symbol, _)| symbol);
+        self.registers = counts;
+    }
+
+    /// Registers of a definition: the text section's `sh_info` up to sm_89, else the REGCOUNT attribute.
+    pub fn register_count(&self, symbol: u32, section: u32) -> u32 {
+        match self.header_registers(section) {
+            0 => {
+                let at = self.registers.partition_point(|&(s, _)| s < symbol);
+                self.registers.get(at).filter(|(s, _)| *s == symbol).map_or(0, |(_, n)| *n)
+            }
+            count => count,
+        }
+    }
+
+    fn header_registers(&self, section: u32) -> u32 {
+        self.section(section).map_or(0, |s| s.info >> 24)
+    }
+}
