@@ -4,7 +4,7 @@ using u64 = unsigned long long;
 #if PART == 0
 #define ALL(K) K(int, 128, 4) K(float, 256, 3) K(double, 64, 7) K(u64, 128, 2)
 #elif PART == 1
-#define ALL(K) K(short, 96, 5) K(float, 128, 8) K(int, 32, 1) K(double, 256, 2)
+#define ALL(K) K(short, 64, 5) K(float, 128, 8) K(int, 32, 1) K(double, 256, 2)
 #else
 #define ALL(K) K(unsigned char, 128, 4) K(int, 512, 2) K(long long, 64, 3) K(unsigned, 1024, 1)
 #endif

@@ -1,6 +1,8 @@
 //! Compares the model with a real linker, or records functions for the tests.
 //!
 //! `compare [-v] [--record FILE] NAME.ARCH.r.cubin...`: every argument is a compiler's object; the linked twin is `NAME.ARCH.l.cubin`.
+//! `--study NAME` prints the functions whose name contains NAME with the fields of compiler, linker and model side by side; `--distance` how many differ.
+//! `--unknown` prints the instructions that the decoder does not know.
 //! Prints one row per architecture; `-v` also lists what was kept. Fails when something is wrong or the hazard checker raised an alarm.
 
 use std::process::ExitCode;
@@ -23,6 +25,25 @@ fn main() -> ExitCode {
         && let Err(error) = std::fs::write(file, support::record::pack(&pairs))
     {
         eprintln!("{file}: {error}");
+    }
+    if let Some(part) = arguments.iter().position(|a| a == "--study").and_then(|i| arguments.get(i + 1)) {
+        pairs
+            .iter()
+            .filter(|p| p.name.contains(part.as_str()))
+            .for_each(support::study::print);
+        return ExitCode::SUCCESS;
+    }
+    if arguments.iter().any(|a| a == "--distance") {
+        pairs.iter().for_each(support::study::distance);
+        return ExitCode::SUCCESS;
+    }
+    if arguments.iter().any(|a| a == "--arrivals") {
+        pairs.iter().for_each(support::study::arrivals);
+        return ExitCode::SUCCESS;
+    }
+    if arguments.iter().any(|a| a == "--unknown") {
+        pairs.iter().for_each(support::study::unknown);
+        return ExitCode::SUCCESS;
     }
     let table = support::tally(&pairs, |pair, what| {
         if verbose || !what.starts_with("kept") {

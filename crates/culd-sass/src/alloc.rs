@@ -7,14 +7,22 @@
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
 //!    In a kernel without long loads every value may have that number.
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
-//!    its own number when, around a loop, setters are pending on it that were not pending when it was chosen.
+//!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
+//!
+//! 5. What comes to a block around a loop, unknown when the block was visited, and is still pending at its last instruction, is waited for there. This wait
+//!    is an addition: numbers and other waits are as if it was not there.
 //!
 //! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
 
-use crate::cfg::{Block, BlockId, Cfg};
+mod seen;
+mod waits;
+
+use crate::cfg::{BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
-use crate::policy::{ALL_SCOREBOARDS, Pending, Policy, counted_wait, keep_last, keeps_pending, merge, waits_for_all};
+use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
 use crate::setter::{Class, Kind, SetterId, Setters, latency};
+pub(crate) use seen::Seen;
+use seen::hash;
 
 /// Number of textures. Long loads whose value leaves the block use the highest number that is left: this one, or the one below it in functions with textures.
 const TEXTURE: u8 = 5;
@@ -39,10 +47,20 @@ pub(crate) struct Allocation {
     pub(crate) fields: Vec<Control>,
     /// A value that leaves its block had several numbers to share and the rule for the choice is not known.
     pub(crate) ambiguous: bool,
+    /// For every setter: it had to share (without a setter to watch: a number that is needed earlier), and the number it shares held the setter to watch.
+    pub(crate) shared: Vec<(bool, bool)>,
+    /// The first instruction where the model was not right with the compiler's numbers, and where the numbers before it are no longer the compiler's.
+    pub(crate) untested: Option<usize>,
+    /// What the run saw at every choice and every wait.
+    pub(crate) seen: Seen,
 }
 
 /// Pending setters of one number while a block is visited, each with the instruction of this block that first needs it.
 type Live = [Vec<(SetterId, Option<usize>)>; SCOREBOARDS as usize];
+
+/// What it costs to share a number, smaller is better: cycles lost at the first need; whether the others are needed earlier than this one; when the
+/// others arrive; how far their need is from this one's; the number.
+type ShareCost = (i64, bool, i64, usize, u8);
 
 struct Run<'a> {
     f: &'a Function<'a>,
@@ -51,42 +69,67 @@ struct Run<'a> {
     /// For every setter, the setters it shares its number with by choice; `None` when it had no choice.
     companions: Vec<Option<Vec<SetterId>>>,
     out: Vec<Option<Pending>>,
+    /// What was pending at the entry of every block when it was visited.
+    known: Vec<Pending>,
+    /// Sum of the stalls before every instruction.
+    stalls: Vec<i64>,
     times: Option<(BlockId, Vec<u32>)>,
     ambiguous: bool,
     /// The function has long loads: the highest number is for those whose value leaves the block.
     any_long: bool,
     /// The function has textures: number 5 is theirs.
     any_texture: bool,
+    /// How the last number was chosen.
+    how: How,
+    watch: Option<SetterId>,
+    /// The number shared last has a need before that of the setter.
+    early: bool,
+    shared: Vec<(bool, bool)>,
+    /// The run with the compiler's numbers: what is decided there from the same state is decided again.
+    lesson: Option<&'a Seen>,
+    /// Setters get the compiler's numbers.
+    taught: bool,
+    seen: Seen,
+    untested: Option<usize>,
 }
 
-/// Allocates the whole function; `dead` is the setter that no longer needs a number.
-pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>) -> Allocation {
-    let mut run = Run {
-        f,
-        dead,
-        numbers: vec![None; f.setters.len()],
-        companions: vec![None; f.setters.len()],
-        out: vec![None; f.cfg.blocks.len()],
-        times: None,
-        ambiguous: false,
-        any_long: f
-            .setters
-            .ids()
-            .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
-        any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
-    };
-    for id in order {
-        run.block(*id);
-    }
-    let waits = run.waits();
-    let fields = f.insns.iter().enumerate().map(|(k, insn)| run.fields(k, insn, waits[k])).collect();
-    Allocation {
-        fields,
-        ambiguous: run.ambiguous,
-    }
+/// How a number was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// It is the only one for its kind.
+    Fixed,
+    /// Same first need as another setter.
+    Join,
+    /// Nothing was pending on it.
+    Free,
+    /// Shared by a value that leaves the block.
+    ShareOut,
+    /// Shared by a value that is needed in the block.
+    ShareIn,
 }
 
-/// Properties of the setter for which `pick` chooses a number.
+/// Allocates the whole function; `dead` is the setter that no longer needs a number. What is decided from a state that `lesson` saw as well is decided
+/// as the compiler did.
+pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterId>, lesson: &Seen) -> Allocation {
+    let mut run = Run::new(f, dead);
+    run.lesson = Some(lesson);
+    run.finish(order)
+}
+
+/// Gives all setters the compiler's numbers, and tells where the model would have chosen them too, and who shares a number with `watch`.
+pub(crate) fn learn(f: &Function<'_>, order: &[BlockId], watch: Option<SetterId>) -> Allocation {
+    let mut run = Run::new(f, None);
+    run.watch = watch;
+    run.taught = true;
+    run.finish(order)
+}
+
+/// Allocates with all setters, without a look at the compiler's numbers.
+pub(crate) fn free(f: &Function<'_>, order: &[BlockId]) -> Allocation {
+    Run::new(f, None).finish(order)
+}
+
+/// What `pick` needs to know about the setter that wants a number.
 struct SlotRequest {
     block: BlockId,
     id: SetterId,
@@ -100,7 +143,61 @@ struct SlotRequest {
     long_reserved: bool,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(f: &'a Function<'a>, dead: Option<SetterId>) -> Self {
+        Self {
+            f,
+            dead,
+            numbers: vec![None; f.setters.len()],
+            companions: vec![None; f.setters.len()],
+            out: vec![None; f.cfg.blocks.len()],
+            known: vec![Pending::default(); f.cfg.blocks.len()],
+            stalls: std::iter::once(0)
+                .chain(f.insns.iter().scan(0, |sum, insn| {
+                    *sum += i64::from(insn.control.stall);
+                    Some(*sum)
+                }))
+                .collect(),
+            times: None,
+            ambiguous: false,
+            any_long: f
+                .setters
+                .ids()
+                .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
+            any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
+            how: How::Fixed,
+            watch: None,
+            early: false,
+            shared: vec![(false, false); f.setters.len()],
+            lesson: None,
+            taught: false,
+            seen: Seen {
+                choices: vec![0; f.setters.len()],
+                how: vec![How::Fixed; f.setters.len()],
+                pending: vec![0; f.insns.len()],
+                right_choice: vec![true; f.setters.len()],
+                right_wait: vec![true; f.insns.len()],
+            },
+            untested: None,
+        }
+    }
+
+    fn finish(&mut self, order: &[BlockId]) -> Allocation {
+        for id in order {
+            self.block(*id);
+        }
+        let (waits, mixed) = self.waits();
+        self.ambiguous |= mixed;
+        let fields = self.f.insns.iter().zip(waits).enumerate();
+        Allocation {
+            fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
+            ambiguous: self.ambiguous,
+            shared: std::mem::take(&mut self.shared),
+            untested: self.untested,
+            seen: std::mem::take(&mut self.seen),
+        }
+    }
+
     fn needed(&self, id: SetterId) -> bool {
         self.dead != Some(id)
     }
@@ -120,7 +217,7 @@ impl Run<'_> {
         setter.class == Class::Long && setter.kind == Kind::Write && self.f.policy.first_need(id).is_none()
     }
 
-    fn entry(&self, id: BlockId) -> Live {
+    fn entry(&mut self, id: BlockId) -> Live {
         let block = &self.f.cfg.blocks[id.index()];
         let mut pending = Pending::default();
         for pred in &block.pred {
@@ -130,6 +227,7 @@ impl Run<'_> {
                 }
             }
         }
+        self.known[id.index()].clone_from(&pending);
         pending.map(|list| {
             list.into_iter()
                 .map(|s| (s, self.f.setters.first_conflict(s, block.start..block.end)))
@@ -162,8 +260,15 @@ impl Run<'_> {
             let dead = self.dead;
             for s in self.f.setters.of(k).filter(|s| dead != Some(*s)) {
                 let request = self.request(id, s, long_reserved);
+                let flag = self.ambiguous;
                 let number = self.pick(&request, &live);
+                let number = self.compare(&request, number, &live, flag);
                 self.numbers[s.index()] = Some(number);
+                let with = |list: &Vec<(SetterId, Option<usize>)>| list.iter().any(|(s, _)| Some(*s) == self.watch);
+                self.shared[s.index()] = (
+                    self.how == How::ShareIn && (self.watch.is_some() || !self.early),
+                    live.get(usize::from(number)).is_some_and(with),
+                );
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
                     let forced = reserved
@@ -176,7 +281,7 @@ impl Run<'_> {
             }
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
                 for list in &mut live {
-                    if list.iter().any(|(s, _)| self.f.policy.waits_for(k, *s)) {
+                    if self.policy_wait(k, list.iter().map(|(s, _)| *s)) {
                         list.retain(|(s, _)| self.f.setters.get(*s).insn == k);
                     }
                 }
@@ -188,6 +293,26 @@ impl Run<'_> {
             ids
         });
         self.out[id.index()] = Some(out);
+    }
+
+    /// The number of a setter: the compiler's, if that is wanted or if the compiler chose it from the same state; else the model's.
+    fn compare(&mut self, request: &SlotRequest, model: u8, live: &Live, ambiguous: bool) -> u8 {
+        let (i, compiler) = (request.id.index(), self.f.setters.number_in_input(request.id));
+        let state = hash(&(live, self.busy(request, live), request.long_reserved));
+        self.seen.choices[i] = state;
+        self.seen.right_choice[i] = model == compiler;
+        self.seen.how[i] = self.how;
+        let same = self.lesson.is_some_and(|lesson| lesson.choices[i] == state);
+        if self.taught || same {
+            self.ambiguous = ambiguous;
+            return compiler;
+        }
+        if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
+            self.untested.get_or_insert(request.insn);
+        }
+        // A value that leaves the block and joined others in the input, but has to share now: the input does not show what it costs here.
+        self.ambiguous |= self.how == How::ShareOut && self.lesson.is_some_and(|lesson| lesson.how[i] == How::Join);
+        model
     }
 
     fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> SlotRequest {
@@ -212,9 +337,11 @@ impl Run<'_> {
 
     fn pick(&mut self, request: &SlotRequest, live: &Live) -> u8 {
         if RESERVED_ZERO.contains(&self.f.insns[request.insn].name) {
+            self.how = How::Fixed;
             return 0;
         }
         if let Some(number) = self.joinable(request, live) {
+            self.how = How::Join;
             return number;
         }
         let signal_out = request.kind == Kind::Write && request.need.is_none() && self.f.setters.get(request.id).signals_only();
@@ -227,14 +354,17 @@ impl Run<'_> {
         };
         let busy = self.busy(request, live);
         if let Some(free) = (request.start..limit).find(|n| busy >> n & 1 == 0) {
+            self.how = How::Free;
             return free;
         }
         if request.start >= escaping_load_slot {
+            self.how = How::Fixed;
             return request.start;
         }
+        self.how = if request.need.is_some() { How::ShareIn } else { How::ShareOut };
         match request.need {
             None => self.share_out(request, live),
-            Some(need) => self.share_in(request, need, limit, live),
+            Some(need) => self.share(request, need, limit, live),
         }
     }
 
@@ -253,10 +383,10 @@ impl Run<'_> {
             }
             None => {
                 request.kind == Kind::Read
-                    && list.iter().all(|(s, need)| {
-                        let other = self.f.setters.get(*s);
-                        other.kind == Kind::Read && need.is_none() && here(other.insn)
-                    })
+                    && list.iter().any(|(s, _)| here(self.f.setters.get(*s).insn))
+                    && list
+                        .iter()
+                        .all(|(s, need)| self.f.setters.get(*s).kind == Kind::Read && need.is_none())
             }
         };
         (0..SCOREBOARDS)
@@ -288,39 +418,22 @@ impl Run<'_> {
 
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
     fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
-        let block = &self.f.cfg.blocks[request.block.index()];
         let mut first = request.start..if self.any_long { self.escaping_load_slot() } else { self.top() };
         if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
             return free;
         }
-        let range = request.start..if request.long_reserved {
+        let limit = if request.long_reserved {
             self.escaping_load_slot()
         } else {
             self.top()
         };
-        let (start, end) = (block.start, block.end);
-        self.estimate(request.block, start..end);
-        let Some((_, issue)) = &self.times else {
-            return self.escaping_load_slot();
-        };
-        let setter = self.f.setters.get(request.id);
-        let done = issue
-            .get(request.insn - start)
-            .map_or(0, |t| t + latency(setter.class, setter.kind));
-        let cost = |list: &[(SetterId, Option<usize>)]| {
-            earliest(list)
-                .and_then(|k| issue.get(k.wrapping_sub(start)))
-                .map_or(0, |t| done.saturating_sub(*t))
-        };
         // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
-        self.ambiguous |= range.clone().all(|n| earliest(&live[usize::from(n)]).is_some());
-        range
-            .min_by_key(|n| (cost(&live[usize::from(*n)]), *n))
-            .unwrap_or(self.escaping_load_slot())
+        self.ambiguous |= (request.start..limit).all(|n| earliest(&live[usize::from(n)]).is_some());
+        self.share(request, usize::MAX, limit, live)
     }
 
-    /// No number for a value needed in this block: share with the number that costs the least waiting time.
-    fn share_in(&mut self, request: &SlotRequest, need: usize, limit: u8, live: &Live) -> u8 {
+    /// No number is free: share with the number that costs the least waiting time. `need` is the first need, or beyond all instructions.
+    fn share(&mut self, request: &SlotRequest, need: usize, limit: u8, live: &Live) -> u8 {
         let (start, end) = (
             self.f.cfg.blocks[request.block.index()].start,
             self.f.cfg.blocks[request.block.index()].end,
@@ -329,16 +442,22 @@ impl Run<'_> {
         let Some((_, issue)) = &self.times else {
             return self.escaping_load_slot();
         };
+        let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
+        // Of other blocks only those right before this one can have something on its way.
+        let before = &self.f.cfg.blocks[request.block.index()].pred;
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
-            issue
-                .get(setter.insn.wrapping_sub(start))
-                .map_or(0, |t| t + latency(setter.class, setter.kind))
+            if (start..=request.insn).contains(&setter.insn) {
+                issued(setter.insn).saturating_add(latency(setter.class, setter.kind).into())
+            } else {
+                let from = self.f.cfg.block_of[setter.insn];
+                let end = self.f.cfg.blocks[from.index()].end;
+                let left = i64::from(latency(setter.class, setter.kind)) - (self.stalls[end] - self.stalls[setter.insn]);
+                if before.contains(&from) { left.max(0) } else { 0 }
+            }
         };
         let own = done(request.id);
-        // Setters that have ended by now have no cost.
-        let now = issue.get(request.insn - start).copied().unwrap_or(0);
-        let mut best: Option<((u32, i64, u8), u8)> = None;
+        let mut best: Option<(ShareCost, u8)> = None;
         for number in request.start..limit {
             let list = &live[usize::from(number)];
             let holds_escaping_load = list.iter().any(|(s, need)| {
@@ -348,27 +467,24 @@ impl Run<'_> {
             if list.is_empty() || holds_escaping_load {
                 continue;
             }
-            let theirs = earliest(list).map_or(i64::MAX, |k| k as i64);
-            let last = list
-                .iter()
-                .map(|(s, _)| {
-                    if (start..request.insn).contains(&self.f.setters.get(*s).insn) {
-                        done(*s)
-                    } else {
-                        0
-                    }
-                })
-                .max();
-            let key = if theirs >= need as i64 {
-                (last.unwrap_or(0).max(now), theirs, number)
+            let theirs = earliest(list).unwrap_or(usize::MAX);
+            let last = list.iter().map(|(s, _)| done(*s)).max().unwrap_or(0);
+            let key = if need == usize::MAX {
+                let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
+                (own.saturating_sub(first).max(0), false, 0, 0, number)
+            } else if theirs >= need {
+                (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
             } else {
-                (own, -theirs, number)
+                (own.saturating_sub(issued(theirs)).max(0), true, 0, usize::MAX - theirs, number)
             };
             if best.is_none_or(|(k, _)| key < k) {
                 best = Some((key, number));
             }
         }
-        best.map_or(self.escaping_load_slot(), |(_, number)| number)
+        let early = best.is_none_or(|(cost, _)| cost.1);
+        let number = best.map_or(self.escaping_load_slot(), |(_, number)| number);
+        self.early = early;
+        number
     }
 
     /// Estimated issue time of every instruction of the block.
@@ -395,73 +511,6 @@ impl Run<'_> {
             now += u32::from(self.f.insns[k].control.stall);
         }
         self.times = Some((id, issue));
-    }
-
-    /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    fn waits(&self) -> Vec<u8> {
-        let f = self.f;
-        let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
-        let mut waits = vec![0; f.insns.len()];
-        // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
-        for _ in 0..64 {
-            let mut changed = false;
-            for (i, block) in f.cfg.blocks.iter().enumerate() {
-                let mut state = entry[i].clone();
-                changed |= self.wait_block(block, &mut state, &mut waits);
-                for to in &block.succ {
-                    for (into, from) in entry[to.index()].iter_mut().zip(&state) {
-                        changed |= merge(into, from);
-                    }
-                }
-            }
-            if !changed {
-                break;
-            }
-        }
-        waits
-    }
-
-    fn wait_block(&self, block: &Block, state: &mut Pending, waits: &mut [u8]) -> bool {
-        let f = self.f;
-        let mut changed = false;
-        for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
-            let mut mask = 0;
-            if waits_for_all(&f.insns[k]) {
-                mask = ALL_SCOREBOARDS;
-                state.iter_mut().for_each(Vec::clear);
-            }
-            for (number, list) in state.iter_mut().enumerate() {
-                if list.iter().any(|s| f.setters.conflicts(*s, k) || f.policy.waits_for(k, *s)) {
-                    mask |= 1 << number;
-                    if !keeps_pending(&f.insns[k]) {
-                        list.clear();
-                    }
-                }
-            }
-            for s in f.setters.of(k) {
-                let Some(number) = self.numbers[s.index()] else { continue };
-                let list = &mut state[usize::from(number)];
-                if self.companions[s.index()]
-                    .as_ref()
-                    .is_some_and(|known| list.iter().any(|other| !known.contains(other)))
-                {
-                    mask |= 1 << number;
-                    list.clear();
-                }
-            }
-            changed |= std::mem::replace(wait, mask) != mask;
-            if let Some((number, left)) = counted_wait(&f.insns[k])
-                && let Some(list) = state.get_mut(number)
-            {
-                keep_last(list, left);
-            }
-            for s in f.setters.of(k) {
-                if let Some(list) = self.numbers[s.index()].and_then(|n| state.get_mut(usize::from(n))) {
-                    merge(list, &[s]);
-                }
-            }
-        }
-        changed
     }
 
     fn fields(&self, k: usize, insn: &Insn, wait: u8) -> Control {

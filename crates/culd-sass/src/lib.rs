@@ -19,8 +19,10 @@ mod readme {}
 mod alloc;
 mod cfg;
 pub mod check;
+mod clock;
 mod context;
 pub mod decode;
+mod ends;
 mod fence;
 pub mod latency;
 mod order;
@@ -29,6 +31,14 @@ pub mod reg;
 mod rewrite;
 mod setter;
 
+pub use clock::fences_change_waits;
 pub use context::KernelContext;
 pub use fence::OffsetMap;
 pub use rewrite::{Reason, Rewrite, Unsure, rewrite};
+
+/// For the study of what the model does not explain (`examples/compare.rs`).
+#[doc(hidden)]
+pub mod study {
+    pub use crate::clock::{Arrival, arrivals};
+    pub use crate::rewrite::{Study, study};
+}

@@ -5,12 +5,13 @@
 //!    that leave a block and have had time to arrive, cache invalidation after atomics, ends of collectives, ...
 //!    Not so when the instruction itself sets that scoreboard and a pending setter came around a loop: that is a re-use wait, which
 //!    the allocator finds by itself. Nor when the instruction waits for every scoreboard, in use or not.
+//!    Nor when it is the last of its block and one of them came around a loop: the allocator adds these waits.
 //! 3. Policy waits belong to their setters, not to the number: they follow the setter when it gets another number.
 //! 4. The first conflict inside the block is a property of the setter alone; for a setter without registers it is its first policy wait,
 //!    and a policy wait of a cache invalidation or of a `NOP` counts for all.
 //! 5. `DEPBAR.LE SBn, count` ends all but the `count` youngest pending setters of n.
 
-use crate::cfg::{BlockId, Cfg, collective};
+use crate::cfg::{Block, BlockId, Cfg, collective};
 use crate::decode::{Control, Insn, SCOREBOARDS};
 use crate::setter::{SetterId, Setters};
 
@@ -62,8 +63,9 @@ pub(crate) fn merge(into: &mut Vec<SetterId>, from: &[SetterId]) -> bool {
 }
 
 impl Policy {
-    pub(crate) fn new(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Self {
+    pub(crate) fn new(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Self {
         let entry = flow(insns, cfg, setters);
+        let known = forward(insns, cfg, setters, order);
         let mut waits = vec![Vec::new(); insns.len()];
         for id in cfg.ids() {
             let mut state = entry[id.index()].clone();
@@ -73,11 +75,19 @@ impl Policy {
                 if reuse || waits_for_all(&insns[k]) {
                     return;
                 }
+                let late = |s: &SetterId| {
+                    let (entry, known) = (&entry[id.index()][usize::from(number)], &known[id.index()][usize::from(number)]);
+                    let again = (cfg.blocks[id.index()].start..=k).contains(&setters.get(*s).insn);
+                    !again && entry.binary_search(s).is_ok() && known.binary_search(s).is_err()
+                };
+                if k + 1 == cfg.blocks[id.index()].end && pending.iter().any(late) {
+                    return;
+                }
                 if pending.iter().any(|setter| setters.conflicts(*setter, k)) {
                     let signals: Vec<SetterId> = pending.iter().copied().filter(|s| setters.get(*s).signals_read()).collect();
                     merge(&mut waits[k], &signals);
                 } else {
-                    merge(&mut waits[k], pending);
+                    merge(&mut waits[k], &meant(insns, &cfg.blocks[id.index()], setters, k, pending));
                 }
             });
         }
@@ -92,6 +102,11 @@ impl Policy {
     /// Does instruction `k` wait for the setter by policy?
     pub(crate) fn waits_for(&self, k: usize, setter: SetterId) -> bool {
         self.waits[k].binary_search(&setter).is_ok()
+    }
+
+    /// Adds a policy wait.
+    pub(crate) fn add(&mut self, k: usize, setter: SetterId) {
+        merge(&mut self.waits[k], &[setter]);
     }
 
     /// Has instruction `k` any policy wait?
@@ -111,6 +126,43 @@ impl Policy {
         let by_policy = |k: usize| signals_only || matches!(setters.insn(k).name, "CCTL" | "NOP");
         (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (by_policy(*k) && self.waits_for(*k, id)))
     }
+}
+
+/// `BSYNC` and a guarded `EXIT` wait for everything that works on uniform registers, arrived or not.
+pub(crate) fn waits_for_uniform(insn: &Insn) -> bool {
+    insn.name == "BSYNC" || insn.name == "EXIT" && insn.guard.is_some()
+}
+
+/// Of the setters that end with a policy wait, those for which it is there: at the end of a block, values of this block that have arrived, or those that
+/// work on uniform registers; what else is on their scoreboard ends with them. All, if there are none of these.
+fn meant(insns: &[Insn], block: &Block, setters: &Setters<'_>, k: usize, pending: &[SetterId]) -> Vec<SetterId> {
+    if k + 1 != block.end {
+        return pending.to_vec();
+    }
+    let uniform = |s: &SetterId| waits_for_uniform(&insns[k]) && setters.get(*s).is_uniform();
+    let local = |s: &SetterId| (block.start..k).contains(&setters.get(*s).insn);
+    let only = |wanted: &dyn Fn(&SetterId) -> bool| -> Vec<SetterId> { pending.iter().copied().filter(wanted).collect() };
+    [only(&uniform), only(&local)]
+        .into_iter()
+        .find(|list| !list.is_empty())
+        .unwrap_or_else(|| pending.to_vec())
+}
+
+/// Pending setters at the entry of every block as far as blocks before it in `order` know.
+fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Vec<Pending> {
+    let mut entry = vec![Pending::default(); cfg.blocks.len()];
+    let mut visited = vec![false; cfg.blocks.len()];
+    for id in order {
+        visited[id.index()] = true;
+        let mut state = entry[id.index()].clone();
+        step(insns, cfg, setters, *id, &mut state, |_, _, _| ());
+        for to in cfg.blocks[id.index()].succ.iter().filter(|to| !visited[to.index()]) {
+            for (into, from) in entry[to.index()].iter_mut().zip(&state) {
+                merge(into, from);
+            }
+        }
+    }
+    entry
 }
 
 /// Pending setters at the entry of every block, under the compiler's own numbers and waits.

@@ -13,14 +13,15 @@ use crate::context::KernelContext;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::alloc::{Function, allocate, reserves_zero};
-use crate::cfg::{Cfg, IndirectTargets};
+use crate::alloc::{Allocation, Function, Seen, allocate, free, learn, reserves_zero};
+use crate::cfg::{BlockId, Cfg, IndirectTargets};
 use crate::decode::opcode::{self, MEMBAR};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
+use crate::ends::missing_waits;
 use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
 use crate::policy::{Policy, counted_wait};
-use crate::setter::{Kind, STACK_POINTER, SetterId, Setters};
+use crate::setter::{STACK_POINTER, SetterId, Setters};
 
 /// Code is padded to this and then by eight more instructions.
 const CODE_ALIGN: usize = 128;
@@ -33,6 +34,9 @@ const LOAD_STACK_POINTER: u128 = 0x01_7b82;
 
 /// The load of the stack pointer is in the first instructions.
 const PROLOGUE: usize = 64;
+
+/// A wait at the end of a block changes numbers after it, which may add waits: so often at most.
+const ROUNDS: usize = 8;
 
 /// Larger functions are left alone, so that the time of a link stays bounded.
 const MAX_INSNS: usize = 1 << 20;
@@ -213,43 +217,119 @@ fn aim_at_kept(mut kept: Vec<Insn>, indirect: &BTreeMap<u32, Vec<u32>>) -> (Vec<
     (kept, indirect)
 }
 
+/// What the model thinks of a function, for the study of its errors.
+#[derive(Debug)]
+pub struct Study {
+    /// The instructions, without deleted ones and padding.
+    pub insns: Vec<Insn>,
+    /// First instruction of every block and the blocks that follow.
+    pub blocks: Vec<(usize, Vec<usize>)>,
+    /// Blocks in the order of their visits.
+    pub order: Vec<usize>,
+    /// Fields with the stack pointer: should be the input's.
+    pub alive: Vec<Control>,
+    /// Fields without it: should be the linker's.
+    pub new: Vec<Control>,
+}
+
+/// Runs the allocator on a function without any of the checks.
+#[must_use]
+pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
+    let mut insns = decode_all(code)?;
+    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
+    insns.truncate(used);
+    let dead = dead_stack_pointer(&insns);
+    let deletable = deletable_prefixes(&insns);
+    let (kept, _) = split(insns, &deletable).ok()?;
+    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
+    let cfg = Cfg::new(&insns, &indirect);
+    let setters = Setters::new(&insns, &cfg);
+    let order = visit_order(&cfg);
+    let mut policy = Policy::new(&insns, &cfg, &setters, &order);
+    let function = function(&insns, &cfg, &setters, &policy);
+    let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
+    let lesson = learn(&function, &order, dead);
+    let alive = free(&function, &order).fields;
+    let new = allocate(&function, &order, dead, &lesson.seen).fields;
+    let new = settle(&insns, &cfg, &setters, &mut policy, &order, dead, &lesson.seen).map_or(new, |new| new.fields);
+    let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
+    Some(Study {
+        blocks: cfg.blocks.iter().map(follow).collect(),
+        order: order.iter().map(|b| b.index()).collect(),
+        alive,
+        new,
+        insns,
+    })
+}
+
 /// New scoreboard fields for all instructions.
 fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Control>, Unsure> {
     if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
         return Err(unsure(Reason::UnknownInstruction, insn.offset));
     }
     let setters = Setters::new(insns, cfg);
-    let policy = Policy::new(insns, cfg, &setters);
-    let function = Function {
-        insns,
-        cfg,
-        setters: &setters,
-        policy: &policy,
-        zero_reserved: reserves_zero(insns),
-    };
-    let dead = dead_setter(insns, &setters, stack_pointer);
     let order = visit_order(cfg);
-    let alive = allocate(&function, &order, None);
-    let new = allocate(&function, &order, dead);
+    let mut policy = Policy::new(insns, cfg, &setters, &order);
+    let dead = dead_setter(insns, &setters, stack_pointer);
+    let lesson = learn(&function(insns, cfg, &setters, &policy), &order, dead);
+    let new = settle(insns, cfg, &setters, &mut policy, &order, dead, &lesson.seen)?;
     if setters.exhausted() {
         return Err(unsure(Reason::Size, stack_pointer));
     }
-    let miss = insns.iter().zip(&alive.fields).find(|(insn, fields)| insn.control != **fields);
-    if let Some((insn, _)) = miss {
-        return Err(unsure(Reason::SelfCheck, insn.offset));
+    if let Some(k) = new.untested {
+        return Err(unsure(Reason::SelfCheck, insns[k].offset));
     }
-    if let Some(offset) = hidden_policy(&function, &new.fields, dead) {
-        return Err(unsure(Reason::HiddenWait, offset));
-    }
-    if new.ambiguous {
+    // What shared the dead number because nothing was free, and still finds nothing free, makes a choice that the input does not show.
+    let untested = lesson
+        .shared
+        .iter()
+        .zip(&new.shared)
+        .any(|(old, new)| *old == (true, true) && new.0);
+    if new.ambiguous || untested {
         return Err(unsure(Reason::Overflow, stack_pointer));
     }
-    if let Some(offset) = moved_count(&function, &new.fields) {
+    if let Some(offset) = moved_count(&function(insns, cfg, &setters, &policy), &new.fields) {
         return Err(unsure(Reason::CountedWait, offset));
     }
     let mut fields = new.fields;
     hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
     Ok(fields)
+}
+
+/// Allocates, and adds the waits at ends of blocks that the new numbers need, until none is missing.
+fn settle(
+    insns: &[Insn],
+    cfg: &Cfg,
+    setters: &Setters<'_>,
+    policy: &mut Policy,
+    order: &[BlockId],
+    dead: Option<SetterId>,
+    lesson: &Seen,
+) -> Result<Allocation, Unsure> {
+    let mut round = 0;
+    loop {
+        let f = function(insns, cfg, setters, policy);
+        let new = allocate(&f, order, dead, lesson);
+        let missing = missing_waits(&f, &new.fields, dead).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
+        let Some((k, _)) = missing.first() else { return Ok(new) };
+        round += 1;
+        if round == ROUNDS {
+            return Err(unsure(Reason::HiddenWait, insns[*k].offset));
+        }
+        for (k, setter) in missing {
+            policy.add(k, setter);
+        }
+    }
+}
+
+fn function<'a>(insns: &'a [Insn], cfg: &'a Cfg, setters: &'a Setters<'a>, policy: &'a Policy) -> Function<'a> {
+    Function {
+        insns,
+        cfg,
+        setters,
+        policy,
+        zero_reserved: reserves_zero(insns),
+    }
 }
 
 /// A counted wait names its scoreboard in the instruction: the youngest setter of that number before it in its block must keep it, and
@@ -269,44 +349,21 @@ fn moved_count(f: &Function<'_>, fields: &[Control]) -> Option<u32> {
     (0..f.insns.len()).find_map(moved)
 }
 
-/// An instruction waits at least two cycles for the next one when that needs its scoreboard. The load of a dead stack pointer has none.
+/// An instruction stalls at least two cycles when the next one waits for a scoreboard that it sets. The load of a dead stack pointer sets none.
 fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
+    for k in 1..fields.len() {
+        let (wait, before) = (fields[k].wait, fields[k - 1]);
+        let waits_for = |n: u8| n < SCOREBOARDS && wait >> n & 1 == 1;
+        if before.stall == 1 && (waits_for(before.read) || waits_for(before.write)) {
+            fields[k - 1].stall = 2;
+        }
+    }
     let Some(k) = dead else { return };
     let number = insns[k].control.write;
     let needed = |next: &Insn| next.control.wait >> number & 1 == 1;
     if fields[k].stall == 2 && number < SCOREBOARDS && insns.get(k + 1).is_some_and(needed) {
         fields[k].stall = 1;
     }
-}
-
-/// A value that leaves its block may be waited for at the end of the block; only the input shows whether it is. The input does not
-/// show it when the value shared its number with one that was needed earlier, or with the dead stack pointer. If it no longer shares, the
-/// answer is not known.
-fn hidden_policy(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Option<u32> {
-    let over_in_block = |id: SetterId, fields: &dyn Fn(usize) -> Control| {
-        let setter = f.setters.get(id);
-        let own = fields(setter.insn);
-        let number = if setter.kind == Kind::Read { own.read } else { own.write };
-        let end = f.cfg.blocks[f.cfg.block_of[setter.insn].index()].end;
-        (setter.insn + 1..end).any(|k| fields(k).wait >> number & 1 == 1)
-    };
-    let with_dead = |id: SetterId| {
-        let (k, number) = (f.setters.get(id).insn, f.setters.number_in_input(id));
-        dead.is_some_and(|dead| {
-            let first = f.setters.get(dead).insn;
-            let waited = |k: usize| f.insns[k].control.wait >> number & 1 == 1;
-            number == f.setters.number_in_input(dead)
-                && first < k
-                && f.cfg.block_of[first] == f.cfg.block_of[k]
-                && !(first + 1..=k).any(waited)
-        })
-    };
-    let hidden = |id: &SetterId| {
-        let leaves = Some(*id) != dead && f.policy.first_need(*id).is_none();
-        let (before, now) = (over_in_block(*id, &|k| f.insns[k].control), over_in_block(*id, &|k| fields[k]));
-        leaves && if before { !now } else { with_dead(*id) }
-    };
-    f.setters.ids().find(hidden).map(|id| f.insns[f.setters.get(id).insn].offset)
 }
 
 fn dead_setter(insns: &[Insn], setters: &Setters<'_>, stack_pointer: u32) -> Option<SetterId> {

@@ -35,8 +35,10 @@ pub(crate) enum Class {
     Constant,
     /// `LDCU`.
     UniformConstant,
-    /// `S2R`, `S2UR`.
+    /// `S2R`.
     Special,
+    /// `S2UR`.
+    UniformSpecial,
     /// `LDS`.
     Shared,
     /// Everything else.
@@ -56,7 +58,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("LDL", Class::Long),
     ("LDS", Class::Shared),
     ("S2R", Class::Special),
-    ("S2UR", Class::Special),
+    ("S2UR", Class::UniformSpecial),
     ("SULD", Class::Texture),
     ("TEX", Class::Texture),
     ("TLD", Class::Texture),
@@ -102,7 +104,9 @@ pub(crate) fn latency(class: Class, kind: Kind) -> u32 {
         (Kind::Read, _) | (Kind::Write, Class::UniformConstant) => 12,
         (Kind::Write, Class::Long | Class::Texture) => 400,
         (Kind::Write, Class::Constant) => 32,
-        (Kind::Write, Class::Special | Class::Shared) => 30,
+        (Kind::Write, Class::Special) => 30,
+        (Kind::Write, Class::Shared) => 34,
+        (Kind::Write, Class::UniformSpecial) => 18,
         (Kind::Write, Class::Other) => 20,
     }
 }
@@ -111,7 +115,7 @@ pub(crate) fn latency(class: Class, kind: Kind) -> u32 {
 const CONFLICT_TESTS: u64 = 200_000_000;
 
 /// Index of a setter in [`Setters`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SetterId(u32);
 
 impl SetterId {
@@ -293,6 +297,12 @@ impl Setter {
     /// A fence that signals through its operand scoreboard although it has no operands.
     pub(crate) fn signals_read(&self) -> bool {
         self.kind == Kind::Read && self.signals_only()
+    }
+
+    /// The result or a late operand is a uniform register.
+    pub(crate) fn is_uniform(&self) -> bool {
+        self.hazard
+            .intersects(&self.hazard.without_predicates().minus(&self.hazard.general()))
     }
 
     /// A setter without registers, such as a fence or an atomic without result: it only signals completion.

@@ -24,7 +24,8 @@ fn sections(elf: &[u8]) -> Option<Vec<Section<'_>>> {
         let data = if number(elf, at + 4, 4)? == 8 {
             &[]
         } else {
-            elf.get(offset..offset + size)?
+            // Reserved memory lies beyond the end of the file.
+            elf.get(offset..offset + size).unwrap_or_default()
         };
         Some((number(elf, at, 4)? as usize, data))
     };

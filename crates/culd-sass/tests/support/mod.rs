@@ -3,6 +3,7 @@
 
 pub(crate) mod cubin;
 pub(crate) mod record;
+pub(crate) mod study;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,4 +166,13 @@ pub(crate) fn render(table: &BTreeMap<String, Row>) -> String {
         );
     }
     out
+}
+
+/// The verdict in a word or two.
+pub(crate) fn short(pair: &Pair) -> String {
+    match pair.verdict() {
+        Verdict::Identical => "identical".into(),
+        Verdict::Kept(why) => why,
+        Verdict::Wrong(at) => format!("WRONG {at:#x}"),
+    }
 }

@@ -1,0 +1,42 @@
+//! What an allocation saw at each of its decisions.
+//!
+//! The allocator runs twice: with the compiler's numbers, and without the stack pointer. A decision that sees the same state in both runs comes out the same,
+//! whether the model can explain it or not. States are compared by their hashes.
+
+use super::How;
+
+/// What a run saw, to compare two of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// For every setter, a hash of all that its choice depends on.
+    pub(super) choices: Vec<u64>,
+    /// For every instruction, a hash of what was pending before it.
+    pub(super) pending: Vec<u64>,
+    /// For every setter, how its number was chosen.
+    pub(super) how: Vec<How>,
+    /// Setters for which the model chose the compiler's number.
+    pub(super) right_choice: Vec<bool>,
+    /// Instructions for which the model's waits were the compiler's.
+    pub(super) right_wait: Vec<bool>,
+}
+
+pub(super) fn hash(value: &impl std::hash::Hash) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// FNV-1a, so that results do not depend on the standard library's hash.
+struct Fnv(u64);
+
+impl std::hash::Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The wait masks, when all setters have their numbers.
+//!
+//! 1. Flow the pending setters of every number through the graph until nothing changes.
+//! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
+//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop.
+//! 3. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
+
+use super::seen::hash;
+use super::{RESERVED_ZERO, Run};
+use crate::cfg::Block;
+use crate::policy::{ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_uniform};
+use crate::setter::SetterId;
+
+impl Run<'_> {
+    /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
+    pub(super) fn waits(&mut self) -> (Vec<u8>, bool) {
+        let f = self.f;
+        let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
+        let mut waits = vec![0; f.insns.len()];
+        let mut mixed = false;
+        // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
+        for _ in 0..64 {
+            let mut changed = false;
+            for (i, block) in f.cfg.blocks.iter().enumerate() {
+                let mut state = entry[i].clone();
+                let mut late: Pending = std::array::from_fn(|n| {
+                    let known = &self.known[i][n];
+                    let new =
+                        |s: &&SetterId| known.binary_search(s).is_err() && !RESERVED_ZERO.contains(&f.insns[f.setters.get(**s).insn].name);
+                    state[n].iter().filter(new).copied().collect()
+                });
+                changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
+                // What a wait for both old and new setters of a number ends is not understood in all cases.
+                let same = self
+                    .lesson
+                    .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
+                mixed |= !same
+                    && late
+                        .iter()
+                        .zip(&self.known[i])
+                        .any(|(late, known)| !late.is_empty() && !known.is_empty());
+                for to in &block.succ {
+                    for (into, from) in entry[to.index()].iter_mut().zip(&state) {
+                        changed |= merge(into, from);
+                    }
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let lesson = self.lesson;
+        let untested = |k: &usize| lesson.is_some_and(|l| l.pending[*k] != self.seen.pending[*k] && !l.right_wait[*k]);
+        if let Some(k) = (0..f.insns.len()).find(untested) {
+            self.untested.get_or_insert(k);
+        }
+        (waits, mixed)
+    }
+
+    fn wait_block(&mut self, block: &Block, state: &mut Pending, late: &mut Pending, waits: &mut [u8]) -> bool {
+        let f = self.f;
+        let mut changed = false;
+        for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
+            let seen = hash(&(&*state, &*late));
+            self.seen.pending[k] = seen;
+            let ends = self.model_wait(k, state);
+            for (number, late) in late.iter_mut().enumerate() {
+                late.retain(|s| ends >> number & 1 == 0 && f.setters.get(*s).insn != k);
+            }
+            let around = (0..).zip(&*late).map(|(n, late)| u8::from(!late.is_empty()) << n).sum::<u8>();
+            let around = if k + 1 == block.end { around } else { 0 };
+            let (model, compiler) = (ends | around, f.insns[k].control.wait);
+            self.seen.right_wait[k] = model == compiler;
+            let same = self.lesson.is_some_and(|lesson| lesson.pending[k] == seen);
+            let mask = if self.taught || same { compiler } else { model };
+            for (number, (list, late)) in state.iter_mut().zip(late.iter()).enumerate() {
+                match (mask >> number & 1, ends >> number & 1, around >> number & 1) {
+                    (0, ..) => {}
+                    (_, 0, 1) => list.retain(|s| late.binary_search(s).is_err()),
+                    _ if keeps_pending(&f.insns[k]) => {}
+                    _ => list.clear(),
+                }
+            }
+            changed |= std::mem::replace(wait, mask) != mask;
+            if let Some((number, left)) = counted_wait(&f.insns[k])
+                && let Some(list) = state.get_mut(number)
+            {
+                keep_last(list, left);
+            }
+            for s in f.setters.of(k) {
+                if let Some(list) = self.numbers[s.index()].and_then(|n| state.get_mut(usize::from(n))) {
+                    merge(list, &[s]);
+                }
+            }
+        }
+        changed
+    }
+
+    /// The numbers that an instruction waits for: those with a pending conflict, those of policy, and its own if setters are pending on it that it did
+    /// not choose to join.
+    fn model_wait(&self, k: usize, state: &Pending) -> u8 {
+        let f = self.f;
+        if waits_for_all(&f.insns[k]) {
+            return ALL_SCOREBOARDS;
+        }
+        let mut mask = 0;
+        for (number, list) in state.iter().enumerate() {
+            if list.iter().any(|s| f.setters.conflicts(*s, k)) || self.policy_wait(k, list.iter().copied()) {
+                mask |= 1 << number;
+            }
+        }
+        for s in f.setters.of(k) {
+            let Some(number) = self.numbers[s.index()] else { continue };
+            let joined = |known: &Vec<SetterId>| state[usize::from(number)].iter().all(|other| known.contains(other));
+            if mask >> number & 1 == 0 && !self.companions[s.index()].as_ref().is_none_or(joined) {
+                mask |= 1 << number;
+            }
+        }
+        mask
+    }
+
+    /// Does instruction `k` wait by policy for a number with these setters? At the end of a block all setters of the block must have arrived.
+    pub(super) fn policy_wait(&self, k: usize, list: impl Iterator<Item = SetterId> + Clone) -> bool {
+        let f = self.f;
+        let block = &f.cfg.blocks[f.cfg.block_of[k].index()];
+        let local = |s: &SetterId| (block.start..k).contains(&f.setters.get(*s).insn);
+        let waited = |s: SetterId| f.policy.waits_for(k, s);
+        if !list.clone().any(waited) {
+            return false;
+        }
+        if k + 1 != block.end {
+            return true;
+        }
+        let for_uniform = |s: SetterId| waits_for_uniform(&f.insns[k]) && f.setters.get(s).is_uniform();
+        if list.clone().any(|s| waited(s) && (!local(&s) || for_uniform(s))) {
+            return true;
+        }
+        list.filter(local).all(waited)
+    }
+}

@@ -1,0 +1,136 @@
+//! The waits at the ends of blocks, for setters that no longer share a number with those they shared it with in the input.
+//!
+//! At the last instruction of a block a number is waited for when all setters of this block that are pending on it have had time to arrive. For one setter
+//! the answer is known
+//!
+//! 1. from the input, where the end of the block waits for it or for a later one of its kind: it has arrived; or where the end does not, and all on its
+//!    number are of its kind and not later: it has not;
+//! 2. else from the clock ([`crate::clock`]): the input shows nothing when the setter was waited for earlier in the block together with others, or when a
+//!    later one on its number had not arrived;
+//! 3. never for loads from memory and textures, which are not waited for in this way.
+//!
+//! The numbers are decided with the answers that matter only: one setter that has not arrived is enough. Where the answer matters and is not known, the
+//! function is kept.
+
+use crate::alloc::Function;
+use crate::cfg::Block;
+use crate::clock::{Arrived, arrived, never_waited};
+use crate::decode::{Control, Insn, SCOREBOARDS};
+use crate::setter::{Kind, SetterId};
+
+/// The waits at ends of blocks that the clock adds to those of the input.
+///
+/// # Errors
+/// The instruction whose arrival decides and is not known.
+pub(crate) fn missing_waits(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Result<Vec<(usize, SetterId)>, usize> {
+    let mut with_fields: Option<Vec<Insn>> = None;
+    let mut waits = Vec::new();
+    for block in &f.cfg.blocks {
+        let range = block.start..block.end;
+        let changed = |k: usize| fields[k] != f.insns[k].control;
+        if !range.clone().any(changed) {
+            continue;
+        }
+        let last = block.end - 1;
+        let mut shown: Option<Shown> = None;
+        for number in (0..SCOREBOARDS).filter(|n| fields[last].wait >> n & 1 == 0) {
+            let group = pending(f, block, number, |k| fields[k], dead);
+            let own = [fields[last].read, fields[last].write].contains(&number);
+            if own
+                || group.is_empty()
+                || group.iter().any(|s| {
+                    f.insns
+                        .get(f.setters.get(*s).insn)
+                        .is_none_or(|i| never_waited(i, f.setters.get(*s).kind))
+                })
+            {
+                continue;
+            }
+            let shown = shown.get_or_insert_with(|| Shown::new(f, block));
+            if shown.late.iter().any(|late| late.iter().all(|s| group.contains(s))) {
+                continue;
+            }
+            let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
+            let answers = |s: &SetterId| {
+                let setter = f.setters.get(*s);
+                let by_clock = || arrived(insns, block.start..block.end, setter.insn, setter.kind);
+                shown.arrived(f, *s).unwrap_or_else(by_clock)
+            };
+            let answers: Vec<Arrived> = group.iter().map(answers).collect();
+            if answers.contains(&Arrived::No) {
+                continue;
+            }
+            if let Some((s, _)) = group.iter().zip(&answers).find(|(_, a)| **a == Arrived::Unknown) {
+                return Err(f.setters.get(*s).insn);
+            }
+            waits.extend(group.into_iter().filter(|s| !f.policy.waits_for(last, *s)).map(|s| (last, s)));
+        }
+    }
+    Ok(waits)
+}
+
+/// The setters of a block that are pending on a number at its last instruction.
+fn pending(f: &Function<'_>, block: &Block, number: u8, fields: impl Fn(usize) -> Control, dead: Option<SetterId>) -> Vec<SetterId> {
+    let mut group = Vec::new();
+    for k in block.start..block.end - 1 {
+        let control = fields(k);
+        if control.wait >> number & 1 == 1 {
+            group.clear();
+        }
+        let on = |s: &SetterId| number_of(control, f.setters.get(*s).kind) == number && Some(*s) != dead;
+        group.extend(f.setters.of(k).filter(on));
+    }
+    group
+}
+
+fn number_of(control: Control, kind: Kind) -> u8 {
+    if kind == Kind::Read { control.read } else { control.write }
+}
+
+fn replaced(insns: &[Insn], fields: &[Control]) -> Vec<Insn> {
+    let with = |(insn, control): (&Insn, &Control)| Insn {
+        control: *control,
+        ..insn.clone()
+    };
+    insns.iter().zip(fields).map(with).collect()
+}
+
+/// What the input shows about the arrivals of one block.
+struct Shown {
+    /// Setters that its end waits for, because they have arrived.
+    arrived: Vec<SetterId>,
+    /// Groups that its end does not wait for: not all of a group have arrived.
+    late: Vec<Vec<SetterId>>,
+}
+
+impl Shown {
+    fn new(f: &Function<'_>, block: &Block) -> Self {
+        let last = block.end - 1;
+        let end = f.insns[last].control;
+        let mut shown = Self {
+            arrived: Vec::new(),
+            late: Vec::new(),
+        };
+        for number in 0..SCOREBOARDS {
+            let group = pending(f, block, number, |k| f.insns[k].control, None);
+            if end.wait >> number & 1 == 1 {
+                shown.arrived.extend(group.into_iter().filter(|s| f.policy.waits_for(last, *s)));
+            } else if ![end.read, end.write].contains(&number) && !group.is_empty() {
+                shown.late.push(group);
+            }
+        }
+        shown
+    }
+
+    /// Has the setter arrived at the end of its block? Setters of one kind arrive in order.
+    fn arrived(&self, f: &Function<'_>, s: SetterId) -> Option<Arrived> {
+        let setter = f.setters.get(s);
+        let alike =
+            |t: &SetterId| f.setters.get(*t).kind == setter.kind && f.insns[f.setters.get(*t).insn].name == f.insns[setter.insn].name;
+        if self.arrived.iter().any(|t| *t >= s && alike(t)) {
+            return Some(Arrived::Yes);
+        }
+        let late = |group: &Vec<SetterId>| group.iter().all(|t| *t <= s && alike(t));
+        self.late.iter().any(late).then_some(Arrived::No)
+    }
+}
