@@ -57,8 +57,12 @@ pub struct Rules {
     pub prints_barriers: bool,
     /// The limit of static shared memory is the one of the hardware.
     pub hardware_shared_limit: bool,
-    /// String tables keep the names of functions that were removed. culd does not write them, and cannot be such an nvlink.
+    /// String tables have the name of every section and symbol that the linker makes, removed ones included, in the order in which it makes them.
     pub keeps_dead_names: bool,
+    /// A second name of a function stays with the function.
+    pub keeps_aliases: bool,
+    /// The register count in the header of a kernel's section includes the functions that the kernel calls.
+    pub kernel_headers_have_totals: bool,
     /// `.nv.compat` leaves out records 5 and 6 when they have their default, and does not add them for inputs that lack them.
     pub compat_without_defaults: bool,
     /// `.nv.compat` record b (what the finalizer may change) of the inputs is joined below sm_100 too.
@@ -137,12 +141,16 @@ const RULES_12_0: Rules = Rules {
     prints_barriers: false,
     hardware_shared_limit: true,
     keeps_dead_names: true,
+    keeps_aliases: true,
+    kernel_headers_have_totals: true,
     finalizer: 120,
     ..RULES_13_0
 };
 const RULES_12_4: Rules = Rules {
     info_link_flags: true,
     keeps_dead_names: false,
+    keeps_aliases: false,
+    kernel_headers_have_totals: false,
     ..RULES_12_0
 };
 const RULES_12_6: Rules = Rules {
@@ -166,6 +174,8 @@ const RULES_13_0: Rules = Rules {
     prints_barriers: true,
     hardware_shared_limit: false,
     keeps_dead_names: false,
+    keeps_aliases: false,
+    kernel_headers_have_totals: false,
     compat_without_defaults: false,
     compat_joins_finalizer_mask: false,
     compat_instruction_set: false,
@@ -516,7 +526,7 @@ impl Release {
 
     /// True when culd gives the bytes of this release's nvlink.
     pub fn is_reproduced(&self) -> bool {
-        !self.rules.keeps_dead_names
+        true
     }
 
     /// The newest release that is not newer than `toolkit` and whose files have that form, or the first one of that form.
