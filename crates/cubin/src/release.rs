@@ -59,6 +59,10 @@ pub struct Rules {
     pub hardware_shared_limit: bool,
     /// String tables have the name of every section and symbol that the linker makes, removed ones included, in the order in which it makes them.
     pub keeps_dead_names: bool,
+    /// `sh_link` fields that are about the symbol table hold 5, whichever number it has.
+    pub fixed_symbol_table_link: bool,
+    /// There is a `.nv.rel.action` in final links for sm_75 and later.
+    pub makes_rel_action: bool,
     /// A second name of a function stays with the function.
     pub keeps_aliases: bool,
     /// The register count in the header of a kernel's section includes the functions that the kernel calls.
@@ -141,17 +145,27 @@ const RULES_12_0: Rules = Rules {
     prints_barriers: false,
     hardware_shared_limit: true,
     keeps_dead_names: true,
+    fixed_symbol_table_link: true,
+    makes_rel_action: false,
     keeps_aliases: true,
     kernel_headers_have_totals: true,
     finalizer: 120,
     ..RULES_13_0
+};
+const RULES_12_2: Rules = Rules {
+    makes_rel_action: true,
+    ..RULES_12_0
+};
+const RULES_12_3: Rules = Rules {
+    fixed_symbol_table_link: false,
+    ..RULES_12_2
 };
 const RULES_12_4: Rules = Rules {
     info_link_flags: true,
     keeps_dead_names: false,
     keeps_aliases: false,
     kernel_headers_have_totals: false,
-    ..RULES_12_0
+    ..RULES_12_3
 };
 const RULES_12_6: Rules = Rules {
     prints_barriers: true,
@@ -174,6 +188,8 @@ const RULES_13_0: Rules = Rules {
     prints_barriers: true,
     hardware_shared_limit: false,
     keeps_dead_names: false,
+    fixed_symbol_table_link: false,
+    makes_rel_action: true,
     keeps_aliases: false,
     kernel_headers_have_totals: false,
     compat_without_defaults: false,
@@ -275,7 +291,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 122,
-        rules: RULES_12_0,
+        rules: RULES_12_2,
         builds: &[build(
             "12.2.140",
             "cuda_12.2.r12.2/compiler.33191640_0",
@@ -285,7 +301,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 123,
-        rules: RULES_12_0,
+        rules: RULES_12_3,
         builds: &[build(
             "12.3.107",
             "cuda_12.3.r12.3/compiler.33567101_0",

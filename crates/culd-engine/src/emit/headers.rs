@@ -57,7 +57,11 @@ pub(crate) fn link_and_info(output: &OutputPlan<'_, '_>, id: SectionId) -> (u32,
     let section = &records.sections[id];
     let index = |id: SectionId| arranged.section_index(id);
     let standard = &records.standard;
-    let symtab = index(standard.symbols);
+    // nvlink quirk: the number that the symbol table once had.
+    let symtab = match output.link.mode.rules.fixed_symbol_table_link {
+        true => 5,
+        false => index(standard.symbols),
+    };
     let owner = section.owner.map_or(0, index);
     let symbol_number = |symbol: Option<_>| symbol.map_or(0, |symbol| arranged.symbol_index(symbol));
     match section.class {

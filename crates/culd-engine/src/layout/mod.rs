@@ -156,7 +156,7 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<
         textures::lay_out(link, &mut layout, out)?;
     }
     limits::check(link, &layout, out);
-    if link.options.target.capabilities().has_rel_action {
+    if link.options.target.capabilities().has_rel_action && link.mode.rules.makes_rel_action {
         let action = layout.records.add_section(
             link.mode,
             NewSection {

@@ -48,10 +48,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let first = index.checked_sub(1).map_or(0, until);
         for &p in self.resolved.mentioned.get(first..until(index)).unwrap_or_default() {
             let string = self.resolved.prototypes.string(p);
-            // nvlink counts an empty one that is the first empty string, and does not write it: later names lack their first byte.
-            if !string.is_empty() {
-                self.created_name(string);
-            }
+            self.created_name(string);
         }
     }
 
