@@ -61,6 +61,10 @@ pub struct Rules {
     pub keeps_dead_names: bool,
     /// `sh_link` fields that are about the symbol table hold 5, whichever number it has.
     pub fixed_symbol_table_link: bool,
+    /// The call graph lists indirect calls as calls of every function that they may reach, too.
+    pub lists_indirect_calls: bool,
+    /// The call graph lists calls of functions that the driver provides.
+    pub lists_driver_calls: bool,
     /// There is a `.nv.rel.action` in final links for sm_75 and later.
     pub makes_rel_action: bool,
     /// A second name of a function stays with the function.
@@ -147,17 +151,24 @@ const RULES_12_0: Rules = Rules {
     keeps_dead_names: true,
     fixed_symbol_table_link: true,
     makes_rel_action: false,
+    lists_indirect_calls: true,
     keeps_aliases: true,
     kernel_headers_have_totals: true,
     finalizer: 120,
     ..RULES_13_0
 };
+const RULES_12_1: Rules = Rules {
+    lists_indirect_calls: false,
+    ..RULES_12_0
+};
 const RULES_12_2: Rules = Rules {
     makes_rel_action: true,
-    ..RULES_12_0
+    lists_driver_calls: false,
+    ..RULES_12_1
 };
 const RULES_12_3: Rules = Rules {
     fixed_symbol_table_link: false,
+    lists_driver_calls: true,
     ..RULES_12_2
 };
 const RULES_12_4: Rules = Rules {
@@ -190,6 +201,8 @@ const RULES_13_0: Rules = Rules {
     keeps_dead_names: false,
     fixed_symbol_table_link: false,
     makes_rel_action: true,
+    lists_indirect_calls: false,
+    lists_driver_calls: true,
     keeps_aliases: false,
     kernel_headers_have_totals: false,
     compat_without_defaults: false,
@@ -281,7 +294,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 121,
-        rules: RULES_12_0,
+        rules: RULES_12_1,
         builds: &[build(
             "12.1.105",
             "cuda_12.1.r12.1/compiler.32688072_0",

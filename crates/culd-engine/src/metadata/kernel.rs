@@ -34,14 +34,15 @@ impl<'d> KernelAttributes<'d> {
         self.functions[f].iter(&self.records)
     }
 
-    /// Kernels, ascending, with the registers that the headers of their sections state.
+    /// Kernels, ascending, that call something with more registers than their own: the headers of their sections state those.
     pub fn header_totals(&self, link: Link<'_, '_>) -> Vec<(FunctionId, u32)> {
         let mut kernels = match link.mode.rules.kernel_headers_have_totals {
             true => link.live.kernels.clone(),
             false => Vec::new(),
         };
         kernels.sort_unstable();
-        kernels.into_iter().map(|k| (k, self.registers[k])).collect()
+        let grows = |k: &FunctionId| self.registers[*k] > self.facts[*k].registers.unwrap_or(0);
+        kernels.into_iter().filter(grows).map(|k| (k, self.registers[k])).collect()
     }
 
     /// Records of a function, to change; `records` are all records while they are not here yet.
