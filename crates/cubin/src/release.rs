@@ -553,11 +553,6 @@ impl Release {
         numbers == Some((Ok(self.toolkit / 10), Ok(self.toolkit % 10))) && text == self.name()
     }
 
-    /// True when culd gives the bytes of this release's nvlink.
-    pub fn is_reproduced(&self) -> bool {
-        true
-    }
-
     /// The newest release that is not newer than `toolkit` and whose files have that form, or the first one of that form.
     pub fn with_form(toolkit: u32, form: Form) -> &'static Release {
         let mut of_form = RELEASES.iter().filter(|r| r.rules.form == form);
@@ -601,7 +596,7 @@ mod tests {
         assert_eq!(Release::with_form(134, Form::Cuda12).toolkit, 129);
         assert_eq!(Release::with_form(118, Form::Cuda12).toolkit, 120);
         assert_eq!(Release::of_toolkit(135).toolkit, 134);
-        let open: Vec<u32> = RELEASES.iter().filter(|r| !r.is_reproduced()).map(|r| r.toolkit).collect();
-        assert_eq!(open, [120, 121, 122, 123]);
+        let keep: Vec<u32> = RELEASES.iter().filter(|r| r.rules.keeps_dead_names).map(|r| r.toolkit).collect();
+        assert_eq!(keep, [120, 121, 122, 123]);
     }
 }
