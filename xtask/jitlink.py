@@ -64,9 +64,12 @@ def main():
         os._exit(1)
 
     check(call("nvJitLinkCreate")(ctypes.byref(handle), ctypes.c_uint32(len(options)), array))
+    # The libraries of 12.0 to 12.2 read inputs until the link is complete.
+    inputs = []
     for number, name in enumerate(files):
         with open(name, "rb") as file:
             data = file.read()
+        inputs.append(data)
         check(call("nvJitLinkAddData")(handle, 1, data, ctypes.c_size_t(len(data)), f"{number}-{os.path.basename(name)}".encode()))
     check(call("nvJitLinkComplete")(handle))
     size = ctypes.c_size_t()

@@ -57,8 +57,20 @@ pub struct Rules {
     pub prints_barriers: bool,
     /// The limit of static shared memory is the one of the hardware.
     pub hardware_shared_limit: bool,
-    /// String tables keep the names of functions that were removed. culd does not write them, and cannot be such an nvlink.
+    /// String tables have the name of every section and symbol that the linker makes, removed ones included, in the order in which it makes them.
     pub keeps_dead_names: bool,
+    /// `sh_link` fields that are about the symbol table hold 5, whichever number it has.
+    pub fixed_symbol_table_link: bool,
+    /// The call graph lists indirect calls as calls of every function that they may reach, too.
+    pub lists_indirect_calls: bool,
+    /// The call graph lists calls of functions that the driver provides.
+    pub lists_driver_calls: bool,
+    /// There is a `.nv.rel.action` in final links for sm_75 and later.
+    pub makes_rel_action: bool,
+    /// A second name of a function stays with the function.
+    pub keeps_aliases: bool,
+    /// The register count in the header of a kernel's section includes the functions that the kernel calls.
+    pub kernel_headers_have_totals: bool,
     /// `.nv.compat` leaves out records 5 and 6 when they have their default, and does not add them for inputs that lack them.
     pub compat_without_defaults: bool,
     /// `.nv.compat` record b (what the finalizer may change) of the inputs is joined below sm_100 too.
@@ -137,13 +149,34 @@ const RULES_12_0: Rules = Rules {
     prints_barriers: false,
     hardware_shared_limit: true,
     keeps_dead_names: true,
+    fixed_symbol_table_link: true,
+    makes_rel_action: false,
+    lists_indirect_calls: true,
+    keeps_aliases: true,
+    kernel_headers_have_totals: true,
     finalizer: 120,
     ..RULES_13_0
+};
+const RULES_12_1: Rules = Rules {
+    lists_indirect_calls: false,
+    ..RULES_12_0
+};
+const RULES_12_2: Rules = Rules {
+    makes_rel_action: true,
+    lists_driver_calls: false,
+    ..RULES_12_1
+};
+const RULES_12_3: Rules = Rules {
+    fixed_symbol_table_link: false,
+    lists_driver_calls: true,
+    ..RULES_12_2
 };
 const RULES_12_4: Rules = Rules {
     info_link_flags: true,
     keeps_dead_names: false,
-    ..RULES_12_0
+    keeps_aliases: false,
+    kernel_headers_have_totals: false,
+    ..RULES_12_3
 };
 const RULES_12_6: Rules = Rules {
     prints_barriers: true,
@@ -166,6 +199,12 @@ const RULES_13_0: Rules = Rules {
     prints_barriers: true,
     hardware_shared_limit: false,
     keeps_dead_names: false,
+    fixed_symbol_table_link: false,
+    makes_rel_action: true,
+    lists_indirect_calls: false,
+    lists_driver_calls: true,
+    keeps_aliases: false,
+    kernel_headers_have_totals: false,
     compat_without_defaults: false,
     compat_joins_finalizer_mask: false,
     compat_instruction_set: false,
@@ -255,7 +294,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 121,
-        rules: RULES_12_0,
+        rules: RULES_12_1,
         builds: &[build(
             "12.1.105",
             "cuda_12.1.r12.1/compiler.32688072_0",
@@ -265,7 +304,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 122,
-        rules: RULES_12_0,
+        rules: RULES_12_2,
         builds: &[build(
             "12.2.140",
             "cuda_12.2.r12.2/compiler.33191640_0",
@@ -275,7 +314,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 123,
-        rules: RULES_12_0,
+        rules: RULES_12_3,
         builds: &[build(
             "12.3.107",
             "cuda_12.3.r12.3/compiler.33567101_0",
@@ -514,11 +553,6 @@ impl Release {
         numbers == Some((Ok(self.toolkit / 10), Ok(self.toolkit % 10))) && text == self.name()
     }
 
-    /// True when culd gives the bytes of this release's nvlink.
-    pub fn is_reproduced(&self) -> bool {
-        !self.rules.keeps_dead_names
-    }
-
     /// The newest release that is not newer than `toolkit` and whose files have that form, or the first one of that form.
     pub fn with_form(toolkit: u32, form: Form) -> &'static Release {
         let mut of_form = RELEASES.iter().filter(|r| r.rules.form == form);
@@ -562,7 +596,7 @@ mod tests {
         assert_eq!(Release::with_form(134, Form::Cuda12).toolkit, 129);
         assert_eq!(Release::with_form(118, Form::Cuda12).toolkit, 120);
         assert_eq!(Release::of_toolkit(135).toolkit, 134);
-        let open: Vec<u32> = RELEASES.iter().filter(|r| !r.is_reproduced()).map(|r| r.toolkit).collect();
-        assert_eq!(open, [120, 121, 122, 123]);
+        let keep: Vec<u32> = RELEASES.iter().filter(|r| r.rules.keeps_dead_names).map(|r| r.toolkit).collect();
+        assert_eq!(keep, [120, 121, 122, 123]);
     }
 }

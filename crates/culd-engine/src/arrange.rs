@@ -335,6 +335,8 @@ pub struct OutputPlan<'a, 'd> {
     pub arranged: &'a Arranged,
     /// Functions whose text section has barrier flags, and the number of barriers.
     pub flagged: &'a [(FunctionId, u32)],
+    /// Kernels whose text section states the registers of all that they call.
+    pub totals: &'a [(FunctionId, u32)],
 }
 
 #[cfg(test)]

@@ -146,12 +146,32 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, opt
         reachable(inputs, resolved, calls, (&kernels, only), options.identity)
     };
     mark_inner(inputs, resolved, options.identity, &mut alive);
+    if options.release().is_some_and(|r| r.rules.keeps_aliases) {
+        mark_aliases(inputs, resolved, &mut alive);
+    }
     Live {
         alive,
         is_kernel,
         kernels,
         late,
         only,
+    }
+}
+
+/// Second names of live functions stay.
+fn mark_aliases(inputs: &Inputs<'_>, resolved: &Resolved<'_>, alive: &mut Table<FunctionId, bool>) {
+    for object in inputs.objects.iter() {
+        for index in object.symbols_of(&[STT_FUNC]) {
+            let symbol = object.symbol_ref(index);
+            let section = object.symbol(index).defined_in().and_then(|s| object.section(s));
+            let owner = section.filter(|s| s.role == Role::Text && s.owner != NO_OWNER && s.owner != index);
+            let owner = owner.and_then(|s| resolved.function(object.symbol_ref(s.owner)));
+            if let (Some(f), Some(owner)) = (resolved.function(symbol), owner)
+                && resolved.fate(symbol) == Fate::Winner
+            {
+                alive[f] |= alive[owner];
+            }
+        }
     }
 }
 

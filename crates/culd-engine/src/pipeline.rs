@@ -136,12 +136,14 @@ fn link(
     size_limit::check(&inputs, &layout, &arranged, out)?;
     ledger::check(link, &layout, &plan, out)?;
     let flagged = std::mem::take(&mut attributes.flagged);
+    let totals = attributes.header_totals(link);
     let output = arrange::OutputPlan {
         link,
         layout: &layout,
         plan: &plan,
         arranged: &arranged,
         flagged: &flagged,
+        totals: &totals,
     };
     let computed = sections::computed(&output, &attributes);
     // Verification and the link map need the image in memory.

@@ -93,6 +93,8 @@ pub struct Resolved<'d> {
     pub prototypes: Interner<'d, ProtoId>,
     /// Prototype strings in the order the call graphs and `.nv.prototype` mention them; rejected definitions do not count.
     pub mentioned: Vec<ProtoId>,
+    /// Per object: how many of these it and those before it mention.
+    pub mentioned_until: Table<ObjectId, u32>,
     /// Functions by number (less one).
     pub functions: Table<FunctionId, Function<'d>>,
     /// Direct callees, newest first, repeats kept.
@@ -187,6 +189,7 @@ impl<'d> Resolver<'d> {
             name_count: 0,
             prototypes: Interner::new(),
             mentioned: Vec::new(),
+            mentioned_until: Table::new(),
             mentions: Table::new(),
             dotted: Table::new(),
             prototype_names: Table::new(),
@@ -223,6 +226,7 @@ impl<'d> Resolver<'d> {
             self.out.rejected.push(false);
             self.functions(objects, object);
             self.callgraph(objects, object);
+            self.out.mentioned_until.push(self.out.mentioned.len() as u32);
         }
     }
 

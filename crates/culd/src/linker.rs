@@ -344,7 +344,7 @@ impl Linker {
     ///
     /// The release is not supported.
     pub fn release(&mut self, name: &str) -> Result<&mut Self, LinkError> {
-        let version = cubin::release::Version::nearest(name).filter(|v| v.release.is_reproduced());
+        let version = cubin::release::Version::nearest(name);
         self.engine.release = Some(version.ok_or_else(|| LinkError::unknown_release(name))?.release);
         Ok(self)
     }

@@ -9,9 +9,10 @@
 
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
-use crate::names::{Deduplicator, Name};
+use crate::names::{Deduplicator, Name, SeededState};
 use crate::records::{Emission, Merged, OutSection, OutSymbol, SymbolTableEntry};
 use crate::session::Link;
+use hashbrown::HashMap;
 use std::borrow::Cow;
 
 /// The string tables and where everything's name is in them.
@@ -31,6 +32,9 @@ pub struct Names {
 /// Makes the string tables. They do not depend on what is emitted, so this can run beside other phases.
 pub fn names<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Names {
     let records = &layout.records;
+    if link.mode.rules.keeps_dead_names {
+        return created_names(link, records);
+    }
     let distinct = Distinct::of_sections(link, records);
     let (mut names, (section_names, section_offset)) = link
         .threads
@@ -38,6 +42,45 @@ pub fn names<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Names {
     names.section_names = section_names;
     names.section_offset = section_offset;
     names
+}
+
+/// The string tables of releases that keep the names of all records that they made, in the order in which they made them.
+fn created_names(link: Link<'_, '_>, records: &Merged<'_>) -> Names {
+    let resolved = link.resolved;
+    let mut strings = Strings::new();
+    let mut section_names = Strings::new();
+    let mut in_strings: HashMap<Vec<u8>, u32, SeededState> = HashMap::default();
+    let mut in_sections: HashMap<Vec<u8>, u32, SeededState> = HashMap::default();
+    let add = |table: &mut Strings, known: &mut HashMap<Vec<u8>, u32, SeededState>, name: Name<'_>| {
+        table.add(known.entry(name.to_vec()).or_insert(ABSENT), name)
+    };
+    let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
+    for &name in &records.created.sections {
+        add(&mut section_names, &mut in_sections, name);
+    }
+    for &name in &records.created.symbols {
+        add(&mut strings, &mut in_strings, name);
+    }
+    for &p in &resolved.mentioned {
+        prototype_offset[p] = add(&mut strings, &mut in_strings, Name::plain(resolved.prototypes.string(p)));
+    }
+    let mut out = Names {
+        strings: Vec::new(),
+        section_names: Vec::new(),
+        section_offset: Table::filled(records.sections.len(), 0),
+        of_sections: Table::filled(records.sections.len(), 0),
+        of_symbols: Table::filled(records.symbols.len(), 0),
+        prototype_offset,
+    };
+    for (id, s) in records.sections.enumerate() {
+        out.section_offset[id] = add(&mut section_names, &mut in_sections, s.name);
+        out.of_sections[id] = add(&mut strings, &mut in_strings, s.name);
+    }
+    for (id, s) in records.symbols.enumerate() {
+        out.of_symbols[id] = add(&mut strings, &mut in_strings, Name::plain(s.name));
+    }
+    (out.strings, out.section_names) = (strings.bytes, section_names.bytes);
+    out
 }
 
 /// Names that are hashed together.

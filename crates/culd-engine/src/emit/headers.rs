@@ -1,7 +1,7 @@
 //! Fields of the file header and of section headers that the link decides. Offsets and sizes are the plan's.
 
 use crate::arrange::OutputPlan;
-use crate::ids::SectionId;
+use crate::ids::{FunctionId, SectionId};
 use crate::options::Suffix;
 use crate::records::Class;
 use crate::sections::notes;
@@ -25,7 +25,7 @@ fn section_fields(output: &OutputPlan<'_, '_>, id: SectionId) -> SectionFields {
     let (link, info) = match section.class {
         Class::Text(f) | Class::Stub(f) => {
             let (symtab, symbol) = link_and_info(output, id);
-            (symtab, u32::from(output.layout.records.functions[f].registers) << 24 | symbol)
+            (symtab, registers(output, f) << 24 | symbol)
         }
         _ => link_and_info(output, id),
     };
@@ -40,13 +40,24 @@ fn section_fields(output: &OutputPlan<'_, '_>, id: SectionId) -> SectionFields {
     }
 }
 
+/// Registers in the header of a function's section.
+fn registers(output: &OutputPlan<'_, '_>, f: FunctionId) -> u32 {
+    let own = output.layout.records.functions[f].registers;
+    let total = output.totals.binary_search_by_key(&f, |t| t.0).ok().and_then(|at| output.totals.get(at));
+    total.map_or(own.into(), |t| t.1 & 0xff)
+}
+
 /// `sh_link` and `sh_info` of a section; without the registers that code has there.
 pub(crate) fn link_and_info(output: &OutputPlan<'_, '_>, id: SectionId) -> (u32, u32) {
     let (records, arranged) = (&output.layout.records, output.arranged);
     let section = &records.sections[id];
     let index = |id: SectionId| arranged.section_index(id);
     let standard = &records.standard;
-    let symtab = index(standard.symbols);
+    // nvlink quirk: the number that the symbol table once had.
+    let symtab = match output.link.mode.rules.fixed_symbol_table_link {
+        true => 5,
+        false => index(standard.symbols),
+    };
     let owner = section.owner.map_or(0, index);
     let symbol_number = |symbol: Option<_>| symbol.map_or(0, |symbol| arranged.symbol_index(symbol));
     match section.class {

@@ -6,7 +6,7 @@
 
 use super::Layout;
 use crate::align::align_up;
-use crate::names::SeededState;
+use crate::names::{Name, SeededState};
 use crate::options::Identity;
 use crate::records::{Class, Merged, Piece};
 use crate::session::Link;
@@ -29,6 +29,8 @@ pub(super) fn merge_equal(link: Link<'_, '_>, layout: &mut Layout<'_>) {
     let Some(id) = memory.find(|&id| layout.records.sections[id].class == Class::Constant(USER_BANK)) else {
         return;
     };
+    let name = Name::fixed(b"TEMP_MERGED_CONSTANTS");
+    layout.records.created.dropped_section(link.mode, name);
     let record = &mut layout.records.sections[id];
     let mut seen: HashMap<(u64, &[u8]), (), SeededState> = HashMap::default();
     let (mut pieces, mut units, mut end) = (Vec::new(), Vec::new(), 0u64);

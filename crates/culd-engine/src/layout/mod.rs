@@ -140,6 +140,7 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<
         limits::check(link, &layout, out);
         return Ok(layout);
     }
+    textures::created(link, &mut layout.records);
     // Slots that have sections of their own come before the other sections that are made now.
     let early = link.options.target.capabilities().has_texture_slot_sections;
     if early {
@@ -155,7 +156,7 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<
         textures::lay_out(link, &mut layout, out)?;
     }
     limits::check(link, &layout, out);
-    if link.options.target.capabilities().has_rel_action {
+    if link.options.target.capabilities().has_rel_action && link.mode.rules.makes_rel_action {
         let action = layout.records.add_section(
             link.mode,
             NewSection {

@@ -13,6 +13,7 @@ use super::sort::list_sort;
 use crate::align::align_up;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
+use crate::names::Name;
 use crate::object::text;
 use crate::options::Identity;
 use crate::records::SymbolEmission;
@@ -454,6 +455,10 @@ fn dynamic(
     dynamic_in.sort_unstable();
     for (s, v) in values {
         layout.shared.dynamic[s] = v;
+    }
+    if !dynamic_in.is_empty() && !link.mode.debug_symbols {
+        let placeholder = Name::fixed(b"externsharedinstance");
+        layout.records.created.symbol(link.mode, placeholder);
     }
     layout.shared.dynamic_in = dynamic_in;
 }

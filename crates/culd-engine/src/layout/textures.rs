@@ -16,7 +16,7 @@ use crate::ids::{FunctionId, SectionId, SymbolId, Table};
 use crate::names::Name;
 use crate::records::IMAGE_HEADERS;
 use crate::records::NewSection;
-use crate::records::{Class, ImageKinds, SymbolTableEntry};
+use crate::records::{Class, ImageKinds, Merged, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::*;
 
@@ -36,20 +36,7 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     {
         return Ok(());
     }
-    let locals = || {
-        records
-            .order
-            .locals
-            .iter()
-            .filter_map(|l| if let SymbolTableEntry::Symbol(sym) = l { Some(*sym) } else { None })
-    };
-    let of_kind = |kind: u8| {
-        let all = locals().chain(records.order.globals.iter().copied());
-        let mut list: Vec<SymbolId> = all.filter(|&sym| records.symbols[sym].kind == kind).collect();
-        list.sort_unstable();
-        list
-    };
-    let mut symbols = [STT_CUDA_SURFACE, STT_CUDA_SAMPLER, STT_CUDA_TEXTURE].map(of_kind).concat();
+    let mut symbols = all(records);
     if symbols.is_empty() {
         return Ok(());
     }
@@ -97,6 +84,40 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     }
     layout.textures = textures;
     Ok(())
+}
+
+/// Surfaces, samplers and textures, each in order of arrival.
+fn all(records: &Merged<'_>) -> Vec<SymbolId> {
+    let locals = || {
+        records
+            .order
+            .locals
+            .iter()
+            .filter_map(|l| if let SymbolTableEntry::Symbol(sym) = l { Some(*sym) } else { None })
+    };
+    let of_kind = |kind: u8| {
+        let all = locals().chain(records.order.globals.iter().copied());
+        let mut list: Vec<SymbolId> = all.filter(|&sym| records.symbols[sym].kind == kind).collect();
+        list.sort_unstable();
+        list
+    };
+    [STT_CUDA_SURFACE, STT_CUDA_SAMPLER, STT_CUDA_TEXTURE].map(of_kind).concat()
+}
+
+/// Names of the slots that nvlink makes before it lays out other memory.
+pub(super) fn created(link: Link<'_, '_>, records: &mut Merged<'_>) {
+    if !link.mode.rules.keeps_dead_names {
+        return;
+    }
+    let symbols = all(records);
+    if symbols.is_empty() {
+        return;
+    }
+    records.created.dropped_section(link.mode, Name::fixed(b".nv.constant0"));
+    for &sym in symbols.iter().rev() {
+        let name = Name::new(b"$NVLINKBINDLESSOFF_", records.symbols[sym].name);
+        records.created.symbol(link.mode, name);
+    }
 }
 
 /// Of several kernels with too many, the newest is the one that is named.

@@ -32,6 +32,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.note_relocations(object, f, section);
         }
         if !self.live.alive[f] {
+            self.created_dead(object, f, &sym);
             if section.is_some() && took {
                 self.records.count_dead_section(f, 0);
                 if sym.other & STO_CUDA_ENTRY != 0 {
@@ -69,7 +70,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if self.records.functions[f].text.is_some() {
             self.drop_body(f);
         }
-        if section.owner != index && section.role == Role::Text && section.owner != NO_OWNER {
+        if is_alias(&sym, section, object) {
             self.alias(object, f, section_index);
             return Ok(());
         }
@@ -97,10 +98,41 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
+    /// Names of the records that nvlink makes for a dead function and drops again.
+    fn created_dead(&mut self, object: &Object<'d>, f: FunctionId, sym: &ObjSymbol<'d>) {
+        if !self.mode.rules.keeps_dead_names {
+            return;
+        }
+        let is_new = self.dead_seen.insert(f);
+        if sym.defined_in().is_none() {
+            if is_new {
+                self.unnamed_function(object, sym);
+                self.created_name(sym.name);
+            }
+            return;
+        }
+        if !self.resolved.took(sym.reference) {
+            return;
+        }
+        self.created_name(sym.name);
+        let created = &mut self.records.created;
+        let section = sym.defined_in().and_then(|s| object.section(s));
+        if section.is_some_and(|s| is_alias(sym, s, object)) {
+            return;
+        }
+        created.dropped_section(self.mode, Name::new(b".text.", sym.name));
+        if is_driver_function(sym.name) {
+            created.dropped_section(self.mode, Name::new(b".nv.info.", sym.name));
+        }
+    }
+
     /// nvlink quirk: up to CUDA 12.9 the first undefined function of a file that is new to the link comes with a symbol without a name.
     fn unnamed_function(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>) {
         let stays = self.options.debug || self.mode.preserve;
         let is_kernel = sym.other & STO_CUDA_ENTRY != 0;
+        if !is_kernel {
+            self.created_name(b"");
+        }
         if !self.mode.rules.unnamed_symbols || !stays || is_kernel || self.unnamed_in == Some(object.id) {
             return;
         }
@@ -255,6 +287,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.kernel_shared.insert(name, id);
         id
     }
+}
+
+/// Does another function own the section?
+fn is_alias(sym: &ObjSymbol<'_>, section: &ObjSection<'_>, object: &Object<'_>) -> bool {
+    section.role == Role::Text && section.owner != NO_OWNER && object.symbol_ref(section.owner) != sym.reference
 }
 
 /// Flags of a text section: a relocatable output keeps the barrier bits.

@@ -43,12 +43,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// A symbol in a literal bank.
     pub(super) fn literal(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, section: u32) -> Result<(), Stop> {
         let Some((f, input)) = self.literal_owner(object, section) else {
+            self.created_dead_literal(object, sym, section);
             return Ok(());
         };
         let reference = object.symbol_ref(index);
         if !self.is_mine(object, input.info) {
             return self.second_strong_literals(object, section, f, &input);
         }
+        self.created_literal(sym, &input);
         self.records.placement.symbols[reference] = Place::Literal(f);
         self.place_literals(object, section, FoundBy::Symbol)?;
         let placed = self.records.placement.sections[object.section_ref(section)].filter(|_| self.resolved.functions[f].entry);
@@ -61,6 +63,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.records.literals.symbols.entry(f).or_default().push((reference, symbol));
         }
         Ok(())
+    }
+
+    /// Names of a literal and of the bank that nvlink makes for each function.
+    fn created_literal(&mut self, sym: &ObjSymbol<'d>, input: &ObjSection<'d>) {
+        self.records.created.dropped_section(self.mode, Name::plain(input.name));
+        self.created_name(sym.name);
+    }
+
+    fn created_dead_literal(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>, section: u32) {
+        let input = object.section(section).copied();
+        if let Some(input) = input.filter(|s| self.dead_owner(object, s.info).is_some()) {
+            self.created_literal(sym, &input);
+        }
     }
 
     fn literal_owner(&self, object: &Object<'d>, section: u32) -> Option<(FunctionId, ObjSection<'d>)> {
@@ -101,6 +116,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Appends the bank of one copy of a function.
     pub(super) fn place_literals(&mut self, object: &Object<'d>, section: u32, found: FoundBy) -> Result<(), Stop> {
+        if let (FoundBy::Section, Some(input)) = (found, object.section(section)) {
+            self.records.created.dropped_section(self.mode, Name::plain(input.name));
+        }
         let Some((f, input)) = self.literal_owner(object, section) else {
             return Ok(());
         };

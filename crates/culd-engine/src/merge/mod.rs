@@ -20,7 +20,7 @@ mod variables;
 
 use crate::align::align_up;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::ids::{FunctionId, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::mode::Mode;
@@ -71,6 +71,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     tensor_memory: Option<u32>,
     /// The last object whose undefined functions came with a symbol without a name.
     unnamed_in: Option<ObjectId>,
+    /// Dead functions that were mentioned, in releases that keep their names.
+    dead_seen: HashSet<FunctionId, SeededState>,
     options: &'a LinkOptions<'o>,
 }
 
@@ -130,6 +132,7 @@ pub fn merge<'d>(
         index,
         tensor_memory: None,
         unnamed_in: None,
+        dead_seen: HashSet::default(),
         options,
     };
     // Growing tables in steps costs more than filling them; unused capacity is never touched.
@@ -172,6 +175,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         constant_sizes: Vec::new(),
         symbols: Table::new(),
         order: SymbolOrder::default(),
+        created: CreatedNames::default(),
         functions: Table::filled(
             resolved.functions.len(),
             OutFunction {
@@ -230,6 +234,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
         if !self.mode.relocatable && self.records.unified.has_functions {
             self.unified_table(SHT_CUDA_UFT_ENTRY, 32);
+        } else {
+            self.records.created.dropped_section(self.mode, fixed(b".nv.uft.entry"));
         }
         self.records.standard.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
         if self.options.target.capabilities().has_compat && !self.mode.is_older_form() {
@@ -408,6 +414,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Appends a symbol: global ones to the global part, local and weak ones to the local part.
     fn symbol(&mut self, sym: &ObjSymbol<'d>, symbol: OutSymbol<'d>) -> SymbolId {
         let bind = symbol.bind;
+        self.records.created.symbol(self.mode, Name::plain(symbol.name));
         let id = self.records.symbols.push(symbol);
         if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
             self.records.order.globals.push(id);
@@ -420,6 +427,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.by_name[name] = Some(id);
         }
         id
+    }
+
+    /// nvlink makes a symbol that it drops again.
+    fn created_name(&mut self, name: &'d [u8]) {
+        self.records.created.symbol(self.mode, Name::plain(name));
     }
 
     /// The symbol that a global or weak name has so far.

@@ -7,7 +7,7 @@
 
 use super::Merger;
 use crate::diagnostics::Stop;
-use crate::ids::{SectionId, SymbolRef};
+use crate::ids::{Id as _, SectionId, SymbolRef};
 use crate::names::Name;
 use crate::object::{Object, RelocSection, Role, entry};
 use crate::options::Identity;
@@ -20,6 +20,7 @@ use cubin::reloc::UNUSED_CLEAR_TYPES;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn relocations_and_notes(&mut self, object: &Object<'d>) -> Result<(), Stop> {
+        self.created_prototypes(object);
         let indices = (0..).zip(&object.sections);
         let notes: Vec<u32> = indices.filter(|(_, s)| s.role == Role::Note).map(|(i, _)| i).collect();
         let mut done = 0;
@@ -35,6 +36,20 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.place(object, note)?;
         }
         Ok(())
+    }
+
+    /// Call graph and prototypes are read before relocations.
+    fn created_prototypes(&mut self, object: &Object<'d>) {
+        if !self.mode.rules.keeps_dead_names {
+            return;
+        }
+        let until = |n: usize| self.resolved.mentioned_until.as_slice().get(n).map_or(0, |&u| u as usize);
+        let index = object.id.index();
+        let first = index.checked_sub(1).map_or(0, until);
+        for &p in self.resolved.mentioned.get(first..until(index)).unwrap_or_default() {
+            let string = self.resolved.prototypes.string(p);
+            self.created_name(string);
+        }
     }
 
     fn relocation_section(&mut self, object: &Object<'d>, index: u32, relocs: &RelocSection<'d>) {
@@ -106,6 +121,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 entry(&relocs.entries, i).r_addend.get() != 0
             };
             self.records.count_dead_section(f, 2 + usize::from(rela));
+            if let Some(text) = object.section(relocs.target) {
+                let prefix: &[u8] = if rela { b".rela" } else { b".rel" };
+                self.records.created.dropped_section(self.mode, Name::new(prefix, text.name));
+            }
             if !is_rela {
                 break;
             }

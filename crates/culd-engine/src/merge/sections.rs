@@ -44,6 +44,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.function_info(object, index as u32, s);
             } else if let Some(f) = self.dead_owner(object, s.info) {
                 self.records.count_dead_section(f, 1);
+                self.records.created.dropped_section(self.mode, Name::plain(s.name));
             }
         }
         Ok(())
@@ -137,7 +138,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn place_parameters(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> Placed {
-        let f = self.owner(object, s).filter(|&f| self.live.alive[f])?;
+        let f = self.owner(object, s)?;
+        if !self.live.alive[f] {
+            self.created_dead_parameters(s.name);
+            return None;
+        }
         if let Some(&id) = self.parameters.get(s.name)
             && self.records.sections[id].size > 0
             && self.records.functions[f].bind == STB_WEAK
@@ -167,6 +172,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.align = record.align.max(s.align.get());
         record.owner = record.owner.or(text);
         Some((id, self.append(id, object, index, s)))
+    }
+
+    /// Names of the parameter bank of a dead kernel and of the relocations that it comes with.
+    fn created_dead_parameters(&mut self, name: &'d [u8]) {
+        let (bank, relocs) = (Name::plain(name), Name::new(b".rel", name));
+        let created = &mut self.records.created;
+        created.section(self.mode, bank);
+        created.dropped_section(self.mode, relocs);
+        created.symbol(self.mode, bank);
     }
 
     fn place_shared(&mut self, object: &Object<'d>, s: &ObjSection<'d>) -> Placed {

@@ -7,6 +7,7 @@
 use super::Merger;
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, SectionId, SharedId};
+use crate::names::Name;
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::Identity;
 use crate::records::*;
@@ -39,6 +40,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         (var.align, var.size, var.defined, var.kernel) = (sym.value, sym.size, true, kernel);
         let id = self.records.shared.variables.push(var);
         let Some(kernel) = kernel else { return id };
+        self.records.created.dropped_section(self.mode, Name::new(b".nv.shared.", name));
+        self.created_name(sym.name);
         if self.records.functions[kernel].shared.is_none() {
             // A kernel that was not selected still makes the record; it is emitted only if the kernel stays.
             let section = self.kernel_shared_section(name);
@@ -140,6 +143,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.module_shared_section(1);
         }
         self.records.shared.has_dynamic |= sym.size == 0;
+        self.created_name(sym.name);
         id
     }
 

@@ -65,6 +65,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if hidden && input.role != Role::Constant {
             // `_param` and `*.const_opt.*`: only their section is taken.
             self.place(object, section)?;
+            self.created_name(sym.name);
             return Ok(());
         }
         let known = if sym.bind == STB_LOCAL { None } else { self.known(sym) };

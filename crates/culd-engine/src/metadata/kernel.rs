@@ -3,6 +3,7 @@
 use super::attributes::{Attribute, Facts, Reserved};
 use super::lists::List;
 use crate::ids::{FunctionId, Table};
+use crate::session::Link;
 
 /// Attributes of the output.
 #[derive(Debug)]
@@ -31,6 +32,17 @@ impl<'d> KernelAttributes<'d> {
     /// Records of a function.
     pub fn of(&self, f: FunctionId) -> impl Iterator<Item = &Attribute<'d>> {
         self.functions[f].iter(&self.records)
+    }
+
+    /// Kernels, ascending, that call something with more registers than their own: the headers of their sections state those.
+    pub fn header_totals(&self, link: Link<'_, '_>) -> Vec<(FunctionId, u32)> {
+        let mut kernels = match link.mode.rules.kernel_headers_have_totals {
+            true => link.live.kernels.clone(),
+            false => Vec::new(),
+        };
+        kernels.sort_unstable();
+        let grows = |k: &FunctionId| self.registers[*k] > self.facts[*k].registers.unwrap_or(0);
+        kernels.into_iter().filter(grows).map(|k| (k, self.registers[k])).collect()
     }
 
     /// Records of a function, to change; `records` are all records while they are not here yet.

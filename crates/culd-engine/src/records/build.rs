@@ -43,6 +43,7 @@ impl<'d> Merged<'d> {
             emission: Emission::Emit,
             no_symbol: false,
         });
+        self.created.section(mode, name);
         match class {
             Class::Text(f) => self.texts.push(f),
             Class::KernelShared | Class::ModuleShared | Class::Constant(_) | Class::Literals | Class::Parameters => self.memory.push(id),
@@ -57,6 +58,7 @@ impl<'d> Merged<'d> {
             }
             self.sections[id].slot_relocs = Some(slots);
         }
+        self.created.symbol(mode, name);
         self.order.locals.push(SymbolTableEntry::Section(id));
         id
     }

@@ -16,7 +16,8 @@ pub use symbol::*;
 pub use unified::*;
 
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
-use crate::names::SeededState;
+use crate::mode::Mode;
+use crate::names::{Name, SeededState};
 use hashbrown::HashMap;
 
 /// Were relocations that had been read already dropped again?
@@ -43,6 +44,8 @@ pub struct Merged<'d> {
     pub symbols: Table<SymbolId, OutSymbol<'d>>,
     /// Order of the symbols.
     pub order: SymbolOrder,
+    /// Every name that a record had when it was made.
+    pub created: CreatedNames<'d>,
     /// Merge state of the functions.
     pub functions: Table<FunctionId, OutFunction>,
     /// The functions' symbols. Every reference to a function reads them, in random order, so they are in a small table.
@@ -74,6 +77,35 @@ pub struct SymbolOrder {
     pub locals: Vec<SymbolTableEntry>,
     /// Global part.
     pub globals: Vec<SymbolId>,
+}
+
+/// Names in the order in which nvlink makes records of them, for releases whose string tables keep all of them; empty for others.
+#[derive(Debug, Default)]
+pub struct CreatedNames<'d> {
+    /// Names of sections.
+    pub sections: Vec<Name<'d>>,
+    /// Names of symbols and of section symbols.
+    pub symbols: Vec<Name<'d>>,
+}
+
+impl<'d> CreatedNames<'d> {
+    /// A section is made.
+    pub(crate) fn section(&mut self, mode: Mode, name: Name<'d>) {
+        if mode.rules.keeps_dead_names {
+            self.sections.push(name);
+        }
+    }
+    /// A symbol is made.
+    pub(crate) fn symbol(&mut self, mode: Mode, name: Name<'d>) {
+        if mode.rules.keeps_dead_names {
+            self.symbols.push(name);
+        }
+    }
+    /// A section and its symbol are made, and dropped again.
+    pub(crate) fn dropped_section(&mut self, mode: Mode, name: Name<'d>) {
+        self.section(mode, name);
+        self.symbol(mode, name);
+    }
 }
 
 /// Where symbols and sections of the inputs are in the output.

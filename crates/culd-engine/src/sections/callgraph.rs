@@ -6,9 +6,12 @@
 use crate::arrange::{Arranged, prototyped};
 use crate::ids::{FunctionId, ProtoId};
 use crate::layout::Layout;
+use crate::names::SeededState;
 use crate::session::Link;
 use cubin::callgraph::CallGraph;
+use cubin::driver::is_driver_function;
 use cubin::raw::Pair;
+use hashbrown::HashMap;
 
 fn live_symbol(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, f: FunctionId) -> Option<u32> {
     if !link.live.alive[f] {
@@ -30,9 +33,20 @@ pub fn callgraph(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -
     let index = |f: FunctionId| live_symbol(link, layout, arranged, f);
     let string = |p: ProtoId| arranged.prototype_offset(p);
     let (mut direct, mut taken, mut sites, mut takers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let rules = &link.mode.rules;
+    let is_listed = |c: &FunctionId| {
+        let callee = &resolved.functions[*c];
+        rules.lists_driver_calls || callee.winner.is_some() || !is_driver_function(callee.name)
+    };
+    let reached = match rules.lists_indirect_calls {
+        true => taken_by_prototype(link),
+        false => HashMap::default(),
+    };
     for f in resolved.functions.ids() {
         let Some(i) = index(f) else { continue };
-        direct.extend(resolved.direct.of(f).iter().filter_map(|&c| Some(pair(i, index(c)?))));
+        let indirect = resolved.sites.of(f).iter().filter_map(|p| reached.get(p)).flatten();
+        let calls = indirect.chain(resolved.direct.of(f)).filter(|c| is_listed(c));
+        direct.extend(calls.filter_map(|&c| Some(pair(i, index(c)?))));
         let function = &resolved.functions[f];
         let prototype = |p| if function.taken_unnamed { 0 } else { string(p) };
         taken.extend(function.taken.map(|p| pair(i, prototype(p))));
@@ -42,6 +56,18 @@ pub fn callgraph(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -
     let graph = CallGraph::new(&direct, &taken, &sites, &takers);
     let mut out = Vec::with_capacity(graph.size());
     graph.write(&mut out);
+    out
+}
+
+/// Functions whose address is taken, newest first, by prototype.
+fn taken_by_prototype(link: Link<'_, '_>) -> HashMap<ProtoId, Vec<FunctionId>, SeededState> {
+    let mut out: HashMap<ProtoId, Vec<FunctionId>, SeededState> = HashMap::default();
+    let functions = &link.resolved.functions;
+    for f in functions.ids().rev() {
+        if let Some(p) = functions[f].taken {
+            out.entry(p).or_default().push(f);
+        }
+    }
     out
 }
 

@@ -95,35 +95,24 @@ fn find(bin: Option<&Path>) -> Result<Version, String> {
     let Some((text, file)) = bin.and_then(stated) else {
         return Ok(Version::default());
     };
-    nearest(&text).ok_or_else(|| unknown(&text, &file.display().to_string()))
+    Version::nearest(&text).ok_or_else(|| unknown(&text, &file.display().to_string()))
 }
 
 /// The version that [`VARIABLE`] names.
 pub fn from_environment() -> Option<Result<Version, String>> {
     let text = std::env::var_os(VARIABLE).filter(|t| !t.is_empty())?;
     let text = text.to_string_lossy();
-    let version = Version::parse(&text).filter(|v| v.release.is_reproduced());
-    Some(version.ok_or_else(|| unknown(&text, VARIABLE)))
-}
-
-/// The version of a build that may be unknown ([`Version::nearest`]), if culd can be that nvlink.
-pub fn nearest(text: &str) -> Option<Version> {
-    Version::nearest(text).filter(|v| v.release.is_reproduced())
+    Some(Version::parse(&text).ok_or_else(|| unknown(&text, VARIABLE)))
 }
 
 /// Why the program cannot be the nvlink of a version that `place` states.
 pub fn unknown(text: &str, place: &str) -> String {
-    let why = match Version::nearest(text) {
-        Some(_) => ": the string tables of its files are not reproduced",
-        None => "",
-    };
-    format!("culd cannot be nvlink {text} ({place}){why}; it can be that of {}", releases())
+    format!("culd cannot be nvlink {text} ({place}); it can be that of {}", releases())
 }
 
 /// The releases whose nvlink culd can be.
 pub fn releases() -> String {
-    let reproduced = RELEASES.iter().filter(|r| r.is_reproduced());
-    reproduced.map(|r| r.name()).collect::<Vec<_>>().join(", ")
+    RELEASES.iter().map(|r| r.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// The directory of the name that the program was called by; links are not followed.

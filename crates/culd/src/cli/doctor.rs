@@ -126,7 +126,7 @@ impl Findings {
                 path.display(),
                 called::VARIABLE
             )),
-            (Ok(_), Some(version)) if called::nearest(version).is_none() => problems.push(format!(
+            (Ok(_), Some(version)) if cubin::release::Version::nearest(version).is_none() => problems.push(format!(
                 "culd cannot be the nvlink of CUDA {version}: use culd install-as-nvlink --mode culd."
             )),
             _ => {}

@@ -163,7 +163,7 @@ impl Mark {
         }
         let version = match (called::from_environment(), stated) {
             (Some(named), _) => named.map_err(InstallError::Release)?.build.version.to_owned(),
-            (None, Some((text, file))) if called::nearest(&text).is_none() => {
+            (None, Some((text, file))) if cubin::release::Version::nearest(&text).is_none() => {
                 return Err(InstallError::Release(called::unknown(&text, &file.display().to_string())));
             }
             (None, Some((text, _))) => text,
@@ -182,7 +182,7 @@ impl Mark {
     fn about(&self, view: &Path) -> String {
         let view = view.display();
         let text = self.version.as_deref().unwrap_or("unknown version");
-        let build = self.version.as_deref().and_then(called::nearest).map(|v| v.build.version);
+        let build = self.version.as_deref().and_then(cubin::release::Version::nearest).map(|v| v.build.version);
         match (self.mode, build) {
             (Mode::Culd, _) => format!("{view} is ready for CUDA {text}: its nvlink is culd, with culd's own messages and checks.\n"),
             (Mode::Nvlink, Some(build)) if build != text => {
