@@ -47,8 +47,8 @@ pub fn names<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Names {
 /// The string tables of releases that keep the names of all records that they made, in the order in which they made them.
 fn created_names(link: Link<'_, '_>, records: &Merged<'_>) -> Names {
     let resolved = link.resolved;
-    let mut strings = Strings::new();
-    let mut section_names = Strings::new();
+    let mut strings = Strings::new(0);
+    let mut section_names = Strings::new(0);
     let mut in_strings: HashMap<Vec<u8>, u32, SeededState> = HashMap::default();
     let mut in_sections: HashMap<Vec<u8>, u32, SeededState> = HashMap::default();
     let add = |table: &mut Strings, known: &mut HashMap<Vec<u8>, u32, SeededState>, name: Name<'_>| {
