@@ -151,7 +151,7 @@ pub fn admit<'d, T: Send>(
         Identity::Culd => Trust::Validate,
     };
     let rules = &options.release().unwrap_or_else(Release::newest).rules;
-    let parse_all = |chunk: &'_ [Input<'d>]| threads.map(chunk, |input| parse(input, trust, rules));
+    let parse_all = |chunk: &'_ [Input<'d>]| threads.map(chunk, |input| parse(input, trust, rules, threads));
     let mut numbering = Numbering::default();
     let mut objects = Table::new();
     objects.reserve(inputs.len());
@@ -205,7 +205,7 @@ const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
 
 type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError>;
 
-fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules) -> Parsed<'d> {
+fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules, threads: Threads) -> Parsed<'d> {
     let cubin = Cubin::parse(input.data)?;
     if mercury::has_mercury(&cubin)
         && let Err(e) = mercury::check_forms(&cubin, rules)
@@ -220,9 +220,9 @@ fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules) -> Parsed<'d> {
         return Ok((cubin, Err(ObjectError::Invalid(e))));
     }
     let mut object = if mercury::has_mercury(&cubin) {
-        mercury::object(input.name, &cubin, trust)
+        mercury::object(input.name, &cubin, trust, threads)
     } else {
-        Object::new(input.name, &cubin, trust)
+        Object::new(input.name, &cubin, trust, threads)
     };
     if !rules.compares_header_registers
         && let Ok(object) = &mut object
@@ -317,5 +317,26 @@ fn check(input: &Input<'_>, cubin: &Cubin<'_>, options: &LinkOptions<'_>, out: &
     match admission.refusal {
         Some(problem) => Err(out.fatal(code(problem))),
         None => Ok(admission),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_end_after_many_inputs_or_many_bytes() {
+        let large = vec![0; CHUNK_BYTES];
+        let mut inputs = vec![Input { name: "small", data: b"x" }; 2 * CHUNK + 1];
+        inputs.insert(
+            3,
+            Input {
+                name: "large",
+                data: &large,
+            },
+        );
+        let sizes: Vec<usize> = chunks(&inputs).map(<[_]>::len).collect();
+        assert_eq!(sizes, [4, CHUNK, CHUNK - 2]);
+        assert_eq!(chunks(&[]).count(), 0);
     }
 }

@@ -326,5 +326,10 @@ mod tests {
         }
         assert_eq!(distinct.len(), 300);
         assert_eq!(numbering.find(3, |_| false), None);
+        let mut firsts = Deduplicator::new(0);
+        for (n, &thing) in (0u32..).zip(&things) {
+            let first = firsts.first(thing % 11, n, |other| things[other as usize] == thing);
+            assert_eq!(things.iter().position(|&t| t == thing), Some(first as usize));
+        }
     }
 }

@@ -16,6 +16,7 @@ pub(crate) use read::plain_sections;
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
 use crate::names::NameHasher;
+use crate::par::Threads;
 use cubin::consts::*;
 use cubin::raw::{Rela, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, string_at};
@@ -390,9 +391,9 @@ impl<'d> Object<'d> {
     /// Builds the object from a parsed file. `first_symbol` and `id` are set when all objects are known.
     ///
     /// [`Trust::Trusted`] accepts relocations against symbols that do not exist, as nvlink does.
-    pub fn new(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Result<Self, ObjectError> {
+    pub fn new(name: &'d str, cubin: &Cubin<'d>, trust: Trust, threads: Threads) -> Result<Self, ObjectError> {
         let view = View {
-            sections: plain_sections(cubin)?,
+            sections: plain_sections(cubin, threads)?,
             symbols: Cow::Borrowed(cubin.symbol_entries()),
             sass: Vec::new(),
         };

@@ -13,11 +13,13 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// For `bytes` of work and as many threads as were requested (0: all cores).
+    /// For `bytes` of work and as many threads as were requested (0: all cores). Debug builds use a requested number for any work, so that tests with
+    /// small inputs reach the parallel code.
     pub fn new(bytes: usize, threads: usize) -> Self {
+        let enough = bytes >= WORTH_A_POOL || (cfg!(debug_assertions) && threads > 1);
         Threads {
             threads,
-            several: threads != 1 && bytes >= WORTH_A_POOL,
+            several: threads != 1 && enough,
         }
     }
 

@@ -103,7 +103,7 @@ struct Distinct {
 
 /// The part that a hash belongs to.
 fn shard_of(hash: u32, shards: usize) -> usize {
-    (u64::from(hash) * shards as u64 >> 32) as usize
+    ((u64::from(hash) * shards as u64) >> 32) as usize
 }
 
 impl Distinct {

@@ -163,17 +163,42 @@ impl<'d> Attributes<'d> {
 /// Codes whose first word is a symbol.
 const SYMBOL_FIRST: [u8; 14] = [0x02, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x11, 0x12, 0x13, 0x14, 0x17, 0x2f, 0x3b, 0x45];
 
-/// Objects whose records are collected together, if several threads work.
-const CHUNK: usize = 64;
+/// Sections whose records are collected together, if several threads work.
+const CHUNK: usize = 2048;
+
+/// Consecutive sections of an object.
+type Sections<'a, 'd> = (&'a Object<'d>, Range<usize>);
+
+/// Cuts the sections of all objects into chunks.
+fn chunks<'a, 'd>(objects: &'a [Object<'d>], size: usize) -> Vec<Vec<Sections<'a, 'd>>> {
+    let mut chunks = vec![Vec::new()];
+    let mut room = size;
+    for object in objects {
+        let mut rest = 0..object.sections.len();
+        while !rest.is_empty() {
+            if room == 0 {
+                chunks.push(Vec::new());
+                room = size;
+            }
+            let end = rest.end.min(rest.start.saturating_add(room));
+            if let Some(chunk) = chunks.last_mut() {
+                chunk.push((object, rest.start..end));
+            }
+            room -= end - rest.start;
+            rest.start = end;
+        }
+    }
+    chunks
+}
 
 /// Collects the records.
 pub fn collect<'d>(link: Link<'_, 'd>) -> Attributes<'d> {
-    let objects = link.inputs.objects.as_slice();
-    let size = if link.threads.is_parallel() { CHUNK } else { objects.len().max(1) };
-    let chunks: Vec<&[Object<'d>]> = objects.chunks(size).collect();
-    let parts = link.threads.map(&chunks, |chunk| {
+    let size = if link.threads.is_parallel() { CHUNK } else { usize::MAX };
+    let parts = link.threads.map(&chunks(link.inputs.objects.as_slice(), size), |chunk| {
         let mut part = Part::default();
-        chunk.iter().for_each(|object| part.add(link, object));
+        for (object, sections) in chunk {
+            part.add(link, object, sections.clone());
+        }
         part
     });
     let mut facts = Table::filled(link.resolved.functions.len(), Facts::default());
@@ -208,7 +233,7 @@ fn join(parts: Vec<Part<'_>>) -> Part<'_> {
     all
 }
 
-/// Records of consecutive objects; see [`Attributes`].
+/// Records of consecutive sections; see [`Attributes`].
 #[derive(Default)]
 struct Part<'d> {
     module: Vec<Attribute<'d>>,
@@ -219,8 +244,9 @@ struct Part<'d> {
 }
 
 impl<'d> Part<'d> {
-    fn add(&mut self, link: Link<'_, 'd>, object: &Object<'d>) {
-        for (number, s) in object.sections.iter().enumerate() {
+    fn add(&mut self, link: Link<'_, 'd>, object: &Object<'d>, sections: Range<usize>) {
+        let own = object.sections.get(sections.clone()).unwrap_or_default();
+        for (number, s) in sections.zip(own) {
             let owner = match s.role {
                 Role::Info => Owner::Module,
                 Role::FunctionInfo => match owner(link, object, s) {
@@ -453,4 +479,32 @@ pub(crate) fn flag(code: u8, value: u16) -> Attribute<'static> {
 /// The first record of a code.
 pub(super) fn first_of<'l, 'd>(list: &'l mut [Attribute<'d>], code: u8) -> Option<&'l mut Attribute<'d>> {
     list.iter_mut().find(|r| r.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Linked, Small, options};
+
+    #[test]
+    fn chunks_have_every_section_once_and_in_order() {
+        let objects = vec![
+            Small::new().kernel("k").call("k", "f"),
+            Small::new().function("f"),
+            Small::new().kernel("j"),
+        ];
+        Linked::run(objects, &options(), |l| {
+            let objects = l.link.inputs.objects.as_slice();
+            let all: Vec<(u32, usize)> = objects
+                .iter()
+                .flat_map(|o| (0..o.sections.len()).map(|s| (o.id.number(), s)))
+                .collect();
+            for size in [1, 3, 7, usize::MAX] {
+                let chunks = super::chunks(objects, size);
+                assert!(chunks.iter().all(|c| c.iter().map(|(_, range)| range.len()).sum::<usize>() <= size));
+                let parts = chunks.iter().flatten();
+                let seen: Vec<(u32, usize)> = parts.flat_map(|(o, range)| range.clone().map(|s| (o.id.number(), s))).collect();
+                assert_eq!(seen, all, "{size}");
+            }
+        });
+    }
 }

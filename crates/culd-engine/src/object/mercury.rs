@@ -11,6 +11,7 @@
 
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
 use crate::names::SeededState;
+use crate::par::Threads;
 use cubin::compat::{INSTRUCTION_SET, MERCURY_ISA_VERSION};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
@@ -78,8 +79,8 @@ impl<'p> SassNames<'p> {
 }
 
 /// Builds the object from the Mercury view.
-pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust) -> Result<Object<'d>, ObjectError> {
-    let plain = plain_sections(cubin)?;
+pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust, threads: Threads) -> Result<Object<'d>, ObjectError> {
+    let plain = plain_sections(cubin, threads)?;
     let Some(symtab) = plain.iter().find(|s| s.sh_type == SHT_CUDA_MERC_SYMTAB) else {
         return Err(ObjectError::Section {
             section: ".nv.merc.symtab".into(),

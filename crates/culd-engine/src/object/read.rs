@@ -3,8 +3,9 @@
 use super::classify::{contradicts, normal_type, role};
 use super::{Align, Label, MAX_ALIGN, NO_OWNER, ObjSection, Object, ObjectError, RelocSection, Role, StringRef, text};
 use crate::names::NameHasher;
+use crate::par::Threads;
 use cubin::consts::*;
-use cubin::raw::{Pair, Rel, Rela, Sym};
+use cubin::raw::{Pair, Rel, Rela, Shdr, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
 use cubin::reloc::takes_descriptor;
 use zerocopy::FromBytes;
@@ -44,13 +45,14 @@ impl<'d> Object<'d> {
         self.labels.reserve_exact(self.symbols.len());
         for (i, entry) in self.symbols.iter().enumerate() {
             let section = place(i as u32)?;
+            let kind = entry.kind();
             // The name of a section's symbol is never looked up.
-            self.labels.push(match entry.kind() {
+            let own_name = if kind == STT_SECTION { b"" } else { name(entry) };
+            self.labels.push(match kind {
                 STT_SECTION => Label::default(),
-                _ => Label::new(name(entry), &hashing),
+                _ => Label::new(own_name, &hashing),
             });
             self.named += u32::from(entry.bind() != STB_LOCAL);
-            let kind = entry.kind();
             if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
                 self.extended.push((i as u32, x));
             }
@@ -88,7 +90,7 @@ impl<'d> Object<'d> {
             self.has_inner_functions |= kind == STT_FUNC && section.index().is_some() && entry.st_value.get() != 0;
             if let (STT_FUNC, SymbolSection::Index(s)) = (kind, section)
                 && let Some(owned) = self.sections.get_mut(s as usize)
-                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(name(entry)))
+                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(own_name))
             {
                 owned.owner = i as u32;
             }
@@ -291,47 +293,63 @@ impl<'d> Object<'d> {
     }
 }
 
+/// Sections that are read together, if several threads read the sections of an object.
+const CHUNK: usize = 2048;
+
 /// The sections as they are in the file.
-pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>) -> Result<Vec<ObjSection<'d>>, ObjectError> {
-    let mut sections = Vec::with_capacity(cubin.section_headers().len());
-    for (i, header) in cubin.section_headers().iter().enumerate() {
-        let section = cubin.section(i as u32)?;
-        let (flags, info) = (header.sh_flags.get(), header.sh_info.get());
-        let sh_type = normal_type(section.name, header.sh_type.get())
-            .filter(|&t| i == 0 || is_consumed_note(t, header.sh_flags.get()) || !contradicts(section.name, t));
-        let Some(sh_type) = sh_type else {
-            return Err(ObjectError::Section {
-                section: text(section.name),
-                reason: format!("a section of this name does not have type {:#x}", header.sh_type.get()),
-            });
-        };
-        let role = if i == 0 {
-            Role::Other
-        } else {
-            role(section.name, sh_type, flags, info)
-        };
-        let align = header.sh_addralign.get();
-        if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
-            return Err(ObjectError::Section {
-                section: text(section.name),
-                reason: format!("alignment {align:#x} is not a power of two up to {MAX_ALIGN:#x}"),
-            });
-        }
-        sections.push(ObjSection {
-            name: section.name,
-            data: section.data,
-            size: header.sh_size.get(),
-            flags,
-            align: Align::new(align),
-            sh_type,
-            info,
-            role,
-            relocated: false,
-            owner: NO_OWNER,
-            entsize: entry_size(section.name, role, header.sh_entsize.get())?,
-        });
+pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>, threads: Threads) -> Result<Vec<ObjSection<'d>>, ObjectError> {
+    let headers = cubin.section_headers();
+    let read = |(first, chunk): (usize, &[Shdr])| {
+        let sections = (first..).zip(chunk).map(|(i, header)| plain_section(cubin, i, header));
+        sections.collect::<Result<Vec<_>, _>>()
+    };
+    if headers.len() <= CHUNK || !threads.is_parallel() {
+        return read((0, headers));
+    }
+    let chunks: Vec<(usize, &[Shdr])> = (0..).step_by(CHUNK).zip(headers.chunks(CHUNK)).collect();
+    let mut sections = Vec::with_capacity(headers.len());
+    for part in threads.map(&chunks, |&chunk| read(chunk)) {
+        sections.append(&mut part?);
     }
     Ok(sections)
+}
+
+fn plain_section<'d>(cubin: &Cubin<'d>, i: usize, header: &Shdr) -> Result<ObjSection<'d>, ObjectError> {
+    let section = cubin.section(i as u32)?;
+    let (flags, info) = (header.sh_flags.get(), header.sh_info.get());
+    let sh_type = normal_type(section.name, header.sh_type.get())
+        .filter(|&t| i == 0 || is_consumed_note(t, header.sh_flags.get()) || !contradicts(section.name, t));
+    let Some(sh_type) = sh_type else {
+        return Err(ObjectError::Section {
+            section: text(section.name),
+            reason: format!("a section of this name does not have type {:#x}", header.sh_type.get()),
+        });
+    };
+    let role = if i == 0 {
+        Role::Other
+    } else {
+        role(section.name, sh_type, flags, info)
+    };
+    let align = header.sh_addralign.get();
+    if role != Role::Other && (!align.is_power_of_two() || align > MAX_ALIGN) {
+        return Err(ObjectError::Section {
+            section: text(section.name),
+            reason: format!("alignment {align:#x} is not a power of two up to {MAX_ALIGN:#x}"),
+        });
+    }
+    Ok(ObjSection {
+        name: section.name,
+        data: section.data,
+        size: header.sh_size.get(),
+        flags,
+        align: Align::new(align),
+        sh_type,
+        info,
+        role,
+        relocated: false,
+        owner: NO_OWNER,
+        entsize: entry_size(section.name, role, header.sh_entsize.get())?,
+    })
 }
 
 /// Entry size of a section that keeps it; nvlink's own sections have fixed ones.
