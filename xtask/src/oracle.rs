@@ -291,13 +291,14 @@ fn find(root: &Path) -> Result<PathBuf> {
 
 /// A directory with ptxas of CUDA 12 and nvJitLink in nvlink's place, installed if need be. `version` is that of ptxas.
 ///
-/// 1. `CULD_LIBRARIES`, if set, names a directory; `jit-VERSION/bin` in it is used if it is there.
+/// 1. `CULD_LIBRARIES`, if set, names a directory; `deb-VERSION/bin` in it, with nvlink itself, or `jit-VERSION/bin` is used if it is there.
 /// 2. Otherwise pip installs nvJitLink of the same minor release into `target/oracle/releases/jit-VERSION`.
 pub(crate) fn library(context: &Context, version: &str) -> Result<PathBuf> {
     let name = format!("jit-{version}");
     if let Some(dir) = std::env::var_os("CULD_LIBRARIES") {
-        let bin = PathBuf::from(dir).join(&name).join("bin");
-        if check(&bin).is_ok() {
+        let dir = PathBuf::from(dir);
+        let mut given = [format!("deb-{version}"), name.clone()].map(|n| dir.join(n).join("bin")).into_iter();
+        if let Some(bin) = given.find(|bin| check(bin).is_ok()) {
             return Ok(bin);
         }
     }

@@ -2,16 +2,17 @@
 //!
 //! For each version:
 //! 1. Its tools are found or installed ([`oracle::release`]).
-//! 2. Four comparisons run in a child of this program with `CULD_ORACLE` and `CULD_NVLINK_VERSION` set: the cases, random links below sm_100,
-//!    random links from sm_100 on, and the programs that nvcc and CMake build through `culd install-as-nvlink`. All objects are made by the
+//! 2. Four comparisons run in a child of this program with `CULD_ORACLE` and `CULD_NVLINK_VERSION` set: random links below sm_100, random links
+//!    from sm_100 on, the cases, and the programs that nvcc and CMake build through `culd install-as-nvlink`. All objects are made by the
 //!    compilers of the same version. Where cases are named, the programs are left out.
-//!    For CUDA 12, nvJitLink is the oracle (`xtask/jitlink.py`), and only random links below sm_100 run; they are in the first column.
-//! 3. Their closing lines become a row of the table: same of compared.
+//!    For CUDA 12, nvJitLink is the oracle (`xtask/jitlink.py`) where no nvlink is given, and only random links below sm_100 run.
+//! 3. Their closing lines become a row of the table of README.md: same of compared.
 
 use crate::context::{Context, Linker};
 use crate::oracle;
 use crate::record::{OLDER_RELEASE_GROUP, RELEASE_GROUP};
 use crate::report::Report;
+use cubin::arch::Arch;
 use cubin::release::{Form, RELEASES, Version};
 use culd_tests::fixture::VERSION_VARIABLE;
 use culd_tests::{Error, Result};
@@ -45,7 +46,7 @@ const SEED: u64 = 7000;
 
 /// What to run for each version.
 pub(crate) struct Plan {
-    /// Versions; empty means the last build of every release but the first, which all other tests compare.
+    /// Versions; empty means the last build of every release but 13.0, which all other tests compare.
     pub(crate) versions: Vec<String>,
     /// Write fixtures instead.
     pub(crate) record: bool,
@@ -64,10 +65,10 @@ type Counts = (usize, usize);
 
 /// Runs the plan into `report` and prints the table.
 pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Report) -> Result<()> {
-    let newer = || RELEASES.iter().filter(|r| r.rules.form == Form::Cuda13).skip(1);
-    let last = || newer().filter_map(|r| r.builds.last());
+    let others = RELEASES.iter().filter(|r| r.toolkit != Version::default().release.toolkit);
+    let last = others.filter_map(|r| r.builds.last());
     let versions: Vec<String> = match plan.versions.is_empty() {
-        true => last().map(|b| b.version.to_owned()).collect(),
+        true => last.map(|b| b.version.to_owned()).collect(),
         false => plan.versions.clone(),
     };
     let mut rows = Vec::new();
@@ -90,13 +91,12 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         }
         let mut row = Vec::new();
         // There is no nvlink of most releases of CUDA 12, and its library has other texts: random links alone.
-        let (skipped, taken) = match (older, plan.cases.is_some()) {
-            (true, _) => (1, 1),
-            (false, true) => (0, 3),
-            (false, false) => (0, 4),
+        let taken = match (older, plan.cases.is_some()) {
+            (true, _) => 1,
+            (false, true) => 3,
+            (false, false) => 4,
         };
-        let chosen = comparisons(plan, &version).into_iter().skip(skipped).take(taken);
-        for arguments in chosen {
+        for arguments in comparisons(plan, &version).into_iter().take(taken) {
             println!("-- {version}: {}", arguments.join(" "));
             let counts = child(linker, &tools, &version, plan.jobs, &arguments)?;
             report.add(counts.0, counts.1);
@@ -107,13 +107,28 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
     if plan.record {
         return Ok(());
     }
-    println!("| release | cases | below sm_100 | sm_100 and later | nvcc programs |\n|---|--:|--:|--:|--:|");
+    println!("| release | below sm_100 | sm_100 and later | cases | nvcc programs |\n|---|--:|--:|--:|--:|");
     for (version, row) in rows {
-        let cells: Vec<String> = row.iter().map(|(same, other)| format!("{same} of {}", same + other)).collect();
-        println!("| {version} | {} |", cells.join(" | "));
+        println!("{}", line(&version, &row));
     }
     Ok(())
 }
+
+/// A row of the table.
+fn line(version: &Version, row: &[Counts]) -> String {
+    let mut cells: Vec<String> = row.iter().map(|(same, other)| format!("{same} of {}", same + other)).collect();
+    let has_later = Arch::parse(FIRST_LATER).is_some_and(|arch| arch.is_in(version.release.toolkit));
+    if cells.len() == 1 && has_later {
+        cells.push("refused".into());
+    }
+    cells.resize(COLUMNS, String::new());
+    format!("| {version} | {} |", cells.join(" | "))
+}
+
+/// Columns besides the version.
+const COLUMNS: usize = 4;
+/// The first architecture of the second column.
+const FIRST_LATER: &str = "sm_100";
 
 /// The arguments of the four comparisons.
 fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 4] {
@@ -134,9 +149,9 @@ fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 4] {
         _ => "classic",
     };
     [
-        cases,
         random(early, plan.count),
         random(&late.join(","), plan.count / 2),
+        cases,
         words(&["nvcc"]),
     ]
 }
@@ -179,7 +194,16 @@ fn closing_line(line: &str) -> Option<Counts> {
 
 #[cfg(test)]
 mod tests {
-    use super::closing_line;
+    use super::{closing_line, line};
+    use cubin::release::Version;
+
+    #[test]
+    fn rows_have_all_columns() {
+        let row = |version, counts: &[_]| line(&Version::parse(version).unwrap_or_default(), counts);
+        assert_eq!(row("12.3.107", &[(5, 1)]), "| 12.3.107 | 5 of 6 |  |  |  |");
+        assert_eq!(row("12.9.86", &[(5, 0)]), "| 12.9.86 | 5 of 5 | refused |  |  |");
+        assert_eq!(row("13.4.92", &[(5, 0), (3, 1), (2, 0)]), "| 13.4.92 | 5 of 5 | 3 of 4 | 2 of 2 |  |");
+    }
 
     #[test]
     fn closing_lines_are_read() {

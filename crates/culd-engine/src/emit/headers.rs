@@ -43,7 +43,11 @@ fn section_fields(output: &OutputPlan<'_, '_>, id: SectionId) -> SectionFields {
 /// Registers in the header of a function's section.
 fn registers(output: &OutputPlan<'_, '_>, f: FunctionId) -> u32 {
     let own = output.layout.records.functions[f].registers;
-    let total = output.totals.binary_search_by_key(&f, |t| t.0).ok().and_then(|at| output.totals.get(at));
+    let total = output
+        .totals
+        .binary_search_by_key(&f, |t| t.0)
+        .ok()
+        .and_then(|at| output.totals.get(at));
     total.map_or(own.into(), |t| t.1 & 0xff)
 }
 

@@ -51,6 +51,8 @@ struct Kernel {
     used: bool,
     /// The compiler laid out its shared memory (`-ewp`).
     whole: bool,
+    /// Memory that an earlier relocatable link summed up, between the slots and the variables that only this kernel uses.
+    summed: u64,
 }
 
 pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
@@ -80,6 +82,9 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     let module_align = module_align(&layout.records);
     let mut placed_in = Table::filled(layout.records.shared.variables.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
+        if kernel.summed > 0 {
+            kernel.end = align_up(kernel.end, kernel.align).saturating_add(kernel.summed);
+        }
         place_list(layout, k, kernel, &mut placed_in);
         // A section that is made for dynamic memory, later, does not take it.
         if !slots.is_empty() && layout.records.shared_section(layout.every_kernel[k]).is_some() {
@@ -277,10 +282,14 @@ fn whole(
     for &(f, size, align) in &records.shared.whole {
         let Some(&k) = number.get(&f) else { continue };
         let kernel = &mut kernels[k];
-        (kernel.end, kernel.align) = (kernel.end.max(size), kernel.align.max(align));
+        kernel.align = kernel.align.max(align);
         kernel.used |= size > 0;
-        kernel.whole = true;
-        is_whole[k] = true;
+        is_whole[k] = !records.shared.summed.contains(&f);
+        kernel.whole = is_whole[k];
+        match is_whole[k] {
+            true => kernel.end = kernel.end.max(size),
+            false => kernel.summed = size,
+        }
     }
     let sorted = list_sort(records.shared.module.clone(), &|a, b| {
         records.shared.variables[*a].size > records.shared.variables[*b].size

@@ -197,6 +197,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
             of_kernels: Vec::new(),
             has_dynamic: false,
             whole: Vec::new(),
+            summed: HashSet::default(),
             module_align: 1,
         },
         quirks: Quirks::default(),

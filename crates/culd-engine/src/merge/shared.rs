@@ -93,6 +93,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             record.align = record.align.max(s.align.get());
         }
         self.records.shared.whole.push((f, s.size, s.align.get()));
+        if !object.is_ewp {
+            self.records.shared.summed.insert(f);
+        }
     }
 
     fn module_variable(&mut self, object: &Object<'d>, _index: u32, sym: &ObjSymbol<'d>) -> SharedId {

@@ -18,7 +18,7 @@ pub use unified::*;
 use crate::ids::{FunctionId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::mode::Mode;
 use crate::names::{Name, SeededState};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 /// Were relocations that had been read already dropped again?
 #[derive(Debug, Clone, Copy, Default)]
@@ -130,6 +130,8 @@ pub struct SharedRecords<'d> {
     pub has_dynamic: bool,
     /// Shared memory that a compiler laid out (`-ewp`): kernel, size, alignment.
     pub whole: Vec<(FunctionId, u64, u64)>,
+    /// Those of them that an earlier relocatable link summed up: other memory may precede them.
+    pub summed: HashSet<FunctionId, SeededState>,
     /// Relocatable output: largest alignment of a module-scope shared variable.
     pub module_align: u64,
 }

@@ -44,7 +44,7 @@ pub fn callgraph(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged) -
     };
     for f in resolved.functions.ids() {
         let Some(i) = index(f) else { continue };
-        let indirect = resolved.sites.of(f).iter().filter_map(|p| reached.get(p)).flatten();
+        let indirect = resolved.sites.of(f).iter().rev().filter_map(|p| reached.get(p)).flatten();
         let calls = indirect.chain(resolved.direct.of(f)).filter(|c| is_listed(c));
         direct.extend(calls.filter_map(|&c| Some(pair(i, index(c)?))));
         let function = &resolved.functions[f];

@@ -231,6 +231,15 @@ pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     joined.bytes()
 }
 
+/// Size of the records that only the finalizer adds: the mask, unless inputs have one that is joined.
+pub(crate) fn late_size(link: Link<'_, '_>) -> u64 {
+    const MASK: u64 = 12;
+    let compat = link.inputs.objects.iter().filter_map(|o| o.compat);
+    let has_mask = |bytes| cubin::nvinfo::records(bytes).flatten().any(|r| r.attribute == FINALIZER);
+    let is_joined = link.mode.rules.compat_joins_finalizer_mask && compat.into_iter().any(has_mask);
+    if is_joined { 0 } else { MASK }
+}
+
 /// Opcodes of double arithmetic: DADD, DMUL, DFMA, DSETP, in any form.
 const DOUBLE: std::ops::RangeInclusive<u8> = 0x28..=0x2b;
 /// More opcodes that the finalizer's mask distinguishes: FSETP with an immediate, IMMA, DMMA. Observed.

@@ -182,7 +182,11 @@ impl Mark {
     fn about(&self, view: &Path) -> String {
         let view = view.display();
         let text = self.version.as_deref().unwrap_or("unknown version");
-        let build = self.version.as_deref().and_then(cubin::release::Version::nearest).map(|v| v.build.version);
+        let build = self
+            .version
+            .as_deref()
+            .and_then(cubin::release::Version::nearest)
+            .map(|v| v.build.version);
         match (self.mode, build) {
             (Mode::Culd, _) => format!("{view} is ready for CUDA {text}: its nvlink is culd, with culd's own messages and checks.\n"),
             (Mode::Nvlink, Some(build)) if build != text => {

@@ -24,6 +24,7 @@ use crate::ids::{SectionId, Table};
 use crate::options::Identity;
 use crate::records::ABSENT;
 use crate::records::{Class, OutSection};
+use crate::sections::compat;
 use crate::size_limit;
 use cubin::consts::*;
 use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
@@ -34,9 +35,6 @@ use cubin::write::strings::encode_symbols;
 use cubin::write::{Content, Extent, Image, ImageSection, Plan, Storage, WriteError, WriterKind};
 use std::borrow::Cow;
 use zerocopy::IntoBytes;
-
-/// Size of a record that `.nv.compat` gets at the very end.
-const LATE_COMPAT: u64 = 12;
 
 /// Files with this many sections have tables of extended section numbers.
 ///
@@ -266,7 +264,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
             Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
             Class::Rela(target) => 24 * linked.kept[target].len() as u64,
             Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
-            Class::Compat => bytes(id).saturating_sub(LATE_COMPAT),
+            Class::Compat => bytes(id).saturating_sub(compat::late_size(output.link)),
             _ => bytes(id),
         };
         Extent {
