@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::cfg::Cfg;
-use crate::decode::{Insn, NO_SCOREBOARD, SCOREBOARDS, opcode};
+use crate::decode::{Insn, NO_SCOREBOARD, SCOREBOARDS};
 use crate::setter::{Class, Kind, class};
 
 /// Has a value arrived?
@@ -22,25 +22,25 @@ pub(crate) enum Arrived {
     Yes,
 }
 
-/// Cycles between the instruction before an `EXIT` and the `EXIT`, if fences are put between them: at most, for all forms of fences.
-const FENCE_CYCLES: u32 = 12;
+/// Cycles that fences put between an `EXIT` and the instruction before it.
+pub(crate) const FENCE_CYCLES: u32 = 6;
 
 /// Cycles from issue: (not arrived up to, arrived from on). `None`: never waited for at the end of a block.
 fn arrival(insn: &Insn, kind: Kind) -> Option<(u32, u32)> {
     if kind == Kind::Read {
         return Some(match insn.name {
-            "LDS" => (7, 9),
-            "STS" => (7, 12),
-            "LDG" => (6, 12),
+            "LDG" => (6, 15),
+            "LDS" | "STS" => (7, 20),
             "SHFL" => (1, 9),
-            _ => (9, 14),
+            "STG" => (10, 15),
+            _ => (8, 24),
         });
     }
     match class(insn) {
         Class::Long | Class::Texture => None,
         Class::Constant => Some((51, 55)),
         Class::UniformConstant => Some((17, 21)),
-        Class::Special => Some((35, 50)),
+        Class::Special => Some((35, 37)),
         Class::UniformSpecial => Some((28, 60)),
         Class::Shared => Some((39, 61)),
         Class::Other => match insn.name {
@@ -109,14 +109,15 @@ fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> (Vec<Waiting>, (u32
     (list, now)
 }
 
-/// Has the setter of instruction `k` arrived at the end of its block?
-pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind) -> Arrived {
+/// Has the setter of instruction `k` arrived at the end of its block, `extra` cycles later than the code says?
+pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind, extra: u32) -> Arrived {
     let (list, end) = pending(insns, block.clone());
     let stall = insns.get(block.end.saturating_sub(1)).map_or(0, |i| u32::from(i.control.stall));
     let Some(w) = list.iter().find(|w| w.insn == k && w.kind == kind) else {
         return Arrived::Unknown;
     };
     let (least, most) = w.elapsed(end, stall);
+    let (least, most) = (least.saturating_add(extra), most.saturating_add(extra));
     match insns.get(k).map(|i| arrival(i, kind)) {
         Some(None) => Arrived::No,
         Some(Some((low, high))) => {
@@ -130,25 +131,6 @@ pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, k
         }
         None => Arrived::Unknown,
     }
-}
-
-/// Could fences in front of the guarded `EXIT`s that `fresh` names make something arrive in time that had not arrived before? Then the `EXIT` waits for
-/// it, and the scoreboards of the whole function change.
-#[must_use]
-pub fn fences_change_waits(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: impl Fn(usize) -> bool) -> bool {
-    let cfg = Cfg::new(insns, indirect);
-    cfg.blocks.iter().any(|block| {
-        let last = block.end.saturating_sub(1);
-        let Some(exit) = insns.get(last).filter(|i| i.op == opcode::EXIT && !i.unguarded() && fresh(last)) else {
-            return false;
-        };
-        let (list, end) = pending(insns, block.start..block.end);
-        let stall = u32::from(exit.control.stall);
-        list.iter().filter(|w| w.insn != last).any(|w| {
-            let range = insns.get(w.insn).and_then(|i| arrival(i, w.kind));
-            range.is_some_and(|(low, _)| w.elapsed(end, stall).1.saturating_add(FENCE_CYCLES) > low)
-        })
-    })
 }
 
 /// What a block shows about arrivals at its end: instruction, operand read, cycles since issue at least and at most, waited for.

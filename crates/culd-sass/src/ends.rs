@@ -14,24 +14,30 @@
 
 use crate::alloc::Function;
 use crate::cfg::Block;
-use crate::clock::{Arrived, arrived, never_waited};
+use crate::clock::{Arrived, FENCE_CYCLES, arrived, never_waited};
 use crate::decode::{Control, Insn, SCOREBOARDS};
 use crate::setter::{Kind, SetterId};
 
-/// The waits at ends of blocks that the clock adds to those of the input.
+/// The waits at ends of blocks that the clock adds to those of the input. `fenced` names the `EXIT`s that get fences, which take time.
 ///
 /// # Errors
 /// The instruction whose arrival decides and is not known.
-pub(crate) fn missing_waits(f: &Function<'_>, fields: &[Control], dead: Option<SetterId>) -> Result<Vec<(usize, SetterId)>, usize> {
+pub(crate) fn missing_waits(
+    f: &Function<'_>,
+    fields: &[Control],
+    dead: Option<SetterId>,
+    fenced: &dyn Fn(usize) -> bool,
+) -> Result<Vec<(usize, SetterId)>, usize> {
     let mut with_fields: Option<Vec<Insn>> = None;
     let mut waits = Vec::new();
     for block in &f.cfg.blocks {
         let range = block.start..block.end;
         let changed = |k: usize| fields[k] != f.insns[k].control;
-        if !range.clone().any(changed) {
+        let last = block.end - 1;
+        let extra = if fenced(last) { FENCE_CYCLES } else { 0 };
+        if extra == 0 && !range.clone().any(changed) {
             continue;
         }
-        let last = block.end - 1;
         let mut shown: Option<Shown> = None;
         for number in (0..SCOREBOARDS).filter(|n| fields[last].wait >> n & 1 == 0) {
             let group = pending(f, block, number, |k| fields[k], dead);
@@ -47,14 +53,18 @@ pub(crate) fn missing_waits(f: &Function<'_>, fields: &[Control], dead: Option<S
                 continue;
             }
             let shown = shown.get_or_insert_with(|| Shown::new(f, block));
-            if shown.late.iter().any(|late| late.iter().all(|s| group.contains(s))) {
+            if extra == 0 && shown.late.iter().any(|late| late.iter().all(|s| group.contains(s))) {
                 continue;
             }
             let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
             let answers = |s: &SetterId| {
                 let setter = f.setters.get(*s);
-                let by_clock = || arrived(insns, block.start..block.end, setter.insn, setter.kind);
-                shown.arrived(f, *s).unwrap_or_else(by_clock)
+                let by_clock = || arrived(insns, block.start..block.end, setter.insn, setter.kind, extra);
+                match shown.arrived(f, *s) {
+                    Some(Arrived::No) if extra > 0 => by_clock(),
+                    Some(answer) => answer,
+                    None => by_clock(),
+                }
             };
             let answers: Vec<Arrived> = group.iter().map(answers).collect();
             if answers.contains(&Arrived::No) {

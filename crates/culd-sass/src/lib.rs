@@ -31,10 +31,9 @@ pub mod reg;
 mod rewrite;
 mod setter;
 
-pub use clock::fences_change_waits;
 pub use context::KernelContext;
 pub use fence::OffsetMap;
-pub use rewrite::{Reason, Rewrite, Unsure, rewrite};
+pub use rewrite::{Reason, Rewrite, Unsure, fenced, rewrite};
 
 /// For the study of what the model does not explain (`examples/compare.rs`).
 #[doc(hidden)]

@@ -26,6 +26,8 @@ pub(crate) type Pending = [Vec<SetterId>; SCOREBOARDS as usize];
 pub(crate) struct Policy {
     /// For every instruction, the setters it waits for without a conflict, ascending.
     waits: Vec<Vec<SetterId>>,
+    /// Instructions with waits that the input does not have.
+    added: Vec<bool>,
     /// For every setter, the first instruction of its block that needs it; `None` = it leaves the block.
     first_need: Vec<Option<usize>>,
 }
@@ -93,6 +95,7 @@ impl Policy {
         }
         let mut policy = Self {
             waits,
+            added: vec![false; insns.len()],
             first_need: Vec::new(),
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
@@ -107,6 +110,12 @@ impl Policy {
     /// Adds a policy wait.
     pub(crate) fn add(&mut self, k: usize, setter: SetterId) {
         merge(&mut self.waits[k], &[setter]);
+        self.added[k] = true;
+    }
+
+    /// Has instruction `k` waits that the input does not have?
+    pub(crate) fn is_amended(&self, k: usize) -> bool {
+        self.added[k]
     }
 
     /// Has instruction `k` any policy wait?

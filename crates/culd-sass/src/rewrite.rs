@@ -145,7 +145,7 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     }
     let fields = match dead {
         None => kept.iter().map(|insn| insn.control).collect(),
-        Some(offset) => reallocate(&kept, &cfg, offset)?,
+        Some(offset) => reallocate(&kept, &cfg, Some(offset), &|_| false)?,
     };
     let new_insns = assemble(&kept, &fields, &map);
     let code = bytes(&new_insns, padding, new_size);
@@ -251,7 +251,7 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let lesson = learn(&function, &order, dead);
     let alive = free(&function, &order).fields;
     let new = allocate(&function, &order, dead, &lesson.seen).fields;
-    let new = settle(&insns, &cfg, &setters, &mut policy, &order, dead, &lesson.seen).map_or(new, |new| new.fields);
+    let new = settle(&insns, &cfg, &setters, &mut policy, &order, dead, &lesson.seen, &|_| false).map_or(new, |new| new.fields);
     let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
     Some(Study {
         blocks: cfg.blocks.iter().map(follow).collect(),
@@ -262,19 +262,20 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     })
 }
 
-/// New scoreboard fields for all instructions.
-fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Control>, Unsure> {
+/// New scoreboard fields for all instructions, if a stack pointer at an offset is dead and the `EXIT`s that `fenced` names get fences.
+fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: Option<u32>, fenced: &dyn Fn(usize) -> bool) -> Result<Vec<Control>, Unsure> {
     if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
         return Err(unsure(Reason::UnknownInstruction, insn.offset));
     }
+    let start = stack_pointer.unwrap_or(0);
     let setters = Setters::new(insns, cfg);
     let order = visit_order(cfg);
     let mut policy = Policy::new(insns, cfg, &setters, &order);
-    let dead = dead_setter(insns, &setters, stack_pointer);
+    let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
     let lesson = learn(&function(insns, cfg, &setters, &policy), &order, dead);
-    let new = settle(insns, cfg, &setters, &mut policy, &order, dead, &lesson.seen)?;
+    let new = settle(insns, cfg, &setters, &mut policy, &order, dead, &lesson.seen, fenced)?;
     if setters.exhausted() {
-        return Err(unsure(Reason::Size, stack_pointer));
+        return Err(unsure(Reason::Size, start));
     }
     if let Some(k) = new.untested {
         return Err(unsure(Reason::SelfCheck, insns[k].offset));
@@ -286,13 +287,35 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: u32) -> Result<Vec<Contr
         .zip(&new.shared)
         .any(|(old, new)| *old == (true, true) && new.0);
     if new.ambiguous || untested {
-        return Err(unsure(Reason::Overflow, stack_pointer));
+        return Err(unsure(Reason::Overflow, start));
     }
     if let Some(offset) = moved_count(&function(insns, cfg, &setters, &policy), &new.fields) {
         return Err(unsure(Reason::CountedWait, offset));
     }
     let mut fields = new.fields;
     hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
+    Ok(fields)
+}
+
+/// The scoreboard fields of code whose guarded `EXIT`s get fences: `fresh` names those without. A fence takes time, in which more results arrive; the
+/// `EXIT` waits for what has arrived, and the numbers after it change.
+///
+/// # Errors
+/// Fails where the model cannot compute the fields.
+pub fn fenced(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: &dyn Fn(usize) -> bool) -> Result<Vec<Control>, Unsure> {
+    let guarded = |k: usize| fresh(k) && insns.get(k).is_some_and(|insn| !insn.unguarded());
+    let same = || insns.iter().map(|insn| insn.control).collect();
+    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
+    if !(0..used).any(guarded) {
+        return Ok(same());
+    }
+    let code = insns.get(..used).unwrap_or_default();
+    let cfg = Cfg::new(code, indirect);
+    if let Some(offset) = cfg.broken {
+        return Err(unsure(Reason::ControlFlow, offset));
+    }
+    let mut fields = reallocate(code, &cfg, None, &guarded)?;
+    fields.extend(insns.iter().skip(used).map(|insn| insn.control));
     Ok(fields)
 }
 
@@ -305,12 +328,13 @@ fn settle(
     order: &[BlockId],
     dead: Option<SetterId>,
     lesson: &Seen,
+    fenced: &dyn Fn(usize) -> bool,
 ) -> Result<Allocation, Unsure> {
     let mut round = 0;
     loop {
         let f = function(insns, cfg, setters, policy);
         let new = allocate(&f, order, dead, lesson);
-        let missing = missing_waits(&f, &new.fields, dead).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
+        let missing = missing_waits(&f, &new.fields, dead, fenced).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
         let Some((k, _)) = missing.first() else { return Ok(new) };
         round += 1;
         if round == ROUNDS {

@@ -71,7 +71,7 @@ impl Run<'_> {
             let around = if k + 1 == block.end { around } else { 0 };
             let (model, compiler) = (ends | around, f.insns[k].control.wait);
             self.seen.right_wait[k] = model == compiler;
-            let same = self.lesson.is_some_and(|lesson| lesson.pending[k] == seen);
+            let same = !f.policy.is_amended(k) && self.lesson.is_some_and(|lesson| lesson.pending[k] == seen);
             let mask = if self.taught || same { compiler } else { model };
             for (number, (list, late)) in state.iter_mut().zip(late.iter()).enumerate() {
                 match (mask >> number & 1, ends >> number & 1, around >> number & 1) {

@@ -94,7 +94,7 @@ pub(crate) fn arrivals(pair: &Pair) {
     }
     for code in [&pair.input, &pair.linked] {
         let insns = decode_all(code).unwrap_or_default();
-        if insns.iter().any(|i| i.unknown.is_some()) || code.len() != pair.input.len() {
+        if insns.iter().any(|i| i.unknown.is_some()) {
             continue;
         }
         for a in culd_sass::study::arrivals(&insns, &pair.indirect) {

@@ -6,8 +6,8 @@
 //! 2. The capsule states how many instructions belong to an `EXIT`, which identifies the old fences.
 //! 3. Branches are re-encoded; labels before an `EXIT` are before its fences. The code is padded like the compiler's.
 //! 4. A wait for the guard moves to the new `ERRBAR`; an instruction that stalled for the `EXIT` after it no longer does.
-//! 5. Where a result arrives during the time that the new fences take, a guarded `EXIT` waits for it, and all scoreboards
-//!    change: not modelled ([`culd_sass::fences_change_waits`]).
+//! 5. Where a result arrives during the time that the new fences take, a guarded `EXIT` waits for it, and the scoreboards after it change
+//!    ([`culd_sass::fenced`]).
 
 use cubin::capmerc::{Capsule, Instruction};
 use culd_sass::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
@@ -60,8 +60,16 @@ pub(crate) struct Fenced {
     pub(crate) moves: Moves,
 }
 
-/// The answer is not known.
-pub(crate) struct Unsure;
+/// Why fences cannot be added.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unsure {
+    /// An `EXIT` has modifiers, or it stalls for what comes after it.
+    #[error("fences at an exit that is not plain")]
+    Exit,
+    /// The scoreboards that change with the fences are not known.
+    #[error("fences at exits change the scoreboards: {0}")]
+    Scoreboards(culd_sass::Unsure),
+}
 
 /// Fences per `EXIT`: instruction number and count of instructions before it, from the capsule, which describes the compiler's code.
 fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMap<usize, usize> {
@@ -90,7 +98,7 @@ pub(crate) fn fence(
     indirect: &BTreeMap<u32, Vec<u32>>,
     place: &dyn Fn(u32) -> u32,
 ) -> Result<Option<Fenced>, Unsure> {
-    let insns = decode_all(code).ok_or(Unsure)?;
+    let mut insns = decode_all(code).ok_or(Unsure::Exit)?;
     let old = fences(capsule, &insns, place);
     let placed = |(&at, targets): (&u32, &Vec<u32>)| (place(at), targets.iter().map(|&t| place(t)).collect());
     let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
@@ -107,9 +115,13 @@ pub(crate) fn fence(
         .iter()
         .enumerate()
         .any(|(i, x)| fresh(i) && !(plain_exit(x) && (x.control.stall <= EXIT_STALL || unscheduled(x))))
-        || culd_sass::fences_change_waits(&insns, &indirect, fresh)
     {
-        return Err(Unsure);
+        return Err(Unsure::Exit);
+    }
+    let fields = culd_sass::fenced(&insns, &indirect, &fresh).map_err(Unsure::Scoreboards)?;
+    for (insn, fields) in insns.iter_mut().zip(fields) {
+        insn.raw = fields.put(insn.raw);
+        insn.control = fields;
     }
     let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);
     let padding = insns.get(used).map_or(NOP, |i| i.raw);
@@ -168,7 +180,9 @@ fn late_guards(insns: &[Insn], fresh: impl Fn(usize) -> bool) -> BTreeMap<usize,
             found.insert(i, insn.raw & 1 << (116 + u32::from(s)));
         }
         for reg in insn.defs.minus(&insn.defs.without_predicates()).iter() {
-            scoreboards.insert((reg.file, reg.index), insn.control.write);
+            let early = insn.early_results().contains(reg);
+            let scoreboard = if early { insn.control.read } else { insn.control.write };
+            scoreboards.insert((reg.file, reg.index), scoreboard);
         }
     }
     found

@@ -316,7 +316,7 @@ impl Maker<'_, '_> {
                     moves: Some(fenced.moves),
                 },
             )),
-            Err(exits::Unsure) => Err("fences at exits change the scoreboards".into()),
+            Err(unsure) => Err(unsure.to_string()),
         }
     }
 }
