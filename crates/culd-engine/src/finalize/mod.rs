@@ -48,6 +48,7 @@ use crate::metadata::kernel::KernelAttributes;
 use crate::sections::SyntheticSections;
 use code::{functions, jump};
 use debug::{frame, info, line};
+use file::image::ImageFrame;
 use sass::Sass;
 
 /// Makes the image, and hands it to `sink` if there is one that takes it.
@@ -63,25 +64,25 @@ pub(crate) fn emit(
     let empty = || Sass {
         bytes: Table::filled(output.layout.records.sections.len(), None),
     };
+    let plain = || {
+        let mut sass = empty();
+        relocs::write(output, &linked, &code, &mut sass);
+        attributes::write(output, attributes, &linked, &code, &mut sass);
+        jump::write(output, &linked, &code, &mut sass);
+        sass
+    };
     // Debug information only looks at its own sections.
-    let (mut sass, debug) = output.link.threads.join(
-        || {
-            let mut sass = empty();
-            relocs::write(output, &linked, &code, &mut sass);
-            attributes::write(output, attributes, &linked, &code, &mut sass);
-            jump::write(output, &linked, &code, &mut sass);
-            sass
-        },
-        || {
-            let mut sass = empty();
-            frame::write(output, &linked, &code, &mut sass);
-            let lines = line::write(output, &linked, &code, &mut sass);
-            info::write(output, &linked, &code, &lines, &mut sass);
-            sass
-        },
-    );
+    let debug = || {
+        let mut sass = empty();
+        frame::write(output, &linked, &code, &mut sass);
+        let lines = line::write(output, &linked, &code, &mut sass);
+        info::write(output, &linked, &code, &lines, &mut sass);
+        sass
+    };
+    let threads = output.link.threads;
+    let (frame, (mut sass, debug)) = threads.join(|| ImageFrame::new(output, &linked, &code), || threads.join(plain, debug));
     sass.take_over(debug);
-    let emitted = file::image::emit(output, &linked, &code, sass, sink, out);
+    let emitted = file::image::emit(output, &linked, &code, (frame, sass), sink, out);
     if output.link.options.leave_memory {
         std::mem::forget((linked, code));
     }

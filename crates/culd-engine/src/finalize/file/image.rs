@@ -128,16 +128,58 @@ struct Writer<'a, 'd> {
     sections: Vec<ImageSection<'a>>,
 }
 
+/// What of the file does not depend on the contents of the SASS view.
+pub(crate) struct ImageFrame<'d> {
+    banks: Vec<Parameters<'d>>,
+    mercury: Vec<SectionId>,
+    /// Names of the Mercury sections.
+    names: Vec<Vec<u8>>,
+    /// Number of sections.
+    count: usize,
+    numbers: Numbers,
+    strings: Strings,
+    symbol_tables: [Vec<u8>; 2],
+    extended: [Vec<u8>; 2],
+    mercury_file: Result<Plan, WriteError>,
+}
+
+impl<'d> ImageFrame<'d> {
+    /// Numbers, names and symbols.
+    pub(crate) fn new(output: &OutputPlan<'_, 'd>, linked: &Linked, code: &Functions<'_, 'd>) -> Self {
+        let banks = parameters(output, code);
+        let (mercury, names) = mercury_order(output, code);
+        // The section without a name and the Mercury symbol table count.
+        let count = output.arranged.sections.len() + banks.len() + mercury.len() + 2;
+        let extended = count >= many_sections(output.link.options.identity);
+        let numbers = numbers(output, &mercury, banks.len(), extended);
+        let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
+        let strings = tables::strings(output, &bank_names, &names, extended);
+        let (symbol_tables, extended) = symbol_tables(output, code, &numbers, &strings);
+        let mercury_file = mercury_file(output, linked, symbol_tables[0].len() as u64);
+        ImageFrame {
+            banks,
+            mercury,
+            names,
+            count,
+            numbers,
+            strings,
+            symbol_tables,
+            extended,
+            mercury_file,
+        }
+    }
+}
+
 /// Makes the file, and hands it to `sink` if there is one that takes it.
 pub(crate) fn emit<'d>(
     output: &OutputPlan<'_, 'd>,
     linked: &Linked,
     code: &Functions<'_, 'd>,
-    sass: Sass,
+    (frame, sass): (ImageFrame<'d>, Sass),
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
 ) -> Result<Emitted, Stop> {
-    let image = image(output, linked, code, sass).map_err(|error| refused(output, &error, out))?;
+    let image = image(output, linked, code, frame, sass).map_err(|error| refused(output, &error, out))?;
     let plan = image.plan().map_err(|error| refused(output, &error, out))?;
     let limit = size_limit::limit(output.link.inputs);
     plan.check_size(limit).map_err(|error| refused(output, &error, out))?;
@@ -151,37 +193,29 @@ fn image<'a, 'd>(
     output: &'a OutputPlan<'a, 'd>,
     linked: &'a Linked,
     code: &'a Functions<'a, 'd>,
+    frame: ImageFrame<'d>,
     sass: Sass,
 ) -> Result<Image<'a>, WriteError> {
-    let banks = parameters(output, code);
-    let (mercury, names) = mercury_order(output, code);
-    // The section without a name and the Mercury symbol table count.
-    let count = output.arranged.sections.len() + banks.len() + mercury.len() + 2;
-    let extended = count >= many_sections(output.link.options.identity);
-    let numbers = numbers(output, &mercury, banks.len(), extended);
-    let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
-    let strings = tables::strings(output, &bank_names, &names, extended);
-    let (symbol_tables, extended_tables) = symbol_tables(output, code, &numbers, &strings);
-    let mercury_file = mercury_file(output, linked, symbol_tables[0].len() as u64)?;
+    let is_extended = frame.numbers.extended;
     let mut writer = Writer {
         output,
         linked,
         code,
         sass,
-        numbers,
-        strings,
-        mercury,
-        mercury_file,
-        symbol_tables,
-        extended: extended_tables,
-        sections: Vec::with_capacity(count),
+        numbers: frame.numbers,
+        strings: frame.strings,
+        mercury: frame.mercury,
+        mercury_file: frame.mercury_file?,
+        symbol_tables: frame.symbol_tables,
+        extended: frame.extended,
+        sections: Vec::with_capacity(frame.count),
     };
     writer.sass_sections();
-    if extended {
+    if is_extended {
         writer.extended_numbers();
     }
-    writer.parameter_banks(&banks);
-    writer.mercury_sections(&names);
+    writer.parameter_banks(&frame.banks);
+    writer.mercury_sections(&frame.names);
     Ok(Image {
         header: image_header(output),
         writer: WriterKind::Finalizer,
