@@ -67,7 +67,9 @@ pub struct Rules {
     pub lists_driver_calls: bool,
     /// There is a `.nv.rel.action` in final links for sm_75 and later.
     pub makes_rel_action: bool,
-    /// A second name of a function stays with the function.
+    /// The symbol `.nv.reservedSmem.cap` has the size of what the system reserves as its value.
+    pub states_reserved_cap: bool,
+    /// A second name of a function stays with the function; that of a removed one is in the list of prototypes, without a symbol.
     pub keeps_aliases: bool,
     /// The register count in the header of a kernel's section includes the functions that the kernel calls.
     pub kernel_headers_have_totals: bool,
@@ -149,6 +151,7 @@ const RULES_12_0: Rules = Rules {
     prints_barriers: false,
     hardware_shared_limit: true,
     keeps_dead_names: true,
+    states_reserved_cap: false,
     fixed_symbol_table_link: true,
     makes_rel_action: false,
     lists_indirect_calls: true,
@@ -187,6 +190,10 @@ const RULES_12_8: Rules = Rules {
     hardware_shared_limit: false,
     ..RULES_12_6
 };
+const RULES_12_9: Rules = Rules {
+    states_reserved_cap: true,
+    ..RULES_12_8
+};
 const RULES_13_0: Rules = Rules {
     form: Form::Cuda13,
     info_link_flags: true,
@@ -199,6 +206,7 @@ const RULES_13_0: Rules = Rules {
     prints_barriers: true,
     hardware_shared_limit: false,
     keeps_dead_names: false,
+    states_reserved_cap: true,
     fixed_symbol_table_link: false,
     makes_rel_action: true,
     lists_indirect_calls: false,
@@ -372,7 +380,7 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 129,
-        rules: RULES_12_8,
+        rules: RULES_12_9,
         builds: &[build(
             "12.9.86",
             "cuda_12.9.r12.9/compiler.36037853_0",

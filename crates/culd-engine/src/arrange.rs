@@ -317,9 +317,12 @@ fn order_symbols(layout: &Layout<'_>, section_symbol: Table<SectionId, u32>) -> 
 /// Functions listed in `.nv.prototype`.
 pub fn prototyped(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<(FunctionId, ProtoId)> {
     let functions = &link.resolved.functions;
+    let is_there = |f: FunctionId| link.live.alive[f] && layout.records.symbol_of[f].is_some();
+    // nvlink quirk: second names of functions that it removed stay, as names of no symbol.
+    let is_left = |f: FunctionId| link.live.dead_aliases.binary_search(&f).is_ok();
     let listed = functions
         .ids()
-        .filter(|&f| link.live.alive[f] && layout.records.symbol_of[f].is_some() && functions[f].taken.is_none());
+        .filter(|&f| (is_there(f) || is_left(f)) && functions[f].taken.is_none());
     listed.filter_map(|f| Some((f, link.resolved.prototype(f)?))).collect()
 }
 

@@ -33,6 +33,8 @@ pub struct Live {
     pub late: Vec<FunctionId>,
     /// The kernel of a link with exactly one.
     pub only: Option<FunctionId>,
+    /// Second names of dead functions that the list of prototypes still has, ascending.
+    pub dead_aliases: Vec<FunctionId>,
 }
 
 /// Does a name match a pattern in which `*` matches anything?
@@ -146,20 +148,23 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, opt
         reachable(inputs, resolved, calls, (&kernels, only), options.identity)
     };
     mark_inner(inputs, resolved, options.identity, &mut alive);
-    if options.release().is_some_and(|r| r.rules.keeps_aliases) {
-        mark_aliases(inputs, resolved, &mut alive);
-    }
+    let dead_aliases = match options.release().is_some_and(|r| r.rules.keeps_aliases) {
+        true => mark_aliases(inputs, resolved, &mut alive),
+        false => Vec::new(),
+    };
     Live {
         alive,
         is_kernel,
         kernels,
         late,
         only,
+        dead_aliases,
     }
 }
 
-/// Second names of live functions stay.
-fn mark_aliases(inputs: &Inputs<'_>, resolved: &Resolved<'_>, alive: &mut Table<FunctionId, bool>) {
+/// Second names of live functions stay; those of dead ones are returned.
+fn mark_aliases(inputs: &Inputs<'_>, resolved: &Resolved<'_>, alive: &mut Table<FunctionId, bool>) -> Vec<FunctionId> {
+    let mut dead = Vec::new();
     for object in inputs.objects.iter() {
         for index in object.symbols_of(&[STT_FUNC]) {
             let symbol = object.symbol_ref(index);
@@ -170,9 +175,12 @@ fn mark_aliases(inputs: &Inputs<'_>, resolved: &Resolved<'_>, alive: &mut Table<
                 && resolved.fate(symbol) == Fate::Winner
             {
                 alive[f] |= alive[owner];
+                dead.extend(Some(f).filter(|&f| !alive[f]));
             }
         }
     }
+    dead.sort_unstable();
+    dead
 }
 
 /// Functions inside another one's text stay with it.

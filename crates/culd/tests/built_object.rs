@@ -174,8 +174,9 @@ fn as_nvlink_the_release_decides_about_form_and_targets() {
         ("13.4", 70, "sm_75", None),
         ("12.6", 90, "sm_100", None),
         ("12.9", 90, "sm_100", None),
-        ("12.3", 75, "sm_75", None),
-        ("12.0.140", 75, "sm_75", None),
+        ("12.3", 75, "sm_75", FORM_12),
+        ("12.0.140", 75, "sm_75", FORM_12),
+        ("11.8", 75, "sm_75", None),
     ] {
         fs::write(work.path().join("built.cubin"), object_of_12_0(sm)).unwrap();
         let out = work.path().join("linked.cubin");
@@ -205,5 +206,5 @@ fn the_library_refuses_targets_that_a_release_does_not_have() {
     assert_eq!(links("sm_90", "13.0"), Ok(()));
     assert!(links("sm_70", "13.0").is_err_and(|e| e.contains("sm_70 cannot be linked for by the rules of CUDA 13.0")));
     assert!(links("sm_100", "12.9").is_err_and(|e| e.contains("sm_100 cannot be linked for")));
-    assert!(links("sm_90", "12.3").is_err_and(|e| e.contains("12.3")));
+    assert!(links("sm_90", "11.8").is_err_and(|e| e.contains("11.8")));
 }

@@ -2,7 +2,6 @@
 
 use crate::arrange::OutputPlan;
 use crate::ids::SectionId;
-use crate::layout::Layout;
 use crate::options::Identity;
 use crate::records::SymbolTableEntry;
 use cubin::consts::*;
@@ -21,7 +20,7 @@ pub(super) fn symbol(output: &OutputPlan<'_, '_>, number: usize) -> Sym {
             ..Sym::default()
         };
     };
-    let (mut entry, section) = plain_symbol(layout, named);
+    let (mut entry, section) = plain_symbol(output, named);
     entry.st_name = arranged.name(named).into();
     entry.st_shndx = direct_index(output, section).unwrap_or(SHN_XINDEX).into();
     entry
@@ -40,7 +39,7 @@ fn direct_index(output: &OutputPlan<'_, '_>, section: Option<SectionId>) -> Opti
 pub(super) fn extended_index(output: &OutputPlan<'_, '_>, number: usize) -> u32 {
     let OutputPlan { layout, arranged, .. } = *output;
     let named = number.checked_sub(1).and_then(|i| arranged.symbols.get(i));
-    let section = named.and_then(|&named| plain_symbol(layout, named).1);
+    let section = named.and_then(|&named| plain_symbol(output, named).1);
     match (section, direct_index(output, section)) {
         (Some(id), None) => arranged.section_index(id),
         // nvlink quirk: where the index fits, the section's number of creation.
@@ -50,7 +49,8 @@ pub(super) fn extended_index(output: &OutputPlan<'_, '_>, number: usize) -> u32 
 }
 
 /// A symbol without name, and the section that contains it.
-fn plain_symbol(layout: &Layout<'_>, named: SymbolTableEntry) -> (Sym, Option<SectionId>) {
+fn plain_symbol(output: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> (Sym, Option<SectionId>) {
+    let layout = output.layout;
     match named {
         SymbolTableEntry::Section(id) => (
             Sym {
@@ -61,7 +61,8 @@ fn plain_symbol(layout: &Layout<'_>, named: SymbolTableEntry) -> (Sym, Option<Se
         ),
         SymbolTableEntry::Symbol(id) => {
             let sym = &layout.records.symbols[id];
-            let value = if sym.section.is_none() && sym.name == b".nv.reservedSmem.cap" {
+            let states = output.link.mode.rules.states_reserved_cap;
+            let value = if states && sym.section.is_none() && sym.name == b".nv.reservedSmem.cap" {
                 RESERVED_SHARED
             } else {
                 sym.value

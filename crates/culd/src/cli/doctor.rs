@@ -191,7 +191,7 @@ mod tests {
         let problems = |toolkit, ptxas| findings(toolkit, ptxas).problems().join("\n");
         assert!(problems("13.4.92", "13.4.59").starts_with("No libnvJitLink"));
         assert!(problems("13.4.92", "13.0.88").starts_with("/other/ptxas is of CUDA 13.0, the toolkit of 13.4"));
-        assert!(problems("12.3.107", "12.3.107").starts_with("culd cannot be the nvlink of CUDA 12.3.107"));
+        assert!(problems("11.8.89", "11.8.89").starts_with("culd cannot be the nvlink of CUDA 11.8.89"));
         assert!(findings("13.4.92", "13.4.92").text().contains("tried /cuda/lib64"));
     }
 }

@@ -147,7 +147,7 @@ pub fn culd_help() -> String {
     for (usage, about) in COMMANDS {
         let _ = writeln!(out, "  {usage:<54} {about}");
     }
-    out += "\nCalled under the name nvlink it behaves exactly like the nvlink of its toolkit (12.4 to 13.4, by default 13.0.88).\n";
+    out += "\nCalled under the name nvlink it behaves exactly like the nvlink of its toolkit (12.0 to 13.4, by default 13.0.88).\n";
     out += "@file reads further arguments from a response file.\n";
     for (title, filter) in GROUPS {
         let _ = write!(out, "\n{title}:\n");
@@ -228,7 +228,7 @@ pub fn reference() -> String {
     for (usage, about) in COMMANDS {
         let _ = writeln!(out, "| `{usage}` | {about} |");
     }
-    out += "\nThe same program, called through a link or copy named `nvlink`, has the flags, texts and exit codes of the nvlink of its toolkit: 12.4 to 13.4, by default 13.0.88.\n\n";
+    out += "\nThe same program, called through a link or copy named `nvlink`, has the flags, texts and exit codes of the nvlink of its toolkit: 12.0 to 13.4, by default 13.0.88.\n\n";
     out += "## Grammar\n\n";
     out += "* Long names take two dashes, short names one. There are no abbreviations.\n";
     out += "* A value follows as the next argument or after `=`; `-l`, `-L` and `-m` also take it glued (`-lfoo`).\n";

@@ -520,13 +520,13 @@ mod tests {
             Mark::new(cuda, mode).map(|m| m.text())
         };
         let v13 = r#"{"cuda_nvcc": {"version": "13.2.99"}}"#;
-        let v12 = r#"{"cuda_nvcc": {"version": "12.3.107"}}"#;
+        let v11 = r#"{"cuda_nvcc": {"version": "11.8.89"}}"#;
         assert!(of(v13, Mode::Nvlink).is_ok_and(|t| t.starts_with("13.2.99 nvlink\n")));
         assert!(of(r#"{"cuda_nvcc": {"version": "12.5.82"}}"#, Mode::Nvlink).is_ok_and(|t| t.starts_with("12.5.82 nvlink\n")));
-        assert!(of(v12, Mode::Culd).is_ok_and(|t| t.starts_with("12.3.107 culd\n")));
+        assert!(of(v11, Mode::Culd).is_ok_and(|t| t.starts_with("11.8.89 culd\n")));
         assert!(of("{}", Mode::Culd).is_ok_and(|t| t.starts_with("unknown culd\n")));
         assert!(
-            matches!(of(v12, Mode::Nvlink), Err(InstallError::Release(t)) if t.contains("string tables") && t.contains("13.0, 13.1, 13.2"))
+            matches!(of(v11, Mode::Nvlink), Err(InstallError::Release(t)) if t.contains("11.8.89") && t.contains("13.0, 13.1, 13.2"))
         );
         assert!(matches!(of("{}", Mode::Nvlink), Err(InstallError::NoVersion(_))));
     }
