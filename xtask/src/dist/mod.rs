@@ -116,14 +116,19 @@ impl Program {
 
     /// Where it runs, for the table.
     pub(crate) fn place(&self) -> String {
-        match &self.runner {
+        let profile = match self.path.components().any(|c| c.as_os_str() == "debug") {
+            true => ", dev profile",
+            false => "",
+        };
+        let place: String = match &self.runner {
             Ok(words) => match words.first() {
                 None => "native".into(),
                 Some(_) if self.target.is_windows() => "wine".into(),
                 Some(first) => Path::new(first).file_name().unwrap_or_default().to_string_lossy().into_owned(),
             },
             Err(why) => format!("not run: {why}"),
-        }
+        };
+        place + profile
     }
 }
 

@@ -40,7 +40,12 @@ pub(super) fn links(b: &Bench<'_>) -> Result<String> {
     };
     let mut first = b.program.command_for(&b.culd, &plain);
     run(first.args(arguments("")))?;
-    let relative = "../out/";
+    // The root of a program under WASI is its current directory.
+    let place = match b.program.target.is_wasm() {
+        true => format!("{}/", out.display()),
+        false => "../out/".into(),
+    };
+    let relative = place.as_str();
     let mut second = b.program.command_for(&b.culd, &closed);
     second.args(arguments(relative));
     run(&mut match is_closed_by_namespaces(b) {

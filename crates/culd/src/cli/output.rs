@@ -70,7 +70,8 @@ impl Pending {
 
 impl Started {
     fn rename(self) -> Result<(), WriteError> {
-        if let Some(old) = self.old {
+        // WASI has no permissions.
+        if let Some(old) = self.old.filter(|_| !cfg!(target_os = "wasi")) {
             fs::set_permissions(self.temp.path(), old.permissions()).map_err(WriteError::Write)?;
         }
         self.temp.persist(&self.target).map(drop).map_err(|e| WriteError::Write(e.error))
