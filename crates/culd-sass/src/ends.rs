@@ -71,13 +71,6 @@ pub(crate) fn missing_waits(
                 continue;
             }
             if let Some((s, _)) = group.iter().zip(&answers).find(|(_, a)| **a == Arrived::Unknown) {
-                    eprintln!(
-                        "unknown {}{} > {}",
-                        f.insns[f.setters.get(*s).insn].name,
-                        if f.setters.get(*s).kind == Kind::Read { "/r" } else { "" },
-                        f.insns[last].name
-                    );
-                }
                 return Err(f.setters.get(*s).insn);
             }
             waits.extend(group.into_iter().filter(|s| !f.policy.waits_for(last, *s)).map(|s| (last, s)));
