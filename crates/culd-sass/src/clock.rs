@@ -22,8 +22,8 @@ pub(crate) enum Arrived {
     Yes,
 }
 
-/// Cycles that fences put between an `EXIT` and the instruction before it.
-pub(crate) const FENCE_CYCLES: u32 = 6;
+/// Cycles that fences put between an `EXIT` and the instruction before it, at least and at most.
+pub(crate) const FENCE_CYCLES: (u32, u32) = (6, 8);
 
 /// Double precision: where these have scoreboards, ends of blocks always wait for them.
 const DOUBLE: [&str; 4] = ["DADD", "DFMA", "DMUL", "DSETP"];
@@ -70,7 +70,7 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     }
     match class(insn) {
         Class::Long | Class::Texture => None,
-        Class::Constant => Some((49, 57)),
+        Class::Constant => Some((51, 55)),
         Class::UniformConstant => Some((15, 18)),
         Class::Special if queues.special => Some((28, 60)),
         Class::Special => Some((28, 37)),
@@ -81,6 +81,14 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
             "F2I" | "MUFU" | "POPC" | "I2F" | "F2F" | "FLO" => Some((9, 17)),
             _ => Some((0, u32::MAX)),
         },
+    }
+}
+
+/// Cycles from issue until a wait for the setter is over, at least and at most. The first special register of a block takes a known time.
+fn delivery(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
+    match class(insn) {
+        Class::Special if kind == Kind::Write && !queues.special => Some((35, 37)),
+        _ => arrival(insn, kind, queues),
     }
 }
 
@@ -111,7 +119,7 @@ fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> Vec<Waiting> {
         list.retain(|w| {
             let waited = wait >> w.number & 1 == 1;
             if waited {
-                let (low, high) = insns.get(w.insn).and_then(|i| arrival(i, w.kind, queues)).unwrap_or((100, 1000));
+                let (low, high) = insns.get(w.insn).and_then(|i| delivery(i, w.kind, queues)).unwrap_or((100, 1000));
                 delay.0 = delay.0.max(low.saturating_sub(w.elapsed.1));
                 delay.1 = delay.1.max(high.min(1000).saturating_sub(w.elapsed.0));
             }
@@ -140,12 +148,12 @@ fn pass(w: &mut Waiting, cycles: (u32, u32)) {
 }
 
 /// Has the setter of instruction `k` arrived at the end of its block, `extra` cycles later than the code says?
-pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind, extra: u32) -> Arrived {
+pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind, extra: (u32, u32)) -> Arrived {
     let list = pending(insns, block.clone());
     let Some(w) = list.iter().find(|w| w.insn == k && w.kind == kind) else {
         return Arrived::Unknown;
     };
-    let (least, most) = (w.elapsed.0.saturating_add(extra), w.elapsed.1.saturating_add(extra));
+    let (least, most) = (w.elapsed.0.saturating_add(extra.0), w.elapsed.1.saturating_add(extra.1));
     let queues = Queues::of(insns.get(block).unwrap_or_default());
     match insns.get(k).map(|i| arrival(i, kind, queues)) {
         Some(None) => Arrived::No,
