@@ -8,6 +8,7 @@
 #include <thrust/transform.h>
 #include <thrust/reduce.h>
 #include <thrust/scan.h>
+#include <thrust/transform_scan.h>
 #include <thrust/sort.h>
 #include <thrust/set_operations.h>
 #include <thrust/merge.h>

@@ -22,103 +22,140 @@ pub(crate) enum Arrived {
     Yes,
 }
 
-/// Cycles that fences put between an `EXIT` and the instruction before it.
-pub(crate) const FENCE_CYCLES: u32 = 6;
+/// Cycles that fences put between an `EXIT` and the instruction before it, at least and at most.
+pub(crate) const FENCE_CYCLES: (u32, u32) = (6, 8);
+
+/// Double precision: where these have scoreboards, ends of blocks always wait for them.
+const DOUBLE: [&str; 4] = ["DADD", "DFMA", "DMUL", "DSETP"];
+
+/// What makes the instructions of a block wait for each other.
+#[derive(Debug, Clone, Copy, Default)]
+struct Queues {
+    /// Accesses to shared memory of more than one register, or atomics.
+    shared: bool,
+    /// More than one special register is read.
+    special: bool,
+}
+
+impl Queues {
+    fn of(insns: &[Insn]) -> Self {
+        let wide = |i: &Insn| match i.name {
+            "ATOMS" => true,
+            "LDS" => i.defs.iter().count() > 1,
+            "STS" => i.uses.general().iter().count() > 2,
+            _ => false,
+        };
+        Self {
+            shared: insns.iter().any(wide),
+            special: insns.iter().filter(|i| matches!(i.name, "S2R" | "S2UR")).count() > 1,
+        }
+    }
+}
 
 /// Cycles from issue: (not arrived up to, arrived from on). `None`: never waited for at the end of a block.
-fn arrival(insn: &Insn, kind: Kind) -> Option<(u32, u32)> {
+fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
+    if DOUBLE.contains(&insn.name) {
+        return Some((1, 2));
+    }
     if kind == Kind::Read {
         return Some(match insn.name {
-            "LDG" => (6, 15),
-            "LDS" | "STS" => (7, 20),
-            "SHFL" => (1, 9),
-            "STG" => (10, 15),
-            _ => (8, 24),
+            "LDG" => (5, 14),
+            "LDS" | "STS" if queues.shared => (7, 24),
+            "LDS" => (7, 9),
+            "STS" => (8, 15),
+            "SHFL" => (7, 12),
+            "STG" => (11, 19),
+            _ => (7, 24),
         });
     }
     match class(insn) {
         Class::Long | Class::Texture => None,
         Class::Constant => Some((51, 55)),
-        Class::UniformConstant => Some((17, 21)),
-        Class::Special => Some((35, 37)),
-        Class::UniformSpecial => Some((28, 60)),
-        Class::Shared => Some((39, 61)),
+        Class::UniformConstant => Some((15, 18)),
+        Class::Special if queues.special => Some((28, 60)),
+        Class::Special => Some((28, 37)),
+        Class::UniformSpecial => Some((12, 60)),
+        Class::Shared => Some((40, 44)),
         Class::Other => match insn.name {
-            "SHFL" => Some((21, 25)),
-            "F2I" | "MUFU" | "POPC" | "I2F" | "F2F" | "FLO" => Some((9, 16)),
+            "SHFL" => Some((23, 24)),
+            "F2I" | "MUFU" | "POPC" | "I2F" | "F2F" | "FLO" => Some((9, 17)),
             _ => Some((0, u32::MAX)),
         },
     }
 }
 
-/// Is the setter never waited for at the end of a block?
-pub(crate) fn never_waited(insn: &Insn, kind: Kind) -> bool {
-    arrival(insn, kind).is_none()
+/// Cycles from issue until a wait for the setter is over, at least and at most. The first special register of a block takes a known time.
+fn delivery(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
+    match class(insn) {
+        Class::Special if kind == Kind::Write && !queues.special => Some((35, 37)),
+        _ => arrival(insn, kind, queues),
+    }
 }
 
-/// A setter of the block that is pending at its end.
+/// Is the setter never waited for at the end of a block?
+pub(crate) fn never_waited(insn: &Insn, kind: Kind) -> bool {
+    arrival(insn, kind, Queues::default()).is_none()
+}
+
+/// A setter of the block that is pending.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
     insn: usize,
     kind: Kind,
     number: u8,
-    /// Time of issue, at least and at most.
-    issued: (u32, u32),
+    /// Cycles since its issue, at least and at most.
+    elapsed: (u32, u32),
 }
 
-impl Waiting {
-    /// Cycles since its issue, at least and at most, at the last instruction of the block, whose stall is `stall`.
-    fn elapsed(&self, end: (u32, u32), stall: u32) -> (u32, u32) {
-        // Both bounds of the time at the end follow from the same waits as those of the issue.
-        let span = |end: u32, issued: u32| end.saturating_sub(stall).saturating_sub(issued);
-        (
-            span(end.0, self.issued.0).min(span(end.1, self.issued.1)),
-            span(end.1, self.issued.0),
-        )
-    }
-}
-
-/// The setters of a block that are pending behind its last instruction, and the time there.
-fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> (Vec<Waiting>, (u32, u32)) {
+/// The setters of a block that are pending at its last instruction, after that instruction's own waits.
+fn pending(insns: &[Insn], range: std::ops::Range<usize>) -> Vec<Waiting> {
     let mut list: Vec<Waiting> = Vec::new();
-    let mut now = (0u32, 0u32);
+    let queues = Queues::of(insns.get(range.clone()).unwrap_or_default());
+    let last = range.end.saturating_sub(1);
     for (k, insn) in range.clone().zip(insns.get(range).unwrap_or_default()) {
         let wait = insn.control.wait;
+        // A wait takes until the arrival of everything it waits for.
+        let mut delay = (0, 0);
         list.retain(|w| {
             let waited = wait >> w.number & 1 == 1;
             if waited {
-                let (low, high) = insns.get(w.insn).and_then(|i| arrival(i, w.kind)).unwrap_or((100, 1000));
-                now.0 = now.0.max(w.issued.0.saturating_add(low));
-                now.1 = now.1.max(w.issued.1.saturating_add(high.min(1000)));
+                let (low, high) = insns.get(w.insn).and_then(|i| delivery(i, w.kind, queues)).unwrap_or((100, 1000));
+                delay.0 = delay.0.max(low.saturating_sub(w.elapsed.1));
+                delay.1 = delay.1.max(high.min(1000).saturating_sub(w.elapsed.0));
             }
             !waited
         });
+        let stall = if k == last { 0 } else { u32::from(insn.control.stall) };
+        list.iter_mut().for_each(|w| pass(w, delay));
         for (kind, number) in [(Kind::Read, insn.control.read), (Kind::Write, insn.control.write)] {
             if number < SCOREBOARDS && number != NO_SCOREBOARD {
                 list.push(Waiting {
                     insn: k,
                     kind,
                     number,
-                    issued: now,
+                    elapsed: (0, 0),
                 });
             }
         }
-        let stall = u32::from(insn.control.stall);
-        now = (now.0.saturating_add(stall), now.1.saturating_add(stall));
+        list.iter_mut().for_each(|w| pass(w, (stall, stall)));
     }
-    (list, now)
+    list
+}
+
+/// Lets time pass.
+fn pass(w: &mut Waiting, cycles: (u32, u32)) {
+    w.elapsed = (w.elapsed.0.saturating_add(cycles.0), w.elapsed.1.saturating_add(cycles.1));
 }
 
 /// Has the setter of instruction `k` arrived at the end of its block, `extra` cycles later than the code says?
-pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind, extra: u32) -> Arrived {
-    let (list, end) = pending(insns, block.clone());
-    let stall = insns.get(block.end.saturating_sub(1)).map_or(0, |i| u32::from(i.control.stall));
+pub(crate) fn arrived(insns: &[Insn], block: std::ops::Range<usize>, k: usize, kind: Kind, extra: (u32, u32)) -> Arrived {
+    let list = pending(insns, block.clone());
     let Some(w) = list.iter().find(|w| w.insn == k && w.kind == kind) else {
         return Arrived::Unknown;
     };
-    let (least, most) = w.elapsed(end, stall);
-    let (least, most) = (least.saturating_add(extra), most.saturating_add(extra));
-    match insns.get(k).map(|i| arrival(i, kind)) {
+    let (least, most) = (w.elapsed.0.saturating_add(extra.0), w.elapsed.1.saturating_add(extra.1));
+    let queues = Queues::of(insns.get(block).unwrap_or_default());
+    match insns.get(k).map(|i| arrival(i, kind, queues)) {
         Some(None) => Arrived::No,
         Some(Some((low, high))) => {
             if most <= low {
@@ -140,6 +177,8 @@ pub struct Arrival {
     pub insn: usize,
     /// The last instruction of the block.
     pub last: usize,
+    /// Earlier ones of its kind on its number.
+    pub others: usize,
     /// Its operands, not its result.
     pub read: bool,
     /// Cycles since issue, at least and at most.
@@ -148,7 +187,7 @@ pub struct Arrival {
     pub waited: bool,
 }
 
-/// All arrivals of a function where one setter of a block is alone on its number.
+/// All arrivals of a function where all setters of a block on a number are of one kind: of the last one.
 #[must_use]
 pub fn arrivals(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>) -> Vec<Arrival> {
     let cfg = Cfg::new(insns, indirect);
@@ -160,19 +199,19 @@ pub fn arrivals(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>) -> Vec<Arriv
         if let Some(last) = bare.last_mut() {
             last.control.wait = 0;
         }
-        let (list, now) = pending(&bare, 0..bare.len());
+        let list = pending(&bare, 0..bare.len());
         for w in &list {
-            if w.insn + block.start == last
-                || list.iter().filter(|o| o.number == w.number).count() != 1
-                || end.touched().intersects(&bare[w.insn].defs)
-            {
+            let group: Vec<&Waiting> = list.iter().filter(|o| o.number == w.number).collect();
+            let alike = |o: &&Waiting| o.kind == w.kind && bare[o.insn].name == bare[w.insn].name && o.insn <= w.insn;
+            if w.insn + block.start == last || !group.iter().all(alike) || end.touched().intersects(&bare[w.insn].defs) {
                 continue;
             }
             out.push(Arrival {
                 insn: w.insn + block.start,
                 last,
+                others: group.len() - 1,
                 read: w.kind == Kind::Read,
-                elapsed: w.elapsed(now, u32::from(end.control.stall)),
+                elapsed: w.elapsed,
                 waited: end.control.wait >> w.number & 1 == 1,
             });
         }

@@ -34,8 +34,8 @@ pub(crate) fn missing_waits(
         let range = block.start..block.end;
         let changed = |k: usize| fields[k] != f.insns[k].control;
         let last = block.end - 1;
-        let extra = if fenced(last) { FENCE_CYCLES } else { 0 };
-        if extra == 0 && !range.clone().any(changed) {
+        let extra = if fenced(last) { FENCE_CYCLES } else { (0, 0) };
+        if extra.0 == 0 && !range.clone().any(changed) {
             continue;
         }
         let mut shown: Option<Shown> = None;
@@ -53,7 +53,7 @@ pub(crate) fn missing_waits(
                 continue;
             }
             let shown = shown.get_or_insert_with(|| Shown::new(f, block));
-            if extra == 0 && shown.late.iter().any(|late| late.iter().all(|s| group.contains(s))) {
+            if extra.0 == 0 && shown.late.iter().any(|late| late.iter().all(|s| group.contains(s))) {
                 continue;
             }
             let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
@@ -61,7 +61,7 @@ pub(crate) fn missing_waits(
                 let setter = f.setters.get(*s);
                 let by_clock = || arrived(insns, block.start..block.end, setter.insn, setter.kind, extra);
                 match shown.arrived(f, *s) {
-                    Some(Arrived::No) if extra > 0 => by_clock(),
+                    Some(Arrived::No) if extra.0 > 0 => by_clock(),
                     Some(answer) => answer,
                     None => by_clock(),
                 }

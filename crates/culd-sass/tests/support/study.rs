@@ -100,9 +100,10 @@ pub(crate) fn arrivals(pair: &Pair) {
         for a in culd_sass::study::arrivals(&insns, &pair.indirect) {
             let insn = &insns[a.insn];
             println!(
-                "{}{}>{} {} {} {} sm_{} {:x} {}",
+                "{}{}*{}>{} {} {} {} sm_{} {:x} {}",
                 insn.name,
                 if a.read { "/r" } else { "" },
+                a.others.min(3),
                 insns[a.last].name,
                 a.elapsed.0,
                 a.elapsed.1,
