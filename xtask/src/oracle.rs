@@ -297,7 +297,9 @@ pub(crate) fn library(context: &Context, version: &str) -> Result<PathBuf> {
     let name = format!("jit-{version}");
     if let Some(dir) = std::env::var_os("CULD_LIBRARIES") {
         let dir = PathBuf::from(dir);
-        let mut given = [format!("deb-{version}"), name.clone()].map(|n| dir.join(n).join("bin")).into_iter();
+        let mut given = [format!("deb-{version}"), name.clone()]
+            .map(|n| dir.join(n).join("bin"))
+            .into_iter();
         if let Some(bin) = given.find(|bin| check(bin).is_ok()) {
             return Ok(bin);
         }

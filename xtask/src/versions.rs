@@ -202,7 +202,10 @@ mod tests {
         let row = |version, counts: &[_]| line(&Version::parse(version).unwrap_or_default(), counts);
         assert_eq!(row("12.3.107", &[(5, 1)]), "| 12.3.107 | 5 of 6 |  |  |  |");
         assert_eq!(row("12.9.86", &[(5, 0)]), "| 12.9.86 | 5 of 5 | refused |  |  |");
-        assert_eq!(row("13.4.92", &[(5, 0), (3, 1), (2, 0)]), "| 13.4.92 | 5 of 5 | 3 of 4 | 2 of 2 |  |");
+        assert_eq!(
+            row("13.4.92", &[(5, 0), (3, 1), (2, 0)]),
+            "| 13.4.92 | 5 of 5 | 3 of 4 | 2 of 2 |  |"
+        );
     }
 
     #[test]

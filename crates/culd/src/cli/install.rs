@@ -525,9 +525,7 @@ mod tests {
         assert!(of(r#"{"cuda_nvcc": {"version": "12.5.82"}}"#, Mode::Nvlink).is_ok_and(|t| t.starts_with("12.5.82 nvlink\n")));
         assert!(of(v11, Mode::Culd).is_ok_and(|t| t.starts_with("11.8.89 culd\n")));
         assert!(of("{}", Mode::Culd).is_ok_and(|t| t.starts_with("unknown culd\n")));
-        assert!(
-            matches!(of(v11, Mode::Nvlink), Err(InstallError::Release(t)) if t.contains("11.8.89") && t.contains("13.0, 13.1, 13.2"))
-        );
+        assert!(matches!(of(v11, Mode::Nvlink), Err(InstallError::Release(t)) if t.contains("11.8.89") && t.contains("13.0, 13.1, 13.2")));
         assert!(matches!(of("{}", Mode::Nvlink), Err(InstallError::NoVersion(_))));
     }
 }
