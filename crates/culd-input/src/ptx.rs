@@ -72,7 +72,12 @@ impl PtxasSearch {
         }
         let path = self.path.as_deref().unwrap_or(OsStr::new(""));
         let home = self.cuda_home.iter().map(|h| h.join("bin"));
-        let directories = self.program_dir.iter().cloned().chain(std::env::split_paths(path)).chain(home);
+        // WASI has no such lists, and its standard library panics.
+        let listed: Vec<PathBuf> = match cfg!(target_os = "wasi") {
+            true => Vec::new(),
+            false => std::env::split_paths(path).collect(),
+        };
+        let directories = self.program_dir.iter().cloned().chain(listed).chain(home);
         let mut tried = Vec::new();
         for directory in directories {
             let candidate = directory.join(PTXAS);

@@ -29,14 +29,15 @@ pub(super) fn sums(dir: &Path) -> Result<()> {
 /// The recorded links of all platforms: each must have one hash.
 #[derive(Debug, Default)]
 pub(super) struct Agreement {
-    platforms: BTreeSet<String>,
-    /// Hashes by link.
+    /// Files replayed on each.
+    platforms: BTreeMap<String, usize>,
+    /// Platforms by link and hash.
     links: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl Agreement {
     fn add(&mut self, platform: &str, list: &str) {
-        self.platforms.insert(platform.into());
+        self.platforms.insert(platform.into(), list.lines().count());
         for (link, hash) in list.lines().filter_map(|line| line.rsplit_once(' ')) {
             let platforms = self.links.entry(link.into()).or_default().entry(hash.into()).or_default();
             platforms.insert(platform.into());
@@ -50,11 +51,11 @@ impl Agreement {
 
     /// The result in words.
     pub(super) fn line(&self) -> String {
-        let platforms: Vec<&str> = self.platforms.iter().map(String::as_str).collect();
+        let platforms: Vec<String> = self.platforms.iter().map(|(name, count)| format!("{name} {count}")).collect();
         let (all, bad) = (self.links.len(), self.disagreeing().len());
         let on = platforms.join(", ");
         format!(
-            "Recorded files with one hash of all their results on every platform: {} of {all} ({on})",
+            "Recorded files with one hash of all their results wherever they were replayed: {} of {all} ({on})",
             all - bad
         )
     }
@@ -89,7 +90,7 @@ mod tests {
         agreement.add("one", "a 11\nb 22");
         agreement.add("two", "a 11");
         assert!(agreement.failure().is_none());
-        assert!(agreement.line().contains("2 of 2 (one, two)"));
+        assert!(agreement.line().contains("2 of 2 (one 2, two 1)"));
         agreement.add("three", "b 23");
         assert_eq!(agreement.failure().as_deref(), Some("b"));
         assert!(agreement.line().contains("1 of 2"));

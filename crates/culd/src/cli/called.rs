@@ -126,6 +126,10 @@ fn directory(program: &OsStr) -> Option<PathBuf> {
         return std::env::current_exe().ok()?.parent().map(Path::to_path_buf);
     }
     let search = std::env::var_os("PATH")?;
+    // WASI has no such lists, and its standard library panics.
+    if cfg!(target_os = "wasi") {
+        return None;
+    }
     std::env::split_paths(&search).find(|d| d.join(path).is_file())
 }
 
