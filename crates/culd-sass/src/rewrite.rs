@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::alloc::{Allocation, Function, Seen, allocate, free, learn, reserves_zero};
-use crate::cfg::{BlockId, Cfg, IndirectTargets};
+use crate::cfg::{Cfg, IndirectTargets};
 use crate::decode::opcode::{self, MEMBAR};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
 use crate::ends::missing_waits;
@@ -251,7 +251,7 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let lesson = learn(&function, &order, dead);
     let alive = free(&function, &order).fields;
     let new = allocate(&function, &order, dead, &lesson.seen).fields;
-    let new = settle(&insns, &cfg, &setters, &mut policy, &order, dead, &lesson.seen, &|_| false).map_or(new, |new| new.fields);
+    let new = settle(&insns, &cfg, &setters, &mut policy, dead, &lesson.seen, &|_| false).map_or(new, |new| new.fields);
     let follow = |b: &crate::cfg::Block| (b.start, b.succ.iter().map(|s| s.index()).collect());
     Some(Study {
         blocks: cfg.blocks.iter().map(follow).collect(),
@@ -273,7 +273,7 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: Option<u32>, fenced: &dy
     let mut policy = Policy::new(insns, cfg, &setters, &order);
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
     let lesson = learn(&function(insns, cfg, &setters, &policy), &order, dead);
-    let new = settle(insns, cfg, &setters, &mut policy, &order, dead, &lesson.seen, fenced)?;
+    let new = settle(insns, cfg, &setters, &mut policy, dead, &lesson.seen, fenced)?;
     if setters.exhausted() {
         return Err(unsure(Reason::Size, start));
     }
@@ -325,15 +325,15 @@ fn settle(
     cfg: &Cfg,
     setters: &Setters<'_>,
     policy: &mut Policy,
-    order: &[BlockId],
     dead: Option<SetterId>,
     lesson: &Seen,
     fenced: &dyn Fn(usize) -> bool,
 ) -> Result<Allocation, Unsure> {
+    let order = visit_order(cfg);
     let mut round = 0;
     loop {
         let f = function(insns, cfg, setters, policy);
-        let new = allocate(&f, order, dead, lesson);
+        let new = allocate(&f, &order, dead, lesson);
         let missing = missing_waits(&f, &new.fields, dead, fenced).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
         let Some((k, _)) = missing.first() else { return Ok(new) };
         round += 1;
