@@ -27,6 +27,14 @@ fn link(linker: &Path, directory: &Path, arguments: &[&str]) -> (Option<i32>, Ve
     (output.status.code(), printed, fs::read(out).unwrap_or_default())
 }
 
+/// Makes the program known under another name. Not a copy where there are links: a program that is still open for writing cannot be started.
+fn install(at: &Path) {
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_culd"), at).unwrap();
+    #[cfg(not(unix))]
+    fs::copy(env!("CARGO_BIN_EXE_culd"), at).unwrap();
+}
+
 #[test]
 fn culd_links_the_built_object() {
     let work = tempfile::tempdir().unwrap();
@@ -47,7 +55,7 @@ fn nvlink_links_the_built_object_to_the_same_bytes() {
     let work = tempfile::tempdir().unwrap();
     fs::write(work.path().join("built.cubin"), build_object::build().unwrap()).unwrap();
     let ours = work.path().join("nvlink");
-    fs::copy(env!("CARGO_BIN_EXE_culd"), &ours).unwrap();
+    install(&ours);
     for arguments in [
         &["-arch=sm_80"][..],
         &["-arch=sm_80", "-v"],
@@ -101,7 +109,7 @@ fn every_form_links_as_with_nvlink() {
     let oracle = std::env::var_os("CULD_ORACLE").map(PathBuf::from);
     let work = tempfile::tempdir().unwrap();
     let ours = work.path().join("nvlink");
-    fs::copy(env!("CARGO_BIN_EXE_culd"), &ours).unwrap();
+    install(&ours);
     for sm in [75, 80, 89, 90] {
         for form in [Form::Cuda12, Form::Cuda13] {
             for writer in [WriterKind::Linker, WriterKind::Finalizer] {
@@ -164,7 +172,7 @@ fn object_of_12_0(sm: u8) -> Vec<u8> {
 fn as_nvlink_the_release_decides_about_form_and_targets() {
     let work = tempfile::tempdir().unwrap();
     let nvlink = work.path().join("nvlink");
-    fs::copy(env!("CARGO_BIN_EXE_culd"), &nvlink).unwrap();
+    install(&nvlink);
     for (version, sm, target, expected) in [
         ("12.4", 70, "sm_70", FORM_12),
         ("12.9.86", 70, "sm_75", FORM_12),

@@ -34,13 +34,19 @@ const UNIT: u64 = 4;
 /// Place of the unit in a CIE: after the length, the mark, the version and an empty augmentation.
 const CIE_UNIT: usize = 22;
 
+/// A place in the code of an input: code section, offset in it.
+type Place = (u32, u64);
+
+/// CIE and FDE of a function.
+type InputFrame<'d> = (&'d [u8], &'d [u8]);
+
 /// Frames of an input.
 #[derive(Default)]
 struct InputFrames<'d> {
-    /// CIE and FDE of each function, by code section and offset in it.
-    of: HashMap<(u32, u64), (&'d [u8], &'d [u8]), SeededState>,
-    /// Where functions inside of kernels start: code section and offset in the Mercury view, offset in the SASS view.
-    starts: HashMap<(u32, u64), u64, SeededState>,
+    /// CIE and FDE of each function, by place in the SASS view.
+    of: HashMap<Place, InputFrame<'d>, SeededState>,
+    /// Where functions inside of kernels start: place in the Mercury view, offset in the SASS view.
+    starts: HashMap<Place, u64, SeededState>,
 }
 
 /// Writes the section and its relocations.
