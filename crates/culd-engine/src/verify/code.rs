@@ -31,10 +31,15 @@ struct Image<'a, 'd> {
 
 /// Compares every function of the image with the inputs.
 pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
-    let mut definitions: HashMap<&[u8], Vec<(&File<'_>, u32)>, SeededState> = HashMap::default();
+    let mut definitions: HashMap<&[u8], Vec<Definition<'_, '_>>, SeededState> = HashMap::default();
     for input in inputs {
+        let capsules = capsules(input);
         for s in input.sections.iter().filter(|s| input.kind(s.index) == SectionKind::Text) {
-            definitions.entry(s.name).or_default().push((input, s.index));
+            definitions.entry(s.name).or_default().push(Definition {
+                input,
+                code: s.index,
+                capsule: capsules.get(&s.index).copied().filter(|_| input.has_mercury()),
+            });
         }
     }
     let mut symbols: HashMap<&[u8], Vec<&Symbol<'_>>, SeededState> = HashMap::default();
@@ -53,17 +58,17 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
     for s in image.file.sections.iter().filter(|s| image.file.kind(s.index) == SectionKind::Text) {
         let candidates = definitions.get(s.name).map_or(&[][..], Vec::as_slice);
         let mut first = None;
-        let fits = candidates
-            .iter()
-            .any(|&(input, code)| match image.compare(s, &capsules, input, code) {
-                Ok(()) => true,
-                Err(reason) => {
-                    first.get_or_insert(reason);
-                    false
-                }
-            });
+        let fits = candidates.iter().any(|definition| match image.compare(s, &capsules, definition) {
+            Ok(()) => true,
+            Err(reason) => {
+                first.get_or_insert(reason);
+                false
+            }
+        });
         // nvlink quirk: static functions of one name in one file take each other's contents on sm_100 and later.
-        let name_clashes = candidates.windows(2).any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.0, b.0)));
+        let name_clashes = candidates
+            .windows(2)
+            .any(|pair| matches!(pair, [a, b] if std::ptr::eq(a.input, b.input)));
         let excused = rules.nvlink && name_clashes && image.file.has_mercury();
         if !fits && !excused {
             let reason = match (candidates.len(), first) {
@@ -77,6 +82,14 @@ pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, fo
     }
 }
 
+/// A function of an input.
+struct Definition<'a, 'd> {
+    input: &'a File<'d>,
+    code: u32,
+    /// Section of its capsule.
+    capsule: Option<u32>,
+}
+
 /// Capsules by the code section that they belong to.
 fn capsules(file: &File<'_>) -> HashMap<u32, u32, SeededState> {
     let capsules = file.sections.iter().filter(|s| file.kind(s.index) == SectionKind::Capsule);
@@ -86,18 +99,16 @@ fn capsules(file: &File<'_>) -> HashMap<u32, u32, SeededState> {
 }
 
 impl<'d> Image<'_, 'd> {
-    fn compare(&self, s: &Section<'d>, capsules: &HashMap<u32, u32, SeededState>, input: &File<'d>, code: u32) -> Result<(), String> {
+    fn compare(&self, s: &Section<'d>, capsules: &HashMap<u32, u32, SeededState>, definition: &Definition<'_, 'd>) -> Result<(), String> {
+        let (input, code) = (definition.input, definition.code);
         let Some(of) = input.section(code) else { return Ok(()) };
         let relocs = input.relocs(code);
         if !self.file.has_mercury() {
             self.bytes(s, input, of, &relocs)?;
             return self.references((s.index, code), View::Sass, s, input, &relocs);
         }
-        if input.has_mercury() {
-            let of = self::capsules(input).get(&code).copied();
-            if let (Some(here), Some(there)) = (capsules.get(&s.index), of) {
-                self.references((*here, code), View::Mercury, s, input, &input.relocs(there))?;
-            }
+        if let (Some(here), Some(there)) = (capsules.get(&s.index), definition.capsule) {
+            self.references((*here, code), View::Mercury, s, input, &input.relocs(there))?;
         }
         self.names(s, of, input, &relocs)
     }
