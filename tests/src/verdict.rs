@@ -27,7 +27,7 @@ pub const DEFECTS: [(&str, &str); 3] = [
 
 /// Refusals of inputs that nvlink links: the reasons are in docs/compatibility.md.
 pub const REFUSALS: [&str; 3] = [
-    "functions inside of a kernel (-ewp) on sm_100 and later",
+    "functions inside of a kernel (-ewp) with -r or -g on sm_100 and later",
     "Mercury code in the form of CUDA 12.8",
     "section .nv.metadata: module ids are not supported",
 ];
