@@ -25,7 +25,7 @@ pub const SCRIPT: usize = 16;
 const CALLS: usize = 6;
 /// Bytes after a buffer that nobody may write to.
 const GUARD: [u8; 16] = [0xa5; 16];
-/// Targets; the first stands for the one that the input names.
+/// Targets; the first represents the one that the input names.
 const ARCHS: [&str; 12] = [
     "", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100f", "sm_103", "sm_120", "sm_121",
 ];

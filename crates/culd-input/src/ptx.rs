@@ -113,7 +113,7 @@ pub enum PtxasOutput {
     Program,
 }
 
-/// CompilationKind `text` for `target`. `entry_options` are those stored with the fatbin entry.
+/// Compiles `text` for `target`. `entry_options` are those stored with the fatbin entry.
 pub fn compile(
     ptxas: &Path,
     text: &[u8],

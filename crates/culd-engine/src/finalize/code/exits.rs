@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn late_operands_in_front_of_a_guarded_exit_are_not_modelled() {
-        // A store with a read scoreboard, whose operands are read between the EXIT and the EXIT behind fences.
+        // A store with a read scoreboard, whose operands are read between the EXIT and the EXIT after the fences.
         let store = NOP & !(7 << 113) | 1 << 113 | 5 << 105;
         let input = code(&[store, GUARDED_EXIT, EXIT]);
         assert!(fence(&input, &capsule(3), Some(true), &BTreeMap::new(), &|o| o).is_err());
