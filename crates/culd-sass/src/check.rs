@@ -312,10 +312,7 @@ impl Walk<'_> {
         self.meet(step, state)?;
         for (id, flight) in &mut state.flights {
             if let Some(guard) = self.step_of(*id).and_then(|step| step.insn.guard) {
-                flight.stale_guard |= insn.defs.contains(Reg {
-                    file: guard.file,
-                    index: guard.index,
-                });
+                flight.stale_guard |= insn.changes(guard);
             }
         }
         self.launch(k, step, state);

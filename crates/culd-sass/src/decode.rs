@@ -154,6 +154,16 @@ impl Insn {
         self.defs.union(&self.uses)
     }
 
+    /// May the value of a guard's predicate change? `R2P` writes the predicates that a mask selects, which the table of forms does not list.
+    #[must_use]
+    pub fn changes(&self, guard: Guard) -> bool {
+        let predicate = Reg {
+            file: guard.file,
+            index: guard.index,
+        };
+        self.defs.contains(predicate) || (self.name == "R2P" && guard.file == RegFile::P)
+    }
+
     /// Predicates that arrive when the operands have been read: those of a generic atomic, and of one that returns nothing else.
     #[must_use]
     pub fn early_results(&self) -> RegSet {
@@ -329,6 +339,20 @@ mod tests {
                 assert_ne!(a.value & both, b.value & both, "{} {:03x}: two forms overlap", a.name, a.code);
             }
         }
+    }
+
+    #[test]
+    fn r2p_changes_every_predicate() {
+        // R2P PR, R5, 0x7f
+        let insn = decode(0x0000_007f_0500_7804, 0);
+        assert_eq!((insn.name, insn.unknown), ("R2P", None));
+        let guard = |file, index| Guard {
+            file,
+            index,
+            negated: false,
+        };
+        assert!((0..7).all(|index| insn.changes(guard(RegFile::P, index))));
+        assert!(!insn.changes(guard(RegFile::Up, 0)));
     }
 
     #[test]

@@ -249,13 +249,7 @@ impl<'a> Setters<'a> {
         let (Some(a), Some(b)) = (self.insns[first].guard, self.insns[later].guard) else {
             return false;
         };
-        let changes = |insn: &Insn| {
-            insn.defs.contains(Reg {
-                file: a.file,
-                index: a.index,
-            })
-        };
-        a.excludes(b) && first < later && !self.insns[first..later].iter().any(changes)
+        a.excludes(b) && first < later && !self.insns[first..later].iter().any(|insn| insn.changes(a))
     }
 
     /// The budget ran out: answers of [`Self::conflicts`] can no longer be relied on.
