@@ -4,6 +4,7 @@
 //! * [`Severity`]: how serious a message is.
 //! * [`KernelFilter`]: which kernels stay in the output.
 //! * [`admission`]: whether an object may take part in a link.
+//! * [`Stopwatch`]: how long the phases of a run take.
 //! * [`code_names`]: stable names of message codes.
 #![forbid(unsafe_code)]
 
@@ -16,8 +17,10 @@ mod identity;
 mod kernel_filter;
 mod names;
 mod severity;
+mod stopwatch;
 
 pub use admission::{Admission, AdmissionProblem};
 pub use identity::Identity;
 pub use kernel_filter::KernelFilter;
 pub use severity::Severity;
+pub use stopwatch::{Phase, Stopwatch};

@@ -18,7 +18,6 @@
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::emit::{Emitted, Sink};
 use crate::explain::Explained;
-use crate::explain::phases::Watch;
 use crate::graph::{CallEdges, CallGraph};
 use crate::inputs::Input;
 use crate::metadata::call_totals::CallTotals;
@@ -31,12 +30,13 @@ use crate::resolve::{Resolver, SymbolNames};
 use crate::sections::{self, encode};
 use crate::session::Link;
 use crate::{arrange, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, size_limit, verify};
+use culd_base::Stopwatch;
 
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
     let mut out = Collector::new(options);
     let mut explained = Explained::default();
-    let mut watch = Watch::new(options.time_phases);
+    let mut watch = Stopwatch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
     let threads = Threads::new(bytes, options.threads);
     let result = threads.install(|| link(inputs, options, threads, sink, &mut out, &mut explained, &mut watch));
@@ -69,7 +69,7 @@ fn link(
     sink: Option<&dyn Sink>,
     out: &mut Collector<'_>,
     explained: &mut Explained,
-    watch: &mut Watch,
+    watch: &mut Stopwatch,
 ) -> Result<Option<Emitted>, Stop> {
     let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options));
     let stages = inputs::Stages {
@@ -85,20 +85,26 @@ fn link(
     let live = liveness::mark(&inputs, &resolved, &calls, options);
     watch.lap("liveness");
     // The condensed graph and the propagation of attributes need nothing of the merge, so they run in parallel with it.
-    let (merged, (graph, attributes)) = threads.join(
-        || merge::merge(&inputs, &resolved, &live, places, options, mode, out),
+    let propagated = || {
+        let graph = CallGraph::new(calls, &resolved);
+        let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
+        let attributes = attributes::collect(link);
+        let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
+        let attributes = propagate::propagate(link, attributes, folds.as_ref());
+        (graph, attributes)
+    };
+    let timed = options.time_phases;
+    let ((merged, records), ((graph, attributes), metadata)) = threads.join(
         || {
-            let graph = CallGraph::new(calls, &resolved);
-            let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
-            let attributes = attributes::collect(link);
-            let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
-            let attributes = propagate::propagate(link, attributes, folds.as_ref());
-            (graph, attributes)
+            Stopwatch::part(timed, "records", || {
+                merge::merge(&inputs, &resolved, &live, places, options, mode, out)
+            })
         },
+        || Stopwatch::part(timed, "attributes", propagated),
     );
     let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
     let mut merged = merged?;
-    watch.lap("merge");
+    watch.lap_with("merge", records.into_iter().chain(metadata).collect());
     check::stacks(link, out)?;
     if let Some(code) = merged.unified.problem.take() {
         return Err(out.fatal(code));
@@ -111,18 +117,19 @@ fn link(
     let is_written = |record| encode::Encoder::writes(link, &layout, record);
     let has_info = !live.kernels.is_empty() || attributes.module.iter().any(is_written);
     // These only read what was laid out.
-    let ((plan, order), names) = threads.join(
-        || {
-            let plan = relocate::plan(link, &layout);
-            let order = arrange::order(link, &layout, &plan, has_info);
-            (plan, order)
-        },
-        || arrange::names(link, &layout),
+    let planned = || {
+        let plan = relocate::plan(link, &layout);
+        let order = arrange::order(link, &layout, &plan, has_info);
+        (plan, order)
+    };
+    let (((plan, order), relocations), (names, strings)) = threads.join(
+        || Stopwatch::part(timed, "relocations", planned),
+        || Stopwatch::part(timed, "strings", || arrange::names(link, &layout)),
     );
     check::removed(link, &layout.records, &plan.removed, out);
     check::nothing_left(link, out)?;
     propagate::check_tensor_groups(link, &attributes, out);
-    watch.lap("plan");
+    watch.lap_with("plan", relocations.into_iter().chain(strings).collect());
     let arranged = arrange::arrange(order, names);
     let mut attributes = encode::complete(link, &layout, &arranged, attributes);
     explained.usage = report::report(link, &layout, &arranged, &attributes, out);

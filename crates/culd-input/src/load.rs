@@ -13,14 +13,13 @@ use crate::fold::{Ended, Fold, Place, Results};
 use crate::message::{LoadCode, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Plan, Unit};
-use crate::progress::{Step, Times};
+use crate::progress::Step;
 use crate::ptx::{self, PtxasOutput};
 use crate::settle::{Loaded, settle};
 use crate::unpack;
-use culd_base::Severity;
+use culd_base::{Phase, Severity, Stopwatch};
 use rayon::prelude::*;
 use std::path::Path;
-use std::time::Duration;
 
 /// Below this many bytes of inputs there is nothing to gain from threads.
 const PARALLEL_BYTES: usize = 512 * 1024;
@@ -40,7 +39,7 @@ pub struct LoadOutcome {
     /// The inputs; `None` when a message was an error or fatal.
     pub loaded: Option<Loaded>,
     /// How long the parts took, if that was asked for: open, unpack, ptxas, order, optimize.
-    pub phases: Vec<(&'static str, Duration)>,
+    pub phases: Vec<Phase>,
 }
 
 impl LoadOutcome {
@@ -58,7 +57,7 @@ impl LoadOutcome {
 /// Loads the inputs of a link.
 pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Files) -> LoadOutcome {
     let inputs: Vec<&Path> = inputs.iter().map(AsRef::as_ref).collect();
-    let mut times = Times::new(options.time_phases);
+    let mut times = Stopwatch::new(options.time_phases);
     options.start(Step::Reading, 0);
     let mut plan = Plan::new(&inputs, options, files);
     times.lap("open");
@@ -87,7 +86,7 @@ pub fn load<P: AsRef<Path>>(inputs: &[P], options: &LoadOptions, files: &dyn Fil
         input_messages: std::mem::take(&mut fold.messages),
         passed_over,
         loaded: None,
-        phases: times.parts,
+        phases: times.into_phases(),
     };
     if !ended && !has_errors {
         let current_dir = files.current_dir().unwrap_or_default();

@@ -1,10 +1,8 @@
 //! What the loader is doing and how long it took.
 //!
-//! Compilers may run for minutes: another thread can read the step and the count of a [`Progress`] meanwhile. Times are measured only if they are
-//! asked for, because not every platform has a clock.
+//! Compilers may run for minutes: another thread can read the step and the count of a [`Progress`] meanwhile.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 /// A step of the loader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,30 +49,5 @@ impl Progress {
         let step = Step::ALL.get(self.step.load(Ordering::Relaxed)).copied();
         let read = |n: &AtomicUsize| n.load(Ordering::Relaxed);
         (step.unwrap_or(Step::Done), read(&self.done), read(&self.total))
-    }
-}
-
-/// Measures the parts of a load.
-#[derive(Debug)]
-pub(crate) struct Times {
-    last: Option<Instant>,
-    pub(crate) parts: Vec<(&'static str, Duration)>,
-}
-
-impl Times {
-    pub(crate) fn new(is_on: bool) -> Self {
-        Times {
-            last: is_on.then(Instant::now),
-            parts: Vec::new(),
-        }
-    }
-
-    /// Ends a part.
-    pub(crate) fn lap(&mut self, part: &'static str) {
-        if let Some(last) = &mut self.last {
-            let now = Instant::now();
-            self.parts.push((part, now - *last));
-            *last = now;
-        }
     }
 }

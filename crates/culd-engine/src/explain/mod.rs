@@ -1,7 +1,6 @@
 //! Explanations of a link, made only on request.
 //!
 //! * [`dot`]: the call graph as a graph for pictures (`--dot-file`).
-//! * [`phases`]: how long each phase took (`--time-phases`).
 //! * [`map`]: location of every input section and symbol, and what was dropped (`--map`).
 //! * [`why`]: what keeps a function or a variable in the output (`--why-live`).
 
@@ -9,12 +8,11 @@ mod build_map;
 pub mod dot;
 mod dropped;
 pub mod map;
-pub mod phases;
 mod references;
 pub mod why;
 
+pub use culd_base::Phase;
 pub use map::LinkMap;
-pub use phases::Phase;
 pub use why::WhyLive;
 
 use crate::arrange::OutputPlan;

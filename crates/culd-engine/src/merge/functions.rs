@@ -19,7 +19,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let symbol = object.symbol_ref(index);
         let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
         let sym = object.symbol(index);
-        if self.report_function_clash(object, &sym)? {
+        if self.report_function_clash(object, f, &sym)? {
             return Ok(());
         }
         if let Some(outer) = object.outer(index) {

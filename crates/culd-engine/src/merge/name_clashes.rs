@@ -10,7 +10,7 @@
 
 use super::Merger;
 use crate::diagnostics::{Code, Stop};
-use crate::ids::ObjectId;
+use crate::ids::{FunctionId, ObjectId};
 use crate::object::{ObjSymbol, Object, text};
 use crate::options::Identity;
 use crate::records::*;
@@ -53,10 +53,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     /// Reports a function whose name is a variable or a texture.
-    pub(super) fn report_function_clash(&mut self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> Result<bool, Stop> {
+    pub(super) fn report_function_clash(&mut self, object: &Object<'d>, f: FunctionId, sym: &ObjSymbol<'d>) -> Result<bool, Stop> {
         let known = match sym.bind {
             STB_LOCAL => None,
-            _ => self.known(sym).filter(|&id| self.records.symbols[id].function.is_none()),
+            // The symbol of the function itself need not be read.
+            _ => self
+                .known(sym)
+                .filter(|&id| self.records.symbol_of[f] != Some(id) && self.records.symbols[id].function.is_none()),
         };
         let known = known.map(|id| self.namesake(&self.records.symbols[id]));
         let known = match known {

@@ -17,11 +17,12 @@ use crate::cli::hiargs::{self, LinkPlan, Plan, Remark};
 use crate::cli::load::{self, LoadedInputs};
 use crate::cli::messages::{CliMessage, Console};
 use crate::cli::parse::LowArgs;
-use crate::cli::report::{Report, Watch};
+use crate::cli::report::Report;
 use crate::cli::{
     codes, doctor, environment, explain, help, inspect, install, lto, map, optimized, os, output, parse, report, repro, script, see, shell,
     side_outputs, why,
 };
+use culd_base::Stopwatch;
 use culd_engine::explain::dot;
 use culd_engine::explain::why::Answer;
 use culd_engine::{Code, Identity, Input, LinkOptions, Outcome, Severity, Status};
@@ -162,20 +163,20 @@ fn carry_out(plan: Plan, called: Called, low: &LowArgs, console: &mut Console) -
 }
 
 fn link(plan: &LinkPlan, low: &LowArgs, console: &mut Console) -> ExitCode {
-    let mut watch = Watch::default();
+    let mut watch = Stopwatch::new(plan.options.time_phases);
     let inputs = LoadedInputs::read(plan);
     let mut report = Report::unlinked(plan.arch.clone());
     let done = run_link(plan, low, &inputs, &mut watch, &mut report, console);
     // The process ends: the inputs' memory need not be given back by hand.
     std::mem::forget(inputs);
     if plan.options.time_phases {
-        console.raw(&watch.text());
+        console.raw(&report::phase_table(watch.phases()));
     }
     let status = done.unwrap_or_else(|said| {
         console.say(Severity::Fatal, &said);
         Status::Fatal
     });
-    report.phases = plan.options.time_phases.then(|| watch.times());
+    report.phases = plan.options.time_phases.then(|| report::times(watch.phases()));
     conclude(low, report, status, console)
 }
 
@@ -183,11 +184,11 @@ fn run_link(
     plan: &LinkPlan,
     low: &LowArgs,
     inputs: &LoadedInputs,
-    watch: &mut Watch,
+    watch: &mut Stopwatch,
     report: &mut Report,
     console: &mut Console,
 ) -> Result<Status, CliMessage> {
-    watch.lap_with("read inputs", &inputs.phases);
+    watch.lap_with("read inputs", inputs.phases.clone());
     if let Some(directory) = low.text(Id::SaveRepro) {
         let opened = repro::Opened {
             files: &inputs.files,
@@ -214,7 +215,7 @@ fn run_link(
         return finish(plan, &nothing_linked(), None, loaded, inputs);
     }
     let (outcome, pending) = link_objects(plan, loaded, &aux, console);
-    watch.lap_with("link", &outcome.explained.phases);
+    watch.lap_with("link", outcome.explained.phases.clone());
     let causes = find_causes(plan, loaded, &outcome, console);
     if plan.side.json_report.is_some() || low.has(Id::Html) {
         *report = report::report(plan, loaded, &outcome, &causes);

@@ -66,7 +66,7 @@ impl LoadedInputs {
             input_messages: outcome.input_messages,
             passed_over: outcome.passed_over,
             loaded: outcome.loaded,
-            phases: outcome.phases.iter().map(|&(name, time)| Phase { name, time }).collect(),
+            phases: outcome.phases,
             standard_input: recorder.standard_input.into_inner().unwrap_or_else(PoisonError::into_inner),
             stamps,
             files: opened.iter().map(|p| os::bytes(p.as_os_str())).collect(),

@@ -14,7 +14,7 @@ use culd_engine::usage::{ConstantBank, KernelUsage};
 use culd_engine::{Code, Diagnostic, Outcome, ResourceUsage, Status};
 use culd_input::{Loaded, Origin};
 use serde::Serialize;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A whole report.
 #[derive(Debug, Serialize)]
@@ -336,53 +336,27 @@ fn messages(messages: &[Diagnostic], causes: &Causes) -> Vec<ReportMessage> {
     messages.iter().map(message).collect()
 }
 
-/// Measures the phases of a run.
-#[derive(Debug)]
-pub struct Watch {
-    last: Instant,
-    phases: Vec<(&'static str, Duration, Vec<Phase>)>,
+/// The times of phases for the report.
+pub fn times(phases: &[Phase]) -> Vec<Time> {
+    phases.iter().map(|p| Time::new(p.name, p.time, times(&p.parts))).collect()
 }
 
-impl Default for Watch {
-    fn default() -> Self {
-        Watch {
-            last: Instant::now(),
-            phases: Vec::new(),
-        }
+/// The table of `--time-phases`: wall time, cores that were busy, phase.
+pub fn phase_table(phases: &[Phase]) -> String {
+    let mut text = String::new();
+    phase_rows(phases, "", &mut text);
+    let total: Duration = phases.iter().map(|p| p.time).sum();
+    text + &phase_row(total, None, "total")
+}
+
+fn phase_rows(phases: &[Phase], indent: &str, text: &mut String) {
+    for phase in phases {
+        *text += &phase_row(phase.time, phase.busy_cores(), &format!("{indent}{}", phase.name));
+        phase_rows(&phase.parts, &format!("{indent}  "), text);
     }
 }
 
-impl Watch {
-    /// Ends a phase.
-    pub fn lap(&mut self, phase: &'static str) {
-        self.lap_with(phase, &[]);
-    }
-
-    /// Ends a phase that has measured its parts itself.
-    pub fn lap_with(&mut self, phase: &'static str, parts: &[Phase]) {
-        let now = Instant::now();
-        self.phases.push((phase, now - self.last, parts.to_vec()));
-        self.last = now;
-    }
-
-    /// The times for the report.
-    pub fn times(&self) -> Vec<Time> {
-        let part = |p: &Phase| Time::new(p.name, p.time, Vec::new());
-        let phases = self.phases.iter();
-        phases
-            .map(|(phase, time, parts)| Time::new(phase, *time, parts.iter().map(part).collect()))
-            .collect()
-    }
-
-    /// The table.
-    pub fn text(&self) -> String {
-        let row = |indent: &str, phase: &str, time: Duration| format!("{:>10.3} ms  {indent}{phase}\n", time.as_secs_f64() * 1000.0);
-        let mut text = String::new();
-        for (phase, time, parts) in &self.phases {
-            text += &row("", phase, *time);
-            text.extend(parts.iter().map(|p| row("  ", p.name, p.time)));
-        }
-        let total = self.phases.iter().map(|(_, time, _)| *time).sum();
-        text + &row("", "total", total)
-    }
+fn phase_row(time: Duration, cores: Option<f64>, name: &str) -> String {
+    let cores = cores.map_or(String::new(), |cores| format!("{cores:.1} cores"));
+    format!("{:>10.3} ms {cores:>10}  {name}\n", time.as_secs_f64() * 1000.0)
 }
