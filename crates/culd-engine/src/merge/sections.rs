@@ -29,6 +29,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 Role::Literals => self.place_literals(object, index as u32, FoundBy::Section)?,
                 Role::UnifiedEntry => self.unified_entries(object, s)?,
                 Role::KernelShared => self.whole_shared(object, index as u32, s),
+                _ if s.name == b".nv.compat" && self.mode.rules.compat_of_inputs && self.records.standard.compat.is_none() => {
+                    self.compat_section();
+                }
                 _ => {}
             }
         }

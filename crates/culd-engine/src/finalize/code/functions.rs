@@ -295,7 +295,11 @@ impl Maker<'_, '_> {
         if object.is_ewp && (options.relocatable || debug_symbols) && (has_calls(code) || has_branches(code)) {
             return Err("belongs to a whole program (-ewp), which nvlink schedules again with -r or -g".into());
         }
-        let (code, map) = match culd_sass::rewrite(code, &context) {
+        let rewritten = match output.link.mode.rules.frees_stack_pointer {
+            true => culd_sass::rewrite(code, &context),
+            false => Rewrite::Unchanged,
+        };
+        let (code, map) = match rewritten {
             Rewrite::Unchanged => (code.to_vec(), None),
             Rewrite::Rewritten { code, map } => (code, Some(map)),
             Rewrite::Unsure(reason) => return Err(reason.to_string()),
