@@ -1,8 +1,8 @@
 //! Files without the linker's own entry in `.note.nv.tkinfo`, which nvlink and its library write in other words and sizes.
 //!
 //! 1. The first entry of the note is left out.
-//! 2. Offsets in the file, which depend on its size, are replaced by the order of sections in the file: program headers name the section that
-//!    they begin with, and the section headers lack offsets.
+//! 2. Offsets in the file, which depend on its size, are replaced by the order of sections in the file: section headers lack offsets, and
+//!    program headers have the section that they begin with instead of offset and sizes.
 
 use crate::elf::number;
 
@@ -56,7 +56,7 @@ pub fn without_own_note(file: &[u8]) -> Option<Vec<u8>> {
         let first = (0..count).position(|i| field(i, 24) == offset && field(i, 32) > 0);
         out.extend_from_slice(&head[..8]);
         out.extend_from_slice(&(first.unwrap_or(0) as u64).to_le_bytes());
-        out.extend_from_slice(&head[16..]);
+        out.extend_from_slice(&head[48..]);
     }
     Some(out)
 }

@@ -90,6 +90,8 @@ pub struct Rules {
     pub counts_last_symbols: bool,
     /// The finalizer takes the scoreboard from the load of a stack pointer that nothing uses.
     pub frees_stack_pointer: bool,
+    /// Capsules have their first form.
+    pub first_capsules: bool,
     /// Functions with Mercury code that do not state its version get the first one.
     pub adds_mercury_version: bool,
     /// Newest Mercury instructions that are linked, as `.nv.compat` states them: 0x101 for 1.1.
@@ -233,6 +235,7 @@ const RULES_13_0: Rules = Rules {
     first_notes: false,
     counts_last_symbols: true,
     frees_stack_pointer: true,
+    first_capsules: false,
     adds_mercury_version: true,
     newest_mercury: 0x101,
     explains_finalizer: false,
@@ -265,6 +268,7 @@ const MERCURY_12_8: Rules = Rules {
     first_notes: true,
     counts_last_symbols: false,
     frees_stack_pointer: false,
+    first_capsules: true,
     adds_mercury_version: false,
     finalizer: 128,
     compares_header_registers: true,
@@ -275,6 +279,7 @@ const MERCURY_12_8: Rules = Rules {
 };
 const MERCURY_12_9: Rules = Rules {
     finalizer: 129,
+    first_capsules: false,
     ..MERCURY_12_8
 };
 const RULES_13_1: Rules = Rules {

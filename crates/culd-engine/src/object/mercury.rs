@@ -12,6 +12,7 @@
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
 use crate::names::SeededState;
 use crate::par::Threads;
+use cubin::capmerc::{Capsule, FIRST_TAG};
 use cubin::compat::{INSTRUCTION_SET, MERCURY_ISA_VERSION};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
@@ -188,20 +189,17 @@ fn is_mercury(s: &ObjSection<'_>) -> bool {
     s.flags & SHF_CUDA_MERCURY != 0
 }
 
-/// Second word of a capsule of ptxas 12.8: this and the number of instructions.
-const OLD_CAPSULE: u32 = 0x4000_0000;
-const OLD_CAPSULE_MASK: u32 = 0xc000_0000;
-
 /// Refuses Mercury code that is not supported.
 ///
-/// 1. ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
+/// 1. ptxas 12.8 writes capsules in a form of their own. Later releases of nvlink convert them; here they are refused, so that no file gets both
+///    forms.
 /// 2. Instructions of a newer version than the release knows: nvlink fails to finalize them.
 pub(crate) fn check_forms(cubin: &Cubin<'_>, rules: &Rules) -> Result<(), ObjectError> {
     for section in cubin.sections() {
         let section = section?;
-        let tag = section.data.get(4..).and_then(|d| d.first_chunk()).map(|b| u32::from_le_bytes(*b));
+        let is_first = || Capsule::read(section.data).is_ok_and(|c| c.tag == FIRST_TAG);
         let reason = match section.header.sh_type.get() {
-            SHT_CUDA_CAPMERC if tag.is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE) => {
+            SHT_CUDA_CAPMERC if !rules.first_capsules && is_first() => {
                 "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
             }
             SHT_CUDA_COMPAT if mercury_version(section.data, rules) > rules.newest_mercury => {

@@ -25,10 +25,14 @@ pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
     out
 }
 
-/// Virtual architecture: the smallest of target and inputs.
+/// Virtual architecture: the smallest of target and inputs, or of target and last input in notes of the first form.
 pub fn virtual_arch(link: Link<'_, '_>) -> u32 {
     let inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
-    inputs.fold(link.options.target.number, u32::min)
+    let target = link.options.target.number;
+    match link.mode.rules.first_notes {
+        true => inputs.last().map_or(target, |last| last.min(target)),
+        false => inputs.fold(target, u32::min),
+    }
 }
 
 /// What the file was made for, and the toolkit.
