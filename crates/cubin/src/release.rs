@@ -36,6 +36,18 @@ pub struct Build {
     pub years: &'static str,
 }
 
+/// What limits the static shared memory of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SharedLimit {
+    /// 48 KB.
+    Common,
+    /// What the hardware has.
+    Hardware,
+    /// 48 KB, for targets with suffix `a` what the hardware has.
+    CommonOrArch,
+}
+
 /// What differs between the linkers of two releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,8 +70,8 @@ pub struct Rules {
     pub disables_warnings: bool,
     /// `-v` prints the number of barriers.
     pub prints_barriers: bool,
-    /// The limit of static shared memory is the one of the hardware.
-    pub hardware_shared_limit: bool,
+    /// What limits static shared memory.
+    pub shared_limit: SharedLimit,
     /// String tables have the name of every section and symbol that the linker makes, removed ones included, in the order in which it makes them.
     pub keeps_dead_names: bool,
     /// `sh_link` fields that are about the symbol table hold 5, whichever number it has.
@@ -164,7 +176,7 @@ const RULES_12_0: Rules = Rules {
     partial_links: false,
     disables_warnings: true,
     prints_barriers: false,
-    hardware_shared_limit: true,
+    shared_limit: SharedLimit::Common,
     keeps_dead_names: true,
     states_reserved_cap: false,
     fixed_symbol_table_link: true,
@@ -191,6 +203,7 @@ const RULES_12_3: Rules = Rules {
 };
 const RULES_12_4: Rules = Rules {
     info_link_flags: true,
+    shared_limit: SharedLimit::Hardware,
     keeps_dead_names: false,
     keeps_aliases: false,
     kernel_headers_have_totals: false,
@@ -202,7 +215,7 @@ const RULES_12_6: Rules = Rules {
 };
 const RULES_12_8: Rules = Rules {
     keeps_replaced_frames: false,
-    hardware_shared_limit: false,
+    shared_limit: SharedLimit::Common,
     ..RULES_12_6
 };
 const RULES_12_9: Rules = Rules {
@@ -219,7 +232,7 @@ const RULES_13_0: Rules = Rules {
     partial_links: true,
     disables_warnings: false,
     prints_barriers: true,
-    hardware_shared_limit: false,
+    shared_limit: SharedLimit::CommonOrArch,
     keeps_dead_names: false,
     states_reserved_cap: true,
     fixed_symbol_table_link: false,
@@ -275,6 +288,7 @@ const MERCURY_12_8: Rules = Rules {
     unnamed_symbols: true,
     partial_links: false,
     disables_warnings: true,
+    shared_limit: SharedLimit::Common,
     ..RULES_13_0
 };
 const MERCURY_12_9: Rules = Rules {
