@@ -17,7 +17,7 @@ use cubin::compat::{INSTRUCTION_SET, MERCURY_ISA_VERSION};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
-use cubin::raw::Sym;
+use cubin::raw::{Rela, Sym};
 use cubin::read::{Cubin, SymbolSection, has_string, string_at};
 use cubin::release::Rules;
 use hashbrown::HashMap;
@@ -94,7 +94,6 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust, threads
         section: text(symtab.name),
         reason: "size is not a multiple of 24".into(),
     })?;
-    driver_calls(cubin, entries)?;
     let extended = plain
         .iter()
         .find(|s| s.name == b".nv.merc.symtab_shndx")
@@ -141,7 +140,9 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust, threads
         symbols: Cow::Owned(symbols),
         sass,
     };
-    Object::assemble(name, cubin, view, place, trust)
+    let mut object = Object::assemble(name, cubin, view, place, trust)?;
+    object.driver_callers = driver_callers(cubin, entries);
+    Ok(object)
 }
 
 /// Refuses functions inside of a kernel (`-ewp`) in links that keep debug information or are relocatable: nvlink schedules their kernel with
@@ -158,26 +159,25 @@ pub(crate) fn refuse_inner(object: &Object<'_>) -> Result<(), ObjectError> {
     })
 }
 
-/// Refuses code that calls the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and
-/// surfaces on sm_107), and the Mercury view, from which the output is made, does not have it.
-fn driver_calls(cubin: &Cubin<'_>, mercury: &[Sym]) -> Result<(), ObjectError> {
-    let called = |entry: &&Sym| {
+/// Code sections that call the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and
+/// surfaces on sm_107), and the Mercury view, from which the output is made, does not have it. A link that needs such code is refused.
+fn driver_callers(cubin: &Cubin<'_>, mercury: &[Sym]) -> Vec<u32> {
+    let is_call = |entry: &Sym| {
         let name = || string_at(cubin.strings(), entry.st_name.get()).unwrap_or_default();
         entry.kind() == STT_FUNC && entry.st_shndx.get() == 0 && name().starts_with(b"__cuda_syscall")
     };
-    let known: Vec<u32> = mercury.iter().map(|entry| entry.st_name.get()).collect();
-    match cubin
-        .symbol_entries()
-        .iter()
-        .filter(called)
-        .any(|e| !known.contains(&e.st_name.get()))
-    {
-        true => Err(ObjectError::Unsupported {
-            section: ".symtab".into(),
-            reason: "calls of the driver that its Mercury code does not have (textures or surfaces on sm_107)",
-        }),
-        false => Ok(()),
+    let is_known = |entry: &Sym| mercury.iter().any(|m| m.st_name.get() == entry.st_name.get());
+    let entries = cubin.symbol_entries().iter().zip(0u32..);
+    let called: Vec<u32> = entries.filter(|(e, _)| is_call(e) && !is_known(e)).map(|(_, i)| i).collect();
+    if called.is_empty() {
+        return Vec::new();
     }
+    let tables = cubin.sections().flatten().filter(|s| s.header.sh_type.get() == SHT_RELA);
+    let callers = tables.filter(|table| {
+        let relocations = <[Rela]>::ref_from_bytes(table.data).unwrap_or_default();
+        relocations.iter().any(|r| called.contains(&r.r_sym.get()))
+    });
+    callers.map(|table| table.header.sh_info.get()).collect()
 }
 
 /// True for a file that has a Mercury view.

@@ -176,6 +176,16 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
                 reason,
             });
         }
+        let object = &output.link.inputs.objects[function.object];
+        if object.driver_callers.contains(&function.section) {
+            return Err(out.fatal(Code::Unsupported {
+                file: object.name.into(),
+                reason: format!(
+                    "function {} calls the driver, which its Mercury code does not (textures or surfaces on sm_107)",
+                    text(function_name(output, function.function))
+                ),
+            }));
+        }
         functions.by_text[id] = Some(function);
         functions.order.push(id);
     }
