@@ -22,6 +22,7 @@ pub mod linker;
 pub mod recipe;
 pub mod rng;
 pub mod run;
+pub mod tool_note;
 pub mod verdict;
 
 use std::path::PathBuf;

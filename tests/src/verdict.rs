@@ -7,6 +7,7 @@
 
 use crate::fixture::VERSION_VARIABLE;
 use crate::run::Outcome;
+use crate::tool_note::without_own_note;
 use std::fmt;
 
 /// Internal errors that nvlink reports on sound inputs, and why ours links them.
@@ -103,13 +104,17 @@ pub fn compare(ours: &Outcome, nvlink: &Outcome) -> Option<Difference> {
     compare_as(ours, nvlink, std::env::var(VERSION_VARIABLE).ok().as_deref())
 }
 
-/// Like [`compare`], where nvlink's place was taken by its library, whose texts and exit codes are others.
+/// Like [`compare`], where nvlink's place was taken by its library, whose texts, exit codes and entry in the note about the tools are others.
 pub fn compare_files(ours: &Outcome, library: &Outcome) -> Option<Difference> {
     let silent = |outcome: &Outcome| Outcome {
         exit: if outcome.exit == 255 { 1 } else { outcome.exit },
         stdout: Vec::new(),
         stderr: outcome.internal_error().map_or_else(Vec::new, <[u8]>::to_vec),
-        files: outcome.files.clone(),
+        files: outcome
+            .files
+            .iter()
+            .map(|(name, file)| (name.clone(), without_own_note(file).unwrap_or_else(|| file.clone())))
+            .collect(),
     };
     let (mut ours, library) = (silent(ours), silent(library));
     if library.crashed() && ours.exit == 1 {

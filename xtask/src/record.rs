@@ -58,7 +58,7 @@ struct Group {
     is_varied: bool,
 }
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 9] = [
     Group {
         name: "random-classic",
         archs: "classic",
@@ -102,11 +102,39 @@ const GROUPS: [Group; 6] = [
         count: 1,
         is_varied: false,
     },
+    // A file of five sections.
+    Group {
+        name: OLDER_RELEASE_GROUP,
+        archs: "sm_50",
+        first: 310001,
+        count: 1,
+        is_varied: false,
+    },
+    // A kernel with more than 48 KB of shared memory.
+    Group {
+        name: OLDER_RELEASE_GROUP,
+        archs: "sm_90",
+        first: 310117,
+        count: 1,
+        is_varied: false,
+    },
+    Group {
+        name: OLDER_RELEASE_LATER_GROUP,
+        archs: "sm_100,sm_100a,sm_120",
+        first: FIRST_OLDER_RELEASE_SEED,
+        count: RELEASE_WORLDS,
+        is_varied: false,
+    },
 ];
 /// The group that is recorded for each release of CUDA 12, whose oracle is a library: texts are not compared.
 pub(crate) const OLDER_RELEASE_GROUP: &str = "random-cuda12";
+/// The group that is recorded for each release of CUDA 12 that has sm_100.
+pub(crate) const OLDER_RELEASE_LATER_GROUP: &str = "random-cuda12-later";
 /// The group that is recorded for each release; the pinned one has the others.
 pub(crate) const RELEASE_GROUP: &str = "random-release";
+
+/// Groups of one release.
+const OF_RELEASES: [&str; 3] = [RELEASE_GROUP, OLDER_RELEASE_GROUP, OLDER_RELEASE_LATER_GROUP];
 
 /// A random scenario to record.
 struct Scenario {
@@ -175,7 +203,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: us
     }
     let wanted = GROUPS
         .iter()
-        .filter(|g| (names.is_empty() && g.name != RELEASE_GROUP && g.name != OLDER_RELEASE_GROUP) || groups.iter().any(|n| n == g.name));
+        .filter(|g| (names.is_empty() && !OF_RELEASES.contains(&g.name)) || groups.iter().any(|n| n == g.name));
     let scenarios: Vec<Scenario> = wanted.flat_map(Group::scenarios).collect();
     if !scenarios.is_empty() {
         let made = random::Scenarios::new(context)?;

@@ -5,12 +5,12 @@
 //! 2. Four comparisons run in a child of this program with `CULD_ORACLE` and `CULD_NVLINK_VERSION` set: random links below sm_100, random links
 //!    from sm_100 on, the cases, and the programs that nvcc and CMake build through `culd install-as-nvlink`. All objects are made by the
 //!    compilers of the same version. Where cases are named, the programs are left out.
-//!    For CUDA 12, nvJitLink is the oracle (`xtask/jitlink.py`) where no nvlink is given, and only random links below sm_100 run.
+//!    For CUDA 12, nvJitLink is the oracle (`xtask/jitlink.py`) where no nvlink is given, and only random links run, without its own note.
 //! 3. Their closing lines become a row of the table of README.md: same of compared.
 
 use crate::context::{Context, Linker};
 use crate::oracle;
-use crate::record::{OLDER_RELEASE_GROUP, RELEASE_GROUP};
+use crate::record::{OLDER_RELEASE_GROUP, OLDER_RELEASE_LATER_GROUP, RELEASE_GROUP};
 use crate::report::Report;
 use cubin::arch::Arch;
 use cubin::release::{Form, RELEASES, Version};
@@ -82,7 +82,10 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         if plan.record {
             let all = ["record"].into_iter().chain(CASES).chain([RELEASE_GROUP]);
             let names: Vec<String> = match older {
-                true => vec!["record".into(), OLDER_RELEASE_GROUP.into()],
+                true => {
+                    let later = later_archs(&version).first().map(|_| OLDER_RELEASE_LATER_GROUP);
+                    ["record", OLDER_RELEASE_GROUP].into_iter().chain(later).map(str::to_owned).collect()
+                }
                 false => all.map(str::to_owned).collect(),
             };
             let counts = child(linker, &tools, &version, plan.jobs, &names)?;
@@ -92,7 +95,8 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         let mut row = Vec::new();
         // There is no nvlink of most releases of CUDA 12, and its library has other texts: random links alone.
         let taken = match (older, plan.cases.is_some()) {
-            (true, _) => 1,
+            (true, _) if later_archs(&version).is_empty() => 1,
+            (true, _) => 2,
             (false, true) => 3,
             (false, false) => 4,
         };
@@ -117,18 +121,20 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
 /// A row of the table.
 fn line(version: &Version, row: &[Counts]) -> String {
     let mut cells: Vec<String> = row.iter().map(|(same, other)| format!("{same} of {}", same + other)).collect();
-    let has_later = Arch::parse(FIRST_LATER).is_some_and(|arch| arch.is_in(version.release.toolkit));
-    if cells.len() == 1 && has_later {
-        cells.push("refused".into());
-    }
     cells.resize(COLUMNS, String::new());
     format!("| {version} | {} |", cells.join(" | "))
 }
 
 /// Columns besides the version.
 const COLUMNS: usize = 4;
-/// The first architecture of the second column.
-const FIRST_LATER: &str = "sm_100";
+
+/// The architectures from sm_100 on that a release has.
+fn later_archs(version: &Version) -> Vec<String> {
+    let mut archs = crate::random::archs("blackwell");
+    archs.push("sm_107".into());
+    archs.retain(|name| Arch::parse(name).is_some_and(|arch| arch.is_in(version.release.toolkit)));
+    archs
+}
 
 /// The arguments of the four comparisons.
 fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 4] {
@@ -140,10 +146,7 @@ fn comparisons(plan: &Plan, version: &Version) -> [Vec<String>; 4] {
     };
     let mut cases = words(&["conformance"]);
     cases.extend(plan.cases.iter().flatten().cloned());
-    let mut late = crate::random::archs("blackwell");
-    if version.release.rules.has_sm_107 {
-        late.push("sm_107".into());
-    }
+    let late = later_archs(version);
     let early = match version.release.rules.form {
         Form::Cuda12 => "cuda12",
         _ => "classic",
@@ -194,18 +197,27 @@ fn closing_line(line: &str) -> Option<Counts> {
 
 #[cfg(test)]
 mod tests {
-    use super::{closing_line, line};
+    use super::{closing_line, later_archs, line};
     use cubin::release::Version;
 
     #[test]
     fn rows_have_all_columns() {
         let row = |version, counts: &[_]| line(&Version::parse(version).unwrap_or_default(), counts);
         assert_eq!(row("12.3.107", &[(5, 1)]), "| 12.3.107 | 5 of 6 |  |  |  |");
-        assert_eq!(row("12.9.86", &[(5, 0)]), "| 12.9.86 | 5 of 5 | refused |  |  |");
+        assert_eq!(row("12.9.86", &[(5, 0), (3, 1)]), "| 12.9.86 | 5 of 5 | 3 of 4 |  |  |");
         assert_eq!(
             row("13.4.92", &[(5, 0), (3, 1), (2, 0)]),
             "| 13.4.92 | 5 of 5 | 3 of 4 | 2 of 2 |  |"
         );
+    }
+
+    #[test]
+    fn releases_have_their_own_later_architectures() {
+        let later = |version| later_archs(&Version::parse(version).unwrap_or_default()).join(",");
+        assert_eq!(later("12.6"), "");
+        assert_eq!(later("12.8"), "sm_100,sm_100a,sm_120");
+        assert_eq!(later("12.9"), "sm_100,sm_100a,sm_100f,sm_103,sm_120,sm_121");
+        assert!(later("13.4").ends_with(",sm_107") && !later("13.3").contains("107"));
     }
 
     #[test]

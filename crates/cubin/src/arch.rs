@@ -172,6 +172,11 @@ impl Arch {
         self.number == target.number || (self.suffix != Suffix::Arch && (listed() || renamed()))
     }
 
+    /// True when both are names of one architecture, with any suffix.
+    pub fn is_same_chip(self, target: Arch) -> bool {
+        self.number == target.number || RENAMED.contains(&(self.number, target.number))
+    }
+
     /// Like [`Arch::runs_on`], for the linker of a toolkit, version times ten.
     pub fn runs_on_in(self, target: Arch, toolkit: u32) -> bool {
         let ran = |&(code, on, until): &(u32, u32, u32)| (code, on) == (self.number, target.number) && toolkit <= until;

@@ -1,6 +1,7 @@
 //! `.nv.capmerc.text.*`: the Mercury form of a function, stored as a difference to its SASS.
 //!
-//! 1. Header: index of the SASS `.text` section, a tag, the number n of Mercury instructions, a bitmap of n bits in whole words.
+//! 1. Header: index of the SASS `.text` section, a tag, the number n of Mercury instructions, a bitmap of n bits in whole words. In files of
+//!    CUDA 12.8 tag and number are one word.
 //! 2. A set bit says that the instruction follows from one SASS instruction; it has no record.
 //! 3. Every clear bit has a record, in order. Its first byte says which form:
 //!    * 1, 2, 3: a full Mercury instruction of 16 times that many bytes, for one SASS instruction;
@@ -15,8 +16,11 @@ use zerocopy::little_endian::U32;
 
 const WHAT: &str = "capmerc record";
 
-/// Tag of all files seen.
+/// Tag of files of CUDA 12.9 and later.
 pub const TAG: u32 = 0xc000_0001;
+/// Tag of files of CUDA 12.8, in the upper two bits of the word that has the number of instructions.
+pub const FIRST_TAG: u32 = 0x4000_0000;
+const FIRST_TAG_MASK: u32 = 0xc000_0000;
 
 /// A Mercury instruction as the capsule stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +93,7 @@ impl<'d> Instruction<'d> {
 pub struct Capsule<'d> {
     /// Index of the `.text` section with the SASS.
     pub text_section: u32,
-    /// Tag, [`TAG`].
+    /// Tag: [`TAG`] or [`FIRST_TAG`].
     pub tag: u32,
     /// Number of Mercury instructions.
     pub count: u32,
@@ -102,13 +106,17 @@ impl<'d> Capsule<'d> {
     /// Takes the header apart; the records are checked when they are requested.
     pub fn read(data: &'d [u8]) -> Result<Self, CodecError> {
         const HEAD: &str = "capmerc header";
-        let count = word(data, 8, HEAD)?;
+        let tag = word(data, 4, HEAD)?;
+        let (tag, count, bitmap_at) = match tag & FIRST_TAG_MASK {
+            FIRST_TAG => (FIRST_TAG, tag & !FIRST_TAG_MASK, 8),
+            _ => (tag, word(data, 8, HEAD)?, 12),
+        };
         let words = count.div_ceil(32) as usize;
-        let bitmap = take(data, 12, words.saturating_mul(4), "capmerc bitmap")?;
-        let records_at = 12 + bitmap.len();
+        let bitmap = take(data, bitmap_at, words.saturating_mul(4), "capmerc bitmap")?;
+        let records_at = bitmap_at + bitmap.len();
         Ok(Capsule {
             text_section: word(data, 0, HEAD)?,
-            tag: word(data, 4, HEAD)?,
+            tag,
             count,
             bitmap: <[U32]>::ref_from_bytes(bitmap).unwrap_or_default(),
             records: data.get(records_at..).unwrap_or_default(),
@@ -228,8 +236,12 @@ pub fn write(text_section: u32, tag: u32, instructions: &[Instruction<'_>], out:
         size: instructions.len(),
         max: u32::MAX as usize,
     })?;
-    for head in [text_section, tag, count] {
-        out.extend_from_slice(&head.to_le_bytes());
+    let head: &[u32] = match tag {
+        FIRST_TAG => &[text_section, tag | count],
+        _ => &[text_section, tag, count],
+    };
+    for word in head {
+        out.extend_from_slice(&word.to_le_bytes());
     }
     for chunk in instructions.chunks(32) {
         let bits = chunk
@@ -282,6 +294,19 @@ mod tests {
             .map(|(at, _)| at)
             .collect();
         assert_eq!(places, [20, 20 + 32 + 4]);
+    }
+
+    #[test]
+    fn the_first_form_has_one_word_less() {
+        let bytes = sample();
+        let list: Vec<_> = Capsule::read(&bytes).unwrap().instructions().map(|i| i.unwrap().1).collect();
+        let mut first = Vec::new();
+        write(12, FIRST_TAG, &list, &mut first).unwrap();
+        assert_eq!(first[4..8], (FIRST_TAG | 40).to_le_bytes());
+        assert_eq!(first[8..], bytes[12..]);
+        let capsule = Capsule::read(&first).unwrap();
+        assert_eq!((capsule.tag, capsule.count), (FIRST_TAG, 40));
+        assert!(capsule.instructions().map(|i| i.unwrap().1).eq(list));
     }
 
     #[test]

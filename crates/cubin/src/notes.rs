@@ -105,7 +105,7 @@ impl Note<'_> {
 /// Content of a `tkinfo` note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolInfo<'d> {
-    /// Format version: 2, or 1 in files of CUDA 12.8 and 12.9.
+    /// Format version: 2, or 128 and 129 in files of CUDA 12.8 and 12.9.
     pub version: u32,
     /// Name of the object, often empty.
     pub object: &'d [u8],
@@ -181,6 +181,31 @@ impl<'d> ToolInfo<'d> {
 
 /// Bytes of a note of CUDA 12.8 or 12.9 (`.note.nv.cuver`): one word more, and no toolkit version.
 const FIRST_FORM: usize = 12;
+
+/// Content of a note of CUDA 12.8 or 12.9.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FirstCudaInfo {
+    /// Virtual architecture, 100 for compute_100.
+    pub virtual_sm: u16,
+}
+
+impl FirstCudaInfo {
+    /// The description of the note.
+    pub fn description(&self) -> [u8; FIRST_FORM] {
+        let [low, high] = self.virtual_sm.to_le_bytes();
+        [1, 0, low, high, 1, 0, 0, 0, 1, 0, 0, 0]
+    }
+
+    /// Appends the whole note to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        let note = Note {
+            kind: TYPE_CUINFO,
+            name: OWNER,
+            description: &self.description(),
+        };
+        note.write(out)
+    }
+}
 
 /// Content of a `cuinfo` note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

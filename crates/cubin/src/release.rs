@@ -4,6 +4,7 @@
 //! symbols in the global part of the table?" and never "is this 13.4?". A new release is a new row, with `..` taking over the rules of the
 //! release before it.
 
+use crate::arch::Arch;
 pub use crate::build::Form;
 use std::fmt;
 
@@ -15,6 +16,8 @@ pub struct Release {
     pub toolkit: u32,
     /// Rules of its linker.
     pub rules: Rules,
+    /// Its rules for architectures with a Mercury view, which have the form of CUDA 13 in every release.
+    pub mercury_rules: Rules,
     /// Builds that were compared, oldest first. The last one represents the release.
     pub builds: &'static [Build],
 }
@@ -31,6 +34,18 @@ pub struct Build {
     pub date: &'static str,
     /// Years of its copyright line.
     pub years: &'static str,
+}
+
+/// What limits the static shared memory of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SharedLimit {
+    /// 48 KB.
+    Common,
+    /// What the hardware has.
+    Hardware,
+    /// 48 KB, for targets with suffix `a` what the hardware has.
+    CommonOrArch,
 }
 
 /// What differs between the linkers of two releases.
@@ -55,8 +70,8 @@ pub struct Rules {
     pub disables_warnings: bool,
     /// `-v` prints the number of barriers.
     pub prints_barriers: bool,
-    /// The limit of static shared memory is the one of the hardware.
-    pub hardware_shared_limit: bool,
+    /// What limits static shared memory.
+    pub shared_limit: SharedLimit,
     /// String tables have the name of every section and symbol that the linker makes, removed ones included, in the order in which it makes them.
     pub keeps_dead_names: bool,
     /// `sh_link` fields that are about the symbol table hold 5, whichever number it has.
@@ -79,6 +94,18 @@ pub struct Rules {
     pub compat_joins_finalizer_mask: bool,
     /// `.nv.compat` record d replaces record 7 as the one that is added for inputs that lack it.
     pub compat_instruction_set: bool,
+    /// `.nv.compat` has the records of the inputs alone, and its place among the sections of the first input that has it.
+    pub compat_of_inputs: bool,
+    /// The notes have their first form: `.note.nv.cuver` does not state the toolkit, and there are no symbols for the sections.
+    pub first_notes: bool,
+    /// The symbols of parameter banks, which a Mercury link appends, count as local in the header of the symbol table, and so do all before them.
+    pub counts_last_symbols: bool,
+    /// The finalizer takes the scoreboard from the load of a stack pointer that nothing uses.
+    pub frees_stack_pointer: bool,
+    /// Capsules have their first form.
+    pub first_capsules: bool,
+    /// Functions with Mercury code that do not state its version get the first one.
+    pub adds_mercury_version: bool,
     /// Newest Mercury instructions that are linked, as `.nv.compat` states them: 0x101 for 1.1.
     pub newest_mercury: u16,
     /// The finalizer says why it fails.
@@ -149,7 +176,7 @@ const RULES_12_0: Rules = Rules {
     partial_links: false,
     disables_warnings: true,
     prints_barriers: false,
-    hardware_shared_limit: true,
+    shared_limit: SharedLimit::Common,
     keeps_dead_names: true,
     states_reserved_cap: false,
     fixed_symbol_table_link: true,
@@ -176,6 +203,7 @@ const RULES_12_3: Rules = Rules {
 };
 const RULES_12_4: Rules = Rules {
     info_link_flags: true,
+    shared_limit: SharedLimit::Hardware,
     keeps_dead_names: false,
     keeps_aliases: false,
     kernel_headers_have_totals: false,
@@ -187,7 +215,7 @@ const RULES_12_6: Rules = Rules {
 };
 const RULES_12_8: Rules = Rules {
     keeps_replaced_frames: false,
-    hardware_shared_limit: false,
+    shared_limit: SharedLimit::Common,
     ..RULES_12_6
 };
 const RULES_12_9: Rules = Rules {
@@ -204,7 +232,7 @@ const RULES_13_0: Rules = Rules {
     partial_links: true,
     disables_warnings: false,
     prints_barriers: true,
-    hardware_shared_limit: false,
+    shared_limit: SharedLimit::CommonOrArch,
     keeps_dead_names: false,
     states_reserved_cap: true,
     fixed_symbol_table_link: false,
@@ -216,6 +244,12 @@ const RULES_13_0: Rules = Rules {
     compat_without_defaults: false,
     compat_joins_finalizer_mask: false,
     compat_instruction_set: false,
+    compat_of_inputs: false,
+    first_notes: false,
+    counts_last_symbols: true,
+    frees_stack_pointer: true,
+    first_capsules: false,
+    adds_mercury_version: true,
     newest_mercury: 0x101,
     explains_finalizer: false,
     mask_of_target: false,
@@ -240,6 +274,27 @@ const RULES_13_0: Rules = Rules {
     reads_groups: false,
     passes_over_damaged_fatbins: false,
     leaves_out_broken_objects: false,
+};
+/// The finalizer of 12.8 and 12.9.
+const MERCURY_12_8: Rules = Rules {
+    compat_of_inputs: true,
+    first_notes: true,
+    counts_last_symbols: false,
+    frees_stack_pointer: false,
+    first_capsules: true,
+    adds_mercury_version: false,
+    finalizer: 128,
+    compares_header_registers: true,
+    unnamed_symbols: true,
+    partial_links: false,
+    disables_warnings: true,
+    shared_limit: SharedLimit::Common,
+    ..RULES_13_0
+};
+const MERCURY_12_9: Rules = Rules {
+    finalizer: 129,
+    first_capsules: false,
+    ..MERCURY_12_8
 };
 const RULES_13_1: Rules = Rules {
     finalizer: 131,
@@ -293,6 +348,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 120,
         rules: RULES_12_0,
+        mercury_rules: RULES_12_0,
         builds: &[build(
             "12.0.140",
             "cuda_12.0.r12.0/compiler.32267302_0",
@@ -303,6 +359,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 121,
         rules: RULES_12_1,
+        mercury_rules: RULES_12_1,
         builds: &[build(
             "12.1.105",
             "cuda_12.1.r12.1/compiler.32688072_0",
@@ -313,6 +370,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 122,
         rules: RULES_12_2,
+        mercury_rules: RULES_12_2,
         builds: &[build(
             "12.2.140",
             "cuda_12.2.r12.2/compiler.33191640_0",
@@ -323,6 +381,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 123,
         rules: RULES_12_3,
+        mercury_rules: RULES_12_3,
         builds: &[build(
             "12.3.107",
             "cuda_12.3.r12.3/compiler.33567101_0",
@@ -333,6 +392,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 124,
         rules: RULES_12_4,
+        mercury_rules: RULES_12_4,
         builds: &[build(
             "12.4.131",
             "cuda_12.4.r12.4/compiler.34097967_0",
@@ -343,6 +403,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 125,
         rules: RULES_12_4,
+        mercury_rules: RULES_12_4,
         builds: &[
             build(
                 "12.5.40",
@@ -361,6 +422,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 126,
         rules: RULES_12_6,
+        mercury_rules: RULES_12_6,
         builds: &[build(
             "12.6.85",
             "cuda_12.6.r12.6/compiler.35059454_0",
@@ -371,6 +433,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 128,
         rules: RULES_12_8,
+        mercury_rules: MERCURY_12_8,
         builds: &[build(
             "12.8.93",
             "cuda_12.8.r12.8/compiler.35583870_0",
@@ -381,6 +444,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 129,
         rules: RULES_12_9,
+        mercury_rules: MERCURY_12_9,
         builds: &[build(
             "12.9.86",
             "cuda_12.9.r12.9/compiler.36037853_0",
@@ -391,6 +455,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 130,
         rules: RULES_13_0,
+        mercury_rules: RULES_13_0,
         builds: &[
             build(
                 "13.0.48",
@@ -409,6 +474,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 131,
         rules: RULES_13_1,
+        mercury_rules: RULES_13_1,
         builds: &[
             build(
                 "13.1.80",
@@ -427,6 +493,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 132,
         rules: RULES_13_2,
+        mercury_rules: RULES_13_2,
         builds: &[
             build(
                 "13.2.51",
@@ -451,6 +518,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 133,
         rules: RULES_13_3,
+        mercury_rules: RULES_13_3,
         builds: &[
             build(
                 "13.3.33",
@@ -469,6 +537,7 @@ pub static RELEASES: [Release; 14] = [
     Release {
         toolkit: 134,
         rules: RULES_13_4,
+        mercury_rules: RULES_13_4,
         builds: &[
             build(
                 "13.4.59",
@@ -550,6 +619,14 @@ impl fmt::Display for Version {
 }
 
 impl Release {
+    /// The rules for an architecture.
+    pub fn rules_for(&self, target: Arch) -> &Rules {
+        match target.capabilities().has_mercury {
+            true => &self.mercury_rules,
+            false => &self.rules,
+        }
+    }
+
     /// The name of the release: `13.0`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.toolkit / 10, self.toolkit % 10)

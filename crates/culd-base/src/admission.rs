@@ -26,6 +26,8 @@ const CHANGED_IN_12: u32 = 90;
 const MERCURY: u32 = 100;
 /// `e_flags` of the older form: 64-bit addresses.
 const OLD_64BIT: u32 = 0x400;
+/// Flag of the file for code with suffix a, in files of CUDA 12.8 and 12.9.
+const FOR_ONE_ARCH: u32 = 8;
 /// `e_flags` of the new form: set in files with a Mercury form.
 const HAS_MERCURY: u32 = 3;
 /// First format of the note that states the toolkit.
@@ -212,7 +214,7 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
         warnings.push(AdmissionCode::Expected64Bit);
     }
     // Linkers whose own form is the older one do not read the new one.
-    let knows_form = !is_new || request.release.is_none_or(|r| r.rules.form == Form::Cuda13);
+    let knows_form = !is_new || request.release.is_none_or(|r| r.rules_for(request.target).form == Form::Cuda13);
     let abi_fits = abi_version == if is_new { 8 } else { 7 } && knows_form;
     if abi_fits && target >= MERCURY && !has_mercury {
         warnings.push(AdmissionCode::NoMercury);
@@ -226,7 +228,7 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
         Some(release) => code().runs_on_in(request.target, release.toolkit),
         None => code().runs_on(request.target),
     };
-    let fits = || number == target || ((number < MERCURY || has_mercury) && runs());
+    let fits = || number == target || ((number < MERCURY || has_mercury) && (runs() || code().is_same_chip(request.target)));
     // Without a selected release, later minor releases of the newest known major are accepted.
     let known = Release::newest().toolkit;
     let newest = request.release.map_or(known - known % 10 + 9, |r| r.toolkit);
@@ -285,8 +287,13 @@ fn tool_version(cubin: &Cubin<'_>, note: &Section<'_>, description: usize) -> Op
     Some(u32::from_le_bytes(*version))
 }
 
-/// True for code with suffix a.
+/// True for code with suffix a: a record of `.nv.compat`, or a flag of the file where the note is that of CUDA 12.8 and 12.9.
 fn is_specific(cubin: &Cubin<'_>) -> bool {
+    let header = cubin.header();
+    let [.., os_abi, _, _, _, _, _, _, _, _] = header.ident;
+    if os_abi == ELFOSABI_CUDA && header.e_flags.get() & FOR_ONE_ARCH != 0 {
+        return true;
+    }
     let Some(section) = cubin.section_by_name(b".nv.compat") else {
         return false;
     };

@@ -150,7 +150,7 @@ pub fn admit<'d, T: Send>(
         Identity::Nvlink => Trust::Trusted,
         Identity::Culd => Trust::Validate,
     };
-    let rules = &options.release().unwrap_or_else(Release::newest).rules;
+    let rules = options.release().unwrap_or_else(Release::newest).rules_for(options.target);
     let parse_all = |chunk: &'_ [Input<'d>]| threads.map(chunk, |input| parse(input, trust, rules, threads));
     let mut numbering = Numbering::default();
     let mut objects = Table::new();
@@ -281,7 +281,7 @@ fn refuse(input: &Input<'_>, error: &ObjectError, options: &LinkOptions<'_>, out
             format!("section {section}: entry {entry} is past the end of its section"),
             out,
         ),
-        ObjectError::NewerMercury { .. } if nvlink && options.release().is_some_and(|r| r.rules.explains_finalizer) => {
+        ObjectError::NewerMercury { .. } if nvlink && options.release().is_some_and(|r| r.mercury_rules.explains_finalizer) => {
             out.error(Code::UnsupportedBinary);
             out.fatal(Code::FinalizationFailed)
         }

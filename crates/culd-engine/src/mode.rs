@@ -47,7 +47,7 @@ impl Mode {
                 Some(release) => release.toolkit,
                 None => Release::with_form(newest(), form).toolkit,
             },
-            rules: release.rules.with_form(form),
+            rules: release.rules_for(options.target).with_form(form),
         }
     }
     /// The output has the form of CUDA 12.

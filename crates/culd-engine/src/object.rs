@@ -255,6 +255,8 @@ pub struct Object<'d> {
     pub has_unified_data: bool,
     /// Functions that are inside another one's text.
     pub has_inner_functions: bool,
+    /// Code sections that call the driver in the SASS view alone.
+    pub driver_callers: Vec<u32>,
     /// Some text section has the number of its barriers in its flags.
     pub has_barrier_flags: bool,
     /// Number of symbols that other objects can see.
@@ -427,6 +429,7 @@ impl<'d> Object<'d> {
             has_unified_functions: false,
             has_unified_data: false,
             has_inner_functions: false,
+            driver_callers: Vec::new(),
             has_barrier_flags: false,
             named: 0,
             first_symbol: 0,

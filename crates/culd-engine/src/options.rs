@@ -119,7 +119,7 @@ impl LinkOptions<'_> {
     /// The form of the output.
     pub(crate) fn form(&self) -> Form {
         match self.release() {
-            Some(release) => release.rules.form,
+            Some(release) => release.rules_for(self.target).form,
             None if self.target.capabilities().has_mercury => Form::Cuda13,
             None if self.target.is_before_turing() => Form::Cuda12,
             None => self.form.unwrap_or(Form::Cuda13),

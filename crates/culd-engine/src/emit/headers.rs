@@ -112,13 +112,17 @@ pub(crate) fn final_type(output: &OutputPlan<'_, '_>, sh_type: u32) -> u32 {
     }
 }
 
+/// Code with suffix a: a flag of the file where no record of `.nv.compat` says so.
+const FOR_ONE_ARCH: u32 = 8;
+
 /// Header fields of the file.
 pub(crate) fn image_header(output: &OutputPlan<'_, '_>) -> ImageHeader {
     let (mode, target, arranged) = (output.link.mode, output.link.options.target, output.arranged);
     let standard = &output.layout.records.standard;
     let has_mercury = target.capabilities().has_mercury;
     let note = standard.cuda_note.map_or(0, |id| arranged.section_index(id).min(255));
-    let kind = if has_mercury { 2 } else { 4 };
+    let accelerated = mode.rules.first_notes && target.suffix == Suffix::Arch;
+    let kind = if has_mercury { 2 } else { 4 } | if accelerated { FOR_ONE_ARCH } else { 0 };
     let mut ident = ImageHeader::IDENT;
     let (version, flags) = match mode.rules.form {
         // Files with both views have the later form in every release.

@@ -36,6 +36,9 @@ const SOFTWARE_WAIT: [u8; 4] = [3, 0x6b, 1, 0];
 /// EIATTR_PREEXIT_USED of 0, which newer releases add where it is missing.
 const NO_PREEXIT: [u8; 4] = [2, PREEXIT, 0, 0];
 const PREEXIT: u8 = 0x6d;
+/// EIATTR_BINDLESS_TEXTURE_BANK and EIATTR_BINDLESS_SURFACE_BANK of 0, which follow every kernel's own records if it has slots.
+const SLOT_BANK: [u8; 4] = [2, 0x15, 0, 0];
+const SURFACE_BANK: [u8; 4] = [2, 0x16, 0, 0];
 /// Attribute 67 of 0, which every function of sm_107 has.
 const SM_107_MARK: [u8; 4] = [2, 0x67, 0, 0];
 
@@ -87,18 +90,19 @@ pub(crate) fn write<'d>(
         let is_107 = is_final && output.link.options.target.number == 107;
         let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
         present.sort_unstable();
+        let has_slots = with_slots.contains(&f);
         let added = [
             (rules.adds_software_wait, SOFTWARE_WAIT),
             (rules.adds_preexit, NO_PREEXIT),
+            (has_slots, SLOT_BANK),
+            (has_slots, SURFACE_BANK),
             (rules.has_sm_107 && is_107, SM_107_MARK),
         ];
         for (wanted, record) in added {
-            if wanted && present.binary_search(&record[1]).is_err() {
+            let is_slots = record == SLOT_BANK || record == SURFACE_BANK;
+            if wanted && (is_slots || present.binary_search(&record[1]).is_err()) {
                 bytes.extend_from_slice(&record);
             }
-        }
-        if with_slots.contains(&f) {
-            bytes.extend_from_slice(&[2, 0x15, 0, 0, 2, 0x16, 0, 0]);
         }
         match is_final && rules.adds_preexit && matches!(output.layout.records.sections[id].class, Class::FunctionInfo(_)) {
             true => marked.add(f, id, bytes),

@@ -10,19 +10,23 @@ use crate::records::ABSENT;
 use crate::records::{Class, Piece, Place};
 use crate::session::Link;
 use cubin::consts::CONSTANT_LIMIT;
+use cubin::release::SharedLimit;
 
 /// Limit of static shared memory: default, and by architecture with `--enable-extended-smem`.
 fn shared_limit(link: Link<'_, '_>) -> u64 {
-    if link.mode.rules.hardware_shared_limit {
-        return match link.options.target.number {
-            52 | 61 | 70 => 0x18000,
-            50..80 => 0x10000,
-            86 => 0x19000,
-            _ => 0x29000,
-        };
-    }
-    // Architecture-specific targets have the larger limit too.
-    if !link.options.extended_smem && link.options.target.suffix != Suffix::Arch {
+    let is_extended = match link.mode.rules.shared_limit {
+        SharedLimit::Hardware => {
+            return match link.options.target.number {
+                52 | 61 | 70 => 0x18000,
+                50..80 => 0x10000,
+                86 => 0x19000,
+                _ => 0x29000,
+            };
+        }
+        SharedLimit::CommonOrArch => link.options.target.suffix == Suffix::Arch,
+        _ => false,
+    };
+    if !link.options.extended_smem && !is_extended {
         return 0xc000;
     }
     match link.options.target.number {

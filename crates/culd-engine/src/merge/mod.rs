@@ -239,8 +239,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.records.created.dropped_section(self.mode, fixed(b".nv.uft.entry"));
         }
         self.records.standard.info = self.section(fixed(b".nv.info"), Class::Info, SHT_CUDA_INFO, 0, 4, 0);
-        if self.options.target.capabilities().has_compat && !self.mode.is_older_form() {
-            self.records.standard.compat = Some(self.section(fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
+        if self.options.target.capabilities().has_compat && !self.mode.is_older_form() && !self.mode.rules.compat_of_inputs {
+            self.compat_section();
         }
         if let Some(bytes) = self.options.unified_index {
             let id = self.section(fixed(b".nv.uidx"), Class::Uidx, SHT_CUDA_UIDX, 0, 1, 0);
@@ -253,6 +253,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
+    fn compat_section(&mut self) {
+        self.records.standard.compat = Some(self.section(Name::fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
+    }
+
     /// Notes about the tools and the toolkit, which the form of CUDA 12 does not have.
     fn notes(&mut self) {
         let fixed = Name::fixed;
@@ -262,7 +266,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         } else {
             0x100_0000
         };
-        let cuda = self.section(fixed(b".note.nv.cuinfo"), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        let name: &[u8] = match self.mode.rules.first_notes {
+            true => b".note.nv.cuver",
+            false => b".note.nv.cuinfo",
+        };
+        let cuda = self.section(fixed(name), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        if self.mode.rules.first_notes {
+            self.records.sections[tools].no_symbol = true;
+            self.records.sections[cuda].no_symbol = true;
+        }
         self.records.standard.tool_note = Some(tools);
         self.records.standard.cuda_note = Some(cuda);
     }

@@ -32,10 +32,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 _ => {}
             }
         }
-        let last = object.sections.iter().rposition(|s| s.role == Role::FunctionInfo).unwrap_or(0);
+        let makes_compat = self.mode.rules.compat_of_inputs && self.records.standard.compat.is_none();
+        let is_compat = |s: &ObjSection<'_>| makes_compat && s.name == b".nv.compat";
+        let sought = |s: &ObjSection<'_>| s.role == Role::FunctionInfo || is_compat(s);
+        let last = object.sections.iter().rposition(sought).unwrap_or(0);
         for (index, s) in object.sections.iter().enumerate().take(last + 1) {
             if s.role == Role::Note {
                 self.place(object, index as u32)?;
+            }
+            if is_compat(s) {
+                self.compat_section();
             }
             if s.role != Role::FunctionInfo {
                 continue;

@@ -16,7 +16,7 @@ const FIRST_MERCURY: u16 = 0x100;
 
 /// Functions with Mercury code that do not state its version get the first one, before their other records.
 pub(super) fn mercury_versions<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
-    if !link.options.target.capabilities().has_mercury {
+    if !link.options.target.capabilities().has_mercury || !link.mode.rules.adds_mercury_version {
         return;
     }
     for f in link.resolved.functions.ids() {

@@ -12,11 +12,12 @@
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
 use crate::names::SeededState;
 use crate::par::Threads;
+use cubin::capmerc::{Capsule, FIRST_TAG};
 use cubin::compat::{INSTRUCTION_SET, MERCURY_ISA_VERSION};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
 use cubin::layout::sass_name;
-use cubin::raw::Sym;
+use cubin::raw::{Rela, Sym};
 use cubin::read::{Cubin, SymbolSection, has_string, string_at};
 use cubin::release::Rules;
 use hashbrown::HashMap;
@@ -93,7 +94,6 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust, threads
         section: text(symtab.name),
         reason: "size is not a multiple of 24".into(),
     })?;
-    driver_calls(cubin, entries)?;
     let extended = plain
         .iter()
         .find(|s| s.name == b".nv.merc.symtab_shndx")
@@ -140,7 +140,9 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust, threads
         symbols: Cow::Owned(symbols),
         sass,
     };
-    Object::assemble(name, cubin, view, place, trust)
+    let mut object = Object::assemble(name, cubin, view, place, trust)?;
+    object.driver_callers = driver_callers(cubin, entries);
+    Ok(object)
 }
 
 /// Refuses functions inside of a kernel (`-ewp`) in links that keep debug information or are relocatable: nvlink schedules their kernel with
@@ -157,26 +159,25 @@ pub(crate) fn refuse_inner(object: &Object<'_>) -> Result<(), ObjectError> {
     })
 }
 
-/// Refuses code that calls the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and
-/// surfaces on sm_107), and the Mercury view, from which the output is made, does not have it.
-fn driver_calls(cubin: &Cubin<'_>, mercury: &[Sym]) -> Result<(), ObjectError> {
-    let called = |entry: &&Sym| {
+/// Code sections that call the driver in the SASS view alone: there the compiler expanded instructions that the architecture lacks (textures and
+/// surfaces on sm_107), and the Mercury view, from which the output is made, does not have it. A link that needs such code is refused.
+fn driver_callers(cubin: &Cubin<'_>, mercury: &[Sym]) -> Vec<u32> {
+    let is_call = |entry: &Sym| {
         let name = || string_at(cubin.strings(), entry.st_name.get()).unwrap_or_default();
         entry.kind() == STT_FUNC && entry.st_shndx.get() == 0 && name().starts_with(b"__cuda_syscall")
     };
-    let known: Vec<u32> = mercury.iter().map(|entry| entry.st_name.get()).collect();
-    match cubin
-        .symbol_entries()
-        .iter()
-        .filter(called)
-        .any(|e| !known.contains(&e.st_name.get()))
-    {
-        true => Err(ObjectError::Unsupported {
-            section: ".symtab".into(),
-            reason: "calls of the driver that its Mercury code does not have (textures or surfaces on sm_107)",
-        }),
-        false => Ok(()),
+    let is_known = |entry: &Sym| mercury.iter().any(|m| m.st_name.get() == entry.st_name.get());
+    let entries = cubin.symbol_entries().iter().zip(0u32..);
+    let called: Vec<u32> = entries.filter(|(e, _)| is_call(e) && !is_known(e)).map(|(_, i)| i).collect();
+    if called.is_empty() {
+        return Vec::new();
     }
+    let tables = cubin.sections().flatten().filter(|s| s.header.sh_type.get() == SHT_RELA);
+    let callers = tables.filter(|table| {
+        let relocations = <[Rela]>::ref_from_bytes(table.data).unwrap_or_default();
+        relocations.iter().any(|r| called.contains(&r.r_sym.get()))
+    });
+    callers.map(|table| table.header.sh_info.get()).collect()
 }
 
 /// True for a file that has a Mercury view.
@@ -188,20 +189,17 @@ fn is_mercury(s: &ObjSection<'_>) -> bool {
     s.flags & SHF_CUDA_MERCURY != 0
 }
 
-/// Second word of a capsule of ptxas 12.8: this and the number of instructions.
-const OLD_CAPSULE: u32 = 0x4000_0000;
-const OLD_CAPSULE_MASK: u32 = 0xc000_0000;
-
 /// Refuses Mercury code that is not supported.
 ///
-/// 1. ptxas 12.8 writes capsules without a tag. nvlink converts them; here they are refused, so that no file gets both forms.
+/// 1. ptxas 12.8 writes capsules in a form of their own. Later releases of nvlink convert them; here they are refused, so that no file gets both
+///    forms.
 /// 2. Instructions of a newer version than the release knows: nvlink fails to finalize them.
 pub(crate) fn check_forms(cubin: &Cubin<'_>, rules: &Rules) -> Result<(), ObjectError> {
     for section in cubin.sections() {
         let section = section?;
-        let tag = section.data.get(4..).and_then(|d| d.first_chunk()).map(|b| u32::from_le_bytes(*b));
+        let is_first = || Capsule::read(section.data).is_ok_and(|c| c.tag == FIRST_TAG);
         let reason = match section.header.sh_type.get() {
-            SHT_CUDA_CAPMERC if tag.is_some_and(|t| t & OLD_CAPSULE_MASK == OLD_CAPSULE) => {
+            SHT_CUDA_CAPMERC if !rules.first_capsules && is_first() => {
                 "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
             }
             SHT_CUDA_COMPAT if mercury_version(section.data, rules) > rules.newest_mercury => {

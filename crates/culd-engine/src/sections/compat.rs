@@ -85,7 +85,7 @@ const RULES: [Rule; 10] = [
     Rule {
         code: 7,
         format: 3,
-        missing: |r| (!r.compat_instruction_set).then_some(0x100),
+        missing: |r| (!r.compat_instruction_set && !r.compat_of_inputs).then_some(0x100),
         ..BASE
     },
     Rule {
@@ -176,7 +176,10 @@ pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     let rules = &link.mode.rules;
     let accelerator = u16::from(target.suffix == Suffix::Arch);
     let mut joined = Joined {
-        records: vec![(ACCELERATOR, Value::Half(2, accelerator))],
+        records: match rules.compat_of_inputs {
+            true => Vec::new(),
+            false => vec![(ACCELERATOR, Value::Half(2, accelerator))],
+        },
     };
     let mut lacking = [false; RULES.len()];
     for object in link.inputs.objects.iter() {
@@ -237,7 +240,7 @@ pub(crate) fn late_size(link: Link<'_, '_>) -> u64 {
     let compat = link.inputs.objects.iter().filter_map(|o| o.compat);
     let has_mask = |bytes| cubin::nvinfo::records(bytes).flatten().any(|r| r.attribute == FINALIZER);
     let is_joined = link.mode.rules.compat_joins_finalizer_mask && compat.into_iter().any(has_mask);
-    if is_joined { 0 } else { MASK }
+    if is_joined || link.mode.rules.compat_of_inputs { 0 } else { MASK }
 }
 
 /// Opcodes of double arithmetic: DADD, DMUL, DFMA, DSETP, in any form.
@@ -249,7 +252,7 @@ const SLOW: [u16; 3] = [0x80b, 0x237, 0x23f];
 fn finalizer_mask(link: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Option<u64> {
     let objects = &link.inputs.objects;
     let wanted = objects.iter().next().is_none() || objects.iter().any(|o| o.compat.is_some());
-    if !link.options.target.capabilities().has_mercury || !wanted {
+    if !link.options.target.capabilities().has_mercury || !wanted || link.mode.rules.compat_of_inputs {
         return None;
     }
     let mut texts = layout

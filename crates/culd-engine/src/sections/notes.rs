@@ -1,13 +1,13 @@
 //! `.note.nv.tkinfo` and `.note.nv.cuinfo`.
 
 use crate::session::Link;
-use cubin::notes::{CudaInfo, ToolInfo};
+use cubin::notes::{CudaInfo, FirstCudaInfo, ToolInfo};
 
 /// The linker's own entry, then every input's entries as they are (not in relocatable outputs).
 pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
     let note = &link.options.note;
     let own = ToolInfo {
-        version: 2,
+        version: if link.mode.rules.first_notes { link.mode.toolkit } else { 2 },
         object: &note.object_name,
         tool: &note.tool_name,
         tool_version: &note.version,
@@ -25,16 +25,25 @@ pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
     out
 }
 
-/// Virtual architecture: the smallest of target and inputs.
+/// Virtual architecture: the smallest of target and inputs, or of target and last input in notes of the first form.
 pub fn virtual_arch(link: Link<'_, '_>) -> u32 {
     let inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
-    inputs.fold(link.options.target.number, u32::min)
+    let target = link.options.target.number;
+    match link.mode.rules.first_notes {
+        true => inputs.last().map_or(target, |last| last.min(target)),
+        false => inputs.fold(target, u32::min),
+    }
 }
 
 /// What the file was made for, and the toolkit.
 pub fn cuda_note(link: Link<'_, '_>) -> Vec<u8> {
     let virtual_sm = virtual_arch(link);
     let mut out = Vec::new();
+    if link.mode.rules.first_notes {
+        let info = FirstCudaInfo { virtual_sm: virtual_sm as u16 };
+        info.write(&mut out).unwrap_or_default();
+        return out;
+    }
     CudaInfo {
         version: 2,
         virtual_sm: virtual_sm as u16,

@@ -188,12 +188,6 @@ pub fn plan(low: &LowArgs, called: Called, remarks: &mut Vec<Remark>) -> Result<
     }
     let name = arch.strip_prefix("compute_").map(|n| format!("sm_{n}"));
     let target = Arch::parse(name.as_deref().unwrap_or(&arch)).ok_or(CliMessage::NoArch)?;
-    if called.is_nvlink() && called.version.release.rules.form == Form::Cuda12 && target.capabilities().has_mercury {
-        return Err(CliMessage::Own(format!(
-            "culd cannot be nvlink {} for {target}; CUDA 13 can link its objects",
-            called.version
-        )));
-    }
     let options = engine_options(low, called, target, explicit_kernels(low));
     remarks.extend(option_warning(&options, &arch).map(|code| Remark::Code(Severity::Warning, code)));
     if low.has(Id::Fdcmpt) && !low.has(Id::Uumn) {

@@ -158,8 +158,7 @@ fn load(inputs: &[Named], options: &LoadOptions) -> Result<(Loaded, Vec<Diagnost
 /// Reads and links everything.
 pub(super) fn link(linker: &Linker) -> Result<Linked, LinkError> {
     let target = linker.engine.target;
-    // The finalizer of CUDA 12 is not reproduced.
-    let links = |r: &Release| target.is_in(r.toolkit) && (r.rules.form == Form::Cuda13 || !target.capabilities().has_mercury);
+    let links = |r: &Release| target.is_in(r.toolkit);
     let by_name = || (linker.engine.identity == Identity::Nvlink && target.is_before_turing()).then(|| Version::default().release);
     if let Some(release) = linker.engine.release.or_else(by_name).filter(|r| !links(r)) {
         return Err(LinkError::not_in_release(target, release));

@@ -176,6 +176,16 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
                 reason,
             });
         }
+        let object = &output.link.inputs.objects[function.object];
+        if object.driver_callers.contains(&function.section) {
+            return Err(out.fatal(Code::Unsupported {
+                file: object.name.into(),
+                reason: format!(
+                    "function {} calls the driver, which its Mercury code does not (textures or surfaces on sm_107)",
+                    text(function_name(output, function.function))
+                ),
+            }));
+        }
         functions.by_text[id] = Some(function);
         functions.order.push(id);
     }
@@ -295,7 +305,11 @@ impl Maker<'_, '_> {
         if object.is_ewp && (options.relocatable || debug_symbols) && (has_calls(code) || has_branches(code)) {
             return Err("belongs to a whole program (-ewp), which nvlink schedules again with -r or -g".into());
         }
-        let (code, map) = match culd_sass::rewrite(code, &context) {
+        let rewritten = match output.link.mode.rules.frees_stack_pointer {
+            true => culd_sass::rewrite(code, &context),
+            false => Rewrite::Unchanged,
+        };
+        let (code, map) = match rewritten {
             Rewrite::Unchanged => (code.to_vec(), None),
             Rewrite::Rewritten { code, map } => (code, Some(map)),
             Rewrite::Unsure(reason) => return Err(reason.to_string()),

@@ -419,7 +419,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         let (link, info) = link_and_info(self.output, id);
         match self.section(id).class {
             // The symbols of parameter banks come last, and they are local.
-            Class::Symbols if !self.strings.parameters.is_empty() => (link, (self.symbol_tables[1].len() / 24) as u32),
+            Class::Symbols if !self.strings.parameters.is_empty() && self.output.link.mode.rules.counts_last_symbols => (link, (self.symbol_tables[1].len() / 24) as u32),
             _ => (link, info),
         }
     }
