@@ -69,6 +69,21 @@ pub(crate) fn zigbuild<'c>(context: &Context, cargo: &'c mut Command) -> Result<
     Ok(cargo.arg("zigbuild"))
 }
 
+/// `cargo rustc` with zig as linker.
+pub(crate) fn zig_rustc(context: &Context) -> Result<Command> {
+    let mut cargo = match in_path("cargo-zigbuild") {
+        Some(program) => Command::new(program),
+        None => {
+            let bin = zig(context)?;
+            let mut cargo = Command::new(bin.join("cargo-zigbuild"));
+            cargo.env("PATH", run::search_path(&bin)?);
+            cargo
+        }
+    };
+    cargo.arg("rustc").current_dir(&context.root);
+    Ok(cargo)
+}
+
 /// The program zig: that of PATH, or of the environment with `cargo-zigbuild`.
 pub(crate) fn zig_command(context: &Context) -> Result<Command> {
     if let Some(zig) = in_path("zig") {

@@ -19,7 +19,7 @@ mod sbom;
 mod table;
 mod targets;
 
-pub(crate) use build::{install_target, zig_command, zigbuild};
+pub(crate) use build::{install_target, zig_command, zig_rustc, zigbuild};
 pub(crate) use targets::{HOST, OLDEST_GLIBC, in_path};
 
 use crate::context::Context;
