@@ -62,7 +62,7 @@ pub(crate) fn install_target(context: &Context, triple: &str) -> Result<()> {
 }
 
 /// Adds `zigbuild` to cargo's words, and to its PATH.
-pub(crate) fn zigbuild<'c>(context: &Context, cargo: &'c mut Command) -> Result<&'c mut Command> {
+fn zigbuild<'c>(context: &Context, cargo: &'c mut Command) -> Result<&'c mut Command> {
     if in_path("cargo-zigbuild").is_none() {
         cargo.env("PATH", run::search_path(&zig(context)?)?);
     }
