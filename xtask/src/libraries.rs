@@ -1,11 +1,14 @@
 //! `cargo xtask libraries`: the libraries with a C interface.
 //!
-//! 1. Build the static libraries of the crates `culd-nvjitlink` and `culd-c` in the profile `library`, which unwinds (`--quick`: the dev profile).
-//! 2. Link each into a shared library in `target/library` ([`link`]): with the host compiler, or with zig for an older glibc (`--glibc 2.17`) and
-//!    for Windows. Names with versions that do not exist yet are included, so that a client built with a later header is not refused for a missing
-//!    symbol.
-//! 3. Read the libraries back: exported names, symbol versions, name of the library, the newest glibc that is needed ([`check`]).
-//! 4. Put header, pkg-config file and CMake package beside `libculd.so.0`, and build the C example through both ([`install`]).
+//! 1. Build one static library, that of the crate `culd-c` with the functions of `culd-nvjitlink`, in the profile `library`, which unwinds (`--quick`: the
+//!    dev profile).
+//! 2. Link it into three shared libraries in `target/library` ([`link`]), each with the parts that its functions use: with the host compiler, or with zig
+//!    for an older glibc (`--glibc 2.17`) and for Windows. Names with versions that do not exist yet are included, so that a client built with a later
+//!    header is not refused for a missing symbol.
+//! 3. Link libnvJitLink once more, in `thin`, without code of its own: its functions are those of libculd beside it. Packages that have both
+//!    contain the linker once.
+//! 4. Read the libraries back: exported names, symbol versions, name of the library, the newest glibc that is needed ([`check`]).
+//! 5. Put header, pkg-config file and CMake package beside `libculd.so.0`, and build the C example through both ([`install`]).
 
 mod check;
 mod install;
@@ -64,16 +67,27 @@ impl Platform<'_> {
     }
 }
 
-/// A shared library to be made of a static one.
+/// The static library that all others are made of.
+const ARCHIVE: &str = "libculd_c.a";
+
+/// Where the code of a library is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Code {
+    /// In the library.
+    Inside,
+    /// In libculd, which is in the same directory.
+    Libculd,
+}
+
+/// A shared library to be made of the static one.
 struct Library {
-    /// The static library.
-    archive: &'static str,
     /// The name of the file, and of the library in it.
     name: String,
     /// The node of the symbol versions is called like the library; without it symbols have none.
     node: bool,
     /// Exported names, and the function of the static library behind each.
     names: Vec<(String, String)>,
+    code: Code,
 }
 
 /// Where the libraries are.
@@ -83,46 +97,66 @@ pub(crate) struct Libraries {
     pub(crate) nvjitlink: PathBuf,
     pub(crate) nvjitlink12: PathBuf,
     pub(crate) culd: PathBuf,
+    /// libnvJitLink for both releases, without code of its own.
+    thin: [PathBuf; 2],
 }
 
 impl Libraries {
-    /// All of them.
-    pub(crate) fn files(&self) -> [&Path; 3] {
-        [&self.culd, &self.nvjitlink, &self.nvjitlink12]
+    /// Those of a package with all of them, in one directory.
+    pub(crate) fn packed(&self) -> [&Path; 3] {
+        let [new, old] = &self.thin;
+        [&self.culd, new, old]
     }
 }
 
+/// Functions of a CUDA release that exist with and without a version.
+fn functions(major: u32) -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.into_iter().chain(NEW_FUNCTIONS.into_iter().filter(move |_| major >= 13))
+}
+
+/// The name of a function in the static library.
+fn internal(major: u32, function: &str) -> String {
+    format!("culd{major}_nvJitLink{function}")
+}
+
 /// The drop-in for a CUDA release.
-fn nvjitlink(major: u32, platform: Platform<'_>) -> Library {
-    let functions = FUNCTIONS.iter().chain(NEW_FUNCTIONS.iter().filter(|_| major >= 13));
-    let of = |function: &str| format!("culd{major}_nvJitLink{function}");
-    let names = functions.flat_map(|f| {
+fn nvjitlink(major: u32, platform: Platform<'_>, code: Code) -> Library {
+    let of = |function: &str| internal(major, function);
+    let names = functions(major).flat_map(|f| {
         let versioned = (0..MINORS).map(move |minor| format!("__nvJitLink{f}_{major}_{minor}"));
         versioned.chain([format!("nvJitLink{f}")]).map(move |name| (name, of(f)))
     });
     Library {
-        archive: "libculd_nvjitlink.a",
         name: match platform {
             Platform::Windows => format!("nvJitLink_{major}0_0.dll"),
             _ => format!("libnvJitLink.so.{major}"),
         },
         node: true,
         names: names.chain([("nvJitLinkVersion".to_owned(), of("Version"))]).collect(),
+        code,
     }
 }
 
-/// The interface of culd.h: the functions that the header declares.
+/// The interface of culd.h: the functions that the header declares, and those that a thin libnvJitLink calls.
 fn culd(context: &Context, platform: Platform<'_>) -> Result<Library> {
     let header = context.root.join("crates/libculd/include/culd.h");
     let text = std::fs::read_to_string(&header).map_err(Error::file(&header))?;
+    let called = [12, 13].into_iter().flat_map(|major| {
+        let all = functions(major).chain(["Version"]);
+        all.map(move |function| internal(major, function))
+    });
     Ok(Library {
-        archive: "libculd_c.a",
         name: match platform {
             Platform::Windows => "culd.dll".into(),
             _ => "libculd.so.0".into(),
         },
         node: false,
-        names: declared(&text).map(|name| (name.to_owned(), name.to_owned())).collect(),
+        names: declared(&text)
+            .map(str::to_owned)
+            .chain(called)
+            .map(|name| (name.clone(), name))
+            .collect(),
+        code: Code::Inside,
     })
 }
 
@@ -141,11 +175,22 @@ pub(crate) fn build(context: &Context, quick: bool, platform: Platform<'_>) -> R
     let mut cargo = context.cargo();
     match platform {
         // Import libraries of Windows are made by a tool that comes with zig.
-        Platform::Windows => dist::zigbuild(context, &mut cargo)?,
-        _ => cargo.arg("build"),
+        Platform::Windows => cargo = dist::zig_rustc(context)?,
+        _ => {
+            cargo.arg("rustc");
+        }
     };
-    cargo.args(["--quiet", "--profile", profile, "-p", "culd-nvjitlink", "-p", "culd-c"]);
-    cargo.args(["--features", "culd-nvjitlink/block-cache"]);
+    cargo.args([
+        "--quiet",
+        "--profile",
+        profile,
+        "-p",
+        "culd-c",
+        "--lib",
+        "--crate-type",
+        "staticlib",
+    ]);
+    cargo.args(["--features", "nvjitlink"]);
     let mut directory = context.target.clone();
     if let Some(triple) = platform.triple() {
         dist::install_target(context, triple)?;
@@ -157,12 +202,16 @@ pub(crate) fn build(context: &Context, quick: bool, platform: Platform<'_>) -> R
     let made = |library: Library| {
         let output = link::run(context, &directory, &library, platform)?;
         check::run(&output, &library, platform, quick)?;
-        Ok(output)
+        Ok::<PathBuf, Error>(output)
     };
     let libraries = Libraries {
-        nvjitlink: made(nvjitlink(13, platform))?,
-        nvjitlink12: made(nvjitlink(12, platform))?,
+        nvjitlink: made(nvjitlink(13, platform, Code::Inside))?,
+        nvjitlink12: made(nvjitlink(12, platform, Code::Inside))?,
         culd: made(culd(context, platform)?)?,
+        thin: [
+            made(nvjitlink(13, platform, Code::Libculd))?,
+            made(nvjitlink(12, platform, Code::Libculd))?,
+        ],
         directory,
     };
     if platform != Platform::Windows {
@@ -200,11 +249,11 @@ mod tests {
 
     #[test]
     fn names_of_both_releases() {
-        let (old, new) = (nvjitlink(12, Platform::Host), nvjitlink(13, Platform::Host));
+        let [old, new] = [12, 13].map(|major| nvjitlink(major, Platform::Host, Code::Inside));
         assert_eq!((old.names.len(), new.names.len()), (13 * 21 + 1, 15 * 21 + 1));
         let has = |library: &Library, name: &str| library.names.iter().any(|(n, _)| n == name);
         assert!(has(&old, "__nvJitLinkCreate_12_9") && !has(&old, "nvJitLinkGetLinkedLTOIR") && has(&old, "nvJitLinkVersion"));
         assert!(has(&new, "__nvJitLinkCreate_13_19") && has(&new, "__nvJitLinkGetLinkedLTOIR_13_0"));
-        assert_eq!(nvjitlink(13, Platform::Windows).name, "nvJitLink_130_0.dll");
+        assert_eq!(nvjitlink(13, Platform::Windows, Code::Inside).name, "nvJitLink_130_0.dll");
     }
 }

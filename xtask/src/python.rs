@@ -68,7 +68,7 @@ fn wheel(context: &Context, linker: Option<&Path>, quick: bool, work: &Path) -> 
             context.target.join("release/culd")
         }
     };
-    dist::wheel(context, work, &program, &libraries.files())
+    dist::wheel(context, work, &program, &libraries.packed())
 }
 
 /// The number before a word in the last line of pytest: `9 passed, 1 failed in 0.20s`.

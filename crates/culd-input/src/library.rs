@@ -41,9 +41,18 @@ pub enum Found {
     Directory(PathBuf),
 }
 
+/// The directories of a list such as `PATH`.
+pub fn listed(list: &OsStr) -> Vec<PathBuf> {
+    // WASI has no such lists, and its standard library panics.
+    match cfg!(target_os = "wasi") {
+        true => Vec::new(),
+        false => std::env::split_paths(list).collect(),
+    }
+}
+
 /// Directories to search: `-L` in order, then those of `LIBRARY_PATH`.
 pub fn directories(given: &[PathBuf], library_path: Option<&OsStr>) -> Vec<PathBuf> {
-    let from_environment = library_path.into_iter().flat_map(|v| std::env::split_paths(v).collect::<Vec<_>>());
+    let from_environment = library_path.into_iter().flat_map(listed);
     given
         .iter()
         .cloned()

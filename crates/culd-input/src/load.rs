@@ -14,7 +14,7 @@ use crate::message::{LoadCode, Message};
 use crate::options::LoadOptions;
 use crate::plan::{Plan, Unit};
 use crate::progress::Step;
-use crate::ptx::{self, PtxasOutput};
+use crate::ptx::{self, CompileRequest, PtxasOutput};
 use crate::settle::{Loaded, settle};
 use crate::unpack;
 use culd_base::{Phase, Severity, Stopwatch};
@@ -106,7 +106,7 @@ fn extract_all(units: &[Unit], options: &LoadOptions) -> Vec<Extracted> {
     unpack::extract_all(units, options, parallel)
 }
 
-/// CompilationKind the PTX that comes before the first fatal message.
+/// Compiles the PTX that comes before the first fatal message.
 fn compile_all(extracted: &[Extracted], options: &LoadOptions) -> Results {
     let end = extracted.iter().position(Extracted::is_fatal).unwrap_or(extracted.len());
     let units = extracted.iter().take(end).enumerate();
@@ -131,10 +131,17 @@ fn compile_all(extracted: &[Extracted], options: &LoadOptions) -> Results {
                 tried: tried.clone(),
             }),
             Ok(ptxas) => {
-                let (text, makes) = (&piece.bytes, PtxasOutput::Object);
+                let request = CompileRequest {
+                    ptxas,
+                    text: &piece.bytes,
+                    entry_options,
+                    target: options.target,
+                    options: &options.ptx,
+                    makes: PtxasOutput::Object,
+                };
                 match &options.ptx_cache {
-                    Some(cache) => cache.compile(ptxas, text, entry_options, options.target, &options.ptx, makes),
-                    None => ptx::compile(ptxas, text, entry_options, options.target, &options.ptx, makes),
+                    Some(cache) => cache.compile(&request),
+                    None => ptx::compile(&request),
                 }
             }
             .map_err(|error| LoadCode::Unusable {

@@ -9,7 +9,7 @@
 use crate::fold::{Compilation, CompilationKind, Ended, Fold, ItemContent, LinkItem, LoadedObject, LtoModule, Origin};
 use crate::lto::{self, CommonLtoOptions, LtoOptions, Others};
 use crate::message::{LoadCode, Message};
-use crate::ptx::{self, Compiled, PtxOptions, PtxasOutput};
+use crate::ptx::{self, CompileRequest, Compiled, PtxOptions, PtxasOutput};
 use cubin::arch::Suffix;
 use culd_base::KernelFilter;
 use culd_base::Severity;
@@ -202,7 +202,14 @@ impl Fold<'_> {
                 return Err(self.end(LoadCode::NoPtxas { file, tried }));
             }
         };
-        let made = ptx::compile(&ptxas, ptx, b"", self.options.target, &options, makes);
+        let made = ptx::compile(&CompileRequest {
+            ptxas: &ptxas,
+            text: ptx,
+            entry_options: b"",
+            target: self.options.target,
+            options: &options,
+            makes,
+        });
         let Compiled { object, messages, time } = match made {
             Ok(compiled) => compiled,
             Err(error) => {

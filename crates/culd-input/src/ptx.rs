@@ -7,6 +7,7 @@
 //!    through a file; then only the record of a `-g` compilation differs, by the file's name.
 //! 4. Its messages are kept as they are.
 
+use crate::library;
 use crate::message::WarningFlags;
 use cubin::arch::{Arch, Suffix};
 use std::ffi::{OsStr, OsString};
@@ -72,12 +73,7 @@ impl PtxasSearch {
         }
         let path = self.path.as_deref().unwrap_or(OsStr::new(""));
         let home = self.cuda_home.iter().map(|h| h.join("bin"));
-        // WASI has no such lists, and its standard library panics.
-        let listed: Vec<PathBuf> = match cfg!(target_os = "wasi") {
-            true => Vec::new(),
-            false => std::env::split_paths(path).collect(),
-        };
-        let directories = self.program_dir.iter().cloned().chain(listed).chain(home);
+        let directories = self.program_dir.iter().cloned().chain(library::listed(path)).chain(home);
         let mut tried = Vec::new();
         for directory in directories {
             let candidate = directory.join(PTXAS);
@@ -113,15 +109,37 @@ pub enum PtxasOutput {
     Program,
 }
 
-/// Compiles `text` for `target`. `entry_options` are those stored with the fatbin entry.
-pub fn compile(
-    ptxas: &Path,
-    text: &[u8],
-    entry_options: &[u8],
-    target: Arch,
-    options: &PtxOptions,
-    makes: PtxasOutput,
-) -> io::Result<Compiled> {
+/// A compilation: everything that its result depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct CompileRequest<'a> {
+    /// The compiler.
+    pub ptxas: &'a Path,
+    /// The PTX; a NUL ends it.
+    pub text: &'a [u8],
+    /// Options stored with the fatbin entry.
+    pub entry_options: &'a [u8],
+    /// The architecture to compile for.
+    pub target: Arch,
+    /// Options of the link.
+    pub options: &'a PtxOptions,
+    /// Kind of output.
+    pub makes: PtxasOutput,
+}
+
+/// Compiles PTX.
+///
+/// # Errors
+///
+/// ptxas cannot be run.
+pub fn compile(request: &CompileRequest<'_>) -> io::Result<Compiled> {
+    let CompileRequest {
+        ptxas,
+        text,
+        entry_options,
+        target,
+        options,
+        makes,
+    } = *request;
     let directory = tempfile::Builder::new().prefix("culd-ptx").tempdir()?;
     // it runs in another directory, and nvcc may have put a relative one on PATH
     let mut command = Command::new(std::path::absolute(ptxas)?);

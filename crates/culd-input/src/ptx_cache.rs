@@ -8,8 +8,7 @@
 //!    name and renamed. A file that cannot be read, or is not that of the key, does not count.
 //! 5. The cache never waits: while another thread has it, the text is compiled.
 
-use crate::ptx::{self, Compiled, PtxOptions, PtxasOutput};
-use cubin::arch::Arch;
+use crate::ptx::{self, CompileRequest, Compiled};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::io::{self, Write as _};
@@ -78,16 +77,8 @@ impl PtxCache {
     /// # Errors
     ///
     /// ptxas cannot be run.
-    pub fn compile(
-        &self,
-        ptxas: &Path,
-        text: &[u8],
-        entry_options: &[u8],
-        target: Arch,
-        options: &PtxOptions,
-        makes: PtxasOutput,
-    ) -> io::Result<Compiled> {
-        let key = key(ptxas, text, entry_options, target, options, makes)?;
+    pub fn compile(&self, request: &CompileRequest<'_>) -> io::Result<Compiled> {
+        let key = key(request)?;
         if let Some(found) = self.in_memory(&key) {
             return Ok(found);
         }
@@ -96,7 +87,7 @@ impl PtxCache {
             self.keep(key, entry);
             return Ok(compiled);
         }
-        let compiled = ptx::compile(ptxas, text, entry_options, target, options, makes)?;
+        let compiled = ptx::compile(request)?;
         if let Some(object) = &compiled.object {
             let entry = Entry {
                 object: object.clone(),
@@ -144,7 +135,15 @@ impl PtxCache {
 }
 
 /// Everything that the result depends on. Each part has its length before it.
-fn key(ptxas: &Path, text: &[u8], entry_options: &[u8], target: Arch, options: &PtxOptions, makes: PtxasOutput) -> io::Result<Vec<u8>> {
+fn key(request: &CompileRequest<'_>) -> io::Result<Vec<u8>> {
+    let CompileRequest {
+        ptxas,
+        text,
+        entry_options,
+        target,
+        options,
+        makes,
+    } = *request;
     let meta = std::fs::metadata(ptxas)?;
     let changed = meta.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let compiler = format!("{}\0{}\0{}", ptxas.display(), meta.len(), changed.as_nanos());
@@ -217,6 +216,8 @@ fn write(directory: &Path, key: &[u8], entry: &Entry) -> io::Result<()> {
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
+    use crate::ptx::{PtxOptions, PtxasOutput};
+    use cubin::arch::Arch;
 
     fn entry(size: usize) -> Entry {
         Entry {
@@ -275,8 +276,15 @@ mod tests {
         std::fs::set_permissions(&ptxas, std::fs::Permissions::from_mode(0o755)).unwrap();
         let disk = directory.path().join("cache");
         let compile = |cache: &PtxCache, text: &[u8], options: &PtxOptions| {
-            let target = Arch::parse("sm_90").unwrap();
-            let made = cache.compile(&ptxas, text, b"", target, options, PtxasOutput::Object).unwrap();
+            let request = CompileRequest {
+                ptxas: &ptxas,
+                text,
+                entry_options: b"",
+                target: Arch::parse("sm_90").unwrap(),
+                options,
+                makes: PtxasOutput::Object,
+            };
+            let made = cache.compile(&request).unwrap();
             assert_eq!(
                 (made.object.unwrap(), made.messages),
                 (b"object".to_vec(), vec!["message".to_owned()])

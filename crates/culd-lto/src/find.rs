@@ -37,7 +37,8 @@ impl Search {
             nvvm,
             program_dir: program.and_then(|p| p.parent().map(Path::to_path_buf)),
             cuda_home: variable("CUDA_HOME").or_else(|| variable("CUDA_PATH")).map(PathBuf::from),
-            library_path: variable("LD_LIBRARY_PATH"),
+            // WASI has no such lists, and its standard library panics.
+            library_path: variable("LD_LIBRARY_PATH").filter(|_| !cfg!(target_os = "wasi")),
         }
     }
 

@@ -12,4 +12,7 @@ mod exports;
 mod inspect;
 mod outcome;
 
+/// The functions of libnvJitLink, with the prefixes `culd13_` and `culd12_`.
+#[cfg(feature = "nvjitlink")]
+pub use culd_nvjitlink::abi as nvjitlink;
 pub use exports::*;

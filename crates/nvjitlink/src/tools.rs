@@ -2,8 +2,8 @@
 //!
 //! 1. ptxas: as culd searches it (`CULD_PTXAS`, beside the program, `PATH`, `CUDA_HOME`), then beside this library, then in the packages of the
 //!    Python environment.
-//! 2. NVIDIA's libnvJitLink: `CULD_NVJITLINK`, the toolkit, `LD_LIBRARY_PATH`, then the packages of the Python environment. This library itself
-//!    is never taken for it.
+//! 2. NVIDIA's libnvJitLink: `CULD_NVJITLINK`, the toolkit, `LD_LIBRARY_PATH`, then the packages of the Python environment. Neither this library
+//!    nor another copy of it is ever taken for NVIDIA's: two copies would call each other without end.
 
 use crate::code::Flavour;
 use std::path::{Path, PathBuf};
@@ -64,13 +64,28 @@ pub fn ptxas(own: Option<&Path>, flavour: Flavour) -> Option<PathBuf> {
     })
 }
 
+/// Files above this size are not read: NVIDIA's library has 47 MB or more.
+const OWN_SIZE_LIMIT: u64 = 16 << 20;
+/// The end of a name that all of culd's libraries export, and NVIDIA's none.
+const OWN_MARK: &[u8] = b"_19\0";
+/// The start of that name.
+const OWN_NAME: &[u8] = b"__nvJitLinkCreate_";
+
+/// Whether a file is a libnvJitLink of culd.
+fn is_culds(file: &Path) -> bool {
+    let is_small = std::fs::metadata(file).is_ok_and(|meta| meta.len() < OWN_SIZE_LIMIT);
+    let bytes = is_small.then(|| std::fs::read(file).ok()).flatten().unwrap_or_default();
+    let names = bytes.windows(OWN_NAME.len() + 2 + OWN_MARK.len());
+    names.filter(|name| name.starts_with(OWN_NAME)).any(|name| name.ends_with(OWN_MARK))
+}
+
 /// NVIDIA's library, or the places that were searched.
 ///
 /// # Errors
 ///
 /// It is not in any of these places.
 pub fn nvjitlink(own: Option<&Path>, flavour: Flavour) -> Result<PathBuf, Vec<String>> {
-    let same = |file: &Path| own.is_some_and(|own| file.canonicalize().ok() == own.canonicalize().ok());
+    let same = |file: &Path| own.is_some_and(|own| file.canonicalize().ok() == own.canonicalize().ok()) || is_culds(file);
     let mut search = culd_lto::Search::from_environment(None, None);
     let name = flavour.library();
     let mut tried = match search.find_named(&[name, "libnvJitLink.so"]) {
@@ -97,4 +112,25 @@ pub fn nvjitlink(own: Option<&Path>, flavour: Flavour) -> Result<PathBuf, Vec<St
         }
     }
     Err(tried)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_this_library_are_known() {
+        let file = std::env::temp_dir().join(format!("culd-own-{}", std::process::id()));
+        for (names, expected) in [
+            (&b"\0nvJitLinkCreate\0__nvJitLinkCreate_13_19\0"[..], true),
+            (b"\0__nvJitLinkCreate_12_1\0__nvJitLinkCreate_12_19\0", true),
+            (b"\0nvJitLinkCreate\0__nvJitLinkCreate_13_1\0__nvJitLinkDestroy_13_19\0", false),
+        ] {
+            std::fs::write(&file, names).unwrap();
+            assert_eq!(is_culds(&file), expected, "{}", String::from_utf8_lossy(names));
+        }
+        std::fs::remove_file(&file).unwrap();
+        assert!(!is_culds(&file));
+    }
 }

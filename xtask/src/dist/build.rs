@@ -62,11 +62,26 @@ pub(crate) fn install_target(context: &Context, triple: &str) -> Result<()> {
 }
 
 /// Adds `zigbuild` to cargo's words, and to its PATH.
-pub(crate) fn zigbuild<'c>(context: &Context, cargo: &'c mut Command) -> Result<&'c mut Command> {
+fn zigbuild<'c>(context: &Context, cargo: &'c mut Command) -> Result<&'c mut Command> {
     if in_path("cargo-zigbuild").is_none() {
         cargo.env("PATH", run::search_path(&zig(context)?)?);
     }
     Ok(cargo.arg("zigbuild"))
+}
+
+/// `cargo rustc` with zig as linker.
+pub(crate) fn zig_rustc(context: &Context) -> Result<Command> {
+    let mut cargo = match in_path("cargo-zigbuild") {
+        Some(program) => Command::new(program),
+        None => {
+            let bin = zig(context)?;
+            let mut cargo = Command::new(bin.join("cargo-zigbuild"));
+            cargo.env("PATH", run::search_path(&bin)?);
+            cargo
+        }
+    };
+    cargo.arg("rustc").current_dir(&context.root);
+    Ok(cargo)
 }
 
 /// The program zig: that of PATH, or of the environment with `cargo-zigbuild`.

@@ -10,6 +10,7 @@
 mod build;
 mod check;
 mod deb;
+mod examples;
 mod hash;
 mod install;
 mod package;
@@ -19,7 +20,7 @@ mod sbom;
 mod table;
 mod targets;
 
-pub(crate) use build::{install_target, zig_command, zigbuild};
+pub(crate) use build::{install_target, zig_command, zig_rustc};
 pub(crate) use targets::{HOST, OLDEST_GLIBC, in_path};
 
 use crate::context::Context;
@@ -190,8 +191,18 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     if wants("crates") && plan.target.as_deref().is_none_or(|t| t == "none") {
         table.put(install::crates(&place, plan.quick, report)?);
     }
+    if wants("examples") {
+        let prefix = place.work.join(format!("stage/culd-{}-{HOST}", place.version));
+        match prefix.join("bin/culd").is_file() {
+            true => examples::run(&place, &prefix, report)?.into_iter().for_each(|row| table.put(row)),
+            false => println!("examples: not built, {} is not there", prefix.display()),
+        }
+    }
     if wants("recipes") {
         recipes::write(&place)?;
+        for row in recipes::check(&place, report)? {
+            table.put(row);
+        }
     }
     hash::sums(&place.out)?;
     table.write()?;

@@ -150,7 +150,7 @@ fn wheel(place: &Place<'_>, program: &Program, stage: &Path) -> Result<PathBuf> 
         _ => None,
     };
     if let Some(platform) = platform {
-        add_libraries(stage, &libraries::build(place.context, false, platform)?.files())?;
+        add_libraries(stage, &libraries::build(place.context, false, platform)?.packed())?;
     }
     wheel_of(place, stage, tag.ok_or_else(|| Error::Other("this platform has no wheels".into()))?)
 }

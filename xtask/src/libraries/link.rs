@@ -5,8 +5,9 @@
 //! 1. A version script exports the names of the library and nothing else; that of `libnvJitLink.so.13` has a node with the library's name.
 //! 2. An exported name that is not the function's own is a jump to it, written in assembly: zig takes neither linker scripts nor `--defsym`.
 //! 3. Windows has a module definition file instead of both.
+//! 4. A thin library has only the jumps. They go to libculd, which the loader finds in the directory of the library.
 
-use super::{Library, Platform};
+use super::{ARCHIVE, Code, Library, Platform};
 use crate::context::{Context, succeed};
 use crate::dist;
 use culd_tests::{Error, Result};
@@ -28,33 +29,44 @@ const WINDOWS_LIBRARIES: [&str; 8] = [
 
 /// Links the library; its path.
 pub(super) fn run(context: &Context, directory: &Path, library: &Library, platform: Platform<'_>) -> Result<PathBuf> {
-    let output = directory.join(&library.name);
+    let is_thin = library.code == Code::Libculd;
+    let place = if is_thin { directory.join("thin") } else { directory.to_owned() };
+    std::fs::create_dir_all(&place).map_err(Error::file(&place))?;
+    let output = place.join(&library.name);
     let write = |extension: &str, text: String| {
-        let path = directory.join(format!("{}.{extension}", library.name));
+        let path = place.join(format!("{}.{extension}", library.name));
         std::fs::write(&path, text).map_err(Error::file(&path)).map(|()| path)
     };
     let mut cc = compiler(context, platform)?;
     cc.arg("-shared");
-    let archive = directory.join(library.archive);
     if platform == Platform::Windows {
-        cc.arg(archive).arg(write("def", definitions(library))?);
+        cc.arg(write("def", definitions(library))?);
+        match is_thin {
+            true => cc.arg(write("s", jumps(library, platform)?)?).arg(directory.join("culd.dll.lib")),
+            false => cc.arg(directory.join(ARCHIVE)),
+        };
         cc.args(WINDOWS_LIBRARIES.map(|name| format!("-l{name}"))).args(["-lunwind", "-s"]);
         // Otherwise zig leaves an import library and debug information in the current directory.
         cc.arg(format!(
             "-Wl,--out-implib,{}",
-            directory.join(format!("{}.lib", library.name)).display()
+            place.join(format!("{}.lib", library.name)).display()
         ));
     } else {
         let node = if library.node { library.name.as_str() } else { "" };
         let list: String = library.names.iter().map(|(name, _)| format!(" {name};")).collect();
         let versions = write("map", format!("{node} {{ global:{list} local: *; }};\n"))?;
-        let jumps = write("s", jumps(library, platform.processor())?)?;
+        let jumps = write("s", jumps(library, platform)?)?;
         cc.args(["-Wl,--gc-sections", "-Wl,--as-needed", "-Wl,-z,relro,-z,now", "-Wl,--strip-all"])
             .arg(format!("-Wl,-soname,{}", library.name))
             .arg(format!("-Wl,--version-script={}", versions.display()))
-            .args(library.names.iter().map(|(_, function)| format!("-Wl,-u,{function}")))
-            .arg(jumps)
-            .arg(archive);
+            .arg(jumps);
+        if is_thin {
+            cc.arg(directory.join("libculd.so.0")).args(["-nostdlib", "-Wl,-rpath,$ORIGIN"]);
+            succeed(cc.arg("-o").arg(&output))?;
+            return Ok(output);
+        }
+        cc.args(library.names.iter().map(|(_, function)| format!("-Wl,-u,{function}")))
+            .arg(directory.join(ARCHIVE));
         if platform == Platform::Host {
             cc.arg("-static-libgcc");
         }
@@ -80,29 +92,37 @@ fn compiler(context: &Context, platform: Platform<'_>) -> Result<Command> {
 }
 
 /// Functions that jump to others, for the assembler.
-fn jumps(library: &Library, processor: &str) -> Result<String> {
-    let instruction = match processor {
+fn jumps(library: &Library, platform: Platform<'_>) -> Result<String> {
+    let instruction = match platform.processor() {
         "x86_64" => "jmp",
         "aarch64" => "b",
         other => return Err(Error::Other(format!("no jump instruction for {other}"))),
     };
     let mut text = String::from(".text\n");
     for (name, function) in library.names.iter().filter(|(name, function)| name != function) {
-        let _ = writeln!(
-            text,
-            ".globl {name}\n.hidden {function}\n.type {name}, %function\n.p2align 2\n{name}:\n\t{instruction} {function}\n.size {name}, .-{name}"
-        );
+        let _ = writeln!(text, ".globl {name}\n.p2align 2\n{name}:\n\t{instruction} {function}");
+        if platform != Platform::Windows {
+            let _ = writeln!(text, ".type {name}, %function\n.size {name}, .-{name}");
+        }
+        if library.code == Code::Inside {
+            let _ = writeln!(text, ".hidden {function}");
+        }
     }
-    text.push_str(".section .note.GNU-stack,\"\",%progbits\n");
+    if platform != Platform::Windows {
+        text.push_str(".section .note.GNU-stack,\"\",%progbits\n");
+    }
     Ok(text)
 }
 
 /// The module definition file.
 fn definitions(library: &Library) -> String {
-    let exports = library.names.iter().map(|(name, function)| match name == function {
-        true => format!("    {name}\n"),
-        false => format!("    {name} = {function}\n"),
-    });
+    let exports = library
+        .names
+        .iter()
+        .map(|(name, function)| match name == function || library.code == Code::Libculd {
+            true => format!("    {name}\n"),
+            false => format!("    {name} = {function}\n"),
+        });
     format!("LIBRARY \"{}\"\nEXPORTS\n{}", library.name, exports.collect::<String>())
 }
 
@@ -112,13 +132,18 @@ mod tests {
 
     #[test]
     fn names_become_jumps_or_definitions() {
-        let library = super::super::nvjitlink(12, Platform::Windows);
+        let library = super::super::nvjitlink(12, Platform::Windows, Code::Inside);
         let text = definitions(&library);
         assert!(
             text.starts_with("LIBRARY \"nvJitLink_120_0.dll\"\n") && text.contains("    __nvJitLinkCreate_12_3 = culd12_nvJitLinkCreate\n")
         );
-        let text = jumps(&library, "aarch64").unwrap_or_default();
+        let on = |triple| Platform::Glibc { triple, version: "2.17" };
+        let text = jumps(&library, on("aarch64-unknown-linux-gnu")).unwrap_or_default();
         assert!(text.contains("nvJitLinkVersion:\n\tb culd12_nvJitLinkVersion\n"), "{text}");
-        assert!(jumps(&library, "sparc").is_err());
+        assert!(text.contains(".hidden culd12_nvJitLinkVersion\n"));
+        assert!(jumps(&library, on("sparc64-unknown-linux-gnu")).is_err());
+        let thin = super::super::nvjitlink(13, Platform::Windows, Code::Libculd);
+        assert!(definitions(&thin).contains("    __nvJitLinkCreate_13_3\n"));
+        assert!(!jumps(&thin, Platform::Windows).unwrap_or_default().contains(".hidden"));
     }
 }

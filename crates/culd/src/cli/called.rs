@@ -11,6 +11,7 @@
 
 use cubin::release::{RELEASES, Version};
 use culd_engine::Identity;
+use culd_input::library;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,11 +127,7 @@ fn directory(program: &OsStr) -> Option<PathBuf> {
         return std::env::current_exe().ok()?.parent().map(Path::to_path_buf);
     }
     let search = std::env::var_os("PATH")?;
-    // WASI has no such lists, and its standard library panics.
-    if cfg!(target_os = "wasi") {
-        return None;
-    }
-    std::env::split_paths(&search).find(|d| d.join(path).is_file())
+    library::listed(&search).into_iter().find(|d| d.join(path).is_file())
 }
 
 /// A view that `culd install-as-nvlink` made.

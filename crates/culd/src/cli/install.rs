@@ -15,6 +15,7 @@ use crate::cli::called::{self, Mode, VIEW_FILE};
 use crate::cli::messages::{CliMessage, Console};
 use crate::cli::os;
 use culd_engine::Severity;
+use culd_input::library;
 use std::env::consts::EXE_SUFFIX;
 use std::fs;
 use std::io::{self, Write};
@@ -227,7 +228,7 @@ pub fn find_toolkit(named: Option<PathBuf>) -> Result<PathBuf, InstallError> {
 fn toolkit_in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let name = format!("{program}{EXE_SUFFIX}");
-    let found = std::env::split_paths(&path).map(|d| d.join(&name)).find(|p| p.is_file())?;
+    let found = library::listed(&path).into_iter().map(|d| d.join(&name)).find(|p| p.is_file())?;
     // The program may itself be a link into the toolkit.
     Some(fs::canonicalize(found).ok()?.parent()?.parent()?.to_path_buf())
 }

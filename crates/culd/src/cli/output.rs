@@ -80,6 +80,10 @@ impl Started {
 
 impl culd_engine::Sink for Pending {
     fn begin(&self, size: u64) -> io::Result<bool> {
+        // WASI cannot open a file twice: there the image is written as a whole.
+        if cfg!(target_os = "wasi") {
+            return Ok(false);
+        }
         let Some(started) = self.start() else { return Ok(false) };
         let file = started.temp.as_file().try_clone()?;
         reserve(&file, size)?;
@@ -147,7 +151,7 @@ fn place(path: &Path) -> Result<Place, WriteError> {
             // A file that may not be written may not be replaced either.
             OpenOptions::new().write(true).open(path).map_err(WriteError::Open)?;
             Ok(Place::Renamed {
-                target: fs::canonicalize(path).map_err(WriteError::Open)?,
+                target: end_of_links(path).map_err(WriteError::Open)?,
                 old: Some(meta),
             })
         }
@@ -157,6 +161,15 @@ fn place(path: &Path) -> Result<Place, WriteError> {
             target: follow(path).map_err(WriteError::Open)?,
             old: None,
         }),
+    }
+}
+
+/// The file at the end of a chain of links, which is there.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    match cfg!(target_os = "wasi") {
+        // WASI cannot resolve a whole path.
+        true => follow(path),
+        false => fs::canonicalize(path),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::{open, put};
 use crate::cli::{install, os};
+use culd_input::library;
 use culd_inspect::file::DeviceFile;
 use culd_inspect::view::View;
 use culd_report::names;
@@ -52,7 +53,9 @@ fn nvdisasm() -> Result<PathBuf, String> {
     }
     let toolkit = install::find_toolkit(None).ok().map(|t| t.join("bin/nvdisasm"));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = toolkit.into_iter().chain(std::env::split_paths(&path).map(|p| p.join("nvdisasm")));
+    let mut places = toolkit
+        .into_iter()
+        .chain(library::listed(&path).into_iter().map(|p| p.join("nvdisasm")));
     places.find(|p| p.is_file()).ok_or_else(|| {
         "--sass needs nvdisasm, which is neither in the toolkit nor in PATH; CULD_NVDISASM names it (it is in the package cuda-nvdisasm)".into()
     })
