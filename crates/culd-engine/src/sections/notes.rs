@@ -27,10 +27,10 @@ pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
 
 /// Virtual architecture: the smallest of target and inputs, or of target and last input in notes of the first form.
 pub fn virtual_arch(link: Link<'_, '_>) -> u32 {
-    let inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
+    let mut inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
     let target = link.options.target.number;
     match link.mode.rules.first_notes {
-        true => inputs.last().map_or(target, |last| last.min(target)),
+        true => inputs.next_back().map_or(target, |last| last.min(target)),
         false => inputs.fold(target, u32::min),
     }
 }
