@@ -191,6 +191,11 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     if wants("crates") && plan.target.as_deref().is_none_or(|t| t == "none") {
         table.put(install::crates(&place, plan.quick, report)?);
     }
+    if wants("viewer") && plan.target.as_deref().is_none_or(|t| t == "none") {
+        let page = crate::viewer::run(context)?;
+        let size = std::fs::metadata(&page).map_err(Error::file(&page))?.len();
+        table.put(Row::new("wasm32-unknown-unknown", "viewer page", size, "run by cargo xtask browser"));
+    }
     if wants("examples") {
         let prefix = place.work.join(format!("stage/culd-{}-{HOST}", place.version));
         match prefix.join("bin/culd").is_file() {
