@@ -85,7 +85,7 @@ def compare(client, theirs, ours, group):
 def main():
     ours, tools, work, *names = sys.argv[1:]
     work = pathlib.Path(work)
-    _, inputs = scenarios.build(tools, str(work))
+    _, inputs = scenarios.build(tools, str(work), False)
     theirs = glob.glob(sysconfig.get_path("purelib") + "/nvidia/cu13/lib/libnvJitLink.so.13")[0]
     base = dict(os.environ, CLIENT_INPUTS=inputs, CULD_PTXAS=str(pathlib.Path(tools) / "ptxas"), CULD_NVJITLINK=theirs)
     fine = True

@@ -8,9 +8,11 @@
 //! 3. Link libnvJitLink once more, in `thin`, without code of its own: its functions are those of libculd beside it. Packages that have both
 //!    contain the linker once.
 //! 4. Read the libraries back: exported names, symbol versions, name of the library, the newest glibc that is needed ([`check`]).
-//! 5. Put header, pkg-config file and CMake package beside `libculd.so.0`, and build the C example through both ([`install`]).
+//! 5. Use those of other platforms under their emulators ([`emulated`]).
+//! 6. Put header, pkg-config file and CMake package beside `libculd.so.0`, and build the C example through both ([`install`]).
 
 mod check;
+mod emulated;
 mod install;
 mod link;
 
@@ -233,7 +235,7 @@ pub(crate) fn run(context: &Context, quick: bool, glibc: Option<&str>, target: O
     let libraries = build(context, quick, platform)?;
     match platform.triple() {
         None => install::try_out(context, &libraries.directory),
-        Some(_) => Ok(()),
+        Some(_) => emulated::run(context, &libraries, platform),
     }
 }
 

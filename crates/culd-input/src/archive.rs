@@ -217,7 +217,8 @@ fn number(field: &[u8]) -> Option<usize> {
     }
     digits.iter().try_fold(0usize, |n, &b| {
         let digit = char::from(b).to_digit(10)?;
-        n.checked_mul(10)?.checked_add(digit as usize)
+        // What is larger than an address is larger than any archive.
+        Some(n.saturating_mul(10).saturating_add(digit as usize))
     })
 }
 

@@ -112,7 +112,8 @@ fn read_limited(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
 /// Maps or reads one file.
 fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
     let id = identity(path, meta)?;
-    if meta.is_file() && meta.len() >= MAP_FROM {
+    // WASI cannot map files.
+    if meta.is_file() && meta.len() >= MAP_FROM && !cfg!(target_os = "wasi") {
         let bytes = Bytes::from_mapped(Mapped::new(&file)?);
         return Ok(Opened { bytes, id });
     }

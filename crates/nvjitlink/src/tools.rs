@@ -8,8 +8,14 @@
 use crate::code::Flavour;
 use std::path::{Path, PathBuf};
 
-/// Directories of packages of the Python environment.
-fn site_packages() -> Vec<PathBuf> {
+/// The directory of packages that a file is in: a virtual environment need not be activated to be used.
+fn packages_of(file: &Path) -> Option<PathBuf> {
+    let is_packages = |dir: &&Path| dir.file_name().is_some_and(|n| n == "site-packages" || n == "dist-packages");
+    file.ancestors().find(is_packages).map(Path::to_path_buf)
+}
+
+/// Directories of packages of the Python environment: that of this library, then those of the process.
+fn site_packages(own: Option<&Path>) -> Vec<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let program = std::env::current_exe().ok();
     let above_bin = program
@@ -18,7 +24,7 @@ fn site_packages() -> Vec<PathBuf> {
         .and_then(Path::parent)
         .map(Path::to_path_buf);
     let prefixes = [variable("VIRTUAL_ENV"), variable("CONDA_PREFIX"), above_bin];
-    let mut found = Vec::new();
+    let mut found: Vec<PathBuf> = own.and_then(packages_of).into_iter().collect();
     for prefix in prefixes.into_iter().flatten() {
         let Ok(list) = std::fs::read_dir(prefix.join("lib")) else {
             continue;
@@ -59,7 +65,7 @@ pub fn ptxas(own: Option<&Path>, flavour: Flavour) -> Option<PathBuf> {
             Flavour::Cuda12 => [cu12, triton, cu13],
             Flavour::Cuda13 => [cu13, cu12, triton],
         };
-        let mut candidates = site_packages().into_iter().flat_map(|site| places.map(|place| site.join(place)));
+        let mut candidates = site_packages(own).into_iter().flat_map(|site| places.map(|place| site.join(place)));
         candidates.find(|file| file.is_file())
     })
 }
@@ -101,7 +107,7 @@ pub fn nvjitlink(own: Option<&Path>, flavour: Flavour) -> Result<PathBuf, Vec<St
                 return Ok(file);
             }
         }
-        for site in site_packages() {
+        for site in site_packages(own) {
             for place in ["nvidia/cu13/lib", "nvidia/nvjitlink/lib"] {
                 let file = site.join(place).join(name);
                 if file.is_file() && !same(&file) {
@@ -118,6 +124,15 @@ pub fn nvjitlink(own: Option<&Path>, flavour: Flavour) -> Result<PathBuf, Vec<St
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_environment_of_the_library_is_searched() {
+        let own = Path::new("/home/me/env/lib/python3.11/site-packages/culd/lib/libculd.so.0");
+        let packages = Path::new("/home/me/env/lib/python3.11/site-packages");
+        assert_eq!(packages_of(own).as_deref(), Some(packages));
+        assert_eq!(site_packages(Some(own)).first().map(PathBuf::as_path), Some(packages));
+        assert_eq!(packages_of(Path::new("/opt/culd/lib/libnvJitLink.so.13")), None);
+    }
 
     #[test]
     fn copies_of_this_library_are_known() {

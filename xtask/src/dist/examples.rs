@@ -51,7 +51,11 @@ fn size(path: &Path) -> Result<u64> {
 fn with_cmake(place: &Place<'_>, cmake: &Path, prefix: &Path, toolkit: &Path) -> Result<u64> {
     let build = place.fresh("examples/cmake")?;
     let mut configure = Command::new(cmake);
-    configure.arg("-S").arg(place.context.root.join("examples/cmake")).arg("-B").arg(&build);
+    configure
+        .arg("-S")
+        .arg(place.context.root.join("examples/cmake"))
+        .arg("-B")
+        .arg(&build);
     configure.arg(format!("-Dculd_DIR={}", prefix.join("share/cmake/culd").display()));
     output(configure.env("CUDA_HOME", toolkit))?;
     output(Command::new(cmake).arg("--build").arg(&build).env("CUDA_HOME", toolkit))?;

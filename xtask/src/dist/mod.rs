@@ -171,6 +171,13 @@ pub(crate) fn wheel(context: &Context, directory: &Path, program: &Path, librari
     package::wheel_with(&place, &program, libraries)
 }
 
+/// The words that run programs of a Rust target here; or why they cannot run.
+pub(crate) fn runner(context: &Context, triple: &str) -> std::result::Result<Vec<String>, String> {
+    Target::find(triple)
+        .ok_or_else(|| format!("no target '{triple}'"))?
+        .runner(&context.root)
+}
+
 /// Runs the task.
 pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()> {
     let place = Place::new(context)?;
@@ -190,6 +197,16 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     }
     if wants("crates") && plan.target.as_deref().is_none_or(|t| t == "none") {
         table.put(install::crates(&place, plan.quick, report)?);
+    }
+    if wants("viewer") && plan.target.as_deref().is_none_or(|t| t == "none") {
+        let page = crate::viewer::run(context)?;
+        let size = std::fs::metadata(&page).map_err(Error::file(&page))?.len();
+        table.put(Row::new(
+            "wasm32-unknown-unknown",
+            "viewer page",
+            size,
+            "run by cargo xtask browser",
+        ));
     }
     if wants("examples") {
         let prefix = place.work.join(format!("stage/culd-{}-{HOST}", place.version));

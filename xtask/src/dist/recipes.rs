@@ -151,9 +151,21 @@ fn image(place: &Place<'_>, buildah: &Path) -> Result<u64> {
     output(run.args(["-arch=sm_90", "saxpy.cubin", "combine.cubin", "-o", "out.cubin"]))?;
     let made = size(&files.join("out.cubin"))?;
     output(&mut command(&["rm", container.trim()]))?;
-    let bytes = output(&mut command(&["inspect", "--type", "image", "--format", "{{.OCIv1.Config.Entrypoint}}", "culd"]))?;
+    let bytes = output(&mut command(&[
+        "inspect",
+        "--type",
+        "image",
+        "--format",
+        "{{.OCIv1.Config.Entrypoint}}",
+        "culd",
+    ]))?;
     let archive = work.join("image.tar");
-    output(&mut command(&["push", "--quiet", "localhost/culd", &format!("oci-archive:{}", archive.display())]))?;
+    output(&mut command(&[
+        "push",
+        "--quiet",
+        "localhost/culd",
+        &format!("oci-archive:{}", archive.display()),
+    ]))?;
     match made > 0 && bytes.trim() == "[culd]" {
         true => size(&archive),
         false => Err(Error::Other(format!("the entry point is {}", bytes.trim()))),
