@@ -285,6 +285,14 @@ fn align_of(s: &OutSection<'_>) -> u64 {
     if is_code(s) { 16 } else { s.align }
 }
 
+/// What the relocation section `id` of a target lists: relocations of its slots of textures, or the others.
+fn relocs_in<'l>(output: &OutputPlan<'_, '_>, linked: &'l Linked, id: SectionId, target: SectionId) -> &'l [Kept] {
+    match output.layout.records.sections[target].slot_relocs == Some(id) {
+        true => &linked.slots[target],
+        false => &linked.kept[target],
+    }
+}
+
 /// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
 fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Result<Plan, WriteError> {
     let (sections, arranged) = (&output.layout.records.sections, output.arranged);
@@ -296,7 +304,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
             Class::Strings => arranged.strings.len() as u64,
             Class::Symbols => symbols,
             Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
-            Class::Rela(target) => 24 * linked.kept[target].len() as u64,
+            Class::Rela(target) => 24 * relocs_in(output, linked, id, target).len() as u64,
             Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
             Class::Compat => bytes(id).saturating_sub(compat::late_size(output.link)),
             _ => bytes(id),
@@ -491,9 +499,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         let bytes = match self.section(id).class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => return code.of(id).map_or(&[][..], |f| f.capsule.as_slice()).into(),
             Class::Rela(target) => {
-                let of_slots = self.section(target).slot_relocs == Some(id);
-                let kept = if of_slots { &linked.slots[target] } else { &linked.kept[target] };
-                let mut list = self.mercury_relocs(kept);
+                let mut list = self.mercury_relocs(relocs_in(self.output, linked, id, target));
                 if let Some(stubs) = code.stubs_in(self.output, target) {
                     for entry in &mut list {
                         entry.r_offset = stubs.mercury_place(entry.r_offset.get()).into();
