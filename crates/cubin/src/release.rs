@@ -48,6 +48,18 @@ pub enum SharedLimit {
     CommonOrArch,
 }
 
+/// Whose virtual architecture a file states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoteArch {
+    /// The smallest of target and inputs.
+    Smallest,
+    /// The last input's, or the target's if that is smaller.
+    LastInput,
+    /// The target's.
+    Target,
+}
+
 /// What differs between the linkers of two releases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -98,10 +110,14 @@ pub struct Rules {
     pub compat_of_inputs: bool,
     /// The notes have their first form: `.note.nv.cuver` does not state the toolkit, and there are no symbols for the sections.
     pub first_notes: bool,
+    /// Whose virtual architecture the note about CUDA states.
+    pub note_arch: NoteArch,
     /// The symbols of parameter banks, which a Mercury link appends, count as local in the header of the symbol table, and so do all before them.
     pub counts_last_symbols: bool,
     /// The finalizer takes the scoreboard from the load of a stack pointer that nothing uses.
     pub frees_stack_pointer: bool,
+    /// Mercury sections that repeat the place of their SASS twin move the next one to their alignment.
+    pub aligns_twins: bool,
     /// Capsules have their first form.
     pub first_capsules: bool,
     /// Functions with Mercury code that do not state its version get the first one.
@@ -246,8 +262,10 @@ const RULES_13_0: Rules = Rules {
     compat_instruction_set: false,
     compat_of_inputs: false,
     first_notes: false,
+    note_arch: NoteArch::Smallest,
     counts_last_symbols: true,
     frees_stack_pointer: true,
+    aligns_twins: false,
     first_capsules: false,
     adds_mercury_version: true,
     newest_mercury: 0x101,
@@ -279,8 +297,10 @@ const RULES_13_0: Rules = Rules {
 const MERCURY_12_8: Rules = Rules {
     compat_of_inputs: true,
     first_notes: true,
+    note_arch: NoteArch::Target,
     counts_last_symbols: false,
     frees_stack_pointer: false,
+    aligns_twins: true,
     first_capsules: true,
     adds_mercury_version: false,
     finalizer: 128,
@@ -293,6 +313,8 @@ const MERCURY_12_8: Rules = Rules {
 };
 const MERCURY_12_9: Rules = Rules {
     finalizer: 129,
+    note_arch: NoteArch::LastInput,
+    aligns_twins: false,
     first_capsules: false,
     ..MERCURY_12_8
 };

@@ -218,7 +218,7 @@ fn image<'a, 'd>(
     writer.mercury_sections(&frame.names);
     Ok(Image {
         header: image_header(output),
-        writer: WriterKind::Finalizer,
+        writer: writer_kind(output),
         sections: writer.sections,
     })
 }
@@ -285,6 +285,13 @@ fn align_of(s: &OutSection<'_>) -> u64 {
     if is_code(s) { 16 } else { s.align }
 }
 
+fn writer_kind(output: &OutputPlan<'_, '_>) -> WriterKind {
+    match output.link.mode.rules.aligns_twins {
+        true => WriterKind::FirstFinalizer,
+        false => WriterKind::Finalizer,
+    }
+}
+
 /// What the relocation section `id` of a target lists: relocations of its slots of textures, or the others.
 fn relocs_in<'l>(output: &OutputPlan<'_, '_>, linked: &'l Linked, id: SectionId, target: SectionId) -> &'l [Kept] {
     match output.layout.records.sections[target].slot_relocs == Some(id) {
@@ -317,7 +324,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
             storage: if has_no_bytes(s) { Storage::NoBits } else { Storage::Own },
         }
     });
-    Plan::new(image_header(output), WriterKind::Finalizer, extents)
+    Plan::new(image_header(output), writer_kind(output), extents)
 }
 
 /// A table of extended section numbers.
@@ -427,7 +434,9 @@ impl<'a, 'd> Writer<'a, 'd> {
         let (link, info) = link_and_info(self.output, id);
         match self.section(id).class {
             // The symbols of parameter banks come last, and they are local.
-            Class::Symbols if !self.strings.parameters.is_empty() && self.output.link.mode.rules.counts_last_symbols => (link, (self.symbol_tables[1].len() / 24) as u32),
+            Class::Symbols if !self.strings.parameters.is_empty() && self.output.link.mode.rules.counts_last_symbols => {
+                (link, (self.symbol_tables[1].len() / 24) as u32)
+            }
             _ => (link, info),
         }
     }
