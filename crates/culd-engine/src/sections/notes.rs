@@ -28,11 +28,11 @@ pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
 
 /// The virtual architecture that the file states.
 pub fn virtual_arch(link: Link<'_, '_>) -> u32 {
-    let inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
+    let mut inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
     let target = link.options.target.number;
     match link.mode.rules.note_arch {
         NoteArch::Target => target,
-        NoteArch::LastInput => inputs.last().map_or(target, |last| last.min(target)),
+        NoteArch::LastInput => inputs.next_back().map_or(target, |last| last.min(target)),
         _ => inputs.fold(target, u32::min),
     }
 }
