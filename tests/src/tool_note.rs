@@ -1,11 +1,13 @@
 //! Files without the linker's own entry in `.note.nv.tkinfo`, which nvlink and its library write in other words and sizes.
 //!
 //! 1. The first entry of the note is left out.
-//! 2. Offsets in the file, which depend on its size, are replaced by the order of sections in the file: section headers lack offsets, and
+//! 2. Offsets in the file, which depend on its size, are replaced by the order of sections in the file and the holes between them: section headers
+//!    lack offsets, and
 //!    program headers have the section that they begin with instead of offset and sizes.
 
 use crate::elf::number;
 
+const HEADER_SIZE: usize = 64;
 const SECTION_HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const NOTE_HEAD: usize = 12;
@@ -30,8 +32,14 @@ pub fn without_own_note(file: &[u8]) -> Option<Vec<u8>> {
     order.sort_by_key(|&i| (field(i, 24), i));
     let mut out = file.get(..32)?.to_vec();
     out.extend_from_slice(file.get(48..64)?);
+    let mut end = HEADER_SIZE;
     for i in order {
         let (offset, mut size) = (field(i, 24), field(i, 32));
+        let bytes_in_file = if WITHOUT_BYTES.contains(&kind(i)) { 0 } else { size };
+        // Bytes that belong to no section, beyond those that the alignment needs.
+        let hole = offset.saturating_sub(end.next_multiple_of(field(i, 48).max(1)));
+        end = end.max(offset.saturating_add(bytes_in_file));
+        out.extend_from_slice(&(hole as u64).to_le_bytes());
         let head = file.get(header(i)..)?.get(..SECTION_HEADER)?;
         let mut bytes = match kind(i) {
             kind if WITHOUT_BYTES.contains(&kind) => &[][..],
@@ -40,7 +48,9 @@ pub fn without_own_note(file: &[u8]) -> Option<Vec<u8>> {
         if i == note {
             let name = number(bytes, 0, 4) as usize;
             let description = number(bytes, 4, 4) as usize;
-            let own = NOTE_HEAD.checked_add(name.next_multiple_of(4))?.checked_add(description.next_multiple_of(4))?;
+            let own = NOTE_HEAD
+                .checked_add(name.next_multiple_of(4))?
+                .checked_add(description.next_multiple_of(4))?;
             bytes = bytes.get(own..)?;
             size = bytes.len();
         }

@@ -84,7 +84,11 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
             let names: Vec<String> = match older {
                 true => {
                     let later = later_archs(&version).first().map(|_| OLDER_RELEASE_LATER_GROUP);
-                    ["record", OLDER_RELEASE_GROUP].into_iter().chain(later).map(str::to_owned).collect()
+                    ["record", OLDER_RELEASE_GROUP]
+                        .into_iter()
+                        .chain(later)
+                        .map(str::to_owned)
+                        .collect()
                 }
                 false => all.map(str::to_owned).collect(),
             };

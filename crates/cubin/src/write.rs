@@ -27,6 +27,8 @@ pub enum WriterKind {
     Linker,
     /// The finalizer, which writes all files from sm_100 on and compiled files for sm_90: one segment per run of sections with equal permissions.
     Finalizer,
+    /// The finalizer of CUDA 12.8: sections that repeat the place of another one move the next one to their alignment.
+    FirstFinalizer,
 }
 
 /// Header fields that are not computed.

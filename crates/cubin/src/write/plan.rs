@@ -106,7 +106,12 @@ impl Plan {
         for (number, extent) in (1u32..).zip(sections) {
             let too_large = WriteError::TooLarge { section: number };
             let offset = match extent.storage {
-                Storage::SameAs(other) => shared_offset(&places, number, extent.size, other)?,
+                Storage::SameAs(other) => {
+                    if writer == WriterKind::FirstFinalizer {
+                        cursor = align_up(cursor, extent.align).ok_or(too_large)?;
+                    }
+                    shared_offset(&places, number, extent.size, other)?
+                }
                 Storage::NoBits | Storage::Own => {
                     let Some(offset) = align_up(cursor, extent.align) else {
                         return Err(too_large);
@@ -233,7 +238,7 @@ impl Plan {
     fn direct_count(&self) -> Option<u16> {
         let count = self.section_count() as u64;
         match self.writer {
-            WriterKind::Finalizer if count == SHN_LORESERVE.into() => Some(SHN_LORESERVE),
+            WriterKind::Finalizer | WriterKind::FirstFinalizer if count == SHN_LORESERVE.into() => Some(SHN_LORESERVE),
             _ => direct_index(count),
         }
     }

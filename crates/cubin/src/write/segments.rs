@@ -77,7 +77,7 @@ impl Segments {
         match writer {
             _ if !executable => Segments::None,
             WriterKind::Linker => Segments::Linker([None, None]),
-            WriterKind::Finalizer => Segments::Finalizer(Vec::new()),
+            WriterKind::Finalizer | WriterKind::FirstFinalizer => Segments::Finalizer(Vec::new()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::session::Link;
 use cubin::notes::{CudaInfo, FirstCudaInfo, ToolInfo};
+use cubin::release::NoteArch;
 
 /// The linker's own entry, then every input's entries as they are (not in relocatable outputs).
 pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
@@ -25,13 +26,14 @@ pub fn tool_note(link: Link<'_, '_>) -> Vec<u8> {
     out
 }
 
-/// Virtual architecture: the smallest of target and inputs, or of target and last input in notes of the first form.
+/// The virtual architecture that the file states.
 pub fn virtual_arch(link: Link<'_, '_>) -> u32 {
     let mut inputs = link.inputs.objects.iter().filter_map(|o| o.virtual_sm);
     let target = link.options.target.number;
-    match link.mode.rules.first_notes {
-        true => inputs.next_back().map_or(target, |last| last.min(target)),
-        false => inputs.fold(target, u32::min),
+    match link.mode.rules.note_arch {
+        NoteArch::Target => target,
+        NoteArch::LastInput => inputs.next_back().map_or(target, |last| last.min(target)),
+        _ => inputs.fold(target, u32::min),
     }
 }
 
@@ -40,7 +42,9 @@ pub fn cuda_note(link: Link<'_, '_>) -> Vec<u8> {
     let virtual_sm = virtual_arch(link);
     let mut out = Vec::new();
     if link.mode.rules.first_notes {
-        let info = FirstCudaInfo { virtual_sm: virtual_sm as u16 };
+        let info = FirstCudaInfo {
+            virtual_sm: virtual_sm as u16,
+        };
         info.write(&mut out).unwrap_or_default();
         return out;
     }

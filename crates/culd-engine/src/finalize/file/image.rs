@@ -218,7 +218,7 @@ fn image<'a, 'd>(
     writer.mercury_sections(&frame.names);
     Ok(Image {
         header: image_header(output),
-        writer: WriterKind::Finalizer,
+        writer: writer_kind(output),
         sections: writer.sections,
     })
 }
@@ -285,6 +285,21 @@ fn align_of(s: &OutSection<'_>) -> u64 {
     if is_code(s) { 16 } else { s.align }
 }
 
+fn writer_kind(output: &OutputPlan<'_, '_>) -> WriterKind {
+    match output.link.mode.rules.aligns_twins {
+        true => WriterKind::FirstFinalizer,
+        false => WriterKind::Finalizer,
+    }
+}
+
+/// What the relocation section `id` of a target lists: relocations of its slots of textures, or the others.
+fn relocs_in<'l>(output: &OutputPlan<'_, '_>, linked: &'l Linked, id: SectionId, target: SectionId) -> &'l [Kept] {
+    match output.layout.records.sections[target].slot_relocs == Some(id) {
+        true => &linked.slots[target],
+        false => &linked.kept[target],
+    }
+}
+
 /// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
 fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Result<Plan, WriteError> {
     let (sections, arranged) = (&output.layout.records.sections, output.arranged);
@@ -296,7 +311,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
             Class::Strings => arranged.strings.len() as u64,
             Class::Symbols => symbols,
             Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
-            Class::Rela(target) => 24 * linked.kept[target].len() as u64,
+            Class::Rela(target) => 24 * relocs_in(output, linked, id, target).len() as u64,
             Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
             Class::Compat => bytes(id).saturating_sub(compat::late_size(output.link)),
             _ => bytes(id),
@@ -309,7 +324,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
             storage: if has_no_bytes(s) { Storage::NoBits } else { Storage::Own },
         }
     });
-    Plan::new(image_header(output), WriterKind::Finalizer, extents)
+    Plan::new(image_header(output), writer_kind(output), extents)
 }
 
 /// A table of extended section numbers.
@@ -419,7 +434,9 @@ impl<'a, 'd> Writer<'a, 'd> {
         let (link, info) = link_and_info(self.output, id);
         match self.section(id).class {
             // The symbols of parameter banks come last, and they are local.
-            Class::Symbols if !self.strings.parameters.is_empty() && self.output.link.mode.rules.counts_last_symbols => (link, (self.symbol_tables[1].len() / 24) as u32),
+            Class::Symbols if !self.strings.parameters.is_empty() && self.output.link.mode.rules.counts_last_symbols => {
+                (link, (self.symbol_tables[1].len() / 24) as u32)
+            }
             _ => (link, info),
         }
     }
@@ -491,9 +508,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         let bytes = match self.section(id).class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => return code.of(id).map_or(&[][..], |f| f.capsule.as_slice()).into(),
             Class::Rela(target) => {
-                let of_slots = self.section(target).slot_relocs == Some(id);
-                let kept = if of_slots { &linked.slots[target] } else { &linked.kept[target] };
-                let mut list = self.mercury_relocs(kept);
+                let mut list = self.mercury_relocs(relocs_in(self.output, linked, id, target));
                 if let Some(stubs) = code.stubs_in(self.output, target) {
                     for entry in &mut list {
                         entry.r_offset = stubs.mercury_place(entry.r_offset.get()).into();
