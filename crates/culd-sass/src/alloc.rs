@@ -20,7 +20,7 @@ mod waits;
 use crate::cfg::{BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
 use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
-use crate::setter::{Class, Kind, SetterId, Setters, latency};
+use crate::setter::{Class, Kind, SetterId, Setters};
 pub(crate) use seen::Seen;
 use seen::hash;
 
@@ -427,8 +427,6 @@ impl<'a> Run<'a> {
         } else {
             self.top()
         };
-        // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
-        self.ambiguous |= (request.start..limit).all(|n| earliest(&live[usize::from(n)]).is_some());
         self.share(request, usize::MAX, limit, live)
     }
 
@@ -448,11 +446,11 @@ impl<'a> Run<'a> {
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
             if (start..=request.insn).contains(&setter.insn) {
-                issued(setter.insn).saturating_add(latency(setter.class, setter.kind).into())
+                issued(setter.insn).saturating_add(setter.latency.into())
             } else {
                 let from = self.f.cfg.block_of[setter.insn];
                 let end = self.f.cfg.blocks[from.index()].end;
-                let left = i64::from(latency(setter.class, setter.kind)) - (self.stalls[end] - self.stalls[setter.insn]);
+                let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]);
                 if before.contains(&from) { left.max(0) } else { 0 }
             }
         };
@@ -506,7 +504,7 @@ impl<'a> Run<'a> {
             issue.push(now);
             for s in self.f.setters.of(k).filter(|s| self.needed(*s)) {
                 let setter = self.f.setters.get(s);
-                pending.push((s, now + latency(setter.class, setter.kind)));
+                pending.push((s, now + setter.latency));
             }
             now += u32::from(self.f.insns[k].control.stall);
         }

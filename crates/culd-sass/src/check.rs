@@ -13,8 +13,12 @@
 //!    is exempt as long as the predicate has not changed. A global load may overwrite late operands of an earlier one.
 //! 4. After it, its own operations are in flight. An unguarded shared-memory load with a scoreboard also covers the earlier loads of
 //!    its queue.
-//! 5. Where paths meet, operations are united, their proofs intersected. The first alarm stops the check; no alarm at the fixpoint
+//! 5. An instruction whose successor in the code waits for a scoreboard that it sets stalls two cycles or more: the scoreboard is taken in the cycle after
+//!    the issue.
+//! 6. Where paths meet, operations are united, their proofs intersected. The first alarm stops the check; no alarm at the fixpoint
 //!    is the proof. The sets only grow and the proofs only shrink, so the walk ends.
+
+mod changes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -23,6 +27,8 @@ use crate::context::KernelContext;
 use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode_all, opcode};
 use crate::latency::{LateOperands, Queue, Timing, timing};
 use crate::reg::{Reg, RegSet};
+
+pub use changes::changes;
 
 /// What the two instructions do to the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +65,12 @@ pub enum Alarm {
     /// The registers of an instruction are not known.
     #[error("unknown instruction at {0:#x}")]
     Unknown(u32),
+    /// The next instruction waits for a scoreboard before it is taken, or a stall is not the compiler's.
+    #[error("wrong stall at {0:#x}")]
+    Stall(u32),
+    /// More than scoreboards differs from the compiler's code.
+    #[error("changed instruction at {0:#x}")]
+    Changed(u32),
     /// The walk did not end within its budget.
     #[error("control flow too complex to check")]
     Budget,
@@ -70,7 +82,7 @@ impl Alarm {
     pub fn offset(&self) -> u32 {
         match self {
             Self::Hazard { second, .. } => *second,
-            Self::ControlFlow(offset) | Self::Unknown(offset) => *offset,
+            Self::ControlFlow(offset) | Self::Unknown(offset) | Self::Stall(offset) | Self::Changed(offset) => *offset,
             Self::Size | Self::Budget => 0,
         }
     }
@@ -125,6 +137,10 @@ pub fn check(code: &[u8], context: &KernelContext) -> Result<(), Alarm> {
     let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
     let insns = insns.get(..used).unwrap_or_default();
     let steps = graph(insns, context)?;
+    let hasty = |pair: &[Insn]| matches!(pair, [a, b] if a.control.stall < 2 && changes::sets(a.control, b.control.wait));
+    if let Some([insn, ..]) = insns.windows(2).find(|pair| hasty(pair)) {
+        return Err(Alarm::Stall(insn.offset));
+    }
     Walk {
         steps,
         entry: vec![None; insns.len()],

@@ -148,8 +148,10 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
         Some(offset) => reallocate(&kept, &cfg, Some(offset), &|_| false)?,
     };
     let new_insns = assemble(&kept, &fields, &map);
+    let original = code;
     let code = bytes(&new_insns, padding, new_size);
-    if let Some(hazard) = crate::check::check(&code, &moved(context, &map)).err() {
+    let proof = crate::check::check(&code, &moved(context, &map)).and_then(|()| crate::check::changes(original, &code, &map));
+    if let Some(hazard) = proof.err() {
         return Err(unsure(Reason::Hazard, hazard.offset()));
     }
     Ok(Rewrite::Rewritten { code, map })

@@ -2,14 +2,15 @@
 //!
 //! 1. Flow the pending setters of every number through the graph until nothing changes.
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
-//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop.
+//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
+//!    without a result).
 //! 3. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
 
 use super::seen::hash;
 use super::{RESERVED_ZERO, Run};
 use crate::cfg::Block;
 use crate::policy::{ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_uniform};
-use crate::setter::SetterId;
+use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
@@ -25,8 +26,11 @@ impl Run<'_> {
                 let mut state = entry[i].clone();
                 let mut late: Pending = std::array::from_fn(|n| {
                     let known = &self.known[i][n];
-                    let new =
-                        |s: &&SetterId| known.binary_search(s).is_err() && !RESERVED_ZERO.contains(&f.insns[f.setters.get(**s).insn].name);
+                    let new = |s: &&SetterId| {
+                        let setter = f.setters.get(**s);
+                        let signal = setter.kind == Kind::Write && setter.signals_only();
+                        known.binary_search(s).is_err() && !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
+                    };
                     state[n].iter().filter(new).copied().collect()
                 });
                 changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
