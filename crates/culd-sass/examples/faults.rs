@@ -49,7 +49,10 @@ fn functions(path: &str) -> Vec<Function> {
         }
         _ => None,
     };
-    support::cubin::pairs(arch, &bytes, &bytes).into_iter().filter_map(rewritten).collect()
+    support::cubin::pairs(arch, &bytes, &bytes)
+        .into_iter()
+        .filter_map(rewritten)
+        .collect()
 }
 
 /// What became of the faults of one kind.
@@ -98,5 +101,9 @@ fn main() -> ExitCode {
         println!("| {kind} | {} | {} | {} | {} |", r.injected, r.caught, r.proven, r.missed);
     }
     let missed: usize = rows.values().map(|r| r.missed).sum();
-    if clean && missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if clean && missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

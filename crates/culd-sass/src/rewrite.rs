@@ -148,10 +148,8 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
         Some(offset) => reallocate(&kept, &cfg, Some(offset), &|_| false)?,
     };
     let new_insns = assemble(&kept, &fields, &map);
-    let original = code;
     let code = bytes(&new_insns, padding, new_size);
-    let proof = crate::check::check(&code, &moved(context, &map)).and_then(|()| crate::check::changes(original, &code, &map));
-    if let Some(hazard) = proof.err() {
+    if let Some(hazard) = crate::check::prove(&kept, &code, &map, &moved(context, &map)).err() {
         return Err(unsure(Reason::Hazard, hazard.offset()));
     }
     Ok(Rewrite::Rewritten { code, map })

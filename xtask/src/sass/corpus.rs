@@ -114,7 +114,11 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         .map_or_else(|| listed.to_vec(), |a| a.iter().map(String::as_str).collect());
     let wanted = |v: &usize| {
         let name = VARIANTS.get(*v).map_or("", |v| v.0);
-        if plan.variants.is_empty() { !quick || *v == 0 } else { plan.variants.iter().any(|w| w == name) }
+        if plan.variants.is_empty() {
+            !quick || *v == 0
+        } else {
+            plan.variants.iter().any(|w| w == name)
+        }
     };
     let variants: Vec<usize> = (0..VARIANTS.len()).filter(wanted).collect();
     let items: Vec<Item<'_>> = ptx
@@ -216,7 +220,10 @@ impl Corpus<'_> {
         }
         let mut nvcc = Command::new(self.tools.join("nvcc"));
         nvcc.args(["-ptx", "-rdc=true", "-w", "-std=c++17", "--extended-lambda"]);
-        nvcc.arg(format!("-arch=compute_{}", only.and_then(|a| a.strip_prefix("sm_")).unwrap_or("100")));
+        nvcc.arg(format!(
+            "-arch=compute_{}",
+            only.and_then(|a| a.strip_prefix("sm_")).unwrap_or("100")
+        ));
         nvcc.args(["--expt-relaxed-constexpr", &format!("-DPART={part}")]);
         for dir in &self.headers {
             nvcc.arg("-I").arg(dir);
@@ -232,7 +239,10 @@ impl Corpus<'_> {
         let object = self.work.join(format!("{}.{arch}.{variant}.cubin", source.name));
         if !newer(&object, &source.path) {
             let mut ptxas = Command::new(self.tools.join("ptxas"));
-            ptxas.args(["-c", &format!("-arch={arch}")]).args(assemble.split(' ')).arg(&source.path);
+            ptxas
+                .args(["-c", &format!("-arch={arch}")])
+                .args(assemble.split(' '))
+                .arg(&source.path);
             good(ptxas.arg("-o").arg(&object))?;
         }
         Ok(object)

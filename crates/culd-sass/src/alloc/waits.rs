@@ -19,10 +19,15 @@ impl Run<'_> {
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
         let mut mixed = false;
+        // Blocks whose entry grew since they were visited.
+        let mut grown = vec![true; f.cfg.blocks.len()];
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
         for _ in 0..64 {
             let mut changed = false;
             for (i, block) in f.cfg.blocks.iter().enumerate() {
+                if !std::mem::replace(&mut grown[i], false) {
+                    continue;
+                }
                 let mut state = entry[i].clone();
                 let mut late: Pending = std::array::from_fn(|n| {
                     let known = &self.known[i][n];
@@ -45,8 +50,9 @@ impl Run<'_> {
                         .any(|(late, known)| !late.is_empty() && !known.is_empty());
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
-                        changed |= merge(into, from);
+                        grown[to.index()] |= merge(into, from);
                     }
+                    changed |= grown[to.index()];
                 }
             }
             if !changed {

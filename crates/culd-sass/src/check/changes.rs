@@ -7,7 +7,7 @@
 //!    after the load of the stack pointer.
 
 use super::Alarm;
-use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
+use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
 use crate::fence::OffsetMap;
 use crate::setter::STACK_POINTER;
 
@@ -18,16 +18,21 @@ use crate::setter::STACK_POINTER;
 pub fn changes(before: &[u8], after: &[u8], map: &OffsetMap) -> Result<(), Alarm> {
     let (old, new) = (decode_all(before).ok_or(Alarm::Size)?, decode_all(after).ok_or(Alarm::Size)?);
     let kept = old.iter().filter(|insn| map.deleted().binary_search(&insn.offset).is_err());
-    let pairs: Vec<(&Insn, &Insn)> = kept.zip(&new).collect();
+    compare_all(kept, &new, map)
+}
+
+/// Compares the instructions that stay with those of the new code.
+pub(super) fn compare_all<'a>(kept: impl Iterator<Item = &'a Insn>, new: &[Insn], map: &OffsetMap) -> Result<(), Alarm> {
+    let pairs: Vec<(&Insn, &Insn)> = kept.zip(new).collect();
     for (k, (old, new)) in pairs.iter().enumerate() {
         let next = pairs.get(k + 1).map_or(0, |(_, next)| next.control.wait);
         compare(old, new, next, map)?;
     }
     // The rest is padding, of one kind.
-    let padding = pairs.last().map_or(0, |(_, new)| new.raw);
     let rest = new.get(pairs.len()..).unwrap_or_default();
+    let padding = rest.first().map_or(0, |insn| insn.raw);
     rest.iter()
-        .find(|insn| insn.raw != padding)
+        .find(|insn| insn.raw != padding || insn.op != opcode::NOP)
         .map_or(Ok(()), |insn| Err(Alarm::Changed(insn.offset)))
 }
 
@@ -53,7 +58,9 @@ fn compare(old: &Insn, new: &Insn, next_wait: u8, map: &OffsetMap) -> Result<(),
 
 /// Does an instruction set a scoreboard of a wait mask?
 pub(super) fn sets(control: Control, wait: u8) -> bool {
-    [control.read, control.write].into_iter().any(|n| n < SCOREBOARDS && wait >> n & 1 == 1)
+    [control.read, control.write]
+        .into_iter()
+        .any(|n| n < SCOREBOARDS && wait >> n & 1 == 1)
 }
 
 fn is_stack_pointer(insn: &Insn) -> bool {
