@@ -66,3 +66,62 @@ pub(super) fn sets(control: Control, wait: u8) -> bool {
 fn is_stack_pointer(insn: &Insn) -> bool {
     insn.name == "LDC" && insn.defs.contains(STACK_POINTER) && insn.defs.iter().count() == 1 && insn.offset as usize / INSN_BYTES < 64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::check;
+    use crate::context::KernelContext;
+
+    /// `LDC R1, c[0][0x37c]` on scoreboard 0, `LDS R4, [R2]` on 1, `IADD3`-like use of R4 that waits for 1, `EXIT`, padding.
+    const CODE: [u128; 5] = [
+        0x000e_2200_0000_0800_0000_df00_ff01_7b82,
+        0x000e_6400_0000_0800_0000_0000_0204_7984,
+        0x002f_ca00_078e_0004_0000_0004_0404_7224,
+        0x000f_ea00_0380_0000_0000_0000_0000_794d,
+        0x000f_c000_0000_0000_0000_0000_0000_7918,
+    ];
+
+    fn bytes(code: &[u128]) -> Vec<u8> {
+        code.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// The code with other control fields at one instruction.
+    fn with(k: usize, change: impl Fn(&mut Control)) -> Vec<u8> {
+        let mut code = CODE;
+        let mut control = decode_all(&bytes(&CODE)).unwrap()[k].control;
+        change(&mut control);
+        code[k] = control.put(code[k]);
+        bytes(&code)
+    }
+
+    #[test]
+    fn only_scoreboards_and_a_few_stalls_may_change() {
+        let (before, map) = (bytes(&CODE), OffsetMap::new(Vec::new(), 80, 80));
+        let verdict = |after: &[u8]| changes(&before, after, &map);
+        assert_eq!(verdict(&before), Ok(()));
+        assert_eq!(verdict(&with(0, |c| c.write = 7)), Ok(()), "the stack pointer");
+        assert_eq!(verdict(&with(1, |c| c.write = 3)), Ok(()), "another scoreboard");
+        assert_eq!(
+            verdict(&with(1, |c| c.write = 7)),
+            Err(Alarm::Changed(16)),
+            "a result without a scoreboard"
+        );
+        assert_eq!(verdict(&with(1, |c| c.stall = 1)), Err(Alarm::Stall(16)));
+        assert_eq!(verdict(&with(2, |c| c.stall += 1)), Err(Alarm::Stall(32)));
+        let mut other = CODE;
+        other[2] ^= 1 << 24;
+        assert_eq!(verdict(&bytes(&other)), Err(Alarm::Changed(32)), "another operand");
+    }
+
+    #[test]
+    fn a_scoreboard_is_taken_a_cycle_after_the_issue() {
+        let context = KernelContext {
+            arch: 100,
+            entry: true,
+            ..KernelContext::default()
+        };
+        assert_eq!(check(&bytes(&CODE), &context), Ok(()));
+        assert_eq!(check(&with(1, |c| c.stall = 1), &context), Err(Alarm::Stall(16)));
+    }
+}

@@ -314,17 +314,18 @@ impl<'a> Machine<'a> {
         for board in boards(&[read, write]) {
             self.signals.push((board, time, insn.guard.is_none()));
         }
-        if timing.result && !insn.defs.is_empty() {
-            let predicate_only = insn.defs.general().is_empty() && write == 7;
-            let ends = if predicate_only { boards(&[read]) } else { boards(&[write]) };
-            self.running.push(Running {
-                result: true,
-                registers: insn.defs,
-                queue: timing.queue,
-                boards: ends,
-                guard: tag,
-                issued: time,
-            });
+        let early = insn.early_results();
+        for (registers, ends) in [(insn.defs.minus(&early), boards(&[write])), (early, boards(&[read, write]))] {
+            if timing.result && !registers.is_empty() {
+                self.running.push(Running {
+                    result: true,
+                    registers,
+                    queue: timing.queue,
+                    boards: ends,
+                    guard: tag,
+                    issued: time,
+                });
+            }
         }
         let late = insn.uses.minus(&insn.defs);
         let late = match timing.operands {
