@@ -89,7 +89,7 @@ mod tests {
     /// The code with other control fields at one instruction.
     fn with(k: usize, change: impl Fn(&mut Control)) -> Vec<u8> {
         let mut code = CODE;
-        let mut control = decode_all(&bytes(&CODE)).unwrap()[k].control;
+        let mut control = crate::decode::decode(code[k], 0).control;
         change(&mut control);
         code[k] = control.put(code[k]);
         bytes(&code)
