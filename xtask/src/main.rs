@@ -68,6 +68,8 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
     --record        write tests/fixtures/releases instead
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
     --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
+    --variants LIST  some of the ways to compile it: O3,O2,O1,O0,lineinfo,debugger,G
+    --faults N      inject N faults into the functions of the corpus that are rewritten; the hazard checker must catch them or prove them harmless
 cargo xtask isa [--write] [--oracle [--arch A]]
                                         check that the decoder's table is what crates/culd-sass/isa/blackwell.txt gives; --write: write it;
                                         --oracle: compare every form with nvdisasm
@@ -131,6 +133,8 @@ struct Typed {
     offline: bool,
     quick: bool,
     corpus: bool,
+    variants: Vec<String>,
+    faults: Option<usize>,
     write: bool,
     oracle: bool,
     record: bool,
@@ -171,6 +175,8 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("coverage") => out.coverage = true,
             Long("quick") => out.quick = true,
             Long("corpus") => out.corpus = true,
+            Long("variants") => out.variants = parser.value()?.string()?.split(',').map(str::to_owned).collect(),
+            Long("faults") => out.faults = Some(parser.value()?.parse()?),
             Long("write") => out.write = true,
             Long("oracle") => out.oracle = true,
             Long("record") => out.record = true,
@@ -286,13 +292,15 @@ fn task() -> Result<bool> {
             let linker = context.linker(typed.linker.as_deref())?;
             nvcc::run(&context, &linker, &nvcc::Plan { names: typed.names, jobs }, &report)?;
         }
-        "sass" if typed.corpus => {
+        "sass" if typed.corpus || typed.faults.is_some() => {
             let linker = context.linker(typed.linker.as_deref())?;
             let archs = typed.arch.as_deref().map(random::archs);
             let plan = sass::corpus::Plan {
                 names: typed.names,
                 archs,
                 quick: typed.quick,
+                variants: typed.variants,
+                faults: typed.faults,
                 jobs,
             };
             sass::corpus::run(&context, &linker, &plan, &report)?;

@@ -20,7 +20,7 @@ mod waits;
 use crate::cfg::{BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
 use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
-use crate::setter::{Class, Kind, SetterId, Setters, latency};
+use crate::setter::{Class, Kind, SetterId, Setters};
 pub(crate) use seen::Seen;
 use seen::hash;
 
@@ -29,6 +29,9 @@ const TEXTURE: u8 = 5;
 
 /// Instructions that always use number 0.
 const RESERVED_ZERO: [&str; 2] = ["LDGDEPBAR", "UTMACMDFLUSH"];
+
+/// Cycles by which the latencies may be off where a value that leaves its block shares a number.
+const SHARE_MARGIN: i64 = 2;
 
 /// Everything about a function that does not depend on the stack pointer.
 #[derive(Debug)]
@@ -427,8 +430,6 @@ impl<'a> Run<'a> {
         } else {
             self.top()
         };
-        // Seen often: someone's value leaves the block as well. With only values needed here the choice is not understood.
-        self.ambiguous |= (request.start..limit).all(|n| earliest(&live[usize::from(n)]).is_some());
         self.share(request, usize::MAX, limit, live)
     }
 
@@ -448,43 +449,51 @@ impl<'a> Run<'a> {
         let done = |s: SetterId| {
             let setter = self.f.setters.get(s);
             if (start..=request.insn).contains(&setter.insn) {
-                issued(setter.insn).saturating_add(latency(setter.class, setter.kind).into())
+                issued(setter.insn).saturating_add(setter.latency.into())
             } else {
                 let from = self.f.cfg.block_of[setter.insn];
                 let end = self.f.cfg.blocks[from.index()].end;
-                let left = i64::from(latency(setter.class, setter.kind)) - (self.stalls[end] - self.stalls[setter.insn]);
+                let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]);
                 if before.contains(&from) { left.max(0) } else { 0 }
             }
         };
         let own = done(request.id);
-        let mut best: Option<(ShareCost, u8)> = None;
-        for number in request.start..limit {
-            let list = &live[usize::from(number)];
-            let holds_escaping_load = list.iter().any(|(s, need)| {
-                let setter = self.f.setters.get(*s);
-                setter.class == Class::Long && setter.kind == Kind::Write && need.is_none()
-            });
-            if list.is_empty() || holds_escaping_load {
-                continue;
+        let choose = |own: i64| {
+            let mut best: Option<(ShareCost, u8)> = None;
+            for number in request.start..limit {
+                let list = &live[usize::from(number)];
+                let holds_escaping_load = list.iter().any(|(s, need)| {
+                    let setter = self.f.setters.get(*s);
+                    setter.class == Class::Long && setter.kind == Kind::Write && need.is_none()
+                });
+                if list.is_empty() || holds_escaping_load {
+                    continue;
+                }
+                let theirs = earliest(list).unwrap_or(usize::MAX);
+                let last = list.iter().map(|(s, _)| done(*s)).max().unwrap_or(0);
+                let key = if need == usize::MAX {
+                    let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
+                    (own.saturating_sub(first).max(0), false, 0, 0, number)
+                } else if theirs >= need {
+                    (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
+                } else {
+                    (own.saturating_sub(issued(theirs)).max(0), true, 0, usize::MAX - theirs, number)
+                };
+                if best.is_none_or(|(k, _)| key < k) {
+                    best = Some((key, number));
+                }
             }
-            let theirs = earliest(list).unwrap_or(usize::MAX);
-            let last = list.iter().map(|(s, _)| done(*s)).max().unwrap_or(0);
-            let key = if need == usize::MAX {
-                let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
-                (own.saturating_sub(first).max(0), false, 0, 0, number)
-            } else if theirs >= need {
-                (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
-            } else {
-                (own.saturating_sub(issued(theirs)).max(0), true, 0, usize::MAX - theirs, number)
-            };
-            if best.is_none_or(|(k, _)| key < k) {
-                best = Some((key, number));
-            }
-        }
-        let early = best.is_none_or(|(cost, _)| cost.1);
-        let number = best.map_or(self.escaping_load_slot(), |(_, number)| number);
-        self.early = early;
-        number
+            best
+        };
+        let best = choose(own);
+        // A choice that a cycle or two would change is not known.
+        let close = need == usize::MAX
+            && [own - SHARE_MARGIN, own + SHARE_MARGIN]
+                .into_iter()
+                .any(|own| choose(own).map(|b| b.1) != best.map(|b| b.1));
+        self.ambiguous |= close;
+        self.early = best.is_none_or(|(cost, _)| cost.1);
+        best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
 
     /// Estimated issue time of every instruction of the block.
@@ -506,7 +515,7 @@ impl<'a> Run<'a> {
             issue.push(now);
             for s in self.f.setters.of(k).filter(|s| self.needed(*s)) {
                 let setter = self.f.setters.get(s);
-                pending.push((s, now + latency(setter.class, setter.kind)));
+                pending.push((s, now + setter.latency));
             }
             now += u32::from(self.f.insns[k].control.stall);
         }

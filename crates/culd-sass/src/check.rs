@@ -13,16 +13,23 @@
 //!    is exempt as long as the predicate has not changed. A global load may overwrite late operands of an earlier one.
 //! 4. After it, its own operations are in flight. An unguarded shared-memory load with a scoreboard also covers the earlier loads of
 //!    its queue.
-//! 5. Where paths meet, operations are united, their proofs intersected. The first alarm stops the check; no alarm at the fixpoint
+//! 5. An instruction whose successor in the code waits for a scoreboard that it sets stalls two cycles or more: the scoreboard is taken in the cycle after
+//!    the issue.
+//! 6. Where paths meet, operations are united, their proofs intersected. The first alarm stops the check; no alarm at the fixpoint
 //!    is the proof. The sets only grow and the proofs only shrink, so the walk ends.
+
+mod changes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
 use crate::context::KernelContext;
 use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode_all, opcode};
+use crate::fence::OffsetMap;
 use crate::latency::{LateOperands, Queue, Timing, timing};
 use crate::reg::{Reg, RegSet};
+
+pub use changes::changes;
 
 /// What the two instructions do to the register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +66,12 @@ pub enum Alarm {
     /// The registers of an instruction are not known.
     #[error("unknown instruction at {0:#x}")]
     Unknown(u32),
+    /// The next instruction waits for a scoreboard before it is taken, or a stall is not the compiler's.
+    #[error("wrong stall at {0:#x}")]
+    Stall(u32),
+    /// More than scoreboards differs from the compiler's code.
+    #[error("changed instruction at {0:#x}")]
+    Changed(u32),
     /// The walk did not end within its budget.
     #[error("control flow too complex to check")]
     Budget,
@@ -70,7 +83,7 @@ impl Alarm {
     pub fn offset(&self) -> u32 {
         match self {
             Self::Hazard { second, .. } => *second,
-            Self::ControlFlow(offset) | Self::Unknown(offset) => *offset,
+            Self::ControlFlow(offset) | Self::Unknown(offset) | Self::Stall(offset) | Self::Changed(offset) => *offset,
             Self::Size | Self::Budget => 0,
         }
     }
@@ -121,10 +134,27 @@ struct State {
 /// # Errors
 /// Fails when a hazard is found or when the code cannot be analysed.
 pub fn check(code: &[u8], context: &KernelContext) -> Result<(), Alarm> {
-    let insns = decode_all(code).ok_or(Alarm::Size)?;
+    check_decoded(&decode_all(code).ok_or(Alarm::Size)?, context)
+}
+
+/// Proves a rewritten function: that it is free of hazards and differs from the compiler's code only where it may.
+///
+/// # Errors
+/// Fails as [`check`] and [`changes`] do.
+pub(crate) fn prove(before: &[Insn], after: &[u8], map: &OffsetMap, context: &KernelContext) -> Result<(), Alarm> {
+    let insns = decode_all(after).ok_or(Alarm::Size)?;
+    check_decoded(&insns, context)?;
+    changes::compare_all(before.iter(), &insns, map)
+}
+
+fn check_decoded(insns: &[Insn], context: &KernelContext) -> Result<(), Alarm> {
     let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
     let insns = insns.get(..used).unwrap_or_default();
     let steps = graph(insns, context)?;
+    let hasty = |pair: &[Insn]| matches!(pair, [a, b] if a.control.stall < 2 && changes::sets(a.control, b.control.wait));
+    if let Some([insn, ..]) = insns.windows(2).find(|pair| hasty(pair)) {
+        return Err(Alarm::Stall(insn.offset));
+    }
     Walk {
         steps,
         entry: vec![None; insns.len()],
@@ -182,55 +212,84 @@ fn graph<'a>(insns: &'a [Insn], context: &KernelContext) -> Result<Vec<Step<'a>>
 /// The `BSSY` instructions that may have set each of the 16 convergence registers.
 type Convergence = [BTreeSet<usize>; 16];
 
-/// Gives every `BSYNC` its successors: the targets of the `BSSY` instructions of its register that reach it.
+/// Gives every `BSYNC` its successors: the targets of the `BSSY` instructions of its register that reach it. States are kept where a path starts, splits or
+/// joins; a `BSYNC` ends a path, and its targets are those of `BSSY`.
 fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
+    if !steps.iter().any(|step| step.insn.op == opcode::BSYNC) {
+        return;
+    }
+    let mut heads = vec![false; steps.len()];
+    for (k, step) in steps.iter().enumerate() {
+        let ends = step.next != [k + 1] || step.insn.op == opcode::BSYNC;
+        let bssy = Some(&step.insn)
+            .filter(|insn| insn.op == opcode::BSSY)
+            .and_then(|insn| insn.target.and_then(&index));
+        for to in step.next.iter().copied().filter(|_| ends).chain(bssy) {
+            heads.get_mut(to).into_iter().for_each(|head| *head = true);
+        }
+    }
     let mut entry: Vec<Option<Convergence>> = vec![None; steps.len()];
-    let mut queue = VecDeque::new();
+    let mut queue = VecDeque::from([0]);
     if let Some(first) = entry.first_mut() {
         *first = Some(Convergence::default());
-        queue.push_back(0);
     }
-    while let Some(k) = queue.pop_front() {
-        let (Some(step), Some(mut state)) = (steps.get_mut(k), entry.get(k).cloned().flatten()) else {
+    while let Some(head) = queue.pop_front() {
+        let Some(mut state) = entry.get(head).cloned().flatten() else {
             continue;
         };
-        let register = usize::from(step.insn.bits(16, 4));
-        if let Some(set) = state.get_mut(register) {
-            match step.insn.op {
-                opcode::BSSY => *set = BTreeSet::from([k]),
-                opcode::BSYNC => {
-                    let bssy: Vec<usize> = set.iter().copied().collect();
-                    let targets: Vec<usize> = bssy.iter().filter_map(|b| steps.get(*b)?.insn.target.and_then(&index)).collect();
-                    if let Some(step) = steps.get_mut(k) {
-                        step.next.extend(targets);
-                        step.next.sort_unstable();
-                        step.next.dedup();
-                    }
-                }
-                _ => {}
+        let mut k = head;
+        loop {
+            pass(steps, k, &mut state, &index);
+            let next = steps.get(k).map_or(&[][..], |step| step.next.as_slice());
+            if let [only] = next
+                && !heads.get(*only).copied().unwrap_or(true)
+            {
+                k = *only;
+                continue;
             }
-        }
-        let next = steps.get(k).map(|step| step.next.clone()).unwrap_or_default();
-        for to in next {
-            let Some(slot) = entry.get_mut(to) else { continue };
-            let changed = match slot {
-                None => {
-                    *slot = Some(state.clone());
-                    true
+            for to in next {
+                if entry.get_mut(*to).is_some_and(|slot| unite(slot, &state)) {
+                    queue.push_back(*to);
                 }
-                Some(old) => {
-                    let before: usize = old.iter().map(BTreeSet::len).sum();
-                    for (into, from) in old.iter_mut().zip(&state) {
-                        into.extend(from);
-                    }
-                    before != old.iter().map(BTreeSet::len).sum()
-                }
-            };
-            if changed {
-                queue.push_back(to);
             }
+            break;
         }
     }
+}
+
+/// One instruction: a `BSSY` sets its register, a `BSYNC` gets the targets of those that are in it.
+fn pass(steps: &mut [Step<'_>], k: usize, state: &mut Convergence, index: impl Fn(u32) -> Option<usize>) {
+    let Some(insn) = steps.get(k).map(|step| step.insn) else { return };
+    let Some(set) = state.get_mut(usize::from(insn.bits(16, 4))) else {
+        return;
+    };
+    match insn.op {
+        opcode::BSSY => *set = BTreeSet::from([k]),
+        opcode::BSYNC => {
+            let targets: Vec<usize> = set.iter().filter_map(|b| steps.get(*b)?.insn.target.and_then(&index)).collect();
+            if let Some(step) = steps.get_mut(k) {
+                step.next.extend(targets);
+                step.next.sort_unstable();
+                step.next.dedup();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Adds a state to what is known at an instruction; true when something was new.
+fn unite(slot: &mut Option<Convergence>, state: &Convergence) -> bool {
+    let Some(old) = slot else {
+        *slot = Some(state.clone());
+        return true;
+    };
+    let mut grown = false;
+    for (into, from) in old.iter_mut().zip(state) {
+        for bssy in from {
+            grown |= into.insert(*bssy);
+        }
+    }
+    grown
 }
 
 /// Guarded, with a second predicate, or a branch of a special kind.

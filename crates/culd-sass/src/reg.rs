@@ -108,7 +108,7 @@ impl RegSet {
     /// Do the two sets share a register?
     #[must_use]
     pub fn intersects(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+        self.0.iter().zip(&other.0).fold(0, |all, (a, b)| all | a & b) != 0
     }
 
     /// Registers in either set.

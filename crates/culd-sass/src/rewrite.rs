@@ -149,7 +149,7 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     };
     let new_insns = assemble(&kept, &fields, &map);
     let code = bytes(&new_insns, padding, new_size);
-    if let Some(hazard) = crate::check::check(&code, &moved(context, &map)).err() {
+    if let Some(hazard) = crate::check::prove(&kept, &code, &map, &moved(context, &map)).err() {
         return Err(unsure(Reason::Hazard, hazard.offset()));
     }
     Ok(Rewrite::Rewritten { code, map })

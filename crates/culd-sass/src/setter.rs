@@ -98,16 +98,44 @@ pub(crate) fn class(insn: &Insn) -> Class {
         .map_or(Class::Other, |row| row.1)
 }
 
-/// Latencies in cycles, fitted: only their order decides anything.
-pub(crate) fn latency(class: Class, kind: Kind) -> u32 {
-    match (kind, class) {
-        (Kind::Read, _) | (Kind::Write, Class::UniformConstant) => 12,
+/// Cycles until the operands of an instruction have been read, by mnemonic.
+const READ_CYCLES: [(&str, u32); 13] = [
+    ("F2F", 12),
+    ("F2I", 12),
+    ("FLO", 12),
+    ("I2F", 12),
+    ("LDG", 8),
+    ("LDL", 12),
+    ("LDS", 8),
+    ("MUFU", 12),
+    ("POPC", 12),
+    ("SHFL", 6),
+    ("STG", 12),
+    ("STL", 12),
+    ("STS", 12),
+];
+
+/// Cycles until the results of an instruction have been written, by mnemonic. Loads from memory and textures take longer than any block.
+const WRITE_CYCLES: [(&str, u32); 9] = [
+    ("F2F", 12),
+    ("F2I", 12),
+    ("I2F", 12),
+    ("LDC", 47),
+    ("LDCU", 15),
+    ("LDS", 40),
+    ("S2R", 30),
+    ("S2UR", 20),
+    ("SHFL", 21),
+];
+
+/// Cycles from issue to completion, as the choice of a number to share sees them. They are not those of the ends of blocks ([`crate::clock`]): fitted to
+/// 70,000 choices of compiler and linker, of which 250 come out otherwise.
+fn latency(insn: &Insn, kind: Kind) -> u32 {
+    let find = |rows: &[(&str, u32)]| rows.iter().find(|row| row.0 == insn.name).map(|row| row.1);
+    match (kind, class(insn)) {
+        (Kind::Read, _) => find(&READ_CYCLES).unwrap_or(8),
         (Kind::Write, Class::Long | Class::Texture) => 400,
-        (Kind::Write, Class::Constant) => 32,
-        (Kind::Write, Class::Special) => 30,
-        (Kind::Write, Class::Shared) => 34,
-        (Kind::Write, Class::UniformSpecial) => 18,
-        (Kind::Write, Class::Other) => 20,
+        (Kind::Write, _) => find(&WRITE_CYCLES).unwrap_or(20),
     }
 }
 
@@ -131,6 +159,8 @@ pub(crate) struct Setter {
     pub(crate) insn: usize,
     pub(crate) kind: Kind,
     pub(crate) class: Class,
+    /// Cycles that it takes.
+    pub(crate) latency: u32,
     /// Registers a later instruction must not touch (write setters) or write (read setters).
     hazard: RegSet,
     /// Results that come with the operand scoreboard.
@@ -282,6 +312,7 @@ impl Setter {
             insn: k,
             kind,
             class,
+            latency: latency(insn, kind),
             hazard,
             early,
             before: read_before(insn),

@@ -3,9 +3,11 @@
 //! 1. pip installs the headers of `xtask/corpus.txt` into `target/corpus/site`, once.
 //! 2. Every source of `tests/corpus` is compiled to PTX, once: `parts: N` in its first line means N times, with `PART` from 0 on.
 //! 3. ptxas makes an object of each PTX file for each architecture and each variant of options; objects stay in `target/corpus`.
-//! 4. Both linkers link each object alone, the debugger's variant with `-g`. Every function is compared: *identical*; *kept*, when culd reports that it
+//! 4. Both linkers link each object alone, the debugger's variant with `-g`; what nvlink wrote is kept beside the object. A source whose first line has
+//!    `runtime` is linked with the device runtime, one with `only: ARCH ..` is made for these architectures. Every function is compared: *identical*; *kept*, when culd reports that it
 //!    kept the compiler's schedule; *different*, when it is not reported: a failure.
-//! 5. The table has one row per architecture, then one line per cause, most frequent first.
+//! 5. The table has one row per architecture and variant, then one line per cause, most frequent first.
+//! 6. `--faults N` instead injects N faults into the functions that are rewritten and asks the hazard checker about them (`examples/faults.rs` of culd-sass).
 //!
 //! `--quick` takes the sources that are compiled in seconds, one variant and two architectures.
 
@@ -31,13 +33,14 @@ const QUICK_ARCHS: [&str; 2] = ["sm_100a", "sm_120a"];
 const QUICK: [&str; 2] = ["images", "neural"];
 
 /// Name, options of ptxas, options of the link.
-const VARIANTS: [(&str, &str, &str); 6] = [
+const VARIANTS: [(&str, &str, &str); 7] = [
     ("O3", "-O3", ""),
     ("O2", "-O2", ""),
     ("O1", "-O1", ""),
     ("O0", "-O0", ""),
     ("lineinfo", "-O3 -lineinfo", ""),
     ("debugger", "-O3", "-g"),
+    ("G", "-g -O0", ""),
 ];
 
 /// Counts of one architecture.
@@ -57,12 +60,22 @@ struct Corpus<'a> {
     headers: Vec<PathBuf>,
     tools: PathBuf,
     linker: &'a Linker,
-    rows: Mutex<BTreeMap<String, Row>>,
+    rows: Mutex<BTreeMap<(String, usize), Row>>,
     causes: Mutex<BTreeMap<String, usize>>,
 }
 
-/// One object: PTX file, architecture, variant.
-type Item<'a> = (&'a (String, PathBuf), &'a str, &'a (&'a str, &'a str, &'a str));
+/// A PTX file of the corpus.
+struct Source {
+    name: String,
+    path: PathBuf,
+    /// It calls the device runtime.
+    runtime: bool,
+    /// Its architectures, all if empty.
+    only: Vec<String>,
+}
+
+/// One object: source, architecture, variant.
+type Item<'a> = (&'a Source, &'a str, usize);
 
 /// What is compared.
 pub(crate) struct Plan {
@@ -72,6 +85,10 @@ pub(crate) struct Plan {
     pub(crate) archs: Option<Vec<String>>,
     /// A few sources, one variant.
     pub(crate) quick: bool,
+    /// Variants, all if empty.
+    pub(crate) variants: Vec<String>,
+    /// Faults to inject, instead of a comparison.
+    pub(crate) faults: Option<usize>,
     /// Threads.
     pub(crate) jobs: usize,
 }
@@ -95,17 +112,33 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         .archs
         .as_ref()
         .map_or_else(|| listed.to_vec(), |a| a.iter().map(String::as_str).collect());
-    let variants = VARIANTS.get(..if quick { 1 } else { VARIANTS.len() }).unwrap_or_default();
+    let wanted = |v: &usize| {
+        let name = VARIANTS.get(*v).map_or("", |v| v.0);
+        if plan.variants.is_empty() {
+            !quick || *v == 0
+        } else {
+            plan.variants.iter().any(|w| w == name)
+        }
+    };
+    let variants: Vec<usize> = (0..VARIANTS.len()).filter(wanted).collect();
     let items: Vec<Item<'_>> = ptx
         .iter()
         .flat_map(|p| archs.iter().map(move |a| (p, *a)))
-        .flat_map(|(p, a)| variants.iter().map(move |v| (p, a, v)))
+        .filter(|(p, a)| p.only.is_empty() || p.only.iter().any(|o| o == a))
+        .flat_map(|(p, a)| variants.iter().map(move |v| (p, a, *v)))
         .collect();
+    if let Some(count) = plan.faults {
+        return corpus.faults(&items, count, jobs, report);
+    }
     parallel(&items, jobs, |item| {
         let failure = corpus.compare(item).unwrap_or_else(|e| Some(e.to_string()));
-        report.quiet(&format!("{} {} {}", item.0.0, item.1, item.2.0), failure.as_deref());
+        report.quiet(&label(item), failure.as_deref());
     });
     corpus.print()
+}
+
+fn label((source, arch, variant): &Item<'_>) -> String {
+    format!("{} {arch} {}", source.name, VARIANTS.get(*variant).map_or("", |v| v.0))
 }
 
 /// The headers, installed if need be.
@@ -133,7 +166,7 @@ fn headers(work: &Path) -> Result<Vec<PathBuf>> {
 
 impl Corpus<'_> {
     /// All PTX files, made where the source is newer: name and path.
-    fn ptx(&self, plan: &Plan, report: &Report) -> Result<Vec<(String, PathBuf)>> {
+    fn ptx(&self, plan: &Plan, report: &Report) -> Result<Vec<Source>> {
         let mut parts = Vec::new();
         for entry in std::fs::read_dir(&self.sources).map_err(Error::file(&self.sources))? {
             let source = entry.map_err(Error::file(&self.sources))?.path();
@@ -141,10 +174,10 @@ impl Corpus<'_> {
                 continue;
             };
             let text = std::fs::read_to_string(&source).map_err(Error::file(&source))?;
-            let count = text
-                .lines()
-                .next()
-                .and_then(|l| l.rsplit_once("parts: ")?.1.trim().parse().ok())
+            let first = text.lines().next().unwrap_or_default();
+            let count = first
+                .split_once("parts: ")
+                .and_then(|(_, n)| n.split(['.', ' ']).next()?.parse().ok())
                 .unwrap_or(1);
             let taken = if plan.names.is_empty() {
                 !plan.quick || QUICK.contains(&name)
@@ -159,24 +192,38 @@ impl Corpus<'_> {
         let made = Mutex::new(Vec::new());
         parallel(&parts, plan.jobs, |(name, part, source, text)| {
             let name = format!("{name}.{part}");
-            match self.compile(&name, *part, source, text) {
-                Ok(path) => made.lock().map(|mut made| made.push((name, path))).unwrap_or_default(),
+            let first = text.lines().next().unwrap_or_default();
+            let only: Vec<String> = first
+                .split_once("only: ")
+                .map_or_else(Vec::new, |(_, list)| list.split_whitespace().map(str::to_owned).collect());
+            match self.compile(&name, *part, source, text, only.first().map(String::as_str)) {
+                Ok(path) => {
+                    let runtime = first.contains("runtime");
+                    made.lock()
+                        .map(|mut made| made.push(Source { name, path, runtime, only }))
+                        .unwrap_or_default();
+                }
                 Err(e) => report.quiet(&name, Some(&e.to_string())),
             }
         });
         let mut made = made.into_inner().map_err(|e| Error::Other(e.to_string()))?;
-        made.sort();
+        made.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(made)
     }
 
-    fn compile(&self, name: &str, part: usize, source: &Path, text: &str) -> Result<PathBuf> {
+    /// The PTX of a part of a source, for one architecture if it is only for some.
+    fn compile(&self, name: &str, part: usize, source: &Path, text: &str, only: Option<&str>) -> Result<PathBuf> {
         let path = self.work.join(format!("{name}.ptx"));
         let stamp = self.work.join(format!("{name}.source"));
         if path.exists() && std::fs::read_to_string(&stamp).is_ok_and(|s| s == text) {
             return Ok(path);
         }
         let mut nvcc = Command::new(self.tools.join("nvcc"));
-        nvcc.args(["-ptx", "-rdc=true", "-w", "-std=c++17", "-arch=compute_100", "--extended-lambda"]);
+        nvcc.args(["-ptx", "-rdc=true", "-w", "-std=c++17", "--extended-lambda"]);
+        nvcc.arg(format!(
+            "-arch=compute_{}",
+            only.and_then(|a| a.strip_prefix("sm_")).unwrap_or("100")
+        ));
         nvcc.args(["--expt-relaxed-constexpr", &format!("-DPART={part}")]);
         for dir in &self.headers {
             nvcc.arg("-I").arg(dir);
@@ -186,27 +233,66 @@ impl Corpus<'_> {
         Ok(path)
     }
 
-    fn compare(&self, ((name, ptx), arch, (variant, assemble, options)): &Item<'_>) -> Result<Option<String>> {
-        let dir = self.work.join(format!("{name}.{arch}.{variant}"));
-        let input = self.work.join(format!("{name}.{arch}.{variant}.cubin"));
-        let newer = |a: &Path, b: &Path| Some(a.metadata().ok()?.modified().ok()? >= b.metadata().ok()?.modified().ok()?);
-        if newer(&input, ptx) != Some(true) {
+    /// The object of an item, made where the PTX is newer.
+    fn object(&self, (source, arch, variant): &Item<'_>) -> Result<PathBuf> {
+        let (variant, assemble, _) = VARIANTS.get(*variant).copied().unwrap_or_default();
+        let object = self.work.join(format!("{}.{arch}.{variant}.cubin", source.name));
+        if !newer(&object, &source.path) {
             let mut ptxas = Command::new(self.tools.join("ptxas"));
-            ptxas.args(["-c", &format!("-arch={arch}")]).args(assemble.split(' ')).arg(ptx);
-            good(ptxas.arg("-o").arg(&input))?;
+            ptxas
+                .args(["-c", &format!("-arch={arch}")])
+                .args(assemble.split(' '))
+                .arg(&source.path);
+            good(ptxas.arg("-o").arg(&object))?;
         }
-        let dir = fresh(&dir)?;
+        Ok(object)
+    }
+
+    /// Injects faults into the functions of all objects that are rewritten.
+    fn faults(&self, items: &[Item<'_>], count: usize, jobs: usize, report: &Report) -> Result<()> {
+        let objects = Mutex::new(Vec::new());
+        parallel(items, jobs, |item| match self.object(item) {
+            Ok(path) => objects.lock().map(|mut list| list.push(path)).unwrap_or_default(),
+            Err(e) => report.quiet(&label(item), Some(&e.to_string())),
+        });
+        let mut objects = objects.into_inner().map_err(|e| Error::Other(e.to_string()))?;
+        objects.sort();
+        let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
+        cargo.args(["run", "--quiet", "--release", "-p", "culd-sass", "--example", "faults", "--"]);
+        let status = cargo.arg(count.to_string()).args(&objects).status().map_err(Error::file("cargo"))?;
+        let failure = (!status.success()).then(|| format!("{status}"));
+        report.quiet("faults are caught or harmless", failure.as_deref());
+        Ok(())
+    }
+
+    fn compare(&self, item: &Item<'_>) -> Result<Option<String>> {
+        let (source, arch, variant) = item;
+        let (name, options) = VARIANTS.get(*variant).map_or(("", ""), |v| (v.0, v.2));
+        let input = self.object(item)?;
+        let dir = fresh(&self.work.join(format!("{}.{arch}.{name}", source.name)))?;
         let copy = dir.join("in.cubin");
         std::fs::copy(&input, &copy).map_err(Error::file(&copy))?;
-        let args = format!("-arch={arch} {options} in.cubin -o out.cubin");
+        let runtime = if source.runtime { self.runtime()? } else { String::new() };
+        let args = format!("-arch={arch} {options} in.cubin {runtime} -o out.cubin");
         let link = |tool: &Path, args: &str| run::link(tool, args, &dir, None);
-        let mut theirs = link(&self.tools.join("nvlink"), &args)?;
         let mut ours = link(&self.linker.as_nvlink, &args)?;
         let reported = link(&self.linker.culd, &format!("{args} --json-report {REPORT}"))?;
+        let linked = input.with_extension("linked");
+        let theirs = if newer(&linked, &input) {
+            std::fs::read(&linked).ok()
+        } else {
+            let mut theirs = link(&self.tools.join("nvlink"), &args)?;
+            let file = theirs.files.remove("out.cubin");
+            if let Some(file) = &file {
+                std::fs::write(&linked, file).map_err(Error::file(&linked))?;
+            } else if ours.stderr == theirs.stderr {
+                return Ok(None);
+            }
+            file
+        };
         std::fs::remove_dir_all(&dir).map_err(Error::file(&dir))?;
-        let (Some(theirs), Some(ours)) = (theirs.files.remove("out.cubin"), ours.files.remove("out.cubin")) else {
-            let same = theirs.stderr == ours.stderr;
-            return Ok((!same).then(|| "only one of the two links, or other messages".into()));
+        let (Some(theirs), Some(ours)) = (theirs, ours.files.remove("out.cubin")) else {
+            return Ok(Some("only one of the two links, or other messages".into()));
         };
         let kept = kept(reported.files.get(REPORT).map_or(&[], Vec::as_slice))?;
         let (a, b) = (super::code(&theirs)?, super::code(&ours)?);
@@ -228,7 +314,7 @@ impl Corpus<'_> {
             }
         }
         row.different = different.len();
-        self.add(arch, row)?;
+        self.add(arch, *variant, row)?;
         Ok((!different.is_empty()).then(|| format!("different without a report: {}", different.join(", "))))
     }
 
@@ -240,9 +326,16 @@ impl Corpus<'_> {
         Ok(())
     }
 
-    fn add(&self, arch: &str, row: Row) -> Result<()> {
+    /// The device runtime's library.
+    fn runtime(&self) -> Result<String> {
+        let library = self.tools.with_file_name("lib").join("libcudadevrt.a");
+        let found = library.exists().then(|| library.display().to_string());
+        found.ok_or_else(|| Error::Other(format!("{} is not there", library.display())))
+    }
+
+    fn add(&self, arch: &str, variant: usize, row: Row) -> Result<()> {
         let mut rows = self.rows.lock().map_err(|e| Error::Other(e.to_string()))?;
-        let sum = rows.entry(arch.to_owned()).or_default();
+        let sum = rows.entry((arch.to_owned(), variant)).or_default();
         sum.functions += row.functions;
         sum.identical += row.identical;
         sum.kept += row.kept;
@@ -254,13 +347,14 @@ impl Corpus<'_> {
 
     fn print(&self) -> Result<()> {
         println!(
-            "| architecture | functions | identical | kept and reported | different without report | share identical | files identical |"
+            "| architecture, variant | functions | identical | kept and reported | different without report | share identical | files identical |"
         );
         println!("|---|---|---|---|---|---|---|");
-        for (arch, r) in self.rows.lock().map_err(|e| Error::Other(e.to_string()))?.iter() {
+        for ((arch, variant), r) in self.rows.lock().map_err(|e| Error::Other(e.to_string()))?.iter() {
+            let variant = VARIANTS.get(*variant).map_or("", |v| v.0);
             let share = 100.0 * r.identical as f64 / r.functions.max(1) as f64;
             println!(
-                "| {arch} | {} | {} | {} | {} | {share:.1} % | {} of {} |",
+                "| {arch} {variant} | {} | {} | {} | {} | {share:.1} % | {} of {} |",
                 r.functions, r.identical, r.kept, r.different, r.same_files, r.files
             );
         }
@@ -272,6 +366,12 @@ impl Corpus<'_> {
         }
         Ok(())
     }
+}
+
+/// Is a file at least as new as another one?
+fn newer(a: &Path, b: &Path) -> bool {
+    let time = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
+    matches!((time(a), time(b)), (Some(a), Some(b)) if a >= b)
 }
 
 /// The kept functions of a report and their causes.

@@ -22,21 +22,35 @@ pub(crate) struct Seen {
 
 pub(super) fn hash(value: &impl std::hash::Hash) -> u64 {
     use std::hash::Hasher;
-    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut hasher = Words(0xcbf2_9ce4_8422_2325);
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// FNV-1a, so that results do not depend on the standard library's hash.
-struct Fnv(u64);
+/// A hash of words, so that results do not depend on the standard library's.
+struct Words(u64);
 
-impl std::hash::Hasher for Fnv {
+impl std::hash::Hasher for Words {
     fn finish(&self) -> u64 {
         self.0
     }
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            self.write_u64(u64::from(*byte));
         }
+    }
+    fn write_u8(&mut self, value: u8) {
+        self.write_u64(u64::from(value));
+    }
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+    fn write_u64(&mut self, value: u64) {
+        // A word at a time; the shift brings the upper half back down, where the next word comes in.
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 29;
+    }
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
     }
 }

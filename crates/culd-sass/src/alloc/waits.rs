@@ -2,14 +2,15 @@
 //!
 //! 1. Flow the pending setters of every number through the graph until nothing changes.
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
-//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop.
+//!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
+//!    without a result).
 //! 3. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
 
 use super::seen::hash;
 use super::{RESERVED_ZERO, Run};
 use crate::cfg::Block;
 use crate::policy::{ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_uniform};
-use crate::setter::SetterId;
+use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
@@ -18,15 +19,23 @@ impl Run<'_> {
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
         let mut mixed = false;
+        // Blocks whose entry grew since they were visited.
+        let mut grown = vec![true; f.cfg.blocks.len()];
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
         for _ in 0..64 {
             let mut changed = false;
             for (i, block) in f.cfg.blocks.iter().enumerate() {
+                if !std::mem::replace(&mut grown[i], false) {
+                    continue;
+                }
                 let mut state = entry[i].clone();
                 let mut late: Pending = std::array::from_fn(|n| {
                     let known = &self.known[i][n];
-                    let new =
-                        |s: &&SetterId| known.binary_search(s).is_err() && !RESERVED_ZERO.contains(&f.insns[f.setters.get(**s).insn].name);
+                    let new = |s: &&SetterId| {
+                        let setter = f.setters.get(**s);
+                        let signal = setter.kind == Kind::Write && setter.signals_only();
+                        known.binary_search(s).is_err() && !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
+                    };
                     state[n].iter().filter(new).copied().collect()
                 });
                 changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
@@ -41,8 +50,9 @@ impl Run<'_> {
                         .any(|(late, known)| !late.is_empty() && !known.is_empty());
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
-                        changed |= merge(into, from);
+                        grown[to.index()] |= merge(into, from);
                     }
+                    changed |= grown[to.index()];
                 }
             }
             if !changed {
