@@ -121,7 +121,7 @@ const WRITE_CYCLES: [(&str, u32); 9] = [
     ("F2I", 12),
     ("I2F", 12),
     ("LDC", 47),
-    ("LDCU", 15),
+    ("LDCU", 14),
     ("LDS", 40),
     ("S2R", 30),
     ("S2UR", 20),
@@ -129,7 +129,7 @@ const WRITE_CYCLES: [(&str, u32); 9] = [
 ];
 
 /// Cycles from issue to completion, as the choice of a number to share sees them. They are not those of the ends of blocks ([`crate::clock`]): fitted to
-/// 70,000 choices of compiler and linker, of which 250 come out otherwise.
+/// 70,000 choices of compiler and linker, of which about 300 come out otherwise.
 fn latency(insn: &Insn, kind: Kind) -> u32 {
     let find = |rows: &[(&str, u32)]| rows.iter().find(|row| row.0 == insn.name).map(|row| row.1);
     match (kind, class(insn)) {
