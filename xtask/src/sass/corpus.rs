@@ -4,8 +4,8 @@
 //! 2. Every source of `tests/corpus` is compiled to PTX, once: `parts: N` in its first line means N times, with `PART` from 0 on.
 //! 3. ptxas makes an object of each PTX file for each architecture and each variant of options; objects stay in `target/corpus`.
 //! 4. Both linkers link each object alone, the debugger's variant with `-g`; what nvlink wrote is kept beside the object. A source whose first line has
-//!    `runtime` is linked with the device runtime, one with `only: ARCH ..` is made for these architectures. Every function is compared: *identical*; *kept*, when culd reports that it
-//!    kept the compiler's schedule; *different*, when it is not reported: a failure.
+//!    `runtime` is linked with the device runtime, one with `only: ARCH ..` is made for these architectures. Every function is compared: *identical*;
+//!    *kept*, when culd reports that it kept the compiler's schedule; *different*, when it is not reported: a failure.
 //! 5. The table has one row per architecture and variant, then one line per cause, most frequent first.
 //! 6. `--faults N` instead injects N faults into the functions that are rewritten and asks the hazard checker about them (`examples/faults.rs` of culd-sass).
 //!
