@@ -140,7 +140,7 @@ pub fn check(code: &[u8], context: &KernelContext) -> Result<(), Alarm> {
 /// Proves a rewritten function: that it is free of hazards and differs from the compiler's code only where it may.
 ///
 /// # Errors
-/// Fails as [`check`] and [`changes`] do.
+/// Fails as [`check`] and [`changes()`] do.
 pub(crate) fn prove(before: &[Insn], after: &[u8], map: &OffsetMap, context: &KernelContext) -> Result<(), Alarm> {
     let insns = decode_all(after).ok_or(Alarm::Size)?;
     check_decoded(&insns, context)?;
