@@ -17,7 +17,7 @@ const WITHOUT_BYTES: [u64; 4] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a];
 /// `SHF_CUDA_TKINFO`: only the note about the tools has it.
 const TOOLS: u64 = 0x200_0000;
 
-/// What the file has besides the first entry of its note about the tools, or `None` where there is no such note.
+/// What the file has apart from the first entry of its note about the tools, or `None` where there is no such note.
 pub fn without_own_note(file: &[u8]) -> Option<Vec<u8>> {
     let (programs, sections) = (number(file, 32, 8) as usize, number(file, 40, 8) as usize);
     let header = |i: usize| sections.saturating_add(i.saturating_mul(SECTION_HEADER));

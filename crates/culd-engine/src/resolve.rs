@@ -222,11 +222,7 @@ impl<'d> Resolver<'d> {
         self.out.function_of.grow(symbols, u32::MAX);
         self.out.fates.grow(symbols, Fate::None);
         self.out.function_named.grow(names.count, u32::MAX);
-        let new = objects.as_slice().get(new).unwrap_or_default();
-        for (n, object) in new.iter().enumerate() {
-            if let Some(next) = new.get(n + 1) {
-                self.touch(next);
-            }
+        for object in objects.as_slice().get(new).unwrap_or_default() {
             self.out.rejected.push(false);
             self.functions(objects, object);
             self.callgraph(objects, object);
@@ -259,18 +255,6 @@ impl<'d> Resolver<'d> {
         out.sites = GroupedLists::newest_first(count, &sites);
         out.takes = GroupedLists::newest_first(count, &once(takes));
         out
-    }
-
-    /// Reads what the functions of an object refer to. The reads do not depend on each other, so that their cache misses overlap; in
-    /// [`Resolver::functions`] one would wait for the other.
-    fn touch(&self, object: &Object<'d>) {
-        let entry = |&index: &u32| {
-            let name = self.out.name(object.symbol_ref(index))?;
-            let f = *self.out.function_named.get(name)?;
-            self.out.mentions.get(FunctionId::new(f))?.declared_entry
-        };
-        let entries = object.function_order().iter().filter_map(entry).filter(|&entry| entry).count();
-        std::hint::black_box(entries);
     }
 
     /// Every function symbol of one object, in order.

@@ -283,10 +283,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let inputs = self.inputs;
         let (mut functions, mut prototypes) = (0, 0);
         let has_ewp = inputs.objects.iter().any(|o| o.is_ewp);
-        for (n, object) in inputs.objects.iter().enumerate() {
-            if let Some(next) = inputs.objects.as_slice().get(n + 1) {
-                self.touch(next);
-            }
+        for object in inputs.objects.iter() {
             if has_ewp {
                 self.beside_ewp(object)?;
             }
@@ -314,18 +311,6 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.tools_patches(object)?;
         }
         Ok(())
-    }
-
-    /// Reads what is known of an object's functions. The reads do not depend on each other, so that their cache misses overlap; in
-    /// [`Merger::function`] one would wait for the other.
-    fn touch(&self, object: &Object<'d>) {
-        let read = |&index: &u32| {
-            let f = self.resolved.function(object.symbol_ref(index))?;
-            let symbol = self.records.symbol_of[f].map_or(0, |id| self.records.symbols[id].bind);
-            Some(symbol ^ self.records.functions[f].bind)
-        };
-        let all = object.function_order().iter().filter_map(read).fold(0, |all, bind| all ^ bind);
-        std::hint::black_box(all);
     }
 
     /// Objects of CUDA 12 and of CUDA 13 that use tensor memory place what they share of it in different ways.
