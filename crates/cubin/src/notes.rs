@@ -182,6 +182,15 @@ impl<'d> ToolInfo<'d> {
 /// Bytes of a note of CUDA 12.8 or 12.9 (`.note.nv.cuver`): one word more, and no toolkit version.
 const FIRST_FORM: usize = 12;
 
+fn write_cuda_info(description: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+    let note = Note {
+        kind: TYPE_CUINFO,
+        name: OWNER,
+        description,
+    };
+    note.write(out)
+}
+
 /// Content of a note of CUDA 12.8 or 12.9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FirstCudaInfo {
@@ -198,12 +207,7 @@ impl FirstCudaInfo {
 
     /// Appends the whole note to `out`.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), CodecError> {
-        let note = Note {
-            kind: TYPE_CUINFO,
-            name: OWNER,
-            description: &self.description(),
-        };
-        note.write(out)
+        write_cuda_info(&self.description(), out)
     }
 }
 
@@ -245,12 +249,7 @@ impl CudaInfo {
     }
     /// Appends the whole note to `out`.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), CodecError> {
-        let note = Note {
-            kind: TYPE_CUINFO,
-            name: OWNER,
-            description: &self.description(),
-        };
-        note.write(out)
+        write_cuda_info(&self.description(), out)
     }
 }
 
