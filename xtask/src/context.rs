@@ -17,9 +17,9 @@ pub(crate) struct Context {
 
 impl Context {
     pub(crate) fn new() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .map_or_else(|| PathBuf::from("."), Path::to_owned);
+        // where it was built, or, for a program that was carried to another machine, where it is started
+        let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent().filter(|root| root.is_dir());
+        let root = built.map_or_else(|| std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")), Path::to_owned);
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |t| root.join(t));
         Self { root, target }
     }

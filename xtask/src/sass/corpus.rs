@@ -1,12 +1,12 @@
 //! `cargo xtask sass --corpus`: kernels of public headers on the architectures whose code nvlink schedules again.
 //!
-//! 1. pip installs the headers of `xtask/corpus.txt` into `target/corpus/site`, once.
+//! 1. pip installs the headers of `xtask/corpus.txt` into `target/corpus/site`, once; `CULD_CORPUS_HEADERS` names directories that have them instead.
 //! 2. Every source of `tests/corpus` is compiled to PTX, once: `parts: N` in its first line means N times, with `PART` from 0 on.
 //! 3. ptxas makes an object of each PTX file for each architecture and each variant of options; objects stay in `target/corpus`.
 //! 4. Both linkers link each object alone, the debugger's variant with `-g`; what nvlink wrote is kept beside the object. A source whose first line has
 //!    `runtime` is linked with the device runtime, one with `only: ARCH ..` is made for these architectures. Every function is compared: *identical*;
 //!    *kept*, when culd reports that it kept the compiler's schedule; *different*, when it is not reported: a failure.
-//! 5. The table has one row per architecture and variant, then one line per cause, most frequent first.
+//! 5. The table has one row per architecture and variant, then one line per cause, most frequent first. `target/corpus/kept.tsv` has the functions.
 //! 6. `--faults N` instead injects N faults into the functions that are rewritten and asks the hazard checker about them (`examples/faults.rs` of culd-sass).
 //!
 //! `--quick` takes the sources that are compiled in seconds, one variant and two architectures.
@@ -62,6 +62,8 @@ struct Corpus<'a> {
     linker: &'a Linker,
     rows: Mutex<BTreeMap<(String, usize), Row>>,
     causes: Mutex<BTreeMap<String, usize>>,
+    /// Functions that are not identical: object, what they are, name.
+    lines: Mutex<Vec<String>>,
 }
 
 /// A PTX file of the corpus.
@@ -105,6 +107,7 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         linker,
         rows: Mutex::default(),
         causes: Mutex::default(),
+        lines: Mutex::default(),
     };
     let ptx = corpus.ptx(plan, report)?;
     let listed: &[&str] = if quick { &QUICK_ARCHS } else { &ARCHS };
@@ -143,6 +146,10 @@ fn label((source, arch, variant): &Item<'_>) -> String {
 
 /// The headers, installed if need be.
 fn headers(work: &Path) -> Result<Vec<PathBuf>> {
+    if let Some(list) = std::env::var_os("CULD_CORPUS_HEADERS") {
+        std::fs::create_dir_all(work).map_err(Error::file(work))?;
+        return Ok(std::env::split_paths(&list).collect());
+    }
     let (site, stamp) = (work.join("site"), work.join("stamp"));
     std::fs::create_dir_all(work).map_err(Error::file(work))?;
     if !std::fs::read_to_string(&stamp).is_ok_and(|s| s == PINNED) {
@@ -257,9 +264,17 @@ impl Corpus<'_> {
         });
         let mut objects = objects.into_inner().map_err(|e| Error::Other(e.to_string()))?;
         objects.sort();
-        let mut cargo = Command::new(option_env!("CARGO").unwrap_or("cargo"));
-        cargo.args(["run", "--quiet", "--release", "-p", "culd-sass", "--example", "faults", "--"]);
-        let status = cargo.arg(count.to_string()).args(&objects).status().map_err(Error::file("cargo"))?;
+        // a program that was built before and carried along, or cargo
+        let beside = std::env::current_exe()
+            .ok()
+            .map(|xtask| xtask.with_file_name("faults"))
+            .filter(|p| p.exists());
+        let mut program = Command::new(beside.as_deref().unwrap_or(Path::new(option_env!("CARGO").unwrap_or("cargo"))));
+        if beside.is_none() {
+            program.args(["run", "--quiet", "--release", "-p", "culd-sass", "--example", "faults", "--"]);
+        }
+        program.arg("--jobs").arg(jobs.to_string()).arg(count.to_string());
+        let status = program.args(&objects).status().map_err(Error::file("faults"))?;
         let failure = (!status.success()).then(|| format!("{status}"));
         report.quiet("faults are caught or harmless", failure.as_deref());
         Ok(())
@@ -309,13 +324,23 @@ impl Corpus<'_> {
                 (false, Some(cause)) => {
                     row.kept += 1;
                     self.cause(arch, cause)?;
+                    self.line(item, cause, function)?;
                 }
-                (false, None) => different.push(function.as_str()),
+                (false, None) => {
+                    different.push(function.as_str());
+                    self.line(item, "different without a report", function)?;
+                }
             }
         }
         row.different = different.len();
         self.add(arch, *variant, row)?;
         Ok((!different.is_empty()).then(|| format!("different without a report: {}", different.join(", "))))
+    }
+
+    fn line(&self, item: &Item<'_>, cause: &str, function: &str) -> Result<()> {
+        let mut lines = self.lines.lock().map_err(|e| Error::Other(e.to_string()))?;
+        lines.push(format!("{}\t{cause}\t{function}\n", label(item)));
+        Ok(())
     }
 
     /// Counts a cause, without the place in the code.
@@ -328,9 +353,11 @@ impl Corpus<'_> {
 
     /// The device runtime's library.
     fn runtime(&self) -> Result<String> {
-        let library = self.tools.with_file_name("lib").join("libcudadevrt.a");
-        let found = library.exists().then(|| library.display().to_string());
-        found.ok_or_else(|| Error::Other(format!("{} is not there", library.display())))
+        let mut places = ["lib", "lib64"]
+            .into_iter()
+            .map(|d| self.tools.with_file_name(d).join("libcudadevrt.a"));
+        let found = places.find(|p| p.exists()).map(|p| p.display().to_string());
+        found.ok_or_else(|| Error::Other(format!("no libcudadevrt.a beside {}", self.tools.display())))
     }
 
     fn add(&self, arch: &str, variant: usize, row: Row) -> Result<()> {
@@ -364,7 +391,10 @@ impl Corpus<'_> {
         for (cause, count) in causes {
             println!("{count:>6} {cause}");
         }
-        Ok(())
+        let mut lines = self.lines.lock().map_err(|e| Error::Other(e.to_string()))?;
+        lines.sort();
+        let path = self.work.join("kept.tsv");
+        std::fs::write(&path, lines.concat()).map_err(Error::file(&path))
     }
 }
 
