@@ -48,7 +48,7 @@ cargo xtask random                      link generated modules with both; a fail
     --scenarios N   at most this many scenarios  --arch A    sm_90, a list with commas, classic (default), blackwell or all
     --show N        failures shown in full (10)  --keep      keep every scenario's directory in target/random
     --dims LIST     none, or dimensions that every scenario gets: toolkits, ewp, types, unknown, flags, unified, cxx, many, runtime
-    --toolkits T    other compilers: those marked in xtask/toolkits.txt (default), all, or versions with commas
+    --toolkits T    other compilers: those marked in xtask/toolkits.txt (default), all, none, or versions with commas
 cargo xtask mixed [--count N] [--seed S]  link modules of different toolkits, 11.7 to the newest, under the name culd: made or refused with a reason
 cargo xtask cxx [--count N] [--seed S]  link C++ programs (tests/cxx through nvcc) in random subsets with both
     --arch A        architectures (default sm_80,sm_90,sm_100,sm_120)

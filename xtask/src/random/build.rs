@@ -44,6 +44,7 @@ impl Selection {
         match text {
             "default" => Self::Default,
             "all" => Self::All,
+            "none" => Self::Named(Vec::new()),
             list => Self::Named(list.split(',').map(str::to_owned).collect()),
         }
     }
