@@ -46,7 +46,12 @@ pub fn uncalled(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop>
         ..
     } = link;
     if options.extra_warnings && !options.relocatable && !options.debug && !options.preserve_relocs {
-        let reached = graph.mark(resolved, live.kernels.iter().copied());
+        // The host may call unified functions, through their stubs. nvlink quirk: not where there is exactly one kernel.
+        let stubs = resolved
+            .functions
+            .ids()
+            .filter(|&f| resolved.functions[f].stub && live.only.is_none());
+        let reached = graph.mark(resolved, live.kernels.iter().copied().chain(stubs));
         for f in resolved.functions.ids() {
             // A kernel without a definition counts as one.
             let is_entry = resolved.functions[f].winner.is_none() && resolved.is_declared_entry(f);

@@ -106,10 +106,10 @@ fn link(
     let mut merged = merged?;
     watch.lap_with("merge", records.into_iter().chain(metadata).collect());
     check::stacks(link, out)?;
+    check::uncalled(link, out)?;
     if let Some(code) = merged.unified.problem.take() {
         return Err(out.fatal(code));
     }
-    check::uncalled(link, out)?;
     let layout = layout::lay_out(link, merged, out)?;
     check::undefined(link, &layout.records, out);
     explain::layout(link, &layout, explained);

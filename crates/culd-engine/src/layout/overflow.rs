@@ -116,7 +116,7 @@ fn needed(link: Link<'_, '_>, layout: &Layout<'_>, bank: SectionId) -> Option<Ta
         let Some(relocs) = object.relocs.get(r.index as usize) else {
             continue;
         };
-        if matches!(records.sections[r.target].class, Class::Debug(_)) || !records.is_current(r, relocs.target) {
+        if !records.is_current(r, relocs.target) {
             continue;
         }
         let mut refer = |index: u32, addend: i64| {

@@ -279,16 +279,19 @@ fn whole(
     }
     let number: HashMap<FunctionId, usize, crate::names::SeededState> =
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
+    let mut ends = vec![0; kernels.len()];
     for &(f, size, align) in &records.shared.whole {
         let Some(&k) = number.get(&f) else { continue };
         let kernel = &mut kernels[k];
         kernel.align = kernel.align.max(align);
         kernel.used |= size > 0;
-        is_whole[k] = !records.shared.summed.contains(&f);
-        kernel.whole = is_whole[k];
+        kernel.whole = !records.shared.summed.contains(&f);
+        is_whole[k] &= kernel.whole;
+        // Several copies of a kernel follow each other.
+        ends[k] = align_up(ends[k], align).saturating_add(size);
         match is_whole[k] {
-            true => kernel.end = kernel.end.max(size),
-            false => kernel.summed = size,
+            true => kernel.end = kernel.end.max(ends[k]),
+            false => kernel.summed = ends[k],
         }
     }
     let sorted = list_sort(records.shared.module.clone(), &|a, b| {

@@ -52,13 +52,13 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         }
     }
     layout.dynamic_instances.sort_unstable();
-    // nvlink quirk: the alignment of the first section that a compiler laid out becomes the value of symbol 0.
+    // nvlink quirk: the alignment of the first section that a compiler laid out for a kernel becomes the value of symbol 0.
     let whole = layout
         .records
         .shared
         .whole
         .iter()
-        .filter(|_| link.options.identity == Identity::Nvlink);
+        .filter(|w| link.options.identity == Identity::Nvlink && link.live.late.binary_search(&w.0).is_err());
     let first = whole.min_by_key(|w| layout.records.functions[w.0].shared);
     layout.null_value = first.map_or(layout.null_value, |w| w.2);
     let section_with = |layout: &Layout<'d>, text: SectionId| match layout.records.sections[text].class {

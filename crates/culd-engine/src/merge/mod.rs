@@ -59,6 +59,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     kernel_shared: HashMap<&'d [u8], SectionId, SeededState>,
     texture_parameters: HashMap<(SectionId, &'d [u8]), SymbolId, SeededState>,
     parameters: HashMap<&'d [u8], SectionId, SeededState>,
+    /// Size of the parameters of dead kernels, and binding of the copy that was taken last.
+    dead_parameters: HashMap<&'d [u8], (u64, u8), SeededState>,
     resolved_names: HashMap<(&'static [u8], &'d [u8]), SectionId, SeededState>,
     literals_seen: HashSet<SectionRef, SeededState>,
     commons: Commons,
@@ -124,6 +126,7 @@ pub fn merge<'d>(
         kernel_shared: HashMap::with_capacity_and_hasher(live.kernels.len(), SeededState::default()),
         texture_parameters: HashMap::default(),
         parameters: HashMap::with_capacity_and_hasher(live.kernels.len(), SeededState::default()),
+        dead_parameters: HashMap::default(),
         resolved_names: HashMap::default(),
         literals_seen: HashSet::default(),
         commons: Commons::default(),
@@ -293,7 +296,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.out.error(code.clone());
             }
             self.object(object)?;
-            self.dead_whole_shared(object);
+            self.late_whole_shared(object);
             if self.records.standard.compat.is_some() && object.lacks_isa_class() {
                 self.out.warning(Code::MissingIsaClass {
                     file: object.name.into(),

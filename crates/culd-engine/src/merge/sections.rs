@@ -23,8 +23,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn remaining_sections(&mut self, object: &Object<'d>) -> Result<(), Stop> {
         for (index, s) in object.sections.iter().enumerate() {
             match s.role {
-                Role::Debug | Role::Parameters | Role::GlobalInit | Role::Constant | Role::PassedThrough => {
+                Role::Debug | Role::GlobalInit | Role::Constant | Role::PassedThrough => {
                     self.place(object, index as u32)?;
+                }
+                Role::Parameters => {
+                    self.place(object, index as u32)?;
+                    self.dead_parameters(object, s);
                 }
                 Role::Literals => self.place_literals(object, index as u32, FoundBy::Section)?,
                 Role::UnifiedEntry => self.unified_entries(object, s)?,
@@ -178,6 +182,25 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         record.align = record.align.max(s.align.get());
         record.owner = record.owner.or(text);
         Some((id, self.append(id, object, index, s)))
+    }
+
+    /// Copies of a weak kernel that nothing uses must agree on their parameters too.
+    fn dead_parameters(&mut self, object: &Object<'d>, s: &ObjSection<'d>) {
+        let Some(f) = self.owner(object, s).filter(|&f| !self.live.alive[f]) else {
+            return;
+        };
+        let symbol = object.owner_of(s).map(|o| object.symbol(o));
+        let took = symbol.filter(|sym| self.resolved.took(sym.reference)).map(|sym| sym.bind);
+        let known = self.dead_parameters.entry(s.name).or_insert((0, STB_WEAK));
+        known.1 = took.unwrap_or(known.1);
+        if known.0 > 0 && known.1 == STB_WEAK {
+            if known.0 != s.size {
+                let symbol = self.resolved.function_name(f);
+                self.out.error(Code::ParameterBankMismatch { symbol });
+            }
+            return;
+        }
+        known.0 = align_up(known.0, s.align.get()).saturating_add(s.size);
     }
 
     /// Names of the parameter bank of a dead kernel and of the relocations that it comes with.

@@ -5,6 +5,7 @@
 //! dynamic. Symbols are only made for a debugger, for `--preserve-relocs` and for relocatable outputs.
 
 use super::Merger;
+use crate::align::align_up;
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, SectionId, SharedId};
 use crate::names::Name;
@@ -67,32 +68,55 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
-    /// nvlink quirk: a dead kernel whose shared memory a compiler laid out leaves the name of the section, after everything else of the object.
-    pub(super) fn dead_whole_shared(&mut self, object: &Object<'d>) {
-        if self.options.identity != Identity::Nvlink || !object.is_ewp {
+    /// What shared memory that a compiler laid out (`-ewp`) leaves after everything else of the object: that of functions, and of kernels that were
+    /// not selected.
+    ///
+    /// nvlink quirk: a dead kernel leaves the name of the section.
+    pub(super) fn late_whole_shared(&mut self, object: &Object<'d>) {
+        if !object.is_ewp {
             return;
         }
-        for (index, s) in object.sections.iter().enumerate().filter(|(_, s)| s.role == Role::KernelShared) {
-            if self.is_whole(object, index as u32) && self.dead_owner(object, s.info).is_some() {
-                self.kernel_shared_section(s.name.strip_prefix(b".nv.shared.").unwrap_or_default());
+        for (index, s) in (0..).zip(&object.sections).filter(|(_, s)| s.role == Role::KernelShared) {
+            if !self.is_whole(object, index) {
+                continue;
+            }
+            let name = s.name.strip_prefix(b".nv.shared.").unwrap_or_default();
+            let late = self.whole_owner(object, s).filter(|&f| self.records.functions[f].shared.is_none());
+            if let Some(f) = late {
+                let id = self.kernel_shared_section(name);
+                let text = self.records.functions[f].text;
+                self.records.functions[f].shared = Some(id);
+                self.records.sections[id].owner = self.records.sections[id].owner.or(text);
+                self.whole_shared(object, index, s);
+            } else if self.options.identity == Identity::Nvlink && self.dead_owner(object, s.info).is_some() {
+                self.kernel_shared_section(name);
             }
         }
     }
 
+    /// The function that a section of shared memory without variables counts for.
+    ///
+    /// nvlink quirk: copies of a weak kernel that were not taken count too.
+    fn whole_owner(&self, object: &Object<'d>, s: &ObjSection<'d>) -> Option<FunctionId> {
+        let f = object.owner_of(s).and_then(|o| self.resolved.function(object.symbol_ref(o)))?;
+        let every_copy = self.options.identity == Identity::Nvlink && object.is_ewp && self.records.functions[f].text.is_some();
+        (every_copy || self.is_mine(object, s.info)).then_some(f)
+    }
+
     /// Shared memory of a kernel that a compiler laid out (`-ewp`): the section has a size, and no variables.
     pub(super) fn whole_shared(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
-        let is_whole = self.is_whole(object, index);
-        let owner = object.owner_of(s).and_then(|o| self.resolved.function(object.symbol_ref(o)));
-        let (Some(f), true) = (owner, is_whole && self.is_mine(object, s.info)) else {
+        if !self.is_whole(object, index) {
             return;
-        };
+        }
+        let Some(f) = self.whole_owner(object, s) else { return };
         let Some(id) = self.records.functions[f].shared else { return };
+        let align = s.align.get();
         if self.mode.relocatable {
             let record = &mut self.records.sections[id];
-            record.size = record.size.saturating_add(s.size);
-            record.align = record.align.max(s.align.get());
+            record.size = align_up(record.size, align).saturating_add(s.size);
+            record.align = record.align.max(align);
         }
-        self.records.shared.whole.push((f, s.size, s.align.get()));
+        self.records.shared.whole.push((f, s.size, align));
         if !object.is_ewp {
             self.records.shared.summed.insert(f);
         }

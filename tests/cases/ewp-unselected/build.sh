@@ -1,0 +1,1 @@
+ptxas -arch=sm_80 -ewp e.txt -o e.cubin

@@ -1,0 +1,1 @@
+python3 -c "from mkuidx import uidx; uidx('index', [(1, 2, 0)], [])"
