@@ -203,11 +203,7 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
     let flags = header.e_flags.get();
     let [.., os_abi, abi_version, _, _, _, _, _, _, _] = header.ident;
     let is_new = os_abi == ELFOSABI_CUDA;
-    let (toolkit, virtual_arch) = if is_new {
-        cuda_note(cubin).map_or((None, 0), |note| (note.toolkit, note.virtual_arch))
-    } else {
-        (Some(header.e_version.get()), flags >> 16 & 0xff)
-    };
+    let (toolkit, virtual_arch) = toolkit_and_virtual(cubin);
     let mut warnings = Vec::new();
     let has_mercury = is_new && flags & HAS_MERCURY != 0;
     if !is_new && flags & OLD_64BIT == 0 {
@@ -252,6 +248,20 @@ pub fn admit(cubin: &Cubin<'_>, request: Request) -> Admission {
         refusal,
         virtual_arch,
         toolkit: toolkit.unwrap_or(0),
+    }
+}
+
+/// The toolkit that an object was made with.
+pub fn toolkit(cubin: &Cubin<'_>) -> Option<u32> {
+    toolkit_and_virtual(cubin).0
+}
+
+fn toolkit_and_virtual(cubin: &Cubin<'_>) -> (Option<u32>, u32) {
+    let header = cubin.header();
+    let [.., os_abi, _, _, _, _, _, _, _, _] = header.ident;
+    match os_abi == ELFOSABI_CUDA {
+        true => cuda_note(cubin).map_or((None, 0), |note| (note.toolkit, note.virtual_arch)),
+        false => (Some(header.e_version.get()), header.e_flags.get() >> 16 & 0xff),
     }
 }
 

@@ -8,12 +8,14 @@
 //!    lists by class and taken from there. A call that finds no cache, because another thread has it, works without one.
 //! 3. The cache has a bound ([`LIMIT`]); what is above goes back to the system at once.
 //!
+//! The functions are never inlined: there are thousands of places that free something, and a small link runs through much of the code once, so that its
+//! size counts for more than the calls.
+//!
 //! There is one cache in the process and nothing that must run at the end of a thread. After a fork in the middle of a call, the child has no
 //! cache until the end of its own first call.
 #![allow(unsafe_code, reason = "an allocator has raw pointers")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -56,9 +58,71 @@ struct Cache {
 /// The cache, while no call has it.
 static IDLE: AtomicPtr<Cache> = AtomicPtr::new(null_mut());
 
-thread_local! {
-    /// The cache, while a call of this thread has it. The value has no destructor, so that access never allocates.
-    static ACTIVE: Cell<*mut Cache> = const { Cell::new(null_mut()) };
+/// The cache, while a call of this thread has it. The value has no destructor, so that access never allocates.
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+mod active {
+    use super::Cache;
+    use std::cell::Cell;
+    use std::ptr::null_mut;
+
+    thread_local! {
+        static ACTIVE: Cell<*mut Cache> = const { Cell::new(null_mut()) };
+    }
+
+    pub(super) fn get() -> *mut Cache {
+        ACTIVE.get()
+    }
+
+    pub(super) fn set(cache: *mut Cache) {
+        ACTIVE.set(cache);
+    }
+}
+
+/// The same, through a TLS descriptor: two instructions in a library that the loader had room for in its static block. Code that rustc makes for a
+/// shared library calls `__tls_get_addr`, which was a twentieth of the time of a small link. On AArch64 descriptors are the only form.
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod active {
+    use super::Cache;
+    use std::arch::{asm, global_asm};
+
+    global_asm!(
+        ".pushsection .tbss.culd_active_cache,\"awT\",@nobits",
+        ".p2align 3",
+        ".globl culd_active_cache",
+        ".hidden culd_active_cache",
+        ".type culd_active_cache, @object",
+        ".size culd_active_cache, 8",
+        "culd_active_cache: .zero 8",
+        ".popsection",
+        options(att_syntax)
+    );
+
+    /// Where the variable of this thread is.
+    fn place() -> *mut *mut Cache {
+        let place;
+        // SAFETY: the code sequence of the psABI; it leaves the variable's offset from the thread pointer, which is the first word of its block.
+        unsafe {
+            asm!(
+                "leaq culd_active_cache@tlsdesc(%rip), %rax",
+                "call *culd_active_cache@tlscall(%rax)",
+                "addq %fs:0, %rax",
+                out("rax") place,
+                clobber_abi("C"),
+                options(att_syntax)
+            );
+        }
+        place
+    }
+
+    pub(super) fn get() -> *mut Cache {
+        // SAFETY: the variable of this thread is aligned, starts as null, and no other thread knows it.
+        unsafe { place().read() }
+    }
+
+    pub(super) fn set(cache: *mut Cache) {
+        // SAFETY: as above.
+        unsafe { place().write(cache) }
+    }
 }
 
 /// A call that has the cache, or works without.
@@ -66,7 +130,7 @@ pub(crate) struct Scope(*mut Cache);
 
 impl Scope {
     pub(crate) fn enter() -> Scope {
-        if !ACTIVE.get().is_null() {
+        if !active::get().is_null() {
             return Scope(null_mut());
         }
         let mut cache = IDLE.swap(null_mut(), Ordering::Acquire);
@@ -76,7 +140,7 @@ impl Scope {
                 bytes: 0,
             }));
         }
-        ACTIVE.set(cache);
+        active::set(cache);
         Scope(cache)
     }
 }
@@ -86,7 +150,7 @@ impl Drop for Scope {
         if self.0.is_null() {
             return;
         }
-        ACTIVE.set(null_mut());
+        active::set(null_mut());
         if IDLE
             .compare_exchange(null_mut(), self.0, Ordering::Release, Ordering::Relaxed)
             .is_err()
@@ -148,7 +212,7 @@ fn block_layout(size: usize) -> Layout {
 /// The cache of this thread's call.
 fn active<'a>() -> Option<&'a mut Cache> {
     // SAFETY: the pointer is null or that of a cache that only this thread has; the reference ends before another is made.
-    ACTIVE.try_with(|cell| unsafe { cell.get().as_mut() }).ok()?
+    unsafe { active::get().as_mut() }
 }
 
 /// The allocator.
@@ -157,6 +221,7 @@ pub struct BlockCache;
 
 // SAFETY: blocks come from `System`, with the size of a class in both directions; a cached block has no owner.
 unsafe impl GlobalAlloc for BlockCache {
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !is_cached(&layout) {
             // SAFETY: as promised by the caller.
@@ -168,6 +233,7 @@ unsafe impl GlobalAlloc for BlockCache {
         cached.unwrap_or_else(|| unsafe { System.alloc(block_layout(size)) })
     }
 
+    #[inline(never)]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if !is_cached(&layout) {
             // SAFETY: as promised by the caller; the block was not rounded.
@@ -180,6 +246,7 @@ unsafe impl GlobalAlloc for BlockCache {
         }
     }
 
+    #[inline(never)]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller promises that the new size is not zero and does not overflow.
         let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
@@ -201,6 +268,7 @@ unsafe impl GlobalAlloc for BlockCache {
         }
     }
 
+    #[inline(never)]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !is_cached(&layout) {
             // SAFETY: as promised by the caller.

@@ -4,8 +4,8 @@
 //! 2. [`Session::add`] reads an input at once: containers are unpacked, PTX is compiled. What is refused is not part of the link.
 //! 3. [`Session::complete`] links. An image exists only after a link without errors.
 //!
-//! With `-lto`, NVIDIA's library does all of it. So it does for CUDA 12 from sm_100 on: code for these must be scheduled again as CUDA 12 does,
-//! which culd does not reproduce.
+//! With `-lto`, NVIDIA's library does all of it. So it does for CUDA 12 and architectures from sm_100 on that culd does not link as that release
+//! (sm_101).
 
 use crate::code::{Code, Flavour};
 use crate::integrity;
@@ -14,7 +14,7 @@ use crate::tools;
 use cubin::Cubin;
 use cubin::names::file_flags;
 use cubin::release::Version;
-use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, PtxCache, Severity, ToolNote};
+use culd::{Diagnostic, Identity, InputKind, LinkError, Linked, Linker, PtxCache, Severity, ToolNote};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -22,6 +22,8 @@ use std::time::Instant;
 
 /// The release whose behaviour a library for CUDA 12 has.
 const CUDA_12: &str = "12.9";
+/// The release of objects whose Mercury code is in an older form.
+const FIRST_MERCURY: &str = "12.8";
 /// Links of this size and above use several threads.
 const SEVERAL_THREADS: usize = 4 << 20;
 
@@ -149,12 +151,17 @@ impl Session {
         if self.options.lto {
             return self.delegate(list, "link-time optimization");
         }
-        if self.flavour == Flavour::Cuda12 && target.number >= 100 {
-            return self.delegate(list, &format!("{target} with CUDA 12"));
-        }
         let mut linker = Linker::new(target);
-        if self.flavour == Flavour::Cuda12 && linker.release(CUDA_12).is_err() {
-            return Code::Internal;
+        if self.flavour == Flavour::Cuda12 {
+            let Some(version) = Version::nearest(CUDA_12) else {
+                return Code::Internal;
+            };
+            if target.number >= 100 && !target.is_in(version.release.toolkit) {
+                return self.delegate(list, &format!("{target} with CUDA 12"));
+            }
+            if linker.release(CUDA_12).is_err() {
+                return Code::Internal;
+            }
         }
         linker
             .identity(Identity::Nvlink)
@@ -380,7 +387,7 @@ impl Session {
             true => 1,
             false => std::thread::available_parallelism().map_or(1, usize::from),
         });
-        let code = match linker.link() {
+        let code = match self.link(&mut linker) {
             Ok(linked) => {
                 self.report(linked.nvlink_lines(), linked.diagnostics());
                 self.state = State::Done(Some(linked.into_image()));
@@ -401,6 +408,19 @@ impl Session {
             self.info_log.extend(text.bytes());
         }
         code
+    }
+
+    /// Links; objects that are all of 12.8, whose Mercury code 12.9 would convert, by the rules of 12.8.
+    fn link(&self, linker: &mut Linker) -> Result<Linked, LinkError> {
+        let is_first = |d: &Diagnostic| d.code == "Unsupported" && d.text.contains("form of CUDA 12.8");
+        let refused = match linker.link() {
+            Err(error) if self.flavour == Flavour::Cuda12 && error.diagnostics().iter().any(is_first) => error,
+            done => return done,
+        };
+        match linker.release(FIRST_MERCURY).and_then(|linker| linker.link()) {
+            Err(error) if error.diagnostics().iter().any(|d| d.code == "NewerThanToolkit") => Err(refused),
+            done => done,
+        }
     }
 
     /// Writes the messages of a link to the logs: errors to one, everything else to the other.

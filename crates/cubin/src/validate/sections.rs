@@ -8,7 +8,7 @@ use super::{Checked, DefectPlace, MAX_ALIGN, MAX_MEMORY, defect, text};
 use crate::consts::*;
 use crate::kind::function_name;
 use crate::raw::Shdr;
-use crate::read::{Cubin, Section, is_nobits_section};
+use crate::read::{Cubin, Section, has_string, is_nobits_section};
 
 /// What `sh_link` or `sh_info` names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,45 +50,27 @@ impl Names {
 
 /// Rules of a section type: entry size in bytes, `sh_link`, `sh_info` (where it names a section).
 struct Rule {
-    types: &'static [u32],
     entry: u64,
     link: Names,
     info: Names,
 }
 
-static RULES: [Rule; 10] = [
-    rule(&[SHT_CUDA_INFO, SHT_CUDA_MERC_INFO], 0, Names::Symbols, Names::Text),
-    rule(&[SHT_SYMTAB], 24, Names::Strings, Names::Anything),
-    rule(&[SHT_CUDA_MERC_SYMTAB], 24, Names::Strings, Names::Anything),
-    rule(&[SHT_SYMTAB_SHNDX], 4, Names::Symbols, Names::Anything),
-    rule(&[SHT_REL], 16, Names::Symbols, Names::Bytes),
-    rule(&[SHT_RELA, SHT_CUDA_MERC_RELA], 24, Names::Symbols, Names::Bytes),
-    rule(
-        &[
-            SHT_CUDA_CALLGRAPH,
-            SHT_CUDA_PROTOTYPE,
-            SHT_CUDA_MERC_CALLGRAPH,
-            SHT_CUDA_MERC_PROTOTYPE,
-        ],
-        8,
-        Names::Symbols,
-        Names::Anything,
-    ),
-    rule(&[SHT_CUDA_CONSTANT0, SHT_CUDA_SHARED], 0, Names::Anything, Names::Text),
-    rule(&[SHT_CUDA_UFT_ENTRY, SHT_CUDA_UDT_ENTRY], 32, Names::Anything, Names::Anything),
-    rule(&[SHT_CUDA_RESOLVED_RELA], 24, Names::Anything, Names::Anything),
-];
-
-const fn rule(types: &'static [u32], entry: u64, link: Names, info: Names) -> Rule {
-    Rule { types, entry, link, info }
-}
-
 /// The rules of a type. Most sections of a file have none.
-fn rule_of(sh_type: u32) -> Option<&'static Rule> {
-    match sh_type {
-        SHT_PROGBITS | SHT_STRTAB | SHT_NOTE | SHT_NOBITS | SHT_CUDA_COMPAT | SHT_CUDA_CAPMERC => None,
-        _ => RULES.iter().find(|r| r.types.contains(&sh_type)),
-    }
+fn rule_of(sh_type: u32) -> Option<Rule> {
+    use Names::{Anything, Bytes, Strings, Symbols, Text};
+    let (entry, link, info) = match sh_type {
+        SHT_CUDA_INFO | SHT_CUDA_MERC_INFO => (0, Symbols, Text),
+        SHT_SYMTAB | SHT_CUDA_MERC_SYMTAB => (24, Strings, Anything),
+        SHT_SYMTAB_SHNDX => (4, Symbols, Anything),
+        SHT_REL => (16, Symbols, Bytes),
+        SHT_RELA | SHT_CUDA_MERC_RELA => (24, Symbols, Bytes),
+        SHT_CUDA_CALLGRAPH | SHT_CUDA_PROTOTYPE | SHT_CUDA_MERC_CALLGRAPH | SHT_CUDA_MERC_PROTOTYPE => (8, Symbols, Anything),
+        SHT_CUDA_CONSTANT0 | SHT_CUDA_SHARED => (0, Anything, Text),
+        SHT_CUDA_UFT_ENTRY | SHT_CUDA_UDT_ENTRY => (32, Anything, Anything),
+        SHT_CUDA_RESOLVED_RELA => (24, Anything, Anything),
+        _ => return None,
+    };
+    Some(Rule { entry, link, info })
 }
 
 /// Types of which a file has at most one section in each of its views.
@@ -118,12 +100,19 @@ pub(super) fn place(section: &Section<'_>) -> DefectPlace {
 pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
     first_and_names(cubin)?;
     let count = cubin.section_headers().len();
-    for section in cubin.sections().skip(1) {
-        let section = section?;
-        bounds(cubin, &section)?;
-        if let Some(rule) = rule_of(section.header.sh_type.get()) {
-            entries(&section, rule)?;
-            links(cubin, &section, rule, count)?;
+    for (index, header) in (0..).zip(cubin.section_headers()).skip(1) {
+        // Names are looked at only where a rule or a defect needs them.
+        if !has_string(cubin.section_names(), header.sh_name.get()) {
+            cubin.section(index)?;
+        }
+        if let Some(reason) = bounds_problem(cubin, header) {
+            return Err(defect(place(&cubin.section(index)?), reason));
+        }
+        if let Some(rule) = rule_of(header.sh_type.get()) {
+            if let Some(reason) = entries_problem(header, &rule) {
+                return Err(defect(place(&cubin.section(index)?), reason));
+            }
+            links(cubin, index, header, &rule, count)?;
         }
     }
     once(cubin)
@@ -154,24 +143,14 @@ pub(super) fn terminated(section: &Section<'_>) -> Checked {
     }
 }
 
-fn bounds(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
-    let header = section.header;
+fn bounds_problem(cubin: &Cubin<'_>, header: &Shdr) -> Option<String> {
     let align = header.sh_addralign.get();
     if align != 0 && (!align.is_power_of_two() || align > MAX_ALIGN) {
-        return Err(defect(
-            place(section),
-            format!("sh_addralign {align:#x} is not a power of two up to {MAX_ALIGN:#x}"),
-        ));
+        return Some(format!("sh_addralign {align:#x} is not a power of two up to {MAX_ALIGN:#x}"));
     }
     let size = header.sh_size.get();
     if is_nobits_section(header) {
-        if size > MAX_MEMORY {
-            return Err(defect(
-                place(section),
-                format!("sh_size {size:#x} is more memory than any device has ({MAX_MEMORY:#x})"),
-            ));
-        }
-        return Ok(());
+        return (size > MAX_MEMORY).then(|| format!("sh_size {size:#x} is more memory than any device has ({MAX_MEMORY:#x})"));
     }
     // The reader has checked that both ranges are in the file.
     let (start, end) = (header.sh_offset.get(), header.sh_offset.get().saturating_add(size));
@@ -181,64 +160,51 @@ fn bounds(cubin: &Cubin<'_>, section: &Section<'_>) -> Checked {
     let what = match () {
         () if overlaps(0, 64) => "the ELF header",
         () if overlaps(table, table_end) => "the section header table",
-        () => return Ok(()),
+        () => return None,
     };
-    Err(defect(
-        place(section),
-        format!("sh_offset {start:#x}, sh_size {size:#x}: it overlaps {what}"),
-    ))
+    Some(format!("sh_offset {start:#x}, sh_size {size:#x}: it overlaps {what}"))
 }
 
-fn entries(section: &Section<'_>, rule: &Rule) -> Checked {
+fn entries_problem(header: &Shdr, rule: &Rule) -> Option<String> {
     if rule.entry == 0 {
-        return Ok(());
+        return None;
     }
-    let (stated, size) = (section.header.sh_entsize.get(), section.header.sh_size.get());
+    let (stated, size) = (header.sh_entsize.get(), header.sh_size.get());
     let optional = matches!(
-        section.header.sh_type.get(),
+        header.sh_type.get(),
         SHT_CUDA_UFT_ENTRY | SHT_CUDA_UDT_ENTRY | SHT_CUDA_RESOLVED_RELA | SHT_CUDA_MERC_SYMTAB | SHT_SYMTAB_SHNDX
     );
     if stated != rule.entry && !(optional && stated == 0) {
-        return Err(defect(
-            place(section),
-            format!("sh_entsize is {stated}, entries have {} bytes", rule.entry),
-        ));
+        return Some(format!("sh_entsize is {stated}, entries have {} bytes", rule.entry));
     }
-    if !size.is_multiple_of(rule.entry) {
-        return Err(defect(
-            place(section),
-            format!("sh_size {size:#x} is not a multiple of {}", rule.entry),
-        ));
-    }
-    Ok(())
+    (!size.is_multiple_of(rule.entry)).then(|| format!("sh_size {size:#x} is not a multiple of {}", rule.entry))
 }
 
-fn links(cubin: &Cubin<'_>, section: &Section<'_>, rule: &Rule, count: usize) -> Checked {
-    let header = section.header;
+fn links(cubin: &Cubin<'_>, index: u32, header: &Shdr, rule: &Rule, count: usize) -> Checked {
     let sh_type = header.sh_type.get();
+    let of_function = || cubin.section(index).is_ok_and(|s| function_name(s.name, sh_type).is_some());
     // ptxas 12.0 to 12.3 does not set the flag.
     let names_section = header.sh_flags.get() & SHF_INFO_LINK != 0
         || is_relocation(sh_type)
-        || function_name(section.name, sh_type).is_some()
-        || matches!(sh_type, SHT_CUDA_INFO | SHT_CUDA_MERC_INFO) && header.sh_info.get() != 0;
+        || matches!(sh_type, SHT_CUDA_INFO | SHT_CUDA_MERC_INFO) && header.sh_info.get() != 0
+        || rule.info != Names::Anything && of_function();
     let fields = [
-        ("sh_link", section.header.sh_link.get(), rule.link, true),
-        ("sh_info", section.header.sh_info.get(), rule.info, names_section),
+        ("sh_link", header.sh_link.get(), rule.link, true),
+        ("sh_info", header.sh_info.get(), rule.info, names_section),
     ];
-    for (field, index, names, matters) in fields {
+    for (field, value, names, matters) in fields {
         if !matters || names == Names::Anything {
             continue;
         }
-        let Some(named) = cubin.section_headers().get(index as usize) else {
-            return Err(defect(place(section), format!("{field} is {index}, there are {count} sections")));
+        let reason = match cubin.section_headers().get(value as usize) {
+            None => format!("{field} is {value}, there are {count} sections"),
+            Some(named) if names.fits(named) && value != index => continue,
+            Some(_) => {
+                let named = cubin.section(value)?;
+                format!("{field} is {value} ('{}'), which is not {}", text(named.name), names.expected())
+            }
         };
-        if !names.fits(named) || index == section.index {
-            let named = cubin.section(index)?;
-            return Err(defect(
-                place(section),
-                format!("{field} is {index} ('{}'), which is not {}", text(named.name), names.expected()),
-            ));
-        }
+        return Err(defect(place(&cubin.section(index)?), reason));
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use super::sections::{is_text, terminated};
 use super::{Checked, DefectPlace, MAX_ALIGN, defect, text};
 use crate::consts::*;
-use crate::read::{Cubin, Symbol, SymbolSection};
+use crate::raw::Sym;
+use crate::read::{Cubin, SymbolSection};
 
 pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
     let Some(table) = cubin.symtab_section() else {
@@ -21,36 +22,32 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
             ),
         ));
     }
-    for symbol in cubin.symbols() {
-        let symbol = symbol?;
-        if let Some(reason) = problem(cubin, &symbol)? {
-            let place = DefectPlace::Symbol {
-                index: symbol.index,
-                name: text(symbol.name),
-            };
-            return Err(defect(place, reason));
+    for (index, entry) in (0..).zip(cubin.symbol_entries()) {
+        let section = cubin.symbol_place(index)?;
+        if let Some(reason) = problem(cubin, index, entry, section) {
+            let name = text(cubin.symbol(index)?.name);
+            return Err(defect(DefectPlace::Symbol { index, name }, reason));
         }
     }
     Ok(())
 }
 
-fn problem(cubin: &Cubin<'_>, symbol: &Symbol<'_>) -> Result<Option<String>, super::Invalid> {
-    let entry = symbol.entry;
+fn problem(cubin: &Cubin<'_>, index: u32, entry: &Sym, section: SymbolSection) -> Option<String> {
     let (kind, value, size) = (entry.kind(), entry.st_value.get(), entry.st_size.get());
-    if symbol.index == 0 {
+    if index == 0 {
         let is_null = entry.st_info == 0 && entry.st_shndx.get() == 0 && value == 0 && size == 0;
-        return Ok((!is_null).then(|| "number 0 is the null symbol and has to be empty".into()));
+        return (!is_null).then(|| "number 0 is the null symbol and has to be empty".into());
     }
     if entry.bind() > STB_WEAK {
-        return Ok(Some(format!("binding {} is unknown", entry.bind())));
+        return Some(format!("binding {} is unknown", entry.bind()));
     }
     let known = matches!(kind, 0..=4 | STT_CUDA_TEXTURE..=STT_CUDA_OBJECT);
     if !known {
-        return Ok(Some(format!("type {kind} is unknown")));
+        return Some(format!("type {kind} is unknown"));
     }
     let is_function = kind == STT_FUNC;
     let is_variable = matches!(kind, STT_OBJECT | STT_CUDA_OBJECT);
-    Ok(match symbol.section {
+    match section {
         SymbolSection::Undefined => None,
         SymbolSection::Common if is_function => Some("a function cannot be common".into()),
         SymbolSection::Common if !value.is_power_of_two() || value > MAX_ALIGN => Some(format!(
@@ -63,7 +60,7 @@ fn problem(cubin: &Cubin<'_>, symbol: &Symbol<'_>) -> Result<Option<String>, sup
         SymbolSection::Reserved(_) => None,
         SymbolSection::Index(index) => {
             let Some(header) = cubin.section_headers().get(index as usize) else {
-                return Ok(Some(format!("section {index} does not exist")));
+                return Some(format!("section {index} does not exist"));
             };
             let room = header.sh_size.get();
             let in_section = || format!("section {index} '{}'", cubin.section(index).map_or(String::new(), |s| text(s.name)));
@@ -86,5 +83,5 @@ fn problem(cubin: &Cubin<'_>, symbol: &Symbol<'_>) -> Result<Option<String>, sup
                 None
             }
         }
-    })
+    }
 }

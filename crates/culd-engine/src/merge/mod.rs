@@ -258,22 +258,21 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn compat_section(&mut self) {
         self.records.standard.compat = Some(self.section(Name::fixed(b".nv.compat"), Class::Compat, SHT_CUDA_COMPAT, 0, 4, 0));
+        // The note about CUDA names it.
+        if let Some(note) = self.records.standard.cuda_note {
+            self.records.sections[note].flags |= SHF_INFO_LINK;
+        }
     }
 
     /// Notes about the tools and the toolkit, which the form of CUDA 12 does not have.
     fn notes(&mut self) {
         let fixed = Name::fixed;
         let tools = self.section(fixed(b".note.nv.tkinfo"), Class::ToolNote, SHT_NOTE, 0x200_0000, 4, 0);
-        let flags = if self.options.target.capabilities().has_compat {
-            0x100_0040
-        } else {
-            0x100_0000
-        };
         let name: &[u8] = match self.mode.rules.first_notes {
             true => b".note.nv.cuver",
             false => b".note.nv.cuinfo",
         };
-        let cuda = self.section(fixed(name), Class::CudaNote, SHT_NOTE, flags, 4, 0);
+        let cuda = self.section(fixed(name), Class::CudaNote, SHT_NOTE, 0x100_0000, 4, 0);
         if self.mode.rules.first_notes {
             self.records.sections[tools].no_symbol = true;
             self.records.sections[cuda].no_symbol = true;

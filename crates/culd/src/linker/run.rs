@@ -5,8 +5,7 @@ use super::memory::{Inputs, Named, Source};
 use super::{Diagnostic, Entry, LinkError, Linked, Linker};
 use crate::cli::causes::Causes;
 use cubin::release::{Form, Release, Version};
-use culd_base::admission::Request;
-use culd_engine::{Arch, Identity, Input, KernelFilter, LinkOptions, Outcome, Severity, Status};
+use culd_engine::{Identity, Input, KernelFilter, LinkOptions, Outcome, Severity, Status};
 use culd_input::check::{self, Verdict};
 use culd_input::detect::FileKind;
 use culd_input::lto::{KeepRule, LtoOptions};
@@ -206,7 +205,7 @@ fn link_objects(
     options.unified_index = linker.index.as_deref();
     options.kernels = options.kernels.or(by_host);
     if options.identity == Identity::Nvlink && options.release.is_none() {
-        options.release = newest_release(&inputs, options.target);
+        options.release = newest_release(&inputs);
     }
     let outcome = culd_engine::link(&inputs, &options);
     let usage = outcome.explained.usage.as_ref().map(Usage::new).unwrap_or_default();
@@ -236,11 +235,10 @@ fn nvlink_lines(outcome: &Outcome) -> Vec<(Severity, String)> {
 }
 
 /// The release of the newest input.
-fn newest_release(inputs: &[Input<'_>], target: Arch) -> Option<&'static Release> {
+fn newest_release(inputs: &[Input<'_>]) -> Option<&'static Release> {
     let toolkit = |input: &Input<'_>| {
         let cubin = cubin::Cubin::parse(input.data).ok()?;
-        let request = Request { target, release: None };
-        Some(culd_base::admission::admit(&cubin, request).toolkit)
+        Some(culd_base::admission::toolkit(&cubin).unwrap_or(0))
     };
     let newest = inputs.iter().filter_map(toolkit).max()?;
     Some(Release::with_form(newest, Form::Cuda13))
