@@ -21,10 +21,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Cases whose results depend on the release.
-pub(crate) const CASES: [&str; 20] = [
+pub(crate) const CASES: [&str; 22] = [
     "bad-cuinfo-newer",
     "bad-nvinfo-size",
     "bad-reloc-sym",
+    "compat-data-only-100",
     "compat-isa-class",
     "compat-mercury-version-100",
     "compat-tensor-cores-100",
@@ -37,6 +38,7 @@ pub(crate) const CASES: [&str; 20] = [
     "opt-register-refused",
     "opt-tools-patch",
     "rlink-shared",
+    "rlink-static-unscheduled-100",
     "rlink-weak",
     "sections-passed-through-80",
     "stress-arch-mismatch",
