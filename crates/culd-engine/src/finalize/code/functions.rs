@@ -292,7 +292,7 @@ impl Maker<'_, '_> {
             indirect: source.branch_targets(section),
         };
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
-            return Err("double precision compiled for sm_100".into());
+            return Err("compiled for sm_100, where its instructions take another time".into());
         }
         if object.toolkit < output.link.mode.rules.finalizer {
             return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
