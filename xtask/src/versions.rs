@@ -21,20 +21,24 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Cases whose results depend on the release.
-pub(crate) const CASES: [&str; 18] = [
+pub(crate) const CASES: [&str; 22] = [
     "bad-cuinfo-newer",
     "bad-nvinfo-size",
     "bad-reloc-sym",
+    "compat-data-only-100",
     "compat-isa-class",
     "compat-mercury-version-100",
     "compat-tensor-cores-100",
     "data-shared-dyn-align64",
+    "data-shared-dyn-several",
     "meta-language",
     "meta-preexit-100",
     "opt-cuda-api-version",
     "opt-debug",
+    "opt-register-refused",
     "opt-tools-patch",
     "rlink-shared",
+    "rlink-static-unscheduled-100",
     "rlink-weak",
     "sections-passed-through-80",
     "stress-arch-mismatch",

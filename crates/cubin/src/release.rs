@@ -147,6 +147,8 @@ pub struct Rules {
     pub tensor_groups_of_functions: u8,
     /// Every Blackwell function has EIATTR_NVSAL_SW_WAR.
     pub adds_software_wait: bool,
+    /// Blackwell code with full debug information waits after every instruction; in releases without it has neither stall counts nor scoreboards.
+    pub debug_code_waits: bool,
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
     /// such a definition.
     pub names_larger_common: bool,

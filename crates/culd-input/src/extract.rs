@@ -53,11 +53,6 @@ impl<'u> Extractor<'u> {
             host: HostPart::default(),
             ids: None,
         };
-        let is_device = matches!(unit.kind, UnitKind::Device | UnitKind::Fatbin | UnitKind::Ptx) && unit.archive_name.is_none();
-        if is_device && options.registers && options.release.is_some_and(|r| r.rules.reports_missing_host_code) {
-            let file = unit.name.to_string();
-            extractor.say(Severity::Info, LoadCode::NoHostCode { file });
-        }
         match &unit.kind {
             UnitKind::Problem(messages) => {
                 let messages = messages.iter().cloned();
@@ -69,6 +64,12 @@ impl<'u> Extractor<'u> {
             UnitKind::LtoIr => extractor.lto_ir(),
             UnitKind::Host => extractor.host(),
             UnitKind::Passed => extractor.host = HostPart::Unknown,
+        }
+        let is_device = matches!(unit.kind, UnitKind::Device | UnitKind::Fatbin | UnitKind::Ptx) && unit.archive_name.is_none();
+        // Said of inputs that were taken: a refusal ends the link before.
+        if is_device && options.registers && options.release.is_some_and(|r| r.rules.reports_missing_host_code) {
+            let file = unit.name.to_string();
+            extractor.say(Severity::Info, LoadCode::NoHostCode { file });
         }
         extractor
     }

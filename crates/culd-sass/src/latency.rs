@@ -154,7 +154,7 @@ const ROWS: &[Row] = &[
     Row("TLD", Every, true, All, Texture),
     Row("TLD4", Every, true, All, Texture),
     Row("TXD", Every, true, All, Texture),
-    Row("TXQ", Every, true, All, Texture),
+    Row("TXQ", Every, true, General, Texture),
     Row("UBLKCP", Every, false, All, Unordered),
     Row("UBLKPF", Every, false, All, Unordered),
     Row("UBLKRED", Every, false, All, Unordered),
@@ -192,7 +192,28 @@ pub fn timing(insn: &Insn, arch: u32) -> Timing {
 #[must_use]
 pub fn same_timing(code: &[u8], arch: u32, other: u32) -> bool {
     let same = |insn: &Insn| insn.unknown.is_none() && timing(insn, arch) == timing(insn, other);
-    decode_all(code).is_some_and(|insns| insns.iter().all(same))
+    decode_all(code).is_some_and(|insns| insns.iter().all(same) && ((arch, other) != (100, 103) || !waits_for_converter(&insns)))
+}
+
+/// Cycles for which a conversion or special function occupies its unit on sm_100.
+const CONVERTER: u32 = 8;
+
+/// Does some instruction wait for the unit of conversions and special functions, longer than on sm_103? There bit counts have another unit,
+/// and powers of two take half of the time.
+fn waits_for_converter(insns: &[Insn]) -> bool {
+    let is_power = |insn: &Insn| insn.name == "MUFU" && insn.bits(74, 4) == 2;
+    let is_count = |insn: &Insn| insn.name == "POPC";
+    let mut last: Option<(&Insn, u32)> = Option::None;
+    for insn in insns {
+        if timing(insn, 100).queue == Queue::Convert {
+            if last.is_some_and(|(before, cycles)| cycles <= CONVERTER && (is_power(before) || is_count(before) || is_count(insn))) {
+                return true;
+            }
+            last = Some((insn, 0));
+        }
+        last = last.map(|(before, cycles)| (before, cycles + u32::from(insn.control.stall)));
+    }
+    false
 }
 
 fn holds(on: On, arch: u32) -> bool {
@@ -220,5 +241,16 @@ mod tests {
         assert!(same_timing(&mov.to_le_bytes(), 100, 103));
         assert!(same_timing(&dfma.to_le_bytes(), 103, 110));
         assert!(!same_timing(&dfma.to_le_bytes(), 100, 103));
+    }
+
+    #[test]
+    fn bit_counts_do_not_wait_for_conversions_on_sm_103() {
+        // FLO.U32 R8, UR5; CS2R R6, SRZ with a stall of 7 or 8; POPC R0, UR5
+        let (flo, popc): (u128, u128) = (0x000e_2200_080e_0000_0000_0005_0008_7d00, 0x000e_e200_0800_0000_0000_0005_0000_7d09);
+        let zero = |stall: u128| 0x000f_ce00_0001_ff00_0000_0000_0006_7805 & !(0xf << 105) | stall << 105;
+        let code = |stall| [flo, zero(stall), popc].iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>();
+        assert!(!same_timing(&code(7), 100, 103));
+        assert!(same_timing(&code(8), 100, 103));
+        assert!(same_timing(&code(7), 103, 103));
     }
 }

@@ -100,6 +100,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     joins_languages: false,
     tensor_groups_of_functions: 0,
     adds_software_wait: false,
+    debug_code_waits: true,
     names_larger_common: false,
     tools_patch_flag: "--astoolspatch",
     reports_missing_host_code: false,
@@ -165,6 +166,7 @@ pub(super) const RULES_13_3: Rules = Rules {
     newest_mercury: 0x103,
     compat_instruction_set: true,
     mask_of_target: true,
+    debug_code_waits: false,
     names_larger_common: true,
     reports_missing_host_code: true,
     ..RULES_13_2

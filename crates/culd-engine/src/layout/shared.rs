@@ -431,6 +431,19 @@ fn dynamic(
             groups.join(users_of(s));
         }
     }
+    // nvlink quirk: of several dynamic variables the first one decides, whatever the others need.
+    if link.options.identity == Identity::Nvlink && !link.mode.debug_symbols {
+        let mut decided = vec![false; kernels.len()];
+        for (variables, reached) in references.variables.iter().zip(&references.kernels) {
+            for s in variables.iter().copied().filter(|&s| is_dynamic(s)) {
+                let align = dynamic_align(link, records.shared.variables[s].align);
+                for &k in reached.iter().filter(|&&k| !std::mem::replace(&mut decided[k as usize], true)) {
+                    let kernel = &mut kernels[k as usize];
+                    kernel.dynamic = Some(align_up(kernel.end, align));
+                }
+            }
+        }
+    }
     let uses_dynamic = |list: &Vec<SharedId>| list.iter().any(|&s| is_dynamic(s));
     for (variables, reached) in references.variables.iter().zip(&references.kernels) {
         if uses_dynamic(variables) {
@@ -438,9 +451,20 @@ fn dynamic(
         }
     }
     let mut highest = vec![0u64; kernels.len()];
+    let mut largest_align = vec![1u64; kernels.len()];
     for (k, kernel) in kernels.iter().enumerate() {
         let g = groups.find(k as u32) as usize;
         highest[g] = highest[g].max(kernel.dynamic.unwrap_or(0));
+        if kernel.dynamic.is_some() {
+            largest_align[g] = largest_align[g].max(kernel.align);
+        }
+    }
+    // With a debugger, dynamic memory starts where the largest section ends, padding included.
+    if link.mode.debug_symbols && link.mode.rules.dynamic_alignment {
+        let base = link.mode.shared_base;
+        for (start, align) in highest.iter_mut().zip(largest_align) {
+            *start = align_up(base.saturating_add(*start), align).saturating_sub(base);
+        }
     }
     for (k, kernel) in kernels.iter_mut().enumerate() {
         if kernel.dynamic.is_some() {

@@ -74,7 +74,7 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         for sym in layout.records.symbols.iter_mut().filter(|sym| sym.dynamic) {
             sym.value = start;
         }
-        equalise(link, layout, &uses);
+        equalise(link, layout, &uses, known);
     }
     let whole = layout.records.shared.whole.iter();
     let mut whole: Vec<SectionId> = whole.filter_map(|w| layout.records.functions[w.0].shared).collect();
@@ -156,17 +156,24 @@ fn dynamic_uses(link: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
     uses
 }
 
-/// With a debugger: one value per dynamic variable, the same for all kernels that use it.
-fn equalise<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses) {
+/// With a debugger: one value per dynamic variable, the same for all kernels that use it. Sections that were there before are aligned for the
+/// variables of the module, too.
+fn equalise<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses, known: usize) {
+    let module_align = layout.records.shared.module_align;
+    let aligned = |size: u64, align: u64, is_known: bool| match link.mode.rules.dynamic_alignment {
+        true => align_up(size, if is_known { align.max(module_align) } else { align }),
+        false => size,
+    };
     let mut changed = true;
     while changed {
         changed = false;
         for (text, variables) in uses {
             let Some(id) = section_of(link, layout, *text) else { continue };
             for &sym in variables {
-                let total = layout.records.sections[id].size;
+                let record = &layout.records.sections[id];
+                let total = aligned(record.size, record.align, (id.number() as usize) < known);
                 let highest = layout.records.symbols[sym].value.max(total);
-                changed |= highest != layout.records.symbols[sym].value || highest != total;
+                changed |= highest != layout.records.symbols[sym].value || highest != layout.records.sections[id].size;
                 layout.records.symbols[sym].value = highest;
                 layout.records.sections[id].size = highest;
             }

@@ -273,6 +273,8 @@ fn finalizer_mask(link: Link<'_, '_>, layout: &Layout<'_>, is_bound: bool) -> Op
             })
         })
     };
+    // Later finalizers leave the mask of a file without code as compilers write it.
+    let is_bound = is_bound && !(link.mode.rules.mask_of_target && texts.peek().is_none());
     Some(match link.options.target.number {
         100 if link.mode.rules.mask_of_target => {
             if is_bound {

@@ -8,6 +8,7 @@
 
 use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
+use crate::finalize::code::debug_code::{is_scheduled, unscheduled};
 use crate::finalize::code::exits::{self, Moves};
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
@@ -291,7 +292,7 @@ impl Maker<'_, '_> {
             indirect: source.branch_targets(section),
         };
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
-            return Err("double precision compiled for sm_100".into());
+            return Err("compiled for sm_100, where its instructions take another time".into());
         }
         if object.toolkit < output.link.mode.rules.finalizer {
             return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
@@ -300,6 +301,14 @@ impl Maker<'_, '_> {
         let drops_waits = !output.link.mode.rules.adds_software_wait;
         if drops_waits && source.has_software_waits(section) {
             return Err("has waits of a later compiler, which nvlink drops".into());
+        }
+        // nvlink quirk: the first function of a name decides whether the others have a schedule.
+        if options.identity == Identity::Nvlink
+            && source.namesake(section).is_some_and(|first| !is_scheduled(first.data))
+            && is_scheduled(code)
+        {
+            let code = unscheduled(code, output.link.mode.rules.debug_code_waits);
+            return Ok((code, Changes::default()));
         }
         // Observed: nvlink gives the load of the stack pointer, which the compiler found to be dead, a scoreboard again.
         if object.is_ewp && (options.relocatable || debug_symbols) && (has_calls(code) || has_branches(code)) {

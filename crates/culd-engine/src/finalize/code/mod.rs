@@ -2,10 +2,11 @@
 //!
 //! 1. [`sources`]: what belongs to each code section of the inputs: attributes, parameters, branch targets.
 //! 2. [`offsets`]: which SASS instruction belongs to which Mercury instruction.
-//! 3. [`exits`]: fences before `EXIT`. [`stubs`]: the table of unified functions.
+//! 3. [`exits`]: fences before `EXIT`. [`debug_code`]: code without a schedule. [`stubs`]: the table of unified functions.
 //! 4. [`functions`]: the SASS of each function, rewritten where a final link rewrites it, with the resolved values in it and in the capsule.
 //! 5. [`jump`]: jump tables as offsets in SASS.
 
+pub(crate) mod debug_code;
 pub(crate) mod exits;
 pub(crate) mod functions;
 pub(crate) mod jump;

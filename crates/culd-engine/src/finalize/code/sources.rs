@@ -39,6 +39,8 @@ pub(crate) struct Sources<'a, 'd> {
 pub(crate) struct Source<'a, 'd> {
     object: &'a Object<'d>,
     /// By code section.
+    /// Code sections, and the first ones of the same names, whose attributes they have.
+    namesakes: Vec<(u32, u32)>,
     companions: Vec<Companions>,
     /// Symbols of functions that call.
     callers: HashSet<u32, SeededState>,
@@ -113,11 +115,17 @@ impl<'a, 'd> Source<'a, 'd> {
             note(&object.sections, Role::FunctionInfo, |c| &mut c.attributes);
             note(&object.sass, Role::Parameters, |c| &mut c.parameters);
         }
+        let pairs = object.sections.iter().zip(&object.sass);
+        let attributes = pairs.filter(|(own, sass)| own.role == Role::FunctionInfo && sass.role == Role::FunctionInfo);
+        let namesakes = attributes
+            .filter(|(own, sass)| own.info != sass.info)
+            .map(|(own, sass)| (own.info, sass.info));
         let graph = &object.callgraph;
         let named = |name: &[u8]| object.sass.iter().find(|s| s.name == name);
         Source {
             object,
             companions,
+            namesakes: if object.has_mercury() { namesakes.collect() } else { Vec::new() },
             callers: graph.direct.iter().map(|e| e.0).chain(graph.sites.iter().map(|e| e.0)).collect(),
             errors_at_exit: object
                 .sections
@@ -193,6 +201,12 @@ impl<'a, 'd> Source<'a, 'd> {
             DebugCode::All => true,
             DebugCode::Listed(names) => names.contains(name),
         }
+    }
+
+    /// The first code section of the name that this one has, too.
+    pub(crate) fn namesake(&self, code: u32) -> Option<&'a ObjSection<'d>> {
+        let (_, first) = self.namesakes.iter().find(|(own, _)| *own == code)?;
+        self.object.sass.get(*first as usize)
     }
 
     /// Indirect branches and their targets: {offset, 0, count, targets}.
