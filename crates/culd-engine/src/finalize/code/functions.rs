@@ -83,6 +83,11 @@ impl Function {
         let Some(new) = self.rewritten_place(offset) else { return offset };
         self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
     }
+    /// Is an instruction of the input not in the output?
+    pub(crate) fn is_deleted(&self, offset: u64) -> bool {
+        let deleted = self.changes.map.as_ref().map_or(&[][..], |m| m.deleted());
+        u32::try_from(offset).is_ok_and(|offset| deleted.binary_search(&offset).is_ok())
+    }
     /// Offsets, in the input, of the instructions that move a value into a register.
     pub(crate) fn moves(&self) -> Vec<u64> {
         let Ok(capsule) = Capsule::read(&self.capsule) else {
@@ -286,7 +291,8 @@ impl Maker<'_, '_> {
             arch: options.target.number,
             entry: output.link.resolved.functions[f].entry,
             calls: has_calls(code) && source.calls(input.owner),
-            debug: debug_symbols || source.is_debug_code(function_name(output, f)),
+            debug: debug_symbols,
+            debug_code: source.is_debug_code(function_name(output, f)),
             relocatable: options.relocatable,
             indirect: source.branch_targets(section),
         };
@@ -319,7 +325,7 @@ impl Maker<'_, '_> {
         }
         let membar = self
             .fences
-            .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);
+            .then(|| debug_symbols || options.relocatable || context.calls || !context.entry || writes_surfaces(&code));
         let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
         match exits::fence(&code, input.data, membar, &context.indirect, &place) {
             Ok(None) => Ok((code, Changes { map, moves: None })),
@@ -341,6 +347,14 @@ fn has_calls(code: &[u8]) -> bool {
     words
         .map(|w| u128::from_le_bytes(*w))
         .any(|w| opcode::CALLS.contains(&((w & 0xfff) as u16)))
+}
+
+/// Does code write to surfaces? Observed: such a kernel has the `MEMBAR` before its `EXIT` in every link.
+fn writes_surfaces(code: &[u8]) -> bool {
+    let words = code.as_chunks::<16>().0.iter();
+    words
+        .map(|w| u128::from_le_bytes(*w))
+        .any(|w| opcode::SURFACE_WRITES.contains(&((w & 0xfff) as u16)))
 }
 
 /// Does code branch, apart from the loop to itself after its end?
