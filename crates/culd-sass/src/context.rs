@@ -11,8 +11,10 @@ pub struct KernelContext {
     pub entry: bool,
     /// It calls something, directly or indirectly.
     pub calls: bool,
-    /// Its input was compiled with full debug information.
+    /// The link is for a debugger.
     pub debug: bool,
+    /// It was compiled with full debug information: its schedule stays, fence prefixes do not.
+    pub debug_code: bool,
     /// The link produces a relocatable object.
     pub relocatable: bool,
     /// Indirect branches and their targets, as offsets in the function.

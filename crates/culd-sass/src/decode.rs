@@ -49,6 +49,8 @@ pub mod opcode {
     pub const CALLS: [u16; 4] = [0x343, 0x344, 0x943, 0x944];
     /// `MEMBAR`.
     pub const MEMBAR: u16 = 0x992;
+    /// The forms of `SUST` and `SURED`.
+    pub const SURFACE_WRITES: [u16; 3] = [0xf9b, 0xf9d, 0xf9f];
 }
 
 /// The scoreboard and issue fields of an instruction.

@@ -1,9 +1,9 @@
 //! From the compiler's SASS of one function to the SASS of a final link.
 //!
-//! 1. Only call-free entry functions of non-debug inputs in final links change; everything else is [`Rewrite::Unchanged`].
+//! 1. Only call-free entry functions in final links that are not for a debugger change; everything else is [`Rewrite::Unchanged`].
 //! 2. Strip the padding `NOP`s, decode, mark the fence prefixes.
 //! 3. The stack pointer is dead when the first `LDC R1, c[0][0x37c]` owns a scoreboard and nothing else touches R1. If neither a
-//!    fence prefix nor a dead stack pointer is found, or the code was compiled without optimisation: unchanged.
+//!    fence prefix nor a dead stack pointer is found, or the code was compiled without optimisation: unchanged. Debug code keeps its schedule.
 //! 4. Dead stack pointer: run the allocator with it. If that reproduces every scoreboard field of the input and every instruction is known, the
 //!    allocator without it gives the answer.
 //! 5. Delete the prefixes, re-encode the branches that moved, pad with `NOP`s to 128 bytes plus eight more.
@@ -130,7 +130,7 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
         return Ok(Rewrite::Unchanged);
     }
     let deletable = deletable_prefixes(&insns);
-    let dead = dead_stack_pointer(&insns);
+    let dead = dead_stack_pointer(&insns).filter(|_| !context.debug_code);
     if dead.is_none() && !deletable.contains(&true) {
         return Ok(Rewrite::Unchanged);
     }

@@ -84,6 +84,11 @@ impl Function {
         let Some(new) = self.rewritten_place(offset) else { return offset };
         self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
     }
+    /// Is an instruction of the input not in the output?
+    pub(crate) fn is_deleted(&self, offset: u64) -> bool {
+        let deleted = self.changes.map.as_ref().map_or(&[][..], |m| m.deleted());
+        u32::try_from(offset).is_ok_and(|offset| deleted.binary_search(&offset).is_ok())
+    }
     /// Offsets, in the input, of the instructions that move a value into a register.
     pub(crate) fn moves(&self) -> Vec<u64> {
         let Ok(capsule) = Capsule::read(&self.capsule) else {
@@ -225,6 +230,10 @@ impl Maker<'_, '_> {
         let (rewritten, kept) = match object.section(piece.section).filter(|_| !link.options.keep_sass) {
             None => (None, None),
             Some(input) => match self.rewrite(object, input, piece.section, compiled, f) {
+                // Observed: nvlink schedules some of them again by the attributes of another one.
+                Ok(rewritten) if self.sources.of(object.id).is_repeated(input.name) => {
+                    (Some(rewritten), Some("one of several static functions of one name in an output of -r".into()))
+                }
                 Ok(rewritten) => (Some(rewritten), None),
                 Err(reason) => (None, Some(reason)),
             },
@@ -287,7 +296,8 @@ impl Maker<'_, '_> {
             arch: options.target.number,
             entry: output.link.resolved.functions[f].entry,
             calls: has_calls(code) && source.calls(input.owner),
-            debug: debug_symbols || source.is_debug_code(function_name(output, f)),
+            debug: debug_symbols,
+            debug_code: source.is_debug_code(function_name(output, f)),
             relocatable: options.relocatable,
             indirect: source.branch_targets(section),
         };
@@ -328,7 +338,7 @@ impl Maker<'_, '_> {
         }
         let membar = self
             .fences
-            .then_some(debug_symbols || options.relocatable || context.calls || !context.entry);
+            .then(|| debug_symbols || options.relocatable || context.calls || !context.entry || writes_surfaces(&code));
         let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
         match exits::fence(&code, input.data, membar, &context.indirect, &place) {
             Ok(None) => Ok((code, Changes { map, moves: None })),
@@ -350,6 +360,14 @@ fn has_calls(code: &[u8]) -> bool {
     words
         .map(|w| u128::from_le_bytes(*w))
         .any(|w| opcode::CALLS.contains(&((w & 0xfff) as u16)))
+}
+
+/// Does code write to surfaces? Observed: such a kernel has the `MEMBAR` before its `EXIT` in every link.
+fn writes_surfaces(code: &[u8]) -> bool {
+    let words = code.as_chunks::<16>().0.iter();
+    words
+        .map(|w| u128::from_le_bytes(*w))
+        .any(|w| opcode::SURFACE_WRITES.contains(&((w & 0xfff) as u16)))
 }
 
 /// Does code branch, apart from the loop to itself after its end?

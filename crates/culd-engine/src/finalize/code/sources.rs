@@ -47,6 +47,8 @@ pub(crate) struct Source<'a, 'd> {
     /// Some function has the attribute.
     errors_at_exit: bool,
     debug: DebugCode<'d>,
+    /// Names that several code sections have: static functions in the output of `-r`.
+    repeated: Vec<&'d [u8]>,
     /// Symbols of the SASS view, in objects with functions inside of kernels.
     symbols: &'d [Sym],
 }
@@ -99,6 +101,15 @@ impl<'a, 'd> Sources<'a, 'd> {
     }
 }
 
+/// Names that several code sections of an object have, sorted.
+fn repeated<'d>(object: &Object<'d>) -> Vec<&'d [u8]> {
+    let mut names: Vec<&[u8]> = object.sass.iter().filter(|s| s.role == Role::Text).map(|s| s.name).collect();
+    names.sort_unstable();
+    let mut twice: Vec<&[u8]> = names.windows(2).filter(|w| w.first() == w.last()).filter_map(|w| w.first().copied()).collect();
+    twice.dedup();
+    twice
+}
+
 impl<'a, 'd> Source<'a, 'd> {
     fn new(object: &'a Object<'d>) -> Self {
         let mut companions = vec![Companions::default(); object.sass.len()];
@@ -137,6 +148,7 @@ impl<'a, 'd> Source<'a, 'd> {
                 (None, Some(_)) => DebugCode::All,
                 (None, None) => DebugCode::Listed(HashSet::default()),
             },
+            repeated: repeated(object),
             symbols: match object.has_inner_functions {
                 true => sass_symbols(object),
                 false => &[],
@@ -188,6 +200,11 @@ impl<'a, 'd> Source<'a, 'd> {
     /// True if the attributes of a code section belong to another function of its name.
     pub(crate) fn borrows_attributes(&self, code: u32) -> bool {
         Self::section(&self.object.sass, self.companions(code).attributes).is_some_and(|s| s.info != code)
+    }
+
+    /// Is the name of a code section that of another one?
+    pub(crate) fn is_repeated(&self, name: &[u8]) -> bool {
+        self.repeated.binary_search(&name).is_ok()
     }
 
     /// Does the call graph have calls of the function with this symbol?

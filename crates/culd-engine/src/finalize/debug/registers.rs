@@ -5,7 +5,7 @@
 //! 1. The lists of the inputs one after the other.
 //! 2. The first list of a name is that of the first function of the output with this name; ranges in further ones and of dead functions are
 //!    cleared. nvlink quirk: it is the first one although the code may come from another input (a replaced copy, static functions of one name).
-//! 3. Ranges of the function's own list move with its code.
+//! 3. Ranges of the function's own list move with its code; one that starts at a deleted instruction starts at the last one before it that stays.
 //! 4. Ranges of a list for other code are translated from the Mercury list: places where no Mercury instruction of the code starts
 //!    become 0. Both lists have the same records; the SASS list has them by register and start.
 
@@ -51,7 +51,12 @@ impl List<'_> {
     fn placed(&self, output: &OutputPlan<'_, '_>, object: &Object<'_>, function: &Function) -> Vec<(u64, u64)> {
         if function.object == object.id {
             let place = |offset| function.place_instruction(offset);
-            return self.records.iter().map(|r| (place(r.start), place(r.end))).collect();
+            // A range starts with the instruction before the first one that has the value; a deleted one makes way for the one before.
+            let start = |offset| match function.is_deleted(offset) {
+                true => place(offset).saturating_sub(INSTRUCTION),
+                false => place(offset),
+            };
+            return self.records.iter().map(|r| (start(r.start), place(r.end))).collect();
         }
         self.translated(output, object, function)
             .unwrap_or_else(|| vec![(0, 0); self.records.len()])
