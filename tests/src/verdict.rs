@@ -27,11 +27,19 @@ pub const DEFECTS: [(&str, &str); 3] = [
 ];
 
 /// Refusals of inputs that nvlink links: the reasons are in docs/compatibility.md.
-pub const REFUSALS: [&str; 3] = [
+pub const REFUSALS: [&str; 5] = [
     "functions inside of a kernel (-ewp) with -r or -g on sm_100 and later",
     "Mercury code in the form of CUDA 12.8",
     "section .nv.metadata: module ids are not supported",
+    "section .nv.merc.nv.constant.user: a section of this name does not have type 0x1",
+    "no twin in the Mercury view",
 ];
+
+/// Whether ours refused cleanly, for one of the [`REFUSALS`], what nvlink did not refuse.
+pub fn is_listed_refusal(ours: &Outcome, nvlink: &Outcome) -> bool {
+    let said = String::from_utf8_lossy(&ours.stderr);
+    ours.exit == 1 && nvlink.exit != 1 && ours.files.is_empty() && REFUSALS.iter().any(|r| said.contains(r))
+}
 
 /// How two outcomes differ. The first difference in this order is the one that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,8 +155,7 @@ pub fn compare_as(ours: &Outcome, nvlink: &Outcome, version: Option<&str>) -> Op
             _ => None,
         };
     }
-    let said = String::from_utf8_lossy(&ours.stderr);
-    if ours.exit == 1 && ours.files.is_empty() && REFUSALS.iter().any(|r| said.contains(r)) {
+    if is_listed_refusal(ours, nvlink) {
         return None;
     }
     if ours.exit != nvlink.exit {

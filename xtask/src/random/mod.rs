@@ -27,7 +27,7 @@ use build::{Compilers, Tags};
 use culd_tests::case::fresh_copy;
 use culd_tests::rng::Rng;
 use culd_tests::run::{self, Outcome};
-use culd_tests::verdict::{Difference, compare, compare_files};
+use culd_tests::verdict::{Difference, compare, compare_files, is_listed_refusal};
 use culd_tests::{Error, Result};
 use links::Link;
 use scenario::Scenario;
@@ -292,6 +292,7 @@ impl<'a> Session<'a> {
         Ok(match difference {
             Some(_) => Verdict::Different,
             None if both.1.crashed() => Verdict::Crashed,
+            None if is_listed_refusal(both.0, both.1) => Verdict::Refused,
             None => Verdict::Same,
         })
     }

@@ -20,11 +20,13 @@ pub(crate) enum Verdict {
     Crashed,
     /// nvlink's bytes differ from run to run.
     Unstable,
+    /// culd refuses an input that nvlink takes, for a reason that docs/compatibility.md gives.
+    Refused,
 }
 
 /// Links of a dimension, by verdict.
 #[derive(Debug, Default, Clone, Copy)]
-struct Row([usize; 5]);
+struct Row([usize; 6]);
 
 impl Row {
     fn all(&self) -> usize {
@@ -127,6 +129,12 @@ impl Tally {
                 total.get(Verdict::Unstable)
             );
         }
+        if total.get(Verdict::Refused) > 0 {
+            println!(
+                "{} links not counted: culd refuses an input that nvlink takes, for a reason in docs/compatibility.md",
+                total.get(Verdict::Refused)
+            );
+        }
         if !counts.kinds.is_empty() {
             let parts: Vec<String> = counts.kinds.iter().map(|(k, n)| format!("{k} {n}")).collect();
             println!("differences by kind: {}", parts.join(", "));
@@ -150,7 +158,7 @@ impl Counts {
                 row.get(Verdict::Same),
                 row.get(Verdict::Kept),
                 row.get(Verdict::Different),
-                row.get(Verdict::Crashed) + row.get(Verdict::Unstable)
+                row.get(Verdict::Crashed) + row.get(Verdict::Unstable) + row.get(Verdict::Refused)
             );
         }
     }
