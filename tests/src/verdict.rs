@@ -11,7 +11,7 @@ use crate::tool_note::without_own_note;
 use std::fmt;
 
 /// Internal errors that nvlink reports on sound inputs, and why ours links them.
-pub const DEFECTS: [(&str, &str); 3] = [
+pub const DEFECTS: [(&str, &str); 4] = [
     (
         "reference to deleted symbol",
         "a relocation that is listed, or an alias, names a symbol that nvlink itself dropped",
@@ -23,6 +23,10 @@ pub const DEFECTS: [(&str, &str); 3] = [
     (
         "unexpected reloc",
         "Blackwell, kernels selected: relocations of a replaced copy are read again",
+    ),
+    (
+        "entry data cannot be GLOBAL",
+        "a visible shared variable of a kernel that was compiled with -ewp -g",
     ),
 ];
 

@@ -185,9 +185,9 @@ fn mark_aliases(inputs: &Inputs<'_>, resolved: &Resolved<'_>, alive: &mut Table<
 
 /// Functions inside another one's text stay with it.
 fn mark_inner(inputs: &Inputs<'_>, resolved: &Resolved<'_>, identity: Identity, alive: &mut Table<FunctionId, bool>) {
-    // nvlink quirk: the names of those inside a weak kernel stay when another object's copy replaces it.
+    // nvlink quirk: the names of those inside a weak kernel stay, whichever copy of it prevails.
     let holds = |outer| match identity {
-        Identity::Nvlink => resolved.took(outer),
+        Identity::Nvlink => true,
         Identity::Culd => resolved.fate(outer) == Fate::Winner,
     };
     for object in inputs.objects.iter().filter(|o| o.has_inner_functions) {

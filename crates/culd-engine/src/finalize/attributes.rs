@@ -20,10 +20,11 @@ use crate::ids::{FunctionId, SectionId};
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
 use crate::metadata::kernel::KernelAttributes;
 use crate::names::SeededState;
+use crate::options::Identity;
 use crate::records::Class;
-use cubin::nvinfo::attr::{FINALIZER_OPTIONS, MIN_STACK_SIZE};
+use cubin::nvinfo::attr::{FINALIZER_OPTIONS, FRAME_SIZE, MIN_STACK_SIZE};
 use cubin::nvinfo::{CodePlaces, FORMAT_SIZED, Record, attribute_info, records};
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use std::collections::BTreeMap;
 
 /// The parameter bank: section symbol, offset, size.
@@ -51,8 +52,8 @@ pub(crate) fn write<'d>(
     sass: &mut Sass,
 ) {
     let module = output.layout.records.standard.info;
-    if let (Some(_), Some(bytes)) = (&code.stubs, &linked.bytes[module]) {
-        sass.put(module, stub_stacks(output, bytes));
+    if let Some(bytes) = linked.bytes[module].as_ref().and_then(|b| one_value_per_section(output, code, b)) {
+        sass.put(module, bytes);
     }
     let parameters = parameter_symbols(output, code);
     let with_slots: HashSet<FunctionId, SeededState> = output.layout.textures.kernels.iter().map(|k| k.0).collect();
@@ -164,14 +165,18 @@ fn preexit_value(bytes: &mut [u8]) -> Option<&mut u8> {
     None
 }
 
-/// The module's attributes in the SASS view. nvlink quirk: all stubs have the stack of the last one.
-fn stub_stacks(output: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
-    let merged = &output.layout.records;
-    let symbols = merged.unified.stubs.iter().filter_map(|s| merged.symbol_of[s.function]);
-    let symbols: HashSet<u32, SeededState> = symbols.map(|sym| output.arranged.symbol_index(sym)).collect();
-    let mut bytes = mercury.to_vec();
+/// The module's attributes in the SASS view, if they differ from those of the Mercury view.
+///
+/// nvlink quirk: stacks and frames of the functions in one section are those of the last one. That concerns stubs, and functions inside a kernel
+/// (`-ewp`); as culd the latter keep their frames.
+fn one_value_per_section(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, mercury: &[u8]) -> Option<Vec<u8>> {
+    let groups = shared_sections(output, code);
+    if groups.is_empty() {
+        return None;
+    }
+    let mut fields = Vec::new();
+    let mut last = BTreeMap::new();
     let mut at = 0;
-    let mut stacks = Vec::new();
     for record in records(mercury).flatten() {
         let size = if record.format == FORMAT_SIZED {
             4 + record.payload.len()
@@ -179,19 +184,42 @@ fn stub_stacks(output: &OutputPlan<'_, '_>, mercury: &[u8]) -> Vec<u8> {
             4
         };
         let symbol = record.payload.first_chunk().map(|b| u32::from_le_bytes(*b));
-        if record.attribute == MIN_STACK_SIZE && symbol.is_some_and(|sym| symbols.contains(&sym)) {
-            stacks.push(at + 8..at + size);
+        if matches!(record.attribute, MIN_STACK_SIZE | FRAME_SIZE)
+            && let Some(group) = symbol.and_then(|symbol| groups.get(&symbol))
+            && let Some(value) = record.payload.get(4..)
+        {
+            fields.push((at + 8..at + size, (record.attribute, *group)));
+            last.insert((record.attribute, *group), value);
         }
         at += size;
     }
-    if let Some(value) = stacks.last().and_then(|last| mercury.get(last.clone())) {
-        for stack in stacks.iter().cloned() {
-            if let Some(field) = bytes.get_mut(stack).filter(|f| f.len() == value.len()) {
-                field.copy_from_slice(value);
-            }
+    let mut bytes = mercury.to_vec();
+    for (field, group) in fields {
+        if let Some(value) = last.get(&group)
+            && let Some(field) = bytes.get_mut(field).filter(|f| f.len() == value.len())
+        {
+            field.copy_from_slice(value);
         }
     }
-    bytes
+    Some(bytes)
+}
+
+/// Numbers of the symbols of functions that have one section in common, with the section; stubs have none.
+fn shared_sections(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> HashMap<u32, Option<SectionId>, SeededState> {
+    let merged = &output.layout.records;
+    let stubs = merged.unified.stubs.iter().filter(|_| code.stubs.is_some());
+    let stubs = stubs.filter_map(|s| Some((merged.symbol_of[s.function]?, None)));
+    let link = &output.link;
+    let is_inner = link.options.identity == Identity::Nvlink && link.inputs.objects.iter().any(|o| o.has_inner_functions);
+    let functions = link.resolved.functions.ids().filter(|_| is_inner);
+    let inner = functions.filter_map(|f| {
+        let symbol = merged.symbol_of[f]?;
+        Some((symbol, Some(merged.symbols[symbol].section?)))
+    });
+    let numbered = stubs
+        .chain(inner)
+        .map(|(symbol, group)| (output.arranged.symbol_index(symbol), group));
+    numbered.collect()
 }
 
 /// A record as the SASS view has it. Those of another function of this name have Mercury offsets: `places` are the function's own;

@@ -109,6 +109,8 @@ pub struct Facts {
     pub crs: i32,
     /// Stack of a region.
     pub region: Option<u32>,
+    /// The compiler could not bound the stack of this kernel (`-ewp`): MIN_STACK_SIZE -1.
+    pub unbounded: bool,
 }
 
 /// One of them.
@@ -118,6 +120,7 @@ enum Fact {
     Frame(i32),
     Crs(i32),
     Region(Option<u32>),
+    Unbounded,
 }
 
 impl Facts {
@@ -127,6 +130,7 @@ impl Facts {
             Fact::Frame(frame) => self.frame = frame,
             Fact::Crs(crs) => self.crs = crs,
             Fact::Region(region) => self.region = region,
+            Fact::Unbounded => self.unbounded = true,
         }
     }
 }
@@ -271,7 +275,12 @@ impl<'d> Part<'d> {
                     .and_then(Iterator::next);
                 if let Some(mut attribute) = collector.translate(&record) {
                     attribute.payload = both_views(attribute.payload, twin.as_ref());
-                    self.facts.extend(collector.fact(&attribute));
+                    let fact = collector.fact(&attribute);
+                    self.facts.extend(fact);
+                    // The link states it anew for every kernel.
+                    if !link.mode.relocatable && matches!(fact, Some((_, Fact::Unbounded))) {
+                        continue;
+                    }
                     if attribute.code == attr::RESERVED_SMEM_USED {
                         self.reserved.extend(owner.function().map(|f| (self.records.len(), Some(f))));
                     }
@@ -397,6 +406,7 @@ impl<'d> Section<'_, 'd> {
                 attr::REGCOUNT => Fact::Registers(word(rest)),
                 attr::FRAME_SIZE => Fact::Frame(word(rest).unwrap_or(0) as i32),
                 attr::SAM_REGION_STACK_SIZE => Fact::Region(word(rest)),
+                attr::MIN_STACK_SIZE if word(rest) == Some(u32::MAX) => Fact::Unbounded,
                 _ => return None,
             };
             return Some((self.link.resolved.function(symbol)?, fact));

@@ -1,6 +1,7 @@
 //! What kernels inherit from the functions they reach.
 //!
-//! 1. Registers: the maximum. Stack and call-return stack: the deepest call path, unknown where a cycle is reachable.
+//! 1. Registers: the maximum. Stack and call-return stack: the deepest call path, unknown where a cycle is reachable, and for kernels whose stack the
+//!    compiler did not know (`-ewp`; any copy of a weak kernel).
 //! 2. Several kernels: records of non-kernel functions act on every kernel that reaches them, in merge order. Flags are added once;
 //!    barrier counts take the maximum, mbarriers the sum; EXTERNS, fragments and languages the union. What is added comes in order of its first cause.
 //! 3. One kernel: every other live function contributes, reachable or not, and what is added comes in a fixed order.
@@ -103,10 +104,11 @@ fn stacks<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, folds: &CallTotal
         .ids()
         .filter(|&f| link.live.is_kernel[f] || link.resolved.functions[f].stub)
     {
-        last.stack[f] = folds.stack[link.graph.component(f)];
+        last.stack[f] = folds.stack[link.graph.component(f)].filter(|_| !last.facts[f].unbounded);
     }
     for &k in &link.live.kernels {
-        let value = folds.crs[link.graph.component(k)].unwrap_or(-1) as u32;
+        let crs = folds.crs[link.graph.component(k)].filter(|_| !last.facts[k].unbounded);
+        let value = crs.unwrap_or(-1) as u32;
         let is_it = |r: &&Attribute<'d>| matches!(r.code, attr::CRS_STACK_SIZE | attr::SYNC_STACK);
         let stays = match last.functions[k].iter(&attributes.records).find(is_it) {
             None => value == 0,
