@@ -31,12 +31,13 @@ pub const DEFECTS: [(&str, &str); 4] = [
 ];
 
 /// Refusals of inputs that nvlink links: the reasons are in docs/compatibility.md.
-pub const REFUSALS: [&str; 5] = [
+pub const REFUSALS: [&str; 6] = [
     "functions inside of a kernel (-ewp) with -r or -g on sm_100 and later",
     "Mercury code in the form of CUDA 12.8",
     "section .nv.metadata: module ids are not supported",
     "section .nv.merc.nv.constant.user: a section of this name does not have type 0x1",
     "no twin in the Mercury view",
+    "Internal error: uuid not found",
 ];
 
 /// Whether ours refused cleanly, for one of the [`REFUSALS`], what nvlink did not refuse.
