@@ -4,6 +4,8 @@
 //! 2. Offsets in the file, which depend on its size, are replaced by the order of sections in the file and the holes between them: section headers
 //!    lack offsets, and
 //!    program headers have the section that they begin with instead of offset and sizes.
+//! 3. Reserved shared memory of sm_101 has bytes in the file that are stale: parts of another file, from a place that depends on the size of its note.
+//!    They are left out.
 
 use crate::elf::number;
 
@@ -14,6 +16,8 @@ const NOTE_HEAD: usize = 12;
 const SHT_NOTE: u64 = 7;
 /// `SHT_NOBITS`, and NVIDIA's types for global, local and shared memory.
 const WITHOUT_BYTES: [u64; 4] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a];
+/// Reserved shared memory of the Mercury view.
+const STALE_BYTES: u64 = 0x7000_0015;
 /// `SHF_CUDA_TKINFO`: only the note about the tools has it.
 const TOOLS: u64 = 0x200_0000;
 
@@ -42,6 +46,7 @@ pub fn without_own_note(file: &[u8]) -> Option<Vec<u8>> {
         out.extend_from_slice(&(hole as u64).to_le_bytes());
         let head = file.get(header(i)..)?.get(..SECTION_HEADER)?;
         let mut bytes = match kind(i) {
+            STALE_BYTES => &[][..],
             kind if WITHOUT_BYTES.contains(&kind) => &[][..],
             _ => file.get(offset..offset.checked_add(size)?)?,
         };

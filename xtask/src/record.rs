@@ -58,7 +58,7 @@ struct Group {
     is_varied: bool,
 }
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     Group {
         name: "random-classic",
         archs: "classic",
@@ -102,6 +102,14 @@ const GROUPS: [Group; 9] = [
         count: 1,
         is_varied: false,
     },
+    // The same with --preserve-relocs, which lists these relocations without a symbol.
+    Group {
+        name: OLDER_RELEASE_GROUP,
+        archs: "sm_72",
+        first: 9155037,
+        count: 1,
+        is_varied: false,
+    },
     // A file of five sections.
     Group {
         name: OLDER_RELEASE_GROUP,
@@ -120,7 +128,7 @@ const GROUPS: [Group; 9] = [
     },
     Group {
         name: OLDER_RELEASE_LATER_GROUP,
-        archs: "sm_100,sm_100a,sm_120",
+        archs: "sm_100,sm_100a,sm_120,sm_101",
         first: FIRST_OLDER_RELEASE_SEED,
         count: RELEASE_WORLDS,
         is_varied: false,

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Cases whose results depend on the release.
-pub(crate) const CASES: [&str; 22] = [
+pub(crate) const CASES: [&str; 23] = [
     "bad-cuinfo-newer",
     "bad-nvinfo-size",
     "bad-reloc-sym",
@@ -40,6 +40,7 @@ pub(crate) const CASES: [&str; 22] = [
     "rlink-shared",
     "rlink-static-unscheduled-100",
     "rlink-weak",
+    "sass-fence-guard-100",
     "sections-passed-through-80",
     "stress-arch-mismatch",
     "sym-common-vs-size",
@@ -139,7 +140,7 @@ const COLUMNS: usize = 4;
 /// The architectures from sm_100 on that a release has.
 fn later_archs(version: &Version) -> Vec<String> {
     let mut archs = crate::random::archs("blackwell");
-    archs.push("sm_107".into());
+    archs.extend(["sm_101", "sm_107"].map(str::to_owned));
     archs.retain(|name| Arch::parse(name).is_some_and(|arch| arch.is_in(version.release.toolkit)));
     archs
 }
@@ -223,8 +224,8 @@ mod tests {
     fn releases_have_their_own_later_architectures() {
         let later = |version| later_archs(&Version::parse(version).unwrap_or_default()).join(",");
         assert_eq!(later("12.6"), "");
-        assert_eq!(later("12.8"), "sm_100,sm_100a,sm_120");
-        assert_eq!(later("12.9"), "sm_100,sm_100a,sm_100f,sm_103,sm_120,sm_121");
+        assert_eq!(later("12.8"), "sm_100,sm_100a,sm_120,sm_101");
+        assert_eq!(later("12.9"), "sm_100,sm_100a,sm_100f,sm_103,sm_120,sm_121,sm_101");
         assert!(later("13.4").ends_with(",sm_107") && !later("13.3").contains("107"));
     }
 

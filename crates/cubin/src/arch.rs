@@ -88,7 +88,7 @@ const ARCH_ONLY: &[Suffix] = &[Suffix::Arch];
 const ARCH_AND_FAMILY: &[Suffix] = &[Suffix::Arch, Suffix::Family];
 
 /// Architectures in ascending order.
-const TABLE: [Row; 21] = [
+const TABLE: [Row; 22] = [
     dropped(50, &[52]),
     dropped(52, &[]),
     dropped(53, &[]),
@@ -105,6 +105,11 @@ const TABLE: [Row; 21] = [
     row(89, PLAIN, None, &[]),
     row(90, ARCH_ONLY, None, &[]),
     new(128, row(100, ARCH_AND_FAMILY, Some(100), &[103, 107])),
+    // CUDA 13 calls it sm_110.
+    Row {
+        until: 129,
+        ..new(128, row(101, ARCH_AND_FAMILY, Some(101), &[]))
+    },
     new(129, row(103, ARCH_AND_FAMILY, Some(100), &[107])),
     new(134, row(107, ARCH_AND_FAMILY, None, &[])),
     new(130, row(110, ARCH_AND_FAMILY, Some(110), &[])),
@@ -118,7 +123,7 @@ const FAMILIES: u32 = 129;
 /// Code for the first number ran on the second up to the toolkit that is the third.
 const RAN_ON: [(u32, u32, u32); 1] = [(70, 75, 129)];
 
-/// Numbers that CUDA 13 renamed: code for the first runs on the second, but no link targets the first.
+/// Numbers that CUDA 13 renamed: code for the first runs on the second.
 const RENAMED: [(u32, u32); 1] = [(101, 110)];
 
 fn row_of(number: u32) -> Option<&'static Row> {
@@ -196,6 +201,11 @@ impl Arch {
     pub fn is_in(self, toolkit: u32) -> bool {
         let (since, until) = self.toolkits();
         (since..=until).contains(&toolkit)
+    }
+
+    /// True for a name that CUDA 13 replaced by another one.
+    pub fn is_renamed(self) -> bool {
+        RENAMED.iter().any(|(before, _)| *before == self.number)
     }
 
     /// True for architectures that CUDA 13 dropped; their files have the form of CUDA 12.
@@ -280,7 +290,7 @@ mod tests {
         for target in Arch::all() {
             assert_eq!(Arch::parse(&target.to_string()), Some(target));
         }
-        for name in ["sm_90f", "sm_080", "sm_+90", "sm_", "sm_a", "90", "compute_90", "sm_75a", "sm_101"] {
+        for name in ["sm_90f", "sm_080", "sm_+90", "sm_", "sm_a", "90", "compute_90", "sm_75a", "sm_102"] {
             assert_eq!(Arch::parse(name), None, "{name}");
         }
         assert_eq!(names().len(), 3 * Arch::all().count());
@@ -293,6 +303,7 @@ mod tests {
         let known = |name, toolkit| arch(name).is_in(toolkit);
         assert!(known("52", 120) && known("72", 129) && !known("52", 130) && !known("72", 134));
         assert!(known("75", 120) && known("75", 134));
+        assert!(known("101a", 128) && known("101f", 129) && !known("101", 130));
         assert!(!known("100", 126) && known("100", 128) && !known("100f", 128) && known("100f", 129));
         assert!(arch("70").runs_on_in(arch("75"), 129) && !arch("70").runs_on_in(arch("75"), 130) && !arch("70").runs_on(arch("75")));
     }
@@ -324,7 +335,7 @@ mod tests {
         ] {
             assert!(!runs(code, on), "{code} on {on}");
         }
-        assert!(Arch::new(101, Suffix::None).runs_on(arch("110")) && !Arch::new(101, Suffix::Arch).runs_on(arch("110")));
+        assert!(runs("101", "110") && !runs("101a", "110"));
     }
 
     #[test]

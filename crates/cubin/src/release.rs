@@ -149,6 +149,9 @@ pub struct Rules {
     pub adds_software_wait: bool,
     /// Blackwell code with full debug information waits after every instruction; in releases without it has neither stall counts nor scoreboards.
     pub debug_code_waits: bool,
+    /// Fences that are added to a guarded `EXIT` take time, in which results arrive: scoreboards are decided again. In releases without, those of the
+    /// compiler stay.
+    pub fences_take_time: bool,
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
     /// such a definition.
     pub names_larger_common: bool,

@@ -387,6 +387,23 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_binds_code_of_cuda_12_to_its_architecture() {
+        let in_129 = |flags, target| {
+            let request = Request {
+                target,
+                release: Some(Release::of_toolkit(129)),
+            };
+            admit(&Cubin::parse(&header(0x41, 8, 1, flags)).unwrap(), request).refusal
+        };
+        let plain = |number| Arch::new(number, Suffix::None);
+        assert_eq!(in_129(0x6402, plain(103)), None);
+        assert_eq!(in_129(0x640a, Arch::new(100, Suffix::Arch)), None);
+        let refused = Some(AdmissionCode::Arch(Arch::new(100, Suffix::Arch)));
+        assert_eq!(in_129(0x640a, plain(103)), refused);
+        assert_eq!(in_129(0x640a, Arch::new(103, Suffix::Arch)), refused);
+    }
+
+    #[test]
     fn without_mercury_code_stays_on_its_architecture() {
         let new = |flags, target| checked(&header(0x41, 8, 1, flags), target);
         assert_eq!(new(0x6402, 103), (vec![], None));

@@ -83,6 +83,9 @@ struct Site<'s, 'd> {
     moves: Option<&'s Moves>,
 }
 
+/// How `--preserve-relocs` lists a relocation: symbol, if it names one, and addend.
+type Listed = (Option<SymbolTableEntry>, i64);
+
 /// What happens to a relocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RelocAction {
@@ -96,8 +99,8 @@ pub(crate) enum RelocAction {
     Keep(u32, SymbolId),
     /// It stays, with this type, against a section and with this addend: only the loader or the finalizer can resolve it.
     KeepSection(u32, SectionId, i64),
-    /// The field is written: type, value, bank; and how `--preserve-relocs` lists it: symbol, addend.
-    Patch(&'static RelocInfo, u64, u32, Option<(SymbolTableEntry, i64)>),
+    /// The field is written: type, value, bank; and how it is listed.
+    Patch(&'static RelocInfo, u64, u32, Option<Listed>),
     /// nvlink's internal error.
     Fail(&'static str),
 }
@@ -131,13 +134,12 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let mut slots = layout.textures.slots.clone();
         slots.sort_unstable();
         let needs_yield = |o: &Object<'d>| o.virtual_sm.is_none_or(|sm| sm >= INDEPENDENT_THREADS);
-        let is_final = !link.mode.relocatable && !link.mode.preserve;
         RelocResolver {
             link,
             layout,
             slots,
             constant_size: user_size(&layout.records),
-            drops_yield: is_final && !link.inputs.objects.iter().any(needs_yield),
+            drops_yield: !link.mode.relocatable && !link.inputs.objects.iter().any(needs_yield),
         }
     }
 
@@ -262,7 +264,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let records = &self.layout.records;
         let relocatable = self.link.mode.relocatable;
         let addend = e.addend as u64;
-        let named = |sym: SymbolId| Some((SymbolTableEntry::Symbol(sym), e.addend));
+        let named = |sym: SymbolId| Some((Some(SymbolTableEntry::Symbol(sym)), e.addend));
         match meaning {
             SymbolTarget::Section(section) => {
                 let Some((id, base)) = records.placement.sections[section] else {
@@ -283,7 +285,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 if loaded || kind == R_MERCURY_PROG_REL32 {
                     return RelocAction::KeepSection(kind, id, value as i64);
                 }
-                patch(kind, value, 0, Some((SymbolTableEntry::Section(id), value as i64)))
+                patch(kind, value, 0, Some((Some(SymbolTableEntry::Section(id)), value as i64)))
             }
             SymbolTarget::Function(f) if UNUSED_CLEAR_TYPES.contains(&kind) => {
                 let reference = site.object.symbol_ref(symbol);
@@ -297,7 +299,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             }
             _ if UNUSED_CLEAR_TYPES.contains(&kind) => RelocAction::Drop,
             SymbolTarget::Nothing if symbol == 0 && self.drops_yield && YIELD_TYPES.contains(&kind) => {
-                reloc_info(kind).map_or(RelocAction::Drop, |info| RelocAction::Patch(info, addend, 0, None))
+                reloc_info(kind).map_or(RelocAction::Drop, |info| RelocAction::Patch(info, addend, 0, Some((None, e.addend))))
             }
             SymbolTarget::Nothing | SymbolTarget::Live(_) => RelocAction::Drop,
             SymbolTarget::ConstantSize => patch(kind, self.constant_size, 0, None),
@@ -364,7 +366,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let named = symbols
             .get(at)
             .filter(|s| s.0 == reference && !is_gone(s.1))
-            .map(|s| (SymbolTableEntry::Symbol(s.1), addend));
+            .map(|s| (Some(SymbolTableEntry::Symbol(s.1)), addend));
         let value = object.symbol(symbol).value.wrapping_add(addend as u64);
         patch(kind, offset.wrapping_add(value), LITERAL_BANK, named)
     }
@@ -386,7 +388,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         let reached = in_function.is_some_and(|f| shared.dynamic_value(f).is_some());
         // With a debugger the placeholder of an earlier relocatable link has a symbol, but is not listed.
         let listed = |sym: &SymbolId| !self.link.mode.debug_symbols || records.symbols[*sym].other & 3 != 1;
-        let mut named = var.symbol.filter(listed).map(|sym| (SymbolTableEntry::Symbol(sym), e.addend));
+        let mut named = var.symbol.filter(listed).map(|sym| (Some(SymbolTableEntry::Symbol(sym)), e.addend));
         if shared.offset[id].is_none() && self.link.mode.preserve && !self.link.mode.debug_symbols {
             if !shared.has_slots || reached {
                 named = None;
@@ -424,7 +426,7 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
             kind,
             value.wrapping_add(addend as u64),
             0,
-            Some((SymbolTableEntry::Symbol(sym), addend)),
+            Some((Some(SymbolTableEntry::Symbol(sym)), addend)),
         )
     }
 
@@ -568,13 +570,13 @@ fn known(kind: u32, symbol: SymbolId, value: u64, bank: u32, addend: i64) -> Rel
             info,
             value.wrapping_add(addend as u64),
             bank,
-            Some((SymbolTableEntry::Symbol(symbol), addend)),
+            Some((Some(SymbolTableEntry::Symbol(symbol)), addend)),
         ),
         None => RelocAction::Keep(kind, symbol),
     }
 }
 
-fn patch(kind: u32, value: u64, bank: u32, named: Option<(SymbolTableEntry, i64)>) -> RelocAction {
+fn patch(kind: u32, value: u64, bank: u32, named: Option<Listed>) -> RelocAction {
     match resolvable(kind) {
         Some(info) => RelocAction::Patch(info, value, bank, named),
         None => RelocAction::Drop,

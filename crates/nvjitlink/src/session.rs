@@ -4,8 +4,7 @@
 //! 2. [`Session::add`] reads an input at once: containers are unpacked, PTX is compiled. What is refused is not part of the link.
 //! 3. [`Session::complete`] links. An image exists only after a link without errors.
 //!
-//! With `-lto`, NVIDIA's library does all of it. So it does for CUDA 12 and architectures from sm_100 on that culd does not link as that release
-//! (sm_101).
+//! With `-lto`, NVIDIA's library does all of it. So it does for CUDA 12 and architectures from sm_100 on that culd does not link as that release.
 
 use crate::code::{Code, Flavour};
 use crate::integrity;

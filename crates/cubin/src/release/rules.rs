@@ -101,6 +101,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     tensor_groups_of_functions: 0,
     adds_software_wait: false,
     debug_code_waits: true,
+    fences_take_time: true,
     names_larger_common: false,
     tools_patch_flag: "--astoolspatch",
     reports_missing_host_code: false,
@@ -143,6 +144,7 @@ pub(super) const MERCURY_12_9: Rules = Rules {
 pub(super) const RULES_13_1: Rules = Rules {
     finalizer: 131,
     explains_finalizer: true,
+    fences_take_time: false,
     compat_without_defaults: true,
     dynamic_alignment: true,
     accelerated_only_for_itself: true,

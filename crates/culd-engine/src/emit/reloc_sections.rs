@@ -116,7 +116,8 @@ pub(super) fn fill_listed(output: &OutputPlan<'_, '_>, resolver: &RelocResolver<
         if let RelocAction::Patch(_, _, _, Some((named, addend))) = decision
             && let Some(slot) = slots.next()
         {
-            put(slot, e.offset, e.kind, output.arranged.named_index(named), addend);
+            let symbol = named.map_or(0, |named| output.arranged.named_index(named));
+            put(slot, e.offset, e.kind, symbol, addend);
         }
     });
 }

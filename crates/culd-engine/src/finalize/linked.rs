@@ -201,7 +201,7 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
                     put(field);
                 }
             };
-            if let RelocAction::Patch(_, _, _, Some((named, addend))) = decision
+            if let RelocAction::Patch(_, _, _, Some((Some(named), addend))) = decision
                 && let Some(list) = layout.records.sections[r.target].companions[2]
             {
                 // Static functions of one name share a list: what is not the first one's is found again by its place in the first one's code.

@@ -158,7 +158,9 @@ fn load(inputs: &[Named], options: &LoadOptions) -> Result<(Loaded, Vec<Diagnost
 pub(super) fn link(linker: &Linker) -> Result<Linked, LinkError> {
     let target = linker.engine.target;
     let links = |r: &Release| target.is_in(r.toolkit);
-    let by_name = || (linker.engine.identity == Identity::Nvlink && target.is_before_turing()).then(|| Version::default().release);
+    // culd links for architectures that CUDA 13 dropped, but not under a name that CUDA 13 replaced.
+    let is_nvlink = linker.engine.identity == Identity::Nvlink;
+    let by_name = || (target.is_renamed() || is_nvlink && target.is_before_turing()).then(|| Version::default().release);
     if let Some(release) = linker.engine.release.or_else(by_name).filter(|r| !links(r)) {
         return Err(LinkError::not_in_release(target, release));
     }

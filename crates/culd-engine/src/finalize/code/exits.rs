@@ -7,7 +7,7 @@
 //! 3. Branches are re-encoded; labels before an `EXIT` are before its fences. The code is padded like the compiler's.
 //! 4. A wait for the guard moves to the new `ERRBAR`; an instruction that stalled for the `EXIT` after it no longer does.
 //! 5. Where a result arrives during the time that the new fences take, a guarded `EXIT` waits for it, and the scoreboards after it change
-//!    ([`culd_sass::fenced`]).
+//!    ([`culd_sass::fenced`]). From 13.1 on the scoreboards of the compiler stay.
 
 use cubin::capmerc::{Capsule, Instruction};
 use culd_sass::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
@@ -90,11 +90,11 @@ fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMa
 }
 
 /// Gives every `EXIT` its fences: none, or with or without `MEMBAR`. `None` if nothing changes. Capsule and indirect branches are those of the
-/// compiler's code; `place` gives their new offsets.
+/// compiler's code; `place` gives their new offsets. `take_time`: results arrive in the time of new fences.
 pub(crate) fn fence(
     code: &[u8],
     capsule: &[u8],
-    membar: Option<bool>,
+    (membar, take_time): (Option<bool>, bool),
     indirect: &BTreeMap<u32, Vec<u32>>,
     place: &dyn Fn(u32) -> u32,
 ) -> Result<Option<Fenced>, Unsure> {
@@ -118,10 +118,12 @@ pub(crate) fn fence(
     {
         return Err(Unsure::Exit);
     }
-    let fields = culd_sass::fenced(&insns, &indirect, &fresh).map_err(Unsure::Scoreboards)?;
-    for (insn, fields) in insns.iter_mut().zip(fields) {
-        insn.raw = fields.put(insn.raw);
-        insn.control = fields;
+    if take_time {
+        let fields = culd_sass::fenced(&insns, &indirect, &fresh).map_err(Unsure::Scoreboards)?;
+        for (insn, fields) in insns.iter_mut().zip(fields) {
+            insn.raw = fields.put(insn.raw);
+            insn.control = fields;
+        }
     }
     let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);
     let padding = insns.get(used).map_or(NOP, |i| i.raw);
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn fences_take_the_guard_and_move_what_follows() {
         let input = code(&[BRA, GUARDED_EXIT, NOP, EXIT, NOP]);
-        let Ok(Some(fenced)) = fence(&input, &capsule(5), Some(true), &BTreeMap::new(), &|o| o) else {
+        let Ok(Some(fenced)) = fence(&input, &capsule(5), (Some(true), true), &BTreeMap::new(), &|o| o) else {
             panic!("not fenced");
         };
         let out = words(&fenced.code);
@@ -290,7 +292,7 @@ mod tests {
     #[test]
     fn nothing_to_do_is_nothing_done() {
         let input = code(&[EXIT, NOP]);
-        assert!(matches!(fence(&input, &capsule(2), None, &BTreeMap::new(), &|o| o), Ok(None)));
+        assert!(matches!(fence(&input, &capsule(2), (None, true), &BTreeMap::new(), &|o| o), Ok(None)));
     }
 
     #[test]
@@ -298,7 +300,9 @@ mod tests {
         // A store with a read scoreboard, whose operands are read between the EXIT and the EXIT after the fences.
         let store = NOP & !(7 << 113) | 1 << 113 | 5 << 105;
         let input = code(&[store, GUARDED_EXIT, EXIT]);
-        assert!(fence(&input, &capsule(3), Some(true), &BTreeMap::new(), &|o| o).is_err());
+        let fenced = |take_time| fence(&input, &capsule(3), (Some(true), take_time), &BTreeMap::new(), &|o| o);
+        assert!(fenced(true).is_err());
+        assert!(fenced(false).is_ok(), "where fences take no time");
     }
 
     #[test]
@@ -306,7 +310,7 @@ mod tests {
         // ISETP.GT.AND P0, PT, R2, UR6, PT
         let compare = 0x001f_da00_0bf0_4270_0000_0006_0200_7c0c;
         let exit = GUARDED_EXIT & !(7 << 87);
-        let fences = |words: &[u128]| fence(&code(words), &capsule(words.len()), Some(true), &BTreeMap::new(), &|o| o);
+        let fences = |words: &[u128]| fence(&code(words), &capsule(words.len()), (Some(true), true), &BTreeMap::new(), &|o| o);
         assert!(matches!(fences(&[compare, exit, EXIT]), Err(Unsure::Exit)));
         assert!(!matches!(fences(&[NOP, exit, EXIT]), Err(Unsure::Exit)));
     }

@@ -341,7 +341,8 @@ impl Maker<'_, '_> {
             .fences
             .then(|| debug_symbols || options.relocatable || context.calls || !context.entry || writes_surfaces(&code));
         let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
-        match exits::fence(&code, input.data, membar, &context.indirect, &place) {
+        let take_time = output.link.mode.rules.fences_take_time;
+        match exits::fence(&code, input.data, (membar, take_time), &context.indirect, &place) {
             Ok(None) => Ok((code, Changes { map, moves: None })),
             Ok(Some(fenced)) => Ok((
                 fenced.code,
