@@ -182,6 +182,11 @@ impl CallGraph {
         self.component[f.index()] as usize
     }
 
+    /// Whether a function calls itself, directly or through others.
+    pub fn is_recursive(&self, f: FunctionId) -> bool {
+        self.cyclic.get(self.component(f)).copied().unwrap_or(false)
+    }
+
     fn members(&self, c: usize) -> &[u32] {
         &self.order[self.start[c] as usize..self.start[c + 1] as usize]
     }

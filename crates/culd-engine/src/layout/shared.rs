@@ -147,12 +147,12 @@ fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
         }
     }
     references.kernels = vec![Vec::new(); references.functions.len()];
-    // A kernel that was not selected only counts for its own code; a function that counts as one only for what it calls.
+    // A kernel that was not selected only counts for its own code; a function that counts as one only for what it calls, itself if it is recursive.
     let References { functions, kernels, .. } = &mut references;
     link.graph.reach(link.resolved, functions, &layout.every_kernel, |f, k| {
         let kernel = layout.every_kernel[k];
         let counts = match kernel == functions[f] {
-            true => link.resolved.functions[kernel].entry,
+            true => link.resolved.functions[kernel].entry || (link.live.is_kernel[kernel] && link.graph.is_recursive(kernel)),
             false => link.live.is_kernel[kernel],
         };
         if counts {
