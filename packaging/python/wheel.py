@@ -13,8 +13,9 @@ import pathlib
 import time
 import zipfile
 
+# License-Expression and License-File exist from metadata version 2.4 on; PyPI refuses them in an older one.
 METADATA = """\
-Metadata-Version: 2.3
+Metadata-Version: 2.4
 Name: culd
 Version: {version}
 Summary: Device linker for CUDA, also as a replacement for nvlink
