@@ -9,13 +9,17 @@
 //! 4. Write the mark file, from which the view's nvlink takes its version and its mode ([`crate::cli::called`]).
 //! 5. Link every entry of the toolkit but `bin`, and every program of `bin` but `nvlink`, which becomes a link to this program.
 //!    On Windows this program is copied, and files are linked or copied as the rights of the user allow.
-//! 6. Add what nvcc and nvlink look for and the layout lacks: `lib64` and `nvvm/lib64/libnvvm.so` (`complete`).
+//! 6. Add what nvcc and nvlink look for and the layout lacks: `lib64` and `nvvm/lib64/libnvvm.so` (`complete`). Distributions have the programs of a
+//!    toolkit in two places ([`split`]).
+
+mod split;
 
 use crate::cli::called::{self, Mode, VIEW_FILE};
 use crate::cli::messages::{CliMessage, Console};
 use crate::cli::os;
 use culd_engine::Severity;
 use culd_input::library;
+use split::Split;
 use std::env::consts::EXE_SUFFIX;
 use std::fs;
 use std::io::{self, Write};
@@ -52,6 +56,8 @@ pub enum InstallError {
     #[error("the release of {} is not known: it has no version.json, and no ptxas that runs\n  name it with {}, for example 13.0",
             .0.display(), called::VARIABLE)]
     NoVersion(PathBuf),
+    #[error("{} is a script that starts {}, which is not there", .script.display(), .program.display())]
+    Script { script: PathBuf, program: PathBuf },
     #[error("{} exists and is not a view made by culd", .0.display())]
     Occupied(PathBuf),
     #[error("{} is inside the toolkit", .0.display())]
@@ -132,10 +138,16 @@ fn install(request: Request) -> Result<String, InstallError> {
         .view
         .ok_or_else(|| InstallError::Usage("no directory for the view".into()))?;
     let view = std::path::absolute(&view).map_err(io_error(&view))?;
-    let toolkit = find_toolkit(request.toolkit)?;
+    let mut toolkit = find_toolkit(request.toolkit)?;
     let own = std::env::current_exe().map_err(io_error(Path::new("culd")))?;
-    let mark = Mark::new(&toolkit, request.mode)?;
+    let split = Split::of(&toolkit)?;
+    let programs = split.as_ref().map_or_else(|| toolkit.join("bin"), |s| s.programs.clone());
+    let mark = Mark::new(&toolkit, &programs, request.mode)?;
+    if let Some(split) = &split {
+        toolkit.clone_from(&split.home);
+    }
     make_view(&view, &toolkit, &own, &mark)?;
+    split.map_or(Ok(()), |split| split.complete(&view))?;
     Ok(format!("{}{}", mark.about(&view), usage(&view, &toolkit)))
 }
 
@@ -155,9 +167,9 @@ struct Mark {
 }
 
 impl Mark {
-    /// For a toolkit; an error when its release is not supported.
-    fn new(toolkit: &Path, mode: Mode) -> Result<Self, InstallError> {
-        let stated = called::toolkit_version(&toolkit.join("bin"));
+    /// For a toolkit and the directory of its ptxas; an error when its release is not supported.
+    fn new(toolkit: &Path, programs: &Path, mode: Mode) -> Result<Self, InstallError> {
+        let stated = called::toolkit_version(programs);
         if mode == Mode::Culd {
             let version = stated.map(|(version, _)| version);
             return Ok(Mark { version, mode });
@@ -518,7 +530,7 @@ mod tests {
         toolkit(cuda, &["bin/ptxas"]);
         let of = |json: &str, mode| {
             fs::write(cuda.join("version.json"), json).unwrap();
-            Mark::new(cuda, mode).map(|m| m.text())
+            Mark::new(cuda, &cuda.join("bin"), mode).map(|m| m.text())
         };
         let v13 = r#"{"cuda_nvcc": {"version": "13.2.99"}}"#;
         let v11 = r#"{"cuda_nvcc": {"version": "11.8.89"}}"#;
