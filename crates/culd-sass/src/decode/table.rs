@@ -831,6 +831,8 @@ pub(crate) const FORMS: &[Form] = &[
     form(0x343, "CALL", 0x0, 0x0, &[u_p(12)]),
     form(0x344, "CALL", 0x0, 0x0, &[u_p(12)]),
     form(0x348, "WARPSYNC", 0x0, 0x0, &[u_r(24, 1), u_p(12), u_p(87)]),
+    form(0x352, "RPCMOV", 0x8000000000000, 0x0, &[u_r(32, 1), u_p(12)]),
+    form(0x353, "RPCMOV", 0x8000100000000, 0x0, &[d_r(16, 1), u_p(12)]),
     form(0x355, "BMOV", 0x8000000000000, 0x0, &[d_r(16, 1), u_p(12)]),
     form(0x356, "BMOV", 0x8000000000000, 0x0, &[u_r(32, 1), u_p(12)]),
     form(0x35d, "NANOSLEEP", 0x0, 0x0, &[u_r(32, 1), u_p(12), u_p(87)]),
@@ -1802,6 +1804,13 @@ pub(crate) const FORMS: &[Form] = &[
     form(0x82e, "ACQBULK", 0x0, 0x0, &[u_p(12)]),
     form(0x82f, "ELECT", 0x0, 0x0, &[d_ur(16, 1), d_p(81), u_p(12), u_p(87)]),
     form(0x831, "HFMA2", 0x8028000000000, 0x0, &[d_r(16, 1), u_r(24, 1), u_r(64, 1), u_p(12)]),
+    form(
+        0x831,
+        "HFMA2",
+        0x8028000000000,
+        0x20000000000,
+        &[d_r(16, 1), u_r(24, 1), u_r(64, 1), u_p(12)],
+    ),
     form(0x835, "IADD", 0x8000600000000, 0x0, &[d_r(16, 1), d_p(81), u_r(24, 1), u_p(12)]),
     form(
         0x835,

@@ -7,7 +7,8 @@
 //!    cleared. nvlink quirk: it is the first one although the code may come from another input (a replaced copy, static functions of one name).
 //! 3. Ranges of the function's own list move with its code; one that starts at a deleted instruction starts at the last one before it that stays.
 //! 4. Ranges of a list for other code are translated from the Mercury list: places where no Mercury instruction of the code starts
-//!    become 0. Both lists have the same records; the SASS list has them by register and start.
+//!    become 0. Both lists have the same records; the SASS list has them by register and start. Of a Mercury instruction whose SASS ends with
+//!    `ENDCOLLECTIVE`, the last place is that of the instruction before it.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::{Function, Functions};
@@ -19,6 +20,9 @@ use crate::finalize::register_lists::lists;
 use crate::names::SeededState;
 use crate::object::Object;
 use hashbrown::{HashMap, HashSet};
+
+/// Opcode of `ENDCOLLECTIVE`.
+const END_COLLECTIVE: u16 = 0x91b;
 
 /// The bytes of the section.
 pub(crate) fn ranges(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> Vec<u8> {
@@ -69,14 +73,26 @@ impl List<'_> {
             return None;
         }
         twins.sort_by_key(|r| (r.register, r.start));
-        let places = mercury_places(output.link.inputs.objects.get(function.object)?, function.section)?;
+        let input = output.link.inputs.objects.get(function.object)?;
+        let places = mercury_places(input, function.section)?;
+        let sass = input.sass.get(function.section as usize)?.data;
         // A Mercury instruction ends with the last of its SASS instructions; a range starts one before the end of the next.
         let next = |at: u64| places.range(at + 1..).next();
-        let last = |at: u64| next(at)?.1.checked_sub(INSTRUCTION);
+        let last = |at: u64| {
+            let last = next(at)?.1.checked_sub(INSTRUCTION)?;
+            let ends_collective = opcode(sass, last)? == END_COLLECTIVE && last > *places.get(&at)?;
+            last.checked_sub(if ends_collective { INSTRUCTION } else { 0 })
+        };
         let place = |sass: Option<u64>| sass.map_or(0, |sass| function.place_instruction(sass));
         let known = |at: u64| places.contains_key(&at).then_some(at);
         let start = |at: u64| last(*next(known(at)?)?.0)?.checked_sub(INSTRUCTION);
         let end = |at: u64| last(known(at)?);
         Some(twins.iter().map(|r| (place(start(r.start)), place(end(r.end)))).collect())
     }
+}
+
+/// The opcode of the instruction at an offset.
+fn opcode(sass: &[u8], at: u64) -> Option<u16> {
+    let word = sass.get(usize::try_from(at).ok()?..)?.first_chunk::<2>()?;
+    Some(u16::from_le_bytes(*word) & 0xfff)
 }
