@@ -146,7 +146,7 @@ pub(crate) fn fence(
         let late = late.get(&exit).copied().unwrap_or(0);
         if fresh(exit)
             && let (Some(before), Some(last)) = (exit.checked_sub(1).and_then(|b| insns.get(b)), order.last_mut())
-            && stalls_for(before, exit_insn)
+            && stalls_for(before, exit_insn, if wanted.first() == Some(&ERRBAR) { late } else { 0 })
         {
             *last = (None, before.raw & !STALL | 1 << 105);
         }
@@ -195,10 +195,12 @@ const NO_PREDICATE: u8 = 7;
 /// A predicate may be used so many cycles after the instruction that makes it; each instruction takes one or more.
 const PREDICATE_CYCLES: usize = 13;
 
-/// Does an instruction take one more cycle because the `EXIT` after it waits for its operands?
-fn stalls_for(before: &Insn, exit: &Insn) -> bool {
-    let Control { stall, read, .. } = before.control;
-    before.target.is_none() && stall == 2 && read != NO_SCOREBOARD && exit.control.wait >> read & 1 == 1
+/// Does an instruction take one more cycle because the `EXIT` after it, but not the first fence with the waits `first`, waits for a scoreboard that it
+/// sets?
+fn stalls_for(before: &Insn, exit: &Insn, first: u128) -> bool {
+    let Control { stall, read, write, .. } = before.control;
+    let waits = |n: &u8| *n != NO_SCOREBOARD && exit.control.wait >> n & 1 == 1 && first >> (116 + u32::from(*n)) & 1 == 0;
+    before.target.is_none() && stall == 2 && [read, write].iter().any(waits)
 }
 
 /// A fence under the guard of its `EXIT`. In code that was not scheduled every instruction waits for everything.
@@ -316,6 +318,21 @@ mod tests {
         let fences = |words: &[u128]| fence(&code(words), &capsule(words.len()), (Some(true), true), &BTreeMap::new(), &|o| o);
         assert!(matches!(fences(&[compare, exit, EXIT]), Err(Unsure::Exit)));
         assert!(!matches!(fences(&[NOP, exit, EXIT]), Err(Unsure::Exit)));
+    }
+
+    #[test]
+    fn what_stalled_for_an_exit_does_not_stall_for_fences() {
+        // S2UR UR27, SR_CTAID.Y, scoreboard 0, two cycles; an EXIT that waits for it
+        let special = 0x000e_2400_0000_2600_0000_0000_001b_79c3_u128;
+        let exit = EXIT | 1 << 116;
+        let stall = |membar| {
+            let input = code(&[special, exit, NOP]);
+            let fenced = fence(&input, &capsule(3), (Some(membar), false), &BTreeMap::new(), &|o| o)
+                .unwrap()
+                .unwrap();
+            words(&fenced.code)[0] >> 105 & 0xf
+        };
+        assert_eq!((special >> 105 & 0xf, stall(true), stall(false)), (2, 1, 1));
     }
 
     #[test]
