@@ -58,7 +58,7 @@ struct Group {
     is_varied: bool,
 }
 
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     Group {
         name: "random-classic",
         archs: "classic",
@@ -107,6 +107,14 @@ const GROUPS: [Group; 10] = [
         name: OLDER_RELEASE_GROUP,
         archs: "sm_72",
         first: 9155037,
+        count: 1,
+        is_varied: false,
+    },
+    // The address of a kernel is taken before a symbol without a name is made, which then has the name of a section.
+    Group {
+        name: OLDER_RELEASE_GROUP,
+        archs: "sm_75",
+        first: 7420041,
         count: 1,
         is_varied: false,
     },

@@ -159,6 +159,8 @@ pub struct Rules {
     pub tools_patch_flag: &'static str,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,
+    /// `--preserve-relocs`: a relocation past the end of Blackwell code is reported as an address that is not found.
+    pub looks_up_preserved: bool,
     /// Oldest toolkit whose Blackwell code this release does not schedule again.
     pub finalizer: u32,
     /// Weak symbols are in the global part of the symbol table.

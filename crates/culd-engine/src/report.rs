@@ -53,11 +53,12 @@ fn dump_callgraph(link: Link<'_, '_>, layout: &Layout<'_>, attributes: &KernelAt
     }
     let numbers = numbers(link);
     let stays = link.options.debug || link.mode.preserve;
+    let unnamed_name = if layout.records.quirks.unnamed_have_first_name { ".shstrtab" } else { "" };
     let mut last = 0;
     for f in link.resolved.functions.ids() {
         let number = numbers[f];
         let arrow = if stays { " ->" } else { "" };
-        (last + 1..number).for_each(|unnamed| out.text(format!("{unnamed}: {arrow}")));
+        (last + 1..number).for_each(|unnamed| out.text(format!("{unnamed}: {unnamed_name}{arrow}")));
         last = number;
         if !link.live.alive[f] || layout.records.symbol_of[f].is_none() {
             out.text(format!("{number}: "));

@@ -105,6 +105,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     names_larger_common: false,
     tools_patch_flag: "--astoolspatch",
     reports_missing_host_code: false,
+    looks_up_preserved: false,
     finalizer: 130,
     weak_symbols_global: false,
     counts_laid_out_shared: false,
@@ -153,6 +154,7 @@ pub(super) const RULES_13_1: Rules = Rules {
     ..RULES_13_0
 };
 pub(super) const RULES_13_2: Rules = Rules {
+    looks_up_preserved: true,
     finalizer: 132,
     newest_mercury: 0x102,
     compat_joins_finalizer_mask: true,

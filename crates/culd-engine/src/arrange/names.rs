@@ -12,6 +12,7 @@ use crate::layout::Layout;
 use crate::names::{Deduplicator, Name, SeededState};
 use crate::records::{Emission, Merged, OutSection, OutSymbol, SymbolTableEntry};
 use crate::session::Link;
+use cubin::consts::STT_FUNC;
 use hashbrown::HashMap;
 use std::borrow::Cow;
 
@@ -241,10 +242,14 @@ fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, distinct: &Disti
     for &p in &resolved.mentioned {
         prototype_offset[p] = out.add(plain(resolved.prototype_name(p)), Cow::from(resolved.prototypes.string(p)));
     }
+    let first_name = out.strings.bytes.len() as u32;
+    let has_first_name = |sym: &OutSymbol<'_>| records.quirks.unnamed_have_first_name && sym.name.is_empty() && sym.kind == STT_FUNC;
     for &local in &records.order.locals {
         match local {
             SymbolTableEntry::Section(id) if records.sections[id].emission == Emission::Never => {}
             SymbolTableEntry::Section(id) => of_sections[id] = out.section(id),
+            // nvlink quirk: such a symbol has the name of the first section.
+            SymbolTableEntry::Symbol(id) if has_first_name(&records.symbols[id]) => of_symbols[id] = first_name,
             SymbolTableEntry::Symbol(id) => of_symbols[id] = out.symbol(&records.symbols[id], plain),
         }
     }

@@ -6,7 +6,7 @@
 
 use super::Merger;
 use crate::diagnostics::Stop;
-use crate::ids::{FunctionId, SectionId};
+use crate::ids::{FunctionId, Id as _, SectionId};
 use crate::mode::Mode;
 use crate::names::Name;
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role};
@@ -136,6 +136,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !self.mode.rules.unnamed_symbols || !stays || is_kernel || self.unnamed_in == Some(object.id) {
             return;
         }
+        if self.unnamed_in.is_none() {
+            self.records.quirks.unnamed_have_first_name = self.has_empty_prototype_before(object);
+        }
         self.unnamed_in = Some(object.id);
         let mut unnamed = self.new_symbol(object, sym, STB_LOCAL, STT_FUNC);
         (unnamed.name, unnamed.name_id) = (b"", None);
@@ -143,6 +146,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.records.order.locals.push(SymbolTableEntry::Symbol(id));
         // Attributes about no symbol, which are those of parameters, name it.
         self.records.placement.symbols[object.symbol_ref(0)] = Place::Symbol(id);
+    }
+
+    /// Whether an object before this one mentions an empty prototype.
+    fn has_empty_prototype_before(&self, object: &Object<'d>) -> bool {
+        let counts = self.resolved.mentioned_until.as_slice();
+        let before = object.id.index().checked_sub(1).and_then(|last| counts.get(last));
+        let mentioned = before.and_then(|&count| self.resolved.mentioned.get(..count as usize));
+        let mut strings = mentioned.unwrap_or_default().iter().map(|&p| self.resolved.prototypes.string(p));
+        strings.any(<[u8]>::is_empty)
     }
 
     /// A function inside another one's text.

@@ -156,4 +156,6 @@ pub struct Quirks {
     pub dead_section_count: u32,
     /// Whether relocations were dropped when a definition was replaced.
     pub dropped_relocs: DroppedRelocs,
+    /// Symbols without a name have the first name after the prototypes: an empty prototype, that of a kernel whose address is taken, came before them.
+    pub unnamed_have_first_name: bool,
 }

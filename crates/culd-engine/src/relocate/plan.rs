@@ -8,6 +8,7 @@ use crate::records::{Class, RelocRef};
 use crate::session::Link;
 
 const PAST_END: &str = "relocation is past end of offset";
+const NOT_FOUND: &str = "reloc address not found";
 
 /// Counts of the kept and listed relocations of one input section.
 #[derive(Debug, Default, Clone, Copy)]
@@ -156,6 +157,11 @@ fn plan_one<'d>(
         .constant_units
         .as_ref()
         .filter(|_| matches!(record.class, Class::Constant(3)));
+    let mode = &resolver.link.mode;
+    let past_code = match mode.preserve && mode.rules.looks_up_preserved && object.has_mercury() {
+        true => NOT_FOUND,
+        false => PAST_END,
+    };
     let code_end = matches!(record.class, Class::Text(_)).then_some(record.size);
     resolver.for_each(object, r, meanings, |e, decision| match decision {
         RelocAction::Drop => {}
@@ -163,7 +169,7 @@ fn plan_one<'d>(
             problems.note((object.id, r.target, f));
         }
         _ if code_end.is_some_and(|end| e.offset >= end) => {
-            problems.failure.get_or_insert(PAST_END);
+            problems.failure.get_or_insert(past_code);
         }
         RelocAction::Clear(_) => plan.patches = true,
         RelocAction::Keep(..) => {
@@ -175,7 +181,7 @@ fn plan_one<'d>(
         RelocAction::KeepSection(..) => plan.kept += 1,
         RelocAction::Patch(_, _, _, named) => {
             if units.is_some_and(|u| !is_in(u, e.offset)) {
-                problems.failure.get_or_insert("reloc address not found");
+                problems.failure.get_or_insert(NOT_FOUND);
             }
             plan.patches = true;
             plan.listed += u32::from(named.is_some());
