@@ -260,15 +260,16 @@ impl<'a> Setters<'a> {
         }
         let setter = self.get(id);
         let (y, touched) = (&self.insns[later], &self.touched[later]);
-        let same_block = setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
+        // Most pairs share no register: the order of the two is looked at last.
+        let same_block = || setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
         let hit = match setter.kind {
             Kind::Write => {
-                let in_order = same_block && self.insns[setter.insn].name == "LDS" && y.name == "LDS";
-                setter.hazard.intersects(if in_order { &y.uses } else { touched })
+                let in_order = || same_block() && self.insns[setter.insn].name == "LDS" && y.name == "LDS";
+                setter.hazard.intersects(touched) && (!in_order() || setter.hazard.intersects(&y.uses))
             }
             Kind::Read => {
-                let in_order = same_block && setter.before.contains(&y.name);
-                !in_order && setter.hazard.intersects(&y.defs) || setter.early.intersects(touched)
+                let in_order = || same_block() && setter.before.contains(&y.name);
+                setter.hazard.intersects(&y.defs) && !in_order() || setter.early.intersects(touched)
             }
         };
         hit && !self.exclusive(setter.insn, later)
