@@ -298,9 +298,10 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
                 }
             }
             _ if UNUSED_CLEAR_TYPES.contains(&kind) => RelocAction::Drop,
-            SymbolTarget::Nothing if symbol == 0 && self.drops_yield && YIELD_TYPES.contains(&kind) => {
-                reloc_info(kind).map_or(RelocAction::Drop, |info| RelocAction::Patch(info, addend, 0, Some((None, e.addend))))
-            }
+            SymbolTarget::Nothing if symbol == 0 && self.drops_yield && YIELD_TYPES.contains(&kind) => reloc_info(kind)
+                .map_or(RelocAction::Drop, |info| {
+                    RelocAction::Patch(info, addend, 0, Some((None, e.addend)))
+                }),
             SymbolTarget::Nothing | SymbolTarget::Live(_) => RelocAction::Drop,
             SymbolTarget::ConstantSize => patch(kind, self.constant_size, 0, None),
             SymbolTarget::Literal(f) => self.literal(site.object, symbol, f, kind, e.addend),

@@ -292,7 +292,10 @@ mod tests {
     #[test]
     fn nothing_to_do_is_nothing_done() {
         let input = code(&[EXIT, NOP]);
-        assert!(matches!(fence(&input, &capsule(2), (None, true), &BTreeMap::new(), &|o| o), Ok(None)));
+        assert!(matches!(
+            fence(&input, &capsule(2), (None, true), &BTreeMap::new(), &|o| o),
+            Ok(None)
+        ));
     }
 
     #[test]

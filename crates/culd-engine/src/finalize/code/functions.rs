@@ -231,9 +231,10 @@ impl Maker<'_, '_> {
             None => (None, None),
             Some(input) => match self.rewrite(object, input, piece.section, compiled, f) {
                 // Observed: nvlink schedules some of them again by the attributes of another one.
-                Ok(rewritten) if self.sources.of(object.id).is_repeated(input.name) => {
-                    (Some(rewritten), Some("one of several static functions of one name in an output of -r".into()))
-                }
+                Ok(rewritten) if self.sources.of(object.id).is_repeated(input.name) => (
+                    Some(rewritten),
+                    Some("one of several static functions of one name in an output of -r".into()),
+                ),
                 Ok(rewritten) => (Some(rewritten), None),
                 Err(reason) => (None, Some(reason)),
             },

@@ -105,7 +105,11 @@ impl<'a, 'd> Sources<'a, 'd> {
 fn repeated<'d>(object: &Object<'d>) -> Vec<&'d [u8]> {
     let mut names: Vec<&[u8]> = object.sass.iter().filter(|s| s.role == Role::Text).map(|s| s.name).collect();
     names.sort_unstable();
-    let mut twice: Vec<&[u8]> = names.windows(2).filter(|w| w.first() == w.last()).filter_map(|w| w.first().copied()).collect();
+    let mut twice: Vec<&[u8]> = names
+        .windows(2)
+        .filter(|w| w.first() == w.last())
+        .filter_map(|w| w.first().copied())
+        .collect();
     twice.dedup();
     twice
 }

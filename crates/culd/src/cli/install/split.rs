@@ -69,7 +69,10 @@ impl Split {
         }
         let profile = bin.join("nvcc.profile");
         let mut text = fs::read_to_string(&profile).unwrap_or_default();
-        text.push_str(&format!("\n# culd: the programs of this view come first.\nPATH += {}:\n", bin.display()));
+        text.push_str(&format!(
+            "\n# culd: the programs of this view come first.\nPATH += {}:\n",
+            bin.display()
+        ));
         if profile.is_symlink() {
             fs::remove_file(&profile).map_err(io_error(&profile))?;
         }
@@ -98,7 +101,10 @@ mod tests {
         fs::create_dir_all(usr.join("bin")).unwrap();
         fs::create_dir_all(home.join("bin")).unwrap();
         let real = home.join("bin/nvcc");
-        let script = format!("#!/bin/sh\n\nexport PATH=\"{0}/bin:$PATH\"\nexec {0}/bin/nvcc \"$@\"\n", home.display());
+        let script = format!(
+            "#!/bin/sh\n\nexport PATH=\"{0}/bin:$PATH\"\nexec {0}/bin/nvcc \"$@\"\n",
+            home.display()
+        );
         fs::write(usr.join("bin/nvcc"), script).unwrap();
         fs::write(usr.join("bin/ptxas"), "ptxas").unwrap();
         assert!(matches!(Split::of(&usr), Err(InstallError::Script { program, .. }) if program == real));
