@@ -53,7 +53,11 @@ fn dump_callgraph(link: Link<'_, '_>, layout: &Layout<'_>, attributes: &KernelAt
     }
     let numbers = numbers(link);
     let stays = link.options.debug || link.mode.preserve;
-    let unnamed_name = if layout.records.quirks.unnamed_have_first_name { ".shstrtab" } else { "" };
+    let unnamed_name = if layout.records.quirks.unnamed_have_first_name {
+        ".shstrtab"
+    } else {
+        ""
+    };
     let mut last = 0;
     for f in link.resolved.functions.ids() {
         let number = numbers[f];
