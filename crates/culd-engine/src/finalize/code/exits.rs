@@ -146,7 +146,7 @@ pub(crate) fn fence(
         let late = late.get(&exit).copied().unwrap_or(0);
         if fresh(exit)
             && let (Some(before), Some(last)) = (exit.checked_sub(1).and_then(|b| insns.get(b)), order.last_mut())
-            && stalls_for(before, exit_insn, if wanted.first() == Some(&ERRBAR) { late } else { 0 })
+            && stalls_for(before, exit_insn, late)
         {
             *last = (None, before.raw & !STALL | 1 << 105);
         }
@@ -195,11 +195,11 @@ const NO_PREDICATE: u8 = 7;
 /// A predicate may be used so many cycles after the instruction that makes it; each instruction takes one or more.
 const PREDICATE_CYCLES: usize = 13;
 
-/// Does an instruction take one more cycle because the `EXIT` after it, but not the first fence with the waits `first`, waits for a scoreboard that it
-/// sets?
-fn stalls_for(before: &Insn, exit: &Insn, first: u128) -> bool {
+/// Does an instruction take one more cycle because the `EXIT` after it waits for a scoreboard that it sets? One that makes the guard does so for the
+/// fences too: `guard` is the wait for it.
+fn stalls_for(before: &Insn, exit: &Insn, guard: u128) -> bool {
     let Control { stall, read, write, .. } = before.control;
-    let waits = |n: &u8| *n != NO_SCOREBOARD && exit.control.wait >> n & 1 == 1 && first >> (116 + u32::from(*n)) & 1 == 0;
+    let waits = |n: &u8| *n != NO_SCOREBOARD && exit.control.wait >> n & 1 == 1 && guard >> (116 + u32::from(*n)) & 1 == 0;
     before.target.is_none() && stall == 2 && [read, write].iter().any(waits)
 }
 
