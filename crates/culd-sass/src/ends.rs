@@ -87,6 +87,12 @@ fn pending(f: &Function<'_>, block: &Block, number: u8, fields: impl Fn(usize) -
         if control.wait >> number & 1 == 1 {
             group.clear();
         }
+        // Who waited for a result need not wait for the operands.
+        let arrived = |s: &SetterId| {
+            let (setter, write) = (f.setters.get(*s), fields(f.setters.get(*s).insn).write);
+            setter.kind == Kind::Read && write < SCOREBOARDS && control.wait >> write & 1 == 1
+        };
+        group.retain(|s: &SetterId| !arrived(s));
         let on = |s: &SetterId| number_of(control, f.setters.get(*s).kind) == number && Some(*s) != dead;
         group.extend(f.setters.of(k).filter(on));
     }
