@@ -18,6 +18,7 @@ mod seen;
 mod waits;
 
 use crate::cfg::{BlockId, Cfg};
+use crate::clock::never_waited;
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
 use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
 use crate::setter::{Class, Kind, SetterId, Setters};
@@ -42,6 +43,8 @@ pub(crate) struct Function<'a> {
     pub(crate) policy: &'a Policy,
     /// `LDGDEPBAR` or `DEPBAR SB0` are in the function: number 0 is theirs.
     pub(crate) zero_reserved: bool,
+    /// Blocks right after an `EXIT` that gets fences: what is pending at their start has had more time than in the input. Empty: none.
+    pub(crate) delayed: Vec<bool>,
 }
 
 /// The scoreboard fields of all instructions.
@@ -307,15 +310,28 @@ impl<'a> Run<'a> {
         self.seen.how[i] = self.how;
         let same = self.lesson.is_some_and(|lesson| lesson.choices[i] == state);
         if self.taught || same {
-            self.ambiguous = ambiguous;
+            self.ambiguous = ambiguous || self.depends_on_fences(request, live);
             return compiler;
         }
+        self.ambiguous |= self.depends_on_fences(request, live);
         if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
             self.untested.get_or_insert(request.insn);
         }
         // A value that leaves the block and joined others in the input, but has to share now: the input does not show what it costs here.
         self.ambiguous |= self.how == How::ShareOut && self.lesson.is_some_and(|lesson| lesson.how[i] == How::Join);
         model
+    }
+
+    /// Is a number shared after new fences, where results of earlier blocks are on their way? The time that the fences take may change the choice.
+    fn depends_on_fences(&self, request: &SlotRequest, live: &Live) -> bool {
+        let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
+        let start = self.f.cfg.blocks[request.block.index()].start;
+        let earlier = |s: SetterId| {
+            let setter = self.f.setters.get(s);
+            !(start..=request.insn).contains(&setter.insn) && !never_waited(&self.f.insns[setter.insn], setter.kind)
+        };
+        let shared = matches!(self.how, How::ShareIn | How::ShareOut);
+        delayed && shared && live.iter().flatten().any(|(s, _)| earlier(*s))
     }
 
     fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> SlotRequest {

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::alloc::{Allocation, Function, Seen, allocate, free, learn, reserves_zero};
-use crate::cfg::{Cfg, IndirectTargets};
+use crate::cfg::{BlockId, Cfg, IndirectTargets};
 use crate::decode::opcode::{self, MEMBAR};
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, retarget};
 use crate::ends::missing_waits;
@@ -332,7 +332,8 @@ fn settle(
     let order = visit_order(cfg);
     let mut round = 0;
     loop {
-        let f = function(insns, cfg, setters, policy);
+        let mut f = function(insns, cfg, setters, policy);
+        f.delayed = delayed(cfg, fenced);
         let new = allocate(&f, &order, dead, lesson);
         let missing = missing_waits(&f, &new.fields, dead, fenced).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
         let Some((k, _)) = missing.first() else { return Ok(new) };
@@ -346,6 +347,12 @@ fn settle(
     }
 }
 
+/// Blocks that follow an `EXIT` with new fences.
+fn delayed(cfg: &Cfg, fenced: &dyn Fn(usize) -> bool) -> Vec<bool> {
+    let ends_fenced = |id: &BlockId| cfg.blocks[id.index()].end.checked_sub(1).is_some_and(fenced);
+    cfg.blocks.iter().map(|block| block.pred.iter().any(ends_fenced)).collect()
+}
+
 fn function<'a>(insns: &'a [Insn], cfg: &'a Cfg, setters: &'a Setters<'a>, policy: &'a Policy) -> Function<'a> {
     Function {
         insns,
@@ -353,6 +360,7 @@ fn function<'a>(insns: &'a [Insn], cfg: &'a Cfg, setters: &'a Setters<'a>, polic
         setters,
         policy,
         zero_reserved: reserves_zero(insns),
+        delayed: Vec::new(),
     }
 }
 
