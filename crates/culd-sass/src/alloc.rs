@@ -18,7 +18,6 @@ mod seen;
 mod waits;
 
 use crate::cfg::{BlockId, Cfg};
-use crate::clock::never_waited;
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
 use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
 use crate::setter::{Class, Kind, SetterId, Setters};
@@ -33,6 +32,9 @@ const RESERVED_ZERO: [&str; 2] = ["LDGDEPBAR", "UTMACMDFLUSH"];
 
 /// Cycles by which the latencies may be off where a value that leaves its block shares a number.
 const SHARE_MARGIN: i64 = 2;
+
+/// Cycles that new fences may take.
+const DELAYS: [i64; 4] = [8, 16, 32, i32::MAX as i64];
 
 /// Everything about a function that does not depend on the stack pointer.
 #[derive(Debug)]
@@ -90,6 +92,8 @@ struct Run<'a> {
     watch: Option<SetterId>,
     /// The number shared last has a need before that of the setter.
     early: bool,
+    /// The time that new fences take may change the number chosen last.
+    depends_on_fences: bool,
     shared: Vec<(bool, bool)>,
     /// The run with the compiler's numbers: what is decided there from the same state is decided again.
     lesson: Option<&'a Seen>,
@@ -174,6 +178,7 @@ impl<'a> Run<'a> {
             how: How::Fixed,
             watch: None,
             early: false,
+            depends_on_fences: false,
             shared: vec![(false, false); f.setters.len()],
             lesson: None,
             taught: false,
@@ -310,28 +315,16 @@ impl<'a> Run<'a> {
         self.seen.how[i] = self.how;
         let same = self.lesson.is_some_and(|lesson| lesson.choices[i] == state);
         if self.taught || same {
-            self.ambiguous = ambiguous || self.depends_on_fences(request, live);
+            self.ambiguous = ambiguous || self.depends_on_fences;
             return compiler;
         }
-        self.ambiguous |= self.depends_on_fences(request, live);
+        self.ambiguous |= self.depends_on_fences;
         if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
             self.untested.get_or_insert(request.insn);
         }
         // A value that leaves the block and joined others in the input, but has to share now: the input does not show what it costs here.
         self.ambiguous |= self.how == How::ShareOut && self.lesson.is_some_and(|lesson| lesson.how[i] == How::Join);
         model
-    }
-
-    /// Is a number shared after new fences, where results of earlier blocks are on their way? The time that the fences take may change the choice.
-    fn depends_on_fences(&self, request: &SlotRequest, live: &Live) -> bool {
-        let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
-        let start = self.f.cfg.blocks[request.block.index()].start;
-        let earlier = |s: SetterId| {
-            let setter = self.f.setters.get(s);
-            !(start..=request.insn).contains(&setter.insn) && !never_waited(&self.f.insns[setter.insn], setter.kind)
-        };
-        let shared = matches!(self.how, How::ShareIn | How::ShareOut);
-        delayed && shared && live.iter().flatten().any(|(s, _)| earlier(*s))
     }
 
     fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> SlotRequest {
@@ -355,6 +348,7 @@ impl<'a> Run<'a> {
     }
 
     fn pick(&mut self, request: &SlotRequest, live: &Live) -> u8 {
+        self.depends_on_fences = false;
         if RESERVED_ZERO.contains(&self.f.insns[request.insn].name) {
             self.how = How::Fixed;
             return 0;
@@ -462,19 +456,19 @@ impl<'a> Run<'a> {
         let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
         // Of other blocks only those right before this one can have something on its way.
         let before = &self.f.cfg.blocks[request.block.index()].pred;
-        let done = |s: SetterId| {
+        let done = |s: SetterId, delay: i64| {
             let setter = self.f.setters.get(s);
             if (start..=request.insn).contains(&setter.insn) {
                 issued(setter.insn).saturating_add(setter.latency.into())
             } else {
                 let from = self.f.cfg.block_of[setter.insn];
                 let end = self.f.cfg.blocks[from.index()].end;
-                let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]);
+                let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]) - delay;
                 if before.contains(&from) { left.max(0) } else { 0 }
             }
         };
-        let own = done(request.id);
-        let choose = |own: i64| {
+        let own = done(request.id, 0);
+        let choose = |own: i64, delay: i64| {
             let mut best: Option<(ShareCost, u8)> = None;
             for number in request.start..limit {
                 let list = &live[usize::from(number)];
@@ -486,7 +480,7 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 let theirs = earliest(list).unwrap_or(usize::MAX);
-                let last = list.iter().map(|(s, _)| done(*s)).max().unwrap_or(0);
+                let last = list.iter().map(|(s, _)| done(*s, delay)).max().unwrap_or(0);
                 let key = if need == usize::MAX {
                     let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
                     (own.saturating_sub(first).max(0), false, 0, 0, number)
@@ -501,13 +495,14 @@ impl<'a> Run<'a> {
             }
             best
         };
-        let best = choose(own);
+        let best = choose(own, 0);
+        let other = |own: i64, delay: i64| choose(own, delay).map(|b| b.1) != best.map(|b| b.1);
         // A choice that a cycle or two would change is not known.
-        let close = need == usize::MAX
-            && [own - SHARE_MARGIN, own + SHARE_MARGIN]
-                .into_iter()
-                .any(|own| choose(own).map(|b| b.1) != best.map(|b| b.1));
+        let close = need == usize::MAX && [own - SHARE_MARGIN, own + SHARE_MARGIN].into_iter().any(|own| other(own, 0));
+        let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
+        let depends_on_fences = delayed && DELAYS.into_iter().any(|delay| other(own, delay));
         self.ambiguous |= close;
+        self.depends_on_fences = depends_on_fences;
         self.early = best.is_none_or(|(cost, _)| cost.1);
         best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
