@@ -9,8 +9,8 @@ use culd_sass::decode::decode_all;
 use culd_sass::{KernelContext, OffsetMap, Rewrite, rewrite};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -120,7 +120,7 @@ fn main() -> ExitCode {
             scope.spawn(|| {
                 while let Some(function) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (rows, clean) = judge(function, each);
-                    let mut sum = sum.lock().expect("no thread panics with it");
+                    let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
                     sum.1 &= clean;
                     for (kind, row) in rows {
                         sum.0.entry(kind).or_default().add(&row);
@@ -129,7 +129,7 @@ fn main() -> ExitCode {
             });
         }
     });
-    let (rows, clean) = sum.into_inner().expect("no thread panics with it");
+    let (rows, clean) = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!("{} functions", all.len());
     println!("| fault | injected | alarm | proven harmless, no path found | missed |\n|---|--:|--:|--:|--:|");
     for (kind, r) in &rows {
