@@ -40,10 +40,11 @@ pub const REFUSALS: [&str; 6] = [
     "Internal error: uuid not found",
 ];
 
-/// Whether ours refused cleanly, for one of the [`REFUSALS`], what nvlink did not refuse.
+/// Whether ours refused cleanly, for one of the [`REFUSALS`], and nvlink did something else.
 pub fn is_listed_refusal(ours: &Outcome, nvlink: &Outcome) -> bool {
     let said = String::from_utf8_lossy(&ours.stderr);
-    ours.exit == 1 && nvlink.exit != 1 && ours.files.is_empty() && REFUSALS.iter().any(|r| said.contains(r))
+    let differ = (ours.exit, &ours.stderr) != (nvlink.exit, &nvlink.stderr);
+    ours.exit == 1 && differ && ours.files.is_empty() && REFUSALS.iter().any(|r| said.contains(r))
 }
 
 /// How two outcomes differ. The first difference in this order is the one that counts.
