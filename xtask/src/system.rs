@@ -19,10 +19,10 @@ pub(crate) struct Costs {
 #[cfg(unix)]
 pub(crate) fn costs() -> Result<Costs> {
     use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeValLike as _;
     let used = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let micros = |t: nix::sys::time::TimeVal| i64::from(t.tv_sec()) * 1_000_000 + i64::from(t.tv_usec());
     Ok(Costs {
-        cpu: micros(used.user_time()) + micros(used.system_time()),
+        cpu: (used.user_time() + used.system_time()).num_microseconds(),
         memory: used.max_rss(),
         faults: used.minor_page_faults(),
     })
