@@ -11,8 +11,6 @@
 use crate::context::Context;
 use crate::report::{Report, parallel};
 use culd_tests::{Error, Result};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike as _;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -101,7 +99,7 @@ fn guided(context: &Context, plan: &Plan, names: &[&str], report: &Report) -> Re
 
 /// Processor time of all children in seconds.
 fn spent() -> i64 {
-    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |u| u.user_time().num_seconds() + u.system_time().num_seconds())
+    crate::system::costs().map_or(0, |c| c.cpu / 1_000_000)
 }
 
 fn output(command: &mut Command) -> Result<Output> {

@@ -13,6 +13,7 @@ mod conformance;
 mod context;
 mod dist;
 mod fatbins;
+#[cfg(unix)]
 mod fault_injection;
 mod fuzz;
 mod isa;
@@ -27,6 +28,7 @@ mod random;
 mod record;
 mod report;
 mod sass;
+mod system;
 mod test;
 mod versions;
 mod viewer;
@@ -280,6 +282,7 @@ fn task() -> Result<bool> {
             };
             fuzz::run(&context, &plan, &report)?;
         }
+        #[cfg(unix)]
         "fault-injection" => {
             let linker = context.linker(typed.linker.as_deref())?;
             fault_injection::run(&linker, typed.count.unwrap_or(2000), typed.seed.unwrap_or(1), &report)?;

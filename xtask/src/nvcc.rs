@@ -15,12 +15,12 @@ use crate::conformance::explain;
 use crate::context::{Context, Linker};
 use crate::oracle;
 use crate::report::{Report, parallel};
+use crate::system::symlink;
 use culd_tests::run::{self, Outcome};
 use culd_tests::verdict::compare;
 use culd_tests::{Error, Result};
 use programs::{PROGRAMS, Program, Variant};
 use std::collections::BTreeSet;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -157,7 +157,7 @@ impl Bench<'_> {
         for (variant, source) in program.objects() {
             let from = self.object(variant, source);
             let name = format!("{source}.{}", variant.suffix());
-            symlink(&from, dir.join(&name)).map_err(Error::file(&from))?;
+            symlink(&from, &dir.join(&name)).map_err(Error::file(&from))?;
             names.push(name);
         }
         replace_link(&self.view(Side::Nvlink), &dir.join("tk"))?;

@@ -9,7 +9,6 @@
 
 use crate::context::Context;
 use culd_tests::{Error, Result};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -339,7 +338,7 @@ pub(crate) fn library(context: &Context, version: &str) -> Result<PathBuf> {
         let to = bin.join(name);
         std::fs::copy(&from, &to).map_err(Error::file(&from))?;
         // The script is not a program in every checkout.
-        std::fs::set_permissions(&to, std::fs::Permissions::from_mode(0o755)).map_err(Error::file(&to))?;
+        crate::system::make_program(&to).map_err(Error::file(&to))?;
     }
     check(&bin).map(|()| bin)
 }

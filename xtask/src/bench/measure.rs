@@ -5,10 +5,8 @@
 //! 2. The meter limits the processor time, waits, and prints the costs in one line.
 //! 3. The floor is a program too: it reads all inputs and writes as many bytes as the linker did, and nothing else.
 
+use crate::system;
 use culd_tests::{Error, Result};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
-use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -94,37 +92,25 @@ fn meter(args: Vec<OsString>) -> std::io::Result<()> {
     };
     let number = |text: &OsString| text.to_str().and_then(|t| t.parse::<u64>().ok()).ok_or_else(usage);
     let (limit, cores) = (number(limit)?, number(cores)?);
-    setrlimit(Resource::RLIMIT_CPU, limit, limit)?;
+    system::limit_time(limit)?;
     if cores > 0 {
-        stay_on(cores as usize)?;
+        system::stay_on(cores as usize)?;
     }
     let mut command = Command::new(program);
     command.args(rest).stdout(Stdio::null()).stderr(Stdio::null());
     let start = Instant::now();
     let status = command.status()?;
     let wall = start.elapsed();
-    let used = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let micros = |t: nix::sys::time::TimeVal| t.tv_sec() * 1_000_000 + t.tv_usec();
+    let used = system::costs()?;
     println!(
         "{} {} {} {} {}",
         wall.as_micros(),
-        micros(used.user_time()) + micros(used.system_time()),
-        used.max_rss(),
+        used.cpu,
+        used.memory,
         status.code().unwrap_or(-1),
-        used.minor_page_faults()
+        used.faults
     );
     Ok(())
-}
-
-/// Restricts this process, and what it starts, to the first cores that it may use.
-fn stay_on(cores: usize) -> std::io::Result<()> {
-    let all = sched_getaffinity(Pid::from_raw(0))?;
-    let mut some = CpuSet::new();
-    let usable = (0..CpuSet::count()).filter(|&core| all.is_set(core).unwrap_or(false));
-    for core in usable.take(cores) {
-        some.set(core)?;
-    }
-    Ok(sched_setaffinity(Pid::from_raw(0), &some)?)
 }
 
 fn read_and_write(args: Vec<OsString>) -> std::io::Result<()> {

@@ -201,6 +201,7 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
     if wants("viewer") && plan.target.as_deref().is_none_or(|t| t == "none") {
         let page = crate::viewer::run(context)?;
         let size = std::fs::metadata(&page).map_err(Error::file(&page))?.len();
+        check::copy(&page, &place.out.join(format!("culd-viewer-{}.html", place.version)))?;
         table.put(Row::new(
             "wasm32-unknown-unknown",
             "viewer page",

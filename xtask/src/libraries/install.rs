@@ -44,14 +44,8 @@ pub(super) fn run(context: &Context, directory: &Path, library: &Path) -> Result
     )
 }
 
-#[cfg(unix)]
 fn symlink(to: &Path, at: &Path) -> Result<()> {
-    std::os::unix::fs::symlink(to, at).map_err(Error::file(at))
-}
-
-#[cfg(not(unix))]
-fn symlink(_: &Path, at: &Path) -> Result<()> {
-    Err(Error::Other(format!("{}: the libraries are built on Linux", at.display())))
+    crate::system::symlink(to, at).map_err(Error::file(at))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
