@@ -59,8 +59,11 @@ pub(crate) fn missing_waits(
             let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
             let answers = |s: &SetterId| {
                 let setter = f.setters.get(*s);
-                let by_clock = || arrived(insns, block.start..block.end, setter.insn, setter.kind, extra);
+                let after = |cycles| arrived(insns, block.start..block.end, setter.insn, setter.kind, cycles);
+                let by_clock = || after(extra);
                 match shown.arrived(f, *s) {
+                    // The clock contradicts the input.
+                    Some(Arrived::No) if extra.0 > 0 && after((0, 0)) == Arrived::Yes => Arrived::Unknown,
                     Some(Arrived::No) if extra.0 > 0 => by_clock(),
                     Some(answer) => answer,
                     None => by_clock(),
@@ -79,20 +82,20 @@ pub(crate) fn missing_waits(
     Ok(waits)
 }
 
-/// The setters of a block that are pending on a number at its last instruction.
+/// The setters of a block that are pending on a number at its last instruction. A wait for the result of an instruction ends the wait for its operands too.
 fn pending(f: &Function<'_>, block: &Block, number: u8, fields: impl Fn(usize) -> Control, dead: Option<SetterId>) -> Vec<SetterId> {
-    let mut group = Vec::new();
+    let mut group: Vec<SetterId> = Vec::new();
     for k in block.start..block.end - 1 {
         let control = fields(k);
         if control.wait >> number & 1 == 1 {
             group.clear();
         }
-        // Who waited for a result need not wait for the operands.
-        let arrived = |s: &SetterId| {
-            let (setter, write) = (f.setters.get(*s), fields(f.setters.get(*s).insn).write);
+        let complete = |s: &SetterId| {
+            let setter = f.setters.get(*s);
+            let write = fields(setter.insn).write;
             setter.kind == Kind::Read && write < SCOREBOARDS && control.wait >> write & 1 == 1
         };
-        group.retain(|s: &SetterId| !arrived(s));
+        group.retain(|s| !complete(s));
         let on = |s: &SetterId| number_of(control, f.setters.get(*s).kind) == number && Some(*s) != dead;
         group.extend(f.setters.of(k).filter(on));
     }
