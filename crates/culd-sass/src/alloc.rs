@@ -33,8 +33,10 @@ const RESERVED_ZERO: [&str; 2] = ["LDGDEPBAR", "UTMACMDFLUSH"];
 /// Cycles by which the latencies may be off where a value that leaves its block shares a number.
 const SHARE_MARGIN: i64 = 2;
 
-/// Cycles that new fences may take.
-const DELAYS: [i64; 4] = [8, 16, 32, i32::MAX as i64];
+/// Cycles by which results of earlier blocks arrive sooner, and whether those of blocks that are not right before count.
+const NOW: (i64, bool) = (0, false);
+/// The same with new fences, as far as is known.
+const DELAYS: [(i64, bool); 5] = [(8, false), (i32::MAX as i64, false), (0, true), (6, true), (8, true)];
 
 /// Everything about a function that does not depend on the stack pointer.
 #[derive(Debug)]
@@ -456,7 +458,7 @@ impl<'a> Run<'a> {
         let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
         // Of other blocks only those right before this one can have something on its way.
         let before = &self.f.cfg.blocks[request.block.index()].pred;
-        let done = |s: SetterId, delay: i64| {
+        let done = |s: SetterId, (delay, far): (i64, bool)| {
             let setter = self.f.setters.get(s);
             if (start..=request.insn).contains(&setter.insn) {
                 issued(setter.insn).saturating_add(setter.latency.into())
@@ -464,11 +466,11 @@ impl<'a> Run<'a> {
                 let from = self.f.cfg.block_of[setter.insn];
                 let end = self.f.cfg.blocks[from.index()].end;
                 let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]) - delay;
-                if before.contains(&from) { left.max(0) } else { 0 }
+                if far || before.contains(&from) { left.max(0) } else { 0 }
             }
         };
-        let own = done(request.id, 0);
-        let choose = |own: i64, delay: i64| {
+        let own = done(request.id, NOW);
+        let choose = |own: i64, when: (i64, bool)| {
             let mut best: Option<(ShareCost, u8)> = None;
             for number in request.start..limit {
                 let list = &live[usize::from(number)];
@@ -480,7 +482,7 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 let theirs = earliest(list).unwrap_or(usize::MAX);
-                let last = list.iter().map(|(s, _)| done(*s, delay)).max().unwrap_or(0);
+                let last = list.iter().map(|(s, _)| done(*s, when)).max().unwrap_or(0);
                 let key = if need == usize::MAX {
                     let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
                     (own.saturating_sub(first).max(0), false, 0, 0, number)
@@ -495,12 +497,12 @@ impl<'a> Run<'a> {
             }
             best
         };
-        let best = choose(own, 0);
-        let other = |own: i64, delay: i64| choose(own, delay).map(|b| b.1) != best.map(|b| b.1);
+        let best = choose(own, NOW);
+        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.1) != best.map(|b| b.1);
         // A choice that a cycle or two would change is not known.
-        let close = need == usize::MAX && [own - SHARE_MARGIN, own + SHARE_MARGIN].into_iter().any(|own| other(own, 0));
+        let close = need == usize::MAX && [own - SHARE_MARGIN, own + SHARE_MARGIN].into_iter().any(|own| other(own, NOW));
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
-        let depends_on_fences = delayed && DELAYS.into_iter().any(|delay| other(own, delay));
+        let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
         self.ambiguous |= close;
         self.depends_on_fences = depends_on_fences;
         self.early = best.is_none_or(|(cost, _)| cost.1);
