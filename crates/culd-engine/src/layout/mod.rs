@@ -14,6 +14,7 @@ mod overflow;
 mod reserved;
 pub(crate) mod shared;
 mod shared_sums;
+mod shared_uses;
 pub mod sort;
 mod textures;
 

@@ -9,6 +9,7 @@
 //! 5. sm_90 reserves the first 1 KB: section sizes include it, relocation values do not.
 
 use super::Layout;
+use super::shared_uses::{Late, References, late_kernels, references, users};
 use super::sort::list_sort;
 use crate::align::align_up;
 use crate::diagnostics::{Code, Collector};
@@ -17,23 +18,13 @@ use crate::names::Name;
 use crate::object::text;
 use crate::options::Identity;
 use crate::records::SymbolEmission;
-use crate::records::{ABSENT, Class, Merged, Place};
+use crate::records::{ABSENT, Class, Merged};
 use crate::session::Link;
 use cubin::consts::{STB_LOCAL, STV_INTERNAL};
 use hashbrown::HashMap;
 
 /// Smallest alignment of dynamic shared memory.
 pub(crate) const DYNAMIC_ALIGN: u64 = 16;
-
-/// References of functions to shared variables.
-struct References {
-    /// Functions that refer to shared variables, in order.
-    functions: Vec<FunctionId>,
-    /// Their variables.
-    variables: Vec<Vec<SharedId>>,
-    /// Per function the kernels that reach it, ascending.
-    kernels: Vec<Vec<u32>>,
-}
 
 struct Slot {
     size: u64,
@@ -105,112 +96,6 @@ fn module_align(records: &Merged<'_>) -> u64 {
     let variables = records.shared.module.iter().map(|&s| &records.shared.variables[s]);
     let sound = variables.filter(|v| !v.is_dynamic() || v.align.is_power_of_two());
     sound.map(|v| v.align).max().unwrap_or(0)
-}
-
-/// Functions with relocations against shared variables, and the kernels that reach them.
-fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References {
-    let records = &layout.records;
-    let mut number: HashMap<FunctionId, usize, crate::names::SeededState> = HashMap::default();
-    let mut references = References {
-        functions: Vec::new(),
-        variables: Vec::new(),
-        kernels: Vec::new(),
-    };
-    // Without variables there are no references.
-    let relocs = records.relocs.iter().filter(|_| records.shared.variables.len() > 0);
-    for r in relocs {
-        let object = &link.inputs.objects[r.object];
-        let Some(relocs) = object.relocs.get(r.index as usize) else {
-            continue;
-        };
-        let specials = object.specials(relocs);
-        let Class::Text(f) = records.sections[r.target].class else {
-            continue;
-        };
-        if specials.is_empty() || !records.is_current(r, relocs.target) {
-            continue;
-        }
-        for &index in specials {
-            let Place::Shared(id) = records.placement.symbols[object.symbol_ref(index)] else {
-                continue;
-            };
-            let n = *number.entry(f).or_insert_with(|| {
-                references.functions.push(f);
-                references.variables.push(Vec::new());
-                references.functions.len() - 1
-            });
-            if let Some(list) = references.variables.get_mut(n)
-                && !list.contains(&id)
-            {
-                list.push(id);
-            }
-        }
-    }
-    references.kernels = vec![Vec::new(); references.functions.len()];
-    // A kernel that was not selected only counts for its own code; a function that counts as one only for what it calls, itself if it is recursive.
-    let References { functions, kernels, .. } = &mut references;
-    link.graph.reach(link.resolved, functions, &layout.every_kernel, |f, k| {
-        let kernel = layout.every_kernel[k];
-        let counts = match kernel == functions[f] {
-            true => link.resolved.functions[kernel].entry || (link.live.is_kernel[kernel] && link.graph.is_recursive(kernel)),
-            false => link.live.is_kernel[kernel],
-        };
-        if counts {
-            kernels[f].push(k as u32);
-        }
-    });
-    references
-}
-
-/// Kernels that use shared memory but have no section, because they were not selected by name, in order of arrival of the references.
-#[derive(Default)]
-struct Late {
-    kernels: Vec<u32>,
-    /// Position of each in this order.
-    position: HashMap<u32, usize, crate::names::SeededState>,
-}
-
-impl Late {
-    /// Those among some kernels, in order.
-    fn among(&self, kernels: &[u32]) -> Vec<u32> {
-        let mut positions: Vec<usize> = kernels.iter().filter_map(|k| self.position.get(k).copied()).collect();
-        positions.sort_unstable();
-        positions.iter().map(|&p| self.kernels[p]).collect()
-    }
-}
-
-fn late_kernels(layout: &Layout<'_>, references: &References) -> Late {
-    let mut late = Late::default();
-    let is_late: Vec<bool> = layout
-        .every_kernel
-        .iter()
-        .map(|&k| layout.records.shared_section(k).is_none())
-        .collect();
-    if !is_late.contains(&true) {
-        return late;
-    }
-    for &k in references.kernels.iter().flatten() {
-        if is_late.get(k as usize) == Some(&true) && !late.position.contains_key(&k) {
-            late.position.insert(k, late.kernels.len());
-            late.kernels.push(k);
-        }
-    }
-    late
-}
-
-/// Per variable: the kernels that use it, ascending; `None` for variables that no live code refers to.
-fn users(records: &Merged<'_>, references: &References) -> Table<SharedId, Option<Vec<u32>>> {
-    let mut users: Table<SharedId, Option<Vec<u32>>> = Table::filled(records.shared.variables.len(), None);
-    for (variables, kernels) in references.variables.iter().zip(&references.kernels) {
-        for &v in variables {
-            users[v].get_or_insert_default().extend(kernels);
-        }
-    }
-    for list in users.iter_mut().flatten() {
-        list.sort_unstable();
-        list.dedup();
-    }
-    users
 }
 
 /// Per kernel: the kernel that owns its `.nv.shared.NAME` (another one only for static kernels of one name).

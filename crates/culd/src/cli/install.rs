@@ -10,7 +10,7 @@
 //! 5. Link every entry of the toolkit but `bin`, and every program of `bin` but `nvlink`, which becomes a link to this program.
 //!    On Windows this program is copied, and files are linked or copied as the rights of the user allow.
 //! 6. Add what nvcc and nvlink look for and the layout lacks: `lib64` and `nvvm/lib64/libnvvm.so` (`complete`). Distributions have the programs of a
-//!    toolkit in two places ([`split`]).
+//!    toolkit in two places (`split`).
 
 mod split;
 
