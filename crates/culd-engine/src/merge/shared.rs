@@ -245,9 +245,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 record.align = record.align.max(sym.value);
                 self.records.shared.module_align = self.records.shared.module_align.max(sym.value);
                 let mut new = self.new_symbol(object, sym, sym.bind, STT_CUDA_OBJECT);
-                // nvlink quirk: the value that an earlier relocatable link gave to a definition only counts as an alignment.
-                let keeps = self.mode.rules.dynamic_alignment || sym.defined_in().is_none();
-                (new.other, new.value) = (sym.other, if keeps { sym.value } else { 0 });
+                (new.other, new.value) = (sym.other, sym.value);
                 self.symbol(sym, new)
             }
         };
