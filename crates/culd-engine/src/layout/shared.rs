@@ -404,10 +404,12 @@ fn mark_used(layout: &Layout<'_>, users: &Table<SharedId, Option<Vec<u32>>>, own
 
 fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Kernel], owner: &[u32]) {
     let base = link.mode.shared_base;
+    let placed: HashMap<FunctionId, u64, crate::names::SeededState> = layout.records.shared.placed.iter().copied().collect();
     for (k, kernel) in kernels.iter().enumerate() {
         if owner[k] as usize != k {
             continue;
         }
+        let floor = placed.get(&layout.every_kernel[k]).copied();
         let size = match kernel.dynamic {
             Some(start) if link.mode.rules.dynamic_alignment => Some(align_up(base.saturating_add(start), kernel.align)),
             Some(start) => Some(base.saturating_add(start)),
@@ -420,6 +422,7 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
             None if layout.records.shared.has_dynamic => kernel.whole.then_some(base),
             None => kernel.whole.then_some(0),
         };
+        let size = floor.max(size);
         let kernel_id = layout.every_kernel[k];
         let Some(section) = layout.records.shared_section(kernel_id) else {
             continue;

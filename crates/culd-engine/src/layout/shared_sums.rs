@@ -52,6 +52,13 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         }
     }
     layout.dynamic_instances.sort_unstable();
+    for i in 0..layout.records.shared.placed.len() {
+        let (f, start) = layout.records.shared.placed[i];
+        if let Some(id) = layout.records.functions[f].shared {
+            let record = &mut layout.records.sections[id];
+            record.size = record.size.max(start);
+        }
+    }
     // nvlink quirk: the alignment of the first section that a compiler laid out for a kernel becomes the value of symbol 0.
     let whole = layout
         .records
@@ -71,8 +78,9 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
     };
     if link.mode.debug_symbols {
         let start = align_up(link.mode.shared_start, 16);
+        let keeps_places = !layout.records.shared.placed.is_empty();
         for sym in layout.records.symbols.iter_mut().filter(|sym| sym.dynamic) {
-            sym.value = start;
+            sym.value = if keeps_places { sym.value.max(start) } else { start };
         }
         equalise(link, layout, &uses, known);
     }

@@ -201,6 +201,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
             has_dynamic: false,
             whole: Vec::new(),
             summed: HashSet::default(),
+            placed: Vec::new(),
             module_align: 1,
         },
         quirks: Quirks::default(),

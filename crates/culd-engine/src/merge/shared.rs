@@ -105,11 +105,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Shared memory of a kernel that a compiler laid out (`-ewp`): the section has a size, and no variables.
     pub(super) fn whole_shared(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
-        if !self.is_whole(object, index) {
+        let is_whole = self.is_whole(object, index);
+        let is_placed = !is_whole && self.options.identity == Identity::Culd && has_placed_dynamic(object);
+        if !is_whole && !is_placed {
             return;
         }
         let Some(f) = self.whole_owner(object, s) else { return };
         let Some(id) = self.records.functions[f].shared else { return };
+        if is_placed {
+            self.records.shared.placed.push((f, s.size));
+            return;
+        }
         let align = s.align.get();
         if self.mode.relocatable {
             let record = &mut self.records.sections[id];
@@ -241,9 +247,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 symbol
             }
             None => {
+                // nvlink quirk: the place that an earlier relocatable link with a debugger gave to a variable counts as an alignment.
+                let is_align = self.options.identity == Identity::Nvlink || sym.value.is_power_of_two();
+                let align = if is_align { sym.value } else { 0 };
                 let record = &mut self.records.sections[section];
-                record.align = record.align.max(sym.value);
-                self.records.shared.module_align = self.records.shared.module_align.max(sym.value);
+                record.align = record.align.max(align);
+                self.records.shared.module_align = self.records.shared.module_align.max(align);
                 let mut new = self.new_symbol(object, sym, sym.bind, STT_CUDA_OBJECT);
                 (new.other, new.value) = (sym.other, sym.value);
                 self.symbol(sym, new)
@@ -269,6 +278,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 fn has_variables(object: &Object<'_>, section: u32) -> bool {
     let variables = &mut object.symbols_of(&[STT_CUDA_OBJECT]);
     variables.any(|i| object.symbol(i).defined_in() == Some(section))
+}
+
+/// Did an earlier relocatable link with a debugger place dynamic memory? Its text has the addresses already; without a debugger there would be an
+/// instance for each kernel.
+fn has_placed_dynamic(object: &Object<'_>) -> bool {
+    let variables = || object.symbols_of(&[STT_CUDA_OBJECT]).map(|i| object.symbol(i));
+    let is_placed = |sym: &ObjSymbol<'_>| {
+        let space = sym.other & STO_CUDA_SPACE;
+        space == STO_CUDA_SHARED && sym.size == 0 && sym.value != 0 && sym.defined_in().is_some()
+    };
+    variables().any(|sym| is_placed(&sym)) && !variables().any(|sym| sym.name == b"externsharedinstance")
 }
 
 fn new_variable<'d>(object: &Object<'d>, sym: &ObjSymbol<'d>) -> SharedVar<'d> {

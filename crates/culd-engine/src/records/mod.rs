@@ -132,6 +132,8 @@ pub struct SharedRecords<'d> {
     pub whole: Vec<(FunctionId, u64, u64)>,
     /// Those of them that an earlier relocatable link summed up: other memory may precede them.
     pub summed: HashSet<FunctionId, SeededState>,
+    /// Kernels whose dynamic memory an earlier relocatable link with a debugger placed: where it starts. Under nvlink's name there are none.
+    pub placed: Vec<(FunctionId, u64)>,
     /// Relocatable output: largest alignment of a module-scope shared variable.
     pub module_align: u64,
 }
