@@ -241,11 +241,11 @@ impl<'a> Run<'a> {
             }
         }
         self.known[id.index()].clone_from(&pending);
-        pending.map(|list| {
-            list.into_iter()
-                .map(|s| (s, self.f.setters.first_conflict(s, block.start..block.end)))
-                .collect()
-        })
+        let need = |s: SetterId| match self.f.setters.get(s).signals_only() {
+            true => (block.start..block.end).find(|k| self.f.policy.waits_for(*k, s)),
+            false => self.f.setters.first_conflict(s, block.start..block.end),
+        };
+        pending.map(|list| list.into_iter().map(|s| (s, need(s))).collect())
     }
 
     fn block(&mut self, id: BlockId) {
@@ -359,7 +359,9 @@ impl<'a> Run<'a> {
             self.how = How::Join;
             return number;
         }
-        let signal_out = request.kind == Kind::Write && request.need.is_none() && self.f.setters.get(request.id).signals_only();
+        // Not those of barriers in memory.
+        let signals = self.f.setters.get(request.id).signals_only() && self.f.insns[request.insn].name != "SYNCS";
+        let signal_out = request.kind == Kind::Write && request.need.is_none() && signals;
         let may_be_long = request.need.is_some() || signal_out || !self.any_long;
         let escaping_load_slot = self.escaping_load_slot();
         let limit = match request.start {
