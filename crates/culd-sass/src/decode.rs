@@ -255,6 +255,10 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
             }
         }
     }
+    if insn.name == "LDGSTS" {
+        // nvdisasm lists the condition of the copy as a result too; it is only read, and at issue.
+        insn.defs = RegSet::EMPTY;
+    }
     let (index, negated) = (bits8(raw, 12, 3), raw >> 15 & 1 == 1);
     if index != 7 || negated {
         insn.guard = Some(Guard {
