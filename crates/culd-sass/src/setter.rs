@@ -69,11 +69,12 @@ const CLASSES: &[(&str, Class)] = &[
 ];
 
 /// Instructions other than textures that read uniform registers late.
-const LATE_UNIFORM: [&str; 17] = [
+const LATE_UNIFORM: [&str; 18] = [
     "UBLKCP",
     "UBLKPF",
     "UBLKRED",
     "UMEMSETS",
+    "UREDGR",
     "USTGR",
     "UTCATOMSWS",
     "UTCBAR",
