@@ -165,7 +165,11 @@ fn release(version: &str) -> &str {
     version.get(..end).unwrap_or(version)
 }
 
+/// Is the file in the directory, or reached through it? The libraries of a view are links to those of its toolkit.
 fn is_inside(file: &Path, directory: &Path) -> bool {
+    if file.starts_with(directory) {
+        return file.exists();
+    }
     match (file.canonicalize(), directory.canonicalize()) {
         (Ok(file), Ok(directory)) => file.starts_with(directory),
         _ => false,
@@ -193,5 +197,19 @@ mod tests {
         assert!(problems("13.4.92", "13.0.88").starts_with("/other/ptxas is of CUDA 13.0, the toolkit of 13.4"));
         assert!(problems("11.8.89", "11.8.89").starts_with("culd cannot be the nvlink of CUDA 11.8.89"));
         assert!(findings("13.4.92", "13.4.92").text().contains("tried /cuda/lib64"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn libraries_of_a_view_are_those_of_its_toolkit() {
+        let root = tempfile::tempdir().unwrap();
+        let (lib, view) = (root.path().join("cuda/lib"), root.path().join("view"));
+        std::fs::create_dir_all(&lib).unwrap();
+        std::fs::create_dir_all(&view).unwrap();
+        std::fs::write(lib.join("libnvJitLink.so.13"), "").unwrap();
+        std::os::unix::fs::symlink(&lib, view.join("lib64")).unwrap();
+        assert!(is_inside(&view.join("lib64/libnvJitLink.so.13"), &view));
+        assert!(!is_inside(&lib.join("libnvJitLink.so.13"), &view));
+        assert!(!is_inside(&view.join("lib64/libother.so"), &view));
     }
 }
