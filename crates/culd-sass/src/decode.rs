@@ -407,6 +407,45 @@ mod tests {
     }
 
     #[test]
+    fn operands_may_be_uniform_or_constant() {
+        for (raw, name, defs, uses) in [
+            // VIMNMX3 R126, R126, UR40, R9, PT
+            (
+                0x000f_e200_0b80_0109_0000_0028_7e7e_7c0f_u128,
+                "VIMNMX3",
+                "{R126}",
+                "{R9, R126, UR40}",
+            ),
+            // VIMNMX3 R3, R4, 0x80, R3, PT
+            (0x000f_e200_0380_0103_0000_0080_0403_780f, "VIMNMX3", "{R3}", "{R3, R4}"),
+            // FFMA2.FTZ R18, R16.F32x2.HI_LO, R10.F32, -0.25
+            (0x000f_c800_0121_000a_be80_0000_1012_7449, "FFMA2", "{R18, R19}", "{R10, R16, R17}"),
+            // UTMALDG.2D.GATHER4 [UR8], [UR24]
+            (
+                0x000f_e400_0810_8000_0000_0008_1800_75b4,
+                "UTMALDG",
+                "{}",
+                "{UR8, UR9, UR10, UR11, UR12, UR13, UR14, UR24, UR25}",
+            ),
+            // STTM.x8 tmem[UR9+0x10], R4
+            (
+                0x000f_e200_081c_0009_0000_1004_0000_79ed,
+                "STTM",
+                "{}",
+                "{R4, R5, R6, R7, R8, R9, R10, R11, UR9}",
+            ),
+        ] {
+            let insn = decode(raw, 0);
+            assert_eq!((insn.name, insn.unknown), (name, None), "{raw:x}");
+            assert_eq!(
+                (format!("{:?}", insn.defs), format!("{:?}", insn.uses)),
+                (defs.to_owned(), uses.to_owned()),
+                "{raw:x}"
+            );
+        }
+    }
+
+    #[test]
     fn textures_say_what_they_read_and_write() {
         for (raw, defs, uses) in [
             // TEX RZ, R3, R2, UR4, 1D, 0x2
