@@ -30,6 +30,8 @@ pub(crate) struct Policy {
     added: Vec<bool>,
     /// For every setter, the first instruction of its block that needs it; `None` = it leaves the block.
     first_need: Vec<Option<usize>>,
+    /// Operand reads that leave their block and whose registers are written later have numbers of their own.
+    pub(crate) separate_reads: bool,
 }
 
 /// A wait on `WARPSYNC.COLLECTIVE` does not end a group: `ENDCOLLECTIVE` waits again.
@@ -97,6 +99,7 @@ impl Policy {
             waits,
             added: vec![false; insns.len()],
             first_need: Vec::new(),
+            separate_reads: false,
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy

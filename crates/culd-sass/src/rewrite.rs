@@ -145,7 +145,7 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     }
     let fields = match dead {
         None => kept.iter().map(|insn| insn.control).collect(),
-        Some(offset) => reallocate(&kept, &cfg, Some(offset), &|_| false)?,
+        Some(offset) => reallocate(&kept, &cfg, Some(offset), context.separate_reads, &|_| false)?,
     };
     let new_insns = assemble(&kept, &fields, &map);
     let code = bytes(&new_insns, padding, new_size);
@@ -246,6 +246,7 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
+    policy.separate_reads = context.separate_reads;
     let function = function(&insns, &cfg, &setters, &policy);
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
     let lesson = learn(&function, &order, dead);
@@ -263,7 +264,13 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
 }
 
 /// New scoreboard fields for all instructions, if a stack pointer at an offset is dead and the `EXIT`s that `fenced` names get fences.
-fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: Option<u32>, fenced: &dyn Fn(usize) -> bool) -> Result<Vec<Control>, Unsure> {
+fn reallocate(
+    insns: &[Insn],
+    cfg: &Cfg,
+    stack_pointer: Option<u32>,
+    separate_reads: bool,
+    fenced: &dyn Fn(usize) -> bool,
+) -> Result<Vec<Control>, Unsure> {
     if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
         return Err(unsure(Reason::UnknownInstruction, insn.offset));
     }
@@ -271,6 +278,7 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: Option<u32>, fenced: &dy
     let setters = Setters::new(insns, cfg);
     let order = visit_order(cfg);
     let mut policy = Policy::new(insns, cfg, &setters, &order);
+    policy.separate_reads = separate_reads;
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
     let lesson = learn(&function(insns, cfg, &setters, &policy), &order, dead);
     let new = settle(insns, cfg, &setters, &mut policy, dead, &lesson.seen, fenced)?;
@@ -314,7 +322,8 @@ pub fn fenced(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: &dyn Fn
     if let Some(offset) = cfg.broken {
         return Err(unsure(Reason::ControlFlow, offset));
     }
-    let mut fields = reallocate(code, &cfg, None, &guarded)?;
+    // Fences take time in 13.0 alone, whose compiler joins reads.
+    let mut fields = reallocate(code, &cfg, None, false, &guarded)?;
     fields.extend(insns.iter().skip(used).map(|insn| insn.control));
     Ok(fields)
 }
