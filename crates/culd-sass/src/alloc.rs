@@ -191,6 +191,7 @@ impl<'a> Run<'a> {
                 pending: vec![0; f.insns.len()],
                 right_choice: vec![true; f.setters.len()],
                 right_wait: vec![true; f.insns.len()],
+                model: vec![7; f.setters.len()],
             },
             untested: None,
         }
@@ -200,8 +201,7 @@ impl<'a> Run<'a> {
         for id in order {
             self.block(*id);
         }
-        let (waits, mixed) = self.waits();
-        self.ambiguous |= mixed;
+        let waits = self.waits();
         let fields = self.f.insns.iter().zip(waits).enumerate();
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
@@ -316,6 +316,7 @@ impl<'a> Run<'a> {
         self.seen.choices[i] = state;
         self.seen.right_choice[i] = model == compiler;
         self.seen.how[i] = self.how;
+        self.seen.model[i] = model;
         let same = self.lesson.is_some_and(|lesson| lesson.choices[i] == state);
         if self.taught || same {
             self.ambiguous = ambiguous || self.depends_on_fences;
@@ -356,7 +357,9 @@ impl<'a> Run<'a> {
             self.how = How::Fixed;
             return 0;
         }
-        if let Some(number) = self.joinable(request, live) {
+        // Textures never join others.
+        let texture = request.start == TEXTURE;
+        if let Some(number) = self.joinable(request, live).filter(|_| !texture) {
             self.how = How::Join;
             return number;
         }

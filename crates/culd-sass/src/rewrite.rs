@@ -263,6 +263,56 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     })
 }
 
+/// A choice of a number by the model, with the compiler's numbers everywhere before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// The instruction.
+    pub insn: usize,
+    /// Its operands, not its result.
+    pub read: bool,
+    /// How the number was chosen.
+    pub how: &'static str,
+    /// The compiler chose the same.
+    pub right: bool,
+    /// The model's number.
+    pub number: u8,
+}
+
+/// All choices of a function, and the instructions whose waits are not the compiler's.
+#[must_use]
+pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<Choice>, Vec<usize>)> {
+    let mut insns = decode_all(code)?;
+    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
+    insns.truncate(used);
+    let deletable = deletable_prefixes(&insns);
+    let (kept, _) = split(insns, &deletable).ok()?;
+    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
+    if insns.iter().any(|i| i.unknown.is_some()) {
+        return None;
+    }
+    let cfg = Cfg::new(&insns, &indirect);
+    let setters = Setters::new(&insns, &cfg);
+    let order = visit_order(&cfg);
+    let policy = Policy::new(&insns, &cfg, &setters, &order);
+    let lesson = learn(&function(&insns, &cfg, &setters, &policy), &order, None);
+    let (list, waits) = lesson.seen.judged();
+    let list = setters
+        .ids()
+        .zip(list)
+        .map(|(id, (how, right, number))| {
+            let s = setters.get(id);
+            Choice {
+                insn: s.insn,
+                read: s.kind == crate::setter::Kind::Read,
+                how,
+                right,
+                number,
+            }
+        })
+        .collect();
+    Some((insns.clone(), list, waits))
+}
+
 /// New scoreboard fields for all instructions, if a stack pointer at an offset is dead and the `EXIT`s that `fenced` names get fences.
 fn reallocate(
     insns: &[Insn],
