@@ -201,7 +201,8 @@ impl<'a> Run<'a> {
         for id in order {
             self.block(*id);
         }
-        let waits = self.waits();
+        let (waits, mixed) = self.waits();
+        self.ambiguous |= mixed;
         let fields = self.f.insns.iter().zip(waits).enumerate();
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),

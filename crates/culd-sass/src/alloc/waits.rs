@@ -15,10 +15,11 @@ use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    pub(super) fn waits(&mut self) -> Vec<u8> {
+    pub(super) fn waits(&mut self) -> (Vec<u8>, bool) {
         let f = self.f;
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
+        let mut mixed = false;
         // Blocks whose entry grew since they were visited.
         let mut grown = vec![true; f.cfg.blocks.len()];
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
@@ -43,6 +44,15 @@ impl Run<'_> {
                     state[n].iter().filter(|s| known.binary_search(s).is_err()).copied().collect()
                 });
                 changed |= self.wait_block(block, &mut state, (&mut late, unknown), &mut waits);
+                // What a wait for both old and new setters of a number ends is not understood in all cases.
+                let same = self
+                    .lesson
+                    .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
+                mixed |= !same
+                    && late
+                        .iter()
+                        .zip(&self.known[i])
+                        .any(|(late, known)| !late.is_empty() && !known.is_empty());
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         grown[to.index()] |= merge(into, from);
@@ -59,7 +69,7 @@ impl Run<'_> {
         if let Some(k) = (0..f.insns.len()).find(untested) {
             self.untested.get_or_insert(k);
         }
-        waits
+        (waits, mixed)
     }
 
     fn wait_block(&mut self, block: &Block, state: &mut Pending, (late, mut unknown): (&mut Pending, Pending), waits: &mut [u8]) -> bool {
