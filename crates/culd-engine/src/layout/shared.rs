@@ -415,7 +415,7 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
         }
         let floor = placed.get(&layout.every_kernel[k]).copied();
         let size = match kernel.dynamic {
-            Some(start) if link.mode.rules.dynamic_alignment => Some(next_multiple(base.saturating_add(start), kernel.align)),
+            Some(start) if link.mode.rules.dynamic_alignment => Some(base.saturating_add(next_multiple(start, kernel.align))),
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.
