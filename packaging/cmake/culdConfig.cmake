@@ -19,7 +19,10 @@
 # Components: program, library; without any, one of them is enough.
 # Defined: culd_FOUND, culd_program_FOUND, culd_library_FOUND, culd_EXECUTABLE, target culd::program, and where there is the library, culd::culd.
 
-find_program(culd_EXECUTABLE culd HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" "$ENV{CULD_ROOT}/bin")
+# In an archive these files are in share/cmake/culd or lib/cmake/culd; in a Python environment in site-packages/culd/cmake, three or four directories
+# below that of the program.
+find_program(culd_EXECUTABLE culd HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" "${CMAKE_CURRENT_LIST_DIR}/../../../../../bin"
+  "${CMAKE_CURRENT_LIST_DIR}/../../../../Scripts" "$ENV{CULD_ROOT}/bin")
 mark_as_advanced(culd_EXECUTABLE)
 get_filename_component(_culd_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(_culd_library)

@@ -3,7 +3,8 @@
 1. The program becomes a script of the wheel: pip puts it into `bin` (or `Scripts`) as it is.
 2. Python modules are those of the directory `culd` beside this file, if there is one.
 3. Libraries of the stage, libculd and libnvJitLink, come into `culd/lib`, where the modules look for them.
-4. Order and times are fixed, so that two builds give the same bytes.
+4. The CMake files come into `culd/cmake`: uv removes no directories outside of the packages, so that `share/cmake/culd` would stay.
+5. Order and times are fixed, so that two builds give the same bytes.
 """
 
 import argparse
@@ -41,8 +42,9 @@ def main():
     entries = {}
     for program in sorted((stage / "bin").iterdir()):
         entries[f"{data}/scripts/{program.name}"] = program.read_bytes()
-    for name in ["man/man1/culd.1", "cmake/culd/culdConfig.cmake", "cmake/culd/culdConfigVersion.cmake"]:
-        entries[f"{data}/data/share/{name}"] = (stage / "share" / name).read_bytes()
+    entries[f"{data}/data/share/man/man1/culd.1"] = (stage / "share/man/man1/culd.1").read_bytes()
+    for name in ["culdConfig.cmake", "culdConfigVersion.cmake"]:
+        entries[f"culd/cmake/{name}"] = (stage / "share/cmake/culd" / name).read_bytes()
     for module in sorted((here / "culd").rglob("*")):
         if module.is_file() and "__pycache__" not in module.parts:
             entries[module.relative_to(here).as_posix()] = module.read_bytes()

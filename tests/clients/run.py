@@ -5,6 +5,8 @@
    (LD_PRELOAD; tinygrad through NVJITLINK_PATH). It prints one line of JSON per check.
 3. A client passes when both print the same, except for checks in CORRECTED, where ours must not succeed wrongly.
 4. The program header.c is built with the nvJitLink.h of that package and with the newest.
+5. CULD_CUDA_PYTHON_TESTS=FILE names `cuda_bindings/tests/test_nvjitlink.py` of cuda-python, whose license keeps it out of this repository: pytest runs it with
+   both libraries.
 """
 
 import glob
@@ -61,6 +63,19 @@ def seen(command, environment):
     return out
 
 
+def upstream(file, environment):
+    """The outcome of every test of a file, by pytest."""
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--tb=no", "--no-header", file]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    words = [line.split(" - ")[0].split(None, 1) for line in done.stdout.splitlines()]
+    out = {w[1].split("::", 1)[-1]: w[0] for w in words if len(w) == 2 and w[0] in ("PASSED", "FAILED", "SKIPPED", "ERROR")}
+    if done.returncode not in (0, 1) or not out:
+        out["end"] = f"exit code {done.returncode}: {done.stdout[-300:]}{done.stderr[-300:]}"
+    print(f"    {sum(v == 'PASSED' for v in out.values())} of {len(out)} pass with {environment['NVJITLINK_PATH'].rsplit('/', 1)[-1]}"
+          f" of {'culd' if 'LD_PRELOAD' in environment else 'NVIDIA'}")
+    return out
+
+
 def good(value):
     """A check that did what it was for: no exception. Refusals are expected values too, so that this counts both."""
     return not (isinstance(value, str) and ("ImportError" in value or "OSError" in value or "AttributeError" in value or "TypeError" in value))
@@ -99,6 +114,11 @@ def main():
                 environment["LD_PRELOAD"] = ours
             sides.append(seen([sys.executable, str(HERE / script)], environment))
         fine &= compare(client, *sides, client)
+    tests = os.environ.get("CULD_CUDA_PYTHON_TESTS")
+    if tests and (not names or "cuda-python" in names):
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "pytest"], check=True)
+        sides = [upstream(tests, dict(base, NVJITLINK_PATH=theirs)), upstream(tests, dict(base, NVJITLINK_PATH=ours, LD_PRELOAD=ours))]
+        fine &= compare("tests of cuda-python", *sides, "cuda-python")
     if not names or "header" in names:
         for version, (include, lib) in headers(work).items():
             program = work / f"header-{version}"

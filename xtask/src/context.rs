@@ -15,11 +15,17 @@ pub(crate) struct Context {
     pub(crate) target: PathBuf,
 }
 
+/// The repository that contains a directory. It comes before the one where this program was built: a build directory may have been copied into another
+/// working tree, whose files are then meant.
+fn repository(start: &Path) -> Option<&Path> {
+    start.ancestors().find(|dir| dir.join("xtask/Cargo.toml").is_file())
+}
+
 impl Context {
     pub(crate) fn new() -> Self {
-        // where it was built, or, for a program that was carried to another machine, where it is started
+        let start = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
         let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent().filter(|root| root.is_dir());
-        let root = built.map_or_else(|| std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")), Path::to_owned);
+        let root = repository(&start).or(built).unwrap_or(&start).to_owned();
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |t| root.join(t));
         Self { root, target }
     }
@@ -99,5 +105,17 @@ impl Drop for Linker {
             // a leftover file would be harmless
             let _ = std::fs::remove_dir_all(dir);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_repository_of_the_current_directory_comes_first() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(super::repository(&here.join("src/dist")), here.parent());
+        assert_eq!(super::repository(Path::new("/")), None);
     }
 }

@@ -5,6 +5,7 @@
 //! * [`KernelFilter`]: which kernels stay in the output.
 //! * [`admission`]: whether an object may take part in a link.
 //! * [`Stopwatch`]: how long the phases of a run take.
+//! * [`tried`]: where something that was not found was searched.
 //! * [`code_names`]: stable names of message codes.
 #![forbid(unsafe_code)]
 
@@ -16,11 +17,13 @@ pub mod admission;
 mod identity;
 mod kernel_filter;
 mod names;
+mod search;
 mod severity;
 mod stopwatch;
 
 pub use admission::{Admission, AdmissionProblem};
 pub use identity::Identity;
 pub use kernel_filter::KernelFilter;
+pub use search::tried;
 pub use severity::Severity;
 pub use stopwatch::{Phase, Stopwatch};

@@ -274,9 +274,9 @@ impl fmt::Display for LoadCode {
             ),
             NoPtxas { file, tried } => write!(
                 f,
-                "'{file}' holds PTX, which needs ptxas, and no ptxas was found (tried {}); \
+                "'{file}' holds PTX, which needs ptxas, and no ptxas was found{}; \
                  install the CUDA compiler, or name a ptxas with --ptxas or CULD_PTXAS",
-                tried.join(", ")
+                culd_base::tried(tried)
             ),
         }
     }

@@ -191,6 +191,7 @@ impl<'a> Run<'a> {
                 pending: vec![0; f.insns.len()],
                 right_choice: vec![true; f.setters.len()],
                 right_wait: vec![true; f.insns.len()],
+                model: vec![7; f.setters.len()],
             },
             untested: None,
         }
@@ -242,11 +243,11 @@ impl<'a> Run<'a> {
             }
         }
         self.known[id.index()].clone_from(&pending);
-        pending.map(|list| {
-            list.into_iter()
-                .map(|s| (s, self.f.setters.first_conflict(s, block.start..block.end)))
-                .collect()
-        })
+        let need = |s: SetterId| match self.f.setters.get(s).signals_only() {
+            true => (block.start..block.end).find(|k| self.f.policy.waits_for(*k, s)),
+            false => self.f.setters.first_conflict(s, block.start..block.end),
+        };
+        pending.map(|list| list.into_iter().map(|s| (s, need(s))).collect())
     }
 
     fn block(&mut self, id: BlockId) {
@@ -316,6 +317,7 @@ impl<'a> Run<'a> {
         self.seen.choices[i] = state;
         self.seen.right_choice[i] = model == compiler;
         self.seen.how[i] = self.how;
+        self.seen.model[i] = model;
         let same = self.lesson.is_some_and(|lesson| lesson.choices[i] == state);
         if self.taught || same {
             self.ambiguous = ambiguous || self.depends_on_fences;
@@ -356,11 +358,15 @@ impl<'a> Run<'a> {
             self.how = How::Fixed;
             return 0;
         }
-        if let Some(number) = self.joinable(request, live) {
+        // Textures never join others.
+        let texture = request.start == TEXTURE;
+        if let Some(number) = self.joinable(request, live).filter(|_| !texture) {
             self.how = How::Join;
             return number;
         }
-        let signal_out = request.kind == Kind::Write && request.need.is_none() && self.f.setters.get(request.id).signals_only();
+        // Not those of barriers in memory.
+        let signals = self.f.setters.get(request.id).signals_only() && self.f.insns[request.insn].name != "SYNCS";
+        let signal_out = request.kind == Kind::Write && request.need.is_none() && signals;
         let may_be_long = request.need.is_some() || signal_out || !self.any_long;
         let escaping_load_slot = self.escaping_load_slot();
         let limit = match request.start {

@@ -189,12 +189,30 @@ fn bits8(raw: u128, low: u32, width: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
 }
 
+/// Number of opcodes: they have 12 bits.
+const OPCODES: usize = 1 << 12;
+
+/// Where the forms of each opcode start in the table.
+static STARTS: [u16; OPCODES + 1] = starts();
+
+const fn starts() -> [u16; OPCODES + 1] {
+    let mut starts = [0; OPCODES + 1];
+    let (mut op, mut at) = (0, 0);
+    while op <= OPCODES {
+        while at < table::FORMS.len() && (table::FORMS[at].code as usize) < op {
+            at += 1;
+        }
+        starts[op] = at as u16;
+        op += 1;
+    }
+    starts
+}
+
 /// The forms of an opcode.
 fn forms(op: u16) -> &'static [Form] {
-    let from = table::FORMS.partition_point(|form| form.code < op);
-    let rest = table::FORMS.get(from..).unwrap_or_default();
-    let end = rest.iter().position(|form| form.code != op).unwrap_or(rest.len());
-    rest.get(..end).unwrap_or_default()
+    let start = |op: usize| STARTS.get(op).map_or(0, |&at| usize::from(at));
+    let op = usize::from(op);
+    table::FORMS.get(start(op)..start(op + 1)).unwrap_or_default()
 }
 
 /// The form that applies to an instruction word.
@@ -237,6 +255,10 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
             }
         }
     }
+    if insn.name == "LDGSTS" {
+        // nvdisasm lists the condition of the copy as a result too; it is only read, and at issue.
+        insn.defs = RegSet::EMPTY;
+    }
     let (index, negated) = (bits8(raw, 12, 3), raw >> 15 & 1 == 1);
     if index != 7 || negated {
         insn.guard = Some(Guard {
@@ -255,17 +277,17 @@ fn collect(insn: &mut Insn, operand: &operand::Operand) {
     let Some(first) = operand.field(insn.raw) else {
         return;
     };
-    for i in 0..operand.registers(insn.raw) {
-        // A range that runs past the last register is not something the compiler emits; the excess is dropped.
-        let Some(index) = first.checked_add(i).filter(|index| *index != 255) else {
-            break;
-        };
-        let reg = Reg { file: operand.file, index };
-        match operand.access {
-            Access::Def => insn.defs.insert(reg),
-            Access::Use => insn.uses.insert(reg),
-        }
-    }
+    let registers = match operand.access {
+        Access::Def => &mut insn.defs,
+        Access::Use => &mut insn.uses,
+    };
+    registers.insert_range(
+        Reg {
+            file: operand.file,
+            index: first,
+        },
+        operand.registers(insn.raw),
+    );
 }
 
 /// The 56-bit signed displacement of the BRA family, in units of 4 bytes: low 8 bits at 16, the rest at 34.

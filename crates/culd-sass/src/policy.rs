@@ -12,7 +12,7 @@
 //! 5. `DEPBAR.LE SBn, count` ends all but the `count` youngest pending setters of n.
 
 use crate::cfg::{Block, BlockId, Cfg, collective};
-use crate::decode::{Control, Insn, SCOREBOARDS};
+use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
 use crate::setter::{SetterId, Setters};
 
 /// A wait mask with every scoreboard.
@@ -34,9 +34,9 @@ pub(crate) struct Policy {
     pub(crate) separate_reads: bool,
 }
 
-/// A wait on `WARPSYNC.COLLECTIVE` does not end a group: `ENDCOLLECTIVE` waits again.
+/// A wait on `WARPSYNC.COLLECTIVE`, or on a `WARPSYNC` of a constant mask that begins a collective, does not end a group: `ENDCOLLECTIVE` waits again.
 pub(crate) fn keeps_pending(insn: &Insn) -> bool {
-    collective(insn)
+    collective(insn) || insn.op == opcode::WARPSYNC && insn.target.is_some()
 }
 
 /// Some cache operations wait for every scoreboard, in use or not.

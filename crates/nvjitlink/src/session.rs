@@ -218,9 +218,9 @@ impl Session {
             },
             Err(tried) => {
                 let text = format!(
-                    "{what} needs NVIDIA's {}, which was not found (tried {}); name it with CULD_NVJITLINK",
+                    "{what} needs NVIDIA's {}, which was not found{}; name it with CULD_NVJITLINK",
                     self.flavour.library(),
-                    tried.join(", ")
+                    culd_base::tried(&tried)
                 );
                 self.state = State::NoDelegate(text);
                 Code::Success

@@ -171,17 +171,17 @@ fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Resul
     let is_here = tag.starts_with("manylinux") && program.runner.as_ref().is_ok_and(Vec::is_empty);
     let bin = match is_here {
         true => {
-            let before = files(&venv)?;
+            let before = entries(&venv)?;
             output(pip().args(["install", "--no-index", "--quiet"]).arg(file))?;
             links(place, program, &venv.join("bin/culd"), dir)?;
             let libraries = "import culd; culd.activate(); culd.Linker('sm_90')";
             output(Command::new(venv.join("bin/python")).args(["-c", libraries]))?;
+            found_by_cmake(&venv, dir)?;
             output(pip().args(["uninstall", "--yes", "--quiet", "culd"]))?;
-            let after = files(&venv)?;
-            let left: Vec<&String> = after.iter().filter(|f| !before.contains(f) && !f.ends_with(".pyc")).collect();
-            return match left.is_empty() {
-                true => Ok(()),
-                false => Err(Error::Other(format!("left after uninstall: {left:?}"))),
+            nothing_left("pip", &venv, &before, &[])?;
+            return match in_path("uv") {
+                Some(uv) => with_uv(&uv, file, &venv, &before),
+                None => Ok(()),
             };
         }
         false => {
@@ -202,6 +202,56 @@ fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Resul
         }
     };
     links(place, program, &bin.join(program.target.program()), dir)
+}
+
+/// CMake finds the program of an environment through the files in the package.
+fn found_by_cmake(venv: &Path, dir: &Path) -> Result<()> {
+    let Some(cmake) = in_path("cmake") else {
+        return Ok(());
+    };
+    let package = output(Command::new(venv.join("bin/python")).args(["-c", "import culd; print(culd.__path__[0])"]))?;
+    let script = dir.join("find.cmake");
+    super::package::write(
+        &script,
+        "cmake_minimum_required(VERSION 3.24)\nfind_package(culd REQUIRED)\nmessage(NOTICE \"${culd_EXECUTABLE}\")\n",
+    )?;
+    let mut find = Command::new(cmake);
+    find.arg(format!("-Dculd_ROOT={}", package.trim())).arg("-P").arg(&script);
+    let out = find.output().map_err(Error::file(&script))?;
+    let told = String::from_utf8_lossy(&out.stderr).into_owned();
+    match Path::new(told.trim()) == venv.join("bin/culd") {
+        true => Ok(()),
+        false => Err(Error::Other(format!("CMake finds {told}"))),
+    }
+}
+
+/// uv removes no directories outside of `site-packages`: those of the manual page, which other packages share, stay.
+fn with_uv(uv: &Path, file: &Path, venv: &Path, before: &[String]) -> Result<()> {
+    let command = |word: &str| {
+        let mut command = Command::new(uv);
+        command.args(["pip", word, "--quiet", "--python"]).arg(venv.join("bin/python"));
+        command
+    };
+    output(command("install").args(["--no-index", "--no-cache"]).arg(file))?;
+    output(Command::new(venv.join("bin/culd")).arg("--version"))?;
+    output(command("uninstall").arg("culd"))?;
+    nothing_left("uv", venv, before, &["share", "share/man", "share/man/man1"])
+}
+
+/// Compares with the list of [`entries`] before an installation.
+fn nothing_left(tool: &str, venv: &Path, before: &[String], allowed: &[&str]) -> Result<()> {
+    let allowed: Vec<String> = allowed.iter().map(|d| venv.join(d).display().to_string()).collect();
+    let mut left = entries(venv)?;
+    left.retain(|f| !before.contains(f) && !f.ends_with(".pyc") && !f.ends_with("/__pycache__") && !allowed.contains(f));
+    match left.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Other(format!("left after uninstall by {tool}: {left:?}"))),
+    }
+}
+
+/// All files and directories below a directory.
+fn entries(dir: &Path) -> Result<Vec<String>> {
+    Ok(output(Command::new("find").arg(dir))?.lines().map(str::to_owned).collect())
 }
 
 /// All files below a directory.

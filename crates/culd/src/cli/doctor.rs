@@ -98,11 +98,11 @@ impl Findings {
                 version.as_deref().unwrap_or("unknown version"),
                 path.display()
             ),
-            Err(tried) => writeln!(out, "ptxas         not found (tried {})", tried.join(", ")),
+            Err(tried) => writeln!(out, "ptxas         not found{}", culd_base::tried(tried)),
         };
         let _ = match &self.nvjitlink {
             Ok(path) => writeln!(out, "libnvJitLink  {}", path.display()),
-            Err(tried) => writeln!(out, "libnvJitLink  not found (tried {})", tried.join(", ")),
+            Err(tried) => writeln!(out, "libnvJitLink  not found{}", culd_base::tried(tried)),
         };
         let problems = self.problems();
         if problems.is_empty() {
@@ -196,7 +196,11 @@ mod tests {
         assert!(problems("13.4.92", "13.4.59").starts_with("No libnvJitLink"));
         assert!(problems("13.4.92", "13.0.88").starts_with("/other/ptxas is of CUDA 13.0, the toolkit of 13.4"));
         assert!(problems("11.8.89", "11.8.89").starts_with("culd cannot be the nvlink of CUDA 11.8.89"));
-        assert!(findings("13.4.92", "13.4.92").text().contains("tried /cuda/lib64"));
+        let mut found = findings("13.4.92", "13.4.92");
+        assert!(found.text().contains("libnvJitLink  not found (tried /cuda/lib64)\n"));
+        found.nvjitlink = Err(Vec::new());
+        found.ptxas = Err(Vec::new());
+        assert!(found.text().contains("ptxas         not found\nlibnvJitLink  not found\n"));
     }
 
     #[cfg(unix)]

@@ -65,7 +65,7 @@ pub enum CliMessage {
     #[error("elfLink linker library load error")]
     LibraryLoad,
     /// Link-time optimization without its library.
-    #[error("link-time optimization needs libnvJitLink.so.13, which was not found (tried {})", .0.join(", "))]
+    #[error("link-time optimization needs libnvJitLink.so.13, which was not found{}", culd_base::tried(.0))]
     NoNvJitLink(Vec<String>),
     /// nvlink dies of it or links what it finds.
     #[error("'{}' changed while it was linked", os::lossy(.0))]

@@ -121,8 +121,8 @@ impl Compiler for InProcess {
         match &self.library {
             Ok(library) => culd_lto::compile(library, job),
             Err(tried) => Err(Failure::Library(format!(
-                "libnvJitLink.so.13 was not found (tried {})",
-                tried.join(", ")
+                "libnvJitLink.so.13 was not found{}",
+                culd_base::tried(tried)
             ))),
         }
     }
