@@ -1,4 +1,4 @@
-// Kernels of an inference library: tensor memory, bulk copies, matrix products of small types. parts: 48 only: sm_100a
+// Kernels of an inference library: tensor memory, bulk copies, matrix products of small types. parts: 47 only: sm_100a
 #if PART == 0
 #include <flashinfer/data/csrc/alphamoe_nvfp4_c376_alignment.cu>
 #elif PART == 1
@@ -93,6 +93,4 @@
 #include <flashinfer/data/csrc/kda/tf32/cake_kda_tf32_572fd9b9998720563112d5c68df0101895e01e09bbdb475d52448d0c27f5d7fd_kernel.cu>
 #elif PART == 46
 #include <flashinfer/data/csrc/kda/tf32/cake_kda_tf32_ac2bd32c98dcfb11feed3b3ccac14797e2625b35c14ba59475812ec2641971a2_kernel.cu>
-#elif PART == 47
-#include <flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/communicationKernels/moeAlltoAllPublishCombine.cu>
 #endif

@@ -1,4 +1,4 @@
-// Kernels of an inference library: tensor memory, bulk copies, matrix products of small types. parts: 32 only: sm_103a
+// Kernels of an inference library: tensor memory, bulk copies, matrix products of small types. parts: 31 only: sm_103a
 #if PART == 0
 #include <flashinfer/data/csrc/alphamoe_router/tiny.cu>
 #elif PART == 1
@@ -61,6 +61,4 @@
 #include <flashinfer/data/csrc/kda/cake_fused_kda_decode_dd24f0fe2c61f6730898_kernel.cu>
 #elif PART == 30
 #include <flashinfer/data/csrc/kda/cake_kda_packed_t1_cpasync_tile128_packed_state_v_private_prefetch.cu>
-#elif PART == 31
-#include <flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/cutlass_kernels/moe_gemm/moe_gemm_tma_warp_specialized_input.cu>
 #endif
