@@ -177,6 +177,7 @@ fn is_inside(file: &Path, directory: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
 
