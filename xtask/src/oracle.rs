@@ -120,7 +120,7 @@ pub(crate) fn toolkits() -> Vec<Toolkit> {
 pub(crate) fn releases() -> impl Iterator<Item = Toolkit> {
     let builds = cubin::release::RELEASES
         .iter()
-        .filter(|r| r.toolkit >= 130)
+        .filter(|r| r.toolkit >= 130 && std::ptr::eq(*r, cubin::release::Release::of_toolkit(r.toolkit)))
         .filter_map(|r| r.builds.last());
     builds.map(|build| Toolkit {
         version: build.version,

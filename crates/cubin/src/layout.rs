@@ -140,6 +140,8 @@ pub struct TwinFacts<'a> {
     pub finalizer_relocations: bool,
     /// It has absolute relocations (`R_MERCURY_ABS64`).
     pub absolute_relocations: bool,
+    /// Debug sections of DWARF 5 share their bytes, too.
+    pub later_debug: bool,
 }
 
 /// Relocation type that only the finalizer resolves: code offsets in debug information and jump tables.
@@ -147,7 +149,7 @@ pub const R_MERCURY_PROG_REL32: u32 = 0x1_0008;
 /// Relocation type of code addresses in line tables.
 pub const R_MERCURY_ABS64: u32 = 0x1_0002;
 
-/// Debug sections that the finalizer does not change; those of later DWARF versions are copied.
+/// Debug sections that the finalizer does not change.
 const SHARED_DEBUG: [&[u8]; 8] = [
     b".debug_abbrev",
     b".debug_aranges",
@@ -157,6 +159,15 @@ const SHARED_DEBUG: [&[u8]; 8] = [
     b".debug_pubtypes",
     b".debug_ranges",
     b".debug_str",
+];
+/// Those of DWARF 5. `.debug_macro` and `.debug_types` are copied.
+const SHARED_LATER_DEBUG: [&[u8]; 6] = [
+    b".debug_addr",
+    b".debug_line_str",
+    b".debug_loclists",
+    b".debug_names",
+    b".debug_rnglists",
+    b".debug_str_offsets",
 ];
 
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
@@ -176,7 +187,7 @@ pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
             b".debug_frame" => false,
             b".debug_info" => !facts.finalizer_relocations,
             b".debug_line" => !facts.absolute_relocations,
-            _ => SHARED_DEBUG.contains(&plain),
+            _ => SHARED_DEBUG.contains(&plain) || (facts.later_debug && SHARED_LATER_DEBUG.contains(&plain)),
         },
         SectionKind::DebugLineSass => !facts.absolute_relocations,
         SectionKind::DebugRegisters | SectionKind::DebugRegisterTypes => facts.same,
@@ -225,8 +236,20 @@ mod tests {
             same: false,
             finalizer_relocations: true,
             absolute_relocations: true,
+            later_debug: false,
         };
         assert!(!shares_twin(&facts));
+        for (name, later) in [(&b".nv.merc.debug_line_str"[..], true), (b".nv.merc.debug_macro", false)] {
+            let dwarf5 = TwinFacts { name, ..facts };
+            assert!(!shares_twin(&dwarf5));
+            assert_eq!(
+                shares_twin(&TwinFacts {
+                    later_debug: true,
+                    ..dwarf5
+                }),
+                later
+            );
+        }
         assert!(shares_twin(&TwinFacts {
             finalizer_relocations: false,
             ..facts

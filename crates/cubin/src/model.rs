@@ -377,6 +377,7 @@ fn shared_sections(cubin: &Cubin<'_>, sections: &[Section<'_>]) -> Result<HashMa
             same: s.data == twin.data,
             finalizer_relocations: found.finalizer,
             absolute_relocations: found.absolute,
+            later_debug: s.header.sh_offset.get() == twin.header.sh_offset.get(),
         };
         if !layout::shares_twin(&facts) {
             continue;

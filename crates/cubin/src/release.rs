@@ -1,6 +1,6 @@
 //! Releases of the CUDA toolkit, and what the linker of each does differently.
 //!
-//! A release is a row of [`RELEASES`]: its number, its builds and its [`Rules`]. Rules are named capabilities, so that code asks "are weak
+//! A release is a row of [`RELEASES`]: its number, its builds and its [`Rules`]; builds with other rules are a row of their own. Rules are named capabilities, so that code asks "are weak
 //! symbols in the global part of the table?" and never "is this 13.4?". A new release is a new row, with `..` taking over the rules of the
 //! release before it.
 
@@ -152,6 +152,8 @@ pub struct Rules {
     /// Fences that are added to a guarded `EXIT` take time, in which results arrive: scoreboards are decided again. In releases without, those of the
     /// compiler stay.
     pub fences_take_time: bool,
+    /// Operand reads that leave their block have scoreboards of their own if their registers are written later.
+    pub separates_reads: bool,
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
     /// such a definition.
     pub names_larger_common: bool,
@@ -171,6 +173,10 @@ pub struct Rules {
     pub kernel_shared_local: bool,
     /// The Mercury view has a call graph and prototypes of its own.
     pub mercury_callgraph: bool,
+    /// Stubs of unified functions of Blackwell objects have no NOPs; the linker fills them.
+    pub fills_stubs: bool,
+    /// Debug sections of DWARF 5 share their bytes between the views of a Blackwell file.
+    pub shares_later_debug: bool,
     /// Blackwell functions have EIATTR_PREEXIT_USED, inherited by the kernels that reach them.
     pub adds_preexit: bool,
     /// sm_107 is a target.
@@ -196,7 +202,7 @@ const fn build(version: &'static str, id: &'static str, date: &'static str, year
 }
 
 /// All releases, oldest first. The dates of 12.0 to 12.3, 12.5.82 and 12.6 to 12.9 are those of ptxas: nvlink of these builds was not at hand.
-pub static RELEASES: [Release; 14] = [
+pub static RELEASES: [Release; 15] = [
     Release {
         toolkit: 120,
         rules: RULES_12_0,
@@ -344,8 +350,8 @@ pub static RELEASES: [Release; 14] = [
     },
     Release {
         toolkit: 132,
-        rules: RULES_13_2,
-        mercury_rules: RULES_13_2,
+        rules: RULES_13_2_51,
+        mercury_rules: RULES_13_2_51,
         builds: &[
             build(
                 "13.2.51",
@@ -359,13 +365,18 @@ pub static RELEASES: [Release; 14] = [
                 "Thu_Mar_19_11:12:51_PM_PDT_2026",
                 "2005-2026",
             ),
-            build(
-                "13.2.86",
-                "cuda_13.2.r13.2/compiler.37953736_0",
-                "Fri_May_08_10:53:34_AM_PDT_2026",
-                "2005-2026",
-            ),
         ],
+    },
+    Release {
+        toolkit: 132,
+        rules: RULES_13_2,
+        mercury_rules: RULES_13_2,
+        builds: &[build(
+            "13.2.86",
+            "cuda_13.2.r13.2/compiler.37953736_0",
+            "Fri_May_08_10:53:34_AM_PDT_2026",
+            "2005-2026",
+        )],
     },
     Release {
         toolkit: 133,
@@ -422,7 +433,7 @@ pub const DEFAULT_VERSION: &str = "13.0.88";
 impl Version {
     /// Finds a version: `13.4.92`, or `13.4` for the last known build of that release.
     pub fn parse(text: &str) -> Option<Version> {
-        RELEASES.iter().find_map(|release| {
+        RELEASES.iter().rev().find_map(|release| {
             let exact = release.builds.iter().find(|b| b.version == text);
             let last = release.builds.last().filter(|_| release.is_named(text));
             exact.or(last).map(|&build| Version { release, build })
@@ -519,6 +530,9 @@ mod tests {
         let toolkit = |text| Version::parse(text).map(|v| (v.release.toolkit, v.build.version));
         assert_eq!(toolkit("13.1.80"), Some((131, "13.1.80")));
         assert_eq!(toolkit("13.4"), Some((134, "13.4.92")));
+        assert_eq!(toolkit("13.2"), Some((132, "13.2.86")));
+        let waits = |text| Version::parse(text).map(|v| v.release.mercury_rules.adds_software_wait);
+        assert_eq!((waits("13.2.78"), waits("13.2.86")), (Some(false), Some(true)));
         assert_eq!(toolkit("13.9"), None);
         assert_eq!(Version::nearest("13.2.99").map(|v| v.build.version), Some("13.2.86"));
         assert_eq!(Version::default().build.version, DEFAULT_VERSION);
@@ -526,7 +540,12 @@ mod tests {
 
     #[test]
     fn releases_ascend_and_have_builds() {
-        assert!(RELEASES.windows(2).all(|r| r[0].toolkit < r[1].toolkit));
+        assert!(
+            RELEASES
+                .windows(2)
+                .all(|r| r[0].toolkit < r[1].toolkit || (r[0].toolkit == r[1].toolkit && r[0].rules != r[1].rules))
+        );
+        assert_eq!(Release::of_toolkit(132).builds.last().map(|b| b.version), Some("13.2.86"));
         assert!(RELEASES.iter().all(|r| !r.builds.is_empty()));
         assert_eq!(Release::of_toolkit(127).toolkit, 126);
         assert_eq!(Release::with_form(129, Form::Cuda13).toolkit, 130);

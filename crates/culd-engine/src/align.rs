@@ -6,9 +6,9 @@ pub fn align_up(value: u64, align: u64) -> u64 {
     value.saturating_add(mask) & !mask
 }
 
-/// Where a section may start in a file: the next multiple of its alignment. A relocatable link of relocatable links takes alignments from
-/// addresses, so that they are not always powers of two.
-pub fn file_offset(offset: u64, align: u64) -> u64 {
+/// Rounds up to a multiple of any number: where a section may start in a file, or a variable in shared memory. A link of relocatable links takes
+/// alignments from addresses, so that they are not always powers of two.
+pub fn next_multiple(offset: u64, align: u64) -> u64 {
     // Division is slow; almost all alignments are powers of two.
     if align.is_power_of_two() {
         return align_up(offset, align);

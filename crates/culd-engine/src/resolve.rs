@@ -457,15 +457,17 @@ impl<'d> Resolver<'d> {
         }
     }
 
-    /// Functions whose descriptor a relocation references, unless it belongs to a body that was rejected. ptxas 12.0 and 12.1 does not list all
-    /// of them in the call graph.
+    /// Functions whose descriptor a relocation references, unless it belongs to a body that was rejected. ptxas 11.7 to 12.1 does not list all
+    /// of them as taken by somebody.
     fn descriptors(&mut self, object: &Object<'d>) {
         for &(section, index) in &object.descriptors {
             let owner = object.section(section).map_or(NO_OWNER, |s| s.owner);
             let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
             let target = match self.identity {
-                // nvlink quirk: as in call graphs, an object whose copy was rejected takes no address of the function.
-                Identity::Nvlink => self.speaking(object, index),
+                // nvlink quirk: as in call graphs, an object whose copy was rejected takes no address of the function. It does take that of a kernel.
+                Identity::Nvlink => self
+                    .speaking(object, index)
+                    .or(self.function(object, index).filter(|&f| self.out.functions[f].entry)),
                 Identity::Culd => self.function(object, index),
             };
             if !rejected && let Some(f) = target {

@@ -7,7 +7,7 @@
 //! 1. Add up the sections, each with the padding before it; those without bytes add their padding only.
 //! 2. More than [`IMAGE`] allows is refused before memory is taken; the section that adds most is named.
 
-use crate::align::file_offset;
+use crate::align::next_multiple;
 use crate::arrange::Arranged;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::inputs::Inputs;
@@ -36,7 +36,7 @@ pub fn check(inputs: &Inputs<'_>, layout: &Layout<'_>, arranged: &Arranged, out:
             let file = inputs.objects.iter().next().map_or(String::new(), |o| o.name.to_string());
             return Err(out.fatal(Code::Damaged { file, reason }));
         }
-        let start = file_offset(size, shape.align).max(size);
+        let start = next_multiple(size, shape.align).max(size);
         let end = start.saturating_add(if shape.has_bytes { shape.size } else { 0 });
         largest = largest.max((end - size, Some(id)));
         size = end;

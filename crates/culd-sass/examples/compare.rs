@@ -3,6 +3,8 @@
 //! `compare [-v] [--record FILE] NAME.ARCH.r.cubin...`: every argument is a compiler's object; the linked twin is `NAME.ARCH.l.cubin`.
 //! `--study NAME` prints the functions whose name contains NAME with the fields of compiler, linker and model side by side; `--distance` how many differ.
 //! `--fast` counts each changed call-free function once and leaves the hazard checker out.
+//! `--choices` counts the scoreboards and waits of compiler and linker that the model chooses otherwise; `-v` lists them. `--arrivals` prints what ends of
+//! blocks show about latencies.
 //! `--unknown` prints the instructions that the decoder does not know.
 //! Prints one row per architecture; `-v` also lists what was kept. Fails when something is wrong or the hazard checker raised an alarm.
 
@@ -39,6 +41,10 @@ fn main() -> ExitCode {
     }
     if arguments.iter().any(|a| a == "--distance") {
         pairs.iter().for_each(support::study::distance);
+        return ExitCode::SUCCESS;
+    }
+    if arguments.iter().any(|a| a == "--choices") {
+        support::study::choices(&pairs, verbose);
         return ExitCode::SUCCESS;
     }
     if arguments.iter().any(|a| a == "--arrivals") {

@@ -5,7 +5,8 @@
 //!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share.
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
-//!    In a kernel without long loads every value may have that number.
+//!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other; where the compiler keeps
+//!    them apart (13.1 on), only those whose registers no later block writes.
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
 //!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
 //!
@@ -190,6 +191,7 @@ impl<'a> Run<'a> {
                 pending: vec![0; f.insns.len()],
                 right_choice: vec![true; f.setters.len()],
                 right_wait: vec![true; f.insns.len()],
+                model: vec![7; f.setters.len()],
             },
             untested: None,
         }
@@ -241,11 +243,11 @@ impl<'a> Run<'a> {
             }
         }
         self.known[id.index()].clone_from(&pending);
-        pending.map(|list| {
-            list.into_iter()
-                .map(|s| (s, self.f.setters.first_conflict(s, block.start..block.end)))
-                .collect()
-        })
+        let need = |s: SetterId| match self.f.setters.get(s).signals_only() {
+            true => (block.start..block.end).find(|k| self.f.policy.waits_for(*k, s)),
+            false => self.f.setters.first_conflict(s, block.start..block.end),
+        };
+        pending.map(|list| list.into_iter().map(|s| (s, need(s))).collect())
     }
 
     fn block(&mut self, id: BlockId) {
@@ -315,6 +317,7 @@ impl<'a> Run<'a> {
         self.seen.choices[i] = state;
         self.seen.right_choice[i] = model == compiler;
         self.seen.how[i] = self.how;
+        self.seen.model[i] = model;
         let same = self.lesson.is_some_and(|lesson| lesson.choices[i] == state);
         if self.taught || same {
             self.ambiguous = ambiguous || self.depends_on_fences;
@@ -355,11 +358,15 @@ impl<'a> Run<'a> {
             self.how = How::Fixed;
             return 0;
         }
-        if let Some(number) = self.joinable(request, live) {
+        // Textures never join others.
+        let texture = request.start == TEXTURE;
+        if let Some(number) = self.joinable(request, live).filter(|_| !texture) {
             self.how = How::Join;
             return number;
         }
-        let signal_out = request.kind == Kind::Write && request.need.is_none() && self.f.setters.get(request.id).signals_only();
+        // Not those of barriers in memory.
+        let signals = self.f.setters.get(request.id).signals_only() && self.f.insns[request.insn].name != "SYNCS";
+        let signal_out = request.kind == Kind::Write && request.need.is_none() && signals;
         let may_be_long = request.need.is_some() || signal_out || !self.any_long;
         let escaping_load_slot = self.escaping_load_slot();
         let limit = match request.start {
@@ -383,7 +390,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A number whose setters are first needed where this one is needed, or a group of operand reads that leave the block as well.
+    /// A number whose setters are first needed where this one is needed, or a group of operand reads that leave the block as well and may join.
     fn joinable(&self, request: &SlotRequest, live: &Live) -> Option<u8> {
         let block = &self.f.cfg.blocks[request.block.index()];
         let here = |insn: usize| (block.start..request.insn).contains(&insn);
@@ -397,7 +404,10 @@ impl<'a> Run<'a> {
                     })
             }
             None => {
+                let may_join = |s: SetterId| !self.f.policy.separate_reads || !self.is_overwritten(s);
                 request.kind == Kind::Read
+                    && may_join(request.id)
+                    && list.iter().all(|(s, _)| may_join(*s))
                     && list.iter().any(|(s, _)| here(self.f.setters.get(*s).insn))
                     && list
                         .iter()
@@ -408,6 +418,25 @@ impl<'a> Run<'a> {
             .zip(live)
             .find(|(_, list)| !list.is_empty() && fits(list))
             .map(|(n, _)| n)
+    }
+
+    /// Does a block that can follow the setter's own write what the setter reads?
+    fn is_overwritten(&self, id: SetterId) -> bool {
+        let cfg = self.f.cfg;
+        let own = cfg.block_of[self.f.setters.get(id).insn];
+        let mut seen = vec![false; cfg.blocks.len()];
+        let mut next = cfg.blocks[own.index()].succ.clone();
+        while let Some(id_of_block) = next.pop() {
+            if std::mem::replace(&mut seen[id_of_block.index()], true) {
+                continue;
+            }
+            let block = &cfg.blocks[id_of_block.index()];
+            if self.f.setters.first_conflict(id, block.start..block.end).is_some() {
+                return true;
+            }
+            next.extend(block.succ.iter().copied());
+        }
+        false
     }
 
     /// Numbers with something pending here, and for values that leave the block also those pending at a successor's entry.

@@ -33,8 +33,6 @@ const DOUBLE: [&str; 4] = ["DADD", "DFMA", "DMUL", "DSETP"];
 struct Queues {
     /// Accesses to shared memory of more than one register, or atomics.
     shared: bool,
-    /// More than one special register is read.
-    special: bool,
 }
 
 impl Queues {
@@ -47,7 +45,6 @@ impl Queues {
         };
         Self {
             shared: insns.iter().any(wide),
-            special: insns.iter().filter(|i| matches!(i.name, "S2R" | "S2UR")).count() > 1,
         }
     }
 }
@@ -70,26 +67,23 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     }
     match class(insn) {
         Class::Long | Class::Texture => None,
-        Class::Constant => Some((51, 55)),
-        Class::UniformConstant => Some((15, 18)),
-        Class::Special if queues.special => Some((28, 60)),
-        Class::Special => Some((28, 37)),
-        Class::UniformSpecial => Some((12, 60)),
+        Class::Constant => Some((47, 48)),
+        Class::UniformConstant => Some((17, 18)),
+        Class::Special => Some((31, 32)),
+        Class::UniformSpecial => Some((24, 26)),
         Class::Shared => Some((40, 44)),
         Class::Other => match insn.name {
             "SHFL" => Some((23, 24)),
+            "MATCH" => Some((18, 24)),
             "F2I" | "MUFU" | "POPC" | "I2F" | "F2F" | "FLO" => Some((9, 17)),
             _ => Some((0, u32::MAX)),
         },
     }
 }
 
-/// Cycles from issue until a wait for the setter is over, at least and at most. The first special register of a block takes a known time.
+/// Cycles from issue until a wait for the setter is over, at least and at most: one less than until the end of a block sees it.
 fn delivery(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
-    match class(insn) {
-        Class::Special if kind == Kind::Write && !queues.special => Some((35, 37)),
-        _ => arrival(insn, kind, queues),
-    }
+    arrival(insn, kind, queues).map(|(low, high)| (low, high.saturating_sub(1)))
 }
 
 /// Is the setter never waited for at the end of a block?

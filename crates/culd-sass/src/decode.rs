@@ -189,12 +189,30 @@ fn bits8(raw: u128, low: u32, width: u32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)
 }
 
+/// Number of opcodes: they have 12 bits.
+const OPCODES: usize = 1 << 12;
+
+/// Where the forms of each opcode start in the table.
+static STARTS: [u16; OPCODES + 1] = starts();
+
+const fn starts() -> [u16; OPCODES + 1] {
+    let mut starts = [0; OPCODES + 1];
+    let (mut op, mut at) = (0, 0);
+    while op <= OPCODES {
+        while at < table::FORMS.len() && (table::FORMS[at].code as usize) < op {
+            at += 1;
+        }
+        starts[op] = at as u16;
+        op += 1;
+    }
+    starts
+}
+
 /// The forms of an opcode.
 fn forms(op: u16) -> &'static [Form] {
-    let from = table::FORMS.partition_point(|form| form.code < op);
-    let rest = table::FORMS.get(from..).unwrap_or_default();
-    let end = rest.iter().position(|form| form.code != op).unwrap_or(rest.len());
-    rest.get(..end).unwrap_or_default()
+    let start = |op: usize| STARTS.get(op).map_or(0, |&at| usize::from(at));
+    let op = usize::from(op);
+    table::FORMS.get(start(op)..start(op + 1)).unwrap_or_default()
 }
 
 /// The form that applies to an instruction word.
@@ -237,6 +255,10 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
             }
         }
     }
+    if insn.name == "LDGSTS" {
+        // nvdisasm lists the condition of the copy as a result too; it is only read, and at issue.
+        insn.defs = RegSet::EMPTY;
+    }
     let (index, negated) = (bits8(raw, 12, 3), raw >> 15 & 1 == 1);
     if index != 7 || negated {
         insn.guard = Some(Guard {
@@ -255,17 +277,17 @@ fn collect(insn: &mut Insn, operand: &operand::Operand) {
     let Some(first) = operand.field(insn.raw) else {
         return;
     };
-    for i in 0..operand.registers(insn.raw) {
-        // A range that runs past the last register is not something the compiler emits; the excess is dropped.
-        let Some(index) = first.checked_add(i).filter(|index| *index != 255) else {
-            break;
-        };
-        let reg = Reg { file: operand.file, index };
-        match operand.access {
-            Access::Def => insn.defs.insert(reg),
-            Access::Use => insn.uses.insert(reg),
-        }
-    }
+    let registers = match operand.access {
+        Access::Def => &mut insn.defs,
+        Access::Use => &mut insn.uses,
+    };
+    registers.insert_range(
+        Reg {
+            file: operand.file,
+            index: first,
+        },
+        operand.registers(insn.raw),
+    );
 }
 
 /// The 56-bit signed displacement of the BRA family, in units of 4 bytes: low 8 bits at 16, the rest at 34.
@@ -394,6 +416,45 @@ mod tests {
                 "QMMA",
                 "{R4, R5, R6, R7}",
                 "{R0, R2, R3, R4, R5, R6, R7, R8, R9, R10, R11, R13, UR4}",
+            ),
+        ] {
+            let insn = decode(raw, 0);
+            assert_eq!((insn.name, insn.unknown), (name, None), "{raw:x}");
+            assert_eq!(
+                (format!("{:?}", insn.defs), format!("{:?}", insn.uses)),
+                (defs.to_owned(), uses.to_owned()),
+                "{raw:x}"
+            );
+        }
+    }
+
+    #[test]
+    fn operands_may_be_uniform_or_constant() {
+        for (raw, name, defs, uses) in [
+            // VIMNMX3 R126, R126, UR40, R9, PT
+            (
+                0x000f_e200_0b80_0109_0000_0028_7e7e_7c0f_u128,
+                "VIMNMX3",
+                "{R126}",
+                "{R9, R126, UR40}",
+            ),
+            // VIMNMX3 R3, R4, 0x80, R3, PT
+            (0x000f_e200_0380_0103_0000_0080_0403_780f, "VIMNMX3", "{R3}", "{R3, R4}"),
+            // FFMA2.FTZ R18, R16.F32x2.HI_LO, R10.F32, -0.25
+            (0x000f_c800_0121_000a_be80_0000_1012_7449, "FFMA2", "{R18, R19}", "{R10, R16, R17}"),
+            // UTMALDG.2D.GATHER4 [UR8], [UR24]
+            (
+                0x000f_e400_0810_8000_0000_0008_1800_75b4,
+                "UTMALDG",
+                "{}",
+                "{UR8, UR9, UR10, UR11, UR12, UR13, UR14, UR24, UR25}",
+            ),
+            // STTM.x8 tmem[UR9+0x10], R4
+            (
+                0x000f_e200_081c_0009_0000_1004_0000_79ed,
+                "STTM",
+                "{}",
+                "{R4, R5, R6, R7, R8, R9, R10, R11, UR9}",
             ),
         ] {
             let insn = decode(raw, 0);

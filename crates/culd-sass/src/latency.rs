@@ -159,6 +159,7 @@ const ROWS: &[Row] = &[
     Row("UBLKPF", Every, false, All, Unordered),
     Row("UBLKRED", Every, false, All, Unordered),
     Row("UMEMSETS", Every, false, All, Unordered),
+    Row("UREDGR", Every, false, All, Unordered),
     Row("USTGR", Every, false, All, Unordered),
     Row("UTCATOMSWS", Every, true, All, Unordered),
     Row("UTCBAR", Every, false, All, Unordered),

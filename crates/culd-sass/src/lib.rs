@@ -39,5 +39,5 @@ pub use rewrite::{Reason, Rewrite, Unsure, fenced, rewrite};
 #[doc(hidden)]
 pub mod study {
     pub use crate::clock::{Arrival, arrivals};
-    pub use crate::rewrite::{Study, study};
+    pub use crate::rewrite::{Choice, Study, choices, study};
 }

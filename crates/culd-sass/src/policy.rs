@@ -12,7 +12,7 @@
 //! 5. `DEPBAR.LE SBn, count` ends all but the `count` youngest pending setters of n.
 
 use crate::cfg::{Block, BlockId, Cfg, collective};
-use crate::decode::{Control, Insn, SCOREBOARDS};
+use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
 use crate::setter::{SetterId, Setters};
 
 /// A wait mask with every scoreboard.
@@ -30,11 +30,13 @@ pub(crate) struct Policy {
     added: Vec<bool>,
     /// For every setter, the first instruction of its block that needs it; `None` = it leaves the block.
     first_need: Vec<Option<usize>>,
+    /// Operand reads that leave their block and whose registers are written later have numbers of their own.
+    pub(crate) separate_reads: bool,
 }
 
-/// A wait on `WARPSYNC.COLLECTIVE` does not end a group: `ENDCOLLECTIVE` waits again.
+/// A wait on `WARPSYNC.COLLECTIVE`, or on a `WARPSYNC` of a constant mask that begins a collective, does not end a group: `ENDCOLLECTIVE` waits again.
 pub(crate) fn keeps_pending(insn: &Insn) -> bool {
-    collective(insn)
+    collective(insn) || insn.op == opcode::WARPSYNC && insn.target.is_some()
 }
 
 /// Some cache operations wait for every scoreboard, in use or not.
@@ -97,6 +99,7 @@ impl Policy {
             waits,
             added: vec![false; insns.len()],
             first_need: Vec::new(),
+            separate_reads: false,
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy

@@ -92,6 +92,20 @@ impl RegSet {
         }
     }
 
+    /// Adds `count` registers from `first` up. A range that runs past R254 or UR254 is not something the compiler emits; the excess is dropped.
+    pub fn insert_range(&mut self, first: Reg, count: u8) {
+        let slot = first.slot();
+        let count = count.min(u8::MAX - first.index);
+        let at = slot % 64;
+        if let Some(word) = self.0.get_mut(slot / 64).filter(|_| at + usize::from(count) < 64) {
+            *word |= ((1 << count) - 1) << at;
+        } else {
+            for index in (first.index..).take(usize::from(count)) {
+                self.insert(Reg { index, ..first });
+            }
+        }
+    }
+
     /// Is the register in the set?
     #[must_use]
     pub fn contains(&self, reg: Reg) -> bool {
@@ -183,6 +197,19 @@ impl fmt::Debug for RegSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_are_their_registers() {
+        for file in [RegFile::R, RegFile::Ur] {
+            for (first, count) in [(0u8, 1u8), (60, 4), (62, 8), (64, 64), (4, 128), (250, 8), (254, 1)] {
+                let mut set = RegSet::EMPTY;
+                set.insert_range(Reg { file, index: first }, count);
+                let all = (u16::from(first)..u16::from(first) + u16::from(count)).filter(|&index| index < 255);
+                let one_by_one = all.map(|index| Reg { file, index: index as u8 });
+                assert!(set.iter().eq(one_by_one), "{file:?} {first} {count}");
+            }
+        }
+    }
 
     #[test]
     fn slots_do_not_collide() {

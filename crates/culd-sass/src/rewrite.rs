@@ -20,7 +20,7 @@ use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decod
 use crate::ends::missing_waits;
 use crate::fence::{OffsetMap, deletable_prefixes};
 use crate::order::visit_order;
-use crate::policy::{Policy, counted_wait};
+use crate::policy::{Policy, counted_wait, keeps_pending};
 use crate::setter::{STACK_POINTER, SetterId, Setters};
 
 /// Code is padded to this and then by eight more instructions.
@@ -84,6 +84,8 @@ pub enum Reason {
     Overflow,
     /// The input does not show whether a value is waited for at the end of its block.
     HiddenWait,
+    /// A stall of two cycles has lost its cause.
+    Stall,
     /// A counted wait names a scoreboard that its instructions no longer use.
     CountedWait,
     /// The hazard checker found a conflict in the result.
@@ -100,6 +102,7 @@ impl fmt::Display for Reason {
             Self::SelfCheck => "scoreboards of the input not reproduced",
             Self::Overflow => "several scoreboards to share",
             Self::HiddenWait => "wait hidden by a shared scoreboard",
+            Self::Stall => "stall without the wait that caused it",
             Self::CountedWait => "counted wait for a scoreboard that changes",
             Self::Hazard => "hazard check failed",
         })
@@ -145,7 +148,7 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     }
     let fields = match dead {
         None => kept.iter().map(|insn| insn.control).collect(),
-        Some(offset) => reallocate(&kept, &cfg, Some(offset), &|_| false)?,
+        Some(offset) => reallocate(&kept, &cfg, Some(offset), context.separate_reads, &|_| false)?,
     };
     let new_insns = assemble(&kept, &fields, &map);
     let code = bytes(&new_insns, padding, new_size);
@@ -246,6 +249,7 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
+    policy.separate_reads = context.separate_reads;
     let function = function(&insns, &cfg, &setters, &policy);
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
     let lesson = learn(&function, &order, dead);
@@ -262,8 +266,64 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     })
 }
 
+/// A choice of a number by the model, with the compiler's numbers everywhere before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice {
+    /// The instruction.
+    pub insn: usize,
+    /// Its operands, not its result.
+    pub read: bool,
+    /// How the number was chosen.
+    pub how: &'static str,
+    /// The compiler chose the same.
+    pub right: bool,
+    /// The model's number.
+    pub number: u8,
+}
+
+/// All choices of a function, and the instructions whose waits are not the compiler's.
+#[must_use]
+pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<Choice>, Vec<usize>)> {
+    let mut insns = decode_all(code)?;
+    let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
+    insns.truncate(used);
+    let deletable = deletable_prefixes(&insns);
+    let (kept, _) = split(insns, &deletable).ok()?;
+    let (insns, indirect) = aim_at_kept(kept, &context.indirect);
+    if insns.iter().any(|i| i.unknown.is_some()) {
+        return None;
+    }
+    let cfg = Cfg::new(&insns, &indirect);
+    let setters = Setters::new(&insns, &cfg);
+    let order = visit_order(&cfg);
+    let policy = Policy::new(&insns, &cfg, &setters, &order);
+    let lesson = learn(&function(&insns, &cfg, &setters, &policy), &order, None);
+    let (list, waits) = lesson.seen.judged();
+    let list = setters
+        .ids()
+        .zip(list)
+        .map(|(id, (how, right, number))| {
+            let s = setters.get(id);
+            Choice {
+                insn: s.insn,
+                read: s.kind == crate::setter::Kind::Read,
+                how,
+                right,
+                number,
+            }
+        })
+        .collect();
+    Some((insns.clone(), list, waits))
+}
+
 /// New scoreboard fields for all instructions, if a stack pointer at an offset is dead and the `EXIT`s that `fenced` names get fences.
-fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: Option<u32>, fenced: &dyn Fn(usize) -> bool) -> Result<Vec<Control>, Unsure> {
+fn reallocate(
+    insns: &[Insn],
+    cfg: &Cfg,
+    stack_pointer: Option<u32>,
+    separate_reads: bool,
+    fenced: &dyn Fn(usize) -> bool,
+) -> Result<Vec<Control>, Unsure> {
     if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
         return Err(unsure(Reason::UnknownInstruction, insn.offset));
     }
@@ -271,6 +331,7 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: Option<u32>, fenced: &dy
     let setters = Setters::new(insns, cfg);
     let order = visit_order(cfg);
     let mut policy = Policy::new(insns, cfg, &setters, &order);
+    policy.separate_reads = separate_reads;
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
     let lesson = learn(&function(insns, cfg, &setters, &policy), &order, dead);
     let new = settle(insns, cfg, &setters, &mut policy, dead, &lesson.seen, fenced)?;
@@ -291,6 +352,12 @@ fn reallocate(insns: &[Insn], cfg: &Cfg, stack_pointer: Option<u32>, fenced: &dy
     }
     if let Some(offset) = moved_count(&function(insns, cfg, &setters, &policy), &new.fields) {
         return Err(unsure(Reason::CountedWait, offset));
+    }
+    if let Some(k) = taken_in_collective(insns, cfg, &new.fields) {
+        return Err(unsure(Reason::Overflow, insns[k].offset));
+    }
+    if let Some(k) = relieved(insns, &new.fields, dead.map(|id| setters.get(id).insn)) {
+        return Err(unsure(Reason::Stall, insns[k].offset));
     }
     let mut fields = new.fields;
     hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
@@ -314,7 +381,8 @@ pub fn fenced(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: &dyn Fn
     if let Some(offset) = cfg.broken {
         return Err(unsure(Reason::ControlFlow, offset));
     }
-    let mut fields = reallocate(code, &cfg, None, &guarded)?;
+    // Fences take time in 13.0 alone, whose compiler joins reads.
+    let mut fields = reallocate(code, &cfg, None, false, &guarded)?;
     fields.extend(insns.iter().skip(used).map(|insn| insn.control));
     Ok(fields)
 }
@@ -396,6 +464,43 @@ fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
     if fields[k].stall == 2 && number < SCOREBOARDS && insns.get(k + 1).is_some_and(needed) {
         fields[k].stall = 1;
     }
+}
+
+/// A number that a collective waits for is not free before its end, where it is waited for again: one that is used in between was not chosen as nvlink
+/// chooses.
+fn taken_in_collective(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<usize> {
+    for block in &cfg.blocks {
+        let mut held = 0;
+        for k in block.start..block.end {
+            let Control { read, write, wait, .. } = fields[k];
+            if keeps_pending(&insns[k]) {
+                held |= wait;
+            } else if insns[k].name == "ENDCOLLECTIVE" {
+                held = 0;
+            }
+            if [read, write].into_iter().any(|n| n < SCOREBOARDS && held >> n & 1 == 1) {
+                return Some(k);
+            }
+        }
+    }
+    None
+}
+
+/// An instruction that stalls two cycles because the next one waited for a scoreboard that it sets, and no longer does: nvlink shortens the stall and
+/// lengthens that of a later instruction in some cases; which is not known.
+fn relieved(insns: &[Insn], fields: &[Control], dead: Option<usize>) -> Option<usize> {
+    let waits = |control: &Control, next: &Control| {
+        let waits_for = |n: u8| n < SCOREBOARDS && next.wait >> n & 1 == 1;
+        waits_for(control.read) || waits_for(control.write)
+    };
+    let pairs = insns.iter().zip(insns.iter().skip(1)).zip(fields.iter().zip(fields.iter().skip(1)));
+    let is_relieved = |((old, old_next), (new, new_next)): ((&Insn, &Insn), (&Control, &Control))| {
+        old.control.stall == 2 && waits(&old.control, &old_next.control) && !waits(new, new_next)
+    };
+    pairs
+        .enumerate()
+        .find(|(k, pair)| dead != Some(*k) && is_relieved(*pair))
+        .map(|(k, _)| k)
 }
 
 fn dead_setter(insns: &[Insn], setters: &Setters<'_>, stack_pointer: u32) -> Option<SetterId> {

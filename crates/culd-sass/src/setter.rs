@@ -69,11 +69,12 @@ const CLASSES: &[(&str, Class)] = &[
 ];
 
 /// Instructions other than textures that read uniform registers late.
-const LATE_UNIFORM: [&str; 17] = [
+const LATE_UNIFORM: [&str; 18] = [
     "UBLKCP",
     "UBLKPF",
     "UBLKRED",
     "UMEMSETS",
+    "UREDGR",
     "USTGR",
     "UTCATOMSWS",
     "UTCBAR",
@@ -121,10 +122,10 @@ const WRITE_CYCLES: [(&str, u32); 9] = [
     ("F2I", 12),
     ("I2F", 12),
     ("LDC", 47),
-    ("LDCU", 14),
+    ("LDCU", 19),
     ("LDS", 40),
-    ("S2R", 30),
-    ("S2UR", 20),
+    ("S2R", 31),
+    ("S2UR", 24),
     ("SHFL", 21),
 ];
 

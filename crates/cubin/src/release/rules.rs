@@ -102,6 +102,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     adds_software_wait: false,
     debug_code_waits: true,
     fences_take_time: true,
+    separates_reads: false,
     names_larger_common: false,
     tools_patch_flag: "--astoolspatch",
     reports_missing_host_code: false,
@@ -111,6 +112,8 @@ pub(super) const RULES_13_0: Rules = Rules {
     counts_laid_out_shared: false,
     kernel_shared_local: false,
     mercury_callgraph: false,
+    fills_stubs: false,
+    shares_later_debug: false,
     adds_preexit: false,
     has_sm_107: false,
     reads_groups: false,
@@ -145,7 +148,9 @@ pub(super) const MERCURY_12_9: Rules = Rules {
 pub(super) const RULES_13_1: Rules = Rules {
     finalizer: 131,
     explains_finalizer: true,
+    fills_stubs: true,
     fences_take_time: false,
+    separates_reads: true,
     compat_without_defaults: true,
     dynamic_alignment: true,
     accelerated_only_for_itself: true,
@@ -153,7 +158,8 @@ pub(super) const RULES_13_1: Rules = Rules {
     leaves_out_broken_objects: true,
     ..RULES_13_0
 };
-pub(super) const RULES_13_2: Rules = Rules {
+/// The first builds of 13.2.
+pub(super) const RULES_13_2_51: Rules = Rules {
     looks_up_preserved: true,
     finalizer: 132,
     newest_mercury: 0x102,
@@ -163,8 +169,11 @@ pub(super) const RULES_13_2: Rules = Rules {
     externs_in_order: true,
     joins_languages: true,
     tensor_groups_of_functions: 2,
-    adds_software_wait: true,
     ..RULES_13_1
+};
+pub(super) const RULES_13_2: Rules = Rules {
+    adds_software_wait: true,
+    ..RULES_13_2_51
 };
 pub(super) const RULES_13_3: Rules = Rules {
     newest_mercury: 0x103,
@@ -183,6 +192,7 @@ pub(super) const RULES_13_4: Rules = Rules {
     counts_laid_out_shared: true,
     kernel_shared_local: true,
     mercury_callgraph: true,
+    shares_later_debug: true,
     adds_preexit: true,
     has_sm_107: true,
     ..RULES_13_3

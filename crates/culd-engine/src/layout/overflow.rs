@@ -4,7 +4,7 @@
 //! 2. Where kernels were selected, with options or by the launches of host objects, only the constants stay that code of the output refers to or
 //!    that were named as used. Otherwise all stay; bytes that no symbol names and copies that lost go in any case.
 //! 3. Global variables are sorted by alignment, largest first, static and weak ones after them, smallest first; then by size, smallest
-//!    first. They are put one after the other.
+//!    first. They are put one after the other. In releases whose symbol tables count weak symbols as global, weak variables are among those.
 //! 4. Symbols and relocations follow ([`Moves`]). If it still does not fit, [`super::limits`] reports the new size.
 //!
 //! nvlink quirks: it takes the size up to 8 for the alignment, so that 7 bytes are at multiples of 7 and 16-byte vectors at multiples of
@@ -46,7 +46,7 @@ impl Moves {
 #[derive(Clone, Copy)]
 struct Variable {
     symbol: SymbolId,
-    /// Static or weak.
+    /// In the local part of the symbol table: static, or weak in older releases.
     local: bool,
     align: u64,
     size: u64,
@@ -68,7 +68,7 @@ pub(super) fn lay_out(link: Link<'_, '_>, layout: &mut Layout<'_>) -> bool {
         if is_needed.as_ref().is_none_or(|needed| needed[symbol]) {
             variables.push(Variable {
                 symbol,
-                local: sym.bind != STB_GLOBAL,
+                local: sym.bind == STB_LOCAL || (sym.bind == STB_WEAK && !link.mode.rules.weak_symbols_global),
                 align: alignment(link, &layout.records, bank, sym),
                 size: sym.size,
                 old: sym.value,

@@ -11,7 +11,7 @@
 use super::Layout;
 use super::shared_uses::{Late, References, late_kernels, references, users};
 use super::sort::list_sort;
-use crate::align::align_up;
+use crate::align::next_multiple;
 use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, SectionId, SharedId, Table};
 use crate::names::Name;
@@ -70,11 +70,11 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     layout.shared.has_slots = !slots.is_empty();
     make_sections(link, layout, &needs);
     let slot_end = place_slots(link, layout, &slots, &owner, &mut kernels);
-    let module_align = module_align(&layout.records);
+    let module_align = module_align(link, &layout.records);
     let mut placed_in = Table::filled(layout.records.shared.variables.len(), None);
     for (k, kernel) in kernels.iter_mut().enumerate() {
         if kernel.summed > 0 {
-            kernel.end = align_up(kernel.end, kernel.align).saturating_add(kernel.summed);
+            kernel.end = next_multiple(kernel.end, kernel.align).saturating_add(kernel.summed);
         }
         place_list(layout, k, kernel, &mut placed_in);
         // A section that is made for dynamic memory, later, does not take it.
@@ -90,11 +90,10 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     symbols(link, layout, &placed_in);
 }
 
-/// The largest alignment of the module's variables. The value of the placeholder that a relocatable link makes for dynamic memory may be invalid: nvlink
-/// uses it and writes a file whose sections cannot be aligned.
-fn module_align(records: &Merged<'_>) -> u64 {
+/// The largest alignment of the module's variables. The value of the placeholder that a relocatable link makes for dynamic memory is a place.
+fn module_align(link: Link<'_, '_>, records: &Merged<'_>) -> u64 {
     let variables = records.shared.module.iter().map(|&s| &records.shared.variables[s]);
-    let sound = variables.filter(|v| !v.is_dynamic() || v.align.is_power_of_two());
+    let sound = variables.filter(|v| !v.is_dynamic() || is_alignment(link, v.align));
     sound.map(|v| v.align).max().unwrap_or(0)
 }
 
@@ -173,7 +172,7 @@ fn whole(
         kernel.whole = !records.shared.summed.contains(&f);
         is_whole[k] &= kernel.whole;
         // Several copies of a kernel follow each other.
-        ends[k] = align_up(ends[k], align).saturating_add(size);
+        ends[k] = next_multiple(ends[k], align).saturating_add(size);
         match is_whole[k] {
             true => kernel.end = kernel.end.max(ends[k]),
             false => kernel.summed = ends[k],
@@ -268,7 +267,7 @@ fn make_sections<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, needs: &[u32])
 fn place_slots(link: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owner: &[u32], kernels: &mut [Kernel]) -> u64 {
     let mut cursor = link.mode.shared_start;
     for slot in slots {
-        let offset = align_up(cursor, slot.align);
+        let offset = next_multiple(cursor, slot.align);
         cursor = offset.saturating_add(slot.size);
         for (s, used_by) in &slot.members {
             layout.shared.offset[*s] = Some(offset);
@@ -285,7 +284,7 @@ fn place_slots(link: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owne
 fn place_list(layout: &mut Layout<'_>, k: usize, kernel: &mut Kernel, placed_in: &mut Table<SharedId, Option<usize>>) {
     let before = |a: &(SharedId, u64, u64), b: &(SharedId, u64, u64)| a.1 < b.1 || (a.1 == b.1 && a.2 > b.2);
     for &(s, align, size) in list_sort(kernel.list.clone(), &before).iter().rev() {
-        let offset = align_up(kernel.end, align);
+        let offset = next_multiple(kernel.end, align);
         layout.shared.offset[s] = Some(offset);
         placed_in[s] = Some(k);
         kernel.end = offset.saturating_add(size);
@@ -309,7 +308,7 @@ fn dynamic(
         for &k in users_of(s) {
             let kernel = &mut kernels[k as usize];
             let align = dynamic_align(link, records.shared.variables[s].align);
-            kernel.dynamic = kernel.dynamic.max(Some(align_up(kernel.end, align)));
+            kernel.dynamic = kernel.dynamic.max(Some(next_multiple(kernel.end, align)));
             kernel.align = kernel.align.max(align);
         }
         if link.mode.debug_symbols {
@@ -324,7 +323,7 @@ fn dynamic(
                 let align = dynamic_align(link, records.shared.variables[s].align);
                 for &k in reached.iter().filter(|&&k| !std::mem::replace(&mut decided[k as usize], true)) {
                     let kernel = &mut kernels[k as usize];
-                    kernel.dynamic = Some(align_up(kernel.end, align));
+                    kernel.dynamic = Some(next_multiple(kernel.end, align));
                 }
             }
         }
@@ -348,7 +347,7 @@ fn dynamic(
     if link.mode.debug_symbols && link.mode.rules.dynamic_alignment {
         let base = link.mode.shared_base;
         for (start, align) in highest.iter_mut().zip(largest_align) {
-            *start = align_up(base.saturating_add(*start), align).saturating_sub(base);
+            *start = next_multiple(base.saturating_add(*start), align).saturating_sub(base);
         }
     }
     for (k, kernel) in kernels.iter_mut().enumerate() {
@@ -356,7 +355,7 @@ fn dynamic(
             kernel.dynamic = Some(highest[groups.find(k as u32) as usize]);
         }
     }
-    let start = align_up(link.mode.shared_start, DYNAMIC_ALIGN);
+    let start = next_multiple(link.mode.shared_start, DYNAMIC_ALIGN);
     let value = |k: &u32| kernels[*k as usize].dynamic.unwrap_or(0);
     let values: Vec<_> = records
         .shared
@@ -386,10 +385,15 @@ fn dynamic(
 
 /// Alignment of a dynamic variable that is declared with this one.
 pub(super) fn dynamic_align(link: Link<'_, '_>, declared: u64) -> u64 {
-    match link.mode.rules.dynamic_alignment && declared.is_power_of_two() {
+    match link.mode.rules.dynamic_alignment && is_alignment(link, declared) {
         true => declared.max(DYNAMIC_ALIGN),
         false => DYNAMIC_ALIGN,
     }
+}
+
+/// nvlink quirk: the value that a relocatable link gave to `externsharedinstance` is a place, and counts as an alignment.
+fn is_alignment(link: Link<'_, '_>, declared: u64) -> bool {
+    declared.is_power_of_two() || (link.options.identity == Identity::Nvlink && link.mode.rules.dynamic_alignment)
 }
 
 /// A kernel has a shared section if it uses a variable that got space or a dynamic one, or has a list.
@@ -411,7 +415,7 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
         }
         let floor = placed.get(&layout.every_kernel[k]).copied();
         let size = match kernel.dynamic {
-            Some(start) if link.mode.rules.dynamic_alignment => Some(align_up(base.saturating_add(start), kernel.align)),
+            Some(start) if link.mode.rules.dynamic_alignment => Some(base.saturating_add(next_multiple(start, kernel.align))),
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.

@@ -7,7 +7,7 @@
 
 use super::Layout;
 use super::shared::dynamic_align;
-use crate::align::align_up;
+use crate::align::next_multiple;
 use crate::ids::{ObjectId, SectionId, SymbolId};
 use crate::names::SeededState;
 use crate::options::Identity;
@@ -35,7 +35,7 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         for declared in declared {
             let align = dynamic_align(link, declared);
             record.align = record.align.max(align);
-            record.size = align_up(record.size.max(link.mode.shared_start), align);
+            record.size = next_multiple(record.size.max(link.mode.shared_start), align);
             if link.mode.rules.dynamic_alignment && !link.mode.debug_symbols {
                 record.size = record.size.max(declared);
             }
@@ -77,7 +77,7 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
         false => Vec::new(),
     };
     if link.mode.debug_symbols {
-        let start = align_up(link.mode.shared_start, 16);
+        let start = next_multiple(link.mode.shared_start, 16);
         let keeps_places = !layout.records.shared.placed.is_empty();
         for sym in layout.records.symbols.iter_mut().filter(|sym| sym.dynamic) {
             sym.value = if keeps_places { sym.value.max(start) } else { start };
@@ -105,7 +105,7 @@ pub(super) fn sum<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>) {
     for id in aligned {
         let s = &mut layout.records.sections[id];
         if s.size != ABSENT {
-            s.size = align_up(s.size, s.align);
+            s.size = next_multiple(s.size, s.align);
         }
     }
     if let Some(id) = layout.records.module_shared_section() {
@@ -169,7 +169,7 @@ fn dynamic_uses(link: Link<'_, '_>, layout: &Layout<'_>) -> Uses {
 fn equalise<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, uses: &Uses, known: usize) {
     let module_align = layout.records.shared.module_align;
     let aligned = |size: u64, align: u64, is_known: bool| match link.mode.rules.dynamic_alignment {
-        true => align_up(size, if is_known { align.max(module_align) } else { align }),
+        true => next_multiple(size, if is_known { align.max(module_align) } else { align }),
         false => size,
     };
     let mut changed = true;

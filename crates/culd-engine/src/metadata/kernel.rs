@@ -20,6 +20,8 @@ pub struct KernelAttributes<'d> {
     pub registers: Table<FunctionId, u32>,
     /// Stack of each kernel; `None` if unknown.
     pub stack: Table<FunctionId, Option<i64>>,
+    /// Languages that nvlink appends to the last stack size.
+    pub stub_languages: Vec<u32>,
     /// Functions whose text section has barrier flags, and the number of barriers.
     pub flagged: Vec<(FunctionId, u32)>,
     /// Functions that use reserved shared memory.

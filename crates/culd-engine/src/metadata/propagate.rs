@@ -33,6 +33,7 @@ pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: 
     let mut last = KernelAttributes {
         module,
         stubs: Vec::new(),
+        stub_languages: Vec::new(),
         records: Vec::new(),
         functions: Table::filled(count, List::default()),
         facts: std::mem::take(&mut attributes.facts),

@@ -3,12 +3,15 @@
 //! 1. Numbers of barriers and counts of initialised resources of the functions that a stub reaches: the largest.
 //! 2. The records are added to the table's attributes in the order of the records that cause them.
 //! 3. nvlink quirk: only the first stub has its own record of the second kind; the others get one more.
+//! 4. nvlink quirk, 13.2 on: the languages of what a stub reaches, but for the first one, are appended to the last record of the module, the stack
+//!    size of a kernel ([`languages`]).
 
 use super::attributes::byte;
 use super::attributes::{Attributes, Payload};
 use super::inheritable::InheritableRecords;
 use super::kernel::KernelAttributes;
 use crate::ids::FunctionId;
+use crate::options::Identity;
 use crate::session::Link;
 use cubin::nvinfo::attr;
 
@@ -33,6 +36,9 @@ pub(super) fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, actin
     let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub && link.live.alive[f]).collect();
     if stubs.is_empty() {
         return;
+    }
+    if link.mode.rules.joins_languages && link.options.identity == Identity::Nvlink {
+        last.stub_languages = languages(link, attributes, &stubs);
     }
     let mut own: Vec<(FunctionId, Inherited)> = Vec::new();
     for (owner, number, record) in acting.records(attributes) {
@@ -72,4 +78,39 @@ pub(super) fn inherit<'d>(link: Link<'_, 'd>, attributes: &Attributes<'d>, actin
             None => last.stubs.push(byte(code, value)),
         }
     }
+}
+
+/// The languages that nvlink adds for stubs: in order of the records, those that are not the first one that a stub reaches.
+fn languages(link: Link<'_, '_>, attributes: &Attributes<'_>, stubs: &[FunctionId]) -> Vec<u32> {
+    let mut functions = Vec::new();
+    let mut values: Vec<&[u32]> = Vec::new();
+    for (owner, range) in attributes.sections() {
+        let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry) else {
+            continue;
+        };
+        for record in attributes.records.get(range).unwrap_or_default() {
+            if let (attr::LANGUAGE, Payload::Words(words)) = (record.code, &record.payload) {
+                functions.push(f);
+                values.push(words);
+            }
+        }
+    }
+    let mut reached = vec![Vec::new(); stubs.len()];
+    link.graph.reach(link.resolved, &functions, stubs, |record, stub| {
+        if let Some(list) = reached.get_mut(stub) {
+            list.push(record);
+        }
+    });
+    let mut added: Vec<usize> = Vec::new();
+    for list in &mut reached {
+        list.sort_unstable();
+        added.extend(list.iter().skip(1));
+    }
+    added.sort_unstable();
+    added.dedup();
+    added
+        .iter()
+        .filter_map(|&record| values.get(record))
+        .flat_map(|words| words.iter().copied())
+        .collect()
 }

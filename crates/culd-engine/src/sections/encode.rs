@@ -14,7 +14,7 @@ use cubin::nvinfo::attr;
 const VERSION_10: u32 = 100;
 
 /// The attributes with the mark of old inputs and the records that need symbol numbers: MIN_STACK_SIZE per kernel in symbol order, region
-/// stacks, missing register counts.
+/// stacks, missing register counts. nvlink quirk: languages of stubs make the last stack size longer.
 pub fn complete<'d>(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged, mut last: KernelAttributes<'d>) -> KernelAttributes<'d> {
     if link.mode.relocatable {
         return last;
@@ -37,6 +37,18 @@ pub fn complete<'d>(link: Link<'_, '_>, layout: &Layout<'_>, arranged: &Arranged
     for &(_, f) in &entries {
         let value = last.stack[f].unwrap_or(-1) as u32;
         last.module.push(word(attr::MIN_STACK_SIZE, f, value));
+    }
+    if let (Some(&(symbol, f)), Some(record)) = (entries.last(), last.module.last_mut()) {
+        let mut words = vec![symbol, last.stack[f].unwrap_or(-1) as u32];
+        let own = words.len();
+        for &language in &last.stub_languages {
+            if !words.contains(&language) {
+                words.push(language);
+            }
+        }
+        if words.len() > own {
+            record.payload = Payload::Words(words.into());
+        }
     }
     regions(link, &entries, &mut last);
     for &(_, f) in entries.iter().filter(|e| link.live.is_kernel[e.1]) {

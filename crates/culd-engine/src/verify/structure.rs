@@ -80,18 +80,24 @@ fn place(file: &File<'_>, section: &Section<'_>, rules: &Rules<'_>) -> Option<St
     let h = section.header;
     let name = text(section.name);
     let (align, offset, count) = (h.sh_addralign.get(), h.sh_offset.get(), file.sections.len());
-    // A relocatable link of relocatable links takes alignments of shared memory from addresses. nvlink quirk: user constants over 64 KB
+    let release = rules.options.release().map(|r| r.rules_for(rules.options.target));
+    // A link of relocatable links takes alignments of shared memory from addresses, a final one in later releases. nvlink quirk: user constants over 64 KB
     // are laid out again, each at multiples of its size up to 8, and the bank of a final link has the largest of these alignments.
     let by_size = match section.name {
         b".nv.constant3" => h.sh_type.get() == SHT_PROGBITS && align <= 8,
         b".nv.merc.nv.constant.user" => h.sh_type.get() == SHT_CUDA_CONSTANT_USER && align <= 8,
         _ => false,
     };
-    let is_align = align.is_power_of_two() || (align != 0 && (h.sh_type.get() == SHT_CUDA_SHARED || by_size));
+    let is_shared = section.name.starts_with(b".nv.shared.") || section.name == b".nv_debug.shared";
+    let by_place = match h.sh_type.get() {
+        SHT_CUDA_SHARED => true,
+        SHT_NOBITS => is_shared && release.is_some_and(|r| r.dynamic_alignment),
+        _ => false,
+    };
+    let is_align = align.is_power_of_two() || (align != 0 && (by_place || by_size));
     if !(is_align && offset.is_multiple_of(align)) {
         return Some(format!("section {name} is at {offset:#x}, which is not aligned to {align}"));
     }
-    let release = rules.options.release().map(|r| r.rules_for(rules.options.target));
     // nvlink quirk: the number that the symbol table once had, which a small file does not have.
     let is_fixed = release.is_some_and(|r| r.fixed_symbol_table_link) && h.sh_link.get() == FIXED_LINK;
     if h.sh_link.get() as usize >= count && !is_fixed {

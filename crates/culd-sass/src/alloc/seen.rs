@@ -18,6 +18,28 @@ pub(crate) struct Seen {
     pub(super) right_choice: Vec<bool>,
     /// Instructions for which the model's waits were the compiler's.
     pub(super) right_wait: Vec<bool>,
+    pub(super) model: Vec<u8>,
+}
+
+impl Seen {
+    /// For every setter how its number was chosen and whether as the compiler did; instructions with other waits than the compiler's.
+    pub(crate) fn judged(&self) -> (Vec<(&'static str, bool, u8)>, Vec<usize>) {
+        let name = |how: &How| match how {
+            How::Fixed => "fixed",
+            How::Join => "join",
+            How::Free => "free",
+            How::ShareOut => "share-out",
+            How::ShareIn => "share-in",
+        };
+        let choices = self
+            .how
+            .iter()
+            .zip(&self.right_choice)
+            .zip(&self.model)
+            .map(|((h, r), m)| (name(h), *r, *m))
+            .collect();
+        (choices, (0..self.right_wait.len()).filter(|k| !self.right_wait[*k]).collect())
+    }
 }
 
 pub(super) fn hash(value: &impl std::hash::Hash) -> u64 {

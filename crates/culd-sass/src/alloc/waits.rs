@@ -4,7 +4,8 @@
 //! 2. An instruction waits for a number if a setter pending on it conflicts or is waited for by policy; if the instruction sets the number itself and did
 //!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
 //!    without a result).
-//! 3. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
+//! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
+//! 4. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
 
 use super::seen::hash;
 use super::{RESERVED_ZERO, Run};
@@ -38,7 +39,11 @@ impl Run<'_> {
                     };
                     state[n].iter().filter(new).copied().collect()
                 });
-                changed |= self.wait_block(block, &mut state, &mut late, &mut waits);
+                let unknown: Pending = std::array::from_fn(|n| {
+                    let known = &self.known[i][n];
+                    state[n].iter().filter(|s| known.binary_search(s).is_err()).copied().collect()
+                });
+                changed |= self.wait_block(block, &mut state, (&mut late, unknown), &mut waits);
                 // What a wait for both old and new setters of a number ends is not understood in all cases.
                 let same = self
                     .lesson
@@ -67,13 +72,20 @@ impl Run<'_> {
         (waits, mixed)
     }
 
-    fn wait_block(&mut self, block: &Block, state: &mut Pending, late: &mut Pending, waits: &mut [u8]) -> bool {
+    fn wait_block(&mut self, block: &Block, state: &mut Pending, (late, mut unknown): (&mut Pending, Pending), waits: &mut [u8]) -> bool {
         let f = self.f;
         let mut changed = false;
         for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
-            let seen = hash(&(&*state, &*late));
+            let seen = hash(&(&*state, &*late, &unknown));
             self.seen.pending[k] = seen;
             let ends = self.model_wait(k, state);
+            // Waits that were there before anything came around a loop.
+            let first = if unknown.iter().all(Vec::is_empty) {
+                ends
+            } else {
+                let known = |n: usize| state[n].iter().filter(|s| unknown[n].binary_search(s).is_err()).copied().collect();
+                self.model_wait(k, &std::array::from_fn(known))
+            };
             for (number, late) in late.iter_mut().enumerate() {
                 late.retain(|s| ends >> number & 1 == 0 && f.setters.get(*s).insn != k);
             }
@@ -88,7 +100,11 @@ impl Run<'_> {
                     (0, ..) => {}
                     (_, 0, 1) => list.retain(|s| late.binary_search(s).is_err()),
                     _ if keeps_pending(&f.insns[k]) => {}
+                    (_, 1, _) if first >> number & 1 == 0 => list.retain(|s| unknown[number].binary_search(s).is_err()),
                     _ => list.clear(),
+                }
+                if mask >> number & 1 == 1 && !keeps_pending(&f.insns[k]) {
+                    unknown[number].clear();
                 }
             }
             changed |= std::mem::replace(wait, mask) != mask;
@@ -98,8 +114,11 @@ impl Run<'_> {
                 keep_last(list, left);
             }
             for s in f.setters.of(k) {
-                if let Some(list) = self.numbers[s.index()].and_then(|n| state.get_mut(usize::from(n))) {
+                if let Some((list, unknown)) =
+                    self.numbers[s.index()].and_then(|n| state.get_mut(usize::from(n)).zip(unknown.get_mut(usize::from(n))))
+                {
                     merge(list, &[s]);
+                    unknown.retain(|u| *u != s);
                 }
             }
         }

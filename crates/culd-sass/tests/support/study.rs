@@ -115,3 +115,49 @@ pub(crate) fn arrivals(pair: &Pair) {
         }
     }
 }
+
+/// Counts the choices of compiler and linker that the model makes otherwise, each function once.
+pub(crate) fn choices(pairs: &[Pair], verbose: bool) {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut rows: std::collections::BTreeMap<String, (usize, usize)> = std::collections::BTreeMap::new();
+    let (mut functions, mut waits) = (0, 0);
+    for pair in pairs.iter().filter(|p| p.call_free()) {
+        for (what, code) in [("input", &pair.input), ("linked", &pair.linked)] {
+            if !seen.insert(code.clone()) {
+                continue;
+            }
+            let Some((insns, list, other)) = culd_sass::study::choices(code, &pair.context()) else {
+                continue;
+            };
+            functions += 1;
+            waits += other.len();
+            for c in &list {
+                let insn = &insns[c.insn];
+                let row = rows.entry(c.how.to_owned()).or_default();
+                row.0 += 1;
+                if !c.right {
+                    row.1 += 1;
+                    let end = if c.read { "/r" } else { "" };
+                    let number = if c.read { insn.control.read } else { insn.control.write };
+                    if verbose {
+                        println!(
+                            "{} {}{end} {number} not {} at {:x} sm_{} {what} {}",
+                            c.how, insn.name, c.number, insn.offset, pair.arch, pair.name
+                        );
+                    }
+                }
+            }
+            for k in other.iter().filter(|_| verbose) {
+                println!(
+                    "wait {} at {:x} sm_{} {what} {}",
+                    insns[*k].name, insns[*k].offset, pair.arch, pair.name
+                );
+            }
+        }
+    }
+    print!("{functions} functions, {waits} waits otherwise;");
+    for (how, (all, wrong)) in rows {
+        print!(" {how} {wrong}/{all}");
+    }
+    println!();
+}

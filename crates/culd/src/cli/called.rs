@@ -113,7 +113,9 @@ pub fn unknown(text: &str, place: &str) -> String {
 
 /// The releases whose nvlink culd can be.
 pub fn releases() -> String {
-    RELEASES.iter().map(|r| r.name()).collect::<Vec<_>>().join(", ")
+    let mut names: Vec<String> = RELEASES.iter().map(|r| r.name()).collect();
+    names.dedup();
+    names.join(", ")
 }
 
 /// The directory of the name that the program was called by; links are not followed.

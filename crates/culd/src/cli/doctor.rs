@@ -165,7 +165,11 @@ fn release(version: &str) -> &str {
     version.get(..end).unwrap_or(version)
 }
 
+/// Is the file in the directory, or reached through it? The libraries of a view are links to those of its toolkit.
 fn is_inside(file: &Path, directory: &Path) -> bool {
+    if file.starts_with(directory) {
+        return file.exists();
+    }
     match (file.canonicalize(), directory.canonicalize()) {
         (Ok(file), Ok(directory)) => file.starts_with(directory),
         _ => false,
@@ -197,5 +201,19 @@ mod tests {
         found.nvjitlink = Err(Vec::new());
         found.ptxas = Err(Vec::new());
         assert!(found.text().contains("ptxas         not found\nlibnvJitLink  not found\n"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn libraries_of_a_view_are_those_of_its_toolkit() {
+        let root = tempfile::tempdir().unwrap();
+        let (lib, view) = (root.path().join("cuda/lib"), root.path().join("view"));
+        std::fs::create_dir_all(&lib).unwrap();
+        std::fs::create_dir_all(&view).unwrap();
+        std::fs::write(lib.join("libnvJitLink.so.13"), "").unwrap();
+        std::os::unix::fs::symlink(&lib, view.join("lib64")).unwrap();
+        assert!(is_inside(&view.join("lib64/libnvJitLink.so.13"), &view));
+        assert!(!is_inside(&lib.join("libnvJitLink.so.13"), &view));
+        assert!(!is_inside(&view.join("lib64/libother.so"), &view));
     }
 }

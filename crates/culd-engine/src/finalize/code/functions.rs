@@ -8,7 +8,7 @@
 
 use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::finalize::code::debug_code::{is_scheduled, unscheduled};
+use crate::finalize::code::debug_code::{is_scheduled, order_delays, unscheduled};
 use crate::finalize::code::exits::{self, Moves};
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
@@ -156,7 +156,7 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
     let stubs = stubs::table(output).map_err(|file| {
         out.fatal(Code::Unsupported {
             file: file.into(),
-            reason: "the stub of a unified function is not a jump followed by NOPs, as CUDA 13.0 writes it".into(),
+            reason: "the stub of a unified function is not a jump followed by NOPs, as CUDA 13.0 writes it, or a jump alone, as later releases do".into(),
         })
     })?;
     let sources = Sources::new(output);
@@ -240,7 +240,17 @@ impl Maker<'_, '_> {
             },
         };
         let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.to_vec(), Changes::default()));
-        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
+        if kept.is_some() && object.toolkit < link.mode.rules.finalizer {
+            order_delays(&mut code);
+        }
+        let mut capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
+        let mut kept = kept;
+        if matches!(section.class, Class::Stub(_)) && link.mode.rules.fills_stubs {
+            match stubs::filled(*link, object.id, piece.section) {
+                Some(stub) => (code, capsule) = stub,
+                None => kept = Some("the stub of a unified function is not a jump and a branch, as compilers write it".into()),
+            }
+        }
         let mut function = Function {
             function: f,
             object: object.id,
@@ -277,7 +287,8 @@ impl Maker<'_, '_> {
 
     fn unschedule(&self, stub: &mut Function) {
         if self.output.link.mode.debug_symbols {
-            stubs::unschedule(&mut stub.code, stubs::instructions(&stub.capsule));
+            let waits = self.output.link.mode.rules.debug_code_waits;
+            stubs::unschedule(&mut stub.code, stubs::instructions(&stub.capsule), waits);
         }
     }
 
@@ -300,6 +311,7 @@ impl Maker<'_, '_> {
             debug: debug_symbols,
             debug_code: source.is_debug_code(function_name(output, f)),
             relocatable: options.relocatable,
+            separate_reads: output.link.mode.rules.separates_reads,
             indirect: source.branch_targets(section),
         };
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {

@@ -57,6 +57,12 @@ fn derived_units(word: u128) -> Option<u64> {
 
 /// SASS offset of every Mercury instruction of the input, and of the end; `None` if the sizes do not add up.
 pub(crate) fn mercury_places(object: &Object<'_>, section: u32) -> Option<BTreeMap<u64, u64>> {
+    let (places, size) = capsule_places(object, section)?;
+    (size == object.section(section)?.size).then_some(places)
+}
+
+/// The same by the capsule alone, and the size of the Mercury code.
+pub(crate) fn capsule_places(object: &Object<'_>, section: u32) -> Option<(BTreeMap<u64, u64>, u64)> {
     let input = object.section(section)?;
     let sass = object.sass.get(section as usize)?.data;
     let (mut mercury, mut at) = (0u64, 0u64);
@@ -75,5 +81,5 @@ pub(crate) fn mercury_places(object: &Object<'_>, section: u32) -> Option<BTreeM
         };
         at += u64::from(instruction.sass_count());
     }
-    (mercury * INSTRUCTION == input.size).then_some(places)
+    Some((places, mercury * INSTRUCTION))
 }

@@ -3,6 +3,8 @@
 //! 1. Each input's stub is a jump, a branch to itself and NOPs; what the compiler's finalizer padded it with is left out. In the order of their
 //!    slots the stubs follow each other, each filled with NOPs to the size of a slot; the padding follows the last one, to the end of a slot.
 //!    nvJitLink does not fill the slots.
+//!    13.1 on: the stub of an object has no NOPs. The linker adds them, up to the size of a slot in the Mercury view; relocatable links do so, too
+//!    ([`filled`]). Each stub has its padding, as NOPs. With debug symbols there is one padding after the last one, the compiler's.
 //! 2. The capsule has the records of the stubs' instructions, one more for every NOP, and one for the padding.
 //! 3. nvlink quirk: symbols of the SASS view are where the finalized code has the Mercury offsets of the slots, as if there were no NOPs. Each reaches to
 //!    the next, the first and the last one to the end of the section.
@@ -11,8 +13,10 @@
 //!    others stay as they are in the Mercury view.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
+use crate::finalize::code::offsets::{INSTRUCTION, capsule_places};
+use crate::ids::ObjectId;
 use crate::records::Stub;
+use crate::session::Link;
 use cubin::capmerc::{Capsule, Instruction};
 
 /// Control bits of an instruction, and those of code that is not scheduled: stall 15, wait for scoreboards 0 and 1.
@@ -21,6 +25,8 @@ const UNSCHEDULED: u128 = 0xf << 105 | 3 << 116;
 /// Size of a slot, in both views.
 const SLOT: u64 = 128;
 const NOP: u16 = 0x918;
+/// The NOP that fills a stub: stall 1, yield.
+const FILLER: [u8; 16] = 0x000f_e200_0000_0000_0000_0000_0000_7918_u128.to_le_bytes();
 
 /// The table.
 pub(crate) struct Stubs {
@@ -45,10 +51,10 @@ struct Slot {
     instructions: Vec<u64>,
 }
 
-/// A stub of an input.
+/// A stub of an input, filled with NOPs.
 struct Input<'d> {
     /// SASS, without padding.
-    code: &'d [u8],
+    code: Vec<u8>,
     padding: &'d [u8],
     /// Records of the capsule, without padding.
     records: Vec<Instruction<'d>>,
@@ -57,27 +63,56 @@ struct Input<'d> {
 }
 
 /// Takes a stub apart; `None` if it is not what the compiler writes.
-fn input<'d>(output: &OutputPlan<'_, 'd>, stub: &Stub) -> Option<Input<'d>> {
-    let object = &output.link.inputs.objects[stub.object];
-    let section = object.section(stub.section).filter(|s| s.size == SLOT)?;
-    let sass = object.sass.get(stub.section as usize)?.data;
-    let capsule = Capsule::read(section.data).ok()?;
+fn input<'d>(link: Link<'_, 'd>, object: ObjectId, section: u32) -> Option<Input<'d>> {
+    let object = &link.inputs.objects[object];
+    let sass = object.sass.get(section as usize)?.data;
+    let capsule = Capsule::read(object.section(section)?.data).ok()?;
     let mut records: Vec<Instruction<'d>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;
     let Some(Instruction::Expanded { .. }) = records.pop() else {
         return None;
     };
     let size = INSTRUCTION * records.iter().map(|r| u64::from(r.sass_count())).sum::<u64>();
     let (code, padding) = sass.split_at_checked(size as usize)?;
-    let mut instructions: Vec<u64> = mercury_places(object, stub.section)?.into_keys().collect();
+    let (places, mercury) = capsule_places(object, section)?;
+    let mut instructions: Vec<u64> = places.into_keys().collect();
     instructions.truncate(records.len());
+    let missing = SLOT.checked_sub(mercury).filter(|_| mercury > 0)?;
+    if missing > 0 && !link.mode.rules.fills_stubs {
+        return None;
+    }
+    let mut code = code.to_vec();
+    for place in (mercury..SLOT).step_by(INSTRUCTION as usize) {
+        code.extend_from_slice(&FILLER);
+        records.push(Instruction::Derived);
+        instructions.push(place);
+    }
+    let padding = padding.get(..(SLOT.checked_sub(code.len() as u64)?) as usize)?;
     let last = code.last_chunk::<16>()?;
     let is_nop = u16::from_le_bytes([last[0], last[1]]) & 0xfff == NOP;
-    (is_nop && size <= SLOT && padding.len() as u64 >= INSTRUCTION && sass.len() as u64 == SLOT).then_some(Input {
+    (is_nop && padding.len() as u64 >= INSTRUCTION && sass.len() as u64 == SLOT).then_some(Input {
         code,
         padding,
         records,
         instructions,
     })
+}
+
+/// Instructions of padding, as the capsule states them.
+fn padding(size: usize) -> Instruction<'static> {
+    Instruction::Expanded {
+        count: (size as u64 / INSTRUCTION) as u16,
+    }
+}
+
+/// Code and capsule of a stub of a relocatable link, where the linker fills stubs; `None` if it leaves the stub as it is. The first word of the
+/// capsule is not set.
+pub(crate) fn filled(link: Link<'_, '_>, object: ObjectId, section: u32) -> Option<(Vec<u8>, Vec<u8>)> {
+    let stub = input(link, object, section).filter(|_| link.mode.rules.fills_stubs)?;
+    let mut records = stub.records;
+    records.push(padding(stub.padding.len()));
+    let mut capsule = Vec::new();
+    cubin::capmerc::write(0, cubin::capmerc::TAG, &records, &mut capsule).ok()?;
+    Some(([&stub.code, stub.padding].concat(), capsule))
 }
 
 /// Makes the table; the name of the input file that has a stub which is not known otherwise.
@@ -90,14 +125,20 @@ pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'
     let mut mercury = 0;
     // SASS offset of each Mercury instruction.
     let mut places: Vec<(u64, u64)> = Vec::new();
-    let mut padding: &[u8] = &[];
+    let mut last: &[u8] = &[];
     let inputs: Vec<Input<'_>> = stubs
         .iter()
-        .map(|s| input(output, s).ok_or_else(|| file(s)))
+        .map(|s| input(output.link, s.object, s.section).ok_or_else(|| file(s)))
         .collect::<Result<_, _>>()?;
+    let fills = output.link.mode.rules.fills_stubs;
+    if fills && output.link.options.as_nvjitlink {
+        // Its table was not compared.
+        return Err(file(first));
+    }
+    let each_padded = fills && !output.link.mode.debug_symbols;
     for (stub, input) in stubs.iter().zip(&inputs) {
         let size = input.code.len() as u64;
-        let nops = match output.link.options.as_nvjitlink {
+        let nops = match output.link.options.as_nvjitlink || fills {
             true => 0,
             false => (SLOT - size) / INSTRUCTION,
         };
@@ -111,11 +152,16 @@ pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'
             .chain(added)
             .zip((first..).step_by(INSTRUCTION as usize));
         places.extend(starts.map(|(start, sass)| (mercury + start, sass)));
-        code.extend_from_slice(input.code);
+        code.extend_from_slice(&input.code);
         records.extend_from_slice(&input.records);
         for _ in 0..nops {
             code.extend_from_slice(nop);
             records.push(Instruction::Derived);
+        }
+        if each_padded {
+            let filler = input.padding.last_chunk::<16>().ok_or_else(|| file(stub))?;
+            code.extend(std::iter::repeat_n(filler, input.padding.len() / filler.len()).flatten());
+            records.push(padding(input.padding.len()));
         }
         slots.push(Slot {
             stub: *stub,
@@ -125,32 +171,34 @@ pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'
             instructions: input.instructions.clone(),
         });
         mercury += SLOT + nops * INSTRUCTION;
-        padding = input.padding;
+        last = input.padding;
     }
     for slot in &mut slots {
         let next = places.partition_point(|p| p.0 <= slot.stub.offset);
         slot.start = next.checked_sub(1).and_then(|i| places.get(i)).map_or(0, |p| p.1);
     }
-    let unpadded = code.len() as u64;
-    code.extend_from_slice(padding);
-    let filler = padding.last_chunk::<16>().ok_or_else(|| file(first))?;
-    let end = (unpadded + INSTRUCTION).next_multiple_of(SLOT) as usize;
-    code.truncate(end);
-    while code.len() < end {
-        code.extend_from_slice(filler);
+    if !each_padded {
+        let unpadded = code.len();
+        code.extend_from_slice(last);
+        let filler = last.last_chunk::<16>().ok_or_else(|| file(first))?;
+        let end = (unpadded as u64 + INSTRUCTION).next_multiple_of(SLOT) as usize;
+        code.truncate(end);
+        while code.len() < end {
+            code.extend_from_slice(filler);
+        }
+        records.push(padding(end - unpadded));
     }
-    records.push(Instruction::Expanded {
-        count: ((end as u64 - unpadded) / INSTRUCTION) as u16,
-    });
     let mut capsule = Vec::new();
     cubin::capmerc::write(0, cubin::capmerc::TAG, &records, &mut capsule).map_err(|_| file(first))?;
     Ok(Some(Stubs { slots, code, capsule }))
 }
 
 /// The code of stubs as a link with debug symbols leaves it: the finalizer has no options for them. `count`: instructions without padding.
-pub(crate) fn unschedule(code: &mut [u8], count: usize) {
+/// `waits`: in the form of releases up to 13.2.
+pub(crate) fn unschedule(code: &mut [u8], count: usize, waits: bool) {
+    let control = if waits { UNSCHEDULED } else { 0 };
     for word in code.as_chunks_mut::<16>().0.iter_mut().take(count) {
-        *word = (u128::from_le_bytes(*word) & !CONTROL | UNSCHEDULED).to_le_bytes();
+        *word = (u128::from_le_bytes(*word) & !CONTROL | control).to_le_bytes();
     }
 }
 

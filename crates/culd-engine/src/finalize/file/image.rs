@@ -566,6 +566,7 @@ impl<'a, 'd> Writer<'a, 'd> {
             same: twin.is_some_and(|t| matches!(&t.content, Content::Bytes(bytes) if **bytes == *content)),
             finalizer_relocations: kept.iter().any(|k| k.kind == R_MERCURY_PROG_REL32),
             absolute_relocations: kept.iter().any(|k| k.kind == R_MERCURY_ABS64),
+            later_debug: self.output.link.mode.rules.shares_later_debug,
         };
         let shared = !is_code(s) && shares_twin(&facts) && facts.size == twin_size;
         ImageSection {
