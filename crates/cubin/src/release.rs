@@ -1,8 +1,8 @@
 //! Releases of the CUDA toolkit, and what the linker of each does differently.
 //!
-//! A release is a row of [`RELEASES`]: its number, its builds and its [`Rules`]; builds with other rules are a row of their own. Rules are named capabilities, so that code asks "are weak
-//! symbols in the global part of the table?" and never "is this 13.4?". A new release is a new row, with `..` taking over the rules of the
-//! release before it.
+//! A release is a row of [`RELEASES`]: its number, its builds and its [`Rules`]; builds with other rules are a row of their own. Rules are named
+//! capabilities, so that code asks "are weak symbols in the global part of the table?" and never "is this 13.4?". A new release is a new row, with
+//! `..` taking over the rules of the release before it.
 
 mod rules;
 
