@@ -465,7 +465,9 @@ impl<'d> Resolver<'d> {
             let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
             let target = match self.identity {
                 // nvlink quirk: as in call graphs, an object whose copy was rejected takes no address of the function. It does take that of a kernel.
-                Identity::Nvlink => self.speaking(object, index).or(self.function(object, index).filter(|&f| self.out.functions[f].entry)),
+                Identity::Nvlink => self
+                    .speaking(object, index)
+                    .or(self.function(object, index).filter(|&f| self.out.functions[f].entry)),
                 Identity::Culd => self.function(object, index),
             };
             if !rejected && let Some(f) = target {

@@ -178,7 +178,7 @@ fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Resul
             output(Command::new(venv.join("bin/python")).args(["-c", libraries]))?;
             found_by_cmake(&venv, dir)?;
             output(pip().args(["uninstall", "--yes", "--quiet", "culd"]))?;
-            nothing_left("pip", &venv, &before, &[])?;
+            nothing_left("pip", &venv, &before)?;
             return match in_path("uv") {
                 Some(uv) => with_uv(&uv, file, &venv, &before),
                 None => Ok(()),
@@ -204,12 +204,15 @@ fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Resul
     links(place, program, &bin.join(program.target.program()), dir)
 }
 
+/// Prints the directory of the package without importing it, which needs libculd: not every wheel has it.
+const PACKAGE_DIRECTORY: &str = "import importlib.util as u; print(u.find_spec('culd').submodule_search_locations[0])";
+
 /// CMake finds the program of an environment through the files in the package.
 fn found_by_cmake(venv: &Path, dir: &Path) -> Result<()> {
     let Some(cmake) = in_path("cmake") else {
         return Ok(());
     };
-    let package = output(Command::new(venv.join("bin/python")).args(["-c", "import culd; print(culd.__path__[0])"]))?;
+    let package = output(Command::new(venv.join("bin/python")).args(["-c", PACKAGE_DIRECTORY]))?;
     let script = dir.join("find.cmake");
     super::package::write(
         &script,
@@ -225,7 +228,7 @@ fn found_by_cmake(venv: &Path, dir: &Path) -> Result<()> {
     }
 }
 
-/// uv removes no directories outside of `site-packages`: those of the manual page, which other packages share, stay.
+/// The same with uv.
 fn with_uv(uv: &Path, file: &Path, venv: &Path, before: &[String]) -> Result<()> {
     let command = |word: &str| {
         let mut command = Command::new(uv);
@@ -235,11 +238,13 @@ fn with_uv(uv: &Path, file: &Path, venv: &Path, before: &[String]) -> Result<()>
     output(command("install").args(["--no-index", "--no-cache"]).arg(file))?;
     output(Command::new(venv.join("bin/culd")).arg("--version"))?;
     output(command("uninstall").arg("culd"))?;
-    nothing_left("uv", venv, before, &["share", "share/man", "share/man/man1"])
+    nothing_left("uv", venv, before)
 }
 
-/// Compares with the list of [`entries`] before an installation.
-fn nothing_left(tool: &str, venv: &Path, before: &[String], allowed: &[&str]) -> Result<()> {
+/// Compares with the list of [`entries`] before an installation. Empty directories of manual pages, which other packages share, stay: pip keeps two, uv, which
+/// removes none outside of `site-packages`, three. The lock is uv's own.
+fn nothing_left(tool: &str, venv: &Path, before: &[String]) -> Result<()> {
+    let allowed = ["share", "share/man", "share/man/man1", ".lock"];
     let allowed: Vec<String> = allowed.iter().map(|d| venv.join(d).display().to_string()).collect();
     let mut left = entries(venv)?;
     left.retain(|f| !before.contains(f) && !f.ends_with(".pyc") && !f.ends_with("/__pycache__") && !allowed.contains(f));

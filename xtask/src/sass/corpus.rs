@@ -168,7 +168,13 @@ fn headers(work: &Path) -> Result<Vec<PathBuf>> {
         good(pip.arg("--target").arg(&site).args(packages))?;
         std::fs::write(&stamp, PINNED).map_err(Error::file(&stamp))?;
     }
-    Ok(vec![site.join("nvidia/cu13/include"), site.join("cutlass_library/source/include")])
+    Ok(vec![
+        site.join("nvidia/cu13/include"),
+        site.join("cutlass_library/source/include"),
+        site.join("flashinfer/data/csrc"),
+        site.join("flashinfer/data/include"),
+        site,
+    ])
 }
 
 impl Corpus<'_> {

@@ -61,9 +61,25 @@ pub(crate) fn unscheduled(code: &[u8], waits: bool) -> Vec<u8> {
     code
 }
 
+/// A `NOP` that does nothing but stall, without its stall.
+const DELAY: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+
+/// Delays between results of double precision are groups of `NOP`s. nvlink 13.0 writes the longest ones of a group first, the compilers of 12.8 and 12.9
+/// last.
+pub(super) fn order_delays(code: &mut [u8]) {
+    let stall = |word: &[u8; 16]| (u128::from_le_bytes(*word) >> 105 & 15) as u8;
+    let is_delay = |word: &[u8; 16]| u128::from_le_bytes(*word) & !(15 << 105) == DELAY && stall(word) > 0;
+    let (words, _) = code.as_chunks_mut::<16>();
+    for group in words.chunk_by_mut(|a, b| is_delay(a) && is_delay(b)) {
+        if group.first().is_some_and(is_delay) {
+            group.sort_by_key(|word| std::cmp::Reverse(stall(word)));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{is_scheduled, unscheduled};
+    use super::{DELAY, is_scheduled, order_delays, unscheduled};
 
     /// An instruction: opcode, stall count, scoreboards of result and operands, wait mask.
     fn word(opcode: u128, stall: u128, write: u128, read: u128, wait: u128) -> [u8; 16] {
@@ -102,5 +118,16 @@ mod tests {
         assert_eq!(unscheduled(&code, true), slow);
         assert_eq!(unscheduled(&code, false), none);
         assert!(unscheduled(&[], true).is_empty());
+    }
+
+    #[test]
+    fn the_longest_delays_of_a_group_come_first() {
+        let delay = |stall: u128| DELAY | stall << 105;
+        let other = delay(2) | 1 << 116;
+        let code = |words: &[u128]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
+        let mut words = code(&[delay(3), delay(15), delay(15), other, delay(4), delay(15), delay(0), delay(0)]);
+        order_delays(&mut words);
+        let sorted = [delay(15), delay(15), delay(3), other, delay(15), delay(4), delay(0), delay(0)];
+        assert_eq!(words, code(&sorted));
     }
 }

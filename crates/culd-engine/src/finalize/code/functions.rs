@@ -8,7 +8,7 @@
 
 use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::finalize::code::debug_code::{is_scheduled, unscheduled};
+use crate::finalize::code::debug_code::{is_scheduled, order_delays, unscheduled};
 use crate::finalize::code::exits::{self, Moves};
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
@@ -240,6 +240,9 @@ impl Maker<'_, '_> {
             },
         };
         let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.to_vec(), Changes::default()));
+        if kept.is_some() && object.toolkit < link.mode.rules.finalizer {
+            order_delays(&mut code);
+        }
         let mut capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
         let mut kept = kept;
         if matches!(section.class, Class::Stub(_)) && link.mode.rules.fills_stubs {
