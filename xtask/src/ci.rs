@@ -141,7 +141,11 @@ fn workflows(context: &Context) -> Result<()> {
                 continue;
             };
             if !command.starts_with("cargo xtask ") && !BESIDE_TASKS.iter().any(|c| command.starts_with(c)) {
-                return Err(Error::Other(format!("{}:{}: '{command}' is no task", path.display(), number + 1)));
+                return Err(Error::Other(format!(
+                    "{}:{}: '{command}' is not a task",
+                    path.display(),
+                    number + 1
+                )));
             }
         }
         for line in text

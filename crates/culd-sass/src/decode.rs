@@ -389,6 +389,14 @@ mod tests {
         assert_eq!(format!("{:?}", insn.uses), "{R2, R3, UR4, UR5}");
     }
 
+    /// Mnemonic, results and operands of an instruction.
+    fn assert_registers(raw: u128, name: &str, registers: (&str, &str)) {
+        let insn = decode(raw, 0);
+        assert_eq!((insn.name, insn.unknown), (name, None), "{raw:x}");
+        let (defs, uses) = (format!("{:?}", insn.defs), format!("{:?}", insn.uses));
+        assert_eq!((defs.as_str(), uses.as_str()), registers, "{raw:x}");
+    }
+
     #[test]
     fn forms_of_one_opcode_differ() {
         for (raw, name, defs, uses) in [
@@ -418,13 +426,7 @@ mod tests {
                 "{R0, R2, R3, R4, R5, R6, R7, R8, R9, R10, R11, R13, UR4}",
             ),
         ] {
-            let insn = decode(raw, 0);
-            assert_eq!((insn.name, insn.unknown), (name, None), "{raw:x}");
-            assert_eq!(
-                (format!("{:?}", insn.defs), format!("{:?}", insn.uses)),
-                (defs.to_owned(), uses.to_owned()),
-                "{raw:x}"
-            );
+            assert_registers(raw, name, (defs, uses));
         }
     }
 
@@ -457,13 +459,7 @@ mod tests {
                 "{R4, R5, R6, R7, R8, R9, R10, R11, UR9}",
             ),
         ] {
-            let insn = decode(raw, 0);
-            assert_eq!((insn.name, insn.unknown), (name, None), "{raw:x}");
-            assert_eq!(
-                (format!("{:?}", insn.defs), format!("{:?}", insn.uses)),
-                (defs.to_owned(), uses.to_owned()),
-                "{raw:x}"
-            );
+            assert_registers(raw, name, (defs, uses));
         }
     }
 

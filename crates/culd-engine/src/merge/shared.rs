@@ -106,7 +106,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Shared memory of a kernel that a compiler laid out (`-ewp`): the section has a size, and no variables.
     pub(super) fn whole_shared(&mut self, object: &Object<'d>, index: u32, s: &ObjSection<'d>) {
         let is_whole = self.is_whole(object, index);
-        let is_placed = !is_whole && self.options.identity == Identity::Culd && has_placed_dynamic(object);
+        let is_placed = !is_whole && self.options.identity == Identity::Culd && self.has_placed_dynamic(object);
         if !is_whole && !is_placed {
             return;
         }
@@ -125,6 +125,18 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.records.shared.whole.push((f, s.size, align));
         if !object.is_ewp {
             self.records.shared.summed.insert(f);
+        }
+    }
+
+    /// [`has_placed_dynamic`], once for all sections of an object.
+    fn has_placed_dynamic(&mut self, object: &Object<'d>) -> bool {
+        match self.placed_dynamic {
+            Some((id, known)) if id == object.id => known,
+            _ => {
+                let placed = has_placed_dynamic(object);
+                self.placed_dynamic = Some((object.id, placed));
+                placed
+            }
         }
     }
 
