@@ -413,7 +413,7 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
         if owner[k] as usize != k {
             continue;
         }
-        let floor = placed.get(&layout.every_kernel[k]).copied();
+        let floor = placed.get(&layout.every_kernel[k]).map(|start| base.saturating_add(*start));
         let size = match kernel.dynamic {
             Some(start) if link.mode.rules.dynamic_alignment => Some(base.saturating_add(next_multiple(start, kernel.align))),
             Some(start) => Some(base.saturating_add(start)),
