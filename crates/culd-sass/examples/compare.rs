@@ -3,6 +3,7 @@
 //! `compare [-v] [--record FILE] NAME.ARCH.r.cubin...`: every argument is a compiler's object; the linked twin is `NAME.ARCH.l.cubin`.
 //! `--study NAME` prints the functions whose name contains NAME with the fields of compiler, linker and model side by side; `--distance` how many differ.
 //! `--fast` counts each changed call-free function once and leaves the hazard checker out.
+//! `--fenced`, with `--fast`, `--study` or `--arrivals`: the twins are links for a debugger, whose guarded `EXIT`s get fences.
 //! `--choices` counts the scoreboards and waits of compiler and linker that the model chooses otherwise; `-v` lists them. `--arrivals` prints what ends of
 //! blocks show about latencies.
 //! `--unknown` prints the instructions that the decoder does not know.
@@ -24,8 +25,9 @@ fn main() -> ExitCode {
             Err(error) => eprintln!("{path}: {error}"),
         }
     }
+    let fenced = arguments.iter().any(|a| a == "--fenced");
     if arguments.iter().any(|a| a == "--fast") {
-        return fast(pairs, verbose);
+        return fast(pairs, verbose, fenced);
     }
     if let Some(file) = record
         && let Err(error) = std::fs::write(file, support::record::pack(&pairs))
@@ -33,10 +35,11 @@ fn main() -> ExitCode {
         eprintln!("{file}: {error}");
     }
     if let Some(part) = arguments.iter().position(|a| a == "--study").and_then(|i| arguments.get(i + 1)) {
-        pairs
-            .iter()
-            .filter(|p| p.name.contains(part.as_str()))
-            .for_each(support::study::print);
+        pairs.iter().filter(|p| p.name.contains(part.as_str())).for_each(if fenced {
+            support::fences::print
+        } else {
+            support::study::print
+        });
         return ExitCode::SUCCESS;
     }
     if arguments.iter().any(|a| a == "--distance") {
@@ -48,7 +51,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if arguments.iter().any(|a| a == "--arrivals") {
-        pairs.iter().for_each(support::study::arrivals);
+        pairs.iter().for_each(if fenced {
+            support::fences::arrivals
+        } else {
+            support::study::arrivals
+        });
         return ExitCode::SUCCESS;
     }
     if arguments.iter().any(|a| a == "--unknown") {
@@ -66,12 +73,19 @@ fn main() -> ExitCode {
 }
 
 /// Counts each changed call-free function once.
-fn fast(mut pairs: Vec<support::Pair>, verbose: bool) -> ExitCode {
+fn fast(mut pairs: Vec<support::Pair>, verbose: bool, fenced: bool) -> ExitCode {
     let mut seen = std::collections::BTreeSet::new();
     pairs.retain(|p| p.call_free() && p.changed() && seen.insert((p.arch.clone(), p.input.clone())));
     let (mut identical, mut kept, mut wrong) = (0, 0, 0);
     for pair in &pairs {
-        match pair.verdict() {
+        let Some(verdict) = (if fenced {
+            support::fences::verdict(pair)
+        } else {
+            Some(pair.verdict())
+        }) else {
+            continue;
+        };
+        match verdict {
             support::Verdict::Identical => identical += 1,
             support::Verdict::Kept(why) => {
                 kept += 1;

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test and example uses a part")]
 
 pub(crate) mod cubin;
+pub(crate) mod fences;
 pub(crate) mod machine;
 pub(crate) mod record;
 pub(crate) mod study;

@@ -6,7 +6,7 @@ use culd_sass::study::{Study, study};
 use super::Pair;
 
 /// Scoreboard fields as text.
-fn text(c: Control) -> String {
+pub(super) fn text(c: Control) -> String {
     let number = |n: u8| if n == 7 { "-".to_owned() } else { n.to_string() };
     let waits: String = (0..6)
         .map(|n| if c.wait >> n & 1 == 1 { n.to_string() } else { "-".into() })
@@ -14,7 +14,7 @@ fn text(c: Control) -> String {
     format!("{waits} R{} W{} {:>2}", number(c.read), number(c.write), c.stall)
 }
 
-fn registers(insn: &Insn) -> String {
+pub(super) fn registers(insn: &Insn) -> String {
     let list = |set: &culd_sass::reg::RegSet| set.iter().map(|r| r.to_string()).collect::<Vec<_>>().join(",");
     format!("{} <- {}", list(&insn.defs), list(&insn.uses))
 }
