@@ -3,7 +3,7 @@
 //! 1. Visit the blocks in a given order. A block starts with the pending setters of its already visited predecessors.
 //! 2. At each instruction: every number with a pending conflicting setter is waited for and becomes free; then the read setter and the
 //!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
-//! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share.
+//! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share ([`share`]).
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
 //!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other; where the compiler keeps
 //!    them apart (13.1 on), only those whose registers no later block writes.
@@ -16,6 +16,7 @@
 //! The same procedure runs with the stack pointer's setter (must reproduce the compiler's code) and without it (gives the finalizer's).
 
 mod seen;
+mod share;
 mod waits;
 
 use crate::cfg::{BlockId, Cfg};
@@ -30,14 +31,6 @@ const TEXTURE: u8 = 5;
 
 /// Instructions that always use number 0.
 const RESERVED_ZERO: [&str; 2] = ["LDGDEPBAR", "UTMACMDFLUSH"];
-
-/// Cycles by which the latencies may be off where a value that leaves its block shares a number.
-const SHARE_MARGIN: i64 = 2;
-
-/// Cycles by which results of earlier blocks arrive sooner, and whether those of blocks that are not right before count.
-const NOW: (i64, bool) = (0, false);
-/// The same with new fences, as far as is known.
-const DELAYS: [(i64, bool); 5] = [(8, false), (i32::MAX as i64, false), (0, true), (6, true), (8, true)];
 
 /// Everything about a function that does not depend on the stack pointer.
 #[derive(Debug)]
@@ -62,16 +55,14 @@ pub(crate) struct Allocation {
     pub(crate) shared: Vec<(bool, bool)>,
     /// The first instruction where the model was not right with the compiler's numbers, and where the numbers before it are no longer the compiler's.
     pub(crate) untested: Option<usize>,
+    /// Somewhere the lowest free number was left out because a block beside this one uses it, in a state that the input does not show.
+    pub(crate) beside: bool,
     /// What the run saw at every choice and every wait.
     pub(crate) seen: Seen,
 }
 
 /// Pending setters of one number while a block is visited, each with the instruction of this block that first needs it.
 type Live = [Vec<(SetterId, Option<usize>)>; SCOREBOARDS as usize];
-
-/// What it costs to share a number, smaller is better: cycles lost at the first need; whether the others are needed earlier than this one; when the
-/// others arrive; how far their need is from this one's; the number.
-type ShareCost = (i64, bool, i64, usize, u8);
 
 struct Run<'a> {
     f: &'a Function<'a>,
@@ -97,6 +88,9 @@ struct Run<'a> {
     early: bool,
     /// The time that new fences take may change the number chosen last.
     depends_on_fences: bool,
+    /// The number chosen last would be another one without the blocks beside this one; the same of any choice that the input does not show.
+    is_beside: bool,
+    beside: bool,
     shared: Vec<(bool, bool)>,
     /// The run with the compiler's numbers: what is decided there from the same state is decided again.
     lesson: Option<&'a Seen>,
@@ -182,6 +176,8 @@ impl<'a> Run<'a> {
             watch: None,
             early: false,
             depends_on_fences: false,
+            is_beside: false,
+            beside: false,
             shared: vec![(false, false); f.setters.len()],
             lesson: None,
             taught: false,
@@ -209,6 +205,7 @@ impl<'a> Run<'a> {
             ambiguous: self.ambiguous,
             shared: std::mem::take(&mut self.shared),
             untested: self.untested,
+            beside: self.beside,
             seen: std::mem::take(&mut self.seen),
         }
     }
@@ -324,6 +321,7 @@ impl<'a> Run<'a> {
             return compiler;
         }
         self.ambiguous |= self.depends_on_fences;
+        self.beside |= self.is_beside;
         if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
             self.untested.get_or_insert(request.insn);
         }
@@ -354,6 +352,7 @@ impl<'a> Run<'a> {
 
     fn pick(&mut self, request: &SlotRequest, live: &Live) -> u8 {
         self.depends_on_fences = false;
+        self.is_beside = false;
         if RESERVED_ZERO.contains(&self.f.insns[request.insn].name) {
             self.how = How::Fixed;
             return 0;
@@ -377,6 +376,7 @@ impl<'a> Run<'a> {
         let busy = self.busy(request, live);
         if let Some(free) = (request.start..limit).find(|n| busy >> n & 1 == 0) {
             self.how = How::Free;
+            self.is_beside = (request.start..limit).find(|n| live[usize::from(*n)].is_empty()) != Some(free);
             return free;
         }
         if request.start >= escaping_load_slot {
@@ -458,110 +458,6 @@ impl<'a> Run<'a> {
             }
         }
         busy
-    }
-
-    /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
-    fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
-        let mut first = request.start..if self.any_long { self.escaping_load_slot() } else { self.top() };
-        if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
-            return free;
-        }
-        let limit = if request.long_reserved {
-            self.escaping_load_slot()
-        } else {
-            self.top()
-        };
-        self.share(request, usize::MAX, limit, live)
-    }
-
-    /// No number is free: share with the number that costs the least waiting time. `need` is the first need, or beyond all instructions.
-    fn share(&mut self, request: &SlotRequest, need: usize, limit: u8, live: &Live) -> u8 {
-        let (start, end) = (
-            self.f.cfg.blocks[request.block.index()].start,
-            self.f.cfg.blocks[request.block.index()].end,
-        );
-        self.estimate(request.block, start..end);
-        let Some((_, issue)) = &self.times else {
-            return self.escaping_load_slot();
-        };
-        let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
-        // Of other blocks only those right before this one can have something on its way.
-        let before = &self.f.cfg.blocks[request.block.index()].pred;
-        let done = |s: SetterId, (delay, far): (i64, bool)| {
-            let setter = self.f.setters.get(s);
-            if (start..=request.insn).contains(&setter.insn) {
-                issued(setter.insn).saturating_add(setter.latency.into())
-            } else {
-                let from = self.f.cfg.block_of[setter.insn];
-                let end = self.f.cfg.blocks[from.index()].end;
-                let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]) - delay;
-                if far || before.contains(&from) { left.max(0) } else { 0 }
-            }
-        };
-        let own = done(request.id, NOW);
-        let choose = |own: i64, when: (i64, bool)| {
-            let mut best: Option<(ShareCost, u8)> = None;
-            for number in request.start..limit {
-                let list = &live[usize::from(number)];
-                let holds_escaping_load = list.iter().any(|(s, need)| {
-                    let setter = self.f.setters.get(*s);
-                    setter.class == Class::Long && setter.kind == Kind::Write && need.is_none()
-                });
-                if list.is_empty() || holds_escaping_load {
-                    continue;
-                }
-                let theirs = earliest(list).unwrap_or(usize::MAX);
-                let last = list.iter().map(|(s, _)| done(*s, when)).max().unwrap_or(0);
-                let key = if need == usize::MAX {
-                    let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
-                    (own.saturating_sub(first).max(0), false, 0, 0, number)
-                } else if theirs >= need {
-                    (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
-                } else {
-                    (own.saturating_sub(issued(theirs)).max(0), true, 0, usize::MAX - theirs, number)
-                };
-                if best.is_none_or(|(k, _)| key < k) {
-                    best = Some((key, number));
-                }
-            }
-            best
-        };
-        let best = choose(own, NOW);
-        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.1) != best.map(|b| b.1);
-        // A choice that a cycle or two would change is not known.
-        let close = need == usize::MAX && [own - SHARE_MARGIN, own + SHARE_MARGIN].into_iter().any(|own| other(own, NOW));
-        let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
-        let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
-        self.ambiguous |= close;
-        self.depends_on_fences = depends_on_fences;
-        self.early = best.is_none_or(|(cost, _)| cost.1);
-        best.map_or(self.escaping_load_slot(), |(_, number)| number)
-    }
-
-    /// Estimated issue time of every instruction of the block.
-    fn estimate(&mut self, id: BlockId, range: std::ops::Range<usize>) {
-        if self.times.as_ref().is_some_and(|(known, _)| *known == id) {
-            return;
-        }
-        let mut issue = Vec::with_capacity(range.len());
-        let mut pending: Vec<(SetterId, u32)> = Vec::new();
-        let mut now = 0u32;
-        for k in range {
-            pending.retain(|(s, done)| {
-                let conflict = self.f.setters.conflicts(*s, k);
-                if conflict {
-                    now = now.max(*done);
-                }
-                !conflict
-            });
-            issue.push(now);
-            for s in self.f.setters.of(k).filter(|s| self.needed(*s)) {
-                let setter = self.f.setters.get(s);
-                pending.push((s, now + setter.latency));
-            }
-            now += u32::from(self.f.insns[k].control.stall);
-        }
-        self.times = Some((id, issue));
     }
 
     fn fields(&self, k: usize, insn: &Insn, wait: u8) -> Control {

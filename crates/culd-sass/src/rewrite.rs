@@ -341,12 +341,14 @@ fn reallocate(
     if let Some(k) = new.untested {
         return Err(unsure(Reason::SelfCheck, insns[k].offset));
     }
-    // What shared the dead number because nothing was free, and still finds nothing free, makes a choice that the input does not show.
-    let untested = lesson
-        .shared
-        .iter()
-        .zip(&new.shared)
-        .any(|(old, new)| *old == (true, true) && new.0);
+    // What shared the dead number because nothing was free, and still finds nothing free, makes a choice that the input does not show. Where numbers also
+    // depend on the order of blocks beside each other, that is too much that is new.
+    let untested = new.beside
+        && lesson
+            .shared
+            .iter()
+            .zip(&new.shared)
+            .any(|(old, new)| *old == (true, true) && new.0);
     if new.ambiguous || untested {
         return Err(unsure(Reason::Overflow, start));
     }

@@ -1,0 +1,130 @@
+//! The number to share where none is free.
+//!
+//! 1. A value that leaves its block first gives up the claim of later blocks: any number without pending setters will do.
+//! 2. Else the issue time of every instruction of the block is estimated: stalls, and waits until what is waited for has arrived. A number is waited for at
+//!    the first need of any of its setters; sharing costs the cycles by which the last one is late there, or has that many to spare.
+//! 3. The number with the most cycles to spare is taken, the lowest of equal ones. A value that leaves the block is waited for somewhere else, so that all
+//!    numbers that cost it nothing are equal.
+
+use super::{Live, Run, SlotRequest, earliest};
+use crate::cfg::BlockId;
+use crate::setter::{Class, Kind, SetterId};
+
+/// Cycles by which the time to read operands may be off where they leave their block and share a number.
+const READ_MARGIN: i64 = 1;
+
+/// Cycles by which results of earlier blocks arrive sooner, and whether those of blocks that are not right before count.
+const NOW: (i64, bool) = (0, false);
+/// The same with new fences, as far as is known.
+const DELAYS: [(i64, bool); 5] = [(8, false), (i32::MAX as i64, false), (0, true), (6, true), (8, true)];
+
+/// What it costs to share a number, smaller is better: cycles lost at the first need, which are negative where there is time to spare; the number.
+type ShareCost = (i64, u8);
+
+impl Run<'_> {
+    /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
+    pub(super) fn share_out(&mut self, request: &SlotRequest, live: &Live) -> u8 {
+        let mut first = request.start..if self.any_long { self.escaping_load_slot() } else { self.top() };
+        if let Some(free) = first.find(|n| live[usize::from(*n)].is_empty()) {
+            return free;
+        }
+        let limit = if request.long_reserved {
+            self.escaping_load_slot()
+        } else {
+            self.top()
+        };
+        self.share(request, usize::MAX, limit, live)
+    }
+
+    /// No number is free: share with the number that costs the least waiting time. `need` is the first need, or beyond all instructions.
+    pub(super) fn share(&mut self, request: &SlotRequest, need: usize, limit: u8, live: &Live) -> u8 {
+        let (start, end) = (
+            self.f.cfg.blocks[request.block.index()].start,
+            self.f.cfg.blocks[request.block.index()].end,
+        );
+        self.estimate(request.block, start..end);
+        let Some((_, issue)) = &self.times else {
+            return self.escaping_load_slot();
+        };
+        let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
+        // Of other blocks only those right before this one can have something on its way.
+        let before = &self.f.cfg.blocks[request.block.index()].pred;
+        let done = |s: SetterId, (delay, far): (i64, bool)| {
+            let setter = self.f.setters.get(s);
+            if (start..=request.insn).contains(&setter.insn) {
+                issued(setter.insn).saturating_add(setter.latency.into())
+            } else {
+                let from = self.f.cfg.block_of[setter.insn];
+                let end = self.f.cfg.blocks[from.index()].end;
+                let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]) - delay;
+                if far || before.contains(&from) { left.max(0) } else { 0 }
+            }
+        };
+        let own = done(request.id, NOW);
+        let choose = |own: i64, when: (i64, bool)| {
+            let mut best: Option<(ShareCost, bool)> = None;
+            for number in request.start..limit {
+                let list = &live[usize::from(number)];
+                let holds_escaping_load = list.iter().any(|(s, need)| {
+                    let setter = self.f.setters.get(*s);
+                    setter.class == Class::Long && setter.kind == Kind::Write && need.is_none()
+                });
+                if list.is_empty() || holds_escaping_load {
+                    continue;
+                }
+                let theirs = earliest(list).unwrap_or(usize::MAX);
+                let last = list.iter().map(|(s, _)| done(*s, when)).max().unwrap_or(0);
+                let early = need != usize::MAX && theirs < need;
+                let cycles = if need == usize::MAX {
+                    let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
+                    own.saturating_sub(first).max(0)
+                } else if early {
+                    own.saturating_sub(issued(theirs))
+                } else {
+                    last.saturating_sub(issued(need))
+                };
+                if best.is_none_or(|(cost, _)| (cycles, number) < cost) {
+                    best = Some(((cycles, number), early));
+                }
+            }
+            best
+        };
+        let best = choose(own, NOW);
+        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.0.1) != best.map(|b| b.0.1);
+        // A choice that a cycle or two would change is not known.
+        let margin = if request.kind == Kind::Read { READ_MARGIN } else { 0 };
+        let close = need == usize::MAX && [own - margin, own + margin].into_iter().any(|own| other(own, NOW));
+        let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
+        let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
+        self.ambiguous |= close;
+        self.depends_on_fences = depends_on_fences;
+        self.early = best.is_none_or(|(_, early)| early);
+        best.map_or(self.escaping_load_slot(), |((_, number), _)| number)
+    }
+
+    /// Estimated issue time of every instruction of the block.
+    fn estimate(&mut self, id: BlockId, range: std::ops::Range<usize>) {
+        if self.times.as_ref().is_some_and(|(known, _)| *known == id) {
+            return;
+        }
+        let mut issue = Vec::with_capacity(range.len());
+        let mut pending: Vec<(SetterId, u32)> = Vec::new();
+        let mut now = 0u32;
+        for k in range {
+            pending.retain(|(s, done)| {
+                let conflict = self.f.setters.conflicts(*s, k);
+                if conflict {
+                    now = now.max(*done);
+                }
+                !conflict
+            });
+            issue.push(now);
+            for s in self.f.setters.of(k).filter(|s| self.needed(*s)) {
+                let setter = self.f.setters.get(s);
+                pending.push((s, now + setter.latency));
+            }
+            now += u32::from(self.f.insns[k].control.stall);
+        }
+        self.times = Some((id, issue));
+    }
+}
