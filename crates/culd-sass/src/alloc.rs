@@ -51,12 +51,8 @@ pub(crate) struct Allocation {
     pub(crate) fields: Vec<Control>,
     /// A value that leaves its block had several numbers to share and the rule for the choice is not known.
     pub(crate) ambiguous: bool,
-    /// For every setter: it had to share (without a setter to watch: a number that is needed earlier), and the number it shares held the setter to watch.
-    pub(crate) shared: Vec<(bool, bool)>,
     /// The first instruction where the model was not right with the compiler's numbers, and where the numbers before it are no longer the compiler's.
     pub(crate) untested: Option<usize>,
-    /// Somewhere the lowest free number was left out because a block beside this one uses it, in a state that the input does not show.
-    pub(crate) beside: bool,
     /// What the run saw at every choice and every wait.
     pub(crate) seen: Seen,
 }
@@ -83,15 +79,8 @@ struct Run<'a> {
     any_texture: bool,
     /// How the last number was chosen.
     how: How,
-    watch: Option<SetterId>,
-    /// The number shared last has a need before that of the setter.
-    early: bool,
     /// The time that new fences take may change the number chosen last.
     depends_on_fences: bool,
-    /// The number chosen last would be another one without the blocks beside this one; the same of any choice that the input does not show.
-    is_beside: bool,
-    beside: bool,
-    shared: Vec<(bool, bool)>,
     /// The run with the compiler's numbers: what is decided there from the same state is decided again.
     lesson: Option<&'a Seen>,
     /// Setters get the compiler's numbers.
@@ -123,10 +112,9 @@ pub(crate) fn allocate(f: &Function<'_>, order: &[BlockId], dead: Option<SetterI
     run.finish(order)
 }
 
-/// Gives all setters the compiler's numbers, and tells where the model would have chosen them too, and who shares a number with `watch`.
-pub(crate) fn learn(f: &Function<'_>, order: &[BlockId], watch: Option<SetterId>) -> Allocation {
+/// Gives all setters the compiler's numbers, and tells where the model would have chosen them too.
+pub(crate) fn learn(f: &Function<'_>, order: &[BlockId]) -> Allocation {
     let mut run = Run::new(f, None);
-    run.watch = watch;
     run.taught = true;
     run.finish(order)
 }
@@ -173,12 +161,7 @@ impl<'a> Run<'a> {
                 .any(|s| f.setters.get(s).class == Class::Long && f.setters.get(s).kind == Kind::Write),
             any_texture: f.setters.ids().any(|s| f.setters.get(s).class == Class::Texture),
             how: How::Fixed,
-            watch: None,
-            early: false,
             depends_on_fences: false,
-            is_beside: false,
-            beside: false,
-            shared: vec![(false, false); f.setters.len()],
             lesson: None,
             taught: false,
             seen: Seen {
@@ -203,9 +186,7 @@ impl<'a> Run<'a> {
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
             ambiguous: self.ambiguous,
-            shared: std::mem::take(&mut self.shared),
             untested: self.untested,
-            beside: self.beside,
             seen: std::mem::take(&mut self.seen),
         }
     }
@@ -276,11 +257,6 @@ impl<'a> Run<'a> {
                 let number = self.pick(&request, &live);
                 let number = self.compare(&request, number, &live, flag);
                 self.numbers[s.index()] = Some(number);
-                let with = |list: &Vec<(SetterId, Option<usize>)>| list.iter().any(|(s, _)| Some(*s) == self.watch);
-                self.shared[s.index()] = (
-                    self.how == How::ShareIn && (self.watch.is_some() || !self.early),
-                    live.get(usize::from(number)).is_some_and(with),
-                );
                 if let Some(list) = live.get_mut(usize::from(number)) {
                     let reserved = RESERVED_ZERO.contains(&insn.name);
                     let forced = reserved
@@ -321,7 +297,6 @@ impl<'a> Run<'a> {
             return compiler;
         }
         self.ambiguous |= self.depends_on_fences;
-        self.beside |= self.is_beside;
         if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
             self.untested.get_or_insert(request.insn);
         }
@@ -352,7 +327,6 @@ impl<'a> Run<'a> {
 
     fn pick(&mut self, request: &SlotRequest, live: &Live) -> u8 {
         self.depends_on_fences = false;
-        self.is_beside = false;
         if RESERVED_ZERO.contains(&self.f.insns[request.insn].name) {
             self.how = How::Fixed;
             return 0;
@@ -376,7 +350,6 @@ impl<'a> Run<'a> {
         let busy = self.busy(request, live);
         if let Some(free) = (request.start..limit).find(|n| busy >> n & 1 == 0) {
             self.how = How::Free;
-            self.is_beside = (request.start..limit).find(|n| live[usize::from(*n)].is_empty()) != Some(free);
             return free;
         }
         if request.start >= escaping_load_slot {

@@ -1,7 +1,8 @@
 //! Basic blocks of one function.
 //!
 //! 1. A block ends at a branch (`BRA`, `BRA.U`, `BRX`, `BRXU`), `EXIT`, `RET`, `BSYNC` or `WARPSYNC.COLLECTIVE`, and before every target
-//!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one; a guarded `WARPSYNC.ALL` does.
+//!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one; a guarded `WARPSYNC.ALL` and a `WARPSYNC` of a mask in
+//!    a register do.
 //! 2. Successors: a `BSYNC` of convergence register Bn branches to the target of the last `BSSY` Bn above it; indirect branches go to
 //!    the targets recorded in the function's metadata.
 //! 3. Targets that are not instructions and indirect branches without targets are listed as problems, not guessed.
@@ -53,7 +54,7 @@ pub(crate) fn collective(insn: &Insn) -> bool {
 
 fn ends_block(insn: &Insn) -> bool {
     collective(insn)
-        || matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE) && !insn.unguarded()
+        || matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE) && (!insn.unguarded() || insn.uses.iter().count() > 0)
         || matches!(
             insn.op,
             opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::EXIT | opcode::RET | opcode::BSYNC

@@ -2,7 +2,7 @@
 //!
 //! 1. Reverse post order from the first block.
 //! 2. The walk takes the successors of a block as a hash table of eight buckets gives them: by the FNV-1a hash of their numbers in layout order, successors of
-//!    one bucket as they come. Observed on switches: the arms are numbered neither forwards nor backwards.
+//!    one bucket by number. Observed on switches: the arms are numbered neither forwards nor backwards.
 //! 3. Blocks that are not reached come last, in layout order.
 
 use crate::cfg::{BlockId, Cfg};
@@ -43,7 +43,7 @@ pub(crate) fn visit_order(cfg: &Cfg) -> Vec<BlockId> {
 /// Successors in the order of the walk: what is walked first is visited last.
 fn successors(cfg: &Cfg, id: BlockId) -> Vec<BlockId> {
     let mut succ = cfg.blocks[id.index()].succ.clone();
-    succ.sort_by_key(|to| bucket(to.index()));
+    succ.sort_by_key(|to| (bucket(to.index()), *to));
     succ
 }
 

@@ -252,7 +252,7 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     policy.separate_reads = context.separate_reads;
     let function = function(&insns, &cfg, &setters, &policy);
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
-    let lesson = learn(&function, &order, dead);
+    let lesson = learn(&function, &order);
     let alive = free(&function, &order).fields;
     let new = allocate(&function, &order, dead, &lesson.seen).fields;
     let new = settle(&insns, &cfg, &setters, &mut policy, dead, &lesson.seen, &|_| false).map_or(new, |new| new.fields);
@@ -297,7 +297,7 @@ pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<C
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let policy = Policy::new(&insns, &cfg, &setters, &order);
-    let lesson = learn(&function(&insns, &cfg, &setters, &policy), &order, None);
+    let lesson = learn(&function(&insns, &cfg, &setters, &policy), &order);
     let (list, waits) = lesson.seen.judged();
     let list = setters
         .ids()
@@ -333,7 +333,7 @@ fn reallocate(
     let mut policy = Policy::new(insns, cfg, &setters, &order);
     policy.separate_reads = separate_reads;
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
-    let lesson = learn(&function(insns, cfg, &setters, &policy), &order, dead);
+    let lesson = learn(&function(insns, cfg, &setters, &policy), &order);
     let new = settle(insns, cfg, &setters, &mut policy, dead, &lesson.seen, fenced)?;
     if setters.exhausted() {
         return Err(unsure(Reason::Size, start));
@@ -341,15 +341,7 @@ fn reallocate(
     if let Some(k) = new.untested {
         return Err(unsure(Reason::SelfCheck, insns[k].offset));
     }
-    // What shared the dead number because nothing was free, and still finds nothing free, makes a choice that the input does not show. Where numbers also
-    // depend on the order of blocks beside each other, that is too much that is new.
-    let untested = new.beside
-        && lesson
-            .shared
-            .iter()
-            .zip(&new.shared)
-            .any(|(old, new)| *old == (true, true) && new.0);
-    if new.ambiguous || untested {
+    if new.ambiguous {
         return Err(unsure(Reason::Overflow, start));
     }
     if let Some(offset) = moved_count(&function(insns, cfg, &setters, &policy), &new.fields) {

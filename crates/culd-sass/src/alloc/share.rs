@@ -62,7 +62,7 @@ impl Run<'_> {
         };
         let own = done(request.id, NOW);
         let choose = |own: i64, when: (i64, bool)| {
-            let mut best: Option<(ShareCost, bool)> = None;
+            let mut best: Option<ShareCost> = None;
             for number in request.start..limit {
                 let list = &live[usize::from(number)];
                 let holds_escaping_load = list.iter().any(|(s, need)| {
@@ -74,23 +74,22 @@ impl Run<'_> {
                 }
                 let theirs = earliest(list).unwrap_or(usize::MAX);
                 let last = list.iter().map(|(s, _)| done(*s, when)).max().unwrap_or(0);
-                let early = need != usize::MAX && theirs < need;
                 let cycles = if need == usize::MAX {
                     let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
                     own.saturating_sub(first).max(0)
-                } else if early {
+                } else if theirs < need {
                     own.saturating_sub(issued(theirs))
                 } else {
                     last.saturating_sub(issued(need))
                 };
-                if best.is_none_or(|(cost, _)| (cycles, number) < cost) {
-                    best = Some(((cycles, number), early));
+                if best.is_none_or(|cost| (cycles, number) < cost) {
+                    best = Some((cycles, number));
                 }
             }
             best
         };
         let best = choose(own, NOW);
-        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.0.1) != best.map(|b| b.0.1);
+        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.1) != best.map(|b| b.1);
         // A choice that a cycle or two would change is not known.
         let margin = if request.kind == Kind::Read { READ_MARGIN } else { 0 };
         let close = need == usize::MAX && [own - margin, own + margin].into_iter().any(|own| other(own, NOW));
@@ -98,8 +97,7 @@ impl Run<'_> {
         let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
         self.ambiguous |= close;
         self.depends_on_fences = depends_on_fences;
-        self.early = best.is_none_or(|(_, early)| early);
-        best.map_or(self.escaping_load_slot(), |((_, number), _)| number)
+        best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
 
     /// Estimated issue time of every instruction of the block.
