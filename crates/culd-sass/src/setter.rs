@@ -100,12 +100,13 @@ pub(crate) fn class(insn: &Insn) -> Class {
 }
 
 /// Cycles until the operands of an instruction have been read, by mnemonic.
-const READ_CYCLES: [(&str, u32); 13] = [
+const READ_CYCLES: [(&str, u32); 14] = [
     ("F2F", 12),
     ("F2I", 12),
     ("FLO", 12),
     ("I2F", 12),
     ("LDG", 10),
+    ("LDGSTS", 10),
     ("LDL", 12),
     ("LDS", 8),
     ("MUFU", 8),

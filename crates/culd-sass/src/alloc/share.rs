@@ -10,9 +10,6 @@ use super::{Live, Run, SlotRequest, earliest};
 use crate::cfg::BlockId;
 use crate::setter::{Class, Kind, SetterId};
 
-/// Cycles by which the time to read operands may be off where they leave their block and share a number.
-const READ_MARGIN: i64 = 1;
-
 /// Cycles by which results of earlier blocks arrive sooner, and whether those of blocks that are not right before count.
 const NOW: (i64, bool) = (0, false);
 /// The same with new fences, as far as is known.
@@ -90,12 +87,8 @@ impl Run<'_> {
         };
         let best = choose(own, NOW);
         let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.1) != best.map(|b| b.1);
-        // A choice that a cycle or two would change is not known.
-        let margin = if request.kind == Kind::Read { READ_MARGIN } else { 0 };
-        let close = need == usize::MAX && [own - margin, own + margin].into_iter().any(|own| other(own, NOW));
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
         let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
-        self.ambiguous |= close;
         self.depends_on_fences = depends_on_fences;
         best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
