@@ -268,10 +268,11 @@ impl<'a> Run<'a> {
                 }
             }
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
-                for list in &mut live {
-                    if self.policy_wait(k, list.iter().map(|(s, _)| *s)) {
-                        list.retain(|(s, _)| self.f.setters.get(*s).insn == k);
-                    }
+                let is_pending = |s: SetterId| live.iter().flatten().any(|(other, _)| *other == s);
+                let waits: [bool; SCOREBOARDS as usize] =
+                    std::array::from_fn(|n| self.policy_wait(k, live[n].iter().map(|(s, _)| *s), is_pending));
+                for (list, _) in live.iter_mut().zip(waits).filter(|(_, waits)| *waits) {
+                    list.retain(|(s, _)| self.f.setters.get(*s).insn == k);
                 }
             }
         }

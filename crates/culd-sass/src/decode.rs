@@ -156,14 +156,14 @@ impl Insn {
         self.defs.union(&self.uses)
     }
 
-    /// May the value of a guard's predicate change? `R2P` writes the predicates that a mask selects, which the table of forms does not list.
+    /// May the value of a guard's predicate change? `R2P` and `UR2UP` write the predicates that a mask selects, which the table of forms does not list.
     #[must_use]
     pub fn changes(&self, guard: Guard) -> bool {
         let predicate = Reg {
             file: guard.file,
             index: guard.index,
         };
-        self.defs.contains(predicate) || (self.name == "R2P" && guard.file == RegFile::P)
+        self.defs.contains(predicate) || matches!((self.name, guard.file), ("R2P", RegFile::P) | ("UR2UP", RegFile::Up))
     }
 
     /// Predicates that arrive when the operands have been read: those of a generic atomic, and of one that returns nothing else.
@@ -377,6 +377,11 @@ mod tests {
         };
         assert!((0..7).all(|index| insn.changes(guard(RegFile::P, index))));
         assert!(!insn.changes(guard(RegFile::Up, 0)));
+        // UR2UP UPR, UR79.B3
+        let insn = decode(0x000f_d600_0800_3000_0000_00ff_4f00_7884, 0);
+        assert_eq!((insn.name, insn.unknown), ("UR2UP", None));
+        assert!((0..7).all(|index| insn.changes(guard(RegFile::Up, index))));
+        assert!(!insn.changes(guard(RegFile::P, 0)));
     }
 
     #[test]

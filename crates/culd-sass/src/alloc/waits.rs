@@ -134,7 +134,8 @@ impl Run<'_> {
         }
         let mut mask = 0;
         for (number, list) in state.iter().enumerate() {
-            if list.iter().any(|s| f.setters.conflicts(*s, k)) || self.policy_wait(k, list.iter().copied()) {
+            let is_pending = |s: SetterId| state.iter().any(|list| list.binary_search(&s).is_ok());
+            if list.iter().any(|s| f.setters.conflicts(*s, k)) || self.policy_wait(k, list.iter().copied(), is_pending) {
                 mask |= 1 << number;
             }
         }
@@ -148,8 +149,14 @@ impl Run<'_> {
         mask
     }
 
-    /// Does instruction `k` wait by policy for a number with these setters? At the end of a block all setters of the block must have arrived.
-    pub(super) fn policy_wait(&self, k: usize, list: impl Iterator<Item = SetterId> + Clone) -> bool {
+    /// Does instruction `k` wait by policy for a number with these setters? At the end of a block all setters of the block must have arrived. Operands have
+    /// been read when the result of their instruction is no longer pending.
+    pub(super) fn policy_wait(
+        &self,
+        k: usize,
+        list: impl Iterator<Item = SetterId> + Clone,
+        is_pending: impl Fn(SetterId) -> bool,
+    ) -> bool {
         let f = self.f;
         let block = &f.cfg.blocks[f.cfg.block_of[k].index()];
         let local = |s: &SetterId| (block.start..k).contains(&f.setters.get(*s).insn);
@@ -164,6 +171,11 @@ impl Run<'_> {
         if list.clone().any(|s| waited(s) && (!local(&s) || for_uniform(s))) {
             return true;
         }
-        list.filter(local).all(waited)
+        let has_result = |s: &SetterId| {
+            let setter = f.setters.get(*s);
+            let result = f.setters.of(setter.insn).find(|r| f.setters.get(*r).kind == Kind::Write);
+            setter.kind == Kind::Read && result.is_some_and(|r| self.dead != Some(r) && !is_pending(r))
+        };
+        list.filter(|s| local(s) && !has_result(s)).all(waited)
     }
 }

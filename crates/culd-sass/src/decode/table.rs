@@ -1972,6 +1972,7 @@ pub(crate) const FORMS: &[Form] = &[
         0x8000000000000,
         &[d_ur(16, 1), u_ur(24, 1), u_up(12)],
     ),
+    form(0x884, "UR2UP", 0x8000000000000, 0x8000000000000, &[u_ur(24, 1), u_up(12)]),
     form(
         0x885,
         "UIMNMX",
