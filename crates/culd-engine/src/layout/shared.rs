@@ -345,9 +345,8 @@ fn dynamic(
     }
     // With a debugger, dynamic memory starts where the largest section ends, padding included.
     if link.mode.debug_symbols && link.mode.rules.dynamic_alignment {
-        let base = link.mode.shared_base;
         for (start, align) in highest.iter_mut().zip(largest_align) {
-            *start = next_multiple(base.saturating_add(*start), align).saturating_sub(base);
+            *start = next_multiple(*start, align);
         }
     }
     for (k, kernel) in kernels.iter_mut().enumerate() {
