@@ -404,7 +404,7 @@ impl<'a> Run<'a> {
                     })
             }
             None => {
-                let may_join = |s: SetterId| !self.f.policy.separate_reads || !self.is_overwritten(s);
+                let may_join = |s: SetterId| !self.f.policy.is_separate(s);
                 request.kind == Kind::Read
                     && may_join(request.id)
                     && list.iter().all(|(s, _)| may_join(*s))
@@ -418,25 +418,6 @@ impl<'a> Run<'a> {
             .zip(live)
             .find(|(_, list)| !list.is_empty() && fits(list))
             .map(|(n, _)| n)
-    }
-
-    /// Does a block that can follow the setter's own write what the setter reads?
-    fn is_overwritten(&self, id: SetterId) -> bool {
-        let cfg = self.f.cfg;
-        let own = cfg.block_of[self.f.setters.get(id).insn];
-        let mut seen = vec![false; cfg.blocks.len()];
-        let mut next = cfg.blocks[own.index()].succ.clone();
-        while let Some(id_of_block) = next.pop() {
-            if std::mem::replace(&mut seen[id_of_block.index()], true) {
-                continue;
-            }
-            let block = &cfg.blocks[id_of_block.index()];
-            if self.f.setters.first_conflict(id, block.start..block.end).is_some() {
-                return true;
-            }
-            next.extend(block.succ.iter().copied());
-        }
-        false
     }
 
     /// Numbers with something pending here, and for values that leave the block also those pending at a successor's entry.

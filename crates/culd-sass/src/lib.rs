@@ -25,6 +25,7 @@ pub mod decode;
 mod ends;
 mod fence;
 pub mod latency;
+mod later;
 mod order;
 mod policy;
 pub mod reg;

@@ -13,7 +13,8 @@
 
 use crate::cfg::{Block, BlockId, Cfg, collective};
 use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
-use crate::setter::{SetterId, Setters};
+use crate::later::LaterWrites;
+use crate::setter::{Kind, SetterId, Setters};
 
 /// A wait mask with every scoreboard.
 pub(crate) const ALL_SCOREBOARDS: u8 = (1 << SCOREBOARDS) - 1;
@@ -30,8 +31,8 @@ pub(crate) struct Policy {
     added: Vec<bool>,
     /// For every setter, the first instruction of its block that needs it; `None` = it leaves the block.
     first_need: Vec<Option<usize>>,
-    /// Operand reads that leave their block and whose registers are written later have numbers of their own.
-    pub(crate) separate_reads: bool,
+    /// For every setter: an operand read that has a number of its own when it leaves its block. Empty: none has.
+    separate: Vec<bool>,
 }
 
 /// A wait on `WARPSYNC.COLLECTIVE`, or on a `WARPSYNC` of a constant mask that begins a collective, does not end a group: `ENDCOLLECTIVE` waits again.
@@ -99,10 +100,25 @@ impl Policy {
             waits,
             added: vec![false; insns.len()],
             first_need: Vec::new(),
-            separate_reads: false,
+            separate: Vec::new(),
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy
+    }
+
+    /// Operand reads that leave their block and whose registers a later block writes get numbers of their own.
+    pub(crate) fn separate_reads(&mut self, cfg: &Cfg, setters: &Setters<'_>) {
+        let later = LaterWrites::new(cfg, setters);
+        let is_separate = |id: SetterId| {
+            let leaves = setters.get(id).kind == Kind::Read && self.first_need(id).is_none();
+            leaves && later.overwrites(cfg, setters, id)
+        };
+        self.separate = setters.ids().map(is_separate).collect();
+    }
+
+    /// Has the setter a number of its own when it leaves its block?
+    pub(crate) fn is_separate(&self, setter: SetterId) -> bool {
+        self.separate.get(setter.index()) == Some(&true)
     }
 
     /// Does instruction `k` wait for the setter by policy?

@@ -194,6 +194,11 @@ const READ_BEFORE: [(&str, &[&str]); 6] = [
     ("STS", &["LDS", "SHFL"]),
 ];
 
+/// May operands have been read before this instruction delivers its results, because of its kind?
+pub(crate) fn is_queued(insn: &Insn) -> bool {
+    READ_BEFORE.iter().any(|row| row.1.contains(&insn.name))
+}
+
 /// The later kinds of [`READ_BEFORE`] for an instruction.
 fn read_before(insn: &Insn) -> &'static [&'static str] {
     READ_BEFORE.iter().find(|row| row.0 == insn.name).map_or(&[], |row| row.1)
@@ -287,6 +292,17 @@ impl<'a> Setters<'a> {
     /// The budget ran out: answers of [`Self::conflicts`] can no longer be relied on.
     pub(crate) fn exhausted(&self) -> bool {
         self.budget.get() == 0
+    }
+
+    /// May an instruction that writes `defs` and touches `touched` conflict with a read setter? Guards and queues are not looked at.
+    pub(crate) fn may_conflict(&self, id: SetterId, defs: &RegSet, touched: &RegSet) -> bool {
+        let setter = self.get(id);
+        setter.hazard.intersects(defs) || setter.early.intersects(touched)
+    }
+
+    /// Registers that an instruction reads or writes.
+    pub(crate) fn touched(&self, k: usize) -> &RegSet {
+        &self.touched[k]
     }
 
     /// First instruction of `range` that conflicts with the setter.
