@@ -5,8 +5,8 @@
 //!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share.
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
-//!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other; where the compiler keeps
-//!    them apart (13.1 on), only those whose registers no later block writes.
+//!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other, but not those whose
+//!    registers the next block writes (13.1 on).
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
 //!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
 //!
@@ -404,10 +404,8 @@ impl<'a> Run<'a> {
                     })
             }
             None => {
-                let may_join = |s: SetterId| !self.f.policy.is_separate(s);
                 request.kind == Kind::Read
-                    && may_join(request.id)
-                    && list.iter().all(|(s, _)| may_join(*s))
+                    && !list.iter().any(|(s, _)| self.f.policy.is_needed_next(*s))
                     && list.iter().any(|(s, _)| here(self.f.setters.get(*s).insn))
                     && list
                         .iter()

@@ -25,7 +25,6 @@ pub mod decode;
 mod ends;
 mod fence;
 pub mod latency;
-mod later;
 mod order;
 mod policy;
 pub mod reg;

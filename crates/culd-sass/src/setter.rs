@@ -194,11 +194,6 @@ const READ_BEFORE: [(&str, &[&str]); 6] = [
     ("STS", &["LDS", "SHFL"]),
 ];
 
-/// May operands have been read before this instruction delivers its results, because of its kind?
-pub(crate) fn is_queued(insn: &Insn) -> bool {
-    READ_BEFORE.iter().any(|row| row.1.contains(&insn.name))
-}
-
 /// The later kinds of [`READ_BEFORE`] for an instruction.
 fn read_before(insn: &Insn) -> &'static [&'static str] {
     READ_BEFORE.iter().find(|row| row.0 == insn.name).map_or(&[], |row| row.1)
@@ -294,15 +289,16 @@ impl<'a> Setters<'a> {
         self.budget.get() == 0
     }
 
-    /// May an instruction that writes `defs` and touches `touched` conflict with a read setter? Guards and queues are not looked at.
+    /// May instructions that write `defs` and touch `touched` conflict with a read setter? Guards and queues are not looked at.
     pub(crate) fn may_conflict(&self, id: SetterId, defs: &RegSet, touched: &RegSet) -> bool {
         let setter = self.get(id);
         setter.hazard.intersects(defs) || setter.early.intersects(touched)
     }
 
-    /// Registers that an instruction reads or writes.
-    pub(crate) fn touched(&self, k: usize) -> &RegSet {
-        &self.touched[k]
+    /// Registers that some instructions write, and those that they touch.
+    pub(crate) fn effects(&self, range: std::ops::Range<usize>) -> (RegSet, RegSet) {
+        let join = |all: (RegSet, RegSet), k: usize| (all.0.union(&self.insns[k].defs), all.1.union(&self.touched[k]));
+        range.fold((RegSet::EMPTY, RegSet::EMPTY), join)
     }
 
     /// First instruction of `range` that conflicts with the setter.
