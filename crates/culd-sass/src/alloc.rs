@@ -478,6 +478,11 @@ impl<'a> Run<'a> {
             }
         };
         let own = done(request.id, NOW);
+        let next = &self.f.cfg.blocks[request.block.index()].succ;
+        let needed_next = |list: &[(SetterId, Option<usize>)]| {
+            let mut ranges = next.iter().map(|b| &self.f.cfg.blocks[b.index()]).map(|b| b.start..b.end);
+            self.f.policy.looks_ahead() && ranges.any(|r| list.iter().any(|(s, _)| self.f.setters.first_conflict(*s, r.clone()).is_some()))
+        };
         let choose = |own: i64, when: (i64, bool)| {
             let mut best: Option<(ShareCost, u8)> = None;
             for number in request.start..limit {
@@ -493,7 +498,9 @@ impl<'a> Run<'a> {
                 let last = list.iter().map(|(s, _)| done(*s, when)).max().unwrap_or(0);
                 let key = if need == usize::MAX {
                     let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
-                    (own.saturating_sub(first).max(0), false, 0, 0, number)
+                    // From 13.1 on, of those that the next block needs the one that arrives first.
+                    let arrival = if needed_next(list) { last } else { 0 };
+                    (own.saturating_sub(first).max(0), false, arrival, 0, number)
                 } else if theirs >= need {
                     (last.saturating_sub(issued(need)).max(0), false, last, theirs, number)
                 } else {

@@ -123,6 +123,11 @@ impl Policy {
         self.needed_next = setters.ids().map(needed_next).collect();
     }
 
+    /// Does it matter what the next block needs (13.1 on)?
+    pub(crate) fn looks_ahead(&self) -> bool {
+        !self.needed_next.is_empty()
+    }
+
     /// Does the next block write what the setter reads? Always false where that does not matter.
     pub(crate) fn is_needed_next(&self, setter: SetterId) -> bool {
         self.needed_next.get(setter.index()) == Some(&true)
