@@ -47,9 +47,14 @@ pub(crate) const CASES: [&str; 23] = [
     "tcgen05-groups-100",
 ];
 /// Cases with a rule that fixtures of one or two releases show, to keep the repository small.
-pub(crate) const CASES_OF_ONE: [(&str, &str); 11] = [
+pub(crate) const CASES_OF_ONE: [(&str, &str); 16] = [
     ("data-const-overflow", "13.4.92"),
+    ("data-shared-dyn-debug-90", "13.1.115"),
     ("data-shared-dyn-modes", "13.4.92"),
+    ("rlink-null-pointer-debug", "13.4.92"),
+    ("rlink-static-past-100", "13.2.86"),
+    ("sass-packed-100", "13.1.115"),
+    ("sass-packed-100", "13.4.92"),
     ("sass-reads-100", "13.1.115"),
     ("sass-reads-100", "13.2.78"),
     ("sass-reads-100", "13.4.92"),

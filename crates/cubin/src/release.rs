@@ -152,17 +152,21 @@ pub struct Rules {
     /// Fences that are added to a guarded `EXIT` take time, in which results arrive: scoreboards are decided again. In releases without, those of the
     /// compiler stay.
     pub fences_take_time: bool,
-    /// Operand reads that leave their block have scoreboards of their own if their registers are written later.
+    /// Operand reads that leave their block are not joined by others on their scoreboard if the next block writes their registers.
     pub separates_reads: bool,
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
     /// such a definition.
     pub names_larger_common: bool,
+    /// `-r` leaves a common symbol that a weak definition without initial value follows as it is, without a place.
+    pub strands_commons: bool,
     /// How messages spell `--link-as-tools-patch`.
     pub tools_patch_flag: &'static str,
     /// `--register-link-binaries` reports inputs without host code.
     pub reports_missing_host_code: bool,
     /// `--preserve-relocs`: a relocation past the end of Blackwell code is reported as an address that is not found.
     pub looks_up_preserved: bool,
+    /// A relocation against a shared variable past the end of Blackwell code is reported as an address that is not found, before other errors.
+    pub looks_up_shared: bool,
     /// Oldest toolkit whose Blackwell code this release does not schedule again.
     pub finalizer: u32,
     /// Weak symbols are in the global part of the symbol table.

@@ -290,7 +290,7 @@ fn order_symbols(layout: &Layout<'_>, section_symbol: Table<SectionId, u32>) -> 
         section_symbol,
         index: Table::filled(records.symbols.len(), NONE),
     };
-    let is_kept = |id: SymbolId| records.symbols[id].emission == SymbolEmission::Emit;
+    let is_kept = |id: SymbolId| matches!(records.symbols[id].emission, SymbolEmission::Emit | SymbolEmission::Common);
     for &local in &records.order.locals {
         match local {
             SymbolTableEntry::Section(id) => {

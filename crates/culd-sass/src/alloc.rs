@@ -5,8 +5,8 @@
 //!    write setter pick their numbers ([`Run::pick`]); then policy waits free numbers, except what this instruction just set.
 //! 3. `pick` looks, in this order, for a number to join (same first need), for a free number, and for the least harmful number to share ([`share`]).
 //!    The highest numbers are set apart: 5 for textures, where there are any; the one below, or else 5, for values of long loads that leave their block.
-//!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other; where the compiler keeps
-//!    them apart (13.1 on), only those whose registers no later block writes.
+//!    In a kernel without long loads every value may have that number. Operand reads that leave their block join each other, but not those whose
+//!    registers the next block writes (13.1 on).
 //! 4. When all blocks are numbered, the waits are recomputed over the whole graph until nothing changes. A setter also waits for
 //!    its own number when, around a loop, setters are pending on it that it did not know about when it chose.
 //!
@@ -378,10 +378,8 @@ impl<'a> Run<'a> {
                     })
             }
             None => {
-                let may_join = |s: SetterId| !self.f.policy.separate_reads || !self.is_overwritten(s);
                 request.kind == Kind::Read
-                    && may_join(request.id)
-                    && list.iter().all(|(s, _)| may_join(*s))
+                    && !list.iter().any(|(s, _)| self.f.policy.is_needed_next(*s))
                     && list.iter().any(|(s, _)| here(self.f.setters.get(*s).insn))
                     && list
                         .iter()
@@ -392,25 +390,6 @@ impl<'a> Run<'a> {
             .zip(live)
             .find(|(_, list)| !list.is_empty() && fits(list))
             .map(|(n, _)| n)
-    }
-
-    /// Does a block that can follow the setter's own write what the setter reads?
-    fn is_overwritten(&self, id: SetterId) -> bool {
-        let cfg = self.f.cfg;
-        let own = cfg.block_of[self.f.setters.get(id).insn];
-        let mut seen = vec![false; cfg.blocks.len()];
-        let mut next = cfg.blocks[own.index()].succ.clone();
-        while let Some(id_of_block) = next.pop() {
-            if std::mem::replace(&mut seen[id_of_block.index()], true) {
-                continue;
-            }
-            let block = &cfg.blocks[id_of_block.index()];
-            if self.f.setters.first_conflict(id, block.start..block.end).is_some() {
-                return true;
-            }
-            next.extend(block.succ.iter().copied());
-        }
-        false
     }
 
     /// Numbers with something pending here, and for values that leave the block also those pending at a successor's entry.

@@ -17,7 +17,7 @@ pub struct KernelContext {
     pub debug_code: bool,
     /// The link produces a relocatable object.
     pub relocatable: bool,
-    /// Operand reads that leave their block and whose registers are written later have numbers of their own (13.1 on).
+    /// Operand reads that leave their block are not joined by others if the next block writes their registers (13.1 on).
     pub separate_reads: bool,
     /// Indirect branches and their targets, as offsets in the function.
     pub indirect: BTreeMap<u32, Vec<u32>>,

@@ -13,7 +13,8 @@
 
 use crate::cfg::{Block, BlockId, Cfg, collective};
 use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
-use crate::setter::{SetterId, Setters};
+use crate::reg::RegSet;
+use crate::setter::{Kind, SetterId, Setters};
 
 /// A wait mask with every scoreboard.
 pub(crate) const ALL_SCOREBOARDS: u8 = (1 << SCOREBOARDS) - 1;
@@ -30,8 +31,8 @@ pub(crate) struct Policy {
     added: Vec<bool>,
     /// For every setter, the first instruction of its block that needs it; `None` = it leaves the block.
     first_need: Vec<Option<usize>>,
-    /// Operand reads that leave their block and whose registers are written later have numbers of their own.
-    pub(crate) separate_reads: bool,
+    /// For every setter: an operand read that leaves its block, and whose registers the next block writes. Empty where that does not matter.
+    needed_next: Vec<bool>,
 }
 
 /// A wait on `WARPSYNC.COLLECTIVE`, or on a `WARPSYNC` of a constant mask that begins a collective, does not end a group: `ENDCOLLECTIVE` waits again.
@@ -99,10 +100,37 @@ impl Policy {
             waits,
             added: vec![false; insns.len()],
             first_need: Vec::new(),
-            separate_reads: false,
+            needed_next: Vec::new(),
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy
+    }
+
+    /// Operand reads whose registers the next block writes are not joined by others.
+    pub(crate) fn separate_reads(&mut self, cfg: &Cfg, setters: &Setters<'_>) {
+        let effects: Vec<(RegSet, RegSet)> = cfg.blocks.iter().map(|b| setters.effects(b.start..b.end)).collect();
+        let needed_next = |id: SetterId| {
+            let setter = setters.get(id);
+            let leaves = setter.kind == Kind::Read && self.first_need(id).is_none();
+            let mut next = cfg.blocks[cfg.block_of[setter.insn].index()].succ.iter();
+            leaves
+                && next.any(|b| {
+                    let (defs, touched) = &effects[b.index()];
+                    let range = cfg.blocks[b.index()].start..cfg.blocks[b.index()].end;
+                    setters.may_conflict(id, defs, touched) && setters.first_conflict(id, range).is_some()
+                })
+        };
+        self.needed_next = setters.ids().map(needed_next).collect();
+    }
+
+    /// Does it matter what the next block needs (13.1 on)?
+    pub(crate) fn looks_ahead(&self) -> bool {
+        !self.needed_next.is_empty()
+    }
+
+    /// Does the next block write what the setter reads? Always false where that does not matter.
+    pub(crate) fn is_needed_next(&self, setter: SetterId) -> bool {
+        self.needed_next.get(setter.index()) == Some(&true)
     }
 
     /// Does instruction `k` wait for the setter by policy?

@@ -249,7 +249,9 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
-    policy.separate_reads = context.separate_reads;
+    if context.separate_reads {
+        policy.separate_reads(&cfg, &setters);
+    }
     let function = function(&insns, &cfg, &setters, &policy);
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
     let lesson = learn(&function, &order);
@@ -331,7 +333,9 @@ fn reallocate(
     let setters = Setters::new(insns, cfg);
     let order = visit_order(cfg);
     let mut policy = Policy::new(insns, cfg, &setters, &order);
-    policy.separate_reads = separate_reads;
+    if separate_reads {
+        policy.separate_reads(cfg, &setters);
+    }
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
     let lesson = learn(&function(insns, cfg, &setters, &policy), &order);
     let new = settle(insns, cfg, &setters, &mut policy, dead, &lesson.seen, fenced)?;

@@ -293,6 +293,18 @@ impl<'a> Setters<'a> {
         self.budget.get() == 0
     }
 
+    /// May instructions that write `defs` and touch `touched` conflict with a read setter? Guards and queues are not looked at.
+    pub(crate) fn may_conflict(&self, id: SetterId, defs: &RegSet, touched: &RegSet) -> bool {
+        let setter = self.get(id);
+        setter.hazard.intersects(defs) || setter.early.intersects(touched)
+    }
+
+    /// Registers that some instructions write, and those that they touch.
+    pub(crate) fn effects(&self, range: std::ops::Range<usize>) -> (RegSet, RegSet) {
+        let join = |all: (RegSet, RegSet), k: usize| (all.0.union(&self.insns[k].defs), all.1.union(&self.touched[k]));
+        range.fold((RegSet::EMPTY, RegSet::EMPTY), join)
+    }
+
     /// First instruction of `range` that conflicts with the setter.
     pub(crate) fn first_conflict(&self, id: SetterId, range: std::ops::Range<usize>) -> Option<usize> {
         range.into_iter().find(|later| self.conflicts(id, *later))

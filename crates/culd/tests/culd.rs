@@ -508,3 +508,22 @@ fn culd_keeps_what_tables_point_to() {
     assert_eq!(functions("nvlink"), [false, true, false]);
     assert_eq!(functions("culd"), [true, true, true]);
 }
+
+/// A relocatable link with a debugger puts the address of dynamic shared memory into the code. nvlink then makes sections that end before it.
+#[test]
+fn culd_keeps_room_up_to_placed_dynamic_memory() {
+    let bench = Bench::new();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    fs::copy(data.join("dynamic.cubin"), bench.path("dynamic.cubin")).unwrap();
+    let sizes = |line: &str| {
+        bench.links(&format!("{line} -arch=sm_90 -o out"));
+        let bytes = bench.read("out");
+        let cubin = cubin::Cubin::parse(&bytes).unwrap();
+        [b".nv.shared.k", b".nv.shared.l"].map(|name| cubin.section_by_name(name).map(|s| s.header.sh_size.get()))
+    };
+    let direct = sizes("culd -g dynamic.cubin");
+    assert_eq!(direct, [Some(0x4d0); 2]);
+    bench.links("culd -arch=sm_90 -r -g dynamic.cubin -o r.cubin");
+    assert_eq!(sizes("culd r.cubin"), direct);
+    assert_ne!(sizes("nvlink r.cubin"), direct);
+}

@@ -104,9 +104,11 @@ pub(super) const RULES_13_0: Rules = Rules {
     fences_take_time: true,
     separates_reads: false,
     names_larger_common: false,
+    strands_commons: false,
     tools_patch_flag: "--astoolspatch",
     reports_missing_host_code: false,
     looks_up_preserved: false,
+    looks_up_shared: false,
     finalizer: 130,
     weak_symbols_global: false,
     counts_laid_out_shared: false,
@@ -161,6 +163,7 @@ pub(super) const RULES_13_1: Rules = Rules {
 /// The first builds of 13.2.
 pub(super) const RULES_13_2_51: Rules = Rules {
     looks_up_preserved: true,
+    looks_up_shared: true,
     finalizer: 132,
     newest_mercury: 0x102,
     compat_joins_finalizer_mask: true,
@@ -181,6 +184,7 @@ pub(super) const RULES_13_3: Rules = Rules {
     mask_of_target: true,
     debug_code_waits: false,
     names_larger_common: true,
+    strands_commons: true,
     reports_missing_host_code: true,
     ..RULES_13_2
 };

@@ -3,7 +3,7 @@
 use crate::arrange::OutputPlan;
 use crate::ids::SectionId;
 use crate::options::Identity;
-use crate::records::SymbolTableEntry;
+use crate::records::{SymbolEmission, SymbolTableEntry};
 use cubin::consts::*;
 use cubin::raw::Sym;
 
@@ -22,8 +22,16 @@ pub(super) fn symbol(output: &OutputPlan<'_, '_>, number: usize) -> Sym {
     };
     let (mut entry, section) = plain_symbol(output, named);
     entry.st_name = arranged.name(named).into();
-    entry.st_shndx = direct_index(output, section).unwrap_or(SHN_XINDEX).into();
+    entry.st_shndx = match is_common(output, named) {
+        true => SHN_COMMON,
+        false => direct_index(output, section).unwrap_or(SHN_XINDEX),
+    }
+    .into();
     entry
+}
+
+fn is_common(output: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
+    matches!(named, SymbolTableEntry::Symbol(id) if output.layout.records.symbols[id].emission == SymbolEmission::Common)
 }
 
 /// The number of a section, if it fits into a symbol.

@@ -18,7 +18,7 @@ mod shared_uses;
 pub mod sort;
 mod textures;
 
-use crate::diagnostics::{Collector, Stop};
+use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{FunctionId, SectionId, SharedId, SymbolId, Table};
 use crate::names::Name;
 use crate::options::Identity;
@@ -108,6 +108,9 @@ pub struct Layout<'d> {
     pub dynamic_instances: Vec<(SectionId, SymbolId)>,
 }
 
+/// Message about a relocation whose place does not exist.
+pub(crate) const NOT_FOUND: &str = "reloc address not found";
+
 /// Lays out shared memory, literals, constants and texture slots.
 pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<'_>) -> Result<Layout<'d>, Stop> {
     let kernels = records.texts.iter().copied().filter(|&f| link.live.is_kernel[f]).collect();
@@ -140,6 +143,9 @@ pub fn lay_out<'d>(link: Link<'_, 'd>, records: Merged<'d>, out: &mut Collector<
         }
         limits::check(link, &layout, out);
         return Ok(layout);
+    }
+    if link.mode.rules.looks_up_shared && shared_uses::points_past_code(link, &layout.records) {
+        return Err(out.fatal(Code::Internal { what: NOT_FOUND }));
     }
     textures::created(link, &mut layout.records);
     // Slots that have sections of their own come before the other sections that are made now.

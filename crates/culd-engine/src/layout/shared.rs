@@ -39,6 +39,8 @@ struct Kernel {
     end: u64,
     align: u64,
     dynamic: Option<u64>,
+    /// Dynamic memory starts later than the kernel's own memory needs, because of other kernels.
+    moved: bool,
     used: bool,
     /// The compiler laid out its shared memory (`-ewp`).
     whole: bool,
@@ -72,15 +74,22 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
     let slot_end = place_slots(link, layout, &slots, &owner, &mut kernels);
     let module_align = module_align(link, &layout.records);
     let mut placed_in = Table::filled(layout.records.shared.variables.len(), None);
+    let mut first_summed = None;
     for (k, kernel) in kernels.iter_mut().enumerate() {
         if kernel.summed > 0 {
-            kernel.end = next_multiple(kernel.end, kernel.align).saturating_add(kernel.summed);
+            let place = next_multiple(kernel.end, kernel.align);
+            first_summed.get_or_insert(place);
+            kernel.end = place.saturating_add(kernel.summed);
         }
         place_list(layout, k, kernel, &mut placed_in);
         // A section that is made for dynamic memory, later, does not take it.
         if !slots.is_empty() && layout.records.shared_section(layout.every_kernel[k]).is_some() {
             kernel.align = kernel.align.max(module_align);
         }
+    }
+    if link.options.identity == Identity::Nvlink {
+        // nvlink quirk: the places of these are values of symbol 0, that of the first kernel last.
+        layout.null_value = layout.null_value.saturating_add(first_summed.unwrap_or(0));
     }
     dynamic(link, layout, &references, &users, &mut kernels);
     make_sections(link, layout, &late.kernels);
@@ -336,23 +345,26 @@ fn dynamic(
     }
     let mut highest = vec![0u64; kernels.len()];
     let mut largest_align = vec![1u64; kernels.len()];
+    let mut largest_end = vec![0u64; kernels.len()];
     for (k, kernel) in kernels.iter().enumerate() {
         let g = groups.find(k as u32) as usize;
         highest[g] = highest[g].max(kernel.dynamic.unwrap_or(0));
         if kernel.dynamic.is_some() {
             largest_align[g] = largest_align[g].max(kernel.align);
+            largest_end[g] = largest_end[g].max(kernel.end);
         }
     }
     // With a debugger, dynamic memory starts where the largest section ends, padding included.
     if link.mode.debug_symbols && link.mode.rules.dynamic_alignment {
-        let base = link.mode.shared_base;
-        for (start, align) in highest.iter_mut().zip(largest_align) {
-            *start = next_multiple(base.saturating_add(*start), align).saturating_sub(base);
+        for ((start, align), end) in highest.iter_mut().zip(largest_align).zip(largest_end) {
+            *start = next_multiple(end, align);
         }
     }
     for (k, kernel) in kernels.iter_mut().enumerate() {
-        if kernel.dynamic.is_some() {
-            kernel.dynamic = Some(highest[groups.find(k as u32) as usize]);
+        let start = highest[groups.find(k as u32) as usize];
+        if let Some(own) = &mut kernel.dynamic {
+            kernel.moved = *own != start || link.mode.debug_symbols;
+            *own = start;
         }
     }
     let start = next_multiple(link.mode.shared_start, DYNAMIC_ALIGN);
@@ -415,7 +427,11 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
         }
         let floor = placed.get(&layout.every_kernel[k]).map(|start| base.saturating_add(*start));
         let size = match kernel.dynamic {
-            Some(start) if link.mode.rules.dynamic_alignment => Some(base.saturating_add(next_multiple(start, kernel.align))),
+            // nvlink quirk: what counts as an alignment may not be a power of two, and the section may end before the memory starts.
+            Some(start) if link.mode.rules.dynamic_alignment => {
+                let end = if kernel.moved { start } else { kernel.end };
+                Some(base.saturating_add(next_multiple(end, kernel.align)))
+            }
             Some(start) => Some(base.saturating_add(start)),
             None if kernel.used || !kernel.list.is_empty() => Some(base.saturating_add(kernel.end)),
             // nvlink quirk: next to slots and a dynamic declaration, a kernel without shared memory has a section too.

@@ -5,6 +5,7 @@
 
 use super::Layout;
 use crate::ids::{FunctionId, SharedId, Table};
+use crate::object::entry;
 use crate::records::{Class, Merged, Place};
 use crate::session::Link;
 use hashbrown::HashMap;
@@ -72,6 +73,26 @@ pub(super) fn references(link: Link<'_, '_>, layout: &Layout<'_>) -> References 
         }
     });
     references
+}
+
+/// Does a relocation against a shared variable point past the end of Blackwell code?
+pub(super) fn points_past_code(link: Link<'_, '_>, records: &Merged<'_>) -> bool {
+    records.relocs.iter().any(|r| {
+        let object = &link.inputs.objects[r.object];
+        let section = &records.sections[r.target];
+        let Some(relocs) = object.relocs.get(r.index as usize).filter(|_| object.has_mercury()) else {
+            return false;
+        };
+        let specials = object.specials(relocs);
+        let is_shared = |index: &u32| matches!(records.placement.symbols[object.symbol_ref(*index)], Place::Shared(_));
+        matches!(section.class, Class::Text(_))
+            && specials.iter().any(is_shared)
+            && records.is_current(r, relocs.target)
+            && (0..relocs.entries.len())
+                .map(|i| entry(&relocs.entries, i))
+                .filter(|e| e.r_offset.get() >= section.size)
+                .any(|e| specials.iter().any(|s| *s == e.r_sym.get() && is_shared(s)))
+    })
 }
 
 /// Kernels that use shared memory but have no section, because they were not selected by name, in order of arrival of the references.

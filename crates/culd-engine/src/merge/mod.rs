@@ -88,7 +88,12 @@ struct Commons {
     known: HashMap<SymbolId, (u64, u64), SeededState>,
     /// Size of the largest weak definition with initial values that came after one.
     losers: HashMap<SymbolId, u64, SeededState>,
+    /// Those that a weak definition without initial values followed, where they keep their place among common symbols.
+    stranded: HashSet<SymbolId, SeededState>,
 }
+
+/// Value of a common symbol that does not get storage.
+const NO_PLACE: u64 = u64::MAX - 1;
 
 impl Commons {
     /// Each with its alignment, its size, and the room that it needs where nothing defines it.
@@ -376,7 +381,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Storage of common symbols, and the records that come after all inputs.
     fn finish(&mut self) {
+        let stranded = std::mem::take(&mut self.commons.stranded);
         for (symbol, align, size, needed) in std::mem::take(&mut self.commons).newest_first() {
+            if stranded.contains(&symbol) {
+                let symbol = &mut self.records.symbols[symbol];
+                (symbol.value, symbol.size, symbol.emission) = (NO_PLACE, size, SymbolEmission::Common);
+                continue;
+            }
             let size = if self.records.symbols[symbol].section.is_none() {
                 needed
             } else {

@@ -116,6 +116,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn weak_loses(&mut self, object: &Object<'d>, index: u32, sym: &ObjSymbol<'d>, section: u32, symbol: SymbolId) -> Result<(), Stop> {
         self.check(object, sym, symbol);
         let is_initialized = object.section(section).is_some_and(|s| s.role == Role::GlobalInit);
+        let strands = self.mode.rules.strands_commons && self.mode.relocatable && self.options.identity == Identity::Nvlink;
+        if strands && !is_initialized && self.records.symbols[symbol].section.is_none() {
+            // nvlink quirk: the file cannot be linked.
+            self.commons.stranded.insert(symbol);
+        }
         if is_initialized && self.commons.known.contains_key(&symbol) && self.records.symbols[symbol].section.is_none() {
             // The common variable stays, with room for both; messages name the file of the definition.
             let size = self.commons.losers.entry(symbol).or_default();

@@ -14,16 +14,18 @@ pub enum SymbolEmission {
     Hidden,
     /// No symbol and no name, and relocations against it are dropped: its section is not emitted.
     Withdrawn,
+    /// A common symbol, with its name.
+    Common,
 }
 
 impl SymbolEmission {
     /// Relocations against it are resolved or kept.
     pub fn has_target(self) -> bool {
-        matches!(self, SymbolEmission::Emit | SymbolEmission::Hidden)
+        matches!(self, SymbolEmission::Emit | SymbolEmission::Common | SymbolEmission::Hidden)
     }
     /// Its name is in the string table.
     pub fn has_name(self) -> bool {
-        matches!(self, SymbolEmission::Emit | SymbolEmission::NameOnly)
+        matches!(self, SymbolEmission::Emit | SymbolEmission::Common | SymbolEmission::NameOnly)
     }
 }
 

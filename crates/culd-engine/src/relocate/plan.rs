@@ -2,13 +2,12 @@
 
 use super::{RelocAction, RelocResolver, SymbolTarget};
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
-use crate::layout::Layout;
+use crate::layout::{Layout, NOT_FOUND};
 use crate::object::{Object, RelocSection};
 use crate::records::{Class, RelocRef};
 use crate::session::Link;
 
 const PAST_END: &str = "relocation is past end of offset";
-const NOT_FOUND: &str = "reloc address not found";
 
 /// Counts of the kept and listed relocations of one input section.
 #[derive(Debug, Default, Clone, Copy)]

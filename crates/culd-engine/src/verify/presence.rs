@@ -120,6 +120,10 @@ fn constants(inputs: &[File<'_>]) -> u64 {
 
 /// Does a symbol of the image fit some definition?
 fn variable(image: &File<'_>, sym: &Symbol<'_>, list: &[Variable<'_, '_>]) -> Option<String> {
+    // nvlink quirk: a common variable that a relocatable link leaves to a later one.
+    if sym.section == SymbolSection::Common && list.iter().any(|d| d.common) {
+        return None;
+    }
     let section = sym.section.index().and_then(|i| image.section(i));
     let Some(section) = section else {
         return Some("it is defined in an input, but not in the linked file".into());

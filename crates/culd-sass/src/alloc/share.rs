@@ -4,7 +4,7 @@
 //! 2. Else the issue time of every instruction of the block is estimated: stalls, and waits until what is waited for has arrived. A number is waited for at
 //!    the first need of any of its setters; sharing costs the cycles by which the last one is late there, or has that many to spare.
 //! 3. The number with the most cycles to spare is taken, the lowest of equal ones. A value that leaves the block is waited for somewhere else, so that all
-//!    numbers that cost it nothing are equal.
+//!    numbers that cost it nothing are equal; from 13.1 on those come first that the next block does not need, or that arrive early.
 
 use super::{Live, Run, SlotRequest, earliest};
 use crate::cfg::BlockId;
@@ -15,8 +15,12 @@ const NOW: (i64, bool) = (0, false);
 /// The same with new fences, as far as is known.
 const DELAYS: [(i64, bool); 5] = [(8, false), (i32::MAX as i64, false), (0, true), (6, true), (8, true)];
 
-/// What it costs to share a number, smaller is better: cycles lost at the first need, which are negative where there is time to spare; the number.
-type ShareCost = (i64, u8);
+/// Cycles by which the times of 13.1 and later may be off where a value leaves its block.
+const MARGIN: i64 = 2;
+
+/// What it costs to share a number, smaller is better: cycles lost at the first need, which are negative where there is time to spare; when the others
+/// arrive, if the next block needs them (13.1 on); the number.
+type ShareCost = (i64, i64, u8);
 
 impl Run<'_> {
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
@@ -58,6 +62,12 @@ impl Run<'_> {
             }
         };
         let own = done(request.id, NOW);
+        let next = &self.f.cfg.blocks[request.block.index()].succ;
+        let looks_ahead = self.f.policy.looks_ahead();
+        let needed_next = |list: &[(SetterId, Option<usize>)]| {
+            let mut ranges = next.iter().map(|b| &self.f.cfg.blocks[b.index()]).map(|b| b.start..b.end);
+            looks_ahead && ranges.any(|r| list.iter().any(|(s, _)| self.f.setters.first_conflict(*s, r.clone()).is_some()))
+        };
         let choose = |own: i64, when: (i64, bool)| {
             let mut best: Option<ShareCost> = None;
             for number in request.start..limit {
@@ -79,18 +89,22 @@ impl Run<'_> {
                 } else {
                     last.saturating_sub(issued(need))
                 };
-                if best.is_none_or(|cost| (cycles, number) < cost) {
-                    best = Some((cycles, number));
+                let arrival = if need == usize::MAX && needed_next(list) { last } else { 0 };
+                if best.is_none_or(|cost| (cycles, arrival, number) < cost) {
+                    best = Some((cycles, arrival, number));
                 }
             }
             best
         };
         let best = choose(own, NOW);
-        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.1) != best.map(|b| b.1);
+        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.2) != best.map(|b| b.2);
+        // A choice that a cycle or two would change is not known in the later releases.
+        let close = looks_ahead && need == usize::MAX && [own - MARGIN, own + MARGIN].into_iter().any(|own| other(own, NOW));
+        self.ambiguous |= close;
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
         let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
         self.depends_on_fences = depends_on_fences;
-        best.map_or(self.escaping_load_slot(), |(_, number)| number)
+        best.map_or(self.escaping_load_slot(), |(.., number)| number)
     }
 
     /// Estimated issue time of every instruction of the block.

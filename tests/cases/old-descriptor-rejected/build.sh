@@ -1,0 +1,1 @@
+python3 $PATCH b.cubin pb.cubin sec:.nv.callgraph:size=40
