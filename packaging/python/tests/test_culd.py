@@ -134,6 +134,8 @@ def test_activate_says_that_it_is_too_late(tmp_path):
 
     other = tmp_path / "libnvJitLink.so.13"
     shutil.copy(culd.nvjitlink_path(), other)
+    # The one of a wheel is thin: its functions are those of libculd beside it.
+    shutil.copy(culd.library_path(), tmp_path)
     done = in_process(f"import ctypes, culd\nctypes.CDLL({str(other)!r})\nculd.activate()")
     assert done.returncode == 1 and "is loaded already" in done.stderr
 
