@@ -2,10 +2,11 @@
  *
  *     cc -O1 -pthread stress.c -ldl -o stress
  *     stress LIBRARY threads SECONDS THREADS FILE FILE ..   threads with handles of their own, every link must give the same bytes
+ *     stress LIBRARY mixed SECONDS THREADS FILE FILE ..     as threads, and every second thread changes inputs and options
  *     stress LIBRARY fuzz SECONDS SEED FILE FILE ..         changed inputs and options; a crash or a hang is the failure
  *     stress LIBRARY growth LINKS 0 FILE FILE ..            resident memory after a tenth of the links and at the end
  *
- * Files are cubins for sm_90; the first two link with each other.
+ * Files are cubins for sm_90; the first two link with each other. A link of `mixed` that takes more than 60 s is a hang, and ends the program.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -25,7 +26,7 @@ static struct { char *data; size_t size; } input[64];
 static char *expected;
 static size_t expected_size;
 static double until;
-static atomic_ulong done, wrong;
+static atomic_ulong done, wrong, runs, images;
 
 static double now(void) {
     struct timespec t;
@@ -68,7 +69,7 @@ static void *worker(void *unused) {
     return unused;
 }
 
-static uint64_t state;
+static _Thread_local uint64_t state;
 static uint32_t draw(uint32_t below) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -141,7 +142,7 @@ static void fuzz(void) {
             cubin(handle, out);
             free(out);
             if (linked) wrong++;
-            done++;
+            images++;
         }
         if (!error_size(handle, &size)) {
             char *log = calloc(1, size + 1);
@@ -157,6 +158,44 @@ static void fuzz(void) {
         destroy((void *)&handle);
     }
     for (unsigned i = 0; i < inputs; i++) free(keep[i]);
+}
+
+#define LONGEST 60
+#define MOST 64
+static _Atomic double begun[MOST];
+
+/* Thread i of `mixed`. */
+static void *mixed(void *number) {
+    size_t i = (size_t)number;
+    state = (i + 1) * 0x9e3779b97f4a7c15u;
+    while (now() < until) {
+        begun[i] = now();
+        size_t size = 0;
+        char *image = link_two(&size);
+        if (!image || size != expected_size || memcmp(image, expected, size)) wrong++;
+        free(image);
+        done++;
+        if (i % 2) fuzz(), runs++;
+    }
+    begun[i] = 0;
+    return NULL;
+}
+
+/* Waits for the threads of `mixed`; one that makes no progress ends the program. */
+static void watch(long threads) {
+    for (int busy = 1; busy;) {
+        sleep(1);
+        busy = 0;
+        for (long i = 0; i < threads; i++) {
+            double since = begun[i];
+            if (since == 0) continue;
+            busy = 1;
+            if (now() - since > LONGEST) {
+                printf("thread %ld: no progress for %d s\n", i, LONGEST);
+                _exit(1);
+            }
+        }
+    }
 }
 
 int main(int argc, char **argv) {
@@ -187,8 +226,17 @@ int main(int argc, char **argv) {
         for (long i = 0; i < second; i++) pthread_create(&threads[i], NULL, worker, NULL);
         for (long i = 0; i < second; i++) pthread_join(threads[i], NULL);
         printf("%ld threads, %.0f s: %lu links, %lu wrong, %ld KiB resident\n", second, now() - start, done, wrong, resident());
+    } else if (!strcmp(argv[2], "mixed")) {
+        pthread_t threads[MOST];
+        if (second < 1 || second > MOST) return 2;
+        for (long i = 0; i < second; i++) begun[i] = now();
+        for (long i = 0; i < second; i++) pthread_create(&threads[i], NULL, mixed, (void *)i);
+        watch(second);
+        for (long i = 0; i < second; i++) pthread_join(threads[i], NULL);
+        printf("%ld threads, %.0f s: %lu links and %lu runs with changed inputs (%lu images), %lu wrong, %ld KiB resident\n", second, now() - start, done,
+               runs, images, wrong, resident());
     } else if (!strcmp(argv[2], "fuzz")) {
-        unsigned long runs = 0, last = 0;
+        unsigned long last = 0;
         state = (uint64_t)second * 0x9e3779b97f4a7c15u + 1;
         for (; now() < until; runs++) {
             double before = now();
@@ -198,7 +246,7 @@ int main(int argc, char **argv) {
             if (took * 1e6 > (double)last) last = (unsigned long)(took * 1e6);
             if (runs % 20000 == 0) printf("%lu runs: %ld KiB resident\n", runs, resident());
         }
-        printf("fuzz, seed %ld: %lu runs, %lu images, %lu wrong, slowest %lu us, %ld KiB resident\n", second, runs, done, wrong, last, resident());
+        printf("fuzz, seed %ld: %lu runs, %lu images, %lu wrong, slowest %lu us, %ld KiB resident\n", second, runs, images, wrong, last, resident());
     } else {
         long before = 0;
         for (long i = 0; i < number; i++) {

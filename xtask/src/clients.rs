@@ -20,7 +20,7 @@ const PACKAGES: [&str; 10] = [
     "cuda-cccl",
     "tinygrad",
     "numpy",
-    "nvidia-cuda-nvrtc",
+    "nvidia-cuda-nvrtc==13.0.88",
     "nvidia-nvjitlink==13.0.88",
     "nvidia-cuda-nvcc==13.0.88",
     "nvidia-nvvm==13.0.88",

@@ -16,6 +16,8 @@ mod emulated;
 mod install;
 mod link;
 
+pub(crate) use link::compiler;
+
 use crate::context::{Context, succeed};
 use crate::dist;
 use culd_tests::{Error, Result};

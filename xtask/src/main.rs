@@ -28,6 +28,7 @@ mod random;
 mod record;
 mod report;
 mod sass;
+mod stress;
 mod system;
 mod test;
 mod versions;
@@ -83,6 +84,8 @@ cargo xtask python [--quick]            build the wheel with program and librari
 cargo xtask clients [NAME..]            run programs that use libnvJitLink (tests/clients) with NVIDIA's library and with ours, and compare
 cargo xtask nvjitlink [NAME..]          run scenarios of the C interface with NVIDIA's libnvJitLink and with ours, each in its own process
     --quick         the dev profile              --toolkits V  libnvJitLink.so.12 against that of this version, in $CULD_TOOLKITS
+cargo xtask stress [--seconds S] [--threads T]
+                                        libnvJitLink under load (60 s, 16 threads); target/stress can be carried to another machine: run SECONDS THREADS
 cargo xtask viewer                      compile reader and linker to WebAssembly and write the page target/viewer/index.html
 cargo xtask browser                     click through the pages in headless Chromium; screenshots are in target/browser. Skipped without Chromium
 cargo xtask bench [SHAPE|SHAPE=SIZE..]  time both linkers, compare bytes, update docs/benchmarks.md; --quick: small sizes, nothing written
@@ -261,6 +264,10 @@ fn task() -> Result<bool> {
         "python" => python::run(&context, typed.linker.as_deref(), typed.quick, &report)?,
         "clients" => clients::run(&context, &typed.names, typed.quick, &report)?,
         "nvjitlink" => nvjitlink::run(&context, &typed.names, typed.quick, typed.toolkits.as_deref(), &report)?,
+        "stress" => {
+            let threads = typed.threads.first().copied().unwrap_or(16);
+            stress::run(&context, typed.quick, typed.seconds.unwrap_or(60), threads, &report)?;
+        }
         "mutate" => {
             let plan = mutate::Plan {
                 count: typed.count.unwrap_or(100_000) as u64,

@@ -2,7 +2,8 @@
 //!
 //! 1. Build our library ([`crate::libraries`]).
 //! 2. Compile the inputs of `tests/nvjitlink` with the oracle's compilers.
-//! 3. Build the conformance cases and write their links as scenarios: those that the interface can express.
+//! 3. Build the conformance cases and write their links as scenarios: those that the interface can express. nvlink makes the inputs that are results of earlier
+//!    links.
 //! 4. `tests/nvjitlink/scenarios.py` runs every scenario with both libraries, each time in a process of its own, and compares result codes, logs
 //!    and bytes without the tool note. Differences that are corrections are listed there with their reasons.
 //!
@@ -13,8 +14,8 @@ use crate::context::{Context, succeed};
 use crate::libraries::Platform;
 use crate::report::Report;
 use crate::{libraries, oracle};
-use culd_tests::case::Case;
-use culd_tests::{Error, Result, cases_dir};
+use culd_tests::case::{Case, fresh_copy};
+use culd_tests::{Error, Result, cases_dir, run};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -79,22 +80,51 @@ fn old_toolkit(context: &Context, tools: &Path, version: &str) -> Result<(PathBu
 
 /// Links of the conformance cases as scenarios.
 fn conformance(context: &Context, tools: &Path) -> Result<Vec<Value>> {
-    let mut list = Vec::new();
+    let (mut list, mut links) = (Vec::new(), 0);
     for case in Case::load_all(&cases_dir(), &[])? {
         let input = context.root.join("target/cases").join(&case.name).join("in");
         if let Some(parent) = input.parent() {
             std::fs::create_dir_all(parent).map_err(Error::file(parent))?;
         }
         case.build(&input, tools)?;
+        links += case.links.len();
+        // Results of earlier links are added to a copy.
+        let directory = match case.links.iter().any(|line| reads_a_result(line, &case.links)) {
+            true => {
+                let copy = input.with_file_name("nvjitlink");
+                fresh_copy(&input, &copy)?;
+                copy
+            }
+            false => input,
+        };
         for (index, line) in case.links.iter().enumerate() {
-            // Only files that the sources make: results of earlier links are not there.
-            if let Some((options, files)) = translate(line, &input) {
+            if let Some((options, files)) = translate(line, &directory) {
                 let name = format!("case/{}/{}", case.name, index + 1);
                 list.push(json!({ "name": name, "options": options, "files": files }));
             }
+            if output_of(line).is_some_and(|out| case.links.iter().any(|l| inputs_of(l).any(|f| f == out))) {
+                run::link(&tools.join("nvlink"), line, &directory, Some(tools))?;
+            }
         }
     }
+    println!("conformance cases: the interface can express {} of {links} links", list.len());
     Ok(list)
+}
+
+/// The file that a link writes.
+fn output_of(line: &str) -> Option<&str> {
+    line.split_whitespace().skip_while(|w| *w != "-o").nth(1)
+}
+
+/// The words of a link that may be inputs.
+fn inputs_of(line: &str) -> impl Iterator<Item = &str> {
+    let output = output_of(line);
+    line.split_whitespace().filter(move |w| !w.starts_with('-') && Some(*w) != output)
+}
+
+/// Whether a link reads what one of `links` writes.
+fn reads_a_result(line: &str, links: &[String]) -> bool {
+    inputs_of(line).any(|file| links.iter().any(|l| output_of(l) == Some(file)))
 }
 
 /// Options and inputs of a link, when the interface has all of its flags and nvlink takes all inputs by their content.
@@ -122,4 +152,17 @@ fn translate(line: &str, directory: &Path) -> Option<(Vec<String>, Vec<String>)>
         }
     }
     (!files.is_empty()).then_some((options, files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_that_read_results() {
+        let links = ["-arch=sm_90 -r a.cubin b.cubin -o ab.cubin", "-arch=sm_90 ab.cubin -o out.cubin"].map(str::to_owned);
+        assert_eq!(output_of(&links[0]), Some("ab.cubin"));
+        assert_eq!(inputs_of(&links[0]).collect::<Vec<_>>(), ["a.cubin", "b.cubin"]);
+        assert_eq!(links.each_ref().map(|l| reads_a_result(l, &links)), [false, true]);
+    }
 }

@@ -4,7 +4,8 @@ import json
 import os
 from typing import Any, Dict, Tuple, Union
 
-from ._native import native
+from . import _program
+from ._native import has_library, native
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 
@@ -27,6 +28,8 @@ def _text(handle: int) -> Tuple[str, bool]:
 def dump(source: Source) -> Dict[str, Any]:
     """The contents of a cubin, fatbin, host object, archive or executable, as `culd dump --json` writes them for one file."""
     name, data = _read(source)
+    if not has_library():
+        return _program.dump(name, data)
     text, _ = _text(native().culd_dump(name.encode(), data, len(data), True))
     contents: Dict[str, Any] = json.loads(text)
     return contents
@@ -35,5 +38,8 @@ def dump(source: Source) -> Dict[str, Any]:
 def diff(a: Source, b: Source) -> str:
     """How two device files differ, as `culd diff` prints it; empty when they are equal."""
     (_, first), (_, second) = _read(a), _read(b)
+    if not has_library():
+        text, code = _program.inspect(["diff", "--demangle"], {"A": first, "B": second})
+        return text if code else ""
     text, same = _text(native().culd_diff(first, len(first), second, len(second), False))
     return "" if same else text

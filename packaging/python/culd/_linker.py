@@ -1,13 +1,11 @@
 """Links: options and inputs in, an image and diagnostics out."""
 
-import ctypes
 import enum
-import json
 import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
-from ._native import native
+from . import _native, _program
 
 Bytes = Union[bytes, bytearray, memoryview]
 Input = Union[str, "os.PathLike[str]", Bytes, Tuple[str, Bytes]]
@@ -170,28 +168,25 @@ class Linker:
         libraries: Sequence[str] = (),
         library_paths: "Sequence[Union[str, os.PathLike[str]]]" = (),
     ):
-        self._handle = None
-        self._native = native()
+        self._session: Union[_native.Session, _program.Session, None] = None
         self.arch = arch
-        self._handle = self._native.culd_linker_new(arch.encode())
-        if not self._handle:
-            raise ValueError(f"{arch!r} is not an architecture that can be linked for; use a name such as 'sm_90'")
+        self._session = _native.Session(arch) if _native.has_library() else _program.Session(arch)
         given = locals()
         for option in _Option:
             if given[option.name.lower()]:
-                self._call("culd_linker_set", int(option), True)
-        self._call("culd_linker_set_threads", threads)
+                self._call("set", int(option), True)
+        self._call("set_threads", threads)
         if max_registers:
-            self._call("culd_linker_set_max_registers", max_registers)
+            self._call("set_max_registers", max_registers)
         for name, values in {
-            "culd_linker_add_ptxas_option": ptxas_options,
-            "culd_linker_set_ptxas": [ptxas],
-            "culd_linker_set_nvjitlink": [nvjitlink],
-            "culd_linker_set_release": [release],
-            "culd_linker_use_kernel": kernels_used,
-            "culd_linker_use_variable": variables_used,
-            "culd_linker_add_library_path": library_paths,
-            "culd_linker_add_library": libraries,
+            "add_ptxas_option": ptxas_options,
+            "set_ptxas": [ptxas],
+            "set_nvjitlink": [nvjitlink],
+            "set_release": [release],
+            "use_kernel": kernels_used,
+            "use_variable": variables_used,
+            "add_library_path": library_paths,
+            "add_library": libraries,
         }.items():
             if isinstance(values, str):
                 raise TypeError(f"a list of names was expected, not {values!r}")
@@ -199,12 +194,13 @@ class Linker:
                 if value is not None:
                     self._call(name, os.fsencode(value))
 
+    def _open(self) -> "Union[_native.Session, _program.Session]":
+        if self._session is None:
+            raise ValueError("the linker is closed")
+        return self._session
+
     def _call(self, name: str, *arguments: Any) -> None:
-        status = getattr(self._native, name)(self._handle, *arguments)
-        if status == 1:
-            raise ValueError(f"{name}: {', '.join(repr(a) for a in arguments)} was refused")
-        if status != 0:
-            raise RuntimeError(f"{name}: internal error (please report)")
+        self._open().call(name, *arguments)
 
     def add(self, *inputs: Input, kind: InputKind = InputKind.ANY) -> "Linker":
         """Adds inputs: paths, bytes, or pairs of a name and bytes. The name appears in diagnostics."""
@@ -214,9 +210,9 @@ class Linker:
             if isinstance(item, tuple):
                 name, data = item
                 data = bytes(data)
-                self._call("culd_linker_add_memory", int(kind), name.encode(), data, len(data))
+                self._call("add_memory", int(kind), name.encode(), data, len(data))
             elif kind is InputKind.ANY:
-                self._call("culd_linker_add_file", os.fsencode(item))
+                self._call("add_file", os.fsencode(item))
             else:
                 with open(item, "rb") as file:
                     self.add((os.fspath(item), file.read()), kind=kind)
@@ -224,35 +220,27 @@ class Linker:
 
     def link(self) -> Linked:
         """Links the inputs in their order; `LinkError` if that fails."""
-        lib = self._native
-        result = lib.culd_link(self._handle)
-        try:
-            report = json.loads(lib.culd_result_json(result))
-            rows = report.get("diagnostics", [])
-            diagnostics = tuple(
-                Diagnostic("error" if row["severity"] == "fatal" else row["severity"], row["code"], row["text"], row.get("file"), row.get("symbol"))
-                for row in rows
-            )
-            if not lib.culd_result_ok(result):
-                raise LinkError(diagnostics)
-            size = ctypes.c_size_t()
-            image = lib.culd_result_image(result, ctypes.byref(size))
-            memory = report.get("memory")
-            return Linked(
-                image=ctypes.string_at(image, size.value),
-                kernels=tuple(_kernel(row) for row in report.get("kernels", ())),
-                memory=memory and Memory(memory["global"], _banks(memory["constant_banks"])),
-                diagnostics=diagnostics,
-                report=report,
-            )
-        finally:
-            lib.culd_result_free(result)
+        report, image = self._open().link()
+        diagnostics = tuple(
+            Diagnostic("error" if row["severity"] == "fatal" else row["severity"], row["code"], row["text"], row.get("file"), row.get("symbol"))
+            for row in report.get("diagnostics", [])
+        )
+        if image is None:
+            raise LinkError(diagnostics)
+        memory = report.get("memory")
+        return Linked(
+            image=image,
+            kernels=tuple(_kernel(row) for row in report.get("kernels", ())),
+            memory=memory and Memory(memory["global"], _banks(memory["constant_banks"])),
+            diagnostics=diagnostics,
+            report=report,
+        )
 
     def close(self) -> None:
         """Frees the memory of the linker; it cannot be used after that."""
-        handle, self._handle = self._handle, None
-        if handle:
-            self._native.culd_linker_free(handle)
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
 
     def __enter__(self) -> "Linker":
         return self
@@ -261,7 +249,8 @@ class Linker:
         self.close()
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "_session"):
+            self.close()
 
 
 def link(arch: str, inputs: Iterable[Input], **options: Any) -> Linked:

@@ -1,11 +1,12 @@
-"""The library libculd, loaded once, with the types of its functions (culd.h)."""
+"""The library libculd, loaded once, with the types of its functions (culd.h), and links made with it."""
 
 import ctypes
+import json
 import os
 import pathlib
 import sys
 from ctypes import POINTER, Structure, c_bool, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Optional
+from typing import Any, Dict, Optional, Tuple
 
 _NAMES = {"win32": ["culd.dll", "culd_c.dll"], "darwin": ["libculd.dylib", "libculd_c.dylib"]}
 
@@ -69,7 +70,15 @@ def library_path() -> str:
     for name in names:
         if (directory / name).exists():
             return str(directory / name)
-    raise ImportError(f"libculd is not in {directory}: install culd from a wheel, or set CULD_LIBRARY")
+    raise ImportError(f"libculd is not in {directory}: use a wheel that has it, or set CULD_LIBRARY")
+
+
+def has_library() -> bool:
+    """Whether there is a library. Wheels for musl and macOS have the program alone."""
+    try:
+        return bool(library_path())
+    except ImportError:
+        return False
 
 
 def native() -> ctypes.CDLL:
@@ -86,6 +95,39 @@ def native() -> ctypes.CDLL:
     return _library
 
 
-def version() -> str:
-    """The version of the library."""
-    return str(native().culd_version().decode())
+class Session:
+    """A link with the library."""
+
+    def __init__(self, arch: str):
+        self._handle = None
+        self._native = native()
+        self._handle = self._native.culd_linker_new(arch.encode())
+        if not self._handle:
+            raise ValueError(f"{arch!r} is not an architecture that can be linked for; use a name such as 'sm_90'")
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Calls the function `culd_linker_<name>`."""
+        status = getattr(self._native, f"culd_linker_{name}")(self._handle, *arguments)
+        if status == 1:
+            raise ValueError(f"{name}: {', '.join(repr(a) for a in arguments)} was refused")
+        if status != 0:
+            raise RuntimeError(f"{name}: internal error (please report)")
+
+    def link(self) -> Tuple[Dict[str, Any], Optional[bytes]]:
+        """The report, and the image of a link without errors."""
+        lib = self._native
+        result = lib.culd_link(self._handle)
+        try:
+            report = json.loads(lib.culd_result_json(result))
+            if not lib.culd_result_ok(result):
+                return report, None
+            size = ctypes.c_size_t()
+            image = lib.culd_result_image(result, ctypes.byref(size))
+            return report, ctypes.string_at(image, size.value)
+        finally:
+            lib.culd_result_free(result)
+
+    def close(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle:
+            self._native.culd_linker_free(handle)

@@ -134,5 +134,48 @@ def test_activate_says_that_it_is_too_late(tmp_path):
 
     other = tmp_path / "libnvJitLink.so.13"
     shutil.copy(culd.nvjitlink_path(), other)
+    # The one of a wheel is thin: its functions are those of libculd beside it.
+    shutil.copy(culd.library_path(), tmp_path)
     done = in_process(f"import ctypes, culd\nctypes.CDLL({str(other)!r})\nculd.activate()")
     assert done.returncode == 1 and "is loaded already" in done.stderr
+
+
+def test_a_package_without_libraries_runs_the_program(tmp_path):
+    """Wheels for musl and macOS have no libraries: the same calls give the same results through the program."""
+    import os
+    import shutil
+
+    package = pathlib.Path(culd.__path__[0])
+    shutil.copytree(package, tmp_path / "culd", ignore=shutil.ignore_patterns("lib", "__pycache__"))
+    code = (
+        "import culd, pickle, sys\n"
+        "assert not culd.has_library()\n"
+        "a, b = sys.argv[1:]\n"
+        "data = open(a, 'rb').read()\n"
+        "linked = culd.link('sm_90', [('first', data), b], verify=True)\n"
+        "try:\n"
+        "    culd.link('sm_90', [('first', data)])\n"
+        "except culd.LinkError as error:\n"
+        "    failed = error.diagnostics[0]\n"
+        "results = [linked.kernels, linked.memory, linked.image[:4], failed.code, failed.symbol, failed.file, culd.version(),\n"
+        "           culd.diff(a, b), culd.dump(linked.image)['kind'], culd.dump(a)]\n"
+        "for wrong in (culd.activate, lambda: culd.Linker('sm_90', release='12.9')):\n"
+        "    try:\n"
+        "        wrong()\n"
+        "        sys.exit('no error')\n"
+        "    except (ImportError, NotImplementedError):\n"
+        "        pass\n"
+        "sys.stdout.buffer.write(pickle.dumps(results))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "CULD_PROGRAM": culd.program_path()}
+    environment.pop("CULD_LIBRARY", None)
+    done = subprocess.run([sys.executable, "-c", code, str(SAXPY), str(COMBINE)], capture_output=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    linked = culd.link("sm_90", [("first", SAXPY.read_bytes()), COMBINE])
+    with pytest.raises(culd.LinkError) as caught:
+        culd.link("sm_90", [("first", SAXPY.read_bytes())])
+    failed = caught.value.diagnostics[0]
+    assert pickle.loads(done.stdout) == [
+        linked.kernels, linked.memory, linked.image[:4], failed.code, failed.symbol, failed.file, culd.version(),
+        culd.diff(SAXPY, COMBINE), culd.dump(linked.image)["kind"], culd.dump(SAXPY),
+    ]

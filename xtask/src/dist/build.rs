@@ -1,4 +1,4 @@
-//! The program for a platform, in the release profile.
+//! The program for a platform, in the profile `distribution`.
 //!
 //! 1. The Rust target is installed by rustup if it is missing.
 //! 2. musl and wasm link with the linker that comes with Rust. The others link with zig, which has the libraries of glibc, mingw and macOS;
@@ -43,8 +43,8 @@ pub(super) fn program(place: &Place<'_>, target: &Target) -> Result<PathBuf> {
         flags.push_str(&format!(" -Clink-arg=-T{}", script.display()));
     }
     cargo.env(variable("RUSTFLAGS"), flags);
-    succeed(cargo.args(["--release", "--quiet", "-p", "culd", "--bin", "culd"]))?;
-    Ok(context.target.join(target.triple).join("release").join(target.program()))
+    succeed(cargo.args(["--profile", "distribution", "--quiet", "-p", "culd", "--bin", "culd"]))?;
+    Ok(context.target.join(target.triple).join("distribution").join(target.program()))
 }
 
 /// Installs a Rust target if it is missing.

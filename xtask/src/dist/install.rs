@@ -198,14 +198,56 @@ fn wheel(place: &Place<'_>, program: &Program, file: &Path, dir: &Path) -> Resul
                 "--target",
             ]);
             output(install.arg(&target).arg(file))?;
+            imported(place, program, &target, dir)?;
             target.join("bin")
         }
     };
     links(place, program, &bin.join(program.target.program()), dir)
 }
 
-/// Prints the directory of the package without importing it, which needs libculd: not every wheel has it.
-const PACKAGE_DIRECTORY: &str = "import importlib.util as u; print(u.find_spec('culd').submodule_search_locations[0])";
+/// Prints the directory of the package.
+const PACKAGE_DIRECTORY: &str = "import culd; print(culd.__path__[0])";
+
+/// Links the example and looks at it, with a package that has the program alone; then calls what needs a library.
+const WITHOUT_LIBRARIES: &str = "\
+import culd, pathlib, sys
+example, out = map(pathlib.Path, sys.argv[1:])
+assert not culd.has_library() and culd.__version__ == culd.version()
+linked = culd.link('sm_90', [example / 'saxpy.cubin', ('combine', (example / 'combine.cubin').read_bytes())])
+assert [k.name for k in linked.kernels] == ['saxpy'] and culd.diff(linked.image, linked.image) == ''
+assert 'saxpy' in str(culd.dump(linked.image))
+try:
+    culd.activate()
+    sys.exit('activate() returned')
+except (ImportError, NotImplementedError) as error:
+    print(error)
+out.write_bytes(linked.image)
+";
+
+/// Imports the modules of a wheel for another platform. Where the wheel has no libraries and the program runs here, its functions are used too.
+fn imported(place: &Place<'_>, program: &Program, packages: &Path, dir: &Path) -> Result<()> {
+    let python = |code: &str| {
+        let mut python = Command::new("python3");
+        python.args(["-c", code]).env("PYTHONPATH", packages).env_remove("CULD_LIBRARY");
+        python
+    };
+    output(&mut python("import culd; culd.Linker, culd.link, culd.activate"))?;
+    let Ok(words) = &program.runner else { return Ok(()) };
+    if packages.join("culd/lib").is_dir() {
+        return Ok(());
+    }
+    let culd = packages.join("bin").join(program.target.program());
+    let script = dir.join("program");
+    super::package::write(
+        &script,
+        &format!("#!/bin/sh\nexec {} '{}' \"$@\"\n", words.join(" "), culd.display()),
+    )?;
+    output(Command::new("chmod").arg("+x").args([&script, &culd]))?;
+    let out = dir.join("python.cubin");
+    let mut uses = python(WITHOUT_LIBRARIES);
+    uses.arg(place.context.root.join("examples/saxpy")).arg(&out);
+    output(uses.env("CULD_PROGRAM", &script)).map(drop)
+}
 
 /// CMake finds the program of an environment through the files in the package.
 fn found_by_cmake(venv: &Path, dir: &Path) -> Result<()> {

@@ -195,10 +195,12 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
         }
         table.write()?;
     }
-    if wants("crates") && plan.target.as_deref().is_none_or(|t| t == "none") {
+    // Those of no platform: left out where one platform was named.
+    let common = |kind: &str| wants(kind) && (plan.package.is_some() || plan.target.as_deref().is_none_or(|t| t == "none"));
+    if common("crates") {
         table.put(install::crates(&place, plan.quick, report)?);
     }
-    if wants("viewer") && plan.target.as_deref().is_none_or(|t| t == "none") {
+    if common("viewer") {
         let page = crate::viewer::run(context)?;
         let size = std::fs::metadata(&page).map_err(Error::file(&page))?.len();
         check::copy(&page, &place.out.join(format!("culd-viewer-{}.html", place.version)))?;
@@ -209,14 +211,14 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
             "run by cargo xtask browser",
         ));
     }
-    if wants("examples") {
+    if common("examples") {
         let prefix = place.work.join(format!("stage/culd-{}-{HOST}", place.version));
         match prefix.join("bin/culd").is_file() {
             true => examples::run(&place, &prefix, report)?.into_iter().for_each(|row| table.put(row)),
             false => println!("examples: not built, {} is not there", prefix.display()),
         }
     }
-    if wants("recipes") {
+    if common("recipes") {
         recipes::write(&place)?;
         for row in recipes::check(&place, report)? {
             table.put(row);

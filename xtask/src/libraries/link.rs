@@ -80,7 +80,8 @@ pub(super) fn run(context: &Context, directory: &Path, library: &Library, platfo
     Ok(output)
 }
 
-pub(super) fn compiler(context: &Context, platform: Platform<'_>) -> Result<Command> {
+/// The C compiler of a platform.
+pub(crate) fn compiler(context: &Context, platform: Platform<'_>) -> Result<Command> {
     let target = match platform {
         Platform::Host => return Ok(Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))),
         Platform::Glibc { version, .. } => format!("{}-linux-gnu.{version}", platform.processor()),
