@@ -63,11 +63,11 @@ pub(crate) fn missing_waits(
             let answers = |s: &SetterId| {
                 let setter = f.setters.get(*s);
                 let after = |cycles| arrived(insns, block.start..block.end, setter.insn, setter.kind, cycles);
-                // An `EXIT` that stalls for what follows it, or a block that waits for its own results: what the compiler knew of the time is not known.
-                // Observed in blocks with such waits: what arrives during the fences is waited for in some, and in some not.
+                // An `EXIT` that stalls for what follows it, or a block that waits for results which the `EXIT` does not depend on: what the compiler knew of
+                // the time is not known. Observed in such blocks: what arrives during the fences is waited for in some, and in some not.
                 let by_clock = || match after(extra) {
                     Arrived::Yes if extra.0 > 0 && f.insns[last].control.stall > EXIT_STALL => Arrived::Unknown,
-                    Arrived::Yes if extra.0 > 0 && waits_for_itself(insns, block) && after((0, 0)) != Arrived::Yes => Arrived::Unknown,
+                    Arrived::Yes if extra.0 > 0 && waits_aside(insns, block) && after((0, 0)) != Arrived::Yes => Arrived::Unknown,
                     answer => answer,
                 };
                 match shown.arrived(f, *s) {
@@ -111,16 +111,27 @@ fn pending(f: &Function<'_>, block: &Block, number: u8, fields: impl Fn(usize) -
     group
 }
 
-/// Does an instruction of the block wait for one before it in the block?
-fn waits_for_itself(insns: &[Insn], block: &Block) -> bool {
+/// Does an instruction of the block wait for one before it in the block, and does the guard of the last instruction not depend on it?
+fn waits_aside(insns: &[Insn], block: &Block) -> bool {
+    let code = insns.get(block.start..block.end).unwrap_or_default();
     let mut pending = 0u8;
-    insns.get(block.start..block.end).unwrap_or_default().iter().any(|insn| {
+    let waits = |insn: &Insn| {
         let Control { wait, read, write, .. } = insn.control;
         let waits = wait & pending != 0;
         for number in [read, write].into_iter().filter(|n| *n < SCOREBOARDS) {
             pending |= 1 << number;
         }
         waits
+    };
+    let waits: Vec<bool> = code.iter().map(waits).collect();
+    let Some((last, before)) = code.split_last() else { return false };
+    let mut needed = last.uses;
+    before.iter().zip(waits).rev().any(|(insn, waits)| {
+        let leads_to_guard = insn.defs.intersects(&needed);
+        if leads_to_guard {
+            needed = needed.union(&insn.uses);
+        }
+        waits && !leads_to_guard
     })
 }
 

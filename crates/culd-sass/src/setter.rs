@@ -129,7 +129,7 @@ const WRITE_CYCLES: [(&str, u32); 12] = [
     ("LDSM", 41),
     ("MUFU", 14),
     ("S2R", 32),
-    ("S2UR", 25),
+    ("S2UR", 24),
     ("SHFL", 22),
 ];
 
