@@ -60,6 +60,7 @@ pub(crate) fn missing_waits(
                 continue;
             }
             let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
+            let aside = extra.0 > 0 && waits_aside(insns, block);
             let answers = |s: &SetterId| {
                 let setter = f.setters.get(*s);
                 let after = |cycles| arrived(insns, block.start..block.end, setter.insn, setter.kind, cycles);
@@ -67,7 +68,7 @@ pub(crate) fn missing_waits(
                 // the time is not known. Observed in such blocks: what arrives during the fences is waited for in some, and in some not.
                 let by_clock = || match after(extra) {
                     Arrived::Yes if extra.0 > 0 && f.insns[last].control.stall > EXIT_STALL => Arrived::Unknown,
-                    Arrived::Yes if extra.0 > 0 && waits_aside(insns, block) && after((0, 0)) != Arrived::Yes => Arrived::Unknown,
+                    Arrived::Yes if aside && after((0, 0)) != Arrived::Yes => Arrived::Unknown,
                     answer => answer,
                 };
                 match shown.arrived(f, *s) {
@@ -129,7 +130,8 @@ fn waits_aside(insns: &[Insn], block: &Block) -> bool {
     before.iter().zip(waits).rev().any(|(insn, waits)| {
         let leads_to_guard = insn.defs.intersects(&needed);
         if leads_to_guard {
-            needed = needed.union(&insn.uses);
+            let left = if insn.unguarded() { needed.minus(&insn.defs) } else { needed };
+            needed = left.union(&insn.uses);
         }
         waits && !leads_to_guard
     })

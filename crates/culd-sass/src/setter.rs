@@ -117,7 +117,7 @@ const READ_CYCLES: [(&str, u32); 14] = [
     ("STS", 10),
 ];
 
-/// Cycles until the results of an instruction have been written, by mnemonic. Loads from memory and textures take longer than any block.
+/// Cycles until the results of an instruction have been written, by mnemonic; [`latency`] has that of loads from memory and textures.
 const WRITE_CYCLES: [(&str, u32); 12] = [
     ("F2F", 12),
     ("F2I", 12),
@@ -133,7 +133,7 @@ const WRITE_CYCLES: [(&str, u32); 12] = [
     ("SHFL", 22),
 ];
 
-/// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 35,000 such choices of compiler and linker, of which 74 come
+/// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 35,000 such choices of compiler and linker, of which 72 come
 /// out otherwise.
 fn latency(insn: &Insn, kind: Kind) -> u32 {
     let find = |rows: &[(&str, u32)]| rows.iter().find(|row| row.0 == insn.name).map(|row| row.1);

@@ -427,9 +427,10 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
         }
         let floor = placed.get(&layout.every_kernel[k]).map(|start| base.saturating_add(*start));
         let size = match kernel.dynamic {
-            // nvlink quirk: what counts as an alignment may not be a power of two, and the section may end before the memory starts.
+            // nvlink quirk: what counts as an alignment may not be a power of two, and the section may end before the memory starts. culd's does not.
             Some(start) if link.mode.rules.dynamic_alignment => {
-                let end = if kernel.moved { start } else { kernel.end };
+                let keeps_room = kernel.moved || link.options.identity == Identity::Culd;
+                let end = if keeps_room { start } else { kernel.end };
                 Some(base.saturating_add(next_multiple(end, kernel.align)))
             }
             Some(start) => Some(base.saturating_add(start)),

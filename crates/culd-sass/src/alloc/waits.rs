@@ -150,7 +150,7 @@ impl Run<'_> {
     }
 
     /// Does instruction `k` wait by policy for a number with these setters? At the end of a block all setters of the block must have arrived. Operands have
-    /// been read when the result of their instruction is no longer pending.
+    /// been read once the result of their instruction has been waited for.
     pub(super) fn policy_wait(
         &self,
         k: usize,
@@ -171,11 +171,11 @@ impl Run<'_> {
         if list.clone().any(|s| waited(s) && (!local(&s) || for_uniform(s))) {
             return true;
         }
-        let has_result = |s: &SetterId| {
+        let were_read = |s: &SetterId| {
             let setter = f.setters.get(*s);
             let result = f.setters.of(setter.insn).find(|r| f.setters.get(*r).kind == Kind::Write);
             setter.kind == Kind::Read && result.is_some_and(|r| self.dead != Some(r) && !is_pending(r))
         };
-        list.filter(|s| local(s) && !has_result(s)).all(waited)
+        list.filter(|s| local(s) && !were_read(s)).all(waited)
     }
 }
