@@ -301,6 +301,8 @@ impl<'a> Run<'a> {
         if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
             self.untested.get_or_insert(request.insn);
         }
+        // The times of shared numbers in later releases are not known well enough to decide what the input does not show.
+        self.ambiguous |= self.f.policy.looks_ahead() && matches!(self.how, How::ShareIn | How::ShareOut);
         // A value that leaves the block and joined others in the input, but has to share now: the input does not show what it costs here.
         self.ambiguous |= self.how == How::ShareOut && self.lesson.is_some_and(|lesson| lesson.how[i] == How::Join);
         model
