@@ -4,6 +4,7 @@
 //! `--study NAME` prints the functions whose name contains NAME with the fields of compiler, linker and model side by side; `--distance` how many differ.
 //! `--fast` counts each changed call-free function once and leaves the hazard checker out.
 //! `--fenced`, with `--fast`, `--study` or `--arrivals`: the twins are links for a debugger, whose guarded `EXIT`s get fences.
+//! `--later`: compiler and linker are of release 13.1 or later.
 //! `--choices` counts the scoreboards and waits of compiler and linker that the model chooses otherwise; `-v` lists them. `--arrivals` prints what ends of
 //! blocks show about latencies.
 //! `--unknown` prints the instructions that the decoder does not know.
@@ -24,6 +25,9 @@ fn main() -> ExitCode {
             Ok(more) => pairs.extend(more),
             Err(error) => eprintln!("{path}: {error}"),
         }
+    }
+    if arguments.iter().any(|a| a == "--later") {
+        pairs.iter_mut().for_each(|p| p.later = true);
     }
     let fenced = arguments.iter().any(|a| a == "--fenced");
     if arguments.iter().any(|a| a == "--fast") {

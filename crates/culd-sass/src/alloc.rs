@@ -20,7 +20,7 @@ mod share;
 mod waits;
 
 use crate::cfg::{BlockId, Cfg};
-use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS};
+use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS, opcode};
 use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
 use crate::setter::{Class, Kind, SetterId, Setters};
 pub(crate) use seen::Seen;
@@ -72,6 +72,10 @@ struct Run<'a> {
     /// Sum of the stalls before every instruction.
     stalls: Vec<i64>,
     times: Option<(BlockId, Vec<u32>)>,
+    /// The setters of the block on every number, waited for or not, and when the last of those counted so far arrives.
+    used: [(Vec<SetterId>, i64); SCOREBOARDS as usize],
+    /// The setter of the block on every number that arrives last, and when, if nothing waits.
+    latest: [Option<(i64, SetterId)>; SCOREBOARDS as usize],
     ambiguous: bool,
     /// The function has long loads: the highest number is for those whose value leaves the block.
     any_long: bool,
@@ -154,6 +158,8 @@ impl<'a> Run<'a> {
                 }))
                 .collect(),
             times: None,
+            used: Default::default(),
+            latest: Default::default(),
             ambiguous: false,
             any_long: f
                 .setters
@@ -181,7 +187,14 @@ impl<'a> Run<'a> {
             self.block(*id);
         }
         let (waits, mixed) = self.waits();
-        self.ambiguous |= mixed;
+        // What a `WARPSYNC` of 13.1 and later waits for is known only as far as the input shows it.
+        let unknown = |(k, (insn, wait)): (usize, (&Insn, &u8))| {
+            let (new, old) = (wait.count_ones(), insn.control.wait.count_ones());
+            let for_dead = || self.dead.is_some_and(|dead| self.f.policy.waits_for(k, dead));
+            matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE) && (new > old || new < old && !for_dead())
+        };
+        let synchronized = self.f.policy.looks_ahead() && self.f.insns.iter().zip(&waits).enumerate().any(unknown);
+        self.ambiguous |= mixed || synchronized;
         let fields = self.f.insns.iter().zip(waits).enumerate();
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
@@ -231,6 +244,8 @@ impl<'a> Run<'a> {
     fn block(&mut self, id: BlockId) {
         let (start, end) = (self.f.cfg.blocks[id.index()].start, self.f.cfg.blocks[id.index()].end);
         let mut live = self.entry(id);
+        self.used = Default::default();
+        self.latest = Default::default();
         let long_reserved = live.iter().flatten().any(|(s, _)| self.is_escaping_load(*s))
             || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_escaping_load(s)));
         for k in start..end {
@@ -265,6 +280,10 @@ impl<'a> Run<'a> {
                             && !self.f.cfg.blocks[id.index()].succ.contains(&id);
                     self.companions[s.index()] = (!forced).then(|| list.iter().map(|(s, _)| *s).collect());
                     list.push((s, request.need));
+                    self.used[usize::from(number)].0.push(s);
+                    let arrives = self.stalls[k] + i64::from(self.f.setters.get(s).latency);
+                    let latest = &mut self.latest[usize::from(number)];
+                    *latest = (*latest).max(Some((arrives, s)));
                 }
             }
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
@@ -287,7 +306,11 @@ impl<'a> Run<'a> {
     /// The number of a setter: the compiler's, if that is wanted or if the compiler chose it from the same state; else the model's.
     fn compare(&mut self, request: &SlotRequest, model: u8, live: &Live, ambiguous: bool) -> u8 {
         let (i, compiler) = (request.id.index(), self.f.setters.number_in_input(request.id));
-        let state = hash(&(live, self.busy(request, live), request.long_reserved));
+        let now = self.stalls[request.insn];
+        let on_its_way = self
+            .latest
+            .map(|latest| latest.filter(|(arrives, _)| *arrives > now).map(|(_, s)| s));
+        let state = hash(&(live, self.busy(request, live), request.long_reserved, on_its_way));
         self.seen.choices[i] = state;
         self.seen.right_choice[i] = model == compiler;
         self.seen.how[i] = self.how;
@@ -301,8 +324,6 @@ impl<'a> Run<'a> {
         if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
             self.untested.get_or_insert(request.insn);
         }
-        // The times of shared numbers in later releases are not known well enough to decide what the input does not show.
-        self.ambiguous |= self.f.policy.looks_ahead() && matches!(self.how, How::ShareIn | How::ShareOut);
         // A value that leaves the block and joined others in the input, but has to share now: the input does not show what it costs here.
         self.ambiguous |= self.how == How::ShareOut && self.lesson.is_some_and(|lesson| lesson.how[i] == How::Join);
         model

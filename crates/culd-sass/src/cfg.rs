@@ -62,6 +62,25 @@ fn ends_block(insn: &Insn) -> bool {
 }
 
 impl Cfg {
+    /// Cycles from the end of other blocks to the start of this one on the shortest way, as far as that takes less than `limit`. `stalls` has the cycles
+    /// before every instruction.
+    pub(crate) fn nearby(&self, id: BlockId, stalls: &[i64], limit: i64) -> BTreeMap<BlockId, i64> {
+        let mut distances = BTreeMap::new();
+        let mut queue: BTreeSet<(i64, BlockId)> = self.blocks[id.index()].pred.iter().map(|pred| (0, *pred)).collect();
+        while let Some((distance, block)) = queue.pop_first() {
+            if distances.contains_key(&block) {
+                continue;
+            }
+            distances.insert(block, distance);
+            let block = &self.blocks[block.index()];
+            let through = distance + stalls[block.end] - stalls[block.start];
+            if through < limit {
+                queue.extend(block.pred.iter().map(|pred| (through, *pred)));
+            }
+        }
+        distances
+    }
+
     /// Builds the graph of `insns`, whose offsets need not be contiguous.
     pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets) -> Self {
         let at: BTreeMap<u32, usize> = insns.iter().enumerate().map(|(k, insn)| (insn.offset, k)).collect();

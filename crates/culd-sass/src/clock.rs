@@ -91,6 +91,16 @@ pub(crate) fn never_waited(insn: &Insn, kind: Kind) -> bool {
     arrival(insn, kind, Queues::default()).is_none()
 }
 
+/// Has a setter of an earlier block arrived, that was issued that many cycles before on the shortest way?
+pub(crate) fn arrived_after(insn: &Insn, kind: Kind, elapsed: u32) -> Arrived {
+    match arrival(insn, kind, Queues { shared: true }) {
+        None => Arrived::No,
+        Some((low, _)) if elapsed <= low => Arrived::No,
+        Some((_, high)) if elapsed >= high => Arrived::Yes,
+        Some(_) => Arrived::Unknown,
+    }
+}
+
 /// A setter of the block that is pending.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {

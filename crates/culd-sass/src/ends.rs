@@ -9,14 +9,21 @@
 //!    later one on its number had not arrived;
 //! 3. never for loads from memory and textures, which are not waited for in this way.
 //!
+//! From 13.1 on only the ends of blocks that lead into a loop wait in this way, there also for setters of earlier blocks; and `BSYNC` and guarded `EXIT`s
+//! wait for all setters of uniform registers, of this block or earlier ones.
+//!
 //! The numbers are decided with the answers that matter only: one setter that has not arrived is enough. Where the answer matters and is not known, the
 //! function is kept.
 
 use crate::alloc::Function;
-use crate::cfg::Block;
-use crate::clock::{Arrived, FENCE_CYCLES, arrived, never_waited};
+use crate::cfg::{Block, BlockId};
+use crate::clock::{Arrived, FENCE_CYCLES, arrived, arrived_after, never_waited};
 use crate::decode::{Control, Insn, SCOREBOARDS};
+use crate::policy::{Pending, flow, waits_for_uniform, walk};
 use crate::setter::{Kind, SetterId};
+
+/// Cycles after which everything but loads from memory has arrived.
+const LONGEST: i64 = 64;
 
 /// Cycles of an `EXIT` that stalls for nothing else.
 const EXIT_STALL: u8 = 5;
@@ -33,17 +40,26 @@ pub(crate) fn missing_waits(
 ) -> Result<Vec<(usize, SetterId)>, usize> {
     let mut with_fields: Option<Vec<Insn>> = None;
     let mut waits = Vec::new();
-    for block in &f.cfg.blocks {
+    let (mut inherited, mut input): (Option<Inherited>, Option<Inherited>) = (None, None);
+    for (id, block) in f.cfg.ids().zip(&f.cfg.blocks).filter(|(id, _)| f.policy.waits_at_end(*id)) {
         let range = block.start..block.end;
         let changed = |k: usize| fields[k] != f.insns[k].control;
         let last = block.end - 1;
         let extra = if fenced(last) { FENCE_CYCLES } else { (0, 0) };
-        if extra.0 == 0 && !range.clone().any(changed) {
+        let looks_ahead = f.policy.looks_ahead();
+        if extra.0 == 0 && !looks_ahead && !range.clone().any(changed) {
             continue;
         }
+        let foreign = looks_ahead.then(|| {
+            let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
+            let inherited = inherited.get_or_insert_with(|| Inherited::new(f, insns));
+            inherited.at(f, insns, id)
+        });
         let mut shown: Option<Shown> = None;
         for number in (0..SCOREBOARDS).filter(|n| fields[last].wait >> n & 1 == 0) {
-            let group = pending(f, block, number, |k| fields[k], dead);
+            let foreign = foreign.as_ref().map_or(&[][..], |f| f[usize::from(number)].as_slice());
+            let mut group = pending(f, block, number, |k| fields[k], dead);
+            group.extend(foreign.iter().map(|(s, _)| *s));
             let own = [fields[last].read, fields[last].write].contains(&number);
             if own
                 || group.is_empty()
@@ -55,7 +71,10 @@ pub(crate) fn missing_waits(
             {
                 continue;
             }
-            let shown = shown.get_or_insert_with(|| Shown::new(f, block));
+            let shown = shown.get_or_insert_with(|| {
+                let input = looks_ahead.then(|| input.get_or_insert_with(|| Inherited::new(f, f.insns)).at(f, f.insns, id));
+                Shown::new(f, block, input.as_ref())
+            });
             if extra.0 == 0 && shown.late.iter().any(|late| late.iter().all(|s| group.contains(s))) {
                 continue;
             }
@@ -71,6 +90,12 @@ pub(crate) fn missing_waits(
                     Arrived::Yes if aside && after((0, 0)) != Arrived::Yes => Arrived::Unknown,
                     answer => answer,
                 };
+                if let Some((_, least)) = foreign.iter().find(|(t, _)| t == s) {
+                    return match f.policy.waits_for(last, *s) {
+                        true => Arrived::Yes,
+                        false => arrived_after(&insns[setter.insn], setter.kind, *least),
+                    };
+                }
                 match shown.arrived(f, *s) {
                     // The clock contradicts the input.
                     Some(Arrived::No) if extra.0 > 0 && after((0, 0)) == Arrived::Yes => Arrived::Unknown,
@@ -89,7 +114,83 @@ pub(crate) fn missing_waits(
             waits.extend(group.into_iter().filter(|s| !f.policy.waits_for(last, *s)).map(|s| (last, s)));
         }
     }
+    if f.policy.looks_ahead() {
+        let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
+        for (id, block) in f
+            .cfg
+            .ids()
+            .zip(&f.cfg.blocks)
+            .filter(|(_, b)| waits_for_uniform(&f.insns[b.end - 1]))
+        {
+            let last = block.end - 1;
+            let new = inherited.get_or_insert_with(|| Inherited::new(f, insns)).before(f, insns, id);
+            let old = input.get_or_insert_with(|| Inherited::new(f, f.insns)).before(f, f.insns, id);
+            for (_, list) in new.iter().enumerate().filter(|(n, _)| fields[last].wait >> n & 1 == 0) {
+                for s in list.iter().filter(|s| f.setters.get(**s).is_uniform()) {
+                    let known = old.iter().any(|o| o.binary_search(s).is_ok());
+                    if !known && !f.policy.waits_for(last, *s) {
+                        waits.push((last, *s));
+                    }
+                }
+            }
+        }
+    }
     Ok(waits)
+}
+
+/// Setters of earlier blocks per number, each with the cycles since then on the shortest way.
+type Foreign = [Vec<(SetterId, u32)>; SCOREBOARDS as usize];
+
+/// What comes from earlier blocks to the ends of blocks.
+struct Inherited {
+    /// Pending at the entry of every block.
+    entry: Vec<Pending>,
+    /// Cycles before every instruction.
+    stalls: Vec<i64>,
+}
+
+impl Inherited {
+    fn new(f: &Function<'_>, insns: &[Insn]) -> Self {
+        let mut stalls = vec![0];
+        stalls.extend(insns.iter().scan(0, |sum, insn| {
+            *sum += i64::from(insn.control.stall);
+            Some(*sum)
+        }));
+        Self {
+            entry: flow(insns, f.cfg, f.setters),
+            stalls,
+        }
+    }
+
+    /// What is pending before the last instruction of a block.
+    fn before(&self, f: &Function<'_>, insns: &[Insn], id: BlockId) -> Pending {
+        let block = &f.cfg.blocks[id.index()];
+        let mut state = self.entry[id.index()].clone();
+        walk(insns, f.setters, block.start..block.end - 1, &mut state, |_, _, _| ());
+        state
+    }
+
+    /// The setters of earlier blocks that are pending before the last instruction of a block.
+    fn at(&self, f: &Function<'_>, insns: &[Insn], id: BlockId) -> Foreign {
+        let block = &f.cfg.blocks[id.index()];
+        let last = block.end - 1;
+        let state = self.before(f, insns, id);
+        let here = self.stalls[last] - self.stalls[block.start];
+        let mut distances = None;
+        state.map(|list| {
+            let foreign = list.into_iter().filter(|s| !(block.start..last).contains(&f.setters.get(*s).insn));
+            let since = |s: SetterId| {
+                let insn = f.setters.get(s).insn;
+                let from = f.cfg.block_of[insn];
+                let distances = distances.get_or_insert_with(|| f.cfg.nearby(id, &self.stalls, LONGEST));
+                let way = distances
+                    .get(&from)
+                    .map_or(LONGEST, |way| way + self.stalls[f.cfg.blocks[from.index()].end] - self.stalls[insn]);
+                (s, u32::try_from(way + here).unwrap_or(0))
+            };
+            foreign.map(since).collect()
+        })
+    }
 }
 
 /// The setters of a block that are pending on a number at its last instruction. A wait for the result of an instruction ends the wait for its operands too.
@@ -158,7 +259,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(f: &Function<'_>, block: &Block) -> Self {
+    fn new(f: &Function<'_>, block: &Block, foreign: Option<&Foreign>) -> Self {
         let last = block.end - 1;
         let end = f.insns[last].control;
         let mut shown = Self {
@@ -166,7 +267,8 @@ impl Shown {
             late: Vec::new(),
         };
         for number in 0..SCOREBOARDS {
-            let group = pending(f, block, number, |k| f.insns[k].control, None);
+            let mut group = pending(f, block, number, |k| f.insns[k].control, None);
+            group.extend(foreign.iter().flat_map(|f| &f[usize::from(number)]).map(|(s, _)| *s));
             if end.wait >> number & 1 == 1 {
                 shown.arrived.extend(group.into_iter().filter(|s| f.policy.waits_for(last, *s)));
             } else if ![end.read, end.write].contains(&number) && !group.is_empty() {

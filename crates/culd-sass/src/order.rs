@@ -40,6 +40,24 @@ pub(crate) fn visit_order(cfg: &Cfg) -> Vec<BlockId> {
     post
 }
 
+/// For every block: does it lead into a loop from outside? A retreating edge is one to a block that is visited before.
+pub(crate) fn loop_entries(cfg: &Cfg, order: &[BlockId]) -> Vec<bool> {
+    let mut visit = vec![0; cfg.blocks.len()];
+    for (at, id) in order.iter().enumerate() {
+        visit[id.index()] = at;
+    }
+    let is_header = |id: BlockId| {
+        let mut before = cfg.blocks[id.index()].pred.iter();
+        before.any(|pred| visit[pred.index()] >= visit[id.index()])
+    };
+    let headers: Vec<bool> = cfg.ids().map(is_header).collect();
+    let enters = |id: BlockId| {
+        let mut next = cfg.blocks[id.index()].succ.iter();
+        next.any(|to| headers[to.index()] && visit[to.index()] > visit[id.index()])
+    };
+    cfg.ids().map(enters).collect()
+}
+
 /// Successors in the order of the walk: what is walked first is visited last.
 fn successors(cfg: &Cfg, id: BlockId) -> Vec<BlockId> {
     let mut succ = cfg.blocks[id.index()].succ.clone();

@@ -13,6 +13,7 @@
 
 use crate::cfg::{Block, BlockId, Cfg, collective};
 use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
+use crate::order::loop_entries;
 use crate::reg::RegSet;
 use crate::setter::{Kind, SetterId, Setters};
 
@@ -33,6 +34,8 @@ pub(crate) struct Policy {
     first_need: Vec<Option<usize>>,
     /// For every setter: an operand read that leaves its block, and whose registers the next block writes. Empty where that does not matter.
     needed_next: Vec<bool>,
+    /// For every block: its end waits for what has arrived. Empty: all do.
+    waits_at_end: Vec<bool>,
 }
 
 /// A wait on `WARPSYNC.COLLECTIVE`, or on a `WARPSYNC` of a constant mask that begins a collective, does not end a group: `ENDCOLLECTIVE` waits again.
@@ -101,13 +104,16 @@ impl Policy {
             added: vec![false; insns.len()],
             first_need: Vec::new(),
             needed_next: Vec::new(),
+            waits_at_end: Vec::new(),
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy
     }
 
-    /// Operand reads whose registers the next block writes are not joined by others.
-    pub(crate) fn separate_reads(&mut self, cfg: &Cfg, setters: &Setters<'_>) {
+    /// The rules of 13.1 and later: operand reads whose registers the next block writes are not joined by others, and of the ends of blocks only those before
+    /// a loop wait for what has arrived.
+    pub(crate) fn look_ahead(&mut self, cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) {
+        self.waits_at_end = loop_entries(cfg, order);
         let effects: Vec<(RegSet, RegSet)> = cfg.blocks.iter().map(|b| setters.effects(b.start..b.end)).collect();
         let needed_next = |id: SetterId| {
             let setter = setters.get(id);
@@ -126,6 +132,11 @@ impl Policy {
     /// Does it matter what the next block needs (13.1 on)?
     pub(crate) fn looks_ahead(&self) -> bool {
         !self.needed_next.is_empty()
+    }
+
+    /// Does the end of the block wait for what has arrived?
+    pub(crate) fn waits_at_end(&self, block: BlockId) -> bool {
+        self.waits_at_end.get(block.index()) != Some(&false)
     }
 
     /// Does the next block write what the setter reads? Always false where that does not matter.
@@ -205,8 +216,8 @@ fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) 
     entry
 }
 
-/// Pending setters at the entry of every block, under the compiler's own numbers and waits.
-fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pending> {
+/// Pending setters at the entry of every block, under the numbers and waits of `insns`.
+pub(crate) fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pending> {
     let mut entry = vec![Pending::default(); cfg.blocks.len()];
     let mut queue: std::collections::VecDeque<BlockId> = cfg.ids().collect();
     let mut queued = vec![true; cfg.blocks.len()];
@@ -227,16 +238,20 @@ fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pending> {
     entry
 }
 
-fn step(
+fn step(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, id: BlockId, state: &mut Pending, waited: impl FnMut(usize, u8, &[SetterId])) {
+    let block = &cfg.blocks[id.index()];
+    walk(insns, setters, block.start..block.end, state, waited);
+}
+
+/// What is pending after the instructions of `range`; `waited` hears of every wait.
+pub(crate) fn walk(
     insns: &[Insn],
-    cfg: &Cfg,
     setters: &Setters<'_>,
-    id: BlockId,
+    range: std::ops::Range<usize>,
     state: &mut Pending,
     mut waited: impl FnMut(usize, u8, &[SetterId]),
 ) {
-    let block = &cfg.blocks[id.index()];
-    for (k, insn) in (block.start..block.end).zip(&insns[block.start..block.end]) {
+    for (k, insn) in range.clone().zip(&insns[range]) {
         for (number, pending) in (0..).zip(state.iter_mut()) {
             if insn.control.wait >> number & 1 == 1 {
                 waited(k, number, pending);
@@ -251,7 +266,10 @@ fn step(
             keep_last(pending, left);
         }
         for setter in setters.of(k) {
-            let number = setters.number_in_input(setter);
+            let number = match setters.get(setter).kind {
+                Kind::Read => insn.control.read,
+                Kind::Write => insn.control.write,
+            };
             if let Some(pending) = state.get_mut(usize::from(number)) {
                 merge(pending, &[setter]);
             }

@@ -250,7 +250,7 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
     if context.separate_reads {
-        policy.separate_reads(&cfg, &setters);
+        policy.look_ahead(&cfg, &setters, &order);
     }
     let function = function(&insns, &cfg, &setters, &policy);
     let dead = dead.and_then(|dead| dead_setter(&insns, &setters, dead));
@@ -298,7 +298,10 @@ pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<C
     let cfg = Cfg::new(&insns, &indirect);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
-    let policy = Policy::new(&insns, &cfg, &setters, &order);
+    let mut policy = Policy::new(&insns, &cfg, &setters, &order);
+    if context.separate_reads {
+        policy.look_ahead(&cfg, &setters, &order);
+    }
     let lesson = learn(&function(&insns, &cfg, &setters, &policy), &order);
     let (list, waits) = lesson.seen.judged();
     let list = setters
@@ -334,7 +337,7 @@ fn reallocate(
     let order = visit_order(cfg);
     let mut policy = Policy::new(insns, cfg, &setters, &order);
     if separate_reads {
-        policy.separate_reads(cfg, &setters);
+        policy.look_ahead(cfg, &setters, &order);
     }
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
     let lesson = learn(&function(insns, cfg, &setters, &policy), &order);

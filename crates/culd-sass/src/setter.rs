@@ -100,7 +100,10 @@ pub(crate) fn class(insn: &Insn) -> Class {
 }
 
 /// Cycles until the operands of an instruction have been read, by mnemonic.
-const READ_CYCLES: [(&str, u32); 14] = [
+const READ_CYCLES: [(&str, u32); 17] = [
+    ("DADD", 2),
+    ("DFMA", 2),
+    ("DMUL", 2),
     ("F2F", 12),
     ("F2I", 12),
     ("FLO", 12),
@@ -118,7 +121,11 @@ const READ_CYCLES: [(&str, u32); 14] = [
 ];
 
 /// Cycles until the results of an instruction have been written, by mnemonic; [`latency`] has that of loads from memory and textures.
-const WRITE_CYCLES: [(&str, u32); 12] = [
+const WRITE_CYCLES: [(&str, u32); 16] = [
+    ("DADD", 2),
+    ("DFMA", 2),
+    ("DMUL", 2),
+    ("DSETP", 2),
     ("F2F", 12),
     ("F2I", 12),
     ("FENCE", 2000),
@@ -130,7 +137,7 @@ const WRITE_CYCLES: [(&str, u32); 12] = [
     ("MUFU", 14),
     ("S2R", 32),
     ("S2UR", 24),
-    ("SHFL", 22),
+    ("SHFL", 23),
 ];
 
 /// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 35,000 such choices of compiler and linker, of which 72 come

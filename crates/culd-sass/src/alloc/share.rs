@@ -3,10 +3,13 @@
 //! 1. A value that leaves its block first gives up the claim of later blocks: any number without pending setters will do.
 //! 2. Else the issue time of every instruction of the block is estimated: stalls, and waits until what is waited for has arrived. A number is waited for at
 //!    the first need of any of its setters; sharing costs the cycles by which the last one is late there, or has that many to spare.
-//! 3. The number with the most cycles to spare is taken, the lowest of equal ones. A value that leaves the block is waited for somewhere else, so that all
-//!    numbers that cost it nothing are equal; from 13.1 on those come first that the next block does not need, or that arrive early.
+//! 3. A wait for one setter of a number ends the wait for all of them, but the number counts as busy until the last of them has arrived.
+//! 4. The number with the most cycles to spare is taken, the lowest of equal ones. A value that leaves the block is waited for somewhere else, so that all
+//!    numbers that cost it nothing are equal.
+//! 5. From 13.1 on, what the next block needs is needed at the end of this one, and time passes in all blocks on the shortest way, not only in the block right
+//!    before.
 
-use super::{Live, Run, SlotRequest, earliest};
+use super::{Live, Run, SlotRequest};
 use crate::cfg::BlockId;
 use crate::setter::{Class, Kind, SetterId};
 
@@ -15,12 +18,14 @@ const NOW: (i64, bool) = (0, false);
 /// The same with new fences, as far as is known.
 const DELAYS: [(i64, bool); 5] = [(8, false), (i32::MAX as i64, false), (0, true), (6, true), (8, true)];
 
+/// Cycles after which every result but those of long loads has arrived.
+const LONGEST: i64 = 64;
+
 /// Cycles by which the times of 13.1 and later may be off where a value leaves its block.
 const MARGIN: i64 = 2;
 
-/// What it costs to share a number, smaller is better: cycles lost at the first need, which are negative where there is time to spare; when the others
-/// arrive, if the next block needs them (13.1 on); the number.
-type ShareCost = (i64, i64, u8);
+/// What it costs to share a number, smaller is better: cycles lost at the first need, which are negative where there is time to spare; the number.
+type ShareCost = (i64, u8);
 
 impl Run<'_> {
     /// No number for a value that leaves the block: give up the successors' claim, then share where that costs the least waiting time.
@@ -48,12 +53,22 @@ impl Run<'_> {
             return self.escaping_load_slot();
         };
         let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
+        let distances = self
+            .f
+            .policy
+            .looks_ahead()
+            .then(|| self.f.cfg.nearby(request.block, &self.stalls, LONGEST));
         // Of other blocks only those right before this one can have something on its way.
         let before = &self.f.cfg.blocks[request.block.index()].pred;
         let done = |s: SetterId, (delay, far): (i64, bool)| {
             let setter = self.f.setters.get(s);
             if (start..=request.insn).contains(&setter.insn) {
                 issued(setter.insn).saturating_add(setter.latency.into())
+            } else if let Some(distances) = &distances {
+                let from = self.f.cfg.block_of[setter.insn];
+                let end = self.f.cfg.blocks[from.index()].end;
+                let elapsed = distances.get(&from).map(|d| d + self.stalls[end] - self.stalls[setter.insn] - 1);
+                elapsed.map_or(0, |elapsed| (i64::from(setter.latency) - elapsed - delay).max(0))
             } else {
                 let from = self.f.cfg.block_of[setter.insn];
                 let end = self.f.cfg.blocks[from.index()].end;
@@ -62,12 +77,24 @@ impl Run<'_> {
             }
         };
         let own = done(request.id, NOW);
+        // A wait for one setter of a number ends the wait for all, but does not make the others arrive.
+        let mut used = std::mem::take(&mut self.used);
+        for (list, last) in &mut used {
+            *last = list.drain(..).map(|s| done(s, NOW)).fold(*last, i64::max);
+        }
+        // What the next block needs is needed at the end of this one (13.1 on).
         let next = &self.f.cfg.blocks[request.block.index()].succ;
         let looks_ahead = self.f.policy.looks_ahead();
-        let needed_next = |list: &[(SetterId, Option<usize>)]| {
+        let end_time = issued(end - 1).saturating_add(self.f.insns[end - 1].control.stall.into());
+        let leaving = |s: SetterId| {
             let mut ranges = next.iter().map(|b| &self.f.cfg.blocks[b.index()]).map(|b| b.start..b.end);
-            looks_ahead && ranges.any(|r| list.iter().any(|(s, _)| self.f.setters.first_conflict(*s, r.clone()).is_some()))
+            match looks_ahead && ranges.any(|r| self.f.setters.first_conflict(s, r).is_some()) {
+                true => end_time,
+                false => i64::MAX,
+            }
         };
+        let needed = |s: SetterId, need: Option<usize>| need.map_or_else(|| leaving(s), issued);
+        let need = needed(request.id, Some(need).filter(|n| *n != usize::MAX));
         let choose = |own: i64, when: (i64, bool)| {
             let mut best: Option<ShareCost> = None;
             for number in request.start..limit {
@@ -79,32 +106,38 @@ impl Run<'_> {
                 if list.is_empty() || holds_escaping_load {
                     continue;
                 }
-                let theirs = earliest(list).unwrap_or(usize::MAX);
-                let last = list.iter().map(|(s, _)| done(*s, when)).max().unwrap_or(0);
-                let cycles = if need == usize::MAX {
-                    let first = if theirs == usize::MAX { i64::MAX } else { issued(theirs) };
-                    own.saturating_sub(first).max(0)
+                let theirs = list.iter().map(|(s, need)| needed(*s, *need)).min().unwrap_or(i64::MAX);
+                let last = list
+                    .iter()
+                    .map(|(s, _)| done(*s, when))
+                    .max()
+                    .unwrap_or(0)
+                    .max(used[usize::from(number)].1);
+                let cycles = if need == i64::MAX {
+                    own.saturating_sub(theirs).max(0)
                 } else if theirs < need {
-                    own.saturating_sub(issued(theirs))
+                    own.saturating_sub(theirs)
                 } else {
-                    last.saturating_sub(issued(need))
+                    last.saturating_sub(need)
                 };
-                let arrival = if need == usize::MAX && needed_next(list) { last } else { 0 };
-                if best.is_none_or(|cost| (cycles, arrival, number) < cost) {
-                    best = Some((cycles, arrival, number));
+                if best.is_none_or(|cost| (cycles, number) < cost) {
+                    best = Some((cycles, number));
                 }
             }
             best
         };
         let best = choose(own, NOW);
-        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.2) != best.map(|b| b.2);
+        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.1) != best.map(|b| b.1);
         // A choice that a cycle or two would change is not known in the later releases.
-        let close = looks_ahead && need == usize::MAX && [own - MARGIN, own + MARGIN].into_iter().any(|own| other(own, NOW));
+        let leaves = self.f.policy.first_need(request.id).is_none();
+        let shifts = [-MARGIN, MARGIN];
+        let close = looks_ahead && leaves && shifts.into_iter().any(|by| other(own + by, NOW) || other(own, (by, false)));
         self.ambiguous |= close;
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
         let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
         self.depends_on_fences = depends_on_fences;
-        best.map_or(self.escaping_load_slot(), |(.., number)| number)
+        self.used = used;
+        best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
 
     /// Estimated issue time of every instruction of the block.

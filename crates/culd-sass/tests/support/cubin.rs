@@ -90,6 +90,7 @@ pub(crate) fn pairs(arch: &str, input: &[u8], linked: &[u8]) -> Vec<Pair> {
                 .map(|v| v as u32 & !15)
                 .collect(),
             indirect: indirect(find(&format!(".nv.info.{name}")).unwrap_or_default()),
+            later: false,
         });
     }
     out

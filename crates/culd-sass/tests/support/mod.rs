@@ -27,6 +27,8 @@ pub(crate) struct Pair {
     pub(crate) relocated: BTreeSet<u32>,
     /// Indirect branches and their targets.
     pub(crate) indirect: BTreeMap<u32, Vec<u32>>,
+    /// The linker is of release 13.1 or later.
+    pub(crate) later: bool,
 }
 
 /// How the model did on one function.
@@ -47,6 +49,7 @@ impl Pair {
             arch: number,
             entry: self.entry,
             indirect: self.indirect.clone(),
+            separate_reads: self.later,
             ..KernelContext::default()
         }
     }

@@ -71,6 +71,7 @@ impl Reader<'_> {
             entry: self.number()? != 0,
             relocated: self.list(Self::number)?.into_iter().collect(),
             indirect: self.list(|r| Some((r.number()?, r.list(Self::number)?)))?.into_iter().collect(),
+            later: false,
         })
     }
 }
