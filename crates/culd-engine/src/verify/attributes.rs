@@ -132,8 +132,8 @@ struct Definitions<'a, 'd> {
     info_of: HashMap<(*const File<'d>, u32), u32, SeededState>,
     /// Some input has attributes of its module.
     has_module_info: bool,
-    /// Architecture of the inputs.
-    sm: u8,
+    /// Target architecture.
+    sm: u32,
     /// nvlink quirk: places in functions with namesakes may be those of another one.
     mixes_namesakes: bool,
 }
@@ -144,7 +144,7 @@ impl<'a, 'd> Definitions<'a, 'd> {
             by_code: HashMap::default(),
             info_of: HashMap::default(),
             has_module_info: false,
-            sm: inputs.first().map_or(0, |f| cubin::names::file_flags(f.cubin.header()).sm),
+            sm: rules.options.target.number,
             mixes_namesakes: rules.nvlink && inputs.iter().any(File::has_mercury),
         };
         for input in inputs {
