@@ -56,6 +56,7 @@ pub(super) const RULES_12_8: Rules = Rules {
     keeps_replaced_frames: false,
     shared_limit: SharedLimit::Common,
     debug_keeps_laid_out_shared: false,
+    plain_unified_data: false,
     ..RULES_12_6
 };
 pub(super) const RULES_12_9: Rules = Rules {
