@@ -523,12 +523,7 @@ CORRECTIONS_12 = [
 ]
 
 # Differences that are known and not corrections.
-OPEN = [
-    (
-        "a relocatable object of nvlink whose symbols are outside of their sections, or whose symbol 0 is not empty, is refused as damaged",
-        lambda n: re.match("case/(ewp-inner|ewp-inner-90)/6$|case/rlink-literals-twice/1[01]$", n),
-    ),
-]
+OPEN = []
 
 
 def same(ours, theirs):

@@ -28,6 +28,8 @@ pub struct Case {
     flags: BTreeMap<String, String>,
     /// An architecture to take instead of the case's own.
     other_arch: Option<(String, String)>,
+    /// PTX version to write into the sources.
+    ptx: Option<String>,
 }
 
 impl Case {
@@ -52,6 +54,7 @@ impl Case {
             source: source.to_owned(),
             flags,
             other_arch: None,
+            ptx: None,
         })
     }
 
@@ -89,6 +92,19 @@ impl Case {
         first.split_whitespace().find_map(|w| w.strip_prefix("-arch=")).unwrap_or("sm_90")
     }
 
+    /// The same case for compilers that know PTX up to this version.
+    #[must_use]
+    pub fn with_ptx(mut self, version: Option<&str>) -> Self {
+        self.ptx = version.map(str::to_owned);
+        self
+    }
+
+    /// Whether its inputs are compiled by nvcc.
+    pub fn needs_nvcc(&self) -> Result<bool> {
+        let script = std::fs::read_to_string(self.source.join("build.sh")).unwrap_or_default();
+        Ok(script.contains("nvcc") || self.compiled_sources()?.iter().any(|(_, tool)| *tool == "nvcc"))
+    }
+
     /// Compiles the inputs into `dir` with the tools on `path`, unless they are there already.
     ///
     /// A source that does not compile is left out, as the links may be about that.
@@ -99,6 +115,7 @@ impl Case {
             return Ok(());
         }
         fresh_copy(&self.source, dir)?;
+        self.set_ptx(dir)?;
         for (source, tool) in self.compiled_sources()? {
             let stem = source.rsplit_once('.').map_or(source.as_str(), |(s, _)| s);
             let flags = self.flags.get(&source).or_else(|| self.flags.get("*")).map_or("", String::as_str);
@@ -117,6 +134,23 @@ impl Case {
             self.shell("sh ./build.sh", dir, tools)?;
         }
         std::fs::write(&stamp_file, stamp).map_err(Error::file(&stamp_file))
+    }
+
+    /// Writes the PTX version into the sources in `dir`.
+    fn set_ptx(&self, dir: &Path) -> Result<()> {
+        let Some(version) = &self.ptx else { return Ok(()) };
+        for entry in std::fs::read_dir(dir).map_err(Error::file(dir))? {
+            let path = entry.map_err(Error::file(dir))?.path();
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let own = |line: &str| match line.starts_with(".version ") {
+                true => format!(".version {version}\n"),
+                false => format!("{line}\n"),
+            };
+            if text.lines().any(|l| l.starts_with(".version ")) {
+                std::fs::write(&path, text.lines().map(own).collect::<String>()).map_err(Error::file(&path))?;
+            }
+        }
+        Ok(())
     }
 
     fn compiled_sources(&self) -> Result<Vec<(String, &'static str)>> {
@@ -166,6 +200,8 @@ impl Case {
             .collect();
         files.sort();
         let mut out = tools.as_os_str().as_encoded_bytes().to_vec();
+        out.push(0);
+        out.extend(self.ptx.iter().flat_map(|v| v.bytes()));
         out.push(0);
         for file in files
             .iter()

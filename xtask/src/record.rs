@@ -214,7 +214,8 @@ pub(crate) fn run(context: &Context, linker: &Linker, names: &[String], jobs: us
     };
     let (groups, cases): (Vec<String>, Vec<String>) = names.iter().cloned().partition(|n| GROUPS.iter().any(|g| g.name == *n));
     if groups.is_empty() || !cases.is_empty() {
-        let cases = Case::load_all(&cases_dir(), &cases)?;
+        let cases = Case::load_all(&cases_dir(), &cases)?.into_iter();
+        let cases: Vec<Case> = cases.map(|c| c.with_ptx(random::oracle_ptx())).collect();
         parallel(&cases, jobs, |case| note(&case.name, recorder.case(case)));
     }
     let wanted = GROUPS

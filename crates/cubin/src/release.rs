@@ -173,6 +173,10 @@ pub struct Rules {
     pub weak_symbols_global: bool,
     /// Shared memory of a kernel that has a size and no variables, as a relocatable link leaves it, counts.
     pub counts_laid_out_shared: bool,
+    /// Shared memory that the compiler laid out (`-ewp`) counts with a debugger, too.
+    pub debug_keeps_laid_out_shared: bool,
+    /// Unified variables of a final link are in a section of type `PROGBITS`.
+    pub plain_unified_data: bool,
     /// With symbols for shared memory, a variable that one kernel uses alone has a local symbol.
     pub kernel_shared_local: bool,
     /// The Mercury view has a call graph and prototypes of its own.

@@ -374,7 +374,7 @@ impl Compilers {
 }
 
 /// The highest PTX version of the release that culd acts as, if it is in the list of toolkits.
-fn oracle_ptx() -> Option<&'static str> {
+pub(crate) fn oracle_ptx() -> Option<&'static str> {
     let version = std::env::var(VERSION_VARIABLE).ok()?;
     let minor = |v: &str| v.rsplit_once('.').map(|(minor, _)| minor.to_owned());
     let own = oracle::toolkits().into_iter().find(|t| minor(t.version) == minor(&version));

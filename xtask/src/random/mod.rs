@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tally::{Tally, Verdict, tags_of};
 use variety::Variety;
 
-pub(crate) use build::Selection;
+pub(crate) use build::{Selection, oracle_ptx};
 pub(crate) use variety::Focus;
 
 /// What to run.

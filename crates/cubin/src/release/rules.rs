@@ -22,6 +22,8 @@ pub(super) const RULES_12_0: Rules = Rules {
     keeps_aliases: true,
     kernel_headers_have_totals: true,
     finalizer: 120,
+    debug_keeps_laid_out_shared: true,
+    plain_unified_data: true,
     ..RULES_13_0
 };
 pub(super) const RULES_12_1: Rules = Rules {
@@ -53,6 +55,8 @@ pub(super) const RULES_12_6: Rules = Rules {
 pub(super) const RULES_12_8: Rules = Rules {
     keeps_replaced_frames: false,
     shared_limit: SharedLimit::Common,
+    debug_keeps_laid_out_shared: false,
+    plain_unified_data: false,
     ..RULES_12_6
 };
 pub(super) const RULES_12_9: Rules = Rules {
@@ -112,6 +116,8 @@ pub(super) const RULES_13_0: Rules = Rules {
     finalizer: 130,
     weak_symbols_global: false,
     counts_laid_out_shared: false,
+    plain_unified_data: false,
+    debug_keeps_laid_out_shared: false,
     kernel_shared_local: false,
     mercury_callgraph: false,
     fills_stubs: false,

@@ -1,6 +1,12 @@
 //! Symbols: names, types, and that each is inside its section.
+//!
+//! Two things that a relocatable link of nvlink leaves in its output are accepted, because nothing reads them:
+//!
+//! 1. A value of symbol 0 (with inputs that were compiled with `-ewp`).
+//! 2. Symbols of literals of a weak function whose copy was replaced: they are in the bank of the prevailing copy, which may be smaller.
+//!    A relocation against such a symbol is a defect.
 
-use super::sections::{is_text, terminated};
+use super::sections::{is_relocation, is_text, terminated};
 use super::{Checked, DefectPlace, MAX_ALIGN, defect, text};
 use crate::consts::*;
 use crate::raw::Sym;
@@ -22,11 +28,51 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
             ),
         ));
     }
+    let mut literals = Vec::new();
     for (index, entry) in (0..).zip(cubin.symbol_entries()) {
         let section = cubin.symbol_place(index)?;
         if let Some(reason) = problem(cubin, index, entry, section) {
+            if is_literal(cubin, entry, section) {
+                literals.push((index, reason));
+                continue;
+            }
             let name = text(cubin.symbol(index)?.name);
             return Err(defect(DefectPlace::Symbol { index, name }, reason));
+        }
+    }
+    unreferenced(cubin, table.index, &literals)
+}
+
+/// Literals that the compiler put into the constant bank of a function: local, internal, and not the bank of the parameters.
+fn is_literal(cubin: &Cubin<'_>, entry: &Sym, section: SymbolSection) -> bool {
+    let SymbolSection::Index(index) = section else { return false };
+    let is_bank = |kind: u32| kind == SHT_CUDA_CONSTANT_OPTIMIZER || kind > SHT_CUDA_CONSTANT0 && kind <= SHT_CUDA_CONSTANT17;
+    let is_local = entry.bind() == STB_LOCAL && entry.kind() == STT_CUDA_OBJECT && entry.st_other & 3 == STV_INTERNAL;
+    is_local
+        && entry.st_value.get() <= CONSTANT_LIMIT
+        && entry.st_size.get() <= CONSTANT_LIMIT
+        && cubin
+            .section_headers()
+            .get(index as usize)
+            .is_some_and(|h| is_bank(h.sh_type.get()))
+}
+
+/// Refuses relocations against these symbols, which are in increasing order.
+fn unreferenced(cubin: &Cubin<'_>, table: u32, symbols: &[(u32, String)]) -> Checked {
+    if symbols.is_empty() {
+        return Ok(());
+    }
+    for (index, header) in (0..).zip(cubin.section_headers()) {
+        if !is_relocation(header.sh_type.get()) || header.sh_link.get() != table {
+            continue;
+        }
+        let list = cubin.relocations(&cubin.section(index)?)?;
+        for entry in (0..list.len()).filter_map(|i| list.get(i)) {
+            let found = symbols.binary_search_by_key(&entry.r_sym.get(), |(index, _)| *index);
+            if let Some((index, reason)) = found.ok().and_then(|i| symbols.get(i)) {
+                let name = text(cubin.symbol(*index)?.name);
+                return Err(defect(DefectPlace::Symbol { index: *index, name }, reason.clone()));
+            }
         }
     }
     Ok(())
@@ -35,7 +81,7 @@ pub(super) fn check(cubin: &Cubin<'_>) -> Checked {
 fn problem(cubin: &Cubin<'_>, index: u32, entry: &Sym, section: SymbolSection) -> Option<String> {
     let (kind, value, size) = (entry.kind(), entry.st_value.get(), entry.st_size.get());
     if index == 0 {
-        let is_null = entry.st_info == 0 && entry.st_shndx.get() == 0 && value == 0 && size == 0;
+        let is_null = entry.st_info == 0 && entry.st_shndx.get() == 0 && size == 0;
         return (!is_null).then(|| "number 0 is the null symbol and has to be empty".into());
     }
     if entry.bind() > STB_WEAK {

@@ -88,7 +88,8 @@ pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut
         }
     }
     if link.options.identity == Identity::Nvlink {
-        // nvlink quirk: the places of these are values of symbol 0, that of the first kernel last.
+        // nvlink quirk: the places of these are values of symbol 0, that of the first kernel last. 13.0 to 13.4 do this alike for copies that were
+        // compiled with `-ewp`; memory of relocatable links is among these only in releases with `counts_laid_out_shared`.
         layout.null_value = layout.null_value.saturating_add(first_summed.unwrap_or(0));
     }
     dynamic(link, layout, &references, &users, &mut kernels);

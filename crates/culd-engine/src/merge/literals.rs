@@ -84,16 +84,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.live.alive[f].then_some((f, input))
     }
 
-    /// Whether the function of a bank is replaced later by the copy of another object, with which the symbols of the bank go.
+    /// Whether a literal is one of a copy that does not prevail: the function of the bank is replaced later by the copy of another object, or
+    /// was replaced in an earlier relocatable link, and the literal is outside of the bank.
     ///
-    /// nvlink quirk: a relocatable link keeps them, in the bank of the other copy.
-    pub(super) fn literals_are_replaced(&self, object: &Object<'d>, section: u32) -> bool {
-        let winner = |(f, _): (FunctionId, ObjSection<'d>)| self.resolved.functions[f].winner;
-        self.options.identity == Identity::Culd
-            && self
-                .literal_owner(object, section)
-                .and_then(winner)
-                .is_some_and(|w| w.object != object.id)
+    /// nvlink quirk: a relocatable link keeps such symbols, in the bank of the other copy.
+    pub(super) fn is_replaced_literal(&self, object: &Object<'d>, sym: &ObjSymbol<'d>, section: u32) -> bool {
+        let is_replaced = |(f, input): (FunctionId, ObjSection<'d>)| {
+            let is_outside = sym.value.checked_add(sym.size).is_none_or(|end| end > input.size);
+            is_outside || self.resolved.functions[f].winner.is_some_and(|w| w.object != object.id)
+        };
+        self.options.identity == Identity::Culd && self.literal_owner(object, section).is_some_and(is_replaced)
     }
 
     /// A second strong definition is an error already; nvlink stops at once if its literals differ.

@@ -62,7 +62,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             // nvlink quirk: with a debugger, and in a relocatable output that is linked again, this memory is lost.
             Identity::Nvlink => {
                 let is_laid_out = self.mode.rules.counts_laid_out_shared && !has_variables(object, index);
-                (object.is_ewp || is_laid_out) && !self.mode.debug_symbols
+                (object.is_ewp || is_laid_out) && (!self.mode.debug_symbols || self.mode.rules.debug_keeps_laid_out_shared)
             }
             Identity::Culd => object.is_ewp || !has_variables(object, index),
         }

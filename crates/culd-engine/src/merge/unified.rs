@@ -237,7 +237,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// `.nv.udt` of a final link: variables are placed by their entries.
     pub(super) fn unified_data(&mut self, s: &ObjSection<'d>) -> SectionId {
-        self.named_section(s.name, Class::Udt, s.sh_type, s.flags, s.align.get())
+        let sh_type = if self.mode.rules.plain_unified_data {
+            SHT_PROGBITS
+        } else {
+            s.sh_type
+        };
+        self.named_section(s.name, Class::Udt, sh_type, s.flags, s.align.get())
     }
 
     /// Checks the windows and writes the tables.

@@ -53,7 +53,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 return Ok(());
             }
             self.place_literals(object, section, FoundBy::Symbol)?;
-            if self.literals_are_replaced(object, section) {
+            if self.is_replaced_literal(object, sym, section) {
                 return Ok(());
             }
         }

@@ -7,7 +7,7 @@
 //!    same operation as in the input.
 
 use super::file::File;
-use super::{Check, Findings, text};
+use super::{Check, Findings, Rules, text};
 use crate::names::SeededState;
 use cubin::consts::*;
 use cubin::kind::SectionKind;
@@ -43,13 +43,13 @@ struct Parameters {
 }
 
 /// Checks the attributes.
-pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], found: &mut Findings) {
+pub(super) fn check(image: &File<'_>, inputs: &[File<'_>], rules: &Rules<'_>, found: &mut Findings) {
     let module = image.named(b".nv.info").first().and_then(|&i| image.section(i));
     if let Some(reason) = module.and_then(module_only) {
         found.add(Check::Attributes, reason);
     }
     let facts = Facts::new(image, module);
-    let known = Definitions::new(inputs);
+    let known = Definitions::new(inputs, rules);
     for sym in image.symbols.iter().filter(|sym| sym.entry.kind() == STT_FUNC) {
         let Some(code) = sym.section.index().and_then(|i| image.section(i)) else {
             continue;
@@ -132,17 +132,20 @@ struct Definitions<'a, 'd> {
     info_of: HashMap<(*const File<'d>, u32), u32, SeededState>,
     /// Some input has attributes of its module.
     has_module_info: bool,
-    /// Architecture of the inputs.
-    sm: u8,
+    /// Target architecture.
+    sm: u32,
+    /// nvlink quirk: places in functions with namesakes may be those of another one.
+    mixes_namesakes: bool,
 }
 
 impl<'a, 'd> Definitions<'a, 'd> {
-    fn new(inputs: &'a [File<'d>]) -> Self {
+    fn new(inputs: &'a [File<'d>], rules: &Rules<'_>) -> Self {
         let mut known = Definitions {
             by_code: HashMap::default(),
             info_of: HashMap::default(),
             has_module_info: false,
-            sm: inputs.first().map_or(0, |f| cubin::names::file_flags(f.cubin.header()).sm),
+            sm: rules.options.target.number,
+            mixes_namesakes: rules.nvlink && inputs.iter().any(File::has_mercury),
         };
         for input in inputs {
             for s in input.sections.iter().skip(1).filter(|s| !input.is_mercury(s)) {
@@ -324,6 +327,9 @@ fn opcode(code: &Section<'_>, offset: u32, short: bool) -> Option<u16> {
 fn places(known: &Definitions<'_, '_>, code: &Section<'_>, records: &[Record<'_>]) -> Result<(), String> {
     let name = |r: &Record<'_>| r.info().map_or("?", |i| i.name);
     let short = is_short(known);
+    if known.mixes_namesakes && known.has_namesakes(code.name) {
+        return Ok(());
+    }
     for r in records {
         for offset in places_of(r) {
             let Some(at) = opcode(code, offset, short) else {

@@ -100,7 +100,7 @@ pub fn check(image: &[u8], inputs: &[Input<'_>], options: &LinkOptions<'_>) -> V
         }
     };
     let Some(inputs) = sound(inputs) else { return found.0 };
-    attributes::check(&parsed, &inputs, &mut found);
+    attributes::check(&parsed, &inputs, &rules, &mut found);
     code::check(&parsed, &inputs, &rules, &mut found);
     presence::check(&parsed, &inputs, &rules, &mut found);
     dwarf::check(&parsed, &inputs, &mut found);
