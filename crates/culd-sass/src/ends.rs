@@ -55,6 +55,13 @@ pub(crate) fn missing_waits(
             let inherited = inherited.get_or_insert_with(|| Inherited::new(f, insns));
             inherited.at(f, insns, id)
         });
+        if let Some(foreign) = &foreign
+            && let Some(s) = mixed(f, block, fields, dead, foreign, || {
+                input.get_or_insert_with(|| Inherited::new(f, f.insns)).before(f, f.insns, id)
+            })
+        {
+            return Err(f.setters.get(s).insn);
+        }
         let mut shown: Option<Shown> = None;
         for number in (0..SCOREBOARDS).filter(|n| fields[last].wait >> n & 1 == 0) {
             let foreign = foreign.as_ref().map_or(&[][..], |f| f[usize::from(number)].as_slice());
@@ -136,6 +143,36 @@ pub(crate) fn missing_waits(
         }
     }
     Ok(waits)
+}
+
+/// A setter of the block on a number that its end waits for, and that setters of earlier blocks have too; and the input has no number with all of them. Whether
+/// the wait is there for those alone is not known.
+fn mixed(
+    f: &Function<'_>,
+    block: &Block,
+    fields: &[Control],
+    dead: Option<SetterId>,
+    foreign: &Foreign,
+    input: impl FnOnce() -> Pending,
+) -> Option<SetterId> {
+    let last = block.end - 1;
+    let waited = (0..SCOREBOARDS)
+        .zip(foreign)
+        .filter(|(n, list)| fields[last].wait >> n & 1 == 1 && !list.is_empty());
+    let groups: Vec<(SetterId, Vec<SetterId>)> = waited
+        .filter_map(|(number, list)| {
+            let own = pending(f, block, number, |k| fields[k], dead);
+            let first = *own.first()?;
+            let conflict = own.iter().chain(list.iter().map(|(s, _)| s)).any(|s| f.setters.conflicts(*s, last));
+            (!conflict).then(|| (first, own.into_iter().chain(list.iter().map(|(s, _)| *s)).collect()))
+        })
+        .collect();
+    if groups.is_empty() {
+        return None;
+    }
+    let input = input();
+    let known = |group: &Vec<SetterId>| input.iter().any(|old| group.iter().all(|s| old.binary_search(s).is_ok()));
+    groups.into_iter().find(|(_, group)| !known(group)).map(|(first, _)| first)
 }
 
 /// Setters of earlier blocks per number, each with the cycles since then on the shortest way.

@@ -95,6 +95,10 @@ impl Run<'_> {
             self.seen.right_wait[k] = model == compiler;
             let same = !f.policy.is_amended(k) && self.lesson.is_some_and(|lesson| lesson.pending[k] == seen);
             let mask = if self.taught || same { compiler } else { model };
+            // A wait for a number with nothing on it: what it is there for, and under which number, is not known.
+            let empty = |(number, list): (usize, &Vec<SetterId>)| mask >> number & 1 == 1 && list.is_empty();
+            let is_new = self.lesson.is_some() && f.policy.looks_ahead() && !waits_for_all(&f.insns[k]);
+            self.ambiguous |= is_new && state.iter().enumerate().any(empty);
             for (number, (list, late)) in state.iter_mut().zip(late.iter()).enumerate() {
                 match (mask >> number & 1, ends >> number & 1, around >> number & 1) {
                     (0, ..) => {}
