@@ -452,6 +452,11 @@ impl<'d> Object<'d> {
         Ok(object)
     }
 
+    /// Bytes of the whole file.
+    pub fn file_size(&self) -> u64 {
+        self.file.len() as u64
+    }
+
     /// Number of symbols, number 0 included.
     pub fn symbol_count(&self) -> u32 {
         self.symbols.len() as u32
