@@ -8,6 +8,7 @@
 
 mod classify;
 mod functions;
+mod lists;
 pub(crate) mod mercury;
 mod read;
 
@@ -131,6 +132,10 @@ impl ObjSection<'_> {
     /// It has a name, but the linker does nothing with its contents.
     pub fn is_left_out(&self) -> bool {
         self.role == Role::Other && !self.name.is_empty()
+    }
+    /// `.nv.compat`.
+    pub fn is_compat(&self) -> bool {
+        self.name == b".nv.compat"
     }
     /// CUDA 12 keeps the number of barriers in bits 20..26 of a text section's flags.
     pub fn barriers(&self) -> u32 {
@@ -277,6 +282,7 @@ pub struct Object<'d> {
     /// Registers by symbol, ascending, where weak functions are compared by them.
     registers: Vec<(u32, u32)>,
     specials: Vec<u32>,
+    lists: lists::MergeLists,
     trust: Trust,
 }
 
@@ -400,7 +406,7 @@ impl<'d> Object<'d> {
             sass: Vec::new(),
         };
         let place = |i: u32| cubin.symbol_place(i).map_err(ObjectError::from);
-        Object::assemble(name, cubin, view, place, trust)
+        Object::assemble(name, cubin, view, place, (trust, threads))
     }
 
     /// Builds the object from one view of a file. `place` gives the section of a symbol whose name is good.
@@ -409,7 +415,7 @@ impl<'d> Object<'d> {
         cubin: &Cubin<'d>,
         view: View<'d>,
         place: impl Fn(u32) -> Result<SymbolSection, ObjectError>,
-        trust: Trust,
+        (trust, threads): (Trust, Threads),
     ) -> Result<Self, ObjectError> {
         let mut object = Object {
             id: ObjectId::new(0),
@@ -442,14 +448,20 @@ impl<'d> Object<'d> {
             functions: Vec::new(),
             registers: Vec::new(),
             specials: Vec::new(),
+            lists: lists::MergeLists::default(),
             trust,
         };
         object.check_sections()?;
         object.check_symbols(place)?;
         object.read_tables()?;
-        object.read_relocations()?;
+        object.read_relocations(threads)?;
         object.functions = object.order_functions();
         Ok(object)
+    }
+
+    /// Bytes of the whole file.
+    pub fn file_size(&self) -> u64 {
+        self.file.len() as u64
     }
 
     /// Number of symbols, number 0 included.

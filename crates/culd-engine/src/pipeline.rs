@@ -71,7 +71,8 @@ fn link(
     explained: &mut Explained,
     watch: &mut Stopwatch,
 ) -> Result<Option<Emitted>, Stop> {
-    let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options));
+    let bytes = files.iter().map(|file| file.data.len() as u64).sum();
+    let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options, bytes));
     let stages = inputs::Stages {
         name: |objects: &[_]| names.add(objects),
         resolve: |objects: &_, new, names| resolver.add(objects, new, names),

@@ -173,6 +173,8 @@ impl Resolved<'_> {
 #[derive(Debug)]
 pub struct Resolver<'d> {
     identity: Identity,
+    /// Bytes of all inputs, until the tables have room for them.
+    expected: Option<u64>,
     out: Resolved<'d>,
     is_mentioned: Table<ProtoId, bool>,
     direct: Vec<(FunctionId, FunctionId)>,
@@ -183,8 +185,8 @@ pub struct Resolver<'d> {
 type Objects<'d> = Table<ObjectId, Object<'d>>;
 
 impl<'d> Resolver<'d> {
-    /// A resolver without objects.
-    pub fn new(options: &LinkOptions<'_>) -> Self {
+    /// A resolver without objects. Those that will come have about so many bytes.
+    pub fn new(options: &LinkOptions<'_>, bytes: u64) -> Self {
         let out = Resolved {
             name_count: 0,
             prototypes: Interner::new(),
@@ -207,6 +209,7 @@ impl<'d> Resolver<'d> {
         };
         Resolver {
             identity: options.identity,
+            expected: Some(bytes),
             out,
             is_mentioned: Table::new(),
             direct: Vec::new(),
@@ -222,12 +225,35 @@ impl<'d> Resolver<'d> {
         self.out.function_of.grow(symbols, u32::MAX);
         self.out.fates.grow(symbols, Fate::None);
         self.out.function_named.grow(names.count, u32::MAX);
-        for object in objects.as_slice().get(new).unwrap_or_default() {
+        let new = objects.as_slice().get(new).unwrap_or_default();
+        for object in new {
             self.out.rejected.push(false);
             self.functions(objects, object);
             self.callgraph(objects, object);
             self.out.mentioned_until.push(self.out.mentioned.len() as u32);
         }
+        let bytes: u64 = new.iter().map(Object::file_size).sum();
+        if bytes > 0
+            && let Some(expected) = self.expected.take()
+        {
+            self.reserve(bytes, expected.saturating_sub(bytes));
+        }
+    }
+
+    /// Makes room for what comes after the first objects, as if the rest of the inputs were like these: moving tables that grow costs more than filling
+    /// them, and room that is not used is never touched.
+    fn reserve(&mut self, bytes: u64, rest: u64) {
+        let more = |count: usize| (count as u128 * u128::from(rest) / u128::from(bytes.max(1))) as usize;
+        let out = &mut self.out;
+        out.name_of.reserve(more(out.name_of.len()));
+        out.function_of.reserve(more(out.function_of.len()));
+        out.fates.reserve(more(out.fates.len()));
+        out.function_named.reserve(more(out.function_named.len()));
+        out.functions.reserve(more(out.functions.len()));
+        out.mentions.reserve(more(out.mentions.len()));
+        self.direct.reserve(more(self.direct.len()));
+        self.sites.reserve(more(self.sites.len()));
+        self.takes.reserve(more(self.takes.len()));
     }
 
     /// Joins the call graph lists and returns the result.

@@ -247,7 +247,7 @@ impl<'d> Linked<'_, 'd> {
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
         let threads = Threads::new(0, 1);
-        let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options));
+        let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options, 0));
         let stages = inputs::Stages {
             name: |objects: &[_]| names.add(objects),
             resolve: |objects: &_, new, names| resolver.add(objects, new, names),

@@ -107,23 +107,77 @@ fn shard_of(hash: u32, shards: usize) -> usize {
     ((u64::from(hash) * shards as u64) >> 32) as usize
 }
 
+/// Hashes of the names of a chunk of sections, by the part of all hashes that they belong to.
+struct HashedNames {
+    /// Hash and place in the chunk, by shard; those of one shard in order.
+    by_shard: Vec<(u32, u16)>,
+    /// Where each shard ends in `by_shard`.
+    ends: Vec<u32>,
+    /// All names start with a dot.
+    dotted: bool,
+    /// Bytes of all names with their ends.
+    size: usize,
+}
+
+impl HashedNames {
+    /// At most [`HASH_CHUNK`] sections.
+    fn new(chunk: &[OutSection<'_>], shards: usize) -> Self {
+        let hashes: Vec<u32> = chunk.iter().map(|s| s.name.hash()).collect();
+        // First the number of each shard's names, then where the next one of each is put, which in the end is where the shard ends.
+        let mut ends = vec![0u32; shards];
+        for &hash in &hashes {
+            if let Some(count) = ends.get_mut(shard_of(hash, shards)) {
+                *count += 1;
+            }
+        }
+        let mut next = 0;
+        for end in &mut ends {
+            next += std::mem::replace(end, next);
+        }
+        let mut by_shard = vec![(0, 0); hashes.len()];
+        for (n, &hash) in (0..).zip(&hashes) {
+            if let Some(end) = ends.get_mut(shard_of(hash, shards)) {
+                if let Some(place) = by_shard.get_mut(*end as usize) {
+                    *place = (hash, n);
+                }
+                *end += 1;
+            }
+        }
+        HashedNames {
+            by_shard,
+            ends,
+            dotted: chunk.iter().all(|s| s.name.is_dotted()),
+            size: chunk.iter().map(|s| s.name.len() + 1).sum(),
+        }
+    }
+
+    /// The sections of a shard in order: number (the chunk's first has number `base`), record, hash.
+    fn of_shard<'c, 'd>(
+        &self,
+        shard: usize,
+        base: u32,
+        chunk: &'c [OutSection<'d>],
+    ) -> impl Iterator<Item = (u32, &'c OutSection<'d>, u32)> {
+        let end_of = |shard: usize| self.ends.get(shard).map_or(0, |&end| end as usize);
+        let range = shard.checked_sub(1).map_or(0, end_of)..end_of(shard);
+        let own = self.by_shard.get(range).unwrap_or_default();
+        own.iter()
+            .filter_map(move |&(hash, n)| Some((base + u32::from(n), chunk.get(usize::from(n))?, hash)))
+    }
+}
+
 impl Distinct {
     fn of_sections(link: Link<'_, '_>, records: &Merged<'_>) -> Self {
         let sections = records.sections.as_slice();
         let chunks: Vec<&[OutSection<'_>]> = sections.chunks(HASH_CHUNK).collect();
-        let hashed = link.threads.map(&chunks, |chunk| {
-            let dotted = chunk.iter().all(|s| s.name.is_dotted());
-            let size: usize = chunk.iter().map(|s| s.name.len() + 1).sum();
-            (chunk.iter().map(|s| s.name.hash()).collect::<Vec<u32>>(), dotted, size)
-        });
         let several = link.threads.is_parallel() && chunks.len() > 1;
         let shards: Vec<usize> = (0..if several { SHARDS } else { 1 }).collect();
+        let hashed = link.threads.map(&chunks, |chunk| HashedNames::new(chunk, shards.len()));
         let found = link.threads.map(&shards, |&shard| {
             let mut numbering = Deduplicator::new(sections.len() / shards.len());
             let mut repeats = Vec::new();
-            let hashes = hashed.iter().flat_map(|h| &h.0);
-            let named = (0..).zip(sections.iter().zip(hashes));
-            for (n, (s, &hash)) in named.filter(|(_, (_, hash))| shard_of(**hash, shards.len()) == shard) {
+            let chunks = (0..).step_by(HASH_CHUNK).zip(chunks.iter().zip(&hashed));
+            for (n, s, hash) in chunks.flat_map(|(base, (chunk, hashed))| hashed.of_shard(shard, base, chunk)) {
                 let same = |other: u32| sections.get(other as usize).is_some_and(|other| other.name == s.name);
                 let first = numbering.first(hash, n, same);
                 repeats.extend((first != n).then_some((n, first)));
@@ -141,8 +195,8 @@ impl Distinct {
         Distinct {
             shards,
             first,
-            all_dotted: hashed.iter().all(|h| h.1),
-            size: hashed.iter().map(|h| h.2).sum(),
+            all_dotted: hashed.iter().all(|h| h.dotted),
+            size: hashed.iter().map(|h| h.size).sum(),
         }
     }
 
@@ -309,4 +363,49 @@ fn literal_name(records: &Merged<'_>, sym: &OutSymbol<'_>) -> Vec<u8> {
     let mut name = sym.section.map_or(Vec::new(), |s| records.sections[s].name.to_vec());
     name.extend_from_slice(format!(".{}", sym.literal_number).as_bytes());
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::records::{Class, Pieces};
+
+    #[test]
+    fn shards_have_every_name_once_and_in_order() {
+        let names: Vec<String> = (0..500).map(|n| format!(".text.f{n}")).collect();
+        let section = |name: &'static [u8], rest| OutSection {
+            name: Name::new(name, rest),
+            number: 0,
+            class: Class::Debug(crate::records::DebugKind::Other),
+            sh_type: 0,
+            flags: 0,
+            align: 1,
+            entsize: 0,
+            size: 0,
+            pieces: Pieces::EMPTY,
+            bytes: None,
+            owner: None,
+            companions: [None; 3],
+            slot_relocs: None,
+            first_companion: None,
+            emission: Emission::Emit,
+            no_symbol: false,
+        };
+        let sections: Vec<OutSection<'_>> = names.iter().map(|name| section(b"", name.as_bytes())).collect();
+        for shards in [1, 2, SHARDS] {
+            let hashed = HashedNames::new(&sections, shards);
+            let mut seen = Vec::new();
+            for shard in 0..shards {
+                let own: Vec<u32> = hashed.of_shard(shard, 1000, &sections).map(|(n, ..)| n).collect();
+                assert!(own.is_sorted());
+                for (_, s, hash) in hashed.of_shard(shard, 1000, &sections) {
+                    assert_eq!(hash, s.name.hash());
+                    assert_eq!(shard_of(hash, shards), shard);
+                }
+                seen.extend(own);
+            }
+            seen.sort_unstable();
+            assert!(seen.into_iter().eq(1000..1500));
+        }
+    }
 }

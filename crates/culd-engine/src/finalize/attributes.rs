@@ -16,7 +16,7 @@ use crate::finalize::code::stubs::Stubs;
 use crate::finalize::file::numbers::parameter_symbols;
 use crate::finalize::linked::Linked;
 use crate::finalize::sass::Sass;
-use crate::ids::{FunctionId, SectionId};
+use crate::ids::{FunctionId, SectionId, Table};
 use crate::metadata::attributes::{Attribute, Payload, Subject, subject};
 use crate::metadata::kernel::KernelAttributes;
 use crate::names::SeededState;
@@ -55,22 +55,51 @@ pub(crate) fn write<'d>(
     if let Some(bytes) = linked.bytes[module].as_ref().and_then(|b| one_value_per_section(output, code, b)) {
         sass.put(module, bytes);
     }
-    let parameters = parameter_symbols(output, code);
-    let with_slots: HashSet<FunctionId, SeededState> = output.layout.textures.kernels.iter().map(|k| k.0).collect();
+    let maker = SassAttributes {
+        output,
+        attributes,
+        code,
+        parameters: parameter_symbols(output, code),
+        with_slots: output.layout.textures.kernels.iter().map(|k| k.0).collect(),
+    };
+    let made = output.link.threads.map(&output.arranged.sections, |&id| maker.of_section(id));
+    let marks = !output.link.mode.relocatable && output.link.mode.rules.adds_preexit;
     let mut marked = Preexits::default();
-    for &id in &output.arranged.sections {
+    for (&id, made) in output.arranged.sections.iter().zip(made) {
+        let Some((f, bytes)) = made else { continue };
+        match marks && matches!(output.layout.records.sections[id].class, Class::FunctionInfo(_)) {
+            true => marked.add(f, id, bytes),
+            false => sass.put(id, bytes),
+        }
+    }
+    marked.write(output, sass);
+}
+
+/// Makes the attribute sections of functions.
+struct SassAttributes<'a, 'd> {
+    output: &'a OutputPlan<'a, 'd>,
+    attributes: &'a KernelAttributes<'d>,
+    code: &'a Functions<'a, 'd>,
+    /// Numbers of the section symbols of parameter banks, by code section.
+    parameters: Table<SectionId, u32>,
+    /// Kernels with slots of textures.
+    with_slots: HashSet<FunctionId, SeededState>,
+}
+
+impl SassAttributes<'_, '_> {
+    /// The contents of an attribute section, and the function that they are about.
+    fn of_section(&self, id: SectionId) -> Option<(FunctionId, Vec<u8>)> {
+        let SassAttributes { output, code, .. } = *self;
         let (f, list) = match output.layout.records.sections[id].class {
-            Class::FunctionInfo(f) => (f, attributes.of(f).collect::<Vec<_>>()),
-            Class::UftInfo => match code.stubs.as_ref().and_then(Stubs::first) {
-                Some(first) => (first.function, attributes.stubs.iter().collect()),
-                None => continue,
-            },
-            _ => continue,
+            Class::FunctionInfo(f) => (f, self.attributes.of(f).collect::<Vec<_>>()),
+            Class::UftInfo => {
+                let first = code.stubs.as_ref().and_then(Stubs::first)?;
+                (first.function, self.attributes.stubs.iter().collect())
+            }
+            _ => return None,
         };
-        let text = output.layout.records.functions[f].text;
-        let Some((text, function)) = text.and_then(|t| Some((t, code.of(t)?))) else {
-            continue;
-        };
+        let text = output.layout.records.functions[f].text?;
+        let function = code.of(text)?;
         let mut bytes = Vec::new();
         let borrowed = code.sources.of(function.object).borrows_attributes(function.section);
         let object = output.link.inputs.objects.get(function.object).filter(|_| borrowed);
@@ -82,16 +111,22 @@ pub(crate) fn write<'d>(
                     .one(&sass_record(output, function, places.as_ref(), record), &mut bytes);
             }
         }
-        let bank = parameters[text];
+        let bank = self.parameters[text];
         for record in tail(code.sources.of(function.object), function.section) {
             append(&record, bank, &mut bytes);
         }
-        let rules = &output.link.mode.rules;
-        let is_final = !output.link.mode.relocatable;
-        let is_107 = is_final && output.link.options.target.number == 107;
-        let mut present = records(&bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
+        self.add_marks(f, &mut bytes);
+        Some((f, bytes))
+    }
+
+    /// Marks that the release adds.
+    fn add_marks(&self, f: FunctionId, bytes: &mut Vec<u8>) {
+        let link = &self.output.link;
+        let rules = &link.mode.rules;
+        let is_107 = !link.mode.relocatable && link.options.target.number == 107;
+        let mut present = records(bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
         present.sort_unstable();
-        let has_slots = with_slots.contains(&f);
+        let has_slots = self.with_slots.contains(&f);
         let added = [
             (rules.adds_software_wait, SOFTWARE_WAIT),
             (rules.adds_preexit, NO_PREEXIT),
@@ -105,12 +140,7 @@ pub(crate) fn write<'d>(
                 bytes.extend_from_slice(&record);
             }
         }
-        match is_final && rules.adds_preexit && matches!(output.layout.records.sections[id].class, Class::FunctionInfo(_)) {
-            true => marked.add(f, id, bytes),
-            false => sass.put(id, bytes),
-        }
     }
-    marked.write(output, sass);
 }
 
 /// Attributes that wait until all functions with EIATTR_PREEXIT_USED are known.

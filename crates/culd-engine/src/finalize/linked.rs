@@ -12,12 +12,12 @@ use crate::emit::copy;
 use crate::finalize::code::offsets::mercury_places;
 use crate::ids::{SectionId, Table};
 use crate::object::{ObjSection, Object, RelocSection, Role, entry};
-use crate::records::{Class, SymbolTableEntry};
+use crate::records::{Class, RelocRef, SymbolTableEntry};
 use crate::relocate::{RelocAction, RelocResolver};
 use crate::sections::SyntheticSections;
 use cubin::consts::*;
 use cubin::raw::Rela;
-use cubin::reloc::MERCURY_CODE_ADDRESSES;
+use cubin::reloc::{MERCURY_CODE_ADDRESSES, RelocInfo};
 use std::collections::BTreeMap;
 use zerocopy::FromBytes;
 
@@ -151,6 +151,120 @@ fn borrowed_places(object: &Object<'_>, relocs: &RelocSection<'_>) -> Option<Pla
     borrowed.then(|| mercury_places(object, relocs.target)).flatten()
 }
 
+/// Relocation sections whose effects are in memory at a time.
+const WINDOW: usize = 1 << 14;
+
+/// What the relocations of one input section do.
+#[derive(Default)]
+struct Effects {
+    kept: Vec<Kept>,
+    listed: Vec<Kept>,
+    resolved: Vec<Resolved>,
+    misplaced: Vec<(u64, u32)>,
+    /// Fields outside of code, by their offset.
+    fields: Vec<(u64, FieldChange)>,
+}
+
+/// A field that is written.
+enum FieldChange {
+    /// So many bytes are cleared.
+    Clear(u8),
+    /// Type, value, bank.
+    Patch(&'static RelocInfo, u64, u32),
+}
+
+impl Effects {
+    fn new<'d>(output: &OutputPlan<'_, 'd>, resolver: &RelocResolver<'_, 'd>, r: &RelocRef) -> Self {
+        let mut effects = Effects::default();
+        let records = &output.layout.records;
+        let object = &output.link.inputs.objects[r.object];
+        let Some(relocs) = object.relocs.get(r.index as usize) else {
+            return effects;
+        };
+        let places = borrowed_places(object, relocs);
+        if let Some(places) = &places {
+            effects.misplaced = misplaced(object, relocs, places);
+        }
+        let twins = pair(object, relocs, places.as_ref());
+        let target = &records.sections[r.target];
+        let in_code = matches!(target.class, Class::Text(_) | Class::Stub(_) | Class::Uft);
+        // Static functions of one name share a list: what is not the first one's is found again by its place in the first one's code.
+        let list = target.companions[2].map(|list| &records.sections[list]);
+        let owns_list = list.is_some_and(|list| matches!(list.class, Class::ResolvedRela(owner) if owner == r.target));
+        resolver.for_each(object, r, output.plan.meanings(r.object), |e, decision| {
+            let twin = twins.get(e.index as usize).copied().flatten();
+            let kept = |kind: u32, named: SymbolTableEntry, addend: i64, twin: Option<Rela>| Kept {
+                offset: e.offset,
+                kind,
+                named,
+                addend,
+                twin,
+            };
+            if let RelocAction::Patch(_, _, _, Some((Some(named), addend))) = decision
+                && list.is_some()
+            {
+                effects.listed.push(kept(e.kind, named, addend, twin.filter(|_| owns_list)));
+            }
+            match decision {
+                RelocAction::Drop | RelocAction::Removed(_) | RelocAction::Fail(_) => {}
+                RelocAction::Keep(kind, symbol) => effects.kept.push(kept(kind, SymbolTableEntry::Symbol(symbol), e.addend, twin)),
+                RelocAction::KeepSection(kind, section, addend) => {
+                    effects.kept.push(kept(kind, SymbolTableEntry::Section(section), addend, twin));
+                }
+                RelocAction::Clear(size) => effects.fields.push((e.offset, FieldChange::Clear(size))),
+                RelocAction::Patch(info, value, ..) if in_code => effects.resolved.extend(twin.map(|twin| Resolved {
+                    kind: info.code,
+                    value,
+                    slot: object.symbol(entry(&relocs.entries, e.index as usize).r_sym.get()).is_texture(),
+                    twin,
+                })),
+                RelocAction::Patch(info, value, bank, _) => effects.fields.push((e.offset, FieldChange::Patch(info, value, bank))),
+            }
+        });
+        effects
+    }
+}
+
+impl FieldChange {
+    fn write(&self, field: &mut [u8]) {
+        match *self {
+            FieldChange::Clear(size) => {
+                if let Some(field) = field.get_mut(..size.into()) {
+                    field.fill(0);
+                }
+            }
+            // A field that does not fit was refused when the object was read.
+            FieldChange::Patch(info, value, bank) => cubin::reloc::apply(info, field, value, bank, false).unwrap_or_default(),
+        }
+    }
+}
+
+/// Appends a list to one that is often empty.
+fn append<T>(list: &mut Vec<T>, mut new: Vec<T>) {
+    match list.is_empty() {
+        true => *list = new,
+        false => list.append(&mut new),
+    }
+}
+
+impl Linked {
+    /// Takes what the relocations of the next input section do to the section `target`, whose list of resolved relocations is `list`.
+    fn add(&mut self, target: SectionId, list: Option<SectionId>, effects: Effects) {
+        append(&mut self.kept[target], effects.kept);
+        append(&mut self.resolved[target], effects.resolved);
+        append(&mut self.misplaced[target], effects.misplaced);
+        if let Some(list) = list {
+            append(&mut self.listed[list], effects.listed);
+        }
+        for (offset, change) in effects.fields {
+            let bytes = self.bytes[target].as_mut();
+            if let Some(field) = bytes.and_then(|b| b.get_mut(offset as usize..)) {
+                change.write(field);
+            }
+        }
+    }
+}
+
 /// Links the Mercury view.
 pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Linked {
     let layout = output.layout;
@@ -170,71 +284,11 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
         linked.bytes[id] = bytes;
     }
     let resolver = RelocResolver::new(output.link, layout);
-    for r in &layout.records.relocs {
-        let object = &output.link.inputs.objects[r.object];
-        let Some(relocs) = object.relocs.get(r.index as usize) else {
-            continue;
-        };
-        let places = borrowed_places(object, relocs);
-        if let Some(places) = &places {
-            linked.misplaced[r.target].extend(misplaced(object, relocs, places));
+    for window in layout.records.relocs.chunks(WINDOW) {
+        let effects = output.link.threads.map(window, |r| Effects::new(output, &resolver, r));
+        for (r, effects) in window.iter().zip(effects) {
+            linked.add(r.target, layout.records.sections[r.target].companions[2], effects);
         }
-        let twins = pair(object, relocs, places.as_ref());
-        let in_code = matches!(
-            layout.records.sections[r.target].class,
-            Class::Text(_) | Class::Stub(_) | Class::Uft
-        );
-        resolver.for_each(object, r, output.plan.meanings(r.object), |e, decision| {
-            let twin = twins.get(e.index as usize).copied().flatten();
-            let mut keep = |kind: u32, named: SymbolTableEntry, addend: i64| {
-                linked.kept[r.target].push(Kept {
-                    offset: e.offset,
-                    kind,
-                    named,
-                    addend,
-                    twin,
-                });
-            };
-            let mut field = |put: &dyn Fn(&mut [u8])| {
-                let bytes = linked.bytes[r.target].as_mut();
-                if let Some(field) = bytes.and_then(|b| b.get_mut(e.offset as usize..)) {
-                    put(field);
-                }
-            };
-            if let RelocAction::Patch(_, _, _, Some((Some(named), addend))) = decision
-                && let Some(list) = layout.records.sections[r.target].companions[2]
-            {
-                // Static functions of one name share a list: what is not the first one's is found again by its place in the first one's code.
-                let own = matches!(layout.records.sections[list].class, Class::ResolvedRela(owner) if owner == r.target);
-                linked.listed[list].push(Kept {
-                    offset: e.offset,
-                    kind: e.kind,
-                    named,
-                    addend,
-                    twin: twin.filter(|_| own),
-                });
-            }
-            match decision {
-                RelocAction::Drop | RelocAction::Removed(_) | RelocAction::Fail(_) => {}
-                RelocAction::Keep(kind, symbol) => keep(kind, SymbolTableEntry::Symbol(symbol), e.addend),
-                RelocAction::KeepSection(kind, section, addend) => keep(kind, SymbolTableEntry::Section(section), addend),
-                RelocAction::Clear(size) => field(&|f| {
-                    if let Some(f) = f.get_mut(..size.into()) {
-                        f.fill(0);
-                    }
-                }),
-                RelocAction::Patch(info, value, ..) if in_code => linked.resolved[r.target].extend(twin.map(|twin| Resolved {
-                    kind: info.code,
-                    value,
-                    slot: object.symbol(entry(&relocs.entries, e.index as usize).r_sym.get()).is_texture(),
-                    twin,
-                })),
-                // A field that does not fit was refused when the object was read.
-                RelocAction::Patch(info, value, bank, _) => {
-                    field(&|f| cubin::reloc::apply(info, f, value, bank, false).unwrap_or_default());
-                }
-            }
-        });
     }
     linked
         .kept

@@ -8,6 +8,7 @@ use crate::finalize::code::functions::{Function, Functions};
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::linked::{Kept, Linked, is_reserved, symbol_number};
 use crate::finalize::sass::Sass;
+use crate::ids::SectionId;
 use crate::records::Class;
 use cubin::raw::Rela;
 use cubin::reloc::{MERCURY_CODE_ADDRESSES, unified_replacement};
@@ -53,61 +54,81 @@ pub(crate) fn relocation(output: &OutputPlan<'_, '_>, kept: &Kept, offset: u64, 
 
 /// Writes the relocation sections of code, jump tables and data.
 pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, sass: &mut Sass) {
-    for &id in &output.arranged.sections {
-        let kept = &linked.kept[id];
-        let entries: Vec<Rela> = match output.layout.records.sections[id].class {
-            Class::Text(_) | Class::Stub(_) | Class::Uft => {
-                let Some(function) = code.of(id) else { continue };
-                let entries: Vec<Rela> = kept
-                    .iter()
-                    .filter(|k| output.link.mode.relocatable || !is_reserved(output, k.named))
-                    .filter_map(|k| {
-                        let twin = k.twin?;
-                        let kind = twin.r_type.get();
-                        let kind = if output.link.mode.relocatable || output.layout.records.unified.active {
-                            kind
-                        } else {
-                            unified_replacement(kind).unwrap_or(kind)
-                        };
-                        // An address in code is an addend that moves with the code.
-                        let addend = twin.r_addend.get();
-                        let addend = match (MERCURY_CODE_ADDRESSES.contains(&k.kind), u64::try_from(addend)) {
-                            (true, Ok(offset)) => function.place(offset) as i64,
-                            _ => addend,
-                        };
-                        let offset = match code.stubs_in(output, id) {
-                            Some(stubs) => stubs.sass_place(k.offset, twin.r_offset.get()),
-                            None => function.place(twin.r_offset.get()),
-                        };
-                        Some(relocation(output, k, offset, kind, addend))
-                    })
-                    .collect();
-                entries
-            }
-            Class::ResolvedRela(target) => {
-                let entries = resolved(output, code.of(target), &linked.listed[id]);
-                sass.put(id, entries.as_bytes().to_vec());
-                continue;
-            }
-            Class::Literals => Vec::new(),
-            Class::Debug(_) => continue,
-            Class::Parameters => {
-                let base = code.sources.slot_base;
-                let in_bank = |list: &[Kept]| -> Vec<Rela> {
-                    let entry = |k: &Kept| relocation(output, k, base + k.offset, sass_type(k.kind), k.addend);
-                    list.iter().map(entry).collect()
-                };
-                sass.put_slots(output, id, &in_bank(&linked.slots[id]));
-                in_bank(kept)
-            }
-            _ if kept.is_empty() => continue,
-            _ => kept
-                .iter()
-                .map(|k| relocation(output, k, k.offset, sass_type(k.kind), k.addend))
-                .collect(),
-        };
-        sass.put_relocs(output, id, &entries);
+    let made = output
+        .link
+        .threads
+        .map(&output.arranged.sections, |&id| of_section(output, linked, code, id));
+    for (id, bytes) in made.into_iter().flatten().flatten() {
+        sass.put(id, bytes);
     }
+}
+
+/// A relocation section and its contents.
+type List = Option<(SectionId, Vec<u8>)>;
+
+fn list(id: Option<SectionId>, entries: &[Rela]) -> List {
+    Some((id?, entries.as_bytes().to_vec()))
+}
+
+/// The relocation sections that a section has, or that it is.
+fn of_section(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, id: SectionId) -> [List; 2] {
+    let section = &output.layout.records.sections[id];
+    let kept = &linked.kept[id];
+    let entries: Vec<Rela> = match section.class {
+        Class::Text(_) | Class::Stub(_) | Class::Uft => match code.of(id) {
+            Some(function) => of_code(output, code, id, function, kept),
+            None => return [None, None],
+        },
+        Class::ResolvedRela(target) => {
+            let entries = resolved(output, code.of(target), &linked.listed[id]);
+            return [list(Some(id), &entries), None];
+        }
+        Class::Literals => Vec::new(),
+        Class::Debug(_) => return [None, None],
+        Class::Parameters => {
+            let base = code.sources.slot_base;
+            let in_bank = |list: &[Kept]| -> Vec<Rela> {
+                let entry = |k: &Kept| relocation(output, k, base + k.offset, sass_type(k.kind), k.addend);
+                list.iter().map(entry).collect()
+            };
+            // Relocations of the texture slots that the link laid out come after the bank.
+            let slots = list(section.slot_relocs, &in_bank(&linked.slots[id]));
+            return [slots, list(section.companions[1], &in_bank(kept))];
+        }
+        _ if kept.is_empty() => return [None, None],
+        _ => kept
+            .iter()
+            .map(|k| relocation(output, k, k.offset, sass_type(k.kind), k.addend))
+            .collect(),
+    };
+    [list(section.companions[1], &entries), None]
+}
+
+/// Relocations of code.
+fn of_code(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, id: SectionId, function: &Function, kept: &[Kept]) -> Vec<Rela> {
+    let relocatable = output.link.mode.relocatable;
+    let entry = |k: &Kept| {
+        let twin = k.twin?;
+        let kind = twin.r_type.get();
+        let kind = if relocatable || output.layout.records.unified.active {
+            kind
+        } else {
+            unified_replacement(kind).unwrap_or(kind)
+        };
+        // An address in code is an addend that moves with the code.
+        let addend = twin.r_addend.get();
+        let addend = match (MERCURY_CODE_ADDRESSES.contains(&k.kind), u64::try_from(addend)) {
+            (true, Ok(offset)) => function.place(offset) as i64,
+            _ => addend,
+        };
+        let offset = match code.stubs_in(output, id) {
+            Some(stubs) => stubs.sass_place(k.offset, twin.r_offset.get()),
+            None => function.place(twin.r_offset.get()),
+        };
+        Some(relocation(output, k, offset, kind, addend))
+    };
+    let kept = kept.iter().filter(|k| relocatable || !is_reserved(output, k.named));
+    kept.filter_map(entry).collect()
 }
 
 /// SASS types of a resolved address that is at the place of some other instruction: one that moves, any other.

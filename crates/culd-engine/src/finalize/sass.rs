@@ -31,17 +31,8 @@ impl Sass {
 
     /// Writes the relocation section of a target, if it has one that is emitted.
     pub(crate) fn put_relocs(&mut self, output: &OutputPlan<'_, '_>, target: SectionId, entries: &[Rela]) {
-        self.put_list(output.layout.records.sections[target].companions[1], entries);
-    }
-
-    /// Writes the relocations of the texture slots that the link laid out after a parameter bank.
-    pub(crate) fn put_slots(&mut self, output: &OutputPlan<'_, '_>, bank: SectionId, entries: &[Rela]) {
-        self.put_list(output.layout.records.sections[bank].slot_relocs, entries);
-    }
-
-    fn put_list(&mut self, list: Option<SectionId>, entries: &[Rela]) {
-        if let Some(id) = list {
-            self.bytes[id] = Some(entries.as_bytes().to_vec());
+        if let Some(id) = output.layout.records.sections[target].companions[1] {
+            self.put(id, entries.as_bytes().to_vec());
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::Merger;
 use crate::diagnostics::Stop;
-use crate::ids::{FunctionId, Id as _, SectionId};
+use crate::ids::{FunctionId, Id as _, SectionId, SymbolRef};
 use crate::mode::Mode;
 use crate::names::Name;
 use crate::object::{NO_OWNER, ObjSection, ObjSymbol, Object, Role};
@@ -18,6 +18,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn function(&mut self, object: &Object<'d>, index: u32) -> Result<(), Stop> {
         let symbol = object.symbol_ref(index);
         let Some(f) = self.resolved.function(symbol) else { return Ok(()) };
+        if self.adds_nothing(f, symbol) {
+            return Ok(());
+        }
         let sym = object.symbol(index);
         if self.report_function_clash(object, f, &sym)? {
             return Ok(());
@@ -96,6 +99,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             self.kernel_sections(f, sym.name, id);
         }
         Ok(())
+    }
+
+    /// Most symbols of functions are further mentions of one that has its symbol: undefined ones and rejected copies. They cannot clash with anything
+    /// either, if the name's record is the function's and there are no shared variables.
+    fn adds_nothing(&self, f: FunctionId, symbol: SymbolRef) -> bool {
+        let Some(known) = self.records.symbol_of[f] else { return false };
+        let is_the_name = || self.resolved.name(symbol).is_some_and(|name| self.by_name[name] == Some(known));
+        !self.resolved.took(symbol) && self.live.alive[f] && self.shared_by_name.is_empty() && is_the_name()
     }
 
     /// Names of the records that nvlink makes for a dead function and drops again.

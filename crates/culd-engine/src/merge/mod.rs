@@ -366,8 +366,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         for &index in object.function_order() {
             self.function(object, index)?;
         }
-        let kinds: &[u8] = &[STT_OBJECT, STT_CUDA_TEXTURE, STT_CUDA_SAMPLER, STT_CUDA_SURFACE, STT_CUDA_OBJECT];
-        for index in object.symbols_of(kinds) {
+        for &index in object.variables() {
             let sym = object.symbol(index);
             if sym.is_texture() {
                 self.texture(object, index, &sym)

@@ -21,8 +21,7 @@ use cubin::reloc::UNUSED_CLEAR_TYPES;
 impl<'d> Merger<'_, 'd, '_, '_> {
     pub(super) fn relocations_and_notes(&mut self, object: &Object<'d>) -> Result<(), Stop> {
         self.created_prototypes(object);
-        let indices = (0..).zip(&object.sections);
-        let notes: Vec<u32> = indices.filter(|(_, s)| s.role == Role::Note).map(|(i, _)| i).collect();
+        let notes = object.note_sections();
         let mut done = 0;
         for (index, relocs) in object.relocs.iter().enumerate() {
             let first = notes.partition_point(|&n| n < relocs.section);

@@ -20,29 +20,31 @@ pub(super) type Placed = Option<(SectionId, u64)>;
 
 impl<'d> Merger<'_, 'd, '_, '_> {
     /// Sections in file order that no symbol brought in, then the functions' attributes and the notes between them.
-    pub(super) fn remaining_sections(&mut self, object: &Object<'d>) -> Result<(), Stop> {
-        for (index, s) in object.sections.iter().enumerate() {
+    pub(super) fn remaining_sections<'a>(&mut self, object: &'a Object<'d>) -> Result<(), Stop> {
+        let sections = |numbers: &'a [u32]| numbers.iter().filter_map(|&index| Some((index, object.section(index)?)));
+        for (index, s) in sections(object.placed_sections()) {
             match s.role {
-                Role::Debug | Role::GlobalInit | Role::Constant | Role::PassedThrough => {
-                    self.place(object, index as u32)?;
-                }
                 Role::Parameters => {
-                    self.place(object, index as u32)?;
+                    self.place(object, index)?;
                     self.dead_parameters(object, s);
                 }
-                Role::Literals => self.place_literals(object, index as u32, FoundBy::Section)?,
+                Role::Literals => self.place_literals(object, index, FoundBy::Section)?,
                 Role::UnifiedEntry => self.unified_entries(object, s)?,
-                Role::KernelShared => self.whole_shared(object, index as u32, s),
-                _ => {}
+                Role::KernelShared => self.whole_shared(object, index, s),
+                _ => {
+                    self.place(object, index)?;
+                }
             }
         }
         let makes_compat = self.mode.rules.compat_of_inputs && self.records.standard.compat.is_none();
-        let is_compat = |s: &ObjSection<'_>| makes_compat && s.name == b".nv.compat";
+        let is_compat = |s: &ObjSection<'_>| makes_compat && s.is_compat();
         let sought = |s: &ObjSection<'_>| s.role == Role::FunctionInfo || is_compat(s);
-        let last = object.sections.iter().rposition(sought).unwrap_or(0);
-        for (index, s) in object.sections.iter().enumerate().take(last + 1) {
+        let last = sections(object.info_sections())
+            .rfind(|(_, s)| sought(s))
+            .map_or(0, |(index, _)| index);
+        for (index, s) in sections(object.info_sections()).take_while(|&(index, _)| index <= last) {
             if s.role == Role::Note {
-                self.place(object, index as u32)?;
+                self.place(object, index)?;
             }
             if is_compat(s) {
                 self.compat_section();
@@ -51,7 +53,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 continue;
             }
             if self.is_mine(object, s.info) {
-                self.function_info(object, index as u32, s);
+                self.function_info(object, index, s);
             } else if let Some(f) = self.dead_owner(object, s.info) {
                 self.records.count_dead_section(f, 1);
                 self.records.created.dropped_section(self.mode, Name::plain(s.name));

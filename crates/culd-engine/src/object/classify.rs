@@ -96,6 +96,9 @@ const NAMED: &[(&[u8], &[u32])] = &[
     (b".symtab", &[SHT_SYMTAB]),
 ];
 
+/// Starts of the names of sections of the Mercury view.
+const MERCURY_PREFIXES: [&[u8]; 2] = [b".nv.merc.", b".nv.capmerc."];
+
 /// Types that only sections of one name have.
 const TYPED: &[(u32, &[u8])] = &[(SHT_CUDA_UFT, b".nv.uft"), (SHT_CUDA_UDT, b".nv.udt")];
 
@@ -127,7 +130,10 @@ pub(crate) fn contradicts(name: &[u8], sh_type: u32) -> bool {
     if let Some(rest) = name.strip_prefix(BANK_PREFIX) {
         return bank(rest).is_none_or(|bank| sh_type != SHT_CUDA_CONSTANT0 + bank);
     }
-    let named = NAMED.iter().find(|(prefix, _)| name.starts_with(prefix));
+    // Half of the sections of a file with two views are these, and no row is about them.
+    let is_mercury = MERCURY_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let find = || NAMED.iter().find(|(prefix, _)| name.starts_with(prefix));
+    let named = if is_mercury { None } else { find() };
     let typed = TYPED.iter().find(|(t, _)| *t == sh_type);
     named.is_some_and(|(_, types)| !types.contains(&sh_type)) || typed.is_some_and(|(_, prefix)| !without_mercury(name).starts_with(prefix))
 }
@@ -171,6 +177,17 @@ fn constant(name: &[u8], sh_type: u32, info: u32) -> Role {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_row_is_about_the_mercury_view() {
+        for (name, _) in NAMED {
+            assert!(
+                MERCURY_PREFIXES
+                    .iter()
+                    .all(|prefix| !prefix.starts_with(name) && !name.starts_with(prefix))
+            );
+        }
+    }
 
     #[test]
     fn standard_types_stand_for_cuda_types() {

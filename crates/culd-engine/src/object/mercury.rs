@@ -140,7 +140,7 @@ pub(crate) fn object<'d>(name: &'d str, cubin: &Cubin<'d>, trust: Trust, threads
         symbols: Cow::Owned(symbols),
         sass,
     };
-    let mut object = Object::assemble(name, cubin, view, place, trust)?;
+    let mut object = Object::assemble(name, cubin, view, place, (trust, threads))?;
     object.driver_callers = driver_callers(cubin, entries);
     Ok(object)
 }

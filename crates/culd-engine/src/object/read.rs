@@ -8,11 +8,13 @@ use cubin::consts::*;
 use cubin::raw::{Pair, Rel, Rela, Shdr, Sym};
 use cubin::read::{Cubin, ReadError, Relocations, SymbolSection, has_string, string_at};
 use cubin::reloc::takes_descriptor;
+use std::ops::Range;
 use zerocopy::FromBytes;
 
 impl<'d> Object<'d> {
     pub(super) fn check_sections(&mut self) -> Result<(), ObjectError> {
-        for s in &self.sections {
+        for (number, s) in (0..).zip(&self.sections) {
+            self.lists.add_section(number, s);
             match s.name {
                 b".note.nv.tkinfo" => self.tkinfo = Some(s.data),
                 b".nv.compat" => self.compat = Some(s.data),
@@ -52,6 +54,7 @@ impl<'d> Object<'d> {
                 STT_SECTION => Label::default(),
                 _ => Label::new(own_name, &hashing),
             });
+            self.lists.add_symbol(i as u32, kind);
             self.named += u32::from(entry.bind() != STB_LOCAL);
             if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
                 self.extended.push((i as u32, x));
@@ -175,20 +178,60 @@ impl<'d> Object<'d> {
         string_at(self.strings, string.0).unwrap_or_default()
     }
 
-    pub(super) fn read_relocations(&mut self) -> Result<(), ObjectError> {
+    /// Reads the relocation sections; those of large objects on several threads.
+    pub(super) fn read_relocations(&mut self, threads: Threads) -> Result<(), ObjectError> {
+        let parts = match self.sections.len() > CHUNK {
+            true => {
+                let starts: Vec<usize> = (0..self.sections.len()).step_by(CHUNK).collect();
+                threads.map(&starts, |&start| self.relocation_part(start..start + CHUNK))
+            }
+            false => vec![self.relocation_part(0..CHUNK)],
+        };
+        for part in parts {
+            let part = part?;
+            for relocated in part.relocs.iter().filter(|r| !r.entries.is_empty()) {
+                if let Some(target) = self.sections.get_mut(relocated.target as usize) {
+                    target.relocated = true;
+                }
+            }
+            if self.relocs.is_empty() {
+                (self.relocs, self.specials, self.descriptors) = (part.relocs, part.specials, part.descriptors);
+                continue;
+            }
+            let first = self.specials.len() as u32;
+            self.relocs.extend(part.relocs.into_iter().map(|r| RelocSection {
+                specials: (r.specials.0 + first, r.specials.1 + first),
+                ..r
+            }));
+            self.specials.extend(part.specials);
+            for descriptor in part.descriptors {
+                note_descriptor(&mut self.descriptors, descriptor);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the relocation sections among some sections; numbers that are too large are left out.
+    fn relocation_part(&self, numbers: Range<usize>) -> Result<RelocationPart<'d>, ObjectError> {
+        let end = numbers.end.min(self.sections.len());
+        let sections = self.sections.get(numbers.start..end).unwrap_or_default();
+        let count = sections.iter().filter(|s| s.role == Role::Relocations).count();
+        let mut part = RelocationPart::default();
+        if count == 0 {
+            return Ok(part);
+        }
         let mut seen = vec![u32::MAX; self.symbols.len()];
-        let count = self.sections.iter().filter(|s| s.role == Role::Relocations).count();
-        self.relocs.reserve_exact(count);
-        self.specials.reserve(2 * count);
-        for i in 0..self.sections.len() as u32 {
-            let Some(&ObjSection {
+        part.relocs.reserve_exact(count);
+        part.specials.reserve(2 * count);
+        for (i, s) in (numbers.start as u32..).zip(sections) {
+            let &ObjSection {
                 role: Role::Relocations,
                 info: target,
                 name,
                 sh_type,
                 data,
                 ..
-            }) = self.sections.get(i as usize)
+            } = s
             else {
                 continue;
             };
@@ -202,13 +245,13 @@ impl<'d> Object<'d> {
                     reason: format!("it relocates {}, which is not linked (type {:#x})", text(t.name), t.sh_type),
                 });
             }
-            let first = self.specials.len() as u32;
+            let first = part.specials.len() as u32;
             let (mut plain_later, mut plain_named) = (false, false);
             match entries {
                 Relocations::Rel(list) => {
                     for (j, r) in list.iter().enumerate() {
-                        self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
-                        self.note_descriptor(target, r.r_type.get(), r.r_sym.get());
+                        self.check_relocation(&mut part, &mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                        self.note_type(&mut part, target, r.r_type.get(), r.r_sym.get());
                     }
                 }
                 Relocations::Rela(list) => {
@@ -217,36 +260,32 @@ impl<'d> Object<'d> {
                             plain_later = true;
                             plain_named = plain_named || self.symbol_kind(r.r_sym.get()) != STT_SECTION;
                         }
-                        self.check_relocation(&mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
-                        self.note_descriptor(target, r.r_type.get(), r.r_sym.get());
+                        self.check_relocation(&mut part, &mut seen, (i, name, j), target, r.r_offset.get(), r.r_sym.get())?;
+                        self.note_type(&mut part, target, r.r_type.get(), r.r_sym.get());
                     }
                 }
             }
-            if !entries.is_empty()
-                && let Some(t) = self.sections.get_mut(target as usize)
-            {
-                t.relocated = true;
-            }
-            self.relocs.push(RelocSection {
+            part.relocs.push(RelocSection {
                 section: i,
                 target,
                 entries,
                 plain_later,
                 plain_named,
-                specials: (first, self.specials.len() as u32),
+                specials: (first, part.specials.len() as u32),
             });
         }
-        Ok(())
+        Ok(part)
     }
 
-    fn note_descriptor(&mut self, target: u32, r_type: u32, number: u32) {
-        if takes_descriptor(r_type) && self.symbol_kind(number) == STT_FUNC && self.descriptors.last() != Some(&(target, number)) {
-            self.descriptors.push((target, number));
+    fn note_type(&self, part: &mut RelocationPart<'d>, target: u32, r_type: u32, number: u32) {
+        if takes_descriptor(r_type) && self.symbol_kind(number) == STT_FUNC {
+            note_descriptor(&mut part.descriptors, (target, number));
         }
     }
 
     fn check_relocation(
-        &mut self,
+        &self,
+        part: &mut RelocationPart<'d>,
         seen: &mut [u32],
         (section, name, entry): (u32, &[u8], usize),
         target: u32,
@@ -287,9 +326,26 @@ impl<'d> Object<'d> {
             && *last != section
         {
             *last = section;
-            self.specials.push(number);
+            part.specials.push(number);
         }
         Ok(())
+    }
+}
+
+/// What was read from some relocation sections of an object.
+#[derive(Default)]
+struct RelocationPart<'d> {
+    relocs: Vec<RelocSection<'d>>,
+    /// See [`Object::specials`]; the ranges of `relocs` start here.
+    specials: Vec<u32>,
+    /// See [`Object::descriptors`].
+    descriptors: Vec<(u32, u32)>,
+}
+
+/// Notes a relocation that references a function's descriptor, unless it is like the one before it.
+fn note_descriptor(descriptors: &mut Vec<(u32, u32)>, new: (u32, u32)) {
+    if descriptors.last() != Some(&new) {
+        descriptors.push(new);
     }
 }
 

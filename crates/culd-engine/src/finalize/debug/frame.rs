@@ -18,7 +18,7 @@ use crate::finalize::debug::dwarf::{FDE_ADDRESS, FDE_PROGRAM, FrameEntry, FrameO
 use crate::finalize::linked::{Kept, Linked, sass_entries};
 use crate::finalize::relocs::relocation;
 use crate::finalize::sass::Sass;
-use crate::ids::{FunctionId, ObjectId, SectionId};
+use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::names::SeededState;
 use crate::object::Object;
 use crate::records::SymbolTableEntry;
@@ -63,7 +63,13 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
         entries: &entries,
         kept: linked.kept[id].iter().map(|k| (k.offset, k)).collect(),
         of_function: HashMap::default(),
-        inputs: HashMap::default(),
+        inputs: output
+            .link
+            .threads
+            .map(output.link.inputs.objects.as_slice(), |object| {
+                input_frames(object, code.sources.of(object.id))
+            })
+            .into(),
         done: HashSet::default(),
         out: Vec::new(),
         places: HashMap::default(),
@@ -87,7 +93,8 @@ struct Frame<'a, 'd> {
     kept: HashMap<u64, &'a Kept, SeededState>,
     /// FDEs of each function.
     of_function: HashMap<FunctionId, Vec<&'a FrameEntry>, SeededState>,
-    inputs: HashMap<ObjectId, InputFrames<'d>, SeededState>,
+    /// Frames of the inputs, those of objects without prevailing functions too.
+    inputs: Table<ObjectId, InputFrames<'d>>,
     done: HashSet<FunctionId, SeededState>,
     out: Vec<u8>,
     /// New places and addends of addresses.
@@ -151,8 +158,7 @@ impl<'a, 'd> Frame<'a, 'd> {
     fn inner(&mut self, text: SectionId, mercury: u64, address: u64, mercury_cie: Range<usize>) -> Option<()> {
         let function = self.code.of(text)?;
         let object = &self.output.link.inputs.objects[function.object];
-        let source = self.code.sources.of(object.id);
-        let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object, source));
+        let frames = &self.inputs[object.id];
         let start = *frames.starts.get(&(function.section, mercury))?;
         let &(cie, fde) = frames.of.get(&(function.section, start))?;
         let range = inner_range(function, object, start, fde)?;
@@ -186,8 +192,7 @@ impl<'a, 'd> Frame<'a, 'd> {
     fn first(&mut self, f: FunctionId, text: SectionId, mercury_cie: &[u8]) -> Option<u64> {
         let function = self.code.of(text)?;
         let object = &self.output.link.inputs.objects[function.object];
-        let source = self.code.sources.of(object.id);
-        let frames = self.inputs.entry(object.id).or_insert_with(|| input_frames(object, source));
+        let frames = &self.inputs[object.id];
         let &(cie, fde) = frames.of.get(&(function.section, 0))?;
         let own = fde.get(FDE_PROGRAM..)?;
         let all = self.of_function.get(&f).filter(|all| all.len() > 1);

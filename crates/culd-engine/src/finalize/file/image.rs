@@ -468,10 +468,13 @@ impl<'a, 'd> Writer<'a, 'd> {
     fn mercury_sections(&mut self, names: &[Vec<u8>]) {
         let offsets = std::mem::take(&mut self.strings.mercury);
         let mercury = std::mem::take(&mut self.mercury);
-        for ((&id, name), &offset) in mercury.iter().zip(names).zip(&offsets) {
-            let section = self.mercury_section(id, name, offset);
-            self.sections.push(section);
-        }
+        let twins: Vec<_> = mercury.iter().zip(names).zip(&offsets).collect();
+        let made = self
+            .output
+            .link
+            .threads
+            .map(&twins, |&((&id, name), &offset)| self.mercury_section(id, name, offset));
+        self.sections.extend(made);
         if self.numbers.extended {
             let table = std::mem::take(&mut self.extended[0]);
             let section = extended_section(self.strings.extended[0], SHF_CUDA_MERCURY, self.numbers.symbols, table);

@@ -79,55 +79,57 @@ fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]
 pub(crate) fn strings(output: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
     let sections = &output.layout.records.sections;
     let arranged = output.arranged;
-    let mut section_names = arranged.section_names.clone();
-    let mut strings = arranged.strings.clone();
-    let (mut reserved, mut used) = (0, 0);
-    for &id in &arranged.sections {
-        let old = sections[id].name.to_vec();
-        let new = sass_name(&old);
-        if new.as_ref() == old.as_slice() {
-            continue;
+    let of_sections = || {
+        let mut table = arranged.section_names.clone();
+        let mut reserved = 0;
+        for &id in &arranged.sections {
+            let old = sections[id].name.to_vec();
+            let new = sass_name(&old);
+            if new.as_ref() == old.as_slice() {
+                continue;
+            }
+            reserved += old.len() as u64;
+            let place = arranged.name_offset[id] as usize;
+            rename(&mut table, place, old.len(), old.len() - kept_part(&old, &new), &new);
         }
-        reserved += old.len() as u64;
-        rename(
-            &mut section_names,
-            arranged.name_offset[id] as usize,
-            old.len(),
-            old.len() - kept_part(&old, &new),
-            &new,
-        );
-    }
-    let mut renamed = Table::filled(sections.len(), None);
-    for &named in &arranged.symbols {
-        let SymbolTableEntry::Section(id) = named else { continue };
-        let old = sections[id].name.to_vec();
-        let new = sass_name(&old);
-        if new.as_ref() != old.as_slice() {
-            used += new.len() as u64 + 1;
-            renamed[id] = Some(append(&mut strings, &new));
+        let mut extended_names = [0; 2];
+        if extended {
+            extended_names[1] = append(&mut table, b".symtab_shndx");
         }
-    }
-    let mut extended_names = [0; 2];
-    if extended {
-        extended_names[1] = append(&mut section_names, b".symtab_shndx");
-    }
-    let parameters = parameters
-        .iter()
-        .map(|name| (append(&mut section_names, name), append(&mut strings, name)))
-        .collect();
-    let mercury = mercury.iter().map(|name| append(&mut section_names, name)).collect();
-    if extended {
-        extended_names[0] = append(&mut section_names, b".nv.merc.symtab_shndx");
-    }
-    let mercury_symbols = append(&mut section_names, b".nv.merc.symtab");
+        let parameters: Vec<u32> = parameters.iter().map(|name| append(&mut table, name)).collect();
+        let mercury = mercury.iter().map(|name| append(&mut table, name)).collect();
+        if extended {
+            extended_names[0] = append(&mut table, b".nv.merc.symtab_shndx");
+        }
+        let mercury_symbols = append(&mut table, b".nv.merc.symtab");
+        (table, reserved, parameters, mercury, mercury_symbols, extended_names)
+    };
+    let of_symbols = || {
+        let mut table = arranged.strings.clone();
+        let mut used = 0;
+        let mut renamed = Table::filled(sections.len(), None);
+        for &named in &arranged.symbols {
+            let SymbolTableEntry::Section(id) = named else { continue };
+            let old = sections[id].name.to_vec();
+            let new = sass_name(&old);
+            if new.as_ref() != old.as_slice() {
+                used += new.len() as u64 + 1;
+                renamed[id] = Some(append(&mut table, &new));
+            }
+        }
+        let parameters: Vec<u32> = parameters.iter().map(|name| append(&mut table, name)).collect();
+        (table, used, renamed, parameters)
+    };
+    let ((section_names, reserved, in_sections, mercury, mercury_symbols, extended), (strings, used, renamed, in_symbols)) =
+        output.link.threads.join(of_sections, of_symbols);
     Strings {
         section_names,
         strings,
         reserve: reserved.saturating_sub(used),
-        parameters,
+        parameters: in_sections.into_iter().zip(in_symbols).collect(),
         mercury,
         mercury_symbols,
-        extended: extended_names,
+        extended,
         renamed,
     }
 }
