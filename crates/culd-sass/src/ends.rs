@@ -145,8 +145,8 @@ pub(crate) fn missing_waits(
     Ok(waits)
 }
 
-/// A setter of the block on a number that its end waits for, and that setters of earlier blocks have too; and the input has no number with all of them. Whether
-/// the wait is there for those alone is not known.
+/// A setter of the block, or one of an earlier block that may not have arrived, on a number that the end of the block waits for together with others of earlier
+/// blocks; and the input has no number with all of them. Whether the wait is there for the others alone is not known.
 fn mixed(
     f: &Function<'_>,
     block: &Block,
@@ -162,7 +162,11 @@ fn mixed(
     let groups: Vec<(SetterId, Vec<SetterId>)> = waited
         .filter_map(|(number, list)| {
             let own = pending(f, block, number, |k| fields[k], dead);
-            let first = *own.first()?;
+            let unsure = |(s, elapsed): &&(SetterId, u32)| {
+                let setter = f.setters.get(*s);
+                !f.policy.waits_for(last, *s) && arrived_after(&f.insns[setter.insn], setter.kind, *elapsed) != Arrived::Yes
+            };
+            let first = own.first().or(list.iter().find(unsure).map(|(s, _)| s)).copied()?;
             let conflict = own.iter().chain(list.iter().map(|(s, _)| s)).any(|s| f.setters.conflicts(*s, last));
             (!conflict).then(|| (first, own.into_iter().chain(list.iter().map(|(s, _)| *s)).collect()))
         })

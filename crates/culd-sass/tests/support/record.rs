@@ -9,6 +9,10 @@ use super::Pair;
 /// The recorded file.
 pub(crate) const RECORDED: &[u8] = include_bytes!("../fixtures/functions.lz4");
 
+/// The same functions with compiler and linker of 13.4.
+#[allow(dead_code, reason = "only one of the tests that share this module reads it")]
+pub(crate) const RECORDED_LATER: &[u8] = include_bytes!("../fixtures/functions-13.4.lz4");
+
 /// Packs functions.
 pub(crate) fn pack(pairs: &[Pair]) -> Vec<u8> {
     let mut sorted: Vec<&Pair> = pairs.iter().collect();
