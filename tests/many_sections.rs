@@ -1,10 +1,12 @@
-//! Files of both views with more sections than a symbol's field can count: an object of static functions, linked many times into one relocatable
-//! output, is read symbol by symbol and linked again.
+//! Files with more sections than a symbol's field can count: an object of static functions, linked many times into one relocatable output.
+//!
+//! 1. With both views (sm_100) the output is read symbol by symbol and linked again.
+//! 2. With one view (sm_90) the place of `.symtab_shndx` is that of each release of nvlink.
 
 use cubin::consts::{SHN_XINDEX, SHT_CUDA_MERC_SYMTAB, STT_FUNC};
 use cubin::raw::Sym;
 use cubin::read::{Cubin, Section, SymbolSection, string_at};
-use culd_tests::fixture::Fixture;
+use culd_tests::fixture::{Fixture, VERSION_VARIABLE};
 use culd_tests::linker::linker;
 use culd_tests::run;
 use std::path::Path;
@@ -86,5 +88,44 @@ fn more_than_65280_sections() -> Result<(), Failure> {
     assert!(check_mercury(&cubin)? > 0);
     let outcome = run::link(&culd, "-arch=sm_100 --verify r.cubin -o final.cubin", dir.path(), None)?;
     assert_eq!(outcome.exit, 0, "{}", String::from_utf8_lossy(&outcome.stderr));
+    Ok(())
+}
+
+/// The names of the sections before and after `.symtab_shndx` under the name nvlink, and the bytes between the symbol table and the section after it.
+fn place_of_indices(version: &str) -> Result<(Vec<u8>, Vec<u8>, u64), Failure> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rlink-static-many.fixture");
+    let fixture = Fixture::decode(&std::fs::read(path)?)?;
+    let dir = tempfile::tempdir()?;
+    std::fs::write(dir.path().join("s.cubin"), fixture.inputs.get("s.cubin").ok_or("no input")?)?;
+    let nvlink = run::as_nvlink(&linker()?, dir.path())?;
+    let inputs = "s.cubin ".repeat(2 * COPIES);
+    let args = format!("-arch=sm_90 -r {inputs} -o r.cubin");
+    let outcome = run::link_with(&nvlink, &args, dir.path(), None, &[(VERSION_VARIABLE, version)])?;
+    assert_eq!(outcome.exit, 0, "{}", String::from_utf8_lossy(&outcome.stderr));
+    let file = std::fs::read(dir.path().join("r.cubin"))?;
+    let cubin = Cubin::parse(&file)?;
+    assert!(cubin.section_headers().len() > MOST);
+    assert_eq!(check_sass(&cubin)?, 2 * 64 * COPIES);
+    let indices = named(&cubin, b".symtab_shndx")?;
+    let (before, after) = (cubin.section(indices.index - 1)?, cubin.section(indices.index + 1)?);
+    let table = named(&cubin, b".symtab")?;
+    let next = cubin.section(table.index + 1)?;
+    let end = table.header.sh_offset.get() + table.header.sh_size.get();
+    let free = next.header.sh_offset.get() - end;
+    assert!(free == 0 || free == indices.header.sh_size.get());
+    let gap = file.get(end as usize..(end + free) as usize).ok_or("past the end")?;
+    assert!(gap.iter().all(|&b| b == 0));
+    Ok((before.name.to_vec(), after.name.to_vec(), free))
+}
+
+#[test]
+fn extended_indices_have_the_place_of_the_release() -> Result<(), Failure> {
+    let (before, after, free) = place_of_indices("13.2")?;
+    assert_eq!((&before[..], &after[..], free), (&b".symtab"[..], &b".debug_frame"[..], 0));
+    for version in ["13.3", "13.4"] {
+        let (before, after, free) = place_of_indices(version)?;
+        assert_eq!((&before[..], &after[..]), (&b".debug_frame"[..], &b".note.nv.tkinfo"[..]));
+        assert!(free > 0);
+    }
     Ok(())
 }

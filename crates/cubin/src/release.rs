@@ -189,6 +189,8 @@ pub struct Rules {
     pub adds_preexit: bool,
     /// sm_107 is a target.
     pub has_sm_107: bool,
+    /// `.symtab_shndx` is the first section of the metadata, and the bytes after the symbol table, where it was before, stay free.
+    pub late_extended_indices: bool,
     /// Entries of fat binaries that hold several images are read.
     pub reads_groups: bool,
     /// Damaged fat binaries are reported in other words, and their inputs are passed over.

@@ -194,10 +194,23 @@ pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info
     };
     // Blackwell: decided when all sections of both views are known.
     let extended = records + 1 >= MAX_SECTIONS && !link.options.target.capabilities().has_mercury;
-    if let Some(last) = parts.last_mut().filter(|_| extended) {
+    if extended {
         let id = layout.records.standard.extended;
-        last.ranks[0].0.push(id);
-        last.ranks[0].1.push(Shape::new(&sections[id]));
+        let shape = Shape::new(&sections[id]);
+        match has_late_indices(link) {
+            true => {
+                if let Some(first) = parts.first_mut() {
+                    first.ranks[METADATA].0.insert(0, id);
+                    first.ranks[METADATA].1.insert(0, shape);
+                }
+            }
+            false => {
+                if let Some(last) = parts.last_mut() {
+                    last.ranks[TABLES].0.push(id);
+                    last.ranks[TABLES].1.push(shape);
+                }
+            }
+        }
     }
     let wanted = parts.iter().flat_map(|part| &part.symbols).copied().collect::<Vec<u32>>();
     let ((order, shapes, section_index), symbols) = link.threads.join(
@@ -240,11 +253,19 @@ struct OrderPart {
 }
 
 const RANKS: usize = 8;
+const TABLES: usize = 0;
+const METADATA: usize = 2;
+
+/// Is `.symtab_shndx` the first section of the metadata, with its size kept free after the symbol table?
+pub(crate) fn has_late_indices(link: Link<'_, '_>) -> bool {
+    // nvlink quirk: from 13.3 on the section is sorted by its type, after its place in the file was counted.
+    link.options.identity == Identity::Nvlink && link.mode.rules.late_extended_indices
+}
 
 /// Sections come in this order; equal ranks keep the order of creation.
 fn rank(s: &OutSection<'_>) -> usize {
     match s.class {
-        Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => 0,
+        Class::SectionNames | Class::Strings | Class::Symbols | Class::ExtendedIndices => TABLES,
         Class::Rel(_) | Class::Rela(_) | Class::ResolvedRela(_) => 3,
         Class::Parameters | Class::Literals => 4,
         Class::Text(_) | Class::Stub(_) | Class::Uft => 5,
@@ -258,7 +279,7 @@ fn rank(s: &OutSection<'_>) -> usize {
         }
         _ if s.flags & SHF_ALLOC != 0 => 7,
         _ if s.sh_type == SHT_PROGBITS => 1,
-        _ => 2,
+        _ => METADATA,
     }
 }
 

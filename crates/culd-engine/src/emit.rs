@@ -18,7 +18,7 @@ pub(crate) mod windows;
 pub use sink::Sink;
 pub use windows::Emitted;
 
-use crate::arrange::{OutputPlan, Shape};
+use crate::arrange::{OutputPlan, Shape, has_late_indices};
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::SectionId;
 use crate::records::Class;
@@ -69,7 +69,10 @@ fn plan(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Result<Pla
     let extents = sections.map(|(&id, shape)| Extent {
         size: size_of_section(output, id, shape, computed),
         align: shape.align,
-        reserve: 0,
+        reserve: match shape.class {
+            Class::Symbols if output.arranged.extended && has_late_indices(output.link) => indices_size(output),
+            _ => 0,
+        },
         flags: shape.flags.into(),
         storage: if shape.has_bytes { Storage::Own } else { Storage::NoBits },
     });
@@ -113,6 +116,11 @@ fn damaged(output: &OutputPlan<'_, '_>, reason: String, out: &mut Collector<'_>)
     out.fatal(Code::Damaged { file, reason })
 }
 
+/// Size of `.symtab_shndx`.
+fn indices_size(output: &OutputPlan<'_, '_>) -> u64 {
+    (output.arranged.symbols.len() as u64 + 1) * size_of::<u32>() as u64
+}
+
 fn size_of_section(output: &OutputPlan<'_, '_>, id: SectionId, shape: &Shape, computed: &SyntheticSections) -> u64 {
     let entries = || u64::from(output.plan.counts[id]);
     let symbols = output.arranged.symbols.len() as u64 + 1;
@@ -120,7 +128,7 @@ fn size_of_section(output: &OutputPlan<'_, '_>, id: SectionId, shape: &Shape, co
         Class::SectionNames => output.arranged.section_names.len() as u64,
         Class::Strings => output.arranged.strings.len() as u64,
         Class::Symbols => symbols * size_of::<Sym>() as u64,
-        Class::ExtendedIndices => symbols * 4,
+        Class::ExtendedIndices => indices_size(output),
         Class::Rel(_) => entries() * 16,
         Class::Rela(_) | Class::ResolvedRela(_) => entries() * 24,
         _ => computed.get(id).map_or(shape.size, |bytes| bytes.len() as u64),

@@ -124,6 +124,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     shares_later_debug: false,
     adds_preexit: false,
     has_sm_107: false,
+    late_extended_indices: false,
     reads_groups: false,
     passes_over_damaged_fatbins: false,
     leaves_out_broken_objects: false,
@@ -192,6 +193,7 @@ pub(super) const RULES_13_3: Rules = Rules {
     names_larger_common: true,
     strands_commons: true,
     reports_missing_host_code: true,
+    late_extended_indices: true,
     ..RULES_13_2
 };
 pub(super) const RULES_13_4: Rules = Rules {
