@@ -14,6 +14,7 @@ mod examples;
 mod hash;
 mod install;
 mod package;
+mod page;
 mod recipes;
 mod sandbox;
 mod sbom;
@@ -201,15 +202,7 @@ pub(crate) fn run(context: &Context, plan: &Plan, report: &Report) -> Result<()>
         table.put(install::crates(&place, plan.quick, report)?);
     }
     if common("viewer") {
-        let page = crate::viewer::run(context)?;
-        let size = std::fs::metadata(&page).map_err(Error::file(&page))?.len();
-        check::copy(&page, &place.out.join(format!("culd-viewer-{}.html", place.version)))?;
-        table.put(Row::new(
-            "wasm32-unknown-unknown",
-            "viewer page",
-            size,
-            "run by cargo xtask browser",
-        ));
+        table.put(page::make(&place, report)?);
     }
     if common("examples") {
         let prefix = place.work.join(format!("stage/culd-{}-{HOST}", place.version));
