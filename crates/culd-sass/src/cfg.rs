@@ -2,7 +2,7 @@
 //!
 //! 1. A block ends at a branch (`BRA`, `BRA.U`, `BRX`, `BRXU`), `EXIT`, `RET`, `BSYNC` or `WARPSYNC.COLLECTIVE`, and before every target
 //!    of a branch, a `BSSY` or an indirect branch. `BAR`, `BSSY` and `WARPSYNC.ALL` do not end one; a guarded `WARPSYNC.ALL` and a `WARPSYNC` of a mask in
-//!    a register do.
+//!    a register do (the last one not from 13.1 on).
 //! 2. Successors: a `BSYNC` of convergence register Bn branches to the target of the last `BSSY` Bn above it; indirect branches go to
 //!    the targets recorded in the function's metadata.
 //! 3. Targets that are not instructions and indirect branches without targets are listed as problems, not guessed.
@@ -52,9 +52,10 @@ pub(crate) fn collective(insn: &Insn) -> bool {
     insn.op == opcode::WARPSYNC_COLLECTIVE && insn.target.is_some()
 }
 
-fn ends_block(insn: &Insn) -> bool {
+fn ends_block(insn: &Insn, later: bool) -> bool {
     collective(insn)
-        || matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE) && (!insn.unguarded() || insn.uses.iter().count() > 0)
+        || matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE)
+            && (!insn.unguarded() || !later && insn.uses.iter().count() > 0)
         || matches!(
             insn.op,
             opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::EXIT | opcode::RET | opcode::BSYNC
@@ -82,12 +83,13 @@ impl Cfg {
     }
 
     /// Builds the graph of `insns`, whose offsets need not be contiguous.
-    pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets) -> Self {
+    /// `later`: the compiler is of release 13.1 or later.
+    pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets, later: bool) -> Self {
         let at: BTreeMap<u32, usize> = insns.iter().enumerate().map(|(k, insn)| (insn.offset, k)).collect();
         let mut broken = None;
         let mut leaders = BTreeSet::from([0]);
         for (k, insn) in insns.iter().enumerate() {
-            if ends_block(insn) {
+            if ends_block(insn, later) {
                 leaders.insert(k + 1);
             }
             let table = match insn.op {

@@ -194,7 +194,7 @@ pub struct Arrival {
 /// All arrivals of a function where all setters of a block on a number are of one kind: of the last one.
 #[must_use]
 pub fn arrivals(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>) -> Vec<Arrival> {
-    let cfg = Cfg::new(insns, indirect);
+    let cfg = Cfg::new(insns, indirect, false);
     let mut out = Vec::new();
     for block in &cfg.blocks {
         let last = block.end.saturating_sub(1);

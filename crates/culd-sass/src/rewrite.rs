@@ -142,7 +142,7 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     let new_size = padded(kept.len() * INSN_BYTES);
     let map = OffsetMap::new(deleted, old_size, u32::try_from(new_size).map_err(|_| unsure(Reason::Size, 0))?);
     let (kept, indirect) = aim_at_kept(kept, &context.indirect);
-    let cfg = Cfg::new(&kept, &indirect);
+    let cfg = Cfg::new(&kept, &indirect, context.separate_reads);
     if let Some(offset) = cfg.broken {
         return Err(unsure(Reason::ControlFlow, offset));
     }
@@ -245,7 +245,7 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let deletable = deletable_prefixes(&insns);
     let (kept, _) = split(insns, &deletable).ok()?;
     let (insns, indirect) = aim_at_kept(kept, &context.indirect);
-    let cfg = Cfg::new(&insns, &indirect);
+    let cfg = Cfg::new(&insns, &indirect, context.separate_reads);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
@@ -295,7 +295,7 @@ pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<C
     if insns.iter().any(|i| i.unknown.is_some()) {
         return None;
     }
-    let cfg = Cfg::new(&insns, &indirect);
+    let cfg = Cfg::new(&insns, &indirect, context.separate_reads);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
@@ -378,7 +378,7 @@ pub fn fenced(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: &dyn Fn
         return Ok(same());
     }
     let code = insns.get(..used).unwrap_or_default();
-    let cfg = Cfg::new(code, indirect);
+    let cfg = Cfg::new(code, indirect, false);
     if let Some(offset) = cfg.broken {
         return Err(unsure(Reason::ControlFlow, offset));
     }

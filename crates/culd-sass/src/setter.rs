@@ -100,7 +100,8 @@ pub(crate) fn class(insn: &Insn) -> Class {
 }
 
 /// Cycles until the operands of an instruction have been read, by mnemonic.
-const READ_CYCLES: [(&str, u32); 17] = [
+const READ_CYCLES: [(&str, u32); 18] = [
+    ("ATOMS", 9),
     ("DADD", 2),
     ("DFMA", 2),
     ("DMUL", 2),

@@ -67,7 +67,7 @@ impl Run<'_> {
             } else if let Some(distances) = &distances {
                 let from = self.f.cfg.block_of[setter.insn];
                 let end = self.f.cfg.blocks[from.index()].end;
-                let elapsed = distances.get(&from).map(|d| d + self.stalls[end] - self.stalls[setter.insn] - 1);
+                let elapsed = distances.get(&from).map(|d| d + self.stalls[end] - self.stalls[setter.insn]);
                 elapsed.map_or(0, |elapsed| (i64::from(setter.latency) - elapsed - delay).max(0))
             } else {
                 let from = self.f.cfg.block_of[setter.insn];
