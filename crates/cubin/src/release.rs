@@ -152,8 +152,8 @@ pub struct Rules {
     /// Fences that are added to a guarded `EXIT` take time, in which results arrive: scoreboards are decided again. In releases without, those of the
     /// compiler stay.
     pub fences_take_time: bool,
-    /// Operand reads that leave their block are not joined by others on their scoreboard if the next block writes their registers.
-    pub separates_reads: bool,
+    /// The scheduler of Blackwell code looks at the next blocks: what they need decides scoreboards and waits of this one.
+    pub schedule_looks_ahead: bool,
     /// A common symbol that is larger than a definition without initial value has an error message of its own; one of the same size may follow
     /// such a definition.
     pub names_larger_common: bool,

@@ -19,6 +19,8 @@ mod seen;
 mod share;
 mod waits;
 
+use std::collections::BTreeMap;
+
 use crate::cfg::{BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS, opcode};
 use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
@@ -69,9 +71,7 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     /// What was pending at the entry of every block when it was visited.
     known: Vec<Pending>,
-    /// Sum of the stalls before every instruction.
-    stalls: Vec<i64>,
-    times: Option<(BlockId, Vec<u32>)>,
+    times: Option<Times>,
     /// The setters of the block on every number, waited for or not, and when the last of those counted so far arrives.
     used: [(Vec<SetterId>, i64); SCOREBOARDS as usize],
     /// The setter of the block on every number that arrives last, and when, if nothing waits.
@@ -91,6 +91,15 @@ struct Run<'a> {
     taught: bool,
     seen: Seen,
     untested: Option<usize>,
+}
+
+/// Estimated times of the block where a number was shared last.
+struct Times {
+    block: BlockId,
+    /// Issue time of every instruction.
+    issue: Vec<u32>,
+    /// Cycles from the end of other blocks to its start (13.1 on).
+    distances: Option<BTreeMap<BlockId, i64>>,
 }
 
 /// How a number was chosen.
@@ -151,12 +160,6 @@ impl<'a> Run<'a> {
             companions: vec![None; f.setters.len()],
             out: vec![None; f.cfg.blocks.len()],
             known: vec![Pending::default(); f.cfg.blocks.len()],
-            stalls: std::iter::once(0)
-                .chain(f.insns.iter().scan(0, |sum, insn| {
-                    *sum += i64::from(insn.control.stall);
-                    Some(*sum)
-                }))
-                .collect(),
             times: None,
             used: Default::default(),
             latest: Default::default(),
@@ -281,7 +284,7 @@ impl<'a> Run<'a> {
                     self.companions[s.index()] = (!forced).then(|| list.iter().map(|(s, _)| *s).collect());
                     list.push((s, request.need));
                     self.used[usize::from(number)].0.push(s);
-                    let arrives = self.stalls[k] + i64::from(self.f.setters.get(s).latency);
+                    let arrives = self.f.cfg.stalls[k] + i64::from(self.f.setters.get(s).latency);
                     let latest = &mut self.latest[usize::from(number)];
                     *latest = (*latest).max(Some((arrives, s)));
                 }
@@ -306,7 +309,7 @@ impl<'a> Run<'a> {
     /// The number of a setter: the compiler's, if that is wanted or if the compiler chose it from the same state; else the model's.
     fn compare(&mut self, request: &SlotRequest, model: u8, live: &Live, ambiguous: bool) -> u8 {
         let (i, compiler) = (request.id.index(), self.f.setters.number_in_input(request.id));
-        let now = self.stalls[request.insn];
+        let now = self.f.cfg.stalls[request.insn];
         let on_its_way = self
             .latest
             .map(|latest| latest.filter(|(arrives, _)| *arrives > now).map(|(_, s)| s));

@@ -40,9 +40,14 @@ pub(crate) struct Cfg {
     pub(crate) blocks: Vec<Block>,
     /// Block of every instruction.
     pub(crate) block_of: Vec<BlockId>,
+    /// Sum of the stalls before every instruction, and of all.
+    pub(crate) stalls: Vec<i64>,
     /// A branch target is not an instruction, or an indirect branch had no known target.
     pub(crate) broken: Option<u32>,
 }
+
+/// Cycles after which every result but those of long loads has arrived.
+pub(crate) const LONGEST: i64 = 64;
 
 /// The targets of one indirect branch, as function offsets.
 pub(crate) type IndirectTargets = BTreeMap<u32, Vec<u32>>;
@@ -52,10 +57,10 @@ pub(crate) fn collective(insn: &Insn) -> bool {
     insn.op == opcode::WARPSYNC_COLLECTIVE && insn.target.is_some()
 }
 
-fn ends_block(insn: &Insn, later: bool) -> bool {
+fn ends_block(insn: &Insn, looks_ahead: bool) -> bool {
     collective(insn)
         || matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE)
-            && (!insn.unguarded() || !later && insn.uses.iter().count() > 0)
+            && (!insn.unguarded() || !looks_ahead && insn.uses.iter().count() > 0)
         || matches!(
             insn.op,
             opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::EXIT | opcode::RET | opcode::BSYNC
@@ -63,9 +68,8 @@ fn ends_block(insn: &Insn, later: bool) -> bool {
 }
 
 impl Cfg {
-    /// Cycles from the end of other blocks to the start of this one on the shortest way, as far as that takes less than `limit`. `stalls` has the cycles
-    /// before every instruction.
-    pub(crate) fn nearby(&self, id: BlockId, stalls: &[i64], limit: i64) -> BTreeMap<BlockId, i64> {
+    /// Cycles from the end of other blocks to the start of this one on the shortest way, as far as that takes less than [`LONGEST`].
+    pub(crate) fn nearby(&self, id: BlockId) -> BTreeMap<BlockId, i64> {
         let mut distances = BTreeMap::new();
         let mut queue: BTreeSet<(i64, BlockId)> = self.blocks[id.index()].pred.iter().map(|pred| (0, *pred)).collect();
         while let Some((distance, block)) = queue.pop_first() {
@@ -74,22 +78,27 @@ impl Cfg {
             }
             distances.insert(block, distance);
             let block = &self.blocks[block.index()];
-            let through = distance + stalls[block.end] - stalls[block.start];
-            if through < limit {
+            let through = distance + self.stalls[block.end] - self.stalls[block.start];
+            if through < LONGEST {
                 queue.extend(block.pred.iter().map(|pred| (through, *pred)));
             }
         }
         distances
     }
 
+    /// Cycles from an instruction to the end of its block.
+    pub(crate) fn to_end(&self, insn: usize) -> i64 {
+        self.stalls[self.blocks[self.block_of[insn].index()].end] - self.stalls[insn]
+    }
+
     /// Builds the graph of `insns`, whose offsets need not be contiguous.
-    /// `later`: the compiler is of release 13.1 or later.
-    pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets, later: bool) -> Self {
+    /// `looks_ahead`: the compiler is of release 13.1 or later.
+    pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets, looks_ahead: bool) -> Self {
         let at: BTreeMap<u32, usize> = insns.iter().enumerate().map(|(k, insn)| (insn.offset, k)).collect();
         let mut broken = None;
         let mut leaders = BTreeSet::from([0]);
         for (k, insn) in insns.iter().enumerate() {
-            if ends_block(insn, later) {
+            if ends_block(insn, looks_ahead) {
                 leaders.insert(k + 1);
             }
             let table = match insn.op {
@@ -107,6 +116,7 @@ impl Cfg {
         let mut graph = Self {
             blocks: Vec::with_capacity(leaders.len()),
             block_of: vec![BlockId(0); insns.len()],
+            stalls: sums(insns),
             broken,
         };
         let starts: Vec<usize> = leaders.into_iter().collect();
@@ -179,6 +189,15 @@ impl Cfg {
     pub(crate) fn ids(&self) -> impl Iterator<Item = BlockId> + use<> {
         (0..self.blocks.len()).map(BlockId::new)
     }
+}
+
+fn sums(insns: &[Insn]) -> Vec<i64> {
+    let mut sums = vec![0];
+    sums.extend(insns.iter().scan(0, |sum, insn| {
+        *sum += i64::from(insn.control.stall);
+        Some(*sum)
+    }));
+    sums
 }
 
 /// A branch that can also go on to the next instruction: guarded, with a second condition, or of a special kind.

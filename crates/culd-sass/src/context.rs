@@ -17,8 +17,8 @@ pub struct KernelContext {
     pub debug_code: bool,
     /// The link produces a relocatable object.
     pub relocatable: bool,
-    /// Operand reads that leave their block are not joined by others if the next block writes their registers (13.1 on).
-    pub separate_reads: bool,
+    /// The compiler's scheduler is that of 13.1 or later, which looks at the next blocks (see [`crate::alloc`], [`crate::ends`], [`crate::cfg`]).
+    pub looks_ahead: bool,
     /// Indirect branches and their targets, as offsets in the function.
     pub indirect: BTreeMap<u32, Vec<u32>>,
 }

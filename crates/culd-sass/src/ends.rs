@@ -16,14 +16,11 @@
 //! function is kept.
 
 use crate::alloc::Function;
-use crate::cfg::{Block, BlockId};
+use crate::cfg::{Block, BlockId, LONGEST};
 use crate::clock::{Arrived, FENCE_CYCLES, arrived, arrived_after, never_waited};
 use crate::decode::{Control, Insn, SCOREBOARDS};
 use crate::policy::{Pending, flow, waits_for_uniform, walk};
 use crate::setter::{Kind, SetterId};
-
-/// Cycles after which everything but loads from memory has arrived.
-const LONGEST: i64 = 64;
 
 /// Cycles of an `EXIT` that stalls for nothing else.
 const EXIT_STALL: u8 = 5;
@@ -186,20 +183,12 @@ type Foreign = [Vec<(SetterId, u32)>; SCOREBOARDS as usize];
 struct Inherited {
     /// Pending at the entry of every block.
     entry: Vec<Pending>,
-    /// Cycles before every instruction.
-    stalls: Vec<i64>,
 }
 
 impl Inherited {
     fn new(f: &Function<'_>, insns: &[Insn]) -> Self {
-        let mut stalls = vec![0];
-        stalls.extend(insns.iter().scan(0, |sum, insn| {
-            *sum += i64::from(insn.control.stall);
-            Some(*sum)
-        }));
         Self {
             entry: flow(insns, f.cfg, f.setters),
-            stalls,
         }
     }
 
@@ -216,17 +205,15 @@ impl Inherited {
         let block = &f.cfg.blocks[id.index()];
         let last = block.end - 1;
         let state = self.before(f, insns, id);
-        let here = self.stalls[last] - self.stalls[block.start];
+        let here = f.cfg.stalls[last] - f.cfg.stalls[block.start];
         let mut distances = None;
         state.map(|list| {
             let foreign = list.into_iter().filter(|s| !(block.start..last).contains(&f.setters.get(*s).insn));
             let since = |s: SetterId| {
                 let insn = f.setters.get(s).insn;
                 let from = f.cfg.block_of[insn];
-                let distances = distances.get_or_insert_with(|| f.cfg.nearby(id, &self.stalls, LONGEST));
-                let way = distances
-                    .get(&from)
-                    .map_or(LONGEST, |way| way + self.stalls[f.cfg.blocks[from.index()].end] - self.stalls[insn]);
+                let distances = distances.get_or_insert_with(|| f.cfg.nearby(id));
+                let way = distances.get(&from).map_or(LONGEST, |way| way + f.cfg.to_end(insn));
                 (s, u32::try_from(way + here).unwrap_or(0))
             };
             foreign.map(since).collect()

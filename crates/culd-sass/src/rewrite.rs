@@ -142,13 +142,13 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     let new_size = padded(kept.len() * INSN_BYTES);
     let map = OffsetMap::new(deleted, old_size, u32::try_from(new_size).map_err(|_| unsure(Reason::Size, 0))?);
     let (kept, indirect) = aim_at_kept(kept, &context.indirect);
-    let cfg = Cfg::new(&kept, &indirect, context.separate_reads);
+    let cfg = Cfg::new(&kept, &indirect, context.looks_ahead);
     if let Some(offset) = cfg.broken {
         return Err(unsure(Reason::ControlFlow, offset));
     }
     let fields = match dead {
         None => kept.iter().map(|insn| insn.control).collect(),
-        Some(offset) => reallocate(&kept, &cfg, Some(offset), context.separate_reads, &|_| false)?,
+        Some(offset) => reallocate(&kept, &cfg, Some(offset), context.looks_ahead, &|_| false)?,
     };
     let new_insns = assemble(&kept, &fields, &map);
     let code = bytes(&new_insns, padding, new_size);
@@ -245,11 +245,11 @@ pub fn study(code: &[u8], context: &KernelContext) -> Option<Study> {
     let deletable = deletable_prefixes(&insns);
     let (kept, _) = split(insns, &deletable).ok()?;
     let (insns, indirect) = aim_at_kept(kept, &context.indirect);
-    let cfg = Cfg::new(&insns, &indirect, context.separate_reads);
+    let cfg = Cfg::new(&insns, &indirect, context.looks_ahead);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
-    if context.separate_reads {
+    if context.looks_ahead {
         policy.look_ahead(&cfg, &setters, &order);
     }
     let function = function(&insns, &cfg, &setters, &policy);
@@ -295,11 +295,11 @@ pub fn choices(code: &[u8], context: &KernelContext) -> Option<(Vec<Insn>, Vec<C
     if insns.iter().any(|i| i.unknown.is_some()) {
         return None;
     }
-    let cfg = Cfg::new(&insns, &indirect, context.separate_reads);
+    let cfg = Cfg::new(&insns, &indirect, context.looks_ahead);
     let setters = Setters::new(&insns, &cfg);
     let order = visit_order(&cfg);
     let mut policy = Policy::new(&insns, &cfg, &setters, &order);
-    if context.separate_reads {
+    if context.looks_ahead {
         policy.look_ahead(&cfg, &setters, &order);
     }
     let lesson = learn(&function(&insns, &cfg, &setters, &policy), &order);
@@ -326,7 +326,7 @@ fn reallocate(
     insns: &[Insn],
     cfg: &Cfg,
     stack_pointer: Option<u32>,
-    separate_reads: bool,
+    looks_ahead: bool,
     fenced: &dyn Fn(usize) -> bool,
 ) -> Result<Vec<Control>, Unsure> {
     if let Some(insn) = insns.iter().find(|insn| insn.unknown.is_some()) {
@@ -336,7 +336,7 @@ fn reallocate(
     let setters = Setters::new(insns, cfg);
     let order = visit_order(cfg);
     let mut policy = Policy::new(insns, cfg, &setters, &order);
-    if separate_reads {
+    if looks_ahead {
         policy.look_ahead(cfg, &setters, &order);
     }
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));

@@ -368,28 +368,21 @@ fn literal_name(records: &Merged<'_>, sym: &OutSymbol<'_>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{Class, Pieces};
+    use crate::records::{Class, NewSection};
 
     #[test]
     fn shards_have_every_name_once_and_in_order() {
         let names: Vec<String> = (0..500).map(|n| format!(".text.f{n}")).collect();
-        let section = |name: &'static [u8], rest| OutSection {
-            name: Name::new(name, rest),
-            number: 0,
-            class: Class::Debug(crate::records::DebugKind::Other),
-            sh_type: 0,
-            flags: 0,
-            align: 1,
-            entsize: 0,
-            size: 0,
-            pieces: Pieces::EMPTY,
-            bytes: None,
-            owner: None,
-            companions: [None; 3],
-            slot_relocs: None,
-            first_companion: None,
-            emission: Emission::Emit,
-            no_symbol: false,
+        let section = |name: &'static [u8], rest| {
+            let new = NewSection {
+                name: Name::new(name, rest),
+                class: Class::Debug(crate::records::DebugKind::Other),
+                sh_type: 0,
+                flags: 0,
+                align: 1,
+                entsize: 0,
+            };
+            OutSection::new(new, 0)
         };
         let sections: Vec<OutSection<'_>> = names.iter().map(|name| section(b"", name.as_bytes())).collect();
         for shards in [1, 2, SHARDS] {

@@ -1,10 +1,9 @@
 //! How records are added, and found again.
 
-use super::{Class, Merged, NewSection, OutSection, Pieces, RelocForm, RelocRef, SymbolTableEntry};
+use super::{Class, Merged, NewSection, OutSection, RelocForm, RelocRef, SymbolTableEntry};
 use crate::ids::{FunctionId, SectionId};
 use crate::mode::Mode;
 use crate::names::Name;
-use crate::records::Emission;
 use cubin::consts::*;
 
 impl<'d> Merged<'d> {
@@ -25,24 +24,7 @@ impl<'d> Merged<'d> {
         );
         let unnamed = !mode.relocatable && !first;
         let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.quirks.dead_section_count;
-        let id = self.sections.push(OutSection {
-            name,
-            number,
-            class,
-            sh_type: new.sh_type,
-            flags: new.flags,
-            align: new.align,
-            entsize: new.entsize,
-            size: 0,
-            pieces: Pieces::EMPTY,
-            bytes: None,
-            owner: None,
-            companions: [None; 3],
-            slot_relocs: None,
-            first_companion: None,
-            emission: Emission::Emit,
-            no_symbol: false,
-        });
+        let id = self.sections.push(OutSection::new(new, number));
         self.created.section(mode, name);
         match class {
             Class::Text(f) => self.texts.push(f),

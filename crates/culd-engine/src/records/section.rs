@@ -208,6 +208,30 @@ pub enum RelocForm {
     Rela,
 }
 
+impl<'d> OutSection<'d> {
+    /// An empty section with this number.
+    pub fn new(new: NewSection<'d>, number: u32) -> Self {
+        Self {
+            name: new.name,
+            number,
+            class: new.class,
+            sh_type: new.sh_type,
+            flags: new.flags,
+            align: new.align,
+            entsize: new.entsize,
+            size: 0,
+            pieces: Pieces::EMPTY,
+            bytes: None,
+            owner: None,
+            companions: [None; 3],
+            slot_relocs: None,
+            first_companion: None,
+            emission: Emission::Emit,
+            no_symbol: false,
+        }
+    }
+}
+
 impl RelocForm {
     /// The form of entries that have addends, or do not.
     pub fn with_addends(has_addends: bool) -> Self {

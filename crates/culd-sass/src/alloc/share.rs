@@ -9,7 +9,7 @@
 //! 5. From 13.1 on, what the next block needs is needed at the end of this one, and time passes in all blocks on the shortest way, not only in the block right
 //!    before.
 
-use super::{Live, Run, SlotRequest};
+use super::{Live, Run, SlotRequest, Times};
 use crate::cfg::BlockId;
 use crate::setter::{Class, Kind, SetterId};
 
@@ -17,9 +17,6 @@ use crate::setter::{Class, Kind, SetterId};
 const NOW: (i64, bool) = (0, false);
 /// The same with new fences, as far as is known.
 const DELAYS: [(i64, bool); 5] = [(8, false), (i32::MAX as i64, false), (0, true), (6, true), (8, true)];
-
-/// Cycles after which every result but those of long loads has arrived.
-const LONGEST: i64 = 64;
 
 /// Cycles by which the times of 13.1 and later may be off where a value leaves its block.
 const MARGIN: i64 = 2;
@@ -49,30 +46,23 @@ impl Run<'_> {
             self.f.cfg.blocks[request.block.index()].end,
         );
         self.estimate(request.block, start..end);
-        let Some((_, issue)) = &self.times else {
+        let Some(Times { issue, distances, .. }) = &self.times else {
             return self.escaping_load_slot();
         };
         let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
-        let distances = self
-            .f
-            .policy
-            .looks_ahead()
-            .then(|| self.f.cfg.nearby(request.block, &self.stalls, LONGEST));
         // Of other blocks only those right before this one can have something on its way.
         let before = &self.f.cfg.blocks[request.block.index()].pred;
         let done = |s: SetterId, (delay, far): (i64, bool)| {
             let setter = self.f.setters.get(s);
             if (start..=request.insn).contains(&setter.insn) {
                 issued(setter.insn).saturating_add(setter.latency.into())
-            } else if let Some(distances) = &distances {
+            } else if let Some(distances) = distances {
                 let from = self.f.cfg.block_of[setter.insn];
-                let end = self.f.cfg.blocks[from.index()].end;
-                let elapsed = distances.get(&from).map(|d| d + self.stalls[end] - self.stalls[setter.insn]);
+                let elapsed = distances.get(&from).map(|d| d + self.f.cfg.to_end(setter.insn));
                 elapsed.map_or(0, |elapsed| (i64::from(setter.latency) - elapsed - delay).max(0))
             } else {
                 let from = self.f.cfg.block_of[setter.insn];
-                let end = self.f.cfg.blocks[from.index()].end;
-                let left = i64::from(setter.latency) - (self.stalls[end] - self.stalls[setter.insn]) - delay;
+                let left = i64::from(setter.latency) - self.f.cfg.to_end(setter.insn) - delay;
                 if far || before.contains(&from) { left.max(0) } else { 0 }
             }
         };
@@ -140,9 +130,9 @@ impl Run<'_> {
         best.map_or(self.escaping_load_slot(), |(_, number)| number)
     }
 
-    /// Estimated issue time of every instruction of the block.
+    /// Estimates the times of the block.
     fn estimate(&mut self, id: BlockId, range: std::ops::Range<usize>) {
-        if self.times.as_ref().is_some_and(|(known, _)| *known == id) {
+        if self.times.as_ref().is_some_and(|times| times.block == id) {
             return;
         }
         let mut issue = Vec::with_capacity(range.len());
@@ -163,6 +153,7 @@ impl Run<'_> {
             }
             now += u32::from(self.f.insns[k].control.stall);
         }
-        self.times = Some((id, issue));
+        let distances = self.f.policy.looks_ahead().then(|| self.f.cfg.nearby(id));
+        self.times = Some(Times { block: id, issue, distances });
     }
 }

@@ -49,7 +49,7 @@ impl Pair {
             arch: number,
             entry: self.entry,
             indirect: self.indirect.clone(),
-            separate_reads: self.later,
+            looks_ahead: self.later,
             ..KernelContext::default()
         }
     }

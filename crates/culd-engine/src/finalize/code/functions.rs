@@ -311,7 +311,7 @@ impl Maker<'_, '_> {
             debug: debug_symbols,
             debug_code: source.is_debug_code(function_name(output, f)),
             relocatable: options.relocatable,
-            separate_reads: output.link.mode.rules.separates_reads,
+            looks_ahead: output.link.mode.rules.schedule_looks_ahead,
             indirect: source.branch_targets(section),
         };
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
