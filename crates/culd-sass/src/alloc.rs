@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use crate::cfg::{BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS, opcode};
-use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge};
+use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge, waits_for_uniform};
 use crate::setter::{Class, Kind, SetterId, Setters};
 pub(crate) use seen::Seen;
 use seen::hash;
@@ -71,7 +71,8 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     /// What was pending at the entry of every block when it was visited.
     known: Vec<Pending>,
-    times: Option<Times>,
+    /// Cycles from the end of other blocks to the start of one (13.1 on).
+    distances: Option<(BlockId, BTreeMap<BlockId, i64>)>,
     /// The setters of the block on every number, waited for or not, and when the last of those counted so far arrives.
     used: [(Vec<SetterId>, i64); SCOREBOARDS as usize],
     /// The setter of the block on every number that arrives last, and when, if nothing waits.
@@ -91,15 +92,6 @@ struct Run<'a> {
     taught: bool,
     seen: Seen,
     untested: Option<usize>,
-}
-
-/// Estimated times of the block where a number was shared last.
-struct Times {
-    block: BlockId,
-    /// Issue time of every instruction.
-    issue: Vec<u32>,
-    /// Cycles from the end of other blocks to its start (13.1 on).
-    distances: Option<BTreeMap<BlockId, i64>>,
 }
 
 /// How a number was chosen.
@@ -160,7 +152,7 @@ impl<'a> Run<'a> {
             companions: vec![None; f.setters.len()],
             out: vec![None; f.cfg.blocks.len()],
             known: vec![Pending::default(); f.cfg.blocks.len()],
-            times: None,
+            distances: None,
             used: Default::default(),
             latest: Default::default(),
             ambiguous: false,
@@ -207,8 +199,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn needed(&self, id: SetterId) -> bool {
-        self.dead != Some(id)
+    /// Is the setter waited for again, although instruction `k` waits for it by policy? So it is where `k` closes a loop and the setter is outside (13.1 on).
+    fn repeats(&self, k: usize, id: SetterId) -> bool {
+        let f = self.f;
+        let block = &f.cfg.blocks[f.cfg.block_of[k].index()];
+        let mut back = block.succ.iter().map(|to| f.cfg.blocks[to.index()].start);
+        f.policy.looks_ahead()
+            && k + 1 == block.end
+            && !waits_for_uniform(&f.insns[k])
+            && back.any(|start| start <= block.start && f.setters.get(id).insn < start)
     }
 
     /// Number of long loads whose value leaves the block.
@@ -294,7 +293,7 @@ impl<'a> Run<'a> {
                 let waits: [bool; SCOREBOARDS as usize] =
                     std::array::from_fn(|n| self.policy_wait(k, live[n].iter().map(|(s, _)| *s), is_pending));
                 for (list, _) in live.iter_mut().zip(waits).filter(|(_, waits)| *waits) {
-                    list.retain(|(s, _)| self.f.setters.get(*s).insn == k);
+                    list.retain(|(s, _)| self.f.setters.get(*s).insn == k || self.repeats(k, *s));
                 }
             }
         }

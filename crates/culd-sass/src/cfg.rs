@@ -68,29 +68,6 @@ fn ends_block(insn: &Insn, looks_ahead: bool) -> bool {
 }
 
 impl Cfg {
-    /// Cycles from the end of other blocks to the start of this one on the shortest way, as far as that takes less than [`LONGEST`].
-    pub(crate) fn nearby(&self, id: BlockId) -> BTreeMap<BlockId, i64> {
-        let mut distances = BTreeMap::new();
-        let mut queue: BTreeSet<(i64, BlockId)> = self.blocks[id.index()].pred.iter().map(|pred| (0, *pred)).collect();
-        while let Some((distance, block)) = queue.pop_first() {
-            if distances.contains_key(&block) {
-                continue;
-            }
-            distances.insert(block, distance);
-            let block = &self.blocks[block.index()];
-            let through = distance + self.stalls[block.end] - self.stalls[block.start];
-            if through < LONGEST {
-                queue.extend(block.pred.iter().map(|pred| (through, *pred)));
-            }
-        }
-        distances
-    }
-
-    /// Cycles from an instruction to the end of its block.
-    pub(crate) fn to_end(&self, insn: usize) -> i64 {
-        self.stalls[self.blocks[self.block_of[insn].index()].end] - self.stalls[insn]
-    }
-
     /// Builds the graph of `insns`, whose offsets need not be contiguous.
     /// `looks_ahead`: the compiler is of release 13.1 or later.
     pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets, looks_ahead: bool) -> Self {

@@ -30,6 +30,7 @@ mod policy;
 pub mod reg;
 mod rewrite;
 mod setter;
+mod times;
 
 pub use context::KernelContext;
 pub use fence::OffsetMap;

@@ -9,11 +9,12 @@
 //!    two `LDS`, nor between operands and the result of a later instruction that comes after them in a queue (`READ_BEFORE`).
 //! 4. A setter without registers (a fence, an atomic without result) only signals: its users are found from the compiler's waits.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 use crate::cfg::Cfg;
 use crate::decode::{Insn, NO_SCOREBOARD};
 use crate::reg::{Reg, RegSet};
+use crate::times::Times;
 
 /// Which end of an instruction the scoreboard represents. Reads are numbered before writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,30 +100,33 @@ pub(crate) fn class(insn: &Insn) -> Class {
         .map_or(Class::Other, |row| row.1)
 }
 
-/// Cycles until the operands of an instruction have been read, by mnemonic.
-const READ_CYCLES: [(&str, u32); 18] = [
-    ("ATOMS", 9),
-    ("DADD", 2),
-    ("DFMA", 2),
-    ("DMUL", 2),
-    ("F2F", 12),
-    ("F2I", 12),
-    ("FLO", 12),
-    ("I2F", 12),
-    ("LDG", 10),
-    ("LDGSTS", 10),
-    ("LDL", 12),
-    ("LDS", 8),
-    ("MUFU", 8),
-    ("POPC", 12),
-    ("SHFL", 7),
-    ("STG", 12),
-    ("STL", 12),
-    ("STS", 10),
+/// Cycles until the operands of an instruction have been read, by mnemonic and least number of registers; the last row that fits counts.
+const READ_CYCLES: [(&str, usize, u32); 21] = [
+    ("ATOMS", 0, 9),
+    ("DADD", 0, 2),
+    ("DFMA", 0, 2),
+    ("DMUL", 0, 2),
+    ("F2F", 0, 12),
+    ("F2I", 0, 12),
+    ("FLO", 0, 12),
+    ("I2F", 0, 12),
+    ("LDG", 0, 10),
+    ("LDGSTS", 0, 10),
+    ("LDL", 0, 12),
+    ("LDS", 0, 8),
+    ("MUFU", 0, 8),
+    ("POPC", 0, 12),
+    ("SHFL", 0, 7),
+    ("SHFL", 2, 9),
+    ("STG", 0, 12),
+    ("STG", 4, 13),
+    ("STL", 0, 12),
+    ("STS", 0, 10),
+    ("STS", 3, 12),
 ];
 
 /// Cycles until the results of an instruction have been written, by mnemonic; [`latency`] has that of loads from memory and textures.
-const WRITE_CYCLES: [(&str, u32); 16] = [
+const WRITE_CYCLES: [(&str, u32); 18] = [
     ("DADD", 2),
     ("DFMA", 2),
     ("DMUL", 2),
@@ -130,12 +134,14 @@ const WRITE_CYCLES: [(&str, u32); 16] = [
     ("F2F", 12),
     ("F2I", 12),
     ("FENCE", 2000),
+    ("FLO", 12),
     ("I2F", 12),
     ("LDC", 48),
     ("LDCU", 18),
     ("LDS", 40),
     ("LDSM", 41),
     ("MUFU", 14),
+    ("POPC", 12),
     ("S2R", 32),
     ("S2UR", 24),
     ("SHFL", 23),
@@ -144,11 +150,14 @@ const WRITE_CYCLES: [(&str, u32); 16] = [
 /// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 62,000 such choices of compiler and linker (13.0 and 13.4), of which 168
 /// come out otherwise.
 fn latency(insn: &Insn, kind: Kind) -> u32 {
-    let find = |rows: &[(&str, u32)]| rows.iter().find(|row| row.0 == insn.name).map(|row| row.1);
     match (kind, class(insn)) {
-        (Kind::Read, _) => find(&READ_CYCLES).unwrap_or(8),
+        (Kind::Read, _) => {
+            let registers = insn.uses.general().iter().count();
+            let row = READ_CYCLES.iter().rfind(|row| row.0 == insn.name && row.1 <= registers);
+            row.map_or(8, |row| row.2)
+        }
         (Kind::Write, Class::Long | Class::Texture) => 307,
-        (Kind::Write, _) => find(&WRITE_CYCLES).unwrap_or(20),
+        (Kind::Write, _) => WRITE_CYCLES.iter().find(|row| row.0 == insn.name).map_or(20, |row| row.1),
     }
 }
 
@@ -194,6 +203,7 @@ pub(crate) struct Setters<'a> {
     budget: Cell<u64>,
     /// For every instruction, its read and its write setter.
     of: Vec<[Option<SetterId>; 2]>,
+    times: OnceCell<Times>,
 }
 
 /// Instructions whose operands have been read before those of a later kind of the same block deliver their results.
@@ -221,6 +231,7 @@ impl<'a> Setters<'a> {
             list: Vec::new(),
             budget: Cell::new(CONFLICT_TESTS),
             of: vec![[None; 2]; insns.len()],
+            times: OnceCell::new(),
         };
         for (k, insn) in insns.iter().enumerate() {
             for (slot, kind, number) in [(0, Kind::Read, insn.control.read), (1, Kind::Write, insn.control.write)] {
@@ -240,6 +251,11 @@ impl<'a> Setters<'a> {
 
     pub(crate) fn insn(&self, k: usize) -> &Insn {
         &self.insns[k]
+    }
+
+    /// The estimated times of all instructions.
+    pub(crate) fn times(&self) -> &Times {
+        self.times.get_or_init(|| Times::new(self.insns, self.cfg, self))
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,7 +1,7 @@
 //! The number to share where none is free.
 //!
 //! 1. A value that leaves its block first gives up the claim of later blocks: any number without pending setters will do.
-//! 2. Else the issue time of every instruction of the block is estimated: stalls, and waits until what is waited for has arrived. A number is waited for at
+//! 2. Else the issue time of every instruction is estimated ([`crate::times`]). A number is waited for at
 //!    the first need of any of its setters; sharing costs the cycles by which the last one is late there, or has that many to spare.
 //! 3. A wait for one setter of a number ends the wait for all of them, but the number counts as busy until the last of them has arrived.
 //! 4. The number with the most cycles to spare is taken, the lowest of equal ones. A value that leaves the block is waited for somewhere else, so that all
@@ -9,8 +9,7 @@
 //! 5. From 13.1 on, what the next block needs is needed at the end of this one, and time passes in all blocks on the shortest way, not only in the block right
 //!    before.
 
-use super::{Live, Run, SlotRequest, Times};
-use crate::cfg::BlockId;
+use super::{Live, Run, SlotRequest};
 use crate::setter::{Class, Kind, SetterId};
 
 /// Cycles by which results of earlier blocks arrive sooner, and whether those of blocks that are not right before count.
@@ -45,11 +44,12 @@ impl Run<'_> {
             self.f.cfg.blocks[request.block.index()].start,
             self.f.cfg.blocks[request.block.index()].end,
         );
-        self.estimate(request.block, start..end);
-        let Some(Times { issue, distances, .. }) = &self.times else {
-            return self.escaping_load_slot();
-        };
-        let issued = |k: usize| issue.get(k.wrapping_sub(start)).map_or(i64::MAX, |t| i64::from(*t));
+        let times = self.f.setters.times();
+        if self.f.policy.looks_ahead() && self.distances.as_ref().is_none_or(|(id, _)| *id != request.block) {
+            self.distances = Some((request.block, times.nearby(self.f.cfg, request.block)));
+        }
+        let distances = self.distances.as_ref().map(|(_, distances)| distances);
+        let issued = |k: usize| if (start..end).contains(&k) { times.issue(k) } else { i64::MAX };
         // Of other blocks only those right before this one can have something on its way.
         let before = &self.f.cfg.blocks[request.block.index()].pred;
         let done = |s: SetterId, (delay, far): (i64, bool)| {
@@ -58,11 +58,11 @@ impl Run<'_> {
                 issued(setter.insn).saturating_add(setter.latency.into())
             } else if let Some(distances) = distances {
                 let from = self.f.cfg.block_of[setter.insn];
-                let elapsed = distances.get(&from).map(|d| d + self.f.cfg.to_end(setter.insn));
+                let elapsed = distances.get(&from).map(|d| d + times.to_end(setter.insn));
                 elapsed.map_or(0, |elapsed| (i64::from(setter.latency) - elapsed - delay).max(0))
             } else {
                 let from = self.f.cfg.block_of[setter.insn];
-                let left = i64::from(setter.latency) - self.f.cfg.to_end(setter.insn) - delay;
+                let left = i64::from(setter.latency) - times.to_end(setter.insn) - delay;
                 if far || before.contains(&from) { left.max(0) } else { 0 }
             }
         };
@@ -75,7 +75,7 @@ impl Run<'_> {
         // What the next block needs is needed at the end of this one (13.1 on).
         let next = &self.f.cfg.blocks[request.block.index()].succ;
         let looks_ahead = self.f.policy.looks_ahead();
-        let end_time = issued(end - 1).saturating_add(self.f.insns[end - 1].control.stall.into());
+        let end_time = issued(end - 1).saturating_add(i64::from(self.f.insns[end - 1].control.stall) - 1);
         let leaving = |s: SetterId| {
             let mut ranges = next.iter().map(|b| &self.f.cfg.blocks[b.index()]).map(|b| b.start..b.end);
             match looks_ahead && ranges.any(|r| self.f.setters.first_conflict(s, r).is_some()) {
@@ -128,32 +128,5 @@ impl Run<'_> {
         self.depends_on_fences = depends_on_fences;
         self.used = used;
         best.map_or(self.escaping_load_slot(), |(_, number)| number)
-    }
-
-    /// Estimates the times of the block.
-    fn estimate(&mut self, id: BlockId, range: std::ops::Range<usize>) {
-        if self.times.as_ref().is_some_and(|times| times.block == id) {
-            return;
-        }
-        let mut issue = Vec::with_capacity(range.len());
-        let mut pending: Vec<(SetterId, u32)> = Vec::new();
-        let mut now = 0u32;
-        for k in range {
-            pending.retain(|(s, done)| {
-                let conflict = self.f.setters.conflicts(*s, k);
-                if conflict {
-                    now = now.max(*done);
-                }
-                !conflict
-            });
-            issue.push(now);
-            for s in self.f.setters.of(k).filter(|s| self.needed(*s)) {
-                let setter = self.f.setters.get(s);
-                pending.push((s, now + setter.latency));
-            }
-            now += u32::from(self.f.insns[k].control.stall);
-        }
-        let distances = self.f.policy.looks_ahead().then(|| self.f.cfg.nearby(id));
-        self.times = Some(Times { block: id, issue, distances });
     }
 }

@@ -5,7 +5,8 @@
 //!    not choose to join what is pending there, around a loop; and at the end of a block for what came around a loop, unless it only signals (an atomic
 //!    without a result).
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
-//! 4. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
+//! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
+//! 5. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
 
 use super::seen::hash;
 use super::{RESERVED_ZERO, Run};
@@ -105,7 +106,8 @@ impl Run<'_> {
                     (_, 0, 1) => list.retain(|s| late.binary_search(s).is_err()),
                     _ if keeps_pending(&f.insns[k]) => {}
                     (_, 1, _) if first >> number & 1 == 0 => list.retain(|s| unknown[number].binary_search(s).is_err()),
-                    _ => list.clear(),
+                    _ if waits_for_all(&f.insns[k]) || list.iter().any(|s| f.setters.conflicts(*s, k)) => list.clear(),
+                    _ => list.retain(|s| self.repeats(k, *s)),
                 }
                 if mask >> number & 1 == 1 && !keeps_pending(&f.insns[k]) {
                     unknown[number].clear();
