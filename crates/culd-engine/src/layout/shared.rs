@@ -292,8 +292,12 @@ fn place_slots(link: Link<'_, '_>, layout: &mut Layout<'_>, slots: &[Slot], owne
 }
 
 fn place_list(layout: &mut Layout<'_>, k: usize, kernel: &mut Kernel, placed_in: &mut Table<SharedId, Option<usize>>) {
-    let before = |a: &(SharedId, u64, u64), b: &(SharedId, u64, u64)| a.1 < b.1 || (a.1 == b.1 && a.2 > b.2);
-    for &(s, align, size) in list_sort(kernel.list.clone(), &before).iter().rev() {
+    // nvlink quirk: memory that was summed up is the first entry of the list, which changes the order of equal variables.
+    let summed = (kernel.summed > 0).then_some((None, u64::MAX, kernel.summed));
+    let variables = kernel.list.iter().map(|&(s, align, size)| (Some(s), align, size));
+    let before = |a: &(_, u64, u64), b: &(_, u64, u64)| a.1 < b.1 || (a.1 == b.1 && a.2 > b.2);
+    for (s, align, size) in list_sort(summed.into_iter().chain(variables).collect(), &before).into_iter().rev() {
+        let Some(s) = s else { continue };
         let offset = next_multiple(kernel.end, align);
         layout.shared.offset[s] = Some(offset);
         placed_in[s] = Some(k);
