@@ -129,6 +129,21 @@ impl Align {
 }
 
 impl ObjSection<'_> {
+    /// An empty section.
+    pub const NULL: ObjSection<'static> = ObjSection {
+        name: b"",
+        data: b"",
+        size: 0,
+        flags: 0,
+        sh_type: 0,
+        info: 0,
+        align: Align(0),
+        entsize: 0,
+        role: Role::Other,
+        relocated: false,
+        owner: NO_OWNER,
+    };
+
     /// It has a name, but the linker does nothing with its contents.
     pub fn is_left_out(&self) -> bool {
         self.role == Role::Other && !self.name.is_empty()

@@ -98,7 +98,7 @@ fn link(
     let ((merged, records), ((graph, attributes), metadata)) = threads.join(
         || {
             Stopwatch::part(timed, "records", || {
-                merge::merge(&inputs, &resolved, &live, places, options, mode, out)
+                merge::merge(&inputs, &resolved, &live, places, options, mode, threads, out)
             })
         },
         || Stopwatch::part(timed, "attributes", propagated),

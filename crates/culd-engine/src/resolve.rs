@@ -58,6 +58,8 @@ pub struct Function<'d> {
     pub local: bool,
     /// First file that mentions it.
     pub first: ObjectId,
+    /// Its first symbol.
+    pub first_symbol: SymbolRef,
     /// The stub of a unified function.
     pub stub: bool,
     /// Address taken, with this prototype.
@@ -332,6 +334,7 @@ impl<'d> Resolver<'d> {
             winner: None,
             local,
             first: object.id,
+            first_symbol: sym.reference,
             stub: false,
             taken: None,
             taken_unnamed: false,

@@ -270,7 +270,7 @@ impl<'d> Linked<'_, 'd> {
             mode,
             threads,
         };
-        let merged = merge::merge(&inputs, &resolved, &live, merge::Places::new(&inputs), options, mode, &mut out).unwrap();
+        let merged = merge::merge(&inputs, &resolved, &live, merge::Places::new(&inputs), options, mode, threads, &mut out).unwrap();
         check::stacks(link, &mut out).unwrap();
         let layout = layout::lay_out(link, merged, &mut out).unwrap();
         check::undefined(link, &layout.records, &mut out);

@@ -6,12 +6,16 @@
 //! 3. remaining sections in file order, then `.nv.info.F` ([`sections`]);
 //! 4. relocation sections and notes in file order ([`relocs`]).
 //!
+//! With several threads, runs of objects that add what was known before them are merged in parallel ([`plain`], [`fill`]).
+//!
 //! Dead functions leave nothing. After the last object common symbols get their storage.
 
 mod attributes;
+mod fill;
 mod functions;
 mod literals;
 mod name_clashes;
+mod plain;
 mod relocs;
 mod sections;
 mod shared;
@@ -20,19 +24,21 @@ mod variables;
 
 use crate::align::align_up;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{FunctionId, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::ids::{FunctionId, Id as _, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::mode::Mode;
 use crate::names::{Name, SeededState};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::{Identity, LinkOptions};
+use crate::par::Threads;
 use crate::records::*;
 use crate::records::{NewSection, SymbolEmission};
 use crate::resolve::Resolved;
 use cubin::consts::*;
 use hashbrown::{HashMap, HashSet};
 pub(crate) use relocs::DroppedEntries;
+use std::ops::Range;
 use unified::UnifiedIndex;
 
 /// Reserved shared variables for tensor memory, and the major release of CUDA that uses them.
@@ -78,6 +84,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     /// Dead functions that were mentioned, in releases that keep their names.
     dead_seen: HashSet<FunctionId, SeededState>,
     options: &'a LinkOptions<'o>,
+    /// Records of runs of plain objects that are not in the tables by name yet.
+    runs_without_names: Vec<Range<usize>>,
 }
 
 /// Common symbols without storage.
@@ -115,6 +123,7 @@ pub fn merge<'d>(
     places: Places,
     options: &LinkOptions<'d>,
     mode: Mode,
+    threads: Threads,
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
     let index = unified::read_index(options, out)?;
@@ -145,6 +154,7 @@ pub fn merge<'d>(
         unnamed_in: None,
         dead_seen: HashSet::default(),
         options,
+        runs_without_names: Vec::new(),
     };
     // Growing tables in steps costs more than filling them; unused capacity is never touched.
     merger.records.symbols.reserve(inputs.named);
@@ -152,7 +162,7 @@ pub fn merge<'d>(
     merger.records.order.locals.reserve(inputs.section_count + inputs.named);
     merger.records.relocs.reserve(inputs.objects.iter().map(|o| o.relocs.len()).sum());
     merger.first_records();
-    merger.objects()?;
+    merger.objects(threads)?;
     merger.finish_unified();
     merger.finish();
     Ok(merger.records)
@@ -290,11 +300,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.records.standard.cuda_note = Some(cuda);
     }
 
-    fn objects(&mut self) -> Result<(), Stop> {
-        let inputs = self.inputs;
+    fn objects(&mut self, threads: Threads) -> Result<(), Stop> {
+        let objects = &self.inputs.objects;
         let (mut functions, mut prototypes) = (0, 0);
-        let has_ewp = inputs.objects.iter().any(|o| o.is_ewp);
-        for object in inputs.objects.iter() {
+        let has_ewp = objects.iter().any(|o| o.is_ewp);
+        let mut runs = fill::Runs::new(threads.is_parallel() && self.has_plain_objects());
+        let mut position = 0;
+        while position < objects.len() {
+            let run = runs.candidates(position, objects.len());
+            if !run.is_empty() {
+                let merged = self.plain_run(run.clone());
+                runs.done(&run, merged);
+                position += merged;
+                continue;
+            }
+            let object = &objects[ObjectId::from_index(position)];
+            position += 1;
+            self.add_names_of_runs();
             if has_ewp {
                 self.beside_ewp(object)?;
             }
@@ -445,10 +467,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let bind = symbol.bind;
         self.records.created.symbol(self.mode, Name::plain(symbol.name));
         let id = self.records.symbols.push(symbol);
-        if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
-            self.records.order.globals.push(id);
-        } else {
-            self.records.order.locals.push(SymbolTableEntry::Symbol(id));
+        match functions::symbol_is_local(self.mode, bind) {
+            true => self.records.order.locals.push(SymbolTableEntry::Symbol(id)),
+            false => self.records.order.globals.push(id),
         }
         if bind != STB_LOCAL
             && let Some(name) = self.resolved.name(sym.reference)

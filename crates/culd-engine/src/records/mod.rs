@@ -9,7 +9,7 @@ mod section;
 mod symbol;
 mod unified;
 
-pub(crate) use build::{IMAGE_HEADERS, resolved_prefix};
+pub(crate) use build::{IMAGE_HEADERS, kernel_shared_record, reloc_record, resolved_prefix};
 pub use function::*;
 pub use section::*;
 pub use symbol::*;
