@@ -1,5 +1,6 @@
 //! Parallel execution of independent work, if there is enough of it.
 
+use crate::ids::{Id, Table};
 use rayon::prelude::*;
 
 /// Below this many bytes of work a pool costs more than it saves.
@@ -51,6 +52,16 @@ impl Threads {
         } else {
             items.iter().map(work).collect()
         }
+    }
+
+    /// A table of `len` items. The memory of a large one is touched by several threads: most of the time is the system's, which clears the pages.
+    pub fn filled<I: Id, T: Clone + Send + Sync>(self, len: usize, item: T) -> Table<I, T> {
+        if !self.several {
+            return Table::filled(len, item);
+        }
+        let mut table = Table::new();
+        table.extend_parallel(len, |_| item.clone());
+        table
     }
 
     /// Runs two closures, in parallel with several threads.

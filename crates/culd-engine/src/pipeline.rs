@@ -80,16 +80,25 @@ fn link(
     let inputs = inputs::admit(files, options, threads, out, stages)?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);
-    let (resolved, places) = threads.join(|| resolver.finish(names, options.relocatable), || merge::Places::new(&inputs));
+    let (resolved, places) = threads.join(
+        || resolver.finish(names, options.relocatable, threads),
+        || merge::Places::new(&inputs, threads),
+    );
     watch.lap("resolve");
     let calls = CallEdges::new(&resolved);
     let live = liveness::mark(&inputs, &resolved, &calls, options);
     watch.lap("liveness");
     // The condensed graph and the propagation of attributes need nothing of the merge, so they run in parallel with it.
     let propagated = || {
-        let graph = CallGraph::new(calls, &resolved);
+        let sources = attributes::Sources {
+            inputs: &inputs,
+            resolved: &resolved,
+            live: &live,
+            mode,
+            threads,
+        };
+        let (graph, attributes) = threads.join(|| CallGraph::new(calls, &resolved), || attributes::collect(sources));
         let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
-        let attributes = attributes::collect(link);
         let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
         let attributes = propagate::propagate(link, attributes, folds.as_ref());
         (graph, attributes)

@@ -17,6 +17,7 @@ use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::names::Interner;
 use crate::object::{NO_OWNER, ObjSymbol, Object, Role, StringRef, text};
 use crate::options::{Identity, LinkOptions};
+use crate::par::Threads;
 use cubin::consts::*;
 use std::ops::Range;
 
@@ -259,7 +260,7 @@ impl<'d> Resolver<'d> {
     }
 
     /// Joins the call graph lists and returns the result.
-    pub fn finish(self, mut names: SymbolNames<'d>, relocatable: bool) -> Resolved<'d> {
+    pub fn finish(self, mut names: SymbolNames<'d>, relocatable: bool, threads: Threads) -> Resolved<'d> {
         let Resolver {
             mut out,
             direct,
@@ -279,9 +280,11 @@ impl<'d> Resolver<'d> {
             true => without_repeats(count, count, &pairs),
             false => pairs,
         };
-        out.direct = GroupedLists::newest_first(count, &once(direct));
-        out.sites = GroupedLists::newest_first(count, &sites);
-        out.takes = GroupedLists::newest_first(count, &once(takes));
+        let others = || {
+            let sites = GroupedLists::newest_first(count, &sites);
+            (sites, GroupedLists::newest_first(count, &once(takes)))
+        };
+        (out.direct, (out.sites, out.takes)) = threads.join(|| GroupedLists::newest_first(count, &once(direct)), others);
         out
     }
 

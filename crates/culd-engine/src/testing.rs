@@ -257,7 +257,7 @@ impl<'d> Linked<'_, 'd> {
             panic!("the objects are refused: {:?}", out.finish().0)
         };
         let mode = Mode::new(options, &inputs);
-        let resolved = resolver.finish(names, options.relocatable);
+        let resolved = resolver.finish(names, options.relocatable, threads);
         let calls = CallEdges::new(&resolved);
         let live = liveness::mark(&inputs, &resolved, &calls, options);
         let graph = CallGraph::new(calls, &resolved);
@@ -270,7 +270,17 @@ impl<'d> Linked<'_, 'd> {
             mode,
             threads,
         };
-        let merged = merge::merge(&inputs, &resolved, &live, merge::Places::new(&inputs), options, mode, threads, &mut out).unwrap();
+        let merged = merge::merge(
+            &inputs,
+            &resolved,
+            &live,
+            merge::Places::new(&inputs, threads),
+            options,
+            mode,
+            threads,
+            &mut out,
+        )
+        .unwrap();
         check::stacks(link, &mut out).unwrap();
         let layout = layout::lay_out(link, merged, &mut out).unwrap();
         check::undefined(link, &layout.records, &mut out);

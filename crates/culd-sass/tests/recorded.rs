@@ -26,7 +26,11 @@ fn identical_or_kept(pairs: &[support::Pair], archs: &[&str], least: usize) {
     println!("{}{}", notes.join("\n") + "\n", support::render(&table));
     for arch in archs {
         let row = table.get(*arch).copied().unwrap_or_default();
-        assert!(row.call_free >= least, "sm_{arch}: only {} call-free kernels recorded", row.call_free);
+        assert!(
+            row.call_free >= least,
+            "sm_{arch}: only {} call-free kernels recorded",
+            row.call_free
+        );
         assert!(
             row.identical * 10 >= row.call_free * 9,
             "sm_{arch}: {} of {} identical",

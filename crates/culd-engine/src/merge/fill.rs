@@ -6,10 +6,10 @@
 //! 4. In parallel, each group: numbers become those of the output, places of its objects' sections and symbols are written.
 //! 5. In parallel, each record: symbols, then sections, then the functions that the run defines.
 
+use super::Merger;
 use super::functions::{define_symbol, info_record, kernel_info_name, set_body, set_header_facts, text_record};
 use super::plain::{Group, SectionDraft, SymbolDraft, TextDraft, What};
 use super::sections::{append_piece, parameters_record};
-use super::Merger;
 use crate::ids::{FunctionId, Id, SectionId, SymbolId, SymbolRef};
 use crate::names::Name;
 use crate::object::{ObjSection, Object};
@@ -44,7 +44,11 @@ impl Runs {
 
     /// The objects, from `position` on, to try.
     pub(super) fn candidates(&self, position: usize, count: usize) -> Range<usize> {
-        let end = if position < self.next { position } else { count.min(position.saturating_add(self.limit)) };
+        let end = if position < self.next {
+            position
+        } else {
+            count.min(position.saturating_add(self.limit))
+        };
         position..end
     }
 
@@ -89,7 +93,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     /// Merges the objects of a range up to the first one that is not plain, and returns how many.
     pub(super) fn plain_run(&mut self, range: Range<usize>) -> usize {
         let objects = self.inputs.objects.as_slice().get(range).unwrap_or_default();
-        let Some(first) = objects.first().map(|o| o.symbol_ref(0)) else { return 0 };
+        let Some(first) = objects.first().map(|o| o.symbol_ref(0)) else {
+            return 0;
+        };
         self.add_names_of_runs();
         let this = &*self;
         let mut groups: Vec<Group> = objects.par_chunks(GROUP).map(|objects| this.group(objects, first)).collect();
@@ -166,39 +172,42 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let names = placement.symbols.split_mut(heads().map(|o| o.symbol_ref(0)));
         let starts = sections.0.iter().zip(&symbols.0);
         let work: Vec<_> = groups.iter_mut().zip(starts).zip(places.into_iter().zip(names)).collect();
-        work.into_par_iter().for_each(|((group, (section, symbol)), (mut places, mut names))| {
-            let (section, symbol) = (first_section + section, first_symbol + symbol);
-            for (place, id) in &group.placed {
-                places.set(*place, Some((moved(*id, section), 0)));
-            }
-            for append in &group.appended {
-                places.set(append.place, Some((append.target, append.piece.base)));
-            }
-            for (reference, id) in &group.variables {
-                names.set(*reference, Place::Symbol(*id));
-            }
-            for entry in &mut group.locals {
-                *entry = match *entry {
-                    SymbolTableEntry::Section(id) => SymbolTableEntry::Section(moved(id, section)),
-                    SymbolTableEntry::Symbol(id) => SymbolTableEntry::Symbol(moved(id, symbol)),
-                };
-            }
-            group.globals.iter_mut().for_each(|id| *id = moved(*id, symbol));
-            group.memory.iter_mut().for_each(|id| *id = moved(*id, section));
-            for draft in &mut group.relocs {
-                match draft.append.and_then(|n| group.appended.get(n as usize)) {
-                    Some(append) => draft.reloc.base = append.piece.base,
-                    None => draft.reloc.target = moved(draft.reloc.target, section),
+        work.into_par_iter()
+            .for_each(|((group, (section, symbol)), (mut places, mut names))| {
+                let (section, symbol) = (first_section + section, first_symbol + symbol);
+                for (place, id) in &group.placed {
+                    places.set(*place, Some((moved(*id, section), 0)));
                 }
-            }
-        });
+                for append in &group.appended {
+                    places.set(append.place, Some((append.target, append.piece.base)));
+                }
+                for (reference, id) in &group.variables {
+                    names.set(*reference, Place::Symbol(*id));
+                }
+                for entry in &mut group.locals {
+                    *entry = match *entry {
+                        SymbolTableEntry::Section(id) => SymbolTableEntry::Section(moved(id, section)),
+                        SymbolTableEntry::Symbol(id) => SymbolTableEntry::Symbol(moved(id, symbol)),
+                    };
+                }
+                group.globals.iter_mut().for_each(|id| *id = moved(*id, symbol));
+                group.memory.iter_mut().for_each(|id| *id = moved(*id, section));
+                for draft in &mut group.relocs {
+                    match draft.append.and_then(|n| group.appended.get(n as usize)) {
+                        Some(append) => draft.reloc.base = append.piece.base,
+                        None => draft.reloc.target = moved(draft.reloc.target, section),
+                    }
+                }
+            });
     }
 
     fn fill_symbols(&mut self, run: &Run, starts: &Starts) {
         let known = run.groups.iter().zip(&run.sections.0);
         for id in known.flat_map(|(group, &start)| group.known.iter().map(move |&id| moved(id, start))) {
             let Some((draft, text)) = run.text(id) else { continue };
-            let Some(symbol) = self.records.symbol_of[text.function] else { continue };
+            let Some(symbol) = self.records.symbol_of[text.function] else {
+                continue;
+            };
             let sym = self.inputs.objects[draft.object].symbol(text.symbol);
             let record = &mut self.records.symbols[symbol];
             define_symbol(self.mode, record, &sym, true);
@@ -216,10 +225,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         for (n, draft) in run.groups.iter().flat_map(|g| &g.symbols).enumerate() {
             let id = SymbolId::from_index(first + n);
             self.records.symbol_of[draft.function] = Some(id);
-            let symbol = &self.records.symbols[id];
-            if symbol.bind != STB_LOCAL
-                && let Some(name) = symbol.name_id
-            {
+            if let Some(name) = draft.name {
                 self.by_name[name] = Some(id);
             }
         }
@@ -284,7 +290,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 new.owner = Some(at(text));
                 new
             }
-            What::Info { section: s, function, text } => {
+            What::Info {
+                section: s,
+                function,
+                text,
+            } => {
                 let mut new = record(info_record(function, Name::plain(section(s).name)));
                 new.owner = Some(at(text));
                 new
@@ -294,7 +304,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 new.owner = Some(at(text));
                 new
             }
-            What::Parameters { section: index, slots, text } => {
+            What::Parameters {
+                section: index,
+                slots,
+                text,
+            } => {
                 let mut new = record(parameters_record(section(index)));
                 (new.owner, new.slot_relocs) = (Some(at(text)), Some(at(slots)));
                 let piece = Piece {
@@ -340,7 +354,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn define_function(&self, run: &Run, text: Option<SectionId>, f: FunctionId, function: &mut OutFunction) {
-        let Some(place) = text.and_then(|id| id.index().checked_sub(run.first_section)) else { return };
+        let Some(place) = text.and_then(|id| id.index().checked_sub(run.first_section)) else {
+            return;
+        };
         let (group, at) = run.sections.locate(place);
         let base = run.first_section + place - at;
         let Some(SectionDraft {

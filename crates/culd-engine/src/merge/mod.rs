@@ -127,7 +127,7 @@ pub fn merge<'d>(
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
     let index = unified::read_index(options, out)?;
-    let mut records = start(inputs, resolved, places, options, mode);
+    let mut records = start(inputs, resolved, places, options, mode, threads);
     records.unified.problem = unified::lacks_index(inputs, options);
     let mut merger = Merger {
         inputs,
@@ -177,15 +177,22 @@ pub struct Places {
 
 impl Places {
     /// Tables in which no symbol has a place yet.
-    pub fn new(inputs: &Inputs<'_>) -> Self {
+    pub fn new(inputs: &Inputs<'_>, threads: Threads) -> Self {
         Places {
-            symbols: Table::filled(inputs.symbol_count, Place::Nothing),
-            sections: Table::filled(inputs.section_count, None),
+            symbols: threads.filled(inputs.symbol_count, Place::Nothing),
+            sections: threads.filled(inputs.section_count, None),
         }
     }
 }
 
-fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, options: &LinkOptions<'_>, mode: Mode) -> Merged<'d> {
+fn start<'d>(
+    inputs: &Inputs<'d>,
+    resolved: &Resolved<'d>,
+    places: Places,
+    options: &LinkOptions<'_>,
+    mode: Mode,
+    threads: Threads,
+) -> Merged<'d> {
     let none = SectionId::new(u32::MAX);
     let has_functions = inputs.objects.iter().any(|o| o.has_unified_functions);
     let has_data = inputs.objects.iter().any(|o| o.has_unified_data);
@@ -197,13 +204,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         symbols: Table::new(),
         order: SymbolOrder::default(),
         created: CreatedNames::default(),
-        functions: Table::filled(
-            resolved.functions.len(),
-            OutFunction {
-                relocs_dropped_before: ObjectId::new(0),
-                ..OutFunction::default()
-            },
-        ),
+        functions: threads.filled(resolved.functions.len(), OutFunction::default()),
         symbol_of: Table::filled(resolved.functions.len(), None),
         has_aliases: false,
         placement: Placement {

@@ -13,7 +13,7 @@
 use super::Merger;
 use super::functions::symbol_is_local;
 use super::relocs::{DroppedEntries, is_read};
-use crate::ids::{FunctionId, Id as _, ObjectId, SectionId, SectionRef, SymbolId, SymbolRef};
+use crate::ids::{FunctionId, Id as _, NameId, ObjectId, SectionId, SectionRef, SymbolId, SymbolRef};
 use crate::object::{ObjSection, ObjSymbol, Object, RelocSection, Role, entry};
 use crate::records::*;
 use crate::resolve::Fate;
@@ -85,6 +85,8 @@ pub(super) struct SymbolDraft {
     pub(super) object: ObjectId,
     pub(super) index: u32,
     pub(super) function: FunctionId,
+    /// Its name, if other objects see it.
+    pub(super) name: Option<NameId>,
 }
 
 /// An input section that is appended to a record from before the run.
@@ -274,7 +276,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         first: SymbolRef,
         group: &mut Group,
     ) -> Option<()> {
-        if sym.bind != STB_LOCAL && (self.known(sym).is_some_and(|id| self.records.symbols[id].function.is_none()) || self.is_shared_name(sym)) {
+        if sym.bind != STB_LOCAL
+            && (self.known(sym).is_some_and(|id| self.records.symbols[id].function.is_none()) || self.is_shared_name(sym))
+        {
             return None;
         }
         let took = self.resolved.took(sym.reference);
@@ -289,12 +293,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let makes_symbol = !has_symbol && function.first_symbol == sym.reference;
         let Some(section_index) = sym.defined_in() else {
             if makes_symbol {
-                let id = SymbolId::from_index(group.symbols.len());
-                group.symbols.push(SymbolDraft {
-                    object: object.id,
-                    index,
-                    function: f,
-                });
+                let id = self.draft_symbol(object, f, index, sym.reference, group);
                 group.globals.push(id);
             }
             return (sym.bind != STB_LOCAL).then_some(());
@@ -309,12 +308,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return None;
         }
         if makes_symbol {
-            let id = SymbolId::from_index(group.symbols.len());
-            group.symbols.push(SymbolDraft {
-                object: object.id,
-                index,
-                function: f,
-            });
+            let id = self.draft_symbol(object, f, index, sym.reference, group);
             match symbol_is_local(self.mode, sym.bind) {
                 true => group.locals.push(SymbolTableEntry::Symbol(id)),
                 false => group.globals.push(id),
@@ -356,6 +350,17 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             (text.info, text.shared) = (Some(info), Some(shared));
         }
         Some(())
+    }
+
+    fn draft_symbol(&self, object: &Object<'d>, function: FunctionId, index: u32, symbol: SymbolRef, group: &mut Group) -> SymbolId {
+        let id = SymbolId::from_index(group.symbols.len());
+        group.symbols.push(SymbolDraft {
+            object: object.id,
+            index,
+            function,
+            name: self.resolved.name(symbol).filter(|_| !self.resolved.functions[function].local),
+        });
+        id
     }
 
     fn is_shared_name(&self, sym: &ObjSymbol<'d>) -> bool {

@@ -154,6 +154,10 @@ impl Run<'_> {
             now += u32::from(self.f.insns[k].control.stall);
         }
         let distances = self.f.policy.looks_ahead().then(|| self.f.cfg.nearby(id));
-        self.times = Some(Times { block: id, issue, distances });
+        self.times = Some(Times {
+            block: id,
+            issue,
+            distances,
+        });
     }
 }
