@@ -65,7 +65,7 @@ ids! {
 }
 
 /// Items that one thread takes at least.
-const PART: usize = 1024;
+pub(crate) const PART: usize = 1024;
 
 /// Consecutive items of a table.
 #[derive(Debug)]

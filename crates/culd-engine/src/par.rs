@@ -1,6 +1,6 @@
 //! Parallel execution of independent work, if there is enough of it.
 
-use crate::ids::{Id, Table};
+use crate::ids::{Id, PART, Table};
 use rayon::prelude::*;
 
 /// Below this many bytes of work a pool costs more than it saves.
@@ -62,6 +62,14 @@ impl Threads {
         let mut table = Table::new();
         table.extend_parallel(len, |_| item.clone());
         table
+    }
+
+    /// Is `test` true for some item?
+    pub fn any<T: Sync>(self, items: &[T], test: impl Fn(&T) -> bool + Sync + Send) -> bool {
+        match self.several {
+            true => items.par_iter().with_min_len(PART).any(test),
+            false => items.iter().any(test),
+        }
     }
 
     /// Runs two closures, in parallel with several threads.

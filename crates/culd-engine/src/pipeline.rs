@@ -72,7 +72,7 @@ fn link(
     watch: &mut Stopwatch,
 ) -> Result<Option<Emitted>, Stop> {
     let bytes = files.iter().map(|file| file.data.len() as u64).sum();
-    let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options, bytes));
+    let (mut names, mut resolver) = (SymbolNames::new(threads), Resolver::new(options, bytes));
     let stages = inputs::Stages {
         name: |objects: &[_]| names.add(objects),
         resolve: |objects: &_, new, names| resolver.add(objects, new, names),
@@ -86,7 +86,7 @@ fn link(
     );
     watch.lap("resolve");
     let calls = CallEdges::new(&resolved);
-    let live = liveness::mark(&inputs, &resolved, &calls, options);
+    let live = liveness::mark(&inputs, &resolved, &calls, options, threads);
     watch.lap("liveness");
     // The condensed graph and the propagation of attributes need nothing of the merge, so they run in parallel with it.
     let propagated = || {
@@ -101,10 +101,11 @@ fn link(
         let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
         let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
         let attributes = propagate::propagate(link, attributes, folds.as_ref());
-        (graph, attributes)
+        let cyclic = folds.map(|folds| folds.reaches_cycle()).unwrap_or_default();
+        (graph, cyclic, attributes)
     };
     let timed = options.time_phases;
-    let ((merged, records), ((graph, attributes), metadata)) = threads.join(
+    let ((merged, records), ((graph, cyclic, attributes), metadata)) = threads.join(
         || {
             Stopwatch::part(timed, "records", || {
                 merge::merge(&inputs, &resolved, &live, places, options, mode, threads, out)
@@ -115,7 +116,7 @@ fn link(
     let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
     let mut merged = merged?;
     watch.lap_with("merge", records.into_iter().chain(metadata).collect());
-    check::stacks(link, out)?;
+    check::stacks(link, &cyclic, out)?;
     check::uncalled(link, out)?;
     if let Some(code) = merged.unified.problem.take() {
         return Err(out.fatal(code));

@@ -247,7 +247,7 @@ impl<'d> Linked<'_, 'd> {
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
         let threads = Threads::new(0, 1);
-        let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options, 0));
+        let (mut names, mut resolver) = (SymbolNames::new(threads), Resolver::new(options, 0));
         let stages = inputs::Stages {
             name: |objects: &[_]| names.add(objects),
             resolve: |objects: &_, new, names| resolver.add(objects, new, names),
@@ -259,7 +259,7 @@ impl<'d> Linked<'_, 'd> {
         let mode = Mode::new(options, &inputs);
         let resolved = resolver.finish(names, options.relocatable, threads);
         let calls = CallEdges::new(&resolved);
-        let live = liveness::mark(&inputs, &resolved, &calls, options);
+        let live = liveness::mark(&inputs, &resolved, &calls, options, threads);
         let graph = CallGraph::new(calls, &resolved);
         let link = Link {
             inputs: &inputs,
@@ -281,7 +281,7 @@ impl<'d> Linked<'_, 'd> {
             &mut out,
         )
         .unwrap();
-        check::stacks(link, &mut out).unwrap();
+        check::stacks(link, &graph.reaches_cycle(&resolved), &mut out).unwrap();
         let layout = layout::lay_out(link, merged, &mut out).unwrap();
         check::undefined(link, &layout.records, &mut out);
         let plan = relocate::plan(link, &layout);
