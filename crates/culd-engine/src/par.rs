@@ -29,6 +29,11 @@ impl Threads {
         self.several
     }
 
+    /// True when so many threads work that it pays to split what already runs beside something else.
+    pub fn are_many(self) -> bool {
+        self.several && (cfg!(debug_assertions) || rayon::current_num_threads() > 3)
+    }
+
     /// The threads for a part of the work.
     pub fn for_part(self, bytes: usize) -> Self {
         Threads::new(bytes, self.threads)

@@ -149,12 +149,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let run = Run {
             objects: objects.first().map_or(0, |o| o.id.index())..objects.last().map_or(0, |o| o.id.index() + 1),
             first_section,
+            dead: Starts::new(&groups, |g| g.dead as usize),
             groups,
             sections,
         };
         self.fill_symbols(&run, &symbols);
         self.fill_sections(&run);
         self.fill_functions(&run);
+        self.records.quirks.dead_section_count += run.groups.iter().map(|g| g.dead).sum::<u32>();
         self.runs_without_names.push(first_section..self.records.sections.len());
     }
 
@@ -257,17 +259,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         sections.extend_parallel(count, |i| {
             let (group, at) = run.sections.locate(i);
             let base = run.first_section + i - at;
-            this.section_of_draft(&run.groups[group].sections[at], base, run.first_section + i)
+            let draft = &run.groups[group].sections[at];
+            let dead = run.dead.0[group] as u32 + draft.dead;
+            let number = this.records.section_number(this.mode, true, run.first_section + i) + dead;
+            this.section_of_draft(draft, base, number)
         });
         self.records.sections = sections;
     }
 
     /// The record of a draft; `base` is the number of the group's first one.
-    fn section_of_draft(&self, draft: &SectionDraft, base: usize, index: usize) -> OutSection<'d> {
+    fn section_of_draft(&self, draft: &SectionDraft, base: usize, number: u32) -> OutSection<'d> {
         let object = &self.inputs.objects[draft.object];
         let at = |id: SectionId| moved(id, base);
         let name = |symbol: u32| object.symbol(symbol).name;
-        let number = self.records.section_number(self.mode, true, index);
         let record = |new: NewSection<'d>| OutSection::new(new, number);
         let section = |index: u32| object.section(index).unwrap_or(&ObjSection::NULL);
         match draft.what {
@@ -362,6 +366,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let Some(SectionDraft {
             object,
             what: What::Text(draft),
+            ..
         }) = run.groups.get(group).and_then(|g| g.sections.get(at))
         else {
             return;
@@ -387,6 +392,8 @@ struct Run {
     first_section: usize,
     groups: Vec<Group>,
     sections: Starts,
+    /// Records of dead functions.
+    dead: Starts,
 }
 
 impl Run {

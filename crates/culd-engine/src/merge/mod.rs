@@ -305,7 +305,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let objects = &self.inputs.objects;
         let (mut functions, mut prototypes) = (0, 0);
         let has_ewp = objects.iter().any(|o| o.is_ewp);
-        let mut runs = fill::Runs::new(threads.is_parallel() && self.has_plain_objects());
+        let mut runs = fill::Runs::new(threads.are_many() && self.has_plain_objects());
         let mut position = 0;
         while position < objects.len() {
             let run = runs.candidates(position, objects.len());

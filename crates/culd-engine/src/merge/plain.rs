@@ -3,7 +3,7 @@
 //!
 //! An object is plain if all of this is true; others are merged one by one.
 //! 1. Functions: undefined ones, rejected copies, and definitions that prevail from their arrival to the end. Their names are not those of variables.
-//!    Dead ones are only mentioned.
+//!    Dead ones leave nothing but nvlink's count of their records; kernels among them are not plain.
 //! 2. Variables: undefined ones that have a record, which this mention does not change.
 //! 3. Sections: parameter banks of its kernels, attributes of its functions, and sections that are appended to records that exist.
 //! 4. Relocations: those of its functions, and those of appended sections whose records of relocations exist.
@@ -25,6 +25,8 @@ use cubin::read::SymbolSection;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SectionDraft {
     pub(super) object: ObjectId,
+    /// Records of dead functions of the group before it.
+    pub(super) dead: u32,
     pub(super) what: What,
 }
 
@@ -125,6 +127,8 @@ pub(super) struct Group {
     pub(super) variables: Vec<(SymbolRef, SymbolId)>,
     /// Texts of functions that had a symbol before the run.
     pub(super) known: Vec<SectionId>,
+    /// Number of records that nvlink makes for dead functions and drops again.
+    pub(super) dead: u32,
     /// Places of the sections of the object that is drafted.
     slots: Vec<Slot>,
 }
@@ -137,6 +141,8 @@ enum Slot {
     Text(SectionId),
     /// Number of an appended section.
     Appended(u32),
+    /// The text of a dead function, with a bit for each kind of record that was counted for it.
+    Dead(u8),
 }
 
 /// Numbers of drafts of all kinds.
@@ -189,7 +195,11 @@ impl Group {
     /// A section record, without its symbol.
     fn record(&mut self, object: &Object<'_>, what: What) -> SectionId {
         let id = SectionId::from_index(self.sections.len());
-        self.sections.push(SectionDraft { object: object.id, what });
+        self.sections.push(SectionDraft {
+            object: object.id,
+            dead: self.dead,
+            what,
+        });
         id
     }
 
@@ -208,6 +218,14 @@ impl Group {
         if let Some(place) = self.slots.get_mut(section as usize) {
             *place = slot;
         }
+    }
+
+    /// Counts a record of the dead function of a text, once for each kind.
+    fn count_dead(&mut self, section: u32, counted: u8, kind: usize) -> u8 {
+        let bit = 1 << kind;
+        self.dead += u32::from(counted & bit == 0);
+        self.set_slot(section, Slot::Dead(counted | bit));
+        counted | bit
     }
 
     fn text(&mut self, id: SectionId) -> Option<&mut TextDraft> {
@@ -232,7 +250,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// Adds the draft of an object to a group of a run of objects that starts with symbol `first`; false if the object is not plain.
     pub(super) fn draft(&self, object: &Object<'d>, first: SymbolRef, group: &mut Group) -> bool {
-        let before = group.lengths();
+        let (before, dead) = (group.lengths(), group.dead);
         group.slots.clear();
         group.slots.resize(object.sections.len(), Slot::Nothing);
         let is_plain = self.is_silent(object)
@@ -242,7 +260,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             && self.draft_relocs(object, group).is_some();
         match is_plain {
             true => group.count += 1,
-            false => group.truncate(before),
+            false => {
+                group.truncate(before);
+                group.dead = dead;
+            }
         }
         is_plain
     }
@@ -282,10 +303,19 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return None;
         }
         let took = self.resolved.took(sym.reference);
-        if !self.live.alive[f] {
-            return (!took).then_some(());
-        }
         let function = &self.resolved.functions[f];
+        let prevails = || self.resolved.fate(sym.reference) == Fate::Winner && function.defined_by == Some(sym.reference);
+        if !self.live.alive[f] {
+            if took {
+                let section = sym.defined_in()?;
+                let is_own = object.section(section)?.owner == index;
+                if !is_own || !prevails() || sym.other & STO_CUDA_ENTRY != 0 || is_driver_function(sym.name) {
+                    return None;
+                }
+                group.count_dead(section, 0, 0);
+            }
+            return Some(());
+        }
         let has_symbol = self.records.symbol_of[f].is_some();
         if !has_symbol && function.first_symbol < first {
             return None;
@@ -302,8 +332,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if !took {
             return Some(());
         }
-        let prevails = self.resolved.fate(sym.reference) == Fate::Winner && function.defined_by == Some(sym.reference);
-        let is_new = prevails && self.records.functions[f].text.is_none();
+        let is_new = prevails() && self.records.functions[f].text.is_none();
         if section.role != Role::Text || section.owner != index || !is_new || is_driver_function(sym.name) {
             return None;
         }
@@ -406,11 +435,14 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             let Some(s) = object.section(index).filter(|s| s.role == Role::FunctionInfo) else {
                 continue;
             };
-            let Slot::Text(text) = group.slot(s.info) else {
-                if self.dead_owner(object, s.info).is_some() {
-                    return None;
+            let text = match group.slot(s.info) {
+                Slot::Text(text) => text,
+                Slot::Dead(counted) => {
+                    group.count_dead(s.info, counted, 1);
+                    continue;
                 }
-                continue;
+                _ if self.dead_owner(object, s.info).is_some() => return None,
+                _ => continue,
             };
             let TextDraft { info, function, .. } = *group.text(text)?;
             let id = info.unwrap_or_else(|| {
@@ -484,6 +516,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 Slot::Nothing if self.dead_owner(object, relocs.target).is_some() => return None,
                 Slot::Nothing if object.section(relocs.target).is_some_and(|s| s.role != Role::Text) => return None,
                 Slot::Nothing => {}
+                Slot::Dead(counted) => {
+                    let forms = dead_forms(relocs);
+                    forms.iter().fold(counted, |counted, form| {
+                        group.count_dead(relocs.target, counted, 2 + form.companion())
+                    });
+                }
                 Slot::Text(text) => {
                     for &form in text_forms(relocs)? {
                         draft_companion(object, text, form, group)?;
@@ -533,6 +571,20 @@ fn text_forms(relocs: &RelocSection<'_>) -> Option<&'static [RelocForm]> {
         true if relocs.plain_later => None,
         true => Some(&[RelocForm::Rela]),
     }
+}
+
+/// The records that nvlink makes for the relocations of a dead function: the first entry's, and those of entries with other addends.
+pub(super) fn dead_forms(relocs: &RelocSection<'_>) -> Vec<RelocForm> {
+    let is_rela = relocs.is_rela();
+    let count = if is_rela {
+        relocs.entries.len()
+    } else {
+        relocs.entries.len().min(1)
+    };
+    let form = |i: usize| RelocForm::with_addends(is_rela && (i == 0 || entry(&relocs.entries, i).r_addend.get() != 0));
+    let mut forms: Vec<RelocForm> = (0..count).map(form).collect();
+    forms.dedup();
+    forms
 }
 
 fn draft_companion(object: &Object<'_>, text: SectionId, form: RelocForm, group: &mut Group) -> Option<()> {

@@ -1,6 +1,6 @@
 //! Names of the inputs' symbols: equal ones get one id. This needs nothing but the objects, so it runs ahead of the resolution of functions.
 //!
-//! 1. Names are in shards, by the first bits of their hashes; with several threads each shard looks at its own names of every object.
+//! 1. Names are in shards, by the first bits of their hashes; with many threads each shard looks at its own names of every object.
 //! 2. A shard numbers its names in order of first appearance; the id of a name is made of that number and the shard. Ids are equal for equal names and
 //!    have no other meaning: nothing is ordered by them.
 
@@ -10,7 +10,7 @@ use crate::object::Object;
 use crate::par::Threads;
 use rayon::prelude::*;
 
-/// Shards, if several threads work: a power of two.
+/// Shards, if many threads work: a power of two.
 const SHARDS: usize = 8;
 
 /// Distinct names of symbols and prototypes.
@@ -78,7 +78,7 @@ fn shard_of(hash: u32, shards: usize) -> usize {
 impl<'d> SymbolNames<'d> {
     /// No names.
     pub fn new(threads: Threads) -> Self {
-        let count = if threads.is_parallel() { SHARDS } else { 1 };
+        let count = if threads.are_many() { SHARDS } else { 1 };
         SymbolNames {
             shards: (0..count).map(|_| Shard::default()).collect(),
         }
