@@ -246,7 +246,7 @@ impl<'d> Linked<'_, 'd> {
         let names: Vec<String> = (0..bytes.len()).map(|n| n.to_string()).collect();
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
-        let threads = Threads::new(0, 1);
+        let threads = Threads::new(0, options.threads);
         let (mut names, mut resolver) = (SymbolNames::new(threads), Resolver::new(options, 0));
         let stages = inputs::Stages {
             name: |objects: &[_]| names.add(objects),

@@ -157,6 +157,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.fill_sections(&run);
         self.fill_functions(&run);
         self.records.quirks.dead_section_count += run.groups.iter().map(|g| g.dead).sum::<u32>();
+        #[cfg(test)]
+        {
+            self.records.in_runs += objects.len();
+        }
         self.runs_without_names.push(first_section..self.records.sections.len());
     }
 

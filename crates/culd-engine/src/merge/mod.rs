@@ -242,6 +242,8 @@ fn start<'d>(
             callgraph: none,
             prototype: none,
         },
+        #[cfg(test)]
+        in_runs: 0,
     }
 }
 

@@ -4,7 +4,7 @@
 //! An object is plain if all of this is true; others are merged one by one.
 //! 1. Functions: undefined ones, rejected copies, and definitions that prevail from their arrival to the end. Their names are not those of variables.
 //!    Dead ones leave nothing but nvlink's count of their records; kernels among them are not plain.
-//! 2. Variables: undefined ones that have a record, which this mention does not change.
+//! 2. Variables: undefined ones that have a record, which this mention does not change, and the hidden symbols of parameters.
 //! 3. Sections: parameter banks of its kernels, attributes of its functions, and sections that are appended to records that exist.
 //! 4. Relocations: those of its functions, and those of appended sections whose records of relocations exist.
 //!
@@ -139,6 +139,8 @@ enum Slot {
     Nothing,
     /// A text of the group.
     Text(SectionId),
+    /// A parameter bank of the group.
+    Bank,
     /// Number of an appended section.
     Appended(u32),
     /// The text of a dead function, with a bit for each kind of record that was counted for it.
@@ -399,8 +401,18 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     fn draft_variables(&self, object: &Object<'d>, group: &mut Group) -> Option<()> {
         for &index in object.variables() {
             let sym = object.symbol(index);
-            let is_undefined = matches!(sym.section, SymbolSection::Undefined | SymbolSection::Reserved(_));
-            if sym.is_texture() || sym.is_shared() || !is_undefined {
+            if sym.is_texture() || sym.is_shared() {
+                return None;
+            }
+            if let SymbolSection::Index(section) = sym.section {
+                let s = object.section(section).filter(|s| s.role == Role::Parameters)?;
+                if sym.bind != STB_LOCAL || sym.other & 3 != STV_INTERNAL {
+                    return None;
+                }
+                self.draft_parameters(object, section, s, group)?;
+                continue;
+            }
+            if sym.section == SymbolSection::Common {
                 return None;
             }
             if sym.bind == STB_LOCAL {
@@ -457,6 +469,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     /// The bank of a kernel of the object. Its name is that of the kernel, so that no other bank of the run has it.
     fn draft_parameters(&self, object: &Object<'d>, index: u32, s: &ObjSection<'d>, group: &mut Group) -> Option<()> {
+        if matches!(group.slot(index), Slot::Bank) {
+            return Some(());
+        }
         let Slot::Text(text) = group.slot(s.info) else { return None };
         let draft = *group.text(text)?;
         let name = object.symbol(draft.symbol).name;
@@ -476,6 +491,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         group.section(object, What::Slots { section: index, bank });
         group.locals.push(SymbolTableEntry::Section(bank));
         group.text(text)?.parameters = Some(bank);
+        group.set_slot(index, Slot::Bank);
         group.placed.push((object.section_ref(index), bank));
         Some(())
     }
@@ -514,6 +530,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             match group.slot(relocs.target) {
                 // A copy that was rejected.
                 Slot::Nothing if self.dead_owner(object, relocs.target).is_some() => return None,
+                Slot::Bank => return None,
                 Slot::Nothing if object.section(relocs.target).is_some_and(|s| s.role != Role::Text) => return None,
                 Slot::Nothing => {}
                 Slot::Dead(counted) => {

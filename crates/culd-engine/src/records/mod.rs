@@ -68,6 +68,9 @@ pub struct Merged<'d> {
     pub unified: Unified,
     /// Sections with fixed roles.
     pub standard: StandardSections,
+    /// Number of objects that were merged in runs of plain objects.
+    #[cfg(test)]
+    pub(crate) in_runs: usize,
 }
 
 /// The symbol lists of the output.
