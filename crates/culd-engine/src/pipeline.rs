@@ -108,7 +108,7 @@ fn link(
     let ((merged, records), ((graph, cyclic, attributes), metadata)) = threads.join(
         || {
             Stopwatch::part(timed, "records", || {
-                merge::merge(&inputs, &resolved, &live, places, options, mode, threads, out)
+                merge::merge(&inputs, &resolved, &live, places, options, (mode, threads), out)
             })
         },
         || Stopwatch::part(timed, "attributes", propagated),

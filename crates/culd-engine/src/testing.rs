@@ -276,8 +276,7 @@ impl<'d> Linked<'_, 'd> {
             &live,
             merge::Places::new(&inputs, threads),
             options,
-            mode,
-            threads,
+            (mode, threads),
             &mut out,
         )
         .unwrap();

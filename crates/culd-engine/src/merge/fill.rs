@@ -7,8 +7,8 @@
 //! 5. In parallel, each record: symbols, then sections, then the functions that the run defines.
 
 use super::Merger;
+use super::drafts::{Group, SectionDraft, SymbolDraft, TextDraft, What};
 use super::functions::{define_symbol, info_record, kernel_info_name, set_body, set_header_facts, text_record};
-use super::plain::{Group, SectionDraft, SymbolDraft, TextDraft, What};
 use super::sections::{append_piece, parameters_record};
 use crate::ids::{FunctionId, Id, SectionId, SymbolId, SymbolRef};
 use crate::names::Name;

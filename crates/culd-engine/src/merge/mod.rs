@@ -11,6 +11,7 @@
 //! Dead functions leave nothing. After the last object common symbols get their storage.
 
 mod attributes;
+mod drafts;
 mod fill;
 mod functions;
 mod literals;
@@ -122,8 +123,7 @@ pub fn merge<'d>(
     live: &Live,
     places: Places,
     options: &LinkOptions<'d>,
-    mode: Mode,
-    threads: Threads,
+    (mode, threads): (Mode, Threads),
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
     let index = unified::read_index(options, out)?;
