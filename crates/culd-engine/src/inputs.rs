@@ -228,7 +228,9 @@ fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules, threads: Threads) -
         if !rules.compares_header_registers {
             object.read_registers();
         }
-        object.list_functions();
+        if threads.are_many() {
+            object.list_functions();
+        }
     }
     Ok((cubin, object))
 }

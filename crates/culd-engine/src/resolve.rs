@@ -292,10 +292,10 @@ impl<'d> Resolver<'d> {
     /// Every function symbol of one object, in order.
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         for mention in object.function_mentions() {
-            let &FunctionMention { index, bind, entry, .. } = mention;
+            let FunctionMention { index, bind, entry, .. } = mention;
             let symbol = object.symbol_ref(index);
             let Some(name) = self.out.name(symbol) else { continue };
-            let f = self.function_for(object, name, mention);
+            let f = self.function_for(object, name, &mention);
             self.out.function_of[symbol] = f.number();
             if bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
                 self.out.function_errors.push((

@@ -33,26 +33,28 @@ impl FunctionMention {
 
 impl Object<'_> {
     /// Symbols of functions in the order in which they are linked.
-    pub fn function_mentions(&self) -> &[FunctionMention] {
-        &self.mentions
+    pub fn function_mentions(&self) -> impl Iterator<Item = FunctionMention> {
+        let listed = |(n, &index): (usize, &u32)| self.mentions.get(n).copied().unwrap_or_else(|| self.mention(index));
+        self.functions.iter().enumerate().map(listed)
     }
 
-    /// Lists the functions, when everything about them was read.
+    /// Lists the functions, when everything about them was read. That pays when another thread reads the list.
     pub(crate) fn list_functions(&mut self) {
-        let mention = |&index: &u32| {
-            let sym = self.symbol(index);
-            let section = sym.defined_in();
-            let registers = section.filter(|_| sym.bind == STB_WEAK).map(|s| self.register_count(index, s));
-            FunctionMention {
-                index,
-                section: section.unwrap_or(NO_SECTION),
-                registers: registers.unwrap_or(0),
-                bind: sym.bind,
-                entry: sym.other & STO_CUDA_ENTRY != 0,
-                stub: section.and_then(|s| self.section(s)).is_some_and(|s| s.role == Role::Stub),
-            }
-        };
-        self.mentions = self.functions.iter().map(mention).collect();
+        self.mentions = self.functions.iter().map(|&index| self.mention(index)).collect();
+    }
+
+    fn mention(&self, index: u32) -> FunctionMention {
+        let sym = self.symbol(index);
+        let section = sym.defined_in();
+        let registers = section.filter(|_| sym.bind == STB_WEAK).map(|s| self.register_count(index, s));
+        FunctionMention {
+            index,
+            section: section.unwrap_or(NO_SECTION),
+            registers: registers.unwrap_or(0),
+            bind: sym.bind,
+            entry: sym.other & STO_CUDA_ENTRY != 0,
+            stub: section.and_then(|s| self.section(s)).is_some_and(|s| s.role == Role::Stub),
+        }
     }
 
     /// The function whose text contains another one: `$K$F` is the copy of F inside kernel K. Second names (aliases) start where it starts.
