@@ -10,13 +10,13 @@ use cubin::consts::*;
 use cubin::driver::is_driver_function;
 use cubin::unified::UNIFIED_SYMBOLS;
 
-/// Kernels whose stack is unknown: one warning per callee from which a cycle can be reached.
-pub fn stacks(link: Link<'_, '_>, out: &mut Collector<'_>) -> Result<(), Stop> {
+/// Kernels whose stack is unknown: one warning per callee from which a cycle can be reached. `cyclic` has the components of the call graph from which
+/// one can be.
+pub fn stacks(link: Link<'_, '_>, cyclic: &[bool], out: &mut Collector<'_>) -> Result<(), Stop> {
     let Link { resolved, graph, .. } = link;
-    if link.options.relocatable || link.options.suppress_stack_size_warning {
+    if link.options.relocatable || link.options.suppress_stack_size_warning || !cyclic.contains(&true) {
         return Ok(());
     }
-    let cyclic = graph.reaches_cycle(resolved);
     let is_cyclic = |f: &&FunctionId| cyclic[graph.component(**f)];
     let by_prototype: Vec<usize> = resolved
         .prototypes
@@ -71,6 +71,10 @@ pub fn undefined(link: Link<'_, '_>, records: &Merged<'_>, out: &mut Collector<'
         return;
     }
     let mut shared: Vec<_> = records.shared.variables.iter().filter(|v| v.wanted && !v.defined).collect();
+    let is_missing = |sym: &OutSymbol<'_>| is_missing(link, sym);
+    if shared.is_empty() && !link.threads.any(records.symbols.as_slice(), is_missing) {
+        return;
+    }
     shared.sort_by_key(|v| v.position);
     let mut shared = shared.into_iter().peekable();
     let locals = records
@@ -111,7 +115,7 @@ pub fn removed(link: Link<'_, '_>, records: &Merged<'_>, uses: &[(ObjectId, Sect
 
 fn report_missing(link: Link<'_, '_>, records: &Merged<'_>, id: SymbolId, out: &mut Collector<'_>) {
     let sym = &records.symbols[id];
-    if sym.section.is_none() && is_missing(link, sym) {
+    if is_missing(link, sym) {
         let file = link.inputs.objects[sym.first_mention].name.to_string();
         out.error(Code::UndefinedReference {
             symbol: text(sym.name),
@@ -131,7 +135,7 @@ fn missing_shared(link: Link<'_, '_>, var: &SharedVar<'_>, out: &mut Collector<'
 }
 
 fn is_missing(link: Link<'_, '_>, sym: &OutSymbol<'_>) -> bool {
-    if sym.weak_reference || sym.name.is_empty() || sym.emission == SymbolEmission::NameOnly {
+    if sym.section.is_some() || sym.weak_reference || sym.name.is_empty() || sym.emission == SymbolEmission::NameOnly {
         return false;
     }
     match sym.kind {

@@ -213,7 +213,8 @@ impl CallGraph {
     }
 
     /// Per component, whether a cycle can be reached from it.
-    pub fn reaches_cycle(&self, resolved: &Resolved<'_>) -> Vec<bool> {
+    #[cfg(test)]
+    pub(crate) fn reaches_cycle(&self, resolved: &Resolved<'_>) -> Vec<bool> {
         self.deepest(resolved, |_| 0).iter().map(Option::is_none).collect()
     }
 

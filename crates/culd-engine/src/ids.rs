@@ -1,5 +1,6 @@
 //! Ids: one newtype per kind of thing, so that an index of one table never reads another.
 
+use rayon::prelude::*;
 use std::fmt;
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
@@ -63,6 +64,26 @@ ids! {
     SharedId;
 }
 
+/// Items that one thread takes at least.
+pub(crate) const PART: usize = 1024;
+
+/// Consecutive items of a table.
+#[derive(Debug)]
+pub struct Part<'t, I, T> {
+    first: I,
+    items: &'t mut [T],
+}
+
+impl<I: Id, T> Part<'_, I, T> {
+    /// Replaces an item; nothing is done if it is outside of the part.
+    pub fn set(&mut self, id: I, item: T) {
+        let index = id.index().checked_sub(self.first.index());
+        if let Some(place) = index.and_then(|i| self.items.get_mut(i)) {
+            *place = item;
+        }
+    }
+}
+
 /// A table indexed by one kind of id.
 #[derive(Clone)]
 pub struct Table<I, T> {
@@ -97,6 +118,43 @@ impl<I: Id, T> Table<I, T> {
     /// Appends items.
     pub fn append(&mut self, mut items: Vec<T>) {
         self.items.append(&mut items);
+    }
+    /// Appends `count` items that are made in parallel.
+    pub fn extend_parallel(&mut self, count: usize, make: impl Fn(usize) -> T + Sync + Send)
+    where
+        T: Send,
+    {
+        self.items.par_extend((0..count).into_par_iter().with_min_len(PART).map(make));
+    }
+    /// Calls `work` with every item, in parallel.
+    pub fn for_each_parallel(&mut self, work: impl Fn(I, &mut T) + Sync + Send)
+    where
+        T: Send,
+    {
+        let items = self.items.par_iter_mut().with_min_len(PART).enumerate();
+        items.for_each(|(i, item)| work(I::from_index(i), item));
+    }
+    /// Parts that start at these ids, which ascend; the last one ends with the table.
+    pub fn split_mut(&mut self, starts: impl Iterator<Item = I>) -> Vec<Part<'_, I, T>> {
+        let (mut rest, mut from) = (self.items.as_mut_slice(), 0);
+        let mut parts: Vec<Part<'_, I, T>> = Vec::new();
+        for start in starts {
+            let Some((head, tail)) = rest.split_at_mut_checked(start.index().saturating_sub(from)) else {
+                return parts;
+            };
+            if let Some(last) = parts.last_mut() {
+                last.items = head;
+            }
+            (rest, from) = (tail, start.index());
+            parts.push(Part {
+                first: start,
+                items: &mut [],
+            });
+        }
+        if let Some(last) = parts.last_mut() {
+            last.items = rest;
+        }
+        parts
     }
     /// Makes room for so many more items.
     pub fn reserve(&mut self, more: usize) {

@@ -224,10 +224,13 @@ fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules, threads: Threads) -
     } else {
         Object::new(input.name, &cubin, trust, threads)
     };
-    if !rules.compares_header_registers
-        && let Ok(object) = &mut object
-    {
-        object.read_registers();
+    if let Ok(object) = &mut object {
+        if !rules.compares_header_registers {
+            object.read_registers();
+        }
+        if threads.are_many() {
+            object.list_functions();
+        }
     }
     Ok((cubin, object))
 }

@@ -15,7 +15,8 @@ use crate::inputs::Inputs;
 use crate::names::SeededState;
 use crate::object::{NO_OWNER, Object, Role};
 use crate::options::{Identity, KernelFilter, LinkOptions};
-use crate::resolve::{Fate, Resolved};
+use crate::par::Threads;
+use crate::resolve::{Fate, Function, Resolved};
 use cubin::consts::{SHT_CUDA_CONSTANT0, STO_CUDA_ENTRY, STT_FUNC};
 use cubin::driver::is_driver_function;
 use hashbrown::HashSet;
@@ -102,8 +103,39 @@ impl<'f> Selection<'f> {
     }
 }
 
+/// What liveness reads of every function, several times: a small table of its own.
+#[derive(Debug, Clone, Copy)]
+struct Traits(u8);
+
+impl Traits {
+    const ENTRY: u8 = 1;
+    const DEFINED: u8 = 2;
+    const TAKEN: u8 = 4;
+    const STUB: u8 = 8;
+    /// The driver provides it, and an input defines it.
+    const PROVIDED: u8 = 16;
+
+    fn new(function: &Function<'_>) -> Self {
+        let defined = function.winner.is_some();
+        let bit = |is: bool, bit: u8| if is { bit } else { 0 };
+        Traits(
+            bit(function.entry, Self::ENTRY)
+                | bit(defined, Self::DEFINED)
+                | bit(function.taken.is_some(), Self::TAKEN)
+                | bit(function.stub, Self::STUB)
+                | bit(defined && is_driver_function(function.name), Self::PROVIDED),
+        )
+    }
+    /// Has all of these.
+    fn has(self, bits: u8) -> bool {
+        self.0 & bits == bits
+    }
+}
+
 /// Finds the live functions.
-pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, options: &LinkOptions<'_>) -> Live {
+pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, options: &LinkOptions<'_>, threads: Threads) -> Live {
+    let traits: Table<FunctionId, Traits> = threads.map(resolved.functions.as_slice(), Traits::new).into();
+    let with = |bits: u8| traits.enumerate().filter(move |(_, t)| t.has(bits)).map(|(f, _)| f);
     let filter = options.kernels.as_ref().filter(|_| !options.debug || options.suppress_debug_info);
     let filter = filter.map(Selection::new);
     let functions = &resolved.functions;
@@ -111,7 +143,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, opt
         let function = &functions[*f];
         filter.as_ref().is_none_or(|filter| filter.selects(function.name, function.local))
     };
-    let defined = functions.ids().filter(|&f| functions[f].entry && functions[f].winner.is_some());
+    let defined = with(Traits::ENTRY | Traits::DEFINED);
     let (mut kernels, others): (Vec<FunctionId>, Vec<FunctionId>) = defined.partition(named);
     let is_late = |f: &FunctionId| filter.as_ref().is_some_and(|filter| filter.early) && !functions[*f].taken_before;
     let late = others.iter().copied().filter(is_late).collect();
@@ -132,8 +164,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, opt
     }
     if only.is_none() {
         // nvlink quirk: functions that the driver provides count as kernels where an input defines them.
-        let provided = |f: &FunctionId| is_driver_function(resolved.functions[*f].name) && resolved.functions[*f].winner.is_some();
-        kernels.extend(resolved.functions.ids().filter(provided));
+        kernels.extend(with(Traits::PROVIDED));
         kernels.sort_unstable();
         kernels.dedup();
     }
@@ -145,7 +176,7 @@ pub fn mark(inputs: &Inputs<'_>, resolved: &Resolved<'_>, calls: &CallEdges, opt
     let mut alive = if keep_all {
         Table::filled(resolved.functions.len(), true)
     } else {
-        reachable(inputs, resolved, calls, (&kernels, only), options.identity)
+        reachable(inputs, resolved, calls, &traits, (&kernels, only), options.identity)
     };
     mark_inner(inputs, resolved, options.identity, &mut alive);
     let dead_aliases = match options.release().is_some_and(|r| r.rules.keeps_aliases) {
@@ -206,44 +237,37 @@ fn reachable(
     inputs: &Inputs<'_>,
     resolved: &Resolved<'_>,
     calls: &CallEdges,
+    traits: &Table<FunctionId, Traits>,
     (kernels, only): (&[FunctionId], Option<FunctionId>),
     identity: Identity,
 ) -> Table<FunctionId, bool> {
-    let functions = &resolved.functions;
-    let stubs: Vec<FunctionId> = functions.ids().filter(|&f| functions[f].stub).collect();
-    let roots = kernels.iter().copied().chain(stubs.iter().copied().filter(|_| only.is_none()));
-    let is_followed = |f: &FunctionId| identity == Identity::Culd && functions[*f].taken.is_some();
-    let mut alive = calls.mark(resolved, roots.chain(functions.ids().filter(is_followed)));
-    for f in stubs {
+    let with = |bits: u8| traits.enumerate().filter(move |(_, t)| t.has(bits)).map(|(f, _)| f);
+    let roots = kernels.iter().copied().chain(with(Traits::STUB).filter(|_| only.is_none()));
+    let followed = with(Traits::TAKEN).filter(|_| identity == Identity::Culd);
+    let mut alive = calls.mark(resolved, roots.chain(followed));
+    for f in with(Traits::STUB).chain(with(Traits::TAKEN)) {
         alive[f] = true;
     }
-    for f in functions.ids() {
-        if functions[f].taken.is_some() {
-            alive[f] = true;
-        }
-    }
     // What is defined is alive by now, or dead.
-    if functions.iter().all(|f| f.winner.is_some()) {
+    if traits.iter().all(|t| t.has(Traits::DEFINED)) {
         return alive;
     }
-    let mut used = Table::filled(functions.len(), false);
+    let mut used = Table::filled(traits.len(), false);
     for object in inputs.objects.iter() {
         mark_undefined(object, resolved, &alive, &mut used);
         if object.is_ewp {
             mark_launched(object, resolved, &mut used);
         }
     }
-    for f in functions.ids() {
-        if alive[f] && functions[f].winner.is_some() {
+    for f in with(Traits::DEFINED) {
+        if alive[f] {
             for &callee in resolved.direct.of(f) {
                 used[callee] = true;
             }
         }
     }
-    for f in functions.ids() {
-        if functions[f].winner.is_none() {
-            alive[f] = used[f] || functions[f].taken.is_some();
-        }
+    for (f, traits) in traits.enumerate().filter(|(_, t)| !t.has(Traits::DEFINED)) {
+        alive[f] = used[f] || traits.has(Traits::TAKEN);
     }
     alive
 }

@@ -13,6 +13,7 @@ pub(crate) mod mercury;
 mod read;
 
 pub(crate) use classify::{normal_type, role};
+pub use functions::FunctionMention;
 pub(crate) use read::plain_sections;
 
 use crate::ids::{Id, ObjectId, SectionRef, SymbolRef};
@@ -129,6 +130,21 @@ impl Align {
 }
 
 impl ObjSection<'_> {
+    /// An empty section.
+    pub const NULL: ObjSection<'static> = ObjSection {
+        name: b"",
+        data: b"",
+        size: 0,
+        flags: 0,
+        sh_type: 0,
+        info: 0,
+        align: Align(0),
+        entsize: 0,
+        role: Role::Other,
+        relocated: false,
+        owner: NO_OWNER,
+    };
+
     /// It has a name, but the linker does nothing with its contents.
     pub fn is_left_out(&self) -> bool {
         self.role == Role::Other && !self.name.is_empty()
@@ -279,6 +295,7 @@ pub struct Object<'d> {
     extended: Vec<(u32, u32)>,
     /// See [`Object::function_order`].
     functions: Vec<u32>,
+    mentions: Vec<FunctionMention>,
     /// Registers by symbol, ascending, where weak functions are compared by them.
     registers: Vec<(u32, u32)>,
     specials: Vec<u32>,
@@ -446,6 +463,7 @@ impl<'d> Object<'d> {
             labels: Vec::new(),
             extended: Vec::new(),
             functions: Vec::new(),
+            mentions: Vec::new(),
             registers: Vec::new(),
             specials: Vec::new(),
             lists: lists::MergeLists::default(),
@@ -519,10 +537,10 @@ impl<'d> Object<'d> {
         self.symbols.get(index as usize).map_or(0, Sym::kind)
     }
 
-    /// Number, name and its hash of every symbol that represents more than a section.
-    pub fn names(&self) -> impl Iterator<Item = (SymbolRef, &'d [u8], u32)> + '_ {
+    /// Number, name and its hash of every symbol that represents more than a section and whose hash is `wanted`.
+    pub fn names(&self, wanted: impl Fn(u32) -> bool) -> impl Iterator<Item = (SymbolRef, &'d [u8], u32)> {
         let symbols = (0..).zip(self.symbols.iter().zip(&self.labels)).skip(1);
-        let named = symbols.filter(|(_, (entry, _))| entry.kind() != STT_SECTION);
+        let named = symbols.filter(move |(_, (_, label))| label.length != UNKNOWN && wanted(label.hash));
         named.map(|(i, (entry, &label))| (self.symbol_ref(i), self.name(entry, label), label.hash))
     }
 

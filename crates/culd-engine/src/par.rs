@@ -1,5 +1,6 @@
 //! Parallel execution of independent work, if there is enough of it.
 
+use crate::ids::{Id, PART, Table};
 use rayon::prelude::*;
 
 /// Below this many bytes of work a pool costs more than it saves.
@@ -28,6 +29,11 @@ impl Threads {
         self.several
     }
 
+    /// True when so many threads work that it pays to split what already runs beside something else.
+    pub fn are_many(self) -> bool {
+        self.several && (cfg!(debug_assertions) || rayon::current_num_threads() > 3)
+    }
+
     /// The threads for a part of the work.
     pub fn for_part(self, bytes: usize) -> Self {
         Threads::new(bytes, self.threads)
@@ -50,6 +56,24 @@ impl Threads {
             items.par_iter().map(work).collect()
         } else {
             items.iter().map(work).collect()
+        }
+    }
+
+    /// A table of `len` items. The memory of a large one is touched by several threads: most of the time is the system's, which clears the pages.
+    pub fn filled<I: Id, T: Clone + Send + Sync>(self, len: usize, item: T) -> Table<I, T> {
+        if !self.several {
+            return Table::filled(len, item);
+        }
+        let mut table = Table::new();
+        table.extend_parallel(len, |_| item.clone());
+        table
+    }
+
+    /// Is `test` true for some item?
+    pub fn any<T: Sync>(self, items: &[T], test: impl Fn(&T) -> bool + Sync + Send) -> bool {
+        match self.several {
+            true => items.par_iter().with_min_len(PART).any(test),
+            false => items.iter().any(test),
         }
     }
 

@@ -72,7 +72,7 @@ fn link(
     watch: &mut Stopwatch,
 ) -> Result<Option<Emitted>, Stop> {
     let bytes = files.iter().map(|file| file.data.len() as u64).sum();
-    let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options, bytes));
+    let (mut names, mut resolver) = (SymbolNames::new(threads), Resolver::new(options, bytes));
     let stages = inputs::Stages {
         name: |objects: &[_]| names.add(objects),
         resolve: |objects: &_, new, names| resolver.add(objects, new, names),
@@ -80,25 +80,35 @@ fn link(
     let inputs = inputs::admit(files, options, threads, out, stages)?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);
-    let (resolved, places) = threads.join(|| resolver.finish(names, options.relocatable), || merge::Places::new(&inputs));
+    let (resolved, places) = threads.join(
+        || resolver.finish(names, options.relocatable, threads),
+        || merge::Places::new(&inputs, threads),
+    );
     watch.lap("resolve");
     let calls = CallEdges::new(&resolved);
-    let live = liveness::mark(&inputs, &resolved, &calls, options);
+    let live = liveness::mark(&inputs, &resolved, &calls, options, threads);
     watch.lap("liveness");
     // The condensed graph and the propagation of attributes need nothing of the merge, so they run in parallel with it.
     let propagated = || {
-        let graph = CallGraph::new(calls, &resolved);
+        let sources = attributes::Sources {
+            inputs: &inputs,
+            resolved: &resolved,
+            live: &live,
+            mode,
+            threads,
+        };
+        let (graph, attributes) = threads.join(|| CallGraph::new(calls, &resolved), || attributes::collect(sources));
         let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
-        let attributes = attributes::collect(link);
         let folds = (!options.relocatable).then(|| CallTotals::new(link, &attributes.facts));
         let attributes = propagate::propagate(link, attributes, folds.as_ref());
-        (graph, attributes)
+        let cyclic = folds.map(|folds| folds.reaches_cycle()).unwrap_or_default();
+        (graph, cyclic, attributes)
     };
     let timed = options.time_phases;
-    let ((merged, records), ((graph, attributes), metadata)) = threads.join(
+    let ((merged, records), ((graph, cyclic, attributes), metadata)) = threads.join(
         || {
             Stopwatch::part(timed, "records", || {
-                merge::merge(&inputs, &resolved, &live, places, options, mode, out)
+                merge::merge(&inputs, &resolved, &live, places, options, (mode, threads), out)
             })
         },
         || Stopwatch::part(timed, "attributes", propagated),
@@ -106,7 +116,7 @@ fn link(
     let link = Link::new(&inputs, &resolved, &graph, &live, options, mode, threads);
     let mut merged = merged?;
     watch.lap_with("merge", records.into_iter().chain(metadata).collect());
-    check::stacks(link, out)?;
+    check::stacks(link, &cyclic, out)?;
     check::uncalled(link, out)?;
     if let Some(code) = merged.unified.problem.take() {
         return Err(out.fatal(code));

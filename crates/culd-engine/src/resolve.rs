@@ -9,14 +9,16 @@
 
 mod symbol_names;
 
+use symbol_names::DottedNames;
 pub use symbol_names::{NamedSymbols, SymbolNames};
 
 use crate::csr::{GroupedLists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
 use crate::names::Interner;
-use crate::object::{NO_OWNER, ObjSymbol, Object, Role, StringRef, text};
+use crate::object::{FunctionMention, NO_OWNER, Object, StringRef, text};
 use crate::options::{Identity, LinkOptions};
+use crate::par::Threads;
 use cubin::consts::*;
 use std::ops::Range;
 
@@ -58,6 +60,8 @@ pub struct Function<'d> {
     pub local: bool,
     /// First file that mentions it.
     pub first: ObjectId,
+    /// Its first symbol.
+    pub first_symbol: SymbolRef,
     /// The stub of a unified function.
     pub stub: bool,
     /// Address taken, with this prototype.
@@ -108,8 +112,7 @@ pub struct Resolved<'d> {
     /// Errors to report when their object has been merged.
     pub prototype_errors: Vec<(ObjectId, Code)>,
     mentions: Table<FunctionId, Mentions>,
-    /// Per name: it starts with a dot.
-    dotted: Table<NameId, bool>,
+    dotted: DottedNames,
     prototype_names: Table<ProtoId, NameId>,
     name_of: Table<SymbolRef, Option<NameId>>,
     /// Per name: number of the function that is not static, or the largest number.
@@ -132,7 +135,7 @@ impl Resolved<'_> {
     }
     /// Does a name start with a dot?
     pub fn is_dotted(&self, name: NameId) -> bool {
-        self.dotted[name]
+        self.dotted.has(name)
     }
     /// The name that is the same as a prototype.
     pub fn prototype_name(&self, p: ProtoId) -> Option<NameId> {
@@ -193,7 +196,7 @@ impl<'d> Resolver<'d> {
             mentioned: Vec::new(),
             mentioned_until: Table::new(),
             mentions: Table::new(),
-            dotted: Table::new(),
+            dotted: DottedNames::default(),
             prototype_names: Table::new(),
             functions: Table::new(),
             direct: GroupedLists::newest_first(0, &[]),
@@ -257,7 +260,7 @@ impl<'d> Resolver<'d> {
     }
 
     /// Joins the call graph lists and returns the result.
-    pub fn finish(self, mut names: SymbolNames<'d>, relocatable: bool) -> Resolved<'d> {
+    pub fn finish(self, mut names: SymbolNames<'d>, relocatable: bool, threads: Threads) -> Resolved<'d> {
         let Resolver {
             mut out,
             direct,
@@ -266,46 +269,46 @@ impl<'d> Resolver<'d> {
             ..
         } = self;
         for &prototype in out.prototypes.strings().iter() {
-            let id = names.intern(prototype);
-            out.prototype_names.push(id);
+            if let Some(id) = names.intern(prototype) {
+                out.prototype_names.push(id);
+            }
         }
         out.name_count = names.len();
-        out.dotted = names.dotted;
+        out.dotted = names.into_dotted();
         let count = out.functions.len();
         // nvlink quirk: only a relocatable link drops what is repeated.
         let once = |pairs: Vec<(FunctionId, FunctionId)>| match relocatable {
             true => without_repeats(count, count, &pairs),
             false => pairs,
         };
-        out.direct = GroupedLists::newest_first(count, &once(direct));
-        out.sites = GroupedLists::newest_first(count, &sites);
-        out.takes = GroupedLists::newest_first(count, &once(takes));
+        let others = || {
+            let sites = GroupedLists::newest_first(count, &sites);
+            (sites, GroupedLists::newest_first(count, &once(takes)))
+        };
+        (out.direct, (out.sites, out.takes)) = threads.join(|| GroupedLists::newest_first(count, &once(direct)), others);
         out
     }
 
     /// Every function symbol of one object, in order.
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
-        for &index in object.function_order() {
-            let sym = object.symbol(index);
-            let symbol = sym.reference;
+        for mention in object.function_mentions() {
+            let FunctionMention { index, bind, entry, .. } = mention;
+            let symbol = object.symbol_ref(index);
             let Some(name) = self.out.name(symbol) else { continue };
-            let f = self.function_for(object, name, &sym);
+            let f = self.function_for(object, name, &mention);
             self.out.function_of[symbol] = f.number();
-            let entry = sym.other & STO_CUDA_ENTRY != 0;
-            if sym.bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
+            if bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
                 self.out.function_errors.push((
                     object.id,
                     Code::EntryMismatch {
-                        symbol: text(&culd_demangle::display(sym.name)),
+                        symbol: text(&culd_demangle::display(object.symbol(index).name)),
                     },
                 ));
             }
-            let Some(section) = sym.defined_in() else { continue };
+            let Some(section) = mention.defined_in() else { continue };
             let function = &mut self.out.functions[f];
             function.entry |= entry;
-            function.stub |= object.section(section).is_some_and(|s| s.role == Role::Stub);
-            let weak = sym.bind == STB_WEAK;
-            let count = if weak { object.register_count(index, section) } else { 0 };
+            function.stub |= mention.stub;
             self.define(
                 objects,
                 object,
@@ -315,23 +318,24 @@ impl<'d> Resolver<'d> {
                     symbol: index,
                     section,
                 },
-                sym.bind,
-                count,
+                bind,
+                mention.registers,
             );
         }
     }
 
-    fn function_for(&mut self, object: &Object<'d>, id: NameId, sym: &ObjSymbol<'d>) -> FunctionId {
-        let local = sym.bind == STB_LOCAL;
+    fn function_for(&mut self, object: &Object<'d>, id: NameId, mention: &FunctionMention) -> FunctionId {
+        let local = mention.bind == STB_LOCAL;
         if !local && self.out.function_named[id] != u32::MAX {
             return FunctionId::new(self.out.function_named[id]);
         }
         let f = self.out.functions.push(Function {
-            name: sym.name,
+            name: object.symbol(mention.index).name,
             entry: false,
             winner: None,
             local,
             first: object.id,
+            first_symbol: object.symbol_ref(mention.index),
             stub: false,
             taken: None,
             taken_unnamed: false,

@@ -246,8 +246,8 @@ impl<'d> Linked<'_, 'd> {
         let names: Vec<String> = (0..bytes.len()).map(|n| n.to_string()).collect();
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
-        let threads = Threads::new(0, 1);
-        let (mut names, mut resolver) = (SymbolNames::default(), Resolver::new(options, 0));
+        let threads = Threads::new(0, options.threads);
+        let (mut names, mut resolver) = (SymbolNames::new(threads), Resolver::new(options, 0));
         let stages = inputs::Stages {
             name: |objects: &[_]| names.add(objects),
             resolve: |objects: &_, new, names| resolver.add(objects, new, names),
@@ -257,9 +257,9 @@ impl<'d> Linked<'_, 'd> {
             panic!("the objects are refused: {:?}", out.finish().0)
         };
         let mode = Mode::new(options, &inputs);
-        let resolved = resolver.finish(names, options.relocatable);
+        let resolved = resolver.finish(names, options.relocatable, threads);
         let calls = CallEdges::new(&resolved);
-        let live = liveness::mark(&inputs, &resolved, &calls, options);
+        let live = liveness::mark(&inputs, &resolved, &calls, options, threads);
         let graph = CallGraph::new(calls, &resolved);
         let link = Link {
             inputs: &inputs,
@@ -270,8 +270,17 @@ impl<'d> Linked<'_, 'd> {
             mode,
             threads,
         };
-        let merged = merge::merge(&inputs, &resolved, &live, merge::Places::new(&inputs), options, mode, &mut out).unwrap();
-        check::stacks(link, &mut out).unwrap();
+        let merged = merge::merge(
+            &inputs,
+            &resolved,
+            &live,
+            merge::Places::new(&inputs, threads),
+            options,
+            (mode, threads),
+            &mut out,
+        )
+        .unwrap();
+        check::stacks(link, &graph.reaches_cycle(&resolved), &mut out).unwrap();
         let layout = layout::lay_out(link, merged, &mut out).unwrap();
         check::undefined(link, &layout.records, &mut out);
         let plan = relocate::plan(link, &layout);

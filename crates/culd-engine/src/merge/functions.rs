@@ -50,9 +50,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let (Some(section), Some(section_index)) = (section, sym.defined_in()) else {
             if self.records.symbol_of[f].is_none() {
                 self.unnamed_function(object, &sym);
-                let mut new = self.new_symbol(object, &sym, STB_GLOBAL, STT_FUNC);
-                new.other = if self.mode.relocatable { sym.other } else { 0 };
-                new.weak_reference = sym.bind == STB_WEAK;
+                let new = self.undefined_function(object, &sym);
                 self.function_symbol(f, &sym, new);
             }
             return Ok(());
@@ -78,17 +76,13 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             return Ok(());
         }
         let id = self.text_section(f, &sym, section);
-        let record = &mut self.records.sections[id];
-        record.align = record.align.max(section.align.get());
-        record.size = section.size;
-        record.flags = text_flags(self.mode, section);
-        record.pieces = Pieces::One(Piece {
+        let piece = Piece {
             object: object.id,
             section: section_index,
             base: 0,
-        });
-        self.records.functions[f].barriers = section.barriers();
-        self.records.functions[f].registers = (section.info >> 24) as u8;
+        };
+        set_body(self.mode, &mut self.records.sections[id], section, piece);
+        set_header_facts(&mut self.records.functions[f], section);
         self.records.placement.sections[object.section_ref(section_index)] = Some((id, 0));
         if let Some(symbol) = self.records.symbol_of[f] {
             self.records.symbols[symbol].section = Some(id);
@@ -101,9 +95,16 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         Ok(())
     }
 
+    pub(super) fn undefined_function(&self, object: &Object<'d>, sym: &ObjSymbol<'d>) -> OutSymbol<'d> {
+        let mut new = self.new_symbol(object, sym, STB_GLOBAL, STT_FUNC);
+        new.other = if self.mode.relocatable { sym.other } else { 0 };
+        new.weak_reference = sym.bind == STB_WEAK;
+        new
+    }
+
     /// Most symbols of functions are further mentions of one that has its symbol: undefined ones and rejected copies. They cannot clash with anything
     /// either, if the name's record is the function's and there are no shared variables.
-    fn adds_nothing(&self, f: FunctionId, symbol: SymbolRef) -> bool {
+    pub(super) fn adds_nothing(&self, f: FunctionId, symbol: SymbolRef) -> bool {
         let Some(known) = self.records.symbol_of[f] else { return false };
         let is_the_name = || self.resolved.name(symbol).is_some_and(|name| self.by_name[name] == Some(known));
         !self.resolved.took(symbol) && self.live.alive[f] && self.shared_by_name.is_empty() && is_the_name()
@@ -211,18 +212,10 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn take_over(&mut self, f: FunctionId, sym: &ObjSymbol<'d>, first_seen_undefined: bool) {
-        let relocatable = self.mode.relocatable;
         self.records.functions[f].bind = sym.bind;
-        let Some(id) = self.records.symbol_of[f] else { return };
-        let symbol = &mut self.records.symbols[id];
-        symbol.bind = sym.bind;
-        symbol.other = if relocatable { sym.other } else { sym.other & 0x1f };
-        if first_seen_undefined {
-            // Bit 2 marks some unified functions; it is lost when the symbol was first seen undefined.
-            symbol.other &= !STO_CUDA_MANAGED;
+        if let Some(id) = self.records.symbol_of[f] {
+            define_symbol(self.mode, &mut self.records.symbols[id], sym, first_seen_undefined);
         }
-        symbol.weak_reference = false;
-        (symbol.value, symbol.size) = (sym.value, sym.size);
     }
 
     /// Drops the old body of a replaced function and its literals. (Its relocations are dropped because its section is no longer placed there.)
@@ -273,14 +266,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 128,
             )
         } else {
-            self.section(
-                Name::new(b".text.", sym.name),
-                Class::Text(f),
-                section.sh_type,
-                6,
-                section.align.get(),
-                0,
-            )
+            self.records.add_section(self.mode, text_record(f, sym.name, section))
         };
         self.records.functions[f].text = Some(id);
         id
@@ -288,7 +274,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 
     fn kernel_sections(&mut self, f: FunctionId, name: &'d [u8], text: SectionId) {
         if self.records.functions[f].info.is_none() {
-            self.info_section(f, Name::new(b".nv.info.", name), text);
+            self.info_section(f, kernel_info_name(name), text);
         }
         let shared = self.kernel_shared_section(name);
         self.records.sections[shared].owner.get_or_insert(text);
@@ -296,7 +282,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     pub(super) fn info_section(&mut self, f: FunctionId, name: Name<'d>, text: SectionId) {
-        let id = self.section(name, Class::FunctionInfo(f), SHT_CUDA_INFO, SHF_INFO_LINK, 4, 0);
+        let id = self.records.add_section(self.mode, info_record(f, name));
         self.records.sections[id].owner = Some(text);
         self.records.functions[f].info = Some(id);
     }
@@ -306,10 +292,67 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if let Some(&id) = self.kernel_shared.get(name) {
             return id;
         }
-        let id = self.section(Name::new(b".nv.shared.", name), Class::KernelShared, SHT_CUDA_SHARED, 0x43, 1, 0);
+        let id = self.records.add_section(self.mode, kernel_shared_record(name));
         self.kernel_shared.insert(name, id);
         id
     }
+}
+
+/// A symbol takes what a definition of its function says.
+pub(super) fn define_symbol(mode: Mode, symbol: &mut OutSymbol<'_>, sym: &ObjSymbol<'_>, first_seen_undefined: bool) {
+    symbol.bind = sym.bind;
+    symbol.other = if mode.relocatable { sym.other } else { sym.other & 0x1f };
+    if first_seen_undefined {
+        // Bit 2 marks some unified functions; it is lost when the symbol was first seen undefined.
+        symbol.other &= !STO_CUDA_MANAGED;
+    }
+    symbol.weak_reference = false;
+    (symbol.value, symbol.size) = (sym.value, sym.size);
+}
+
+/// A text section takes the body of a definition.
+pub(super) fn set_body(mode: Mode, record: &mut OutSection<'_>, section: &ObjSection<'_>, piece: Piece) {
+    record.align = record.align.max(section.align.get());
+    record.size = section.size;
+    record.flags = text_flags(mode, section);
+    record.pieces = Pieces::One(piece);
+}
+
+/// What the header of a text section says about its function.
+pub(super) fn set_header_facts(function: &mut OutFunction, section: &ObjSection<'_>) {
+    function.barriers = section.barriers();
+    function.registers = (section.info >> 24) as u8;
+}
+
+pub(super) fn text_record<'d>(f: FunctionId, name: &'d [u8], section: &ObjSection<'d>) -> NewSection<'d> {
+    NewSection {
+        name: Name::new(b".text.", name),
+        class: Class::Text(f),
+        sh_type: section.sh_type,
+        flags: 6,
+        align: section.align.get(),
+        entsize: 0,
+    }
+}
+
+pub(super) fn kernel_info_name(name: &[u8]) -> Name<'_> {
+    Name::new(b".nv.info.", name)
+}
+
+pub(super) fn info_record(f: FunctionId, name: Name<'_>) -> NewSection<'_> {
+    NewSection {
+        name,
+        class: Class::FunctionInfo(f),
+        sh_type: SHT_CUDA_INFO,
+        flags: SHF_INFO_LINK,
+        align: 4,
+        entsize: 0,
+    }
+}
+
+/// Is a symbol in the local part of the symbol list?
+pub(super) fn symbol_is_local(mode: Mode, bind: u8) -> bool {
+    bind != STB_GLOBAL && (bind == STB_LOCAL || !mode.rules.weak_symbols_global)
 }
 
 /// Does another function own the section?

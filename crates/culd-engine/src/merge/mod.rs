@@ -6,12 +6,17 @@
 //! 3. remaining sections in file order, then `.nv.info.F` ([`sections`]);
 //! 4. relocation sections and notes in file order ([`relocs`]).
 //!
+//! With several threads, runs of objects that add what was known before them are merged in parallel ([`plain`], [`fill`]).
+//!
 //! Dead functions leave nothing. After the last object common symbols get their storage.
 
 mod attributes;
+mod drafts;
+mod fill;
 mod functions;
 mod literals;
 mod name_clashes;
+mod plain;
 mod relocs;
 mod sections;
 mod shared;
@@ -20,19 +25,21 @@ mod variables;
 
 use crate::align::align_up;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::ids::{FunctionId, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
+use crate::ids::{FunctionId, Id as _, NameId, ObjectId, SectionId, SectionRef, SharedId, SymbolId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::liveness::Live;
 use crate::mode::Mode;
 use crate::names::{Name, SeededState};
 use crate::object::{ObjSection, ObjSymbol, Object, Role, text};
 use crate::options::{Identity, LinkOptions};
+use crate::par::Threads;
 use crate::records::*;
 use crate::records::{NewSection, SymbolEmission};
 use crate::resolve::Resolved;
 use cubin::consts::*;
 use hashbrown::{HashMap, HashSet};
 pub(crate) use relocs::DroppedEntries;
+use std::ops::Range;
 use unified::UnifiedIndex;
 
 /// Reserved shared variables for tensor memory, and the major release of CUDA that uses them.
@@ -78,6 +85,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     /// Dead functions that were mentioned, in releases that keep their names.
     dead_seen: HashSet<FunctionId, SeededState>,
     options: &'a LinkOptions<'o>,
+    /// Records of runs of plain objects that are not in the tables by name yet.
+    runs_without_names: Vec<Range<usize>>,
 }
 
 /// Common symbols without storage.
@@ -114,11 +123,11 @@ pub fn merge<'d>(
     live: &Live,
     places: Places,
     options: &LinkOptions<'d>,
-    mode: Mode,
+    (mode, threads): (Mode, Threads),
     out: &mut Collector<'_>,
 ) -> Result<Merged<'d>, Stop> {
     let index = unified::read_index(options, out)?;
-    let mut records = start(inputs, resolved, places, options, mode);
+    let mut records = start(inputs, resolved, places, options, mode, threads);
     records.unified.problem = unified::lacks_index(inputs, options);
     let mut merger = Merger {
         inputs,
@@ -145,6 +154,7 @@ pub fn merge<'d>(
         unnamed_in: None,
         dead_seen: HashSet::default(),
         options,
+        runs_without_names: Vec::new(),
     };
     // Growing tables in steps costs more than filling them; unused capacity is never touched.
     merger.records.symbols.reserve(inputs.named);
@@ -152,7 +162,7 @@ pub fn merge<'d>(
     merger.records.order.locals.reserve(inputs.section_count + inputs.named);
     merger.records.relocs.reserve(inputs.objects.iter().map(|o| o.relocs.len()).sum());
     merger.first_records();
-    merger.objects()?;
+    merger.objects(threads)?;
     merger.finish_unified();
     merger.finish();
     Ok(merger.records)
@@ -167,15 +177,22 @@ pub struct Places {
 
 impl Places {
     /// Tables in which no symbol has a place yet.
-    pub fn new(inputs: &Inputs<'_>) -> Self {
+    pub fn new(inputs: &Inputs<'_>, threads: Threads) -> Self {
         Places {
-            symbols: Table::filled(inputs.symbol_count, Place::Nothing),
-            sections: Table::filled(inputs.section_count, None),
+            symbols: threads.filled(inputs.symbol_count, Place::Nothing),
+            sections: threads.filled(inputs.section_count, None),
         }
     }
 }
 
-fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, options: &LinkOptions<'_>, mode: Mode) -> Merged<'d> {
+fn start<'d>(
+    inputs: &Inputs<'d>,
+    resolved: &Resolved<'d>,
+    places: Places,
+    options: &LinkOptions<'_>,
+    mode: Mode,
+    threads: Threads,
+) -> Merged<'d> {
     let none = SectionId::new(u32::MAX);
     let has_functions = inputs.objects.iter().any(|o| o.has_unified_functions);
     let has_data = inputs.objects.iter().any(|o| o.has_unified_data);
@@ -187,13 +204,7 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
         symbols: Table::new(),
         order: SymbolOrder::default(),
         created: CreatedNames::default(),
-        functions: Table::filled(
-            resolved.functions.len(),
-            OutFunction {
-                relocs_dropped_before: ObjectId::new(0),
-                ..OutFunction::default()
-            },
-        ),
+        functions: threads.filled(resolved.functions.len(), OutFunction::default()),
         symbol_of: Table::filled(resolved.functions.len(), None),
         has_aliases: false,
         placement: Placement {
@@ -231,6 +242,8 @@ fn start<'d>(inputs: &Inputs<'d>, resolved: &Resolved<'d>, places: Places, optio
             callgraph: none,
             prototype: none,
         },
+        #[cfg(test)]
+        in_runs: 0,
     }
 }
 
@@ -290,11 +303,23 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         self.records.standard.cuda_note = Some(cuda);
     }
 
-    fn objects(&mut self) -> Result<(), Stop> {
-        let inputs = self.inputs;
+    fn objects(&mut self, threads: Threads) -> Result<(), Stop> {
+        let objects = &self.inputs.objects;
         let (mut functions, mut prototypes) = (0, 0);
-        let has_ewp = inputs.objects.iter().any(|o| o.is_ewp);
-        for object in inputs.objects.iter() {
+        let has_ewp = objects.iter().any(|o| o.is_ewp);
+        let mut runs = fill::Runs::new(threads.are_many() && self.has_plain_objects());
+        let mut position = 0;
+        while position < objects.len() {
+            let run = runs.candidates(position, objects.len());
+            if !run.is_empty() {
+                let merged = self.plain_run(run.clone());
+                runs.done(&run, merged);
+                position += merged;
+                continue;
+            }
+            let object = &objects[ObjectId::from_index(position)];
+            position += 1;
+            self.add_names_of_runs();
             if has_ewp {
                 self.beside_ewp(object)?;
             }
@@ -445,10 +470,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let bind = symbol.bind;
         self.records.created.symbol(self.mode, Name::plain(symbol.name));
         let id = self.records.symbols.push(symbol);
-        if bind == STB_GLOBAL || (bind != STB_LOCAL && self.mode.rules.weak_symbols_global) {
-            self.records.order.globals.push(id);
-        } else {
-            self.records.order.locals.push(SymbolTableEntry::Symbol(id));
+        match functions::symbol_is_local(self.mode, bind) {
+            true => self.records.order.locals.push(SymbolTableEntry::Symbol(id)),
+            false => self.records.order.globals.push(id),
         }
         if bind != STB_LOCAL
             && let Some(name) = self.resolved.name(sym.reference)

@@ -103,10 +103,15 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         if self.records.images_used == ImageKinds::ALL {
             return;
         }
-        let images = ImageKinds::of(object.specials(relocs).iter().map(|&i| object.symbol_kind(i)));
+        let images = images(object, relocs);
         if !images.is_empty() && self.target_fate(object, relocs) == Fate::Winner {
             self.records.images_used.add(images);
         }
+    }
+
+    /// Does [`Self::note_textures`] note something?
+    pub(super) fn uses_new_images(&self, object: &Object<'d>, relocs: &RelocSection<'d>) -> bool {
+        self.records.images_used != ImageKinds::ALL && !images(object, relocs).is_empty()
     }
 
     /// Counts the relocation records that nvlink makes for a dead function.
@@ -221,13 +226,11 @@ impl<'d> Merger<'_, 'd, '_, '_> {
 }
 
 /// The kinds of records, `.rela` or not, that the entries need, in entry order: the first one the kind of its own section, the
-/// others by their addends. Skipped entries need none. Entries that clear a field need one, except in the Mercury view.
+/// others by their addends.
 ///
 /// The addend of a section's symbol is the one in the output, which includes the offset of the section in the output.
 fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries<'_, '_>, records: &Merged<'_>) -> &'static [bool] {
-    let clears = |e: &Rela| !object.has_mercury() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
-    let asks = |e: &Rela| clears(e) || !skips.skips(e.r_offset.get(), e.r_sym.get());
-    let read = |i: usize| Some(entry(&relocs.entries, i)).filter(asks);
+    let read = |i: usize| Some(entry(&relocs.entries, i)).filter(|e| is_read(object, skips, e));
     let moved = |e: &Rela| {
         let symbol = e.r_sym.get();
         let section = || {
@@ -246,6 +249,17 @@ fn wanted(object: &Object<'_>, relocs: &RelocSection<'_>, skips: &DroppedEntries
         (Some(_), true) if left.any(|e| e.r_addend.get() == 0 && !moved(&e)) => &[true, false],
         (Some(_), true) => &[true],
     }
+}
+
+/// Does an entry need a record? Skipped ones do not, but those that clear a field do, except in the Mercury view.
+pub(super) fn is_read(object: &Object<'_>, skips: &DroppedEntries<'_, '_>, e: &Rela) -> bool {
+    let clears = !object.has_mercury() && UNUSED_CLEAR_TYPES.contains(&e.r_type.get());
+    clears || !skips.skips(e.r_offset.get(), e.r_sym.get())
+}
+
+/// Textures, samplers and surfaces that a relocation section refers to.
+fn images(object: &Object<'_>, relocs: &RelocSection<'_>) -> ImageKinds {
+    ImageKinds::of(object.specials(relocs).iter().map(|&i| object.symbol_kind(i)))
 }
 
 /// Relocations that nvlink skips when it reads them.

@@ -134,15 +134,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
     }
 
     fn append(&mut self, id: SectionId, object: &Object<'d>, index: u32, s: &ObjSection<'d>) -> u64 {
-        let record = &mut self.records.sections[id];
-        let base = align_up(record.size, s.align.get());
-        record.size = base.saturating_add(s.size);
-        record.pieces.push(Piece {
+        let piece = Piece {
             object: object.id,
             section: index,
-            base,
-        });
-        base
+            base: 0,
+        };
+        append_piece(&mut self.records.sections[id], piece, s.size, s.align.get())
     }
 
     fn owner(&self, object: &Object<'d>, s: &ObjSection<'d>) -> Option<FunctionId> {
@@ -169,11 +166,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let id = match self.parameters.get(s.name) {
             Some(&id) => id,
             None => {
-                let name = match s.name.strip_prefix(IMAGE_HEADERS) {
-                    Some(kernel) => Name::new(IMAGE_HEADERS, kernel),
-                    None => Name::plain(s.name),
-                };
-                let id = self.section(name, Class::Parameters, s.sh_type, s.flags, s.align.get(), 0);
+                let id = self.records.add_section(self.mode, parameters_record(s));
                 self.parameters.insert(s.name, id);
                 id
             }
@@ -231,6 +224,29 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let record = &mut self.records.sections[id];
         record.owner = record.owner.or(text);
         Some((id, 0))
+    }
+}
+
+/// Appends an input section at the next multiple of its alignment, and returns where that is.
+pub(super) fn append_piece(record: &mut OutSection<'_>, piece: Piece, size: u64, align: u64) -> u64 {
+    let base = align_up(record.size, align);
+    record.size = base.saturating_add(size);
+    record.pieces.push(Piece { base, ..piece });
+    base
+}
+
+pub(super) fn parameters_record<'d>(s: &ObjSection<'d>) -> NewSection<'d> {
+    let name = match s.name.strip_prefix(IMAGE_HEADERS) {
+        Some(kernel) => Name::new(IMAGE_HEADERS, kernel),
+        None => Name::plain(s.name),
+    };
+    NewSection {
+        name,
+        class: Class::Parameters,
+        sh_type: s.sh_type,
+        flags: s.flags,
+        align: s.align.get(),
+        entsize: 0,
     }
 }
 

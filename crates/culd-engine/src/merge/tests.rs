@@ -1,5 +1,7 @@
 use crate::diagnostics::Code;
 use crate::ids::Id;
+use crate::options::LinkOptions;
+use crate::records::OutSymbol;
 use crate::testing::{Linked, Small, messages, options};
 use cubin::build::Binding::{Global, Local, Weak};
 
@@ -151,5 +153,64 @@ fn a_replaced_function_keeps_its_place_and_takes_the_new_body() {
         assert_eq!(texts, ["f", "k", "g", "l"]);
         let piece = l.section(".text.f").unwrap().pieces.as_slice().first().unwrap().object;
         assert_eq!(piece.index(), 1);
+    });
+}
+
+/// The records of a link as text, without what the merge alone reads, and the number of objects that were merged in runs.
+fn records(objects: Vec<Small>, threads: usize) -> (String, usize) {
+    let options = LinkOptions { threads, ..options() };
+    Linked::run(objects, &options, |l| {
+        let records = &l.layout.records;
+        let symbols = records.symbols.iter().map(|s| OutSymbol {
+            name_id: None,
+            ..s.clone()
+        });
+        let functions = records.functions.enumerate().filter(|(f, _)| l.link.live.alive[*f]);
+        let lists = (&records.order, &records.texts, &records.memory, &records.relocs, &records.symbol_of);
+        let tables = (&records.sections, symbols.collect::<Vec<_>>(), functions.collect::<Vec<_>>());
+        (
+            format!("{lists:#?} {tables:#?} {:#?} {:#?}", records.placement, records.quirks),
+            records.in_runs,
+        )
+    })
+}
+
+fn is_merged_in_runs(count: usize, objects: impl Fn() -> Vec<Small>) {
+    let (one, many) = (records(objects(), 1), records(objects(), 4));
+    assert_eq!((one.1, many.1), (0, count));
+    for (a, b) in one.0.lines().zip(many.0.lines()) {
+        assert_eq!(a, b);
+    }
+    assert_eq!(one.0.len(), many.0.len());
+}
+
+#[test]
+fn kernels_and_functions_are_merged_in_runs() {
+    is_merged_in_runs(5, || {
+        vec![
+            kernel().call("k", "f").call("k", "h"),
+            Small::new().function("f").call("f", "g"),
+            Small::new().kernel("j").parameters("j", 8).call("j", "g").function("g"),
+            Small::new().function("dead").call("dead", "g").local("static"),
+            Small::new().weak("g", 9).weak("w", 9).function("h").call("h", "w"),
+            Small::new().kernel("i").parameters("i", 16).call("i", "w").weak("w", 9),
+        ]
+    });
+}
+
+#[test]
+fn an_object_that_is_not_plain_ends_a_run() {
+    // A replaced definition, then one more run.
+    is_merged_in_runs(5, || {
+        vec![
+            kernel().call("k", "f"),
+            Small::new().kernel("a").call("a", "f"),
+            Small::new().weak("f", 9),
+            Small::new().function("f").global("v", Global, 4, 4),
+            Small::new().kernel("b").call("b", "f"),
+            Small::new().kernel("c").call("c", "f"),
+            Small::new().kernel("d").call("d", "f"),
+            Small::new().kernel("e").call("e", "f"),
+        ]
     });
 }

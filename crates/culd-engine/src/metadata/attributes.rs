@@ -8,11 +8,15 @@
 //!    set, so it runs in parallel with merging.
 
 use crate::ids::{FunctionId, SymbolRef, Table};
+use crate::inputs::Inputs;
 use crate::layout::Layout;
+use crate::liveness::Live;
+use crate::mode::Mode;
 use crate::object::{ObjSection, Object, Role};
+use crate::par::Threads;
 use crate::records::Place;
 use crate::records::SymbolTableEntry;
-use crate::resolve::Fate;
+use crate::resolve::{Fate, Resolved};
 use crate::session::Link;
 use cubin::consts::*;
 use cubin::nvinfo::FORMAT_BYTE;
@@ -21,6 +25,21 @@ use cubin::nvinfo::FORMAT_NONE;
 use cubin::nvinfo::attr;
 use cubin::nvinfo::{FORMAT_SIZED, Record};
 use std::ops::Range;
+
+/// What records are collected from: a link without the condensed graph, which is made at the same time.
+#[derive(Clone, Copy)]
+pub struct Sources<'a, 'd> {
+    /// Objects.
+    pub inputs: &'a Inputs<'d>,
+    /// Functions.
+    pub resolved: &'a Resolved<'d>,
+    /// Live functions.
+    pub live: &'a Live,
+    /// Derived from the options.
+    pub mode: Mode,
+    /// Thread pool settings.
+    pub threads: Threads,
+}
 
 /// Owner of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +215,7 @@ fn chunks<'a, 'd>(objects: &'a [Object<'d>], size: usize) -> Vec<Vec<Sections<'a
 }
 
 /// Collects the records.
-pub fn collect<'d>(link: Link<'_, 'd>) -> Attributes<'d> {
+pub fn collect<'d>(link: Sources<'_, 'd>) -> Attributes<'d> {
     let size = if link.threads.is_parallel() { CHUNK } else { usize::MAX };
     let parts = link.threads.map(&chunks(link.inputs.objects.as_slice(), size), |chunk| {
         let mut part = Part::default();
@@ -248,7 +267,7 @@ struct Part<'d> {
 }
 
 impl<'d> Part<'d> {
-    fn add(&mut self, link: Link<'_, 'd>, object: &Object<'d>, sections: Range<usize>) {
+    fn add(&mut self, link: Sources<'_, 'd>, object: &Object<'d>, sections: Range<usize>) {
         let own = object.sections.get(sections.clone()).unwrap_or_default();
         for (number, s) in sections.zip(own) {
             let owner = match s.role {
@@ -313,7 +332,7 @@ fn both_views<'d>(payload: Payload<'d>, twin: Option<&Record<'d>>) -> Payload<'d
 }
 
 /// The function that an attribute section describes, if its definition prevails and is live.
-fn owner(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
+fn owner(link: Sources<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<Owner> {
     let symbol = object.symbol_ref(object.owner_of(s)?);
     let f = link.resolved.function(symbol)?;
     if !link.live.alive[f] || link.resolved.fate(symbol) != Fate::Winner {
@@ -324,7 +343,7 @@ fn owner(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> Option<
 }
 
 /// Whether the definition that an attribute section describes prevails, but is dead.
-fn is_dead(link: Link<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
+fn is_dead(link: Sources<'_, '_>, object: &Object<'_>, s: &ObjSection<'_>) -> bool {
     let symbol = object.owner_of(s).map(|index| object.symbol_ref(index));
     let dead = |f| !link.live.alive[f];
     symbol.is_some_and(|sym| link.resolved.function(sym).is_some_and(dead) && link.resolved.fate(sym) == Fate::Winner)
@@ -337,7 +356,7 @@ fn uses_reserved(data: &[u8]) -> bool {
 }
 
 struct Section<'a, 'd> {
-    link: Link<'a, 'd>,
+    link: Sources<'a, 'd>,
     object: &'a Object<'d>,
     owner: Owner,
 }

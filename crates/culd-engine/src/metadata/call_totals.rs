@@ -28,4 +28,9 @@ impl CallTotals {
         let (registers, (stack, crs)) = link.threads.join(registers, || link.threads.join(stack, crs));
         CallTotals { registers, stack, crs }
     }
+
+    /// Per component, whether a cycle can be reached from it: the stack is unknown.
+    pub fn reaches_cycle(&self) -> Vec<bool> {
+        self.stack.iter().map(Option::is_none).collect()
+    }
 }

@@ -1,10 +1,62 @@
 //! Functions of an object: their order, and the registers that copies of weak functions are compared by.
 
 use super::{NO_OWNER, Object, Role};
-use cubin::consts::{STB_WEAK, STT_FUNC};
+use cubin::consts::{STB_WEAK, STO_CUDA_ENTRY, STT_FUNC};
 use cubin::nvinfo::attr;
 
+/// What the resolution of functions reads of a symbol. That is serial, and other threads read the file: the list takes few cache lines.
+#[derive(Debug, Clone, Copy)]
+pub struct FunctionMention {
+    /// Symbol index.
+    pub index: u32,
+    /// Section of the definition, [`NO_SECTION`] if there is none.
+    section: u32,
+    /// Registers of a weak definition, 0 for others.
+    pub registers: u32,
+    /// Binding.
+    pub bind: u8,
+    /// It is a kernel.
+    pub entry: bool,
+    /// The definition is a stub.
+    pub stub: bool,
+}
+
+/// The section of an undefined function.
+const NO_SECTION: u32 = u32::MAX;
+
+impl FunctionMention {
+    /// Section of the definition.
+    pub fn defined_in(&self) -> Option<u32> {
+        (self.section != NO_SECTION).then_some(self.section)
+    }
+}
+
 impl Object<'_> {
+    /// Symbols of functions in the order in which they are linked.
+    pub fn function_mentions(&self) -> impl Iterator<Item = FunctionMention> {
+        let listed = |(n, &index): (usize, &u32)| self.mentions.get(n).copied().unwrap_or_else(|| self.mention(index));
+        self.functions.iter().enumerate().map(listed)
+    }
+
+    /// Lists the functions, when everything about them was read. That pays when another thread reads the list.
+    pub(crate) fn list_functions(&mut self) {
+        self.mentions = self.functions.iter().map(|&index| self.mention(index)).collect();
+    }
+
+    fn mention(&self, index: u32) -> FunctionMention {
+        let sym = self.symbol(index);
+        let section = sym.defined_in();
+        let registers = section.filter(|_| sym.bind == STB_WEAK).map(|s| self.register_count(index, s));
+        FunctionMention {
+            index,
+            section: section.unwrap_or(NO_SECTION),
+            registers: registers.unwrap_or(0),
+            bind: sym.bind,
+            entry: sym.other & STO_CUDA_ENTRY != 0,
+            stub: section.and_then(|s| self.section(s)).is_some_and(|s| s.role == Role::Stub),
+        }
+    }
+
     /// The function whose text contains another one: `$K$F` is the copy of F inside kernel K. Second names (aliases) start where it starts.
     pub fn outer(&self, index: u32) -> Option<u32> {
         let sym = self.symbols.get(index as usize)?;

@@ -10,7 +10,6 @@ impl<'d> Merged<'d> {
     /// Appends a section record, then its section symbol. Parameter banks get their relocation companion between the two.
     pub(crate) fn add_section(&mut self, mode: Mode, new: NewSection<'d>) -> SectionId {
         let NewSection { name, class, .. } = new;
-        // nvlink quirk: in final links one more record, without a name, comes after those that every link starts with.
         let first = matches!(
             class,
             Class::SectionNames
@@ -22,8 +21,7 @@ impl<'d> Merged<'d> {
                 | Class::Info
                 | Class::Compat
         );
-        let unnamed = !mode.relocatable && !first;
-        let number = self.sections.len() as u32 + 1 + u32::from(unnamed) + self.quirks.dead_section_count;
+        let number = self.section_number(mode, !first, self.sections.len());
         let id = self.sections.push(OutSection::new(new, number));
         self.created.section(mode, name);
         match class {
@@ -45,6 +43,14 @@ impl<'d> Merged<'d> {
         id
     }
 
+    /// nvlink's number of the record at a position. Some records are those that every link starts with, the others come `later`.
+    ///
+    /// nvlink quirk: in final links one more record, without a name, comes between them.
+    pub(crate) fn section_number(&self, mode: Mode, later: bool, position: usize) -> u32 {
+        let unnamed = !mode.relocatable && later;
+        position as u32 + 1 + u32::from(unnamed) + self.quirks.dead_section_count
+    }
+
     /// Makes the companion `.rel.X` or `.rela.X` of a section.
     pub(crate) fn add_companion(&mut self, mode: Mode, target: SectionId, form: RelocForm) -> SectionId {
         let id = self.add_reloc_section(mode, target, form);
@@ -53,23 +59,7 @@ impl<'d> Merged<'d> {
     }
 
     fn add_reloc_section(&mut self, mode: Mode, target: SectionId, form: RelocForm) -> SectionId {
-        let name = self.sections[target].name;
-        let (class, sh_type, entsize) = match form {
-            RelocForm::Rel => (Class::Rel(target), SHT_REL, 16),
-            RelocForm::Rela => (Class::Rela(target), SHT_RELA, 24),
-        };
-        let new = NewSection {
-            name: Name {
-                prefix: companion_prefix(name.prefix, form),
-                rest: name.rest,
-            },
-            class,
-            sh_type,
-            flags: SHF_INFO_LINK,
-            align: 8,
-            entsize,
-        };
-        self.add_section(mode, new)
+        self.add_section(mode, reloc_record(self.sections[target].name, target, form))
     }
 
     /// Makes `.nv.resolvedrela.X` of a section, in links that list resolved relocations.
@@ -95,15 +85,7 @@ impl<'d> Merged<'d> {
 
     /// Makes the `.nv.shared.K` of a kernel that has none.
     pub(crate) fn add_shared_section(&mut self, mode: Mode, kernel: FunctionId, name: &'d [u8]) -> SectionId {
-        let new = NewSection {
-            name: Name::new(b".nv.shared.", name),
-            class: Class::KernelShared,
-            sh_type: SHT_CUDA_SHARED,
-            flags: 0x43,
-            align: 1,
-            entsize: 0,
-        };
-        let id = self.add_section(mode, new);
+        let id = self.add_section(mode, kernel_shared_record(name));
         self.sections[id].owner = self.functions[kernel].text;
         self.functions[kernel].shared = Some(id);
         id
@@ -138,6 +120,37 @@ impl<'d> Merged<'d> {
                 .any(|p| p.object == r.object && p.section == section),
             _ => true,
         }
+    }
+}
+
+/// `.nv.shared.K`.
+pub(crate) fn kernel_shared_record(name: &[u8]) -> NewSection<'_> {
+    NewSection {
+        name: Name::new(b".nv.shared.", name),
+        class: Class::KernelShared,
+        sh_type: SHT_CUDA_SHARED,
+        flags: 0x43,
+        align: 1,
+        entsize: 0,
+    }
+}
+
+/// `.rel.X` or `.rela.X` of a section with this name.
+pub(crate) fn reloc_record(name: Name<'_>, target: SectionId, form: RelocForm) -> NewSection<'_> {
+    let (class, sh_type, entsize) = match form {
+        RelocForm::Rel => (Class::Rel(target), SHT_REL, 16),
+        RelocForm::Rela => (Class::Rela(target), SHT_RELA, 24),
+    };
+    NewSection {
+        name: Name {
+            prefix: companion_prefix(name.prefix, form),
+            rest: name.rest,
+        },
+        class,
+        sh_type,
+        flags: SHF_INFO_LINK,
+        align: 8,
+        entsize,
     }
 }
 

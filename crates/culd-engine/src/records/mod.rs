@@ -9,7 +9,7 @@ mod section;
 mod symbol;
 mod unified;
 
-pub(crate) use build::{IMAGE_HEADERS, resolved_prefix};
+pub(crate) use build::{IMAGE_HEADERS, kernel_shared_record, reloc_record, resolved_prefix};
 pub use function::*;
 pub use section::*;
 pub use symbol::*;
@@ -68,6 +68,9 @@ pub struct Merged<'d> {
     pub unified: Unified,
     /// Sections with fixed roles.
     pub standard: StandardSections,
+    /// Number of objects that were merged in runs of plain objects.
+    #[cfg(test)]
+    pub(crate) in_runs: usize,
 }
 
 /// The symbol lists of the output.
