@@ -341,6 +341,14 @@ fn reallocate(
     }
     let dead = stack_pointer.and_then(|offset| dead_setter(insns, &setters, offset));
     let lesson = learn(&function(insns, cfg, &setters, &policy), &order);
+    // Observed: where the compiler's choice is not that of the model, the linker may decide again, even if nothing was removed.
+    let wrong = || setters.ids().find(|id| !lesson.seen.chose_right(*id));
+    if looks_ahead
+        && stack_pointer.is_none()
+        && let Some(id) = wrong()
+    {
+        return Err(unsure(Reason::SelfCheck, insns[setters.get(id).insn].offset));
+    }
     let new = settle(insns, cfg, &setters, &mut policy, dead, &lesson.seen, fenced)?;
     if setters.exhausted() {
         return Err(unsure(Reason::Size, start));
@@ -366,11 +374,17 @@ fn reallocate(
 }
 
 /// The scoreboard fields of code whose guarded `EXIT`s get fences: `fresh` names those without. A fence takes time, in which more results arrive; the
-/// `EXIT` waits for what has arrived, and the numbers after it change.
+/// `EXIT` waits for what has arrived, and the numbers after it change. `looks_ahead`: the scheduler is that of 13.1 or later, where the fields are those of
+/// the input with few exceptions.
 ///
 /// # Errors
-/// Fails where the model cannot compute the fields.
-pub fn fenced(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: &dyn Fn(usize) -> bool) -> Result<Vec<Control>, Unsure> {
+/// Fails where the model cannot compute the fields; with `looks_ahead` also where they may change.
+pub fn fenced(
+    insns: &[Insn],
+    indirect: &BTreeMap<u32, Vec<u32>>,
+    looks_ahead: bool,
+    fresh: &dyn Fn(usize) -> bool,
+) -> Result<Vec<Control>, Unsure> {
     let guarded = |k: usize| fresh(k) && insns.get(k).is_some_and(|insn| !insn.unguarded());
     let same = || insns.iter().map(|insn| insn.control).collect();
     let used = insns.iter().rposition(|insn| insn.op != opcode::NOP).map_or(0, |k| k + 1);
@@ -378,12 +392,19 @@ pub fn fenced(insns: &[Insn], indirect: &BTreeMap<u32, Vec<u32>>, fresh: &dyn Fn
         return Ok(same());
     }
     let code = insns.get(..used).unwrap_or_default();
-    let cfg = Cfg::new(code, indirect, false);
+    let cfg = Cfg::new(code, indirect, looks_ahead);
     if let Some(offset) = cfg.broken {
         return Err(unsure(Reason::ControlFlow, offset));
     }
-    // Fences take time in 13.0 alone, whose compiler joins reads.
-    let mut fields = reallocate(code, &cfg, None, false, &guarded)?;
+    let mut fields = reallocate(code, &cfg, None, looks_ahead, &guarded)?;
+    // Which of the fields change from 13.1 on is not known well enough.
+    if let Some((insn, _)) = code
+        .iter()
+        .zip(&fields)
+        .find(|(insn, fields)| looks_ahead && insn.control != **fields)
+    {
+        return Err(unsure(Reason::Overflow, insn.offset));
+    }
     fields.extend(insns.iter().skip(used).map(|insn| insn.control));
     Ok(fields)
 }
@@ -402,7 +423,7 @@ fn settle(
     let mut round = 0;
     loop {
         let mut f = function(insns, cfg, setters, policy);
-        f.delayed = delayed(cfg, fenced);
+        f.delayed = delayed(&f, fenced);
         let new = allocate(&f, &order, dead, lesson);
         let missing = missing_waits(&f, &new.fields, dead, fenced).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
         let Some((k, _)) = missing.first() else { return Ok(new) };
@@ -416,10 +437,17 @@ fn settle(
     }
 }
 
-/// Blocks that follow an `EXIT` with new fences.
-fn delayed(cfg: &Cfg, fenced: &dyn Fn(usize) -> bool) -> Vec<bool> {
-    let ends_fenced = |id: &BlockId| cfg.blocks[id.index()].end.checked_sub(1).is_some_and(fenced);
-    cfg.blocks.iter().map(|block| block.pred.iter().any(ends_fenced)).collect()
+/// Blocks that follow an `EXIT` with new fences, from 13.1 on also those that follow soon.
+fn delayed(f: &Function<'_>, fenced: &dyn Fn(usize) -> bool) -> Vec<bool> {
+    let ends_fenced = |id: &BlockId| f.cfg.blocks[id.index()].end.checked_sub(1).is_some_and(fenced);
+    if !f.cfg.ids().any(|id| ends_fenced(&id)) {
+        return Vec::new();
+    }
+    let follows = |id: BlockId| match f.policy.looks_ahead() {
+        true => f.setters.times().nearby(f.cfg, id).keys().any(ends_fenced),
+        false => f.cfg.blocks[id.index()].pred.iter().any(ends_fenced),
+    };
+    f.cfg.ids().map(follows).collect()
 }
 
 fn function<'a>(insns: &'a [Insn], cfg: &'a Cfg, setters: &'a Setters<'a>, policy: &'a Policy) -> Function<'a> {

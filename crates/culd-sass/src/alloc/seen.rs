@@ -4,6 +4,7 @@
 //! whether the model can explain it or not. States are compared by their hashes.
 
 use super::How;
+use crate::setter::SetterId;
 
 /// What a run saw, to compare two of them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,6 +23,11 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Is the model's choice for the setter that of the compiler?
+    pub(crate) fn chose_right(&self, id: SetterId) -> bool {
+        self.right_choice.get(id.index()) == Some(&true)
+    }
+
     /// For every setter how its number was chosen and whether as the compiler did; instructions with other waits than the compiler's.
     pub(crate) fn judged(&self) -> (Vec<(&'static str, bool, u8)>, Vec<usize>) {
         let name = |how: &How| match how {

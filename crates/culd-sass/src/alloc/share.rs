@@ -124,7 +124,9 @@ impl Run<'_> {
         let close = looks_ahead && leaves && shifts.into_iter().any(|by| other(own + by, NOW) || other(own, (by, false)));
         self.ambiguous |= close;
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
-        let depends_on_fences = delayed && DELAYS.into_iter().any(|when| other(own, when));
+        // Where the compiler chose otherwise, its times are not those of the model.
+        let is_wrong = looks_ahead && best.map(|b| b.1) != Some(self.f.setters.number_in_input(request.id));
+        let depends_on_fences = delayed && (is_wrong || DELAYS.into_iter().any(|when| other(own, when)));
         self.depends_on_fences = depends_on_fences;
         self.used = used;
         best.map_or(self.escaping_load_slot(), |(_, number)| number)

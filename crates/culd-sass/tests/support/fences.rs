@@ -37,19 +37,21 @@ pub(crate) fn verdict(pair: &Pair) -> Option<Verdict> {
     if !fresh.iter().any(|k| input[*k].guard.is_some()) {
         return None;
     }
-    Some(match culd_sass::fenced(&input, &pair.indirect, &|k| fresh.contains(&k)) {
-        Err(why) => Verdict::Kept(why.to_string()),
-        Ok(fields) => {
-            let same = |k: &usize| {
-                let (a, b) = (fields[*k], linked[*k].control);
-                (a.wait, a.read, a.write) == (b.wait, b.read, b.write)
-            };
-            match (0..input.len()).find(|k| !same(k)) {
-                None => Verdict::Identical,
-                Some(k) => Verdict::Wrong(k * 16),
+    Some(
+        match culd_sass::fenced(&input, &pair.indirect, pair.later, &|k| fresh.contains(&k)) {
+            Err(why) => Verdict::Kept(why.to_string()),
+            Ok(fields) => {
+                let same = |k: &usize| {
+                    let (a, b) = (fields[*k], linked[*k].control);
+                    (a.wait, a.read, a.write) == (b.wait, b.read, b.write)
+                };
+                match (0..input.len()).find(|k| !same(k)) {
+                    None => Verdict::Identical,
+                    Some(k) => Verdict::Wrong(k * 16),
+                }
             }
-        }
-    })
+        },
+    )
 }
 
 /// Prints what guarded `EXIT`s with new fences show about the time that these take.
@@ -88,7 +90,7 @@ pub(crate) fn print(pair: &Pair) {
     let Some((input, linked, fresh)) = without_fences(pair) else {
         return;
     };
-    let model = culd_sass::fenced(&input, &pair.indirect, &|k| fresh.contains(&k));
+    let model = culd_sass::fenced(&input, &pair.indirect, pair.later, &|k| fresh.contains(&k));
     println!(
         "== sm_{} {} {:?}",
         pair.arch,

@@ -11,7 +11,7 @@
 //!    ([`culd_sass::fenced`]). From 13.1 on the scoreboards of the compiler stay.
 
 use cubin::capmerc::{Capsule, Instruction};
-use culd_sass::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, decode_all, opcode, retarget};
+use culd_sass::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
 use culd_sass::reg::RegFile;
 use std::collections::BTreeMap;
 
@@ -117,8 +117,12 @@ pub(crate) fn fence(
     }) {
         return Err(Unsure::Exit);
     }
+    if old.iter().any(|(&exit, &n)| n > wanted.len() && changes_alone(&insns, exit, n)) {
+        return Err(Unsure::Exit);
+    }
+    // Where fences take no time the scoreboards of the compiler stay, or it is not known whether they do.
+    let fields = culd_sass::fenced(&insns, &indirect, !take_time, &fresh).map_err(Unsure::Scoreboards)?;
     if take_time {
-        let fields = culd_sass::fenced(&insns, &indirect, &fresh).map_err(Unsure::Scoreboards)?;
         for (insn, fields) in insns.iter_mut().zip(fields) {
             insn.raw = fields.put(insn.raw);
             insn.control = fields;
@@ -239,6 +243,28 @@ fn has_young_operand(insns: &[Insn], exit: usize) -> bool {
     let before = insns.get(exit.saturating_sub(PREDICATE_CYCLES)..exit).unwrap_or_default();
     let makes_it = |insn: &Insn| insn.defs.iter().any(|r| r.file == RegFile::P && r.index == operand);
     operand != NO_PREDICATE && before.iter().any(makes_it)
+}
+
+/// Cycles between the instruction before a guarded `EXIT` and the one after it that are always enough.
+const ENOUGH_CYCLES: u8 = 7;
+
+/// May an `EXIT` or the instruction before it change when its `fences` are removed? Observed: it does not wait for what had arrived during them, waits for
+/// what the fences waited for, and may have to stall longer; the instruction before it stalls again until the `EXIT` can wait for it.
+fn changes_alone(insns: &[Insn], exit: usize, fences: usize) -> bool {
+    let first = exit.saturating_sub(fences);
+    let (Some(x), before) = (insns.get(exit), first.checked_sub(1).and_then(|k| insns.get(k))) else {
+        return true;
+    };
+    if unscheduled(x) {
+        return false;
+    }
+    let removed = insns.get(first..exit).unwrap_or_default();
+    if x.unguarded() {
+        let sets = |number: u8| number < SCOREBOARDS && x.control.wait >> number & 1 == 1;
+        return before.is_some_and(|b| b.control.stall == 1 && (sets(b.control.read) || sets(b.control.write)));
+    }
+    let waits = x.control.wait != 0 || removed.iter().any(|fence| fence.control.wait != 0);
+    waits || before.is_none_or(|b| b.control.stall + x.control.stall < ENOUGH_CYCLES)
 }
 
 /// The Mercury form of a plain `EXIT`.
