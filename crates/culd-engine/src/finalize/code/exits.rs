@@ -59,6 +59,8 @@ pub(crate) struct Fenced {
     pub(crate) code: Vec<u8>,
     /// New offsets of its instructions.
     pub(crate) moves: Moves,
+    /// Why the linker's code may be another.
+    pub(crate) doubt: Option<Unsure>,
 }
 
 /// Why fences cannot be added.
@@ -117,16 +119,18 @@ pub(crate) fn fence(
     }) {
         return Err(Unsure::Exit);
     }
-    if old.iter().any(|(&exit, &n)| n > wanted.len() && changes_alone(&insns, exit, n)) {
-        return Err(Unsure::Exit);
-    }
-    // Where fences take no time the scoreboards of the compiler stay, or it is not known whether they do.
-    let fields = culd_sass::fenced(&insns, &indirect, !take_time, &fresh).map_err(Unsure::Scoreboards)?;
-    if take_time {
-        for (insn, fields) in insns.iter_mut().zip(fields) {
-            insn.raw = fields.put(insn.raw);
-            insn.control = fields;
+    let mut changes = old.iter().filter(|&(_, &n)| n > wanted.len());
+    let mut doubt = changes.any(|(&exit, &n)| changes_alone(&insns, exit, n)).then_some(Unsure::Exit);
+    match culd_sass::fenced(&insns, &indirect, !take_time, &fresh).map_err(Unsure::Scoreboards) {
+        Ok(fields) if take_time => {
+            for (insn, fields) in insns.iter_mut().zip(fields) {
+                insn.raw = fields.put(insn.raw);
+                insn.control = fields;
+            }
         }
+        Err(unsure) if take_time => return Err(unsure),
+        // Where fences take no time the scoreboards of the compiler stay, or it is not known whether they do.
+        fields => doubt = doubt.or(fields.err()),
     }
     let used = insns.iter().rposition(|i| i.op != opcode::NOP).map_or(0, |i| i + 1);
     let padding = insns.get(used).map_or(NOP, |i| i.raw);
@@ -158,7 +162,10 @@ pub(crate) fn fence(
         let staying = (exit - i).min(wanted.len());
         let backwards = (0..=staying as u32).rev().map(|k| k * INSN_BYTES as u32);
         moves.exits.extend(backwards.map(|k| (exit_insn.offset - k, offset(&order) - k)));
-        order.push((None, shortened(exit_insn, fresh(exit)) & !late));
+        order.push((
+            None,
+            shortened(exit_insn, fresh(exit)) & !late | orphaned(&insns, i..exit, wanted.len(), exit_insn),
+        ));
         i = exit + 1;
     }
     let end = offset(&order);
@@ -171,7 +178,7 @@ pub(crate) fn fence(
     });
     let words = words.chain(std::iter::repeat(padding)).take(size / INSN_BYTES);
     let code = words.flat_map(u128::to_le_bytes).collect();
-    Ok(Some(Fenced { code, moves }))
+    Ok(Some(Fenced { code, moves, doubt }))
 }
 
 /// The waits of guarded `EXIT`s for their guards, by instruction number; each moves to a new `ERRBAR` before its `EXIT`.
@@ -243,6 +250,13 @@ fn has_young_operand(insns: &[Insn], exit: usize) -> bool {
     let before = insns.get(exit.saturating_sub(PREDICATE_CYCLES)..exit).unwrap_or_default();
     let makes_it = |insn: &Insn| insn.defs.iter().any(|r| r.file == RegFile::P && r.index == operand);
     operand != NO_PREDICATE && before.iter().any(makes_it)
+}
+
+/// The waits of removed fences for the guard of their `EXIT`, which it needs itself.
+fn orphaned(insns: &[Insn], fences: std::ops::Range<usize>, wanted: usize, exit: &Insn) -> u128 {
+    let removed = insns.get(fences).unwrap_or_default();
+    let waits = removed.iter().fold(0, |waits, fence| waits | fence.raw & WAIT);
+    if removed.len() > wanted && !exit.unguarded() { waits } else { 0 }
 }
 
 /// Cycles between the instruction before a guarded `EXIT` and the one after it that are always enough.

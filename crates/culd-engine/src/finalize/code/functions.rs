@@ -67,6 +67,8 @@ pub(crate) struct Function {
 struct Changes {
     map: Option<OffsetMap>,
     moves: Option<Moves>,
+    /// Why the linker's code may be another.
+    doubt: Option<String>,
 }
 
 impl Function {
@@ -235,7 +237,10 @@ impl Maker<'_, '_> {
                     Some(rewritten),
                     Some("one of several static functions of one name in an output of -r".into()),
                 ),
-                Ok(rewritten) => (Some(rewritten), None),
+                Ok((code, mut changes)) => {
+                    let doubt = changes.doubt.take();
+                    (Some((code, changes)), doubt)
+                }
                 Err(reason) => (None, Some(reason)),
             },
         };
@@ -360,12 +365,13 @@ impl Maker<'_, '_> {
         let place = |offset: u32| map.as_ref().map_or(offset, |m| m.new_offset(offset));
         let take_time = output.link.mode.rules.fences_take_time;
         match exits::fence(&code, input.data, (membar, take_time), &context.indirect, &place) {
-            Ok(None) => Ok((code, Changes { map, moves: None })),
+            Ok(None) => Ok((code, Changes { map, ..Changes::default() })),
             Ok(Some(fenced)) => Ok((
                 fenced.code,
                 Changes {
                     map,
                     moves: Some(fenced.moves),
+                    doubt: fenced.doubt.map(|unsure| unsure.to_string()),
                 },
             )),
             Err(unsure) => Err(unsure.to_string()),
