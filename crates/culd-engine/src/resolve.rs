@@ -15,12 +15,16 @@ pub use symbol_names::{NamedSymbols, SymbolNames};
 use crate::csr::{GroupedLists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
-use crate::names::Interner;
+use crate::names::{Interner, SeededState};
 use crate::object::{FunctionMention, NO_OWNER, Object, StringRef, text};
 use crate::options::{Identity, LinkOptions};
 use crate::par::Threads;
 use cubin::consts::*;
+use hashbrown::HashMap;
 use std::ops::Range;
+
+/// Prefix of the names of literals that hold the address of a function.
+const ADDRESS_LITERAL: &[u8] = b"$ADDRESS$";
 
 /// Result of resolution for one definition.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -490,20 +494,45 @@ impl<'d> Resolver<'d> {
     /// Functions whose descriptor a relocation references, unless it belongs to a body that was rejected. ptxas 11.7 to 12.1 does not list all
     /// of them as taken by somebody.
     fn descriptors(&mut self, object: &Object<'d>) {
+        let mut literals = None;
         for &(section, index) in &object.descriptors {
             let owner = object.section(section).map_or(NO_OWNER, |s| s.owner);
             let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
             let target = match self.identity {
-                // nvlink quirk: as in call graphs, an object whose copy was rejected takes no address of the function. It does take that of a kernel.
-                Identity::Nvlink => self
-                    .speaking(object, index)
-                    .or(self.function(object, index).filter(|&f| self.out.functions[f].entry)),
+                // nvlink quirk: as in call graphs, an object whose copy was rejected takes no address of the function. It does take that of a kernel, unless
+                // the address is a literal of rejected bodies only.
+                Identity::Nvlink => self.speaking(object, index).or_else(|| {
+                    let kernel = self.function(object, index).filter(|&f| self.out.functions[f].entry)?;
+                    let literals = literals.get_or_insert_with(|| self.address_literals(object));
+                    let is_live = literals.get(&(section, object.symbol(index).name)) != Some(&false);
+                    is_live.then_some(kernel)
+                }),
                 Identity::Culd => self.function(object, index),
             };
             if !rejected && let Some(f) = target {
                 self.take(f, b"");
             }
         }
+    }
+
+    /// The literals of an object that hold addresses, by section and function: does a body that was not rejected use it?
+    fn address_literals(&self, object: &Object<'d>) -> HashMap<(u32, &'d [u8]), bool, SeededState> {
+        let mut out = HashMap::default();
+        let literal = |index: u32| {
+            let symbol = object.symbol(index);
+            Some((symbol.defined_in()?, symbol.name.strip_prefix(ADDRESS_LITERAL)?))
+        };
+        for relocs in &object.relocs {
+            let owner = object.section(relocs.target).map_or(NO_OWNER, |s| s.owner);
+            let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
+            let symbols = (0..relocs.entries.len())
+                .filter_map(|i| relocs.entries.get(i))
+                .map(|r| r.r_sym.get());
+            for key in symbols.filter_map(literal) {
+                *out.entry(key).or_insert(false) |= !rejected;
+            }
+        }
+        out
     }
 
     fn take(&mut self, f: FunctionId, prototype: &'d [u8]) {
