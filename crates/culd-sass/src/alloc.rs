@@ -25,6 +25,7 @@ use crate::cfg::{BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS, opcode};
 use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge, waits_for_uniform};
 use crate::setter::{Class, Kind, SetterId, Setters};
+use crate::times::Times;
 pub(crate) use seen::Seen;
 use seen::hash;
 
@@ -45,6 +46,12 @@ pub(crate) struct Function<'a> {
     pub(crate) zero_reserved: bool,
     /// Blocks right after an `EXIT` that gets fences: what is pending at their start has had more time than in the input. Empty: none.
     pub(crate) delayed: Vec<bool>,
+}
+
+impl Function<'_> {
+    pub(crate) fn times(&self) -> &Times {
+        self.policy.times(self.insns, self.cfg, self.setters)
+    }
 }
 
 /// The scoreboard fields of all instructions.

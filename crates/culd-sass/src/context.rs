@@ -17,7 +17,7 @@ pub struct KernelContext {
     pub debug_code: bool,
     /// The link produces a relocatable object.
     pub relocatable: bool,
-    /// The compiler's scheduler is that of 13.1 or later, which looks at the next blocks (see [`crate::alloc`], [`crate::ends`], [`crate::cfg`]).
+    /// The compiler's scheduler is that of 13.1 or later, which looks at the next blocks.
     pub looks_ahead: bool,
     /// Indirect branches and their targets, as offsets in the function.
     pub indirect: BTreeMap<u32, Vec<u32>>,

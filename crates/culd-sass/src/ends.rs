@@ -205,15 +205,15 @@ impl Inherited {
         let block = &f.cfg.blocks[id.index()];
         let last = block.end - 1;
         let state = self.before(f, insns, id);
-        let here = f.setters.times().issue(last);
+        let here = f.times().issue(last);
         let mut distances = None;
         state.map(|list| {
             let foreign = list.into_iter().filter(|s| !(block.start..last).contains(&f.setters.get(*s).insn));
             let since = |s: SetterId| {
                 let insn = f.setters.get(s).insn;
                 let from = f.cfg.block_of[insn];
-                let distances = distances.get_or_insert_with(|| f.setters.times().nearby(f.cfg, id));
-                let way = distances.get(&from).map_or(LONGEST, |way| way + f.setters.times().to_end(insn));
+                let distances = distances.get_or_insert_with(|| f.times().nearby(f.cfg, id));
+                let way = distances.get(&from).map_or(LONGEST, |way| way + f.times().to_end(insn));
                 (s, u32::try_from(way + here).unwrap_or(0))
             };
             foreign.map(since).collect()

@@ -11,11 +11,14 @@
 //!    and a policy wait of a cache invalidation or of a `NOP` counts for all.
 //! 5. `DEPBAR.LE SBn, count` ends all but the `count` youngest pending setters of n.
 
+use std::cell::OnceCell;
+
 use crate::cfg::{Block, BlockId, Cfg, collective};
 use crate::decode::{Control, Insn, SCOREBOARDS, opcode};
 use crate::order::loop_entries;
 use crate::reg::RegSet;
 use crate::setter::{Kind, SetterId, Setters};
+use crate::times::Times;
 
 /// A wait mask with every scoreboard.
 pub(crate) const ALL_SCOREBOARDS: u8 = (1 << SCOREBOARDS) - 1;
@@ -36,6 +39,8 @@ pub(crate) struct Policy {
     needed_next: Vec<bool>,
     /// For every block: its end waits for what has arrived. Empty: all do.
     waits_at_end: Vec<bool>,
+    /// Estimated when they are needed first.
+    times: OnceCell<Times>,
 }
 
 /// A wait on `WARPSYNC.COLLECTIVE`, or on a `WARPSYNC` of a constant mask that begins a collective, does not end a group: `ENDCOLLECTIVE` waits again.
@@ -105,6 +110,7 @@ impl Policy {
             first_need: Vec::new(),
             needed_next: Vec::new(),
             waits_at_end: Vec::new(),
+            times: OnceCell::new(),
         };
         policy.first_need = setters.ids().map(|id| policy.find_need(cfg, setters, id)).collect();
         policy
@@ -127,6 +133,11 @@ impl Policy {
                 })
         };
         self.needed_next = setters.ids().map(needed_next).collect();
+    }
+
+    /// The estimated times of all instructions of the function.
+    pub(crate) fn times(&self, insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> &Times {
+        self.times.get_or_init(|| Times::new(insns, cfg, setters))
     }
 
     /// Does it matter what the next block needs (13.1 on)?

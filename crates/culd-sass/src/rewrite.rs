@@ -444,7 +444,7 @@ fn delayed(f: &Function<'_>, fenced: &dyn Fn(usize) -> bool) -> Vec<bool> {
         return Vec::new();
     }
     let follows = |id: BlockId| match f.policy.looks_ahead() {
-        true => f.setters.times().nearby(f.cfg, id).keys().any(ends_fenced),
+        true => f.times().nearby(f.cfg, id).keys().any(ends_fenced),
         false => f.cfg.blocks[id.index()].pred.iter().any(ends_fenced),
     };
     f.cfg.ids().map(follows).collect()

@@ -9,12 +9,11 @@
 //!    two `LDS`, nor between operands and the result of a later instruction that comes after them in a queue (`READ_BEFORE`).
 //! 4. A setter without registers (a fence, an atomic without result) only signals: its users are found from the compiler's waits.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 
 use crate::cfg::Cfg;
 use crate::decode::{Insn, NO_SCOREBOARD};
 use crate::reg::{Reg, RegSet};
-use crate::times::Times;
 
 /// Which end of an instruction the scoreboard represents. Reads are numbered before writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,7 +202,6 @@ pub(crate) struct Setters<'a> {
     budget: Cell<u64>,
     /// For every instruction, its read and its write setter.
     of: Vec<[Option<SetterId>; 2]>,
-    times: OnceCell<Times>,
 }
 
 /// Instructions whose operands have been read before those of a later kind of the same block deliver their results.
@@ -231,7 +229,6 @@ impl<'a> Setters<'a> {
             list: Vec::new(),
             budget: Cell::new(CONFLICT_TESTS),
             of: vec![[None; 2]; insns.len()],
-            times: OnceCell::new(),
         };
         for (k, insn) in insns.iter().enumerate() {
             for (slot, kind, number) in [(0, Kind::Read, insn.control.read), (1, Kind::Write, insn.control.write)] {
@@ -251,11 +248,6 @@ impl<'a> Setters<'a> {
 
     pub(crate) fn insn(&self, k: usize) -> &Insn {
         &self.insns[k]
-    }
-
-    /// The estimated times of all instructions.
-    pub(crate) fn times(&self) -> &Times {
-        self.times.get_or_init(|| Times::new(self.insns, self.cfg, self))
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -44,7 +44,7 @@ impl Run<'_> {
             self.f.cfg.blocks[request.block.index()].start,
             self.f.cfg.blocks[request.block.index()].end,
         );
-        let times = self.f.setters.times();
+        let times = self.f.times();
         if self.f.policy.looks_ahead() && self.distances.as_ref().is_none_or(|(id, _)| *id != request.block) {
             self.distances = Some((request.block, times.nearby(self.f.cfg, request.block)));
         }
