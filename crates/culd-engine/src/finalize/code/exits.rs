@@ -348,6 +348,19 @@ mod tests {
     }
 
     #[test]
+    fn a_guarded_exit_takes_over_the_waits_of_removed_fences() {
+        let wait = 1 << 116;
+        let insns = decode_all(&code(&[NOP, ERRBAR | wait, GUARDED_EXIT, ERRBAR | wait, EXIT])).unwrap_or_default();
+        let [.., guarded, _, last] = insns.as_slice() else {
+            panic!("five instructions")
+        };
+        assert_eq!(orphaned(&insns, 1..2, 0, guarded), wait);
+        assert_eq!(orphaned(&insns, 1..2, 1, guarded), 0, "the fence stays");
+        assert_eq!(orphaned(&insns, 3..4, 0, last), 0, "needs no guard");
+        assert!(changes_alone(&insns, 2, 1));
+    }
+
+    #[test]
     fn late_operands_in_front_of_a_guarded_exit_are_not_modelled() {
         // A store with a read scoreboard, whose operands are read between the EXIT and the EXIT after the fences.
         let store = NOP & !(7 << 113) | 1 << 113 | 5 << 105;
