@@ -146,6 +146,10 @@ const WRITE_CYCLES: [(&str, u32); 18] = [
     ("SHFL", 23),
 ];
 
+/// Number of the special register that holds the lane, which arrives sooner than others.
+const SR_LANEID: u8 = 0;
+const LANE_CYCLES: u32 = 31;
+
 /// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 62,000 such choices of compiler and linker (13.0 and 13.4), of which 168
 /// come out otherwise.
 fn latency(insn: &Insn, kind: Kind) -> u32 {
@@ -156,6 +160,7 @@ fn latency(insn: &Insn, kind: Kind) -> u32 {
             row.map_or(8, |row| row.2)
         }
         (Kind::Write, Class::Long | Class::Texture) => 307,
+        (Kind::Write, _) if insn.name == "S2R" && insn.bits(72, 8) == SR_LANEID => LANE_CYCLES,
         (Kind::Write, _) => WRITE_CYCLES.iter().find(|row| row.0 == insn.name).map_or(20, |row| row.1),
     }
 }

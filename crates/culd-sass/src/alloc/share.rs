@@ -122,7 +122,10 @@ impl Run<'_> {
         let leaves = self.f.policy.first_need(request.id).is_none();
         let shifts = [-MARGIN, MARGIN];
         let close = looks_ahead && leaves && shifts.into_iter().any(|by| other(own + by, NOW) || other(own, (by, false)));
-        self.ambiguous |= close;
+        // The time of a uniform special register is not known to the cycle: a choice without a cycle to spare is not known, either.
+        let has_special = || self.f.insns[start..end].iter().any(|insn| insn.name == "S2UR");
+        let tight = !looks_ahead && leaves && has_special() && other(own + 1, NOW);
+        self.ambiguous |= close || tight;
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
         // Where the compiler chose otherwise, its times are not those of the model.
         let is_wrong = looks_ahead && best.map(|b| b.1) != Some(self.f.setters.number_in_input(request.id));

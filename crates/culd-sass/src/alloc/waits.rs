@@ -45,7 +45,8 @@ impl Run<'_> {
                     state[n].iter().filter(|s| known.binary_search(s).is_err()).copied().collect()
                 });
                 changed |= self.wait_block(block, &mut state, (&mut late, unknown), &mut waits);
-                // What a wait for both old and new setters of a number ends is not understood in all cases.
+                // Whether the end of the block waits for operand reads from before the loop, beside new setters of their number, is not known.
+                let is_read = |s: &SetterId| f.setters.get(*s).kind == Kind::Read;
                 let same = self
                     .lesson
                     .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
@@ -53,7 +54,7 @@ impl Run<'_> {
                     && late
                         .iter()
                         .zip(&self.known[i])
-                        .any(|(late, known)| !late.is_empty() && !known.is_empty());
+                        .any(|(late, known)| !late.is_empty() && known.iter().any(is_read));
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         grown[to.index()] |= merge(into, from);
