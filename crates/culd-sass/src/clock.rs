@@ -57,6 +57,7 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     if kind == Kind::Read {
         return Some(match insn.name {
             "LDG" => (5, 14),
+            "STS" if insn.uses.general().iter().count() > 1 => (11, if queues.shared { 24 } else { 15 }),
             "LDS" | "STS" if queues.shared => (7, 24),
             "LDS" => (7, 9),
             "STS" => (8, 15),
