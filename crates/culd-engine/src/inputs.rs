@@ -203,6 +203,9 @@ fn check_beside_ewp(object: &Object<'_>, after_ewp: &mut bool, options: &LinkOpt
 
 const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
 
+/// Inputs of this size are checked and read at the same time.
+const LARGE: usize = 1 << 20;
+
 type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError>;
 
 fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules, threads: Threads) -> Parsed<'d> {
@@ -213,17 +216,21 @@ fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules, threads: Threads) -
         return Ok((cubin, Err(e)));
     }
     // nvlink looks at little of this; under its name an object that it would take is taken.
-    if !trust.is_trusted()
-        && cubin.header().e_type.get() != ET_EXEC
-        && let Err(e) = validate(&cubin)
-    {
-        return Ok((cubin, Err(ObjectError::Invalid(e))));
-    }
-    let mut object = if mercury::has_mercury(&cubin) {
-        mercury::object(input.name, &cubin, trust, threads)
-    } else {
-        Object::new(input.name, &cubin, trust, threads)
+    let validate = || match trust.is_trusted() || cubin.header().e_type.get() == ET_EXEC {
+        true => Ok(()),
+        false => validate(&cubin),
     };
+    let read = || match mercury::has_mercury(&cubin) {
+        true => mercury::object(input.name, &cubin, trust, threads),
+        false => Object::new(input.name, &cubin, trust, threads),
+    };
+    let (valid, mut object) = match input.data.len() >= LARGE {
+        true => threads.join(validate, read),
+        false => (validate(), read()),
+    };
+    if let Err(e) = valid {
+        object = Err(ObjectError::Invalid(e));
+    }
     if let Ok(object) = &mut object {
         if !rules.compares_header_registers {
             object.read_registers();

@@ -59,6 +59,23 @@ impl Threads {
         }
     }
 
+    /// What `work` makes of the items, in order; it also gets the number of each item.
+    pub fn filter_map<T: Sync, R: Send>(self, items: &[T], work: impl Fn(usize, &T) -> Option<R> + Sync + Send) -> Vec<R> {
+        let work = |(n, item)| work(n, item);
+        match self.several {
+            true => items.par_iter().with_min_len(PART).enumerate().filter_map(work).collect(),
+            false => items.iter().enumerate().filter_map(work).collect(),
+        }
+    }
+
+    /// What `work` makes of consecutive parts of the items, joined.
+    pub fn join_parts<T: Sync, R: Clone + Send>(self, items: &[T], size: usize, work: impl Fn(&[T]) -> Vec<R> + Sync + Send) -> Vec<R> {
+        match self.several && items.len() > size {
+            true => items.par_chunks(size).map(work).collect::<Vec<_>>().concat(),
+            false => work(items),
+        }
+    }
+
     /// A table of `len` items. The memory of a large one is touched by several threads: most of the time is the system's, which clears the pages.
     pub fn filled<I: Id, T: Clone + Send + Sync>(self, len: usize, item: T) -> Table<I, T> {
         if !self.several {

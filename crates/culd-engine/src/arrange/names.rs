@@ -6,14 +6,17 @@
 //! 3. Equal names of sections are found by their hashes, once for both tables; so is what may be equal to one of them: they start with a
 //!    dot. Should a section have another name, everything is looked for among them. With several threads, each looks at the names whose hashes
 //!    are in its part of all hashes.
+//! 4. With many threads, only the offsets of the strings are decided in order. Their bytes are copied afterwards, in parallel.
 
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
 use crate::names::{Deduplicator, Name, SeededState};
+use crate::par::Threads;
 use crate::records::{Emission, Merged, OutSection, OutSymbol, SymbolTableEntry};
 use crate::session::Link;
 use cubin::consts::STT_FUNC;
 use hashbrown::HashMap;
+use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// The string tables and where everything's name is in them.
@@ -37,22 +40,23 @@ pub fn names<'d>(link: Link<'_, 'd>, layout: &Layout<'d>) -> Names {
         return created_names(link, records);
     }
     let distinct = Distinct::of_sections(link, records);
-    let (mut names, (section_names, section_offset)) = link
-        .threads
-        .join(|| symbol_strings(link, records, &distinct), || section_strings(records, &distinct));
+    let (mut names, (section_names, section_offset)) = link.threads.join(
+        || symbol_strings(link, records, &distinct),
+        || section_strings(link, records, &distinct),
+    );
     names.section_names = section_names;
     names.section_offset = section_offset;
     names
 }
 
 /// The string tables of releases that keep the names of all records that they made, in the order in which they made them.
-fn created_names(link: Link<'_, '_>, records: &Merged<'_>) -> Names {
+fn created_names<'d>(link: Link<'_, 'd>, records: &Merged<'d>) -> Names {
     let resolved = link.resolved;
-    let mut strings = Strings::new(0);
-    let mut section_names = Strings::new(0);
+    let mut strings = Strings::new(0, 0, link.threads);
+    let mut section_names = Strings::new(0, 0, link.threads);
     let mut in_strings: HashMap<Vec<u8>, u32, SeededState> = HashMap::default();
     let mut in_sections: HashMap<Vec<u8>, u32, SeededState> = HashMap::default();
-    let add = |table: &mut Strings, known: &mut HashMap<Vec<u8>, u32, SeededState>, name: Name<'_>| {
+    let add = |table: &mut Strings<'d>, known: &mut HashMap<Vec<u8>, u32, SeededState>, name: Name<'d>| {
         table.add(known.entry(name.to_vec()).or_insert(ABSENT), name)
     };
     let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
@@ -80,7 +84,7 @@ fn created_names(link: Link<'_, '_>, records: &Merged<'_>) -> Names {
     for (id, s) in records.symbols.enumerate() {
         out.of_symbols[id] = add(&mut strings, &mut in_strings, Name::plain(s.name));
     }
-    (out.strings, out.section_names) = (strings.bytes, section_names.bytes);
+    (out.strings, out.section_names) = (strings.finish(), section_names.finish());
     out
 }
 
@@ -213,33 +217,121 @@ impl Distinct {
 const ABSENT: u32 = u32::MAX;
 
 /// A string table under construction.
-struct Strings {
-    bytes: Vec<u8>,
+struct Strings<'d> {
+    /// Size so far.
+    size: usize,
+    contents: Contents<'d>,
 }
 
-impl Strings {
-    /// The empty string is at offset 0; there will be at most `size` bytes of others.
-    fn new(size: usize) -> Self {
-        let mut bytes = Vec::with_capacity(size + 1);
-        bytes.push(0);
-        Strings { bytes }
+/// The strings of a table.
+enum Contents<'d> {
+    Bytes(Vec<u8>),
+    /// To be copied later, in order.
+    Listed(Vec<Listed<'d>>),
+}
+
+/// A string of an input, or one that was made.
+enum Listed<'d> {
+    Name(Name<'d>),
+    Owned(Vec<u8>),
+}
+
+impl Listed<'_> {
+    fn name(&self) -> Name<'_> {
+        match self {
+            Listed::Name(name) => *name,
+            Listed::Owned(bytes) => Name::plain(bytes),
+        }
     }
-    /// Adds a name, unless its place says where it is.
-    fn add(&mut self, place: &mut u32, name: Name<'_>) -> u32 {
+}
+
+impl<'d> From<Name<'d>> for Listed<'d> {
+    fn from(name: Name<'d>) -> Self {
+        Listed::Name(name)
+    }
+}
+
+impl<'d> From<Cow<'d, [u8]>> for Listed<'d> {
+    fn from(name: Cow<'d, [u8]>) -> Self {
+        match name {
+            Cow::Borrowed(name) => Listed::Name(Name::plain(name)),
+            Cow::Owned(name) => Listed::Owned(name),
+        }
+    }
+}
+
+/// Strings that are copied together.
+const COPIED: usize = 2048;
+
+impl<'d> Strings<'d> {
+    /// The empty string is at offset 0; there will be at most `size` bytes of others, or `count` strings.
+    fn new(size: usize, count: usize, threads: Threads) -> Self {
+        let contents = match threads.are_many() {
+            true => Contents::Listed(Vec::with_capacity(count)),
+            false => {
+                let mut bytes = Vec::with_capacity(size + 1);
+                bytes.push(0);
+                Contents::Bytes(bytes)
+            }
+        };
+        Strings { size: 1, contents }
+    }
+
+    /// Adds a string, unless its place says where it is.
+    #[inline]
+    fn add(&mut self, place: &mut u32, string: impl Into<Listed<'d>>) -> u32 {
         if *place == ABSENT {
-            *place = self.bytes.len() as u32;
-            self.bytes.extend_from_slice(name.prefix);
-            self.bytes.extend_from_slice(name.rest);
-            self.bytes.push(0);
+            let string = string.into();
+            let name = string.name();
+            *place = self.size as u32;
+            self.size += name.len() + 1;
+            match &mut self.contents {
+                Contents::Bytes(bytes) => {
+                    bytes.extend_from_slice(name.prefix);
+                    bytes.extend_from_slice(name.rest);
+                    bytes.push(0);
+                }
+                Contents::Listed(list) => list.push(string),
+            }
         }
         *place
+    }
+
+    /// The table.
+    fn finish(self) -> Vec<u8> {
+        let list = match self.contents {
+            Contents::Bytes(bytes) => return bytes,
+            Contents::Listed(list) => list,
+        };
+        let mut bytes = vec![0; self.size];
+        let mut rest = bytes.get_mut(1..).unwrap_or_default();
+        let mut parts = Vec::with_capacity(list.len() / COPIED + 1);
+        for part in list.chunks(COPIED) {
+            let size = part.iter().map(|listed| listed.name().len() + 1).sum();
+            let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(size).unwrap_or_default();
+            parts.push((part, place));
+            rest = tail;
+        }
+        parts.into_par_iter().for_each(|(part, mut place)| {
+            for name in part.iter().map(Listed::name) {
+                let (own, tail) = std::mem::take(&mut place).split_at_mut_checked(name.len() + 1).unwrap_or_default();
+                if let Some((prefix, rest)) = own.split_at_mut_checked(name.prefix.len())
+                    && let Some(rest) = rest.get_mut(..name.rest.len())
+                {
+                    prefix.copy_from_slice(name.prefix);
+                    rest.copy_from_slice(name.rest);
+                }
+                place = tail;
+            }
+        });
+        bytes
     }
 }
 
 /// `.shstrtab`.
-fn section_strings(records: &Merged<'_>, distinct: &Distinct) -> (Vec<u8>, Table<SectionId, u32>) {
+fn section_strings(link: Link<'_, '_>, records: &Merged<'_>, distinct: &Distinct) -> (Vec<u8>, Table<SectionId, u32>) {
     let mut offsets = Table::filled(records.sections.len(), 0);
-    let mut strings = Strings::new(distinct.size);
+    let mut strings = Strings::new(distinct.size, records.sections.len(), link.threads);
     let mut places = Table::filled(records.sections.len(), ABSENT);
     for (id, s) in records
         .sections
@@ -248,14 +340,14 @@ fn section_strings(records: &Merged<'_>, distinct: &Distinct) -> (Vec<u8>, Table
     {
         offsets[id] = strings.add(&mut places[distinct.first[id]], s.name);
     }
-    (strings.bytes, offsets)
+    (strings.finish(), offsets)
 }
 
 /// `.strtab`.
 struct SymbolStrings<'a, 'd> {
     records: &'a Merged<'d>,
     distinct: &'a Distinct,
-    strings: Strings,
+    strings: Strings<'d>,
     /// Where the names of sections are, by the first section of each.
     places: Table<SectionId, u32>,
     /// Where names that cannot be equal to a section's are.
@@ -283,7 +375,11 @@ fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, distinct: &Disti
     let mut out = SymbolStrings {
         records,
         distinct,
-        strings: Strings::new(distinct.size + records.symbols.iter().map(|s| s.name.len() + 1).sum::<usize>()),
+        strings: Strings::new(
+            distinct.size + records.symbols.iter().map(|s| s.name.len() + 1).sum::<usize>(),
+            records.sections.len() + records.symbols.len(),
+            link.threads,
+        ),
         places: Table::filled(records.sections.len(), ABSENT),
         by_name: Table::filled(resolved.name_count, ABSENT),
         odd: Odd {
@@ -296,7 +392,7 @@ fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, distinct: &Disti
     for &p in &resolved.mentioned {
         prototype_offset[p] = out.add(plain(resolved.prototype_name(p)), Cow::from(resolved.prototypes.string(p)));
     }
-    let first_name = out.strings.bytes.len() as u32;
+    let first_name = out.strings.size as u32;
     let has_first_name = |sym: &OutSymbol<'_>| records.quirks.unnamed_have_first_name && sym.name.is_empty() && sym.kind == STT_FUNC;
     for &local in &records.order.locals {
         match local {
@@ -311,7 +407,7 @@ fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, distinct: &Disti
         of_symbols[id] = out.symbol(&records.symbols[id], plain);
     }
     Names {
-        strings: out.strings.bytes,
+        strings: out.strings.finish(),
         section_names: Vec::new(),
         section_offset: Table::new(),
         of_sections,
@@ -338,11 +434,11 @@ impl<'d> SymbolStrings<'_, 'd> {
     /// Adds a name: one that is equal to no section's, or any other.
     fn add(&mut self, plain: Option<NameId>, name: Cow<'d, [u8]>) -> u32 {
         if let Some(id) = plain {
-            return self.strings.add(&mut self.by_name[id], Name::plain(&name));
+            return self.strings.add(&mut self.by_name[id], name);
         }
         let hash = Name::plain(&name).hash();
         if let Some(section) = self.distinct.find(self.records, hash, &name) {
-            return self.strings.add(&mut self.places[section], Name::plain(&name));
+            return self.strings.add(&mut self.places[section], name);
         }
         let Odd { numbering, names, places } = &mut self.odd;
         let same = |number: u32| names.get(number as usize) == Some(&name);
@@ -352,7 +448,7 @@ impl<'d> SymbolStrings<'_, 'd> {
             places.push(ABSENT);
         }
         match places.get_mut(number) {
-            Some(place) => self.strings.add(place, Name::plain(&name)),
+            Some(place) => self.strings.add(place, name),
             None => 0,
         }
     }

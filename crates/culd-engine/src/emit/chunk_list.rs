@@ -180,19 +180,15 @@ impl<'a> MultiPieceSections<'a> {
     fn references(&self, output: &OutputPlan<'_, '_>, contents: &Contents<'_, '_>) -> Vec<(ChunkId, u32)> {
         let sections = output.arranged.sections.len();
         let position = |id: SectionId| (output.arranged.section_index(id) as usize).checked_sub(1);
-        let mut pairs = Vec::with_capacity(output.layout.records.relocs.len());
-        for (n, (r, plan)) in (0..).zip(output.layout.records.relocs.iter().zip(&output.plan.refs)) {
-            let Some(position) = position(r.target).filter(|_| plan.patches) else {
-                continue;
-            };
+        output.link.threads.filter_map(&output.layout.records.relocs, |n, r| {
+            let position = position(r.target).filter(|_| output.plan.refs.get(n).is_some_and(|plan| plan.patches))?;
             let is_mixed = output.arranged.shapes.get(position).is_some_and(|shape| shape.is_mixed);
             let step = match is_mixed {
-                false => Some(position),
-                true => self.unit_of(position, r.base, contents).map(|unit| sections + unit),
+                false => position,
+                true => sections + self.unit_of(position, r.base, contents)?,
             };
-            pairs.extend(step.map(|step| (ChunkId::from_index(step), n)));
-        }
-        pairs
+            Some((ChunkId::from_index(step), n as u32))
+        })
     }
 
     /// The unit of a multi-piece section that contains an offset.

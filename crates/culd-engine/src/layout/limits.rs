@@ -39,6 +39,13 @@ fn shared_limit(link: Link<'_, '_>) -> u64 {
 
 pub(super) fn check(link: Link<'_, '_>, layout: &Layout<'_>, out: &mut Collector<'_>) {
     let (base, limit) = (link.mode.shared_base, shared_limit(link));
+    let is_large = |&id: &SectionId| {
+        let size = layout.records.sections[id].size;
+        size != ABSENT && size > limit.min(CONSTANT_LIMIT)
+    };
+    if !link.threads.any(&layout.records.memory, is_large) {
+        return;
+    }
     for (id, s) in layout.records.memory.iter().map(|&id| (id, &layout.records.sections[id])) {
         let used = if s.size == ABSENT { 0 } else { s.size.saturating_sub(base) };
         match s.class {

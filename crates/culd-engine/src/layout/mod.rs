@@ -198,7 +198,7 @@ fn withdraw_empty_literals(link: Link<'_, '_>, layout: &mut Layout<'_>) {
     };
     let named: Vec<SectionId> = records.functions.iter().filter_map(by_loser).collect();
     let is_empty = |id: &SectionId| records.sections[*id].class == Class::Literals && records.sections[*id].size == 0;
-    let empty: Vec<SectionId> = records.memory.iter().copied().filter(is_empty).collect();
+    let empty = link.threads.filter_map(&records.memory, |_, id| is_empty(id).then_some(*id));
     // Only lists of resolved relocations have been hidden so far.
     if empty.is_empty() && named.is_empty() && !link.mode.preserve {
         return;

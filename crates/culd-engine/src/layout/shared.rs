@@ -51,7 +51,7 @@ struct Kernel {
 pub(super) fn lay_out<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, out: &mut Collector<'_>) {
     let references = references(link, layout);
     let users = users(&layout.records, &references);
-    let owner = section_owners(layout);
+    let owner = section_owners(link, layout);
     let mut kernels = vec![
         Kernel {
             align: 1,
@@ -108,7 +108,15 @@ fn module_align(link: Link<'_, '_>, records: &Merged<'_>) -> u64 {
 }
 
 /// Per kernel: the kernel that owns its `.nv.shared.NAME` (another one only for static kernels of one name).
-fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
+fn section_owners(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u32> {
+    let records = &layout.records;
+    let is_anothers = |&f: &FunctionId| {
+        let section = records.shared_section(f);
+        section.is_some_and(|s| records.sections[s].owner != records.functions[f].text)
+    };
+    if !records.has_aliases && !link.threads.any(&layout.every_kernel, is_anothers) {
+        return (0..layout.every_kernel.len() as u32).collect();
+    }
     let mut number: HashMap<SectionId, u32, crate::names::SeededState> = HashMap::default();
     let texts: HashMap<SectionId, u32, crate::names::SeededState> = layout
         .every_kernel
@@ -136,6 +144,9 @@ fn section_owners(layout: &Layout<'_>) -> Vec<u32> {
 }
 
 fn own_variables(layout: &Layout<'_>, owner: &[u32], kernels: &mut [Kernel]) {
+    if layout.records.shared.of_kernels.is_empty() {
+        return;
+    }
     let number: HashMap<FunctionId, usize, crate::names::SeededState> =
         layout.every_kernel.iter().enumerate().map(|(k, &f)| (f, k)).collect();
     let mut own: Vec<(usize, SharedId)> = layout
@@ -461,11 +472,12 @@ fn section_sizes<'d>(link: Link<'_, 'd>, layout: &mut Layout<'d>, kernels: &[Ker
         }
     }
     let records = &mut layout.records;
-    for &id in &records.memory {
-        let s = &mut records.sections[id];
-        if s.class == Class::KernelShared && s.size == 0 && !s.no_symbol {
-            s.size = ABSENT;
-        }
+    let is_absent = |&id: &SectionId| {
+        let s = &records.sections[id];
+        s.class == Class::KernelShared && s.size == 0 && !s.no_symbol
+    };
+    for id in link.threads.filter_map(&records.memory, |_, id| is_absent(id).then_some(*id)) {
+        records.sections[id].size = ABSENT;
     }
 }
 

@@ -14,6 +14,7 @@ pub mod notes;
 
 use crate::arrange::OutputPlan;
 use crate::ids::{FunctionId, SectionId, Table};
+use crate::metadata::attributes::Attribute;
 use crate::metadata::kernel::KernelAttributes;
 use crate::records::{Class, Place, UnifiedEntry};
 use std::ops::Range;
@@ -66,9 +67,12 @@ pub(crate) fn computed(output: &OutputPlan<'_, '_>, attributes: &KernelAttribute
     let mut all = SyntheticSections::new(layout.records.sections.len());
     let singles: [(Option<SectionId>, &Make<'_>); 6] = [
         (Some(fixed.info), &|| {
-            let mut bytes = Vec::with_capacity(attributes.module.len() * RECORD);
-            output.encoder().all(&attributes.module, &mut bytes);
-            bytes
+            let part = |part: &[Attribute<'_>]| {
+                let mut bytes = Vec::with_capacity(part.len() * RECORD);
+                output.encoder().all(part, &mut bytes);
+                bytes
+            };
+            link.threads.join_parts(&attributes.module, INFO_CHUNK, part)
         }),
         (Some(fixed.callgraph), &|| callgraph::callgraph(link, layout, arranged)),
         (Some(fixed.prototype), &|| callgraph::prototypes(link, layout, arranged)),
@@ -134,7 +138,7 @@ fn function_infos(output: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>
 /// Bytes that most records take at most.
 const RECORD: usize = 12;
 
-/// Functions whose attributes are encoded together.
+/// Functions whose attributes, or attributes of the module, that are encoded together.
 const INFO_CHUNK: usize = 1024;
 
 fn unified_entries(output: &OutputPlan<'_, '_>, entries: &[UnifiedEntry]) -> Vec<u8> {
