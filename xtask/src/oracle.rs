@@ -16,6 +16,13 @@ const PINNED: &str = include_str!("../oracle.txt");
 const TOOLKITS: &str = include_str!("../toolkits.txt");
 const TOOLS: [&str; 6] = ["nvlink", "ptxas", "nvcc", "fatbinary", "cuobjdump", "nvdisasm"];
 
+/// The device runtime's library beside the programs of a toolkit: packages have it in `lib`, installed toolkits in `lib64`.
+pub(crate) fn device_runtime(tools: &Path) -> Result<PathBuf> {
+    let mut places = ["lib", "lib64"].into_iter().map(|d| tools.with_file_name(d).join("libcudadevrt.a"));
+    let found = places.find(|p| p.exists());
+    found.ok_or_else(|| Error::Other(format!("no libcudadevrt.a beside {}", tools.display())))
+}
+
 /// The directory with the NVIDIA tools, installed if need be.
 pub(crate) fn bin_dir(context: &Context) -> Result<PathBuf> {
     if let Some(dir) = std::env::var_os("CULD_ORACLE") {

@@ -367,7 +367,7 @@ impl Compilers {
             }
             std::fs::copy(&object, dir.join(format!("{source}.o"))).map_err(Error::file(&object))?;
         }
-        let library = self.tools.join("../lib/libcudadevrt.a");
+        let library = oracle::device_runtime(&self.tools)?;
         std::fs::copy(&library, dir.join("libcudadevrt.a")).map_err(Error::file(library))?;
         Ok(())
     }

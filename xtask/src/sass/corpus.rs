@@ -293,7 +293,10 @@ impl Corpus<'_> {
         let dir = fresh(&self.work.join(format!("{}.{arch}.{name}", source.name)))?;
         let copy = dir.join("in.cubin");
         std::fs::copy(&input, &copy).map_err(Error::file(&copy))?;
-        let runtime = if source.runtime { self.runtime()? } else { String::new() };
+        let runtime = match source.runtime {
+            true => oracle::device_runtime(&self.tools)?.display().to_string(),
+            false => String::new(),
+        };
         let args = format!("-arch={arch} {options} in.cubin {runtime} -o out.cubin");
         let link = |tool: &Path, args: &str| run::link(tool, args, &dir, None);
         let mut ours = link(&self.linker.as_nvlink, &args)?;
@@ -355,15 +358,6 @@ impl Corpus<'_> {
         let mut causes = self.causes.lock().map_err(|e| Error::Other(e.to_string()))?;
         *causes.entry(format!("{cause} ({arch})")).or_default() += 1;
         Ok(())
-    }
-
-    /// The device runtime's library.
-    fn runtime(&self) -> Result<String> {
-        let mut places = ["lib", "lib64"]
-            .into_iter()
-            .map(|d| self.tools.with_file_name(d).join("libcudadevrt.a"));
-        let found = places.find(|p| p.exists()).map(|p| p.display().to_string());
-        found.ok_or_else(|| Error::Other(format!("no libcudadevrt.a beside {}", self.tools.display())))
     }
 
     fn add(&self, arch: &str, variant: usize, row: Row) -> Result<()> {
