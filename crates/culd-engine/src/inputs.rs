@@ -203,7 +203,7 @@ fn check_beside_ewp(object: &Object<'_>, after_ewp: &mut bool, options: &LinkOpt
 
 const TOO_MANY: &str = "more than 4 billion symbols or sections in one link";
 
-/// Inputs of this size are checked and read at the same time.
+/// Inputs of this size are checked and read at the same time: reading relies on no check, only what was read is dropped if one fails.
 const LARGE: usize = 1 << 20;
 
 type Parsed<'d> = Result<(Cubin<'d>, Result<Object<'d>, ObjectError>), ReadError>;
@@ -224,13 +224,13 @@ fn parse<'d>(input: &Input<'d>, trust: Trust, rules: &Rules, threads: Threads) -
         true => mercury::object(input.name, &cubin, trust, threads),
         false => Object::new(input.name, &cubin, trust, threads),
     };
-    let (valid, mut object) = match input.data.len() >= LARGE {
-        true => threads.join(validate, read),
-        false => (validate(), read()),
+    let mut object = match input.data.len() >= LARGE {
+        true => {
+            let (valid, object) = threads.join(validate, read);
+            valid.map_err(ObjectError::Invalid).and(object)
+        }
+        false => validate().map_err(ObjectError::Invalid).and_then(|()| read()),
     };
-    if let Err(e) = valid {
-        object = Err(ObjectError::Invalid(e));
-    }
     if let Ok(object) = &mut object {
         if !rules.compares_header_registers {
             object.read_registers();

@@ -383,6 +383,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_lane_arrives_sooner_than_other_special_registers() {
+        // S2R R8, SR_LANEID and S2R R27, SR_TID.X
+        let (lane, thread): (u128, u128) = (0x000e_6200_0000_0000_0000_0000_0008_7919, 0x000e_6200_0000_2100_0000_0000_001b_7919);
+        let cycles = |word| latency(&crate::decode::decode(word, 0), Kind::Write);
+        assert_eq!((cycles(lane), cycles(thread)), (31, 32));
+    }
+
+    #[test]
     fn classes_are_sorted() {
         assert!(CLASSES.is_sorted_by_key(|row| row.0));
     }

@@ -138,7 +138,7 @@ fn function_infos(output: &OutputPlan<'_, '_>, attributes: &KernelAttributes<'_>
 /// Bytes that most records take at most.
 const RECORD: usize = 12;
 
-/// Functions whose attributes, or attributes of the module, that are encoded together.
+/// Functions whose attributes are encoded together; as many attributes of the module are.
 const INFO_CHUNK: usize = 1024;
 
 fn unified_entries(output: &OutputPlan<'_, '_>, entries: &[UnifiedEntry]) -> Vec<u8> {
