@@ -296,6 +296,7 @@ fn lacks_symbol(s: &OutSection<'_>) -> bool {
         | Class::Info
         | Class::FunctionInfo(_)
         | Class::UftInfo
+        | Class::EmptyShared
         | Class::Compat => true,
         Class::KernelShared | Class::ModuleShared | Class::ToolNote | Class::CudaNote => s.no_symbol,
         Class::Debug(_) | Class::Global | Class::GlobalInit | Class::Constant(_) | Class::PassedThrough => s.size == 0,

@@ -64,6 +64,8 @@ pub(crate) struct Merger<'a, 'd, 'o, 'c> {
     shared_by_name: HashMap<&'d [u8], SharedId, SeededState>,
     /// The object asked last, and whether an earlier link placed its dynamic shared memory.
     placed_dynamic: Option<(ObjectId, bool)>,
+    /// `.nv_debug.shared` of objects compiled with `-ewp`.
+    empty_shared: Option<SectionId>,
     named_sections: HashMap<&'d [u8], SectionId, SeededState>,
     kernel_shared: HashMap<&'d [u8], SectionId, SeededState>,
     texture_parameters: HashMap<(SectionId, &'d [u8]), SymbolId, SeededState>,
@@ -139,6 +141,7 @@ pub fn merge<'d>(
         by_name: Table::filled(resolved.name_count, None),
         shared_by_name: HashMap::default(),
         placed_dynamic: None,
+        empty_shared: None,
         named_sections: HashMap::default(),
         kernel_shared: HashMap::with_capacity_and_hasher(live.kernels.len(), SeededState::default()),
         texture_parameters: HashMap::default(),

@@ -31,6 +31,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 Role::Literals => self.place_literals(object, index, FoundBy::Section)?,
                 Role::UnifiedEntry => self.unified_entries(object, s)?,
                 Role::KernelShared => self.whole_shared(object, index, s),
+                Role::ModuleShared => self.empty_shared(object, s),
                 _ => {
                     self.place(object, index)?;
                 }

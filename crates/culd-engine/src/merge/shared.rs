@@ -128,6 +128,29 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         }
     }
 
+    /// The `.nv_debug.shared` of an object compiled with `-ewp`, which is empty: its variables are in the sections of kernels.
+    ///
+    /// nvlink quirk: it stays as a section of its own if no variable of the module came before; under `-r` it has the size of its alignment.
+    pub(super) fn empty_shared(&mut self, object: &Object<'d>, s: &ObjSection<'d>) {
+        let stays = object.is_ewp && s.size == 0 && !self.mode.debug_symbols && self.options.identity == Identity::Nvlink;
+        if !stays || self.named_sections.contains_key(s.name) {
+            return;
+        }
+        let align = s.align.get();
+        let id = match self.empty_shared {
+            Some(id) => id,
+            None => {
+                let id = self.section(Name::plain(s.name), Class::EmptyShared, SHT_CUDA_SHARED, s.flags, align, 0);
+                *self.empty_shared.insert(id)
+            }
+        };
+        let record = &mut self.records.sections[id];
+        record.align = record.align.max(align);
+        if self.mode.relocatable {
+            record.size = record.align;
+        }
+    }
+
     /// [`has_placed_dynamic`], once for all sections of an object.
     fn has_placed_dynamic(&mut self, object: &Object<'d>) -> bool {
         match self.placed_dynamic {

@@ -25,7 +25,8 @@ impl MergeLists {
             | Role::Parameters
             | Role::Literals
             | Role::UnifiedEntry
-            | Role::KernelShared => self.placed.push(number),
+            | Role::KernelShared
+            | Role::ModuleShared => self.placed.push(number),
             Role::FunctionInfo => self.infos.push(number),
             Role::Note => {
                 self.infos.push(number);

@@ -30,6 +30,8 @@ pub enum Class {
     KernelShared,
     /// `.nv_debug.shared`.
     ModuleShared,
+    /// A `.nv_debug.shared` that holds nothing (`-ewp`).
+    EmptyShared,
     /// `.nv.shared.reserved.*`.
     ReservedShared,
     /// `.nv.constant0.K`.

@@ -397,7 +397,7 @@ impl<'a, 'd> Writer<'a, 'd> {
             size = if s.size == ABSENT { 0 } else { s.size };
             if !relocatable {
                 size += match s.class {
-                    Class::KernelShared | Class::ModuleShared => tables::shared_base(self.output),
+                    Class::KernelShared | Class::ModuleShared | Class::EmptyShared => tables::shared_base(self.output),
                     Class::ReservedShared => RESERVED_BASE,
                     _ => 0,
                 };
