@@ -167,8 +167,10 @@ pub struct Rules {
     pub looks_up_preserved: bool,
     /// A relocation against a shared variable past the end of Blackwell code is reported as an address that is not found, before other errors.
     pub looks_up_shared: bool,
-    /// Oldest toolkit whose Blackwell code this release does not schedule again.
+    /// Oldest toolkit whose Blackwell code this release does not change.
     pub finalizer: u32,
+    /// Blackwell code of older toolkits is scheduled again. In releases without, only groups of delays come in another order.
+    pub schedules_older_again: bool,
     /// Weak symbols are in the global part of the symbol table.
     pub weak_symbols_global: bool,
     /// Shared memory of a kernel that has a size and no variables, as a relocatable link leaves it, counts.

@@ -22,6 +22,7 @@ pub(super) const RULES_12_0: Rules = Rules {
     keeps_aliases: true,
     kernel_headers_have_totals: true,
     finalizer: 120,
+    schedules_older_again: false,
     debug_keeps_laid_out_shared: true,
     plain_unified_data: true,
     ..RULES_13_0
@@ -114,6 +115,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     looks_up_preserved: false,
     looks_up_shared: false,
     finalizer: 130,
+    schedules_older_again: false,
     weak_symbols_global: false,
     counts_laid_out_shared: false,
     plain_unified_data: false,
@@ -149,6 +151,7 @@ pub(super) const MERCURY_12_8: Rules = Rules {
 };
 pub(super) const MERCURY_12_9: Rules = Rules {
     finalizer: 129,
+    schedules_older_again: true,
     note_arch: NoteArch::LastInput,
     aligns_twins: false,
     first_capsules: false,
@@ -156,6 +159,7 @@ pub(super) const MERCURY_12_9: Rules = Rules {
 };
 pub(super) const RULES_13_1: Rules = Rules {
     finalizer: 131,
+    schedules_older_again: true,
     explains_finalizer: true,
     fills_stubs: true,
     fences_take_time: false,

@@ -12,7 +12,6 @@
 use super::{Align, NO_OWNER, ObjSection, Object, ObjectError, Role, Trust, View, normal_type, plain_sections, role, text};
 use crate::names::SeededState;
 use crate::par::Threads;
-use cubin::capmerc::{Capsule, FIRST_TAG};
 use cubin::compat::{INSTRUCTION_SET, MERCURY_ISA_VERSION};
 use cubin::consts::*;
 use cubin::kind::without_mercury;
@@ -189,31 +188,16 @@ fn is_mercury(s: &ObjSection<'_>) -> bool {
     s.flags & SHF_CUDA_MERCURY != 0
 }
 
-/// Refuses Mercury code that is not supported.
-///
-/// 1. ptxas 12.8 writes capsules in a form of their own. Later releases of nvlink convert them; here they are refused, so that no file gets both
-///    forms.
-/// 2. Instructions of a newer version than the release knows: nvlink fails to finalize them.
+/// Refuses Mercury instructions of a newer version than the release knows: nvlink fails to finalize them.
 pub(crate) fn check_forms(cubin: &Cubin<'_>, rules: &Rules) -> Result<(), ObjectError> {
     for section in cubin.sections() {
         let section = section?;
-        let is_first = || Capsule::read(section.data).is_ok_and(|c| c.tag == FIRST_TAG);
-        let reason = match section.header.sh_type.get() {
-            SHT_CUDA_CAPMERC if !rules.first_capsules && is_first() => {
-                "Mercury code in the form of CUDA 12.8; compile it with CUDA 12.9 or later"
-            }
-            SHT_CUDA_COMPAT if mercury_version(section.data, rules) > rules.newest_mercury => {
-                return Err(ObjectError::NewerMercury {
-                    section: text(section.name),
-                    newest: rules.newest_mercury,
-                });
-            }
-            _ => continue,
-        };
-        return Err(ObjectError::Unsupported {
-            section: text(section.name),
-            reason,
-        });
+        if section.header.sh_type.get() == SHT_CUDA_COMPAT && mercury_version(section.data, rules) > rules.newest_mercury {
+            return Err(ObjectError::NewerMercury {
+                section: text(section.name),
+                newest: rules.newest_mercury,
+            });
+        }
     }
     Ok(())
 }

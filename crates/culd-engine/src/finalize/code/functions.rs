@@ -8,11 +8,12 @@
 
 use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
-use crate::finalize::code::debug_code::{is_scheduled, order_delays, unscheduled};
+use crate::finalize::code::debug_code::{is_scheduled, unscheduled};
 use crate::finalize::code::exits::{self, Moves};
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
 use crate::finalize::code::stubs::{self, Stubs};
+use crate::finalize::code::{capsules, first_form, older};
 use crate::finalize::linked::{Linked, is_reserved};
 use crate::ids::{FunctionId, ObjectId, SectionId, Table};
 use crate::object::{ObjSection, Object, text};
@@ -27,8 +28,6 @@ use culd_sass::decode::opcode;
 use culd_sass::latency::same_timing;
 use culd_sass::{KernelContext, OffsetMap, Rewrite};
 
-/// `R_MERCURY_ABS32` and `R_MERCURY_ABS16`: width of the field in a Mercury instruction.
-const MERCURY_FIELDS: [(u32, usize); 2] = [(0x1_0003, 4), (0x1_0004, 2)];
 /// Shared memory of the system before the first reserved variable.
 pub(crate) const RESERVED_BASE: u64 = 0x40;
 /// Mercury's move, and what it is in SASS where no record says it: `MOV`, `UMOV`, `R2UR`.
@@ -177,7 +176,17 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
         stubs,
     };
     functions.by_text.grow_with(output.layout.records.sections.len(), || None);
-    for (&id, (function, kept)) in output.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
+    for (&id, made) in output.arranged.sections.iter().zip(made).filter_map(|(id, made)| Some((id, made?))) {
+        let (function, kept) = made.map_err(|unknown| {
+            out.fatal(Code::Unsupported {
+                file: output.link.inputs.objects[unknown.object].name.into(),
+                reason: format!(
+                    "function {} has Mercury code in the form of CUDA 12.8 with an instruction (opcode {:#x}) that is not known; compile it with CUDA 12.9 or later",
+                    text(function_name(output, unknown.function)),
+                    unknown.opcode
+                ),
+            })
+        })?;
         if let (Some(reason), Identity::Culd) = (kept, output.link.options.identity) {
             out.info(Code::SassKept {
                 function: text(function_name(output, function.function)),
@@ -200,6 +209,14 @@ pub(crate) fn functions<'a, 'd>(output: &OutputPlan<'a, 'd>, linked: &Linked, ou
     Ok(functions)
 }
 
+/// A function whose capsule cannot be converted.
+struct UnknownRecord {
+    object: ObjectId,
+    function: FunctionId,
+    /// Of the instruction whose record is not known.
+    opcode: u16,
+}
+
 /// Makes functions.
 struct Maker<'a, 'd> {
     output: &'a OutputPlan<'a, 'd>,
@@ -218,37 +235,47 @@ fn has_debug_code(output: &OutputPlan<'_, '_>) -> bool {
 
 impl Maker<'_, '_> {
     /// The function in a code section of the output, and why its code is the compiler's if it should be other.
-    fn make(&self, id: SectionId) -> Option<(Function, Option<String>)> {
+    fn make(&self, id: SectionId) -> Option<Result<(Function, Option<String>), UnknownRecord>> {
         let OutputPlan { link, layout, .. } = self.output;
         let section = &layout.records.sections[id];
         if section.class == Class::Uft {
-            return Some((self.stub_table(id)?, None));
+            return Some(Ok((self.stub_table(id)?, None)));
         }
         let (Class::Text(f) | Class::Stub(f), Some(piece)) = (section.class, section.pieces.as_slice().first()) else {
             return None;
         };
         let object = &link.inputs.objects[piece.object];
         let compiled = object.sass.get(piece.section as usize)?.data;
+        let compiled = older::ordered(object, link.mode.rules.finalizer, compiled);
         let (rewritten, kept) = match object.section(piece.section).filter(|_| !link.options.keep_sass) {
             None => (None, None),
-            Some(input) => match self.rewrite(object, input, piece.section, compiled, f) {
+            Some(input) => match self.rewrite(object, input, piece.section, &compiled, f) {
                 // Observed: nvlink schedules some of them again by the attributes of another one.
                 Ok(rewritten) if self.sources.of(object.id).is_repeated(input.name) => (
                     Some(rewritten),
                     Some("one of several static functions of one name in an output of -r".into()),
                 ),
                 Ok((code, mut changes)) => {
-                    let doubt = changes.doubt.take();
+                    let is_older = object.toolkit < link.mode.rules.finalizer && !older::plain(&code, input.data);
+                    let doubt = changes.doubt.take().or_else(|| is_older.then(|| older::SCHEDULED_AGAIN.into()));
                     (Some((code, changes)), doubt)
                 }
                 Err(reason) => (None, Some(reason)),
             },
         };
-        let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.to_vec(), Changes::default()));
-        if kept.is_some() && object.toolkit < link.mode.rules.finalizer {
-            order_delays(&mut code);
-        }
-        let mut capsule = object.section(piece.section).map_or(&[][..], |s| s.data).to_vec();
+        let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.into_owned(), Changes::default()));
+        let capsule = object.section(piece.section).map_or(&[][..], |s| s.data);
+        let mut capsule = match first_form::converted(capsule, object.sass.get(piece.section as usize)?.data) {
+            _ if link.mode.rules.first_capsules => capsule.to_vec(),
+            Ok(converted) => converted.unwrap_or_else(|| capsule.to_vec()),
+            Err(opcode) => {
+                return Some(Err(UnknownRecord {
+                    object: object.id,
+                    function: f,
+                    opcode,
+                }));
+            }
+        };
         let mut kept = kept;
         if matches!(section.class, Class::Stub(_)) && link.mode.rules.fills_stubs {
             match stubs::filled(*link, object.id, piece.section) {
@@ -269,8 +296,8 @@ impl Maker<'_, '_> {
         if matches!(section.class, Class::Stub(_)) {
             self.unschedule(&mut function);
         }
-        patch_capsule(self.output, self.linked, id, &mut function);
-        Some((function, kept))
+        capsules::patch(self.output, self.linked, id, &mut function);
+        Some(Ok((function, kept)))
     }
 
     /// The table of unified functions, under the name of the stub in its first slot.
@@ -286,7 +313,7 @@ impl Maker<'_, '_> {
             changes: Changes::default(),
         };
         self.unschedule(&mut function);
-        patch_capsule(self.output, self.linked, id, &mut function);
+        capsules::patch(self.output, self.linked, id, &mut function);
         Some(function)
     }
 
@@ -322,8 +349,8 @@ impl Maker<'_, '_> {
         if (object.sm, options.target.number) == FINALIZED_AGAIN && !same_timing(code, object.sm, options.target.number) {
             return Err("compiled for sm_100, where its instructions take another time".into());
         }
-        if object.toolkit < output.link.mode.rules.finalizer {
-            return Err("compiled by an older toolkit, whose code nvlink schedules again".into());
+        if object.toolkit < output.link.mode.rules.finalizer && output.link.mode.rules.schedules_older_again {
+            return Err(older::SCHEDULED_AGAIN.into());
         }
         // Observed with objects of ptxas 13.0.100: nvlink makes such code again from its Mercury form, without the waits that the compiler added.
         let drops_waits = !output.link.mode.rules.adds_software_wait;
@@ -492,102 +519,4 @@ fn move_slot_loads(slot_base: u64, function: &Function, code: &mut [u8]) {
 
 fn is_texture(output: &OutputPlan<'_, '_>, named: SymbolTableEntry) -> bool {
     matches!(named, SymbolTableEntry::Symbol(sym) if output.layout.records.symbols.get(sym).is_some_and(|sym| matches!(sym.kind, STT_CUDA_TEXTURE..=STT_CUDA_SURFACE)))
-}
-
-/// A record of a capsule.
-struct Record {
-    /// Offset of the end of the full instruction, if there is one.
-    body_end: Option<usize>,
-    /// First SASS instruction.
-    first: u64,
-    /// Number of SASS instructions.
-    count: u64,
-}
-
-fn records(capsule: &[u8]) -> Vec<Record> {
-    let Ok(parsed) = Capsule::read(capsule) else {
-        return Vec::new();
-    };
-    let mut first = 0;
-    let mut list = Vec::new();
-    for (at, instruction) in parsed.instructions().flatten() {
-        let count = u64::from(instruction.sass_count());
-        if instruction != Instruction::Derived {
-            list.push(Record {
-                body_end: instruction.body().map(|_| at + instruction.size()),
-                first,
-                count,
-            });
-        }
-        first += count;
-    }
-    list
-}
-
-fn patch_capsule(output: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
-    let records = records(&function.capsule);
-    for r in &linked.resolved[id] {
-        let instruction = r.twin.r_offset.get() / INSTRUCTION;
-        let at = records.partition_point(|x| x.first + x.count <= instruction);
-        let Some(&(_, width)) = MERCURY_FIELDS.iter().find(|f| f.0 == r.kind) else {
-            continue;
-        };
-        let record = records.get(at).filter(|x| x.first <= instruction);
-        let Some(end) = record.and_then(|x| x.body_end) else { continue };
-        if let Some(field) = end.checked_sub(4).and_then(|start| function.capsule.get_mut(start..start + width)) {
-            field.copy_from_slice(r.value.to_le_bytes().get(..width).unwrap_or_default());
-        }
-    }
-    if let Some(word) = function.capsule.first_chunk_mut::<4>() {
-        *word = output.arranged.section_index(id).to_le_bytes();
-    }
-    if function.moved() {
-        function.capsule = recounted(function).unwrap_or_else(|| function.capsule.clone());
-    }
-}
-
-/// The capsule with the numbers of instructions of the new code. The last record represents the padding.
-fn recounted(function: &Function) -> Option<Vec<u8>> {
-    let capsule = Capsule::read(&function.capsule).ok()?;
-    let list: Vec<Instruction<'_>> = capsule.instructions().map(|i| i.map(|i| i.1)).collect::<Result<_, _>>().ok()?;
-    let mut first = 0;
-    let mut bodies: Vec<[u8; 16]> = Vec::with_capacity(list.len());
-    let mut counts = Vec::with_capacity(list.len());
-    for (i, instruction) in list.iter().enumerate() {
-        let next = first + u64::from(instruction.sass_count()) * INSTRUCTION;
-        let start = function.place(first);
-        let end = if i + 1 == list.len() {
-            function.code.len() as u64
-        } else {
-            function.place(next)
-        };
-        counts.push((end.saturating_sub(start) / INSTRUCTION) as u16);
-        let last = function
-            .code
-            .get(end.saturating_sub(INSTRUCTION) as usize..)
-            .and_then(|c| c.first_chunk());
-        bodies.push(exits::exit_body(last.map_or(0, |w| u128::from_le_bytes(*w))));
-        first = next;
-    }
-    let renewed: Vec<Instruction<'_>> = list
-        .iter()
-        .zip(counts)
-        .zip(&bodies)
-        .map(|((&old, count), exit)| match old {
-            Instruction::Derived if count > 1 => Instruction::ExpandedFull {
-                form: 0x51,
-                count,
-                body: exit,
-            },
-            Instruction::Full(body) if count > 1 => Instruction::ExpandedFull { form: 0x51, count, body },
-            Instruction::ExpandedFull { body, .. } if count == 1 && body == exit => Instruction::Derived,
-            Instruction::ExpandedFull { body, .. } if count == 1 => Instruction::Full(body),
-            Instruction::ExpandedFull { form, body, .. } => Instruction::ExpandedFull { form, count, body },
-            Instruction::Expanded { .. } => Instruction::Expanded { count },
-            other => other,
-        })
-        .collect();
-    let mut out = Vec::with_capacity(function.capsule.len());
-    cubin::capmerc::write(capsule.text_section, capsule.tag, &renewed, &mut out).ok()?;
-    Some(out)
 }
