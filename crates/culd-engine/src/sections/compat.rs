@@ -31,6 +31,8 @@ struct Rule {
     known: fn(&Rules) -> bool,
     /// Left out when an input lacks it.
     of_all: bool,
+    /// Left out when no input has it; its place is that of an added one.
+    of_some: fn(&Rules) -> bool,
 }
 
 /// 0 if either is 0, else the larger.
@@ -52,6 +54,7 @@ const BASE: Rule = Rule {
     silent: |_| None,
     known: |_| true,
     of_all: false,
+    of_some: |_| false,
 };
 
 /// Rules in the order in which missing attributes are added.
@@ -85,7 +88,8 @@ const RULES: [Rule; 10] = [
     Rule {
         code: 7,
         format: 3,
-        missing: |r| (!r.compat_instruction_set && !r.compat_of_inputs).then_some(0x100),
+        missing: |r| (!r.compat_of_inputs).then_some(0x100),
+        of_some: |r| r.compat_instruction_set,
         ..BASE
     },
     Rule {
@@ -181,7 +185,7 @@ pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             false => vec![(ACCELERATOR, Value::Half(2, accelerator))],
         },
     };
-    let mut lacking = [false; RULES.len()];
+    let (mut lacking, mut stated) = ([false; RULES.len()], [false; RULES.len()]);
     for object in link.inputs.objects.iter() {
         let Some(bytes) = object.compat else { continue };
         let mut seen = [false; RULES.len()];
@@ -192,7 +196,7 @@ pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
             let known = |r: &Rule| r.code == record.attribute && (r.known)(rules);
             let Some(i) = RULES.iter().position(known) else { continue };
             joined.half(&RULES[i], if RULES[i].format == 2 { record.half & 0xff } else { record.half });
-            seen[i] = true;
+            (seen[i], stated[i]) = (true, true);
         }
         for (i, rule) in RULES.iter().enumerate().filter(|(i, r)| !seen[*i] && (r.known)(rules)) {
             lacking[i] = true;
@@ -204,7 +208,10 @@ pub fn compat(link: Link<'_, '_>, layout: &Layout<'_>) -> Vec<u8> {
     joined
         .records
         .retain(|(code, value)| match (RULES.iter().position(|r| r.code == *code), value) {
-            (Some(i), Value::Half(_, half)) => (RULES[i].silent)(rules) != Some(*half) && !(RULES[i].of_all && lacking[i]),
+            (Some(i), Value::Half(_, half)) => {
+                let is_left_out = RULES[i].of_all && lacking[i] || (RULES[i].of_some)(rules) && !stated[i];
+                !is_left_out && (RULES[i].silent)(rules) != Some(*half)
+            }
             _ => true,
         });
     let tensor_cores = joined.records.iter().find_map(|r| match r {
