@@ -30,6 +30,8 @@ const OLD_64BIT: u32 = 0x400;
 const FOR_ONE_ARCH: u32 = 8;
 /// `e_flags` of the new form: set in files with a Mercury form.
 const HAS_MERCURY: u32 = 3;
+/// The same flag in files of the older form (sm_90a).
+const OLD_FOR_ONE_ARCH: u32 = 0x800;
 /// First format of the note that states the toolkit.
 const NOTE_FORMAT: u32 = 2;
 
@@ -297,11 +299,15 @@ fn tool_version(cubin: &Cubin<'_>, note: &Section<'_>, description: usize) -> Op
     Some(u32::from_le_bytes(*version))
 }
 
-/// True for code with suffix a: a record of `.nv.compat`, or a flag of the file where the note is that of CUDA 12.8 and 12.9.
+/// True for code with suffix a: a record of `.nv.compat`, or a flag of the file in files of CUDA 12.
 fn is_specific(cubin: &Cubin<'_>) -> bool {
     let header = cubin.header();
     let [.., os_abi, _, _, _, _, _, _, _, _] = header.ident;
-    if os_abi == ELFOSABI_CUDA && header.e_flags.get() & FOR_ONE_ARCH != 0 {
+    let flag = match os_abi == ELFOSABI_CUDA {
+        true => FOR_ONE_ARCH,
+        false => OLD_FOR_ONE_ARCH,
+    };
+    if header.e_flags.get() & flag != 0 {
         return true;
     }
     let Some(section) = cubin.section_by_name(b".nv.compat") else {

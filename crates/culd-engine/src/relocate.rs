@@ -420,7 +420,11 @@ impl<'a, 'd> RelocResolver<'a, 'd> {
         }
         let value = match self.link.mode.debug_symbols {
             true => self.layout.records.symbols[sym].value,
-            false if self.link.mode.rules.dynamic_alignment => self.layout.records.symbols[sym].value.max(DYNAMIC_ALIGN),
+            // Observed: the declaration of an older toolkit, which does not state its alignment, is at 0.
+            false if self.link.mode.rules.dynamic_alignment => match self.layout.records.symbols[sym].value {
+                0 => 0,
+                declared => declared.max(DYNAMIC_ALIGN),
+            },
             false => 0,
         };
         patch(
