@@ -171,6 +171,8 @@ pub struct Rules {
     pub finalizer: u32,
     /// Blackwell code of older toolkits is scheduled again. In releases without, only groups of delays come in another order.
     pub schedules_older_again: bool,
+    /// Functions compiled with a sanitizer must be of one toolkit.
+    pub compares_sanitizers: bool,
     /// Weak symbols are in the global part of the symbol table.
     pub weak_symbols_global: bool,
     /// Shared memory of a kernel that has a size and no variables, as a relocatable link leaves it, counts.

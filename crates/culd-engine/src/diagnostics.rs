@@ -78,6 +78,12 @@ pub enum Code {
         file: String,
         flag: &'static str,
     },
+    /// Versions times ten: of the toolkit that made the file, and of that of the first sanitized function.
+    SanitizerMismatch {
+        file: String,
+        toolkit: u32,
+        first: u32,
+    },
     MergeFailed,
     /// `files`: every input that references the symbol, first mention first.
     UndefinedReference {
@@ -260,6 +266,7 @@ culd_base::code_names! {
         UnsupportedBinary => "UnsupportedBinary",
         FinalizationFailed => "FinalizationFailed",
         BesideEwp => "BesideEwp",
+        SanitizerMismatch => "SanitizerMismatch",
         TensorMemoryMismatch => "TensorMemoryMismatch",
         OlderBesideEwp => "OlderBesideEwp",
         PartiallyLinked => "PartiallyLinked",
@@ -369,6 +376,10 @@ impl fmt::Display for Code {
             UnsupportedBinary => write!(f, "Finalization failed: 'unsupported binary'"),
             FinalizationFailed => write!(f, "elfLink error finalization failed"),
             BesideEwp { file } => write!(f, "'{file}': -ewp compiled objects should only link with libcudadevrt"),
+            SanitizerMismatch { file, toolkit, first } => write!(
+                f,
+                "Cannot link sanitized object '{file}' from version {toolkit} with sanitized object from a different toolkit version ({first})"
+            ),
             TensorMemoryMismatch { file } => write!(
                 f,
                 "Object '{file}' cannot be linked due to version mismatch. Objects using tcgen05 in 12.x \

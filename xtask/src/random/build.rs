@@ -90,14 +90,20 @@ impl Compilers {
             std::fs::create_dir_all(dir).map_err(Error::file(dir))?;
         }
         let tools = oracle::bin_dir(context)?;
-        let known = oracle::toolkits();
+        let (known, releases) = (oracle::toolkits(), oracle::releases().collect::<Vec<_>>());
         if let Selection::Named(list) = selection
-            && let Some(unknown) = list.iter().find(|v| !known.iter().any(|t| t.version == **v))
+            && let Some(unknown) = list.iter().find(|v| !known.iter().chain(&releases).any(|t| t.version == **v))
         {
             return Err(Error::Other(format!("xtask/toolkits.txt has no version {unknown}")));
         }
         let wanted = known.into_iter().filter(|t| selection.has(*t));
-        let toolkits = wanted.map(|t| Ok((t, oracle::ptxas(context, &tools, t)?))).collect::<Result<_>>()?;
+        let mut toolkits: Vec<_> = wanted.map(|t| Ok((t, oracle::ptxas(context, &tools, t)?))).collect::<Result<_>>()?;
+        if let Selection::Named(list) = selection {
+            for toolkit in releases.into_iter().filter(|t| list.iter().any(|v| v == t.version)) {
+                let ptxas = oracle::release(context, toolkit.version)?.join("ptxas");
+                toolkits.push((toolkit, ptxas));
+            }
+        }
         Ok(Self {
             sources: Sources::new(context)?,
             tools,

@@ -116,6 +116,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     looks_up_shared: false,
     finalizer: 130,
     schedules_older_again: false,
+    compares_sanitizers: false,
     weak_symbols_global: false,
     counts_laid_out_shared: false,
     plain_unified_data: false,
@@ -159,6 +160,7 @@ pub(super) const MERCURY_12_9: Rules = Rules {
 };
 pub(super) const RULES_13_1: Rules = Rules {
     finalizer: 131,
+    compares_sanitizers: true,
     schedules_older_again: true,
     explains_finalizer: true,
     fills_stubs: true,

@@ -310,7 +310,8 @@ impl<'d> Merger<'_, 'd, '_, '_> {
         let objects = &self.inputs.objects;
         let (mut functions, mut prototypes) = (0, 0);
         let has_ewp = objects.iter().any(|o| o.is_ewp);
-        let mut runs = fill::Runs::new(threads.are_many() && self.has_plain_objects());
+        let mut sanitizers = self.sanitizer_mismatches().into_iter().peekable();
+        let mut runs = fill::Runs::new(threads.are_many() && sanitizers.peek().is_none() && self.has_plain_objects());
         let mut position = 0;
         while position < objects.len() {
             let run = runs.candidates(position, objects.len());
@@ -332,6 +333,9 @@ impl<'d> Merger<'_, 'd, '_, '_> {
                 self.out.error(code.clone());
             }
             self.object(object)?;
+            while let Some((_, code)) = sanitizers.next_if(|e| e.0 == object.id) {
+                self.out.error(code);
+            }
             self.late_whole_shared(object);
             if self.records.standard.compat.is_some() && object.lacks_isa_class() {
                 self.out.warning(Code::MissingIsaClass {

@@ -124,6 +124,7 @@ pub(crate) fn place(code: &Code) -> (Option<String>, Option<String>) {
         | NewerMercury { file, .. }
         | BesideEwp { file }
         | TensorMemoryMismatch { file }
+        | SanitizerMismatch { file, .. }
         | Unsupported { file, .. } => (Some(file), None),
         _ => (None, None),
     };
