@@ -9,7 +9,8 @@
 //!    that does so itself.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::function::Function;
+use crate::finalize::code::functions::Functions;
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::code::sources::Source;
 use crate::finalize::code::stubs::Stubs;

@@ -4,7 +4,8 @@
 //! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`]. Debug sections write their own.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::function::Function;
+use crate::finalize::code::functions::Functions;
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::linked::{Kept, Linked, is_reserved, symbol_number};
 use crate::finalize::sass::Sass;

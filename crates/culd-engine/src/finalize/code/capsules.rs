@@ -6,7 +6,7 @@
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::exits;
-use crate::finalize::code::functions::Function;
+use crate::finalize::code::function::Function;
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::linked::Linked;
 use crate::ids::SectionId;

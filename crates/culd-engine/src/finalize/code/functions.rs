@@ -9,7 +9,8 @@
 use crate::arrange::OutputPlan;
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::finalize::code::debug_code::{is_scheduled, unscheduled};
-use crate::finalize::code::exits::{self, Moves};
+use crate::finalize::code::exits;
+use crate::finalize::code::function::{Changes, Function, opcode_at};
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
 use crate::finalize::code::stubs::{self, Stubs};
@@ -26,13 +27,10 @@ use cubin::raw::Rela;
 use cubin::reloc::{FieldSource, reloc_info};
 use culd_sass::decode::opcode;
 use culd_sass::latency::same_timing;
-use culd_sass::{KernelContext, OffsetMap, Rewrite};
+use culd_sass::{KernelContext, Rewrite};
 
 /// Shared memory of the system before the first reserved variable.
 pub(crate) const RESERVED_BASE: u64 = 0x40;
-/// Mercury's move, and what it is in SASS where no record says it: `MOV`, `UMOV`, `R2UR`.
-const MOVE: u8 = 0x0b;
-const MOVES: [u16; 6] = [0x202, 0x802, 0xc02, 0x882, 0xc82, 0x2ca];
 /// Mercury's load from a constant bank: opcode, place of the bank, and the bank of texture slots.
 const LOAD_CONSTANT: u8 = 0x22;
 const LOAD_BANK: usize = 12;
@@ -45,80 +43,6 @@ const R_CUDA_ABS32_32: u32 = 0x37;
 const R_CUDA_ABS16_32: u32 = 0x3b;
 /// Code of the first architecture with instructions that take another time on the second is scheduled anew in links for that: not modelled.
 const FINALIZED_AGAIN: (u32, u32) = (100, 103);
-
-/// A function of the output.
-pub(crate) struct Function {
-    /// Function.
-    pub(crate) function: FunctionId,
-    /// Object that it is taken from.
-    pub(crate) object: ObjectId,
-    /// Its code section there.
-    pub(crate) section: u32,
-    /// SASS.
-    pub(crate) code: Vec<u8>,
-    /// Capsule.
-    pub(crate) capsule: Vec<u8>,
-    changes: Changes,
-}
-
-/// How the code differs from the input's.
-#[derive(Default)]
-struct Changes {
-    map: Option<OffsetMap>,
-    moves: Option<Moves>,
-    /// Why the linker's code may be another.
-    doubt: Option<String>,
-}
-
-impl Function {
-    fn rewritten_place(&self, offset: u64) -> Option<u32> {
-        let offset = u32::try_from(offset).ok()?;
-        Some(self.changes.map.as_ref().map_or(offset, |m| m.new_offset(offset)))
-    }
-    /// New offset of a label of the input: before the fences of an `EXIT`.
-    pub(crate) fn place(&self, offset: u64) -> u64 {
-        let Some(new) = self.rewritten_place(offset) else { return offset };
-        self.changes.moves.as_ref().map_or(new, |m| m.label(new)).into()
-    }
-    /// New offset of an instruction of the input: after the fences of an `EXIT`.
-    pub(crate) fn place_instruction(&self, offset: u64) -> u64 {
-        let Some(new) = self.rewritten_place(offset) else { return offset };
-        self.changes.moves.as_ref().map_or(new, |m| m.instruction(new)).into()
-    }
-    /// Is an instruction of the input not in the output?
-    pub(crate) fn is_deleted(&self, offset: u64) -> bool {
-        let deleted = self.changes.map.as_ref().map_or(&[][..], |m| m.deleted());
-        u32::try_from(offset).is_ok_and(|offset| deleted.binary_search(&offset).is_ok())
-    }
-    /// Offsets, in the input, of the instructions that move a value into a register.
-    pub(crate) fn moves(&self) -> Vec<u64> {
-        let Ok(capsule) = Capsule::read(&self.capsule) else {
-            return Vec::new();
-        };
-        let mut first = 0;
-        let mut moves = Vec::new();
-        for (_, instruction) in capsule.instructions().flatten() {
-            let is_move = match instruction {
-                Instruction::Derived => self.opcode(first * INSTRUCTION).is_some_and(|op| MOVES.contains(&op)),
-                Instruction::Full([_, MOVE, ..]) | Instruction::Short([_, MOVE, ..]) => true,
-                _ => false,
-            };
-            if is_move {
-                moves.push(first * INSTRUCTION);
-            }
-            first += u64::from(instruction.sass_count());
-        }
-        moves
-    }
-    /// Opcode of the instruction that was at an offset of the input.
-    fn opcode(&self, offset: u64) -> Option<u16> {
-        opcode_at(&self.code, self.place_instruction(offset))
-    }
-    /// True if instructions moved.
-    pub(crate) fn moved(&self) -> bool {
-        self.changes.moves.is_some() || self.changes.map.as_ref().is_some_and(|m| !m.deleted().is_empty())
-    }
-}
 
 /// All functions by code section.
 pub(crate) struct Functions<'a, 'd> {
@@ -480,12 +404,6 @@ fn patch_code(output: &OutputPlan<'_, '_>, linked: &Linked, slot_base: u64, id: 
             put(code, function.place(twin.r_offset.get()), twin.r_type.get(), value);
         }
     }
-}
-
-/// Opcode of the instruction at an offset.
-fn opcode_at(code: &[u8], offset: u64) -> Option<u16> {
-    let low = code.get(usize::try_from(offset).ok()?..)?.first_chunk()?;
-    Some(u16::from_le_bytes(*low) & 0xfff)
 }
 
 /// What an instruction has of a texture slot: its place in the parameter bank, or its number of bytes after the first slot if it is added to

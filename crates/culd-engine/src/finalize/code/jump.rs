@@ -6,7 +6,8 @@
 //! 3. An offset without a label there gives 0: entries of tables whose function was replaced.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::function::Function;
+use crate::finalize::code::functions::Functions;
 use crate::finalize::linked::Linked;
 use crate::finalize::sass::Sass;
 use crate::ids::FunctionId;

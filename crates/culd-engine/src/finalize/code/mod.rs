@@ -11,6 +11,7 @@ mod capsules;
 pub(crate) mod debug_code;
 pub(crate) mod exits;
 mod first_form;
+pub(crate) mod function;
 pub(crate) mod functions;
 pub(crate) mod jump;
 pub(crate) mod offsets;

@@ -11,7 +11,8 @@
 //! 4. Advances move with deleted instructions.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::function::Function;
+use crate::finalize::code::functions::Functions;
 use crate::finalize::code::sources::Source;
 use crate::finalize::code::stubs::Stubs;
 use crate::finalize::debug::dwarf::{FDE_ADDRESS, FDE_PROGRAM, FrameEntry, FrameOp, frame_entries, frame_ops};

@@ -9,7 +9,8 @@
 //! 5. All others share the Mercury bytes; their relocations have SASS types.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::function::Function;
+use crate::finalize::code::functions::Functions;
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::code::sources::inputs;
 use crate::finalize::debug::line::Units;

@@ -10,7 +10,8 @@
 //! have one row and end where they start.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::function::Function;
+use crate::finalize::code::functions::Functions;
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::debug::dwarf::line::{ADDRESS, LineUnit, line_rows, line_units, moved_sequence};
 use crate::finalize::linked::{Linked, sass_entries};

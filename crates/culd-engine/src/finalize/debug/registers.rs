@@ -11,7 +11,8 @@
 //!    `ENDCOLLECTIVE`, the last place is that of the instruction before it.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::{Function, Functions};
+use crate::finalize::code::function::Function;
+use crate::finalize::code::functions::Functions;
 use crate::finalize::code::offsets::{INSTRUCTION, mercury_places};
 use crate::finalize::code::sources::{function_name, inputs};
 use crate::finalize::register_lists::List;

@@ -1,7 +1,7 @@
 //! Numbers of sections and of the section symbols of parameter banks in a file with two views.
 
 use crate::arrange::OutputPlan;
-use crate::finalize::code::functions::Function;
+use crate::finalize::code::function::Function;
 use crate::finalize::code::functions::Functions;
 use crate::ids::{SectionId, Table};
 use crate::object::ObjSection;
