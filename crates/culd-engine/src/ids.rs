@@ -115,9 +115,9 @@ impl<I: Id, T> Table<I, T> {
         self.items.push(item);
         id
     }
-    /// Appends items.
-    pub fn append(&mut self, mut items: Vec<T>) {
-        self.items.append(&mut items);
+    /// Moves items to the end.
+    pub fn append(&mut self, items: &mut Vec<T>) {
+        self.items.append(items);
     }
     /// Appends `count` items that are made in parallel.
     pub fn extend_parallel(&mut self, count: usize, make: impl Fn(usize) -> T + Sync + Send)

@@ -59,6 +59,16 @@ impl Threads {
         }
     }
 
+    /// Maps every item, in order, into a list whose memory is used again.
+    pub fn map_into<'t, T: Sync, R: Send>(self, items: &'t [T], work: impl Fn(&'t T) -> R + Sync + Send, results: &mut Vec<R>) {
+        if self.several && items.len() > 1 {
+            items.par_iter().map(work).collect_into_vec(results);
+        } else {
+            results.clear();
+            results.extend(items.iter().map(work));
+        }
+    }
+
     /// What `work` makes of the items, in order; it also gets the number of each item.
     pub fn filter_map<T: Sync, R: Send>(self, items: &[T], work: impl Fn(usize, &T) -> Option<R> + Sync + Send) -> Vec<R> {
         let work = |(n, item)| work(n, item);
