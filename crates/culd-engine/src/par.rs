@@ -86,6 +86,30 @@ impl Threads {
         }
     }
 
+    /// The lists one after the other. With many threads the memory of the result is touched by several: it is filled with `filler` before.
+    pub fn concat<T: Clone + Send + Sync>(self, lists: Vec<Vec<T>>, filler: &T) -> Vec<T> {
+        let count = lists.iter().map(Vec::len).sum();
+        if lists.len() < 2 || !self.are_many() {
+            let mut lists = lists.into_iter();
+            let mut joined = lists.next().unwrap_or_default();
+            joined.reserve_exact(count - joined.len());
+            lists.for_each(|mut list| joined.append(&mut list));
+            return joined;
+        }
+        let mut joined = Vec::new();
+        joined.par_extend((0..count).into_par_iter().with_min_len(PART).map(|_| filler.clone()));
+        let mut rest = joined.as_mut_slice();
+        let mut places = Vec::with_capacity(lists.len());
+        for list in &lists {
+            let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(list.len()).unwrap_or_default();
+            places.push(place);
+            rest = tail;
+        }
+        let moved = lists.into_par_iter().zip(places);
+        moved.for_each(|(list, place)| place.iter_mut().zip(list).for_each(|(to, item)| *to = item));
+        joined
+    }
+
     /// A table of `len` items. The memory of a large one is touched by several threads: most of the time is the system's, which clears the pages.
     pub fn filled<I: Id, T: Clone + Send + Sync>(self, len: usize, item: T) -> Table<I, T> {
         if !self.several {
