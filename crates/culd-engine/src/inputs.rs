@@ -166,11 +166,14 @@ pub fn admit<'d, T: Send>(
             break;
         }
         let (mut results, mut new_objects) = (std::mem::take(&mut spare_parsed), std::mem::take(&mut spare_objects));
-        let (following, (numbered, resolved)) = threads.join(
+        // What resolves comes first, so that it stays on one thread, whose caches have its tables.
+        let (resolved, (numbered, following)) = threads.join(
             || {
-                let chunk = next?;
-                parse_all(chunk, &mut results);
-                Some((chunk, results))
+                let (names, mut new) = named?;
+                let first = objects.len();
+                objects.append(&mut new);
+                resolve(&objects, first..objects.len(), names);
+                Some(new)
             },
             || {
                 threads.join(
@@ -180,11 +183,9 @@ pub fn admit<'d, T: Send>(
                         Some(admitted.map(|()| (parsed, (name(&new_objects), new_objects))))
                     },
                     || {
-                        let (names, mut new) = named?;
-                        let first = objects.len();
-                        objects.append(&mut new);
-                        resolve(&objects, first..objects.len(), names);
-                        Some(new)
+                        let chunk = next?;
+                        parse_all(chunk, &mut results);
+                        Some((chunk, results))
                     },
                 )
             },

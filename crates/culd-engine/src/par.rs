@@ -39,10 +39,14 @@ impl Threads {
         Threads::new(bytes, self.threads)
     }
 
-    /// Runs `work` with a pool of its own, if a number of threads was requested.
+    /// Runs `work` on a thread of the pool, with a pool of its own if a number of threads was requested: every step that another thread starts
+    /// has to wake one of the pool and to wait for it.
     pub fn install<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
-        if !self.several || self.threads == 0 {
+        if !self.several {
             return work();
+        }
+        if self.threads == 0 {
+            return rayon::scope(|_| work());
         }
         match rayon::ThreadPoolBuilder::new().num_threads(self.threads).build() {
             Ok(pool) => pool.install(work),
