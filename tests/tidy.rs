@@ -88,6 +88,7 @@ const CRATES: &[(&str, Order)] = &[
             "ids",
             "names",
             "csr",
+            "parts",
             "align",
             "options",
             "diagnostics",

@@ -17,6 +17,7 @@ pub mod strings;
 pub use plan::{Extent, Placement, Plan, SectionFields, Storage};
 
 use crate::consts::*;
+use crate::raw::Shdr;
 use std::borrow::Cow;
 use zerocopy::IntoBytes;
 
@@ -191,9 +192,11 @@ impl<'d> Image<'d> {
 
     /// The parts of the file that are not zero bytes between sections, in file order. `plan` is this image's.
     pub fn parts<'i>(&'i self, plan: &'i Plan) -> Vec<FilePart<'i>> {
-        let headers: Vec<_> = std::iter::once(plan.null_header())
-            .chain(self.numbered().map(|(i, s)| plan.section_header(i, &s.fields())))
-            .collect();
+        let mut headers = Vec::with_capacity(plan.section_count() * size_of::<Shdr>());
+        headers.extend_from_slice(plan.null_header().as_bytes());
+        for (i, s) in self.numbered() {
+            headers.extend_from_slice(plan.section_header(i, &s.fields()).as_bytes());
+        }
         let mut parts: Vec<FilePart<'i>> = Vec::with_capacity(self.sections.len() + 3);
         parts.push((0, plan.file_header().as_bytes().to_vec().into()));
         for (s, place) in self.sections.iter().zip(plan.placements()) {
@@ -203,7 +206,7 @@ impl<'d> Image<'d> {
                 parts.push((place.offset, bytes.as_ref().into()));
             }
         }
-        parts.push((plan.section_header_offset(), headers.as_bytes().to_vec().into()));
+        parts.push((plan.section_header_offset(), headers.into()));
         parts.push((plan.program_header_offset(), plan.segments().as_bytes().into()));
         parts
     }

@@ -115,9 +115,9 @@ impl<I: Id, T> Table<I, T> {
         self.items.push(item);
         id
     }
-    /// Appends items.
-    pub fn append(&mut self, mut items: Vec<T>) {
-        self.items.append(&mut items);
+    /// Moves items to the end.
+    pub fn append(&mut self, items: &mut Vec<T>) {
+        self.items.append(items);
     }
     /// Appends `count` items that are made in parallel.
     pub fn extend_parallel(&mut self, count: usize, make: impl Fn(usize) -> T + Sync + Send)
@@ -125,6 +125,15 @@ impl<I: Id, T> Table<I, T> {
         T: Send,
     {
         self.items.par_extend((0..count).into_par_iter().with_min_len(PART).map(make));
+    }
+    /// Touches the memory of so many more items on several threads: a thread that adds them alone waits for the system, which clears the pages.
+    pub fn touch(&mut self, more: usize, item: impl Fn(usize) -> T + Sync + Send)
+    where
+        T: Send,
+    {
+        let len = self.items.len();
+        self.extend_parallel(more, item);
+        self.items.truncate(len);
     }
     /// Calls `work` with every item, in parallel.
     pub fn for_each_parallel(&mut self, work: impl Fn(I, &mut T) + Sync + Send)

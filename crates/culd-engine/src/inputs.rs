@@ -87,16 +87,17 @@ impl Numbering {
         Ok(())
     }
 
-    /// Admits and numbers the objects of a chunk.
+    /// Admits and numbers the objects of a chunk; `parsed` is empty afterwards.
     fn admit<'d>(
         &mut self,
         chunk: &[Input<'d>],
-        parsed: Vec<Parsed<'d>>,
+        parsed: &mut Vec<Parsed<'d>>,
         options: &LinkOptions<'_>,
+        objects: &mut Vec<Object<'d>>,
         out: &mut Collector<'_>,
-    ) -> Result<Vec<Object<'d>>, Stop> {
-        let mut objects = Vec::with_capacity(chunk.len());
-        for (input, parsed) in chunk.iter().zip(parsed) {
+    ) -> Result<(), Stop> {
+        objects.reserve(chunk.len());
+        for (input, parsed) in chunk.iter().zip(parsed.drain(..)) {
             let Some(mut object) = admit_one(input, parsed, options, out)? else {
                 continue;
             };
@@ -104,7 +105,7 @@ impl Numbering {
             self.number(&mut object).map_err(|reason| damaged(input, reason.into(), out))?;
             objects.push(object);
         }
-        Ok(objects)
+        Ok(())
     }
 }
 
@@ -151,37 +152,48 @@ pub fn admit<'d, T: Send>(
         Identity::Culd => Trust::Validate,
     };
     let rules = options.release().unwrap_or_else(Release::newest).rules_for(options.target);
-    let parse_all = |chunk: &'_ [Input<'d>]| threads.map(chunk, |input| parse(input, trust, rules, threads));
+    let parse_all = |chunk, results: &mut _| threads.map_into(chunk, |input| parse(input, trust, rules, threads), results);
     let mut numbering = Numbering::default();
     let mut objects = Table::new();
     objects.reserve(inputs.len());
     let mut chunks = chunks(inputs);
     let (mut parsed, mut named) = (None, None);
+    // Chunks follow each other through the same memory.
+    let (mut spare_parsed, mut spare_objects) = (Vec::new(), Vec::new());
     loop {
         let next = chunks.next();
         if next.is_none() && parsed.is_none() && named.is_none() {
             break;
         }
-        let (following, (numbered, ())) = threads.join(
-            || next.map(|chunk| (chunk, parse_all(chunk))),
+        let (mut results, mut new_objects) = (std::mem::take(&mut spare_parsed), std::mem::take(&mut spare_objects));
+        // What resolves comes first, so that it stays on one thread, whose caches have its tables.
+        let (resolved, (numbered, following)) = threads.join(
+            || {
+                let (names, mut new) = named?;
+                let first = objects.len();
+                objects.append(&mut new);
+                resolve(&objects, first..objects.len(), names);
+                Some(new)
+            },
             || {
                 threads.join(
                     || {
-                        let (chunk, parsed) = parsed?;
-                        let admitted = numbering.admit(chunk, parsed, options, out);
-                        Some(admitted.map(|objects| (name(&objects), objects)))
+                        let (chunk, mut parsed) = parsed?;
+                        let admitted = numbering.admit(chunk, &mut parsed, options, &mut new_objects, out);
+                        Some(admitted.map(|()| (parsed, (name(&new_objects), new_objects))))
                     },
                     || {
-                        if let Some((names, new)) = named {
-                            let first = objects.len();
-                            objects.append(new);
-                            resolve(&objects, first..objects.len(), names);
-                        }
+                        let chunk = next?;
+                        parse_all(chunk, &mut results);
+                        Some((chunk, results))
                     },
                 )
             },
         );
-        (parsed, named) = (following, numbered.transpose()?);
+        let emptied;
+        (emptied, named) = numbered.transpose()?.unzip();
+        (spare_parsed, spare_objects) = (emptied.unwrap_or_default(), resolved.unwrap_or_default());
+        parsed = following;
     }
     Ok(Inputs {
         objects,

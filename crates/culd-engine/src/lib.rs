@@ -47,6 +47,7 @@ mod object;
 pub mod options;
 mod outcome;
 mod par;
+mod parts;
 mod pipeline;
 mod records;
 mod relocate;

@@ -320,6 +320,15 @@ impl Label {
             hash: hashing.of(name),
         }
     }
+
+    fn name<'d>(self, entry: &Sym, strings: &'d [u8]) -> &'d [u8] {
+        let offset = entry.st_name.get();
+        match self.length {
+            UNKNOWN => string_at(strings, offset),
+            length => strings.get(offset as usize..).and_then(|s| s.get(..length as usize)),
+        }
+        .unwrap_or_default()
+    }
 }
 
 impl Default for Label {
@@ -470,7 +479,7 @@ impl<'d> Object<'d> {
             trust,
         };
         object.check_sections()?;
-        object.check_symbols(place)?;
+        object.check_symbols(place, threads)?;
         object.read_tables()?;
         object.read_relocations(threads)?;
         object.functions = object.order_functions();
@@ -524,12 +533,7 @@ impl<'d> Object<'d> {
     }
 
     fn name(&self, entry: &Sym, label: Label) -> &'d [u8] {
-        let offset = entry.st_name.get();
-        match label.length {
-            UNKNOWN => string_at(self.strings, offset),
-            length => self.strings.get(offset as usize..).and_then(|s| s.get(..length as usize)),
-        }
-        .unwrap_or_default()
+        label.name(entry, self.strings)
     }
 
     /// Type of symbol `index`, without looking at its name.

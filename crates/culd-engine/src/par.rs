@@ -39,10 +39,14 @@ impl Threads {
         Threads::new(bytes, self.threads)
     }
 
-    /// Runs `work` with a pool of its own, if a number of threads was requested.
+    /// Runs `work` on a thread of the pool, with a pool of its own if a number of threads was requested: every step that another thread starts
+    /// has to wake one of the pool and to wait for it.
     pub fn install<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
-        if !self.several || self.threads == 0 {
+        if !self.several {
             return work();
+        }
+        if self.threads == 0 {
+            return rayon::scope(|_| work());
         }
         match rayon::ThreadPoolBuilder::new().num_threads(self.threads).build() {
             Ok(pool) => pool.install(work),
@@ -56,6 +60,16 @@ impl Threads {
             items.par_iter().map(work).collect()
         } else {
             items.iter().map(work).collect()
+        }
+    }
+
+    /// Maps every item, in order, into a list whose memory is used again.
+    pub fn map_into<'t, T: Sync, R: Send>(self, items: &'t [T], work: impl Fn(&'t T) -> R + Sync + Send, results: &mut Vec<R>) {
+        if self.several && items.len() > 1 {
+            items.par_iter().map(work).collect_into_vec(results);
+        } else {
+            results.clear();
+            results.extend(items.iter().map(work));
         }
     }
 
@@ -74,6 +88,30 @@ impl Threads {
             true => items.par_chunks(size).map(work).collect::<Vec<_>>().concat(),
             false => work(items),
         }
+    }
+
+    /// The lists one after the other. With many threads the memory of the result is touched by several: it is filled with `filler` before.
+    pub fn concat<T: Clone + Send + Sync>(self, lists: Vec<Vec<T>>, filler: &T) -> Vec<T> {
+        let count = lists.iter().map(Vec::len).sum();
+        if lists.len() < 2 || !self.are_many() {
+            let mut lists = lists.into_iter();
+            let mut joined = lists.next().unwrap_or_default();
+            joined.reserve_exact(count - joined.len());
+            lists.for_each(|mut list| joined.append(&mut list));
+            return joined;
+        }
+        let mut joined = Vec::new();
+        joined.par_extend((0..count).into_par_iter().with_min_len(PART).map(|_| filler.clone()));
+        let mut rest = joined.as_mut_slice();
+        let mut places = Vec::with_capacity(lists.len());
+        for list in &lists {
+            let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(list.len()).unwrap_or_default();
+            places.push(place);
+            rest = tail;
+        }
+        let moved = lists.into_par_iter().zip(places);
+        moved.for_each(|(list, place)| place.iter_mut().zip(list).for_each(|(to, item)| *to = item));
+        joined
     }
 
     /// A table of `len` items. The memory of a large one is touched by several threads: most of the time is the system's, which clears the pages.

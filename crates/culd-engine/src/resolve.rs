@@ -226,8 +226,8 @@ impl<'d> Resolver<'d> {
     }
 
     /// Takes the next objects.
-    pub fn add(&mut self, objects: &Objects<'d>, new: Range<usize>, names: NamedSymbols) {
-        self.out.name_of.append(names.name_of);
+    pub fn add(&mut self, objects: &Objects<'d>, new: Range<usize>, mut names: NamedSymbols) {
+        self.out.name_of.append(&mut names.name_of);
         let symbols = self.out.name_of.len();
         self.out.function_of.grow(symbols, u32::MAX);
         self.out.fates.grow(symbols, Fate::None);

@@ -176,6 +176,8 @@ impl<'u> Extractor<'u> {
         warnings.into_iter().for_each(|code| self.say(Severity::Warning, code));
         if !self.is_dropped() {
             let name = name.clone();
+            // Most units give one, and there are many units.
+            self.parts.reserve_exact(1);
             self.parts.push(Part::Item(Item::Object(Piece { name, bytes })));
         }
     }

@@ -268,16 +268,16 @@ impl Linked {
 /// Links the Mercury view.
 pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) -> Linked {
     let layout = output.layout;
-    let count = layout.records.sections.len();
+    let (count, threads) = (layout.records.sections.len(), output.link.threads);
     let mut linked = Linked {
-        bytes: Table::filled(count, None),
-        kept: Table::filled(count, Vec::new()),
-        slots: Table::filled(count, Vec::new()),
-        listed: Table::filled(count, Vec::new()),
-        resolved: Table::filled(count, Vec::new()),
-        misplaced: Table::filled(count, Vec::new()),
+        bytes: threads.filled(count, None),
+        kept: threads.filled(count, Vec::new()),
+        slots: threads.filled(count, Vec::new()),
+        listed: threads.filled(count, Vec::new()),
+        resolved: threads.filled(count, Vec::new()),
+        misplaced: threads.filled(count, Vec::new()),
     };
-    let made = output.link.threads.map(&output.arranged.sections, |&id| {
+    let made = threads.map(&output.arranged.sections, |&id| {
         computed.get(id).map(<[u8]>::to_vec).or_else(|| contents(output, id))
     });
     for (&id, bytes) in output.arranged.sections.iter().zip(made) {
@@ -285,7 +285,7 @@ pub(crate) fn link(output: &OutputPlan<'_, '_>, computed: &SyntheticSections) ->
     }
     let resolver = RelocResolver::new(output.link, layout);
     for window in layout.records.relocs.chunks(WINDOW) {
-        let effects = output.link.threads.map(window, |r| Effects::new(output, &resolver, r));
+        let effects = threads.map(window, |r| Effects::new(output, &resolver, r));
         for (r, effects) in window.iter().zip(effects) {
             linked.add(r.target, layout.records.sections[r.target].companions[2], effects);
         }

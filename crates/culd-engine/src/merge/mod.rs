@@ -118,6 +118,9 @@ impl Commons {
     }
 }
 
+/// Objects with more sections are large.
+const LARGE: usize = 2048;
+
 /// Merges all inputs.
 pub fn merge<'d>(
     inputs: &Inputs<'d>,
@@ -164,6 +167,9 @@ pub fn merge<'d>(
     merger.records.sections.reserve(inputs.section_count);
     merger.records.order.locals.reserve(inputs.section_count + inputs.named);
     merger.records.relocs.reserve(inputs.objects.iter().map(|o| o.relocs.len()).sum());
+    if threads.are_many() {
+        merger.touch_sections();
+    }
     merger.first_records();
     merger.objects(threads)?;
     merger.finish_unified();
@@ -251,6 +257,28 @@ fn start<'d>(
 }
 
 impl<'d> Merger<'_, 'd, '_, '_> {
+    /// Touches the memory of the sections of large objects, which are merged on one thread, unless most functions are dead.
+    fn touch_sections(&mut self) {
+        let counts = self.inputs.objects.iter().map(|o| o.sections.len());
+        let count = counts.filter(|&count| count > LARGE).sum();
+        let alive = self.live.alive.iter().filter(|&&alive| alive).count();
+        if count == 0 || 2 * alive < self.live.alive.len() {
+            return;
+        }
+        let empty = |_| {
+            let new = NewSection {
+                name: Name::fixed(b""),
+                class: Class::PassedThrough,
+                sh_type: 0,
+                flags: 0,
+                align: 1,
+                entsize: 0,
+            };
+            OutSection::new(new, 0)
+        };
+        self.records.sections.touch(count, empty);
+    }
+
     /// Records that every link starts with.
     fn first_records(&mut self) {
         let fixed = Name::fixed;

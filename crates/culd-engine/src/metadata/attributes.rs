@@ -7,6 +7,7 @@
 //! 4. The symbol before a payload is translated when the record is written ([`subject`]). Everything before that needs only the live
 //!    set, so it runs in parallel with merging.
 
+use super::codes::slot_of;
 use crate::ids::{FunctionId, SymbolRef, Table};
 use crate::inputs::Inputs;
 use crate::layout::Layout;
@@ -14,6 +15,7 @@ use crate::liveness::Live;
 use crate::mode::Mode;
 use crate::object::{ObjSection, Object, Role};
 use crate::par::Threads;
+use crate::parts::Parts;
 use crate::records::Place;
 use crate::records::SymbolTableEntry;
 use crate::resolve::{Fate, Resolved};
@@ -162,14 +164,16 @@ pub type Reserved = (usize, Option<FunctionId>);
 pub struct Attributes<'d> {
     /// Records of the module in merge order.
     pub module: Vec<Attribute<'d>>,
-    /// Records of functions and stubs in merge order.
-    pub records: Vec<Attribute<'d>>,
+    /// Records of functions and stubs in merge order. Those of a section are in one part.
+    pub records: Parts<Attribute<'d>>,
     /// Owner and first record of each attribute section.
     pub runs: Vec<(Owner, u32)>,
     /// Per function.
     pub facts: Table<FunctionId, Facts>,
     /// Functions that use reserved shared memory, in merge order.
     pub reserved: Vec<Reserved>,
+    /// Records of functions and stubs whose codes act on kernels: owners and numbers.
+    pub inheritable: Vec<(Owner, u32)>,
 }
 
 impl<'d> Attributes<'d> {
@@ -218,7 +222,7 @@ fn chunks<'a, 'd>(objects: &'a [Object<'d>], size: usize) -> Vec<Vec<Sections<'a
 pub fn collect<'d>(link: Sources<'_, 'd>) -> Attributes<'d> {
     let size = if link.threads.is_parallel() { CHUNK } else { usize::MAX };
     let parts = link.threads.map(&chunks(link.inputs.objects.as_slice(), size), |chunk| {
-        let mut part = Part::default();
+        let mut part = Part::with_room(chunk);
         for (object, sections) in chunk {
             part.add(link, object, sections.clone());
         }
@@ -228,32 +232,31 @@ pub fn collect<'d>(link: Sources<'_, 'd>) -> Attributes<'d> {
     for (f, fact) in parts.iter().flat_map(|part| &part.facts) {
         facts[*f].learn(*fact);
     }
-    let all = join(parts);
-    Attributes {
-        module: all.module,
-        records: all.records,
-        runs: all.runs,
-        facts,
-        reserved: all.reserved,
-    }
+    join(parts, facts, link.threads)
 }
 
 /// One part after the other.
-fn join(parts: Vec<Part<'_>>) -> Part<'_> {
-    let (module, records) = parts.iter().fold((0, 0), |n, p| (n.0 + p.module.len(), n.1 + p.records.len()));
-    let mut parts = parts.into_iter();
-    let mut all = parts.next().unwrap_or_default();
-    all.module.reserve(module - all.module.len());
-    all.records.reserve(records - all.records.len());
-    for mut part in parts {
-        let first = all.records.len();
-        all.runs
-            .extend(part.runs.iter().map(|&(owner, start)| (owner, start + first as u32)));
-        all.reserved.extend(part.reserved.iter().map(|&(before, f)| (before + first, f)));
-        all.module.append(&mut part.module);
-        all.records.append(&mut part.records);
+fn join<'d>(parts: Vec<Part<'d>>, facts: Table<FunctionId, Facts>, threads: Threads) -> Attributes<'d> {
+    let mut module = Vec::with_capacity(parts.len());
+    let mut records = Parts::default();
+    let (mut runs, mut reserved, mut inheritable) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parts {
+        let first = records.len();
+        let moved = |&(owner, number): &(Owner, u32)| (owner, number + first as u32);
+        runs.extend(part.runs.iter().map(moved));
+        inheritable.extend(part.inheritable.iter().map(moved));
+        reserved.extend(part.reserved.iter().map(|&(before, f)| (before + first, f)));
+        module.push(part.module);
+        records.push(part.records);
     }
-    all
+    Attributes {
+        module: threads.concat(module, &flag(attr::ERROR, 0)),
+        records,
+        runs,
+        facts,
+        reserved,
+        inheritable,
+    }
 }
 
 /// Records of consecutive sections; see [`Attributes`].
@@ -264,9 +267,33 @@ struct Part<'d> {
     runs: Vec<(Owner, u32)>,
     facts: Vec<(FunctionId, Fact)>,
     reserved: Vec<Reserved>,
+    inheritable: Vec<(Owner, u32)>,
 }
 
+/// Bytes that a record takes in an input, on average.
+const AVERAGE: usize = 8;
+
 impl<'d> Part<'d> {
+    /// With room for the records of sections: what is not used is not touched.
+    fn with_room(chunk: &[Sections<'_, '_>]) -> Self {
+        let (mut module, mut functions) = (0, 0);
+        for section in chunk
+            .iter()
+            .flat_map(|(object, range)| object.sections.get(range.clone()).unwrap_or_default())
+        {
+            match section.role {
+                Role::Info => module += section.data.len(),
+                Role::FunctionInfo => functions += section.data.len(),
+                _ => {}
+            }
+        }
+        Part {
+            module: Vec::with_capacity(module / AVERAGE),
+            records: Vec::with_capacity(functions / AVERAGE),
+            ..Part::default()
+        }
+    }
+
     fn add(&mut self, link: Sources<'_, 'd>, object: &Object<'d>, sections: Range<usize>) {
         let own = object.sections.get(sections.clone()).unwrap_or_default();
         for (number, s) in sections.zip(own) {
@@ -305,7 +332,12 @@ impl<'d> Part<'d> {
                     }
                     match owner {
                         Owner::Module => self.module.push(attribute),
-                        _ => self.records.push(attribute),
+                        _ => {
+                            if slot_of(attribute.code).is_some() {
+                                self.inheritable.push((owner, self.records.len() as u32));
+                            }
+                            self.records.push(attribute);
+                        }
                     }
                 }
             }

@@ -3,6 +3,7 @@
 use super::attributes::{Attribute, Facts, Reserved};
 use super::lists::List;
 use crate::ids::{FunctionId, Table};
+use crate::parts::Parts;
 use crate::session::Link;
 
 /// Attributes of the output.
@@ -12,7 +13,7 @@ pub struct KernelAttributes<'d> {
     pub module: Vec<Attribute<'d>>,
     /// Records of the stub table.
     pub stubs: Vec<Attribute<'d>>,
-    pub(super) records: Vec<Attribute<'d>>,
+    pub(super) records: Parts<Attribute<'d>>,
     pub(super) functions: Table<FunctionId, List<'d>>,
     /// What the inputs say about functions.
     pub facts: Table<FunctionId, Facts>,
@@ -48,7 +49,7 @@ impl<'d> KernelAttributes<'d> {
     }
 
     /// Records of a function, to change; `records` are all records while they are not here yet.
-    pub(super) fn list(&mut self, records: &[Attribute<'d>], f: FunctionId) -> &mut Vec<Attribute<'d>> {
+    pub(super) fn list(&mut self, records: &Parts<Attribute<'d>>, f: FunctionId) -> &mut Vec<Attribute<'d>> {
         self.functions[f].to_mut(records)
     }
 }

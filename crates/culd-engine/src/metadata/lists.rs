@@ -1,6 +1,7 @@
 //! Attribute records of one function: shared with the inputs' records until they are changed, because most never are.
 
 use super::attributes::Attribute;
+use crate::parts::Parts;
 use std::ops::Range;
 
 /// Records of a function, newest first.
@@ -14,20 +15,20 @@ pub(super) struct List<'d> {
 }
 
 impl<'d> List<'d> {
-    fn shared<'r>(&self, records: &'r [Attribute<'d>]) -> &'r [Attribute<'d>] {
+    fn shared<'r>(&self, records: &'r Parts<Attribute<'d>>) -> &'r [Attribute<'d>] {
         let (first, end) = self.shared;
-        records.get(first as usize..end as usize).unwrap_or_default()
+        records.of_part(first as usize..end as usize)
     }
 
     /// Takes the records of one more section; sections come in merge order, and [`List::finish`] after the last.
-    pub(super) fn add(&mut self, records: &[Attribute<'d>], range: Range<usize>) {
+    pub(super) fn add(&mut self, records: &Parts<Attribute<'d>>, range: Range<usize>) {
         let older = self.shared(records);
         if older.is_empty() && self.own.is_none() {
             self.shared = (range.start as u32, range.end as u32);
             return;
         }
         let own = self.own.get_or_insert_with(|| Box::new(older.to_vec()));
-        own.extend_from_slice(records.get(range).unwrap_or_default());
+        own.extend_from_slice(records.of_part(range));
     }
 
     /// Turns what several sections gave into the order of all lists.
@@ -38,13 +39,13 @@ impl<'d> List<'d> {
     }
 
     /// The records.
-    pub(super) fn iter<'r>(&'r self, records: &'r [Attribute<'d>]) -> impl Iterator<Item = &'r Attribute<'d>> {
+    pub(super) fn iter<'r>(&'r self, records: &'r Parts<Attribute<'d>>) -> impl Iterator<Item = &'r Attribute<'d>> {
         let shared = if self.own.is_some() { &[][..] } else { self.shared(records) };
         shared.iter().rev().chain(self.own.iter().flat_map(|own| own.iter()))
     }
 
     /// The records, to change.
-    pub(super) fn to_mut(&mut self, records: &[Attribute<'d>]) -> &mut Vec<Attribute<'d>> {
+    pub(super) fn to_mut(&mut self, records: &Parts<Attribute<'d>>) -> &mut Vec<Attribute<'d>> {
         let shared = self.shared(records);
         self.own.get_or_insert_with(|| {
             // Most get one or two more.
@@ -70,7 +71,8 @@ mod tests {
 
     #[test]
     fn newest_records_come_first_shared_or_not() {
-        let records: Vec<_> = (0..6).map(record).collect();
+        let mut records = Parts::default();
+        records.push((0..6).map(record).collect());
         let codes = |list: &List<'static>| list.iter(&records).map(|r| r.code).collect::<Vec<_>>();
         let mut list = List::default();
         list.add(&records, 1..3);

@@ -6,6 +6,7 @@
 
 pub mod attributes;
 pub mod call_totals;
+mod codes;
 mod cuda12;
 mod inheritable;
 pub mod kernel;

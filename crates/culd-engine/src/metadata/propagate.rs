@@ -11,7 +11,8 @@
 
 use super::attributes::{Attribute, Attributes, Owner, Payload, byte, first_of, flag, half};
 use super::call_totals::CallTotals;
-use super::inheritable::{CODES, InheritableRecords, slot_of};
+use super::codes::{CODES, slot_of};
+use super::inheritable::InheritableRecords;
 use super::kernel::KernelAttributes;
 use super::lists::List;
 use super::{cuda12, stubs};
@@ -19,6 +20,7 @@ use crate::diagnostics::{Code, Collector};
 use crate::ids::{FunctionId, Table};
 use crate::names::SeededState;
 use crate::options::Identity;
+use crate::parts::Parts;
 use crate::session::Link;
 use cubin::nvinfo::FORMAT_SIZED;
 use cubin::nvinfo::attr;
@@ -34,7 +36,7 @@ pub fn propagate<'d>(link: Link<'_, 'd>, mut attributes: Attributes<'d>, folds: 
         module,
         stubs: Vec::new(),
         stub_languages: Vec::new(),
-        records: Vec::new(),
+        records: Parts::default(),
         functions: Table::filled(count, List::default()),
         facts: std::mem::take(&mut attributes.facts),
         registers: Table::filled(count, 0),
@@ -57,7 +59,7 @@ fn share<'d>(attributes: &Attributes<'d>, last: &mut KernelAttributes<'d>) {
     for (owner, range) in attributes.sections() {
         match owner {
             Owner::Module => {}
-            Owner::Stubs => last.stubs.extend_from_slice(attributes.records.get(range).unwrap_or_default()),
+            Owner::Stubs => last.stubs.extend_from_slice(attributes.records.of_part(range)),
             Owner::Function(f) => last.functions[f].add(&attributes.records, range),
         }
     }
@@ -454,7 +456,12 @@ fn words_of<'r>(record: &'r Attribute<'_>) -> &'r [u32] {
 }
 
 /// The only kernel's fragments or languages are rebuilt if a function has one that it lacks: all records in merge order.
-fn one_kernel_words<'r, 'd>(code: u8, records: &[Attribute<'d>], list: &mut Vec<Attribute<'d>>, mut theirs: impl Iterator<Item = &'r u32>) {
+fn one_kernel_words<'r, 'd>(
+    code: u8,
+    records: &Parts<Attribute<'d>>,
+    list: &mut Vec<Attribute<'d>>,
+    mut theirs: impl Iterator<Item = &'r u32>,
+) {
     let own: Vec<u32> = list.iter().filter(|r| r.code == code).flat_map(words_of).copied().collect();
     if list.iter().any(|r| r.code == code) && theirs.all(|f| own.contains(f)) {
         return;
@@ -475,7 +482,7 @@ fn one_kernel_words<'r, 'd>(code: u8, records: &[Attribute<'d>], list: &mut Vec<
 /// first, or last in later releases.
 fn one_kernel_externs<'r, 'd>(
     rules: &Rules,
-    records: &[Attribute<'d>],
+    records: &Parts<Attribute<'d>>,
     list: &mut Vec<Attribute<'d>>,
     theirs: impl Iterator<Item = &'r FunctionId>,
 ) {

@@ -88,7 +88,7 @@ fn languages(link: Link<'_, '_>, attributes: &Attributes<'_>, stubs: &[FunctionI
         let Some(f) = owner.function().filter(|&f| !link.resolved.functions[f].entry) else {
             continue;
         };
-        for record in attributes.records.get(range).unwrap_or_default() {
+        for record in attributes.records.of_part(range) {
             if let (attr::LANGUAGE, Payload::Words(words)) = (record.code, &record.payload) {
                 functions.push(f);
                 values.push(words);

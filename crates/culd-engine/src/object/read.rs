@@ -40,20 +40,26 @@ impl<'d> Object<'d> {
         Ok(())
     }
 
-    pub(super) fn check_symbols(&mut self, place: impl Fn(u32) -> Result<SymbolSection, ObjectError>) -> Result<(), ObjectError> {
+    pub(super) fn check_symbols(
+        &mut self,
+        place: impl Fn(u32) -> Result<SymbolSection, ObjectError>,
+        threads: Threads,
+    ) -> Result<(), ObjectError> {
         let strings = self.strings;
         let name = |entry: &Sym| string_at(strings, entry.st_name.get()).unwrap_or_default();
         let hashing = NameHasher::default();
-        self.labels.reserve_exact(self.symbols.len());
-        for (i, entry) in self.symbols.iter().enumerate() {
+        // The name of a section's symbol is never looked up.
+        let label = |entry: &Sym| match entry.kind() {
+            STT_SECTION => Label::default(),
+            _ => Label::new(name(entry), &hashing),
+        };
+        self.labels = match self.symbols.len() > CHUNK {
+            true => threads.map(&self.symbols, label),
+            false => self.symbols.iter().map(label).collect(),
+        };
+        for (i, (entry, label)) in self.symbols.iter().zip(&self.labels).enumerate() {
             let section = place(i as u32)?;
             let kind = entry.kind();
-            // The name of a section's symbol is never looked up.
-            let own_name = if kind == STT_SECTION { b"" } else { name(entry) };
-            self.labels.push(match kind {
-                STT_SECTION => Label::default(),
-                _ => Label::new(own_name, &hashing),
-            });
             self.lists.add_symbol(i as u32, kind);
             self.named += u32::from(entry.bind() != STB_LOCAL);
             if let (SHN_XINDEX, Some(x)) = (entry.st_shndx.get(), section.index()) {
@@ -93,7 +99,7 @@ impl<'d> Object<'d> {
             self.has_inner_functions |= kind == STT_FUNC && section.index().is_some() && entry.st_value.get() != 0;
             if let (STT_FUNC, SymbolSection::Index(s)) = (kind, section)
                 && let Some(owned) = self.sections.get_mut(s as usize)
-                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(own_name))
+                && (owned.role == Role::Stub || owned.name.strip_prefix(b".text.") == Some(label.name(entry, strings)))
             {
                 owned.owner = i as u32;
             }
@@ -356,18 +362,19 @@ const CHUNK: usize = 2048;
 pub(crate) fn plain_sections<'d>(cubin: &Cubin<'d>, threads: Threads) -> Result<Vec<ObjSection<'d>>, ObjectError> {
     let headers = cubin.section_headers();
     let read = |(first, chunk): (usize, &[Shdr])| {
-        let sections = (first..).zip(chunk).map(|(i, header)| plain_section(cubin, i, header));
-        sections.collect::<Result<Vec<_>, _>>()
+        // Collecting results does not know how many there are.
+        let mut sections = Vec::with_capacity(chunk.len());
+        for (i, header) in (first..).zip(chunk) {
+            sections.push(plain_section(cubin, i, header)?);
+        }
+        Ok(sections)
     };
     if headers.len() <= CHUNK || !threads.is_parallel() {
         return read((0, headers));
     }
     let chunks: Vec<(usize, &[Shdr])> = (0..).step_by(CHUNK).zip(headers.chunks(CHUNK)).collect();
-    let mut sections = Vec::with_capacity(headers.len());
-    for part in threads.map(&chunks, |&chunk| read(chunk)) {
-        sections.append(&mut part?);
-    }
-    Ok(sections)
+    let parts = threads.map(&chunks, |&chunk| read(chunk));
+    Ok(threads.concat(parts.into_iter().collect::<Result<_, _>>()?, &ObjSection::NULL))
 }
 
 fn plain_section<'d>(cubin: &Cubin<'d>, i: usize, header: &Shdr) -> Result<ObjSection<'d>, ObjectError> {

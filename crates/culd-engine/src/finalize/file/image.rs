@@ -183,9 +183,15 @@ pub(crate) fn emit<'d>(
     let plan = image.plan().map_err(|error| refused(output, &error, out))?;
     let limit = size_limit::limit(output.link.inputs);
     plan.check_size(limit).map_err(|error| refused(output, &error, out))?;
-    let file_parts = image.parts(&plan);
-    let chunks = ImageChunks::new(&file_parts);
-    Ok(windows::write(&chunks, plan.size(), output.link.threads, sink))
+    let emitted = {
+        let file_parts = image.parts(&plan);
+        let chunks = ImageChunks::new(&file_parts);
+        windows::write(&chunks, plan.size(), output.link.threads, sink)
+    };
+    if output.link.options.leave_memory {
+        std::mem::forget(image);
+    }
+    Ok(emitted)
 }
 
 /// Describes the file.
