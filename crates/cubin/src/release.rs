@@ -169,8 +169,10 @@ pub struct Rules {
     pub looks_up_shared: bool,
     /// Oldest toolkit whose Blackwell code this release does not change.
     pub finalizer: u32,
-    /// Blackwell code of older toolkits is scheduled again. In releases without, only groups of delays come in another order.
+    /// Blackwell code of older toolkits is scheduled again, all of it.
     pub schedules_older_again: bool,
+    /// Of a group of delays in Blackwell code the longest come first; in releases without, last.
+    pub longest_delays_first: bool,
     /// Functions compiled with a sanitizer must be of one toolkit.
     pub compares_sanitizers: bool,
     /// Weak symbols are in the global part of the symbol table.

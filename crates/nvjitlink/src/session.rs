@@ -13,7 +13,7 @@ use crate::tools;
 use cubin::Cubin;
 use cubin::names::file_flags;
 use cubin::release::Version;
-use culd::{Diagnostic, Identity, InputKind, LinkError, Linked, Linker, PtxCache, Severity, ToolNote};
+use culd::{Diagnostic, Identity, InputKind, LinkError, Linker, PtxCache, Severity, ToolNote};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -21,8 +21,6 @@ use std::time::Instant;
 
 /// The release whose behaviour a library for CUDA 12 has.
 const CUDA_12: &str = "12.9";
-/// The release of objects whose Mercury code is in an older form.
-const FIRST_MERCURY: &str = "12.8";
 /// Links of this size and above use several threads.
 const SEVERAL_THREADS: usize = 4 << 20;
 
@@ -386,7 +384,7 @@ impl Session {
             true => 1,
             false => std::thread::available_parallelism().map_or(1, usize::from),
         });
-        let code = match self.link(&mut linker) {
+        let code = match linker.link() {
             Ok(linked) => {
                 self.report(linked.nvlink_lines(), linked.diagnostics());
                 self.state = State::Done(Some(linked.into_image()));
@@ -407,19 +405,6 @@ impl Session {
             self.info_log.extend(text.bytes());
         }
         code
-    }
-
-    /// Links; objects that are all of 12.8, whose Mercury code 12.9 would convert, by the rules of 12.8.
-    fn link(&self, linker: &mut Linker) -> Result<Linked, LinkError> {
-        let is_first = |d: &Diagnostic| d.code == "Unsupported" && d.text.contains("form of CUDA 12.8");
-        let refused = match linker.link() {
-            Err(error) if self.flavour == Flavour::Cuda12 && error.diagnostics().iter().any(is_first) => error,
-            done => return done,
-        };
-        match linker.release(FIRST_MERCURY).and_then(|linker| linker.link()) {
-            Err(error) if error.diagnostics().iter().any(|d| d.code == "NewerThanToolkit") => Err(refused),
-            done => done,
-        }
     }
 
     /// Writes the messages of a link to the logs: errors to one, everything else to the other.

@@ -23,6 +23,7 @@ pub(super) const RULES_12_0: Rules = Rules {
     kernel_headers_have_totals: true,
     finalizer: 120,
     schedules_older_again: false,
+    longest_delays_first: false,
     debug_keeps_laid_out_shared: true,
     plain_unified_data: true,
     ..RULES_13_0
@@ -116,6 +117,7 @@ pub(super) const RULES_13_0: Rules = Rules {
     looks_up_shared: false,
     finalizer: 130,
     schedules_older_again: false,
+    longest_delays_first: true,
     compares_sanitizers: false,
     weak_symbols_global: false,
     counts_laid_out_shared: false,
@@ -143,6 +145,7 @@ pub(super) const MERCURY_12_8: Rules = Rules {
     first_capsules: true,
     adds_mercury_version: false,
     finalizer: 128,
+    longest_delays_first: false,
     compares_header_registers: true,
     unnamed_symbols: true,
     partial_links: false,
@@ -152,7 +155,6 @@ pub(super) const MERCURY_12_8: Rules = Rules {
 };
 pub(super) const MERCURY_12_9: Rules = Rules {
     finalizer: 129,
-    schedules_older_again: true,
     note_arch: NoteArch::LastInput,
     aligns_twins: false,
     first_capsules: false,

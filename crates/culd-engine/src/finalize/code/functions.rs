@@ -170,7 +170,7 @@ impl Maker<'_, '_> {
         };
         let object = &link.inputs.objects[piece.object];
         let compiled = object.sass.get(piece.section as usize)?.data;
-        let compiled = older::ordered(object, link.mode.rules.finalizer, compiled);
+        let compiled = older::ordered(object, &link.mode.rules, compiled);
         let (rewritten, kept) = match object.section(piece.section).filter(|_| !link.options.keep_sass) {
             None => (None, None),
             Some(input) => match self.rewrite(object, input, piece.section, &compiled, f) {

@@ -9,6 +9,7 @@
 use crate::finalize::code::debug_code::order_delays;
 use crate::object::Object;
 use cubin::capmerc::{Capsule, Instruction};
+use cubin::release::Rules;
 use culd_sass::decode::opcode;
 use std::borrow::Cow;
 
@@ -24,9 +25,9 @@ const BRANCHES: [u16; 10] = {
 const FEW_SCOREBOARDS: usize = 8;
 
 /// The code that is scheduled: delays as this release orders them.
-pub(super) fn ordered<'d>(object: &Object<'d>, finalizer: u32, compiled: &'d [u8]) -> Cow<'d, [u8]> {
+pub(super) fn ordered<'d>(object: &Object<'d>, rules: &Rules, compiled: &'d [u8]) -> Cow<'d, [u8]> {
     let mut code = Cow::Borrowed(compiled);
-    if object.toolkit < finalizer {
+    if rules.longest_delays_first && object.toolkit < rules.finalizer {
         order_delays(code.to_mut());
     }
     code

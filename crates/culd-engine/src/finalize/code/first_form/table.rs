@@ -28,7 +28,7 @@ const fn change(opcode: u16, old: u32, modifiers: (u32, u32), new: [u8; 4]) -> C
 
 /// Sorted by opcode and old record.
 #[rustfmt::skip]
-pub(super) const CHANGES: [Change; 42] = [
+pub(super) const CHANGES: [Change; 43] = [
     change(0x20b, 0x4210_1226, (0x0, 0x0), NONE),
     change(0x20c, 0x4210_3814, (0x0, 0x0), NONE),
     change(0x22a, 0x4210_0c26, (0x0, 0x0), NONE),
@@ -55,6 +55,7 @@ pub(super) const CHANGES: [Change; 42] = [
     change(0x944, 0x420a_0a0e, (0x0, 0x0), NONE),
     change(0x945, 0x4108_040c, (0x0, 0x0), NONE),
     change(0x945, 0x4208_0006, (0x0, 0x0), NONE),
+    change(0x94e, 0x4226_0012, (0x0, 0x0), NONE),
     change(0x950, D, (0x0, 0x0), [0x42, 0x33, 0x00, 0x0e]),
     change(0x984, 0x4222_3a06, (0x0, 0x0), NONE),
     change(0xc11, D, (0xf8002, 0xf8002), [0x42, 0x25, 0x2a, 0x14]),
@@ -75,7 +76,7 @@ pub(super) const CHANGES: [Change; 42] = [
 
 /// Records by opcode that nvlink 13.0 was seen to convert or to keep, sorted.
 #[rustfmt::skip]
-pub(super) const KNOWN: [(u16, &[u32]); 274] = [
+pub(super) const KNOWN: [(u16, &[u32]); 278] = [
     (0x202, &[D, 0x4100_0e0a, 0x410b_200a, 0x4157_0c0a]),
     (0x207, &[D]),
     (0x208, &[D]),
@@ -85,7 +86,7 @@ pub(super) const KNOWN: [(u16, &[u32]); 274] = [
     (0x20f, &[D, 0x4141_0604]),
     (0x210, &[D, 0x421d_0814]),
     (0x211, &[D, 0x4100_000a]),
-    (0x212, &[D]),
+    (0x212, &[D, 0x422a_0a14]),
     (0x213, &[D]),
     (0x214, &[0x4245_0014]),
     (0x215, &[D]),
@@ -164,6 +165,7 @@ pub(super) const KNOWN: [(u16, &[u32]); 274] = [
     (0x388, &[D]),
     (0x3a1, &[D]),
     (0x3aa, &[D]),
+    (0x3bc, &[0x410e_040a]),
     (0x3c4, &[D]),
     (0x3c6, &[0x4149_060a]),
     (0x3ca, &[0x4157_0844, 0x4157_0a44]),
@@ -186,6 +188,7 @@ pub(super) const KNOWN: [(u16, &[u32]); 274] = [
     (0x455, &[0x420d_5a32]),
     (0x482, &[0x420b_260e]),
     (0x4a4, &[D]),
+    (0x51d, &[0x4147_0e16]),
     (0x589, &[D]),
     (0x607, &[0x4119_1004]),
     (0x801, &[0x412e_0016]),
@@ -204,7 +207,7 @@ pub(super) const KNOWN: [(u16, &[u32]); 274] = [
     (0x812, &[D, 0x4157_000a, 0x4157_040a, 0x422a_0206]),
     (0x816, &[D, 0x4139_140a]),
     (0x817, &[0x4267_4a06]),
-    (0x819, &[D, 0x4139_080a, 0x4157_060a]),
+    (0x819, &[D, 0x4139_080a, 0x4139_0c0a, 0x4157_060a]),
     (0x81a, &[D]),
     (0x81b, &[0x4201_0206]),
     (0x81c, &[D]),
@@ -265,6 +268,7 @@ pub(super) const KNOWN: [(u16, &[u32]); 274] = [
     (0x947, &[D]),
     (0x949, &[D]),
     (0x94d, &[D]),
+    (0x94e, &[0x4226_0012]),
     (0x950, &[D]),
     (0x95c, &[D]),
     (0x95d, &[D]),
@@ -349,5 +353,6 @@ pub(super) const KNOWN: [(u16, &[u32]); 274] = [
     (0xe46, &[D]),
     (0xe49, &[0x420d_1626]),
     (0xe4b, &[0x410c_1c0a]),
+    (0xf6f, &[0x4202_0014]),
     (0xf89, &[D]),
 ];
