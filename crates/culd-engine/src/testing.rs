@@ -16,7 +16,9 @@ use crate::records::{OutSection, OutSymbol, SharedVar, SymbolTableEntry};
 use crate::resolve::{Resolved, Resolver, SymbolNames};
 use crate::session::Link;
 use crate::{check, liveness, merge, relocate};
-use cubin::build::{self, Binding, Form, ObjectBuilder, Place, Resources, SectionContents, SectionSpec, SymbolId, SymbolSpec, Target};
+use cubin::build::{
+    self, Attribute, Binding, Form, ObjectBuilder, Place, Resources, SectionContents, SectionSpec, SymbolId, SymbolSpec, Target,
+};
 use cubin::consts::*;
 use std::collections::BTreeMap;
 
@@ -85,6 +87,19 @@ impl Small {
         let builder = &mut self.builder;
         let declare = || builder.declare_function(name.as_bytes(), Binding::Global).unwrap();
         *self.functions.entry(name).or_insert_with(declare)
+    }
+
+    /// The object of this toolkit, version times ten.
+    pub(crate) fn made_by(mut self, toolkit: u32) -> Self {
+        self.builder.set_toolkit(toolkit);
+        self
+    }
+
+    /// A function compiled with a sanitizer (EIATTR_SANITIZE).
+    pub(crate) fn sanitized(mut self, function: &'static str) -> Self {
+        let f = self.functions[function];
+        self.builder.function_attribute(f, Attribute::half(0x5c, 1)).unwrap();
+        self
     }
 
     pub(crate) fn declare_kernel(mut self, name: &'static str) -> Self {

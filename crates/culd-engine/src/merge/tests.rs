@@ -214,3 +214,25 @@ fn an_object_that_is_not_plain_ends_a_run() {
         ]
     });
 }
+
+#[test]
+fn functions_that_different_toolkits_sanitized_are_refused() {
+    let object = |toolkit, kernel| {
+        let functions = Small::new().made_by(toolkit).weak("check", 16).kernel(kernel);
+        functions.sanitized("check").sanitized(kernel)
+    };
+    let mismatches = |objects| -> Vec<Code> {
+        let found = messages(objects, &options()).into_iter();
+        found.filter(|c| matches!(c, Code::SanitizerMismatch { .. })).collect()
+    };
+    let error = |file: &str, toolkit, first| Code::SanitizerMismatch {
+        file: file.into(),
+        toolkit,
+        first,
+    };
+    assert_eq!(mismatches(vec![object(131, "a"), object(132, "b")]), [error("1", 132, 131)]);
+    assert_eq!(mismatches(vec![object(132, "a"), object(130, "b")]), [error("1", 130, 132)]);
+    assert_eq!(mismatches(vec![object(132, "a"), object(132, "b"), kernel().made_by(130)]), []);
+    let lost = Small::new().made_by(130).weak("check", 16).sanitized("check");
+    assert_eq!(mismatches(vec![object(132, "a"), lost]), []);
+}

@@ -52,3 +52,46 @@ pub(super) fn plain(code: &[u8], capsule: &[u8]) -> bool {
     let sets = |shift: u32| words.clone().filter(|w| w >> shift & 7 != 7).count();
     expanded.next().is_none() && branches <= 1 && sets(110) + sets(113) <= FEW_SCOREBOARDS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FEW_SCOREBOARDS, plain};
+    use cubin::capmerc::{Instruction, TAG, write};
+
+    /// An instruction that sets a scoreboard for its result, or none.
+    fn word(opcode: u128, write: u128) -> [u8; 16] {
+        (opcode | write << 110 | 7 << 113).to_le_bytes()
+    }
+
+    fn is_plain(words: &[[u8; 16]], list: &[Instruction<'_>]) -> bool {
+        let mut capsule = Vec::new();
+        write(1, TAG, list, &mut capsule).unwrap_or_default();
+        plain(&words.concat(), &capsule)
+    }
+
+    #[test]
+    fn branches_expansions_and_many_scoreboards_are_not_plain() {
+        let (load, other, end) = (word(0x981, 0), word(0x210, 7), word(0x947, 7));
+        let derived = |count| vec![Instruction::Derived; count];
+        let ended = |count| [derived(count), vec![Instruction::Expanded { count: 9 }]].concat();
+        assert!(is_plain(&[load, other, end], &ended(2)));
+        assert!(!is_plain(&[load, word(0x947, 7), end], &ended(2)));
+        assert!(!is_plain(&[load, word(0x944, 7), end], &ended(2)));
+        let many = [vec![load; FEW_SCOREBOARDS], vec![end]].concat();
+        assert!(is_plain(&many, &ended(FEW_SCOREBOARDS)));
+        let more = [vec![load; FEW_SCOREBOARDS + 1], vec![end]].concat();
+        assert!(!is_plain(&more, &ended(FEW_SCOREBOARDS + 1)));
+        let body = [[1u8].as_slice(), &[0; 15]].concat();
+        let fence = Instruction::ExpandedFull {
+            form: 0x51,
+            count: 5,
+            body: &body,
+        };
+        assert!(!is_plain(&[load, other, end], &[vec![fence], ended(1)].concat()));
+        assert!(!is_plain(
+            &[load, end],
+            &[vec![Instruction::Expanded { count: 2 }], ended(1)].concat()
+        ));
+        assert!(!plain(&load, &[]));
+    }
+}
