@@ -4,7 +4,8 @@
 //! 2. Whether a Mercury instruction follows from its SASS instruction, or needs a record of four bytes, is decided by the tables of the compiler, which
 //!    changed for some instructions ([`table`]): loads from shared memory, calls and returns, conversions, comparisons of types that few kernels use.
 //! 3. Full instructions and expanded ones stay as they are.
-//! 4. An instruction with a record that nvlink was not seen to read is an error: a reader of the later form would take it for another one.
+//! 4. An instruction with a record that nvlink was not seen to read is an error: a reader of the later form would take it for another one. So is a
+//!    damaged record.
 //!
 //! Observed with nvlink 13.0.88: 22,684 functions of ptxas 12.8.93 for sm_100a and sm_120a. Code and scoreboards have no influence.
 
@@ -20,7 +21,7 @@ const MODIFIERS: u32 = 72;
 ///
 /// # Errors
 ///
-/// The opcode of the first instruction whose record is not known.
+/// The opcode of the first instruction whose record is not known, or cannot be read.
 pub(super) fn converted(capsule: &[u8], code: &[u8]) -> Result<Option<Vec<u8>>, u16> {
     let parsed = match Capsule::read(capsule) {
         Ok(parsed) if parsed.tag == FIRST_TAG => parsed,
@@ -29,17 +30,19 @@ pub(super) fn converted(capsule: &[u8], code: &[u8]) -> Result<Option<Vec<u8>>, 
     let (words, _) = code.as_chunks::<16>();
     let mut place = 0usize;
     let mut list = Vec::with_capacity(words.len());
-    for (_, instruction) in parsed.instructions().flatten() {
+    for item in parsed.instructions() {
         let word = words.get(place).map_or(0, |w| u128::from_le_bytes(*w));
+        let (_, instruction) = item.map_err(|_| opcode(word))?;
         list.push(later(instruction, word)?);
         place = place.saturating_add(instruction.sass_count() as usize);
     }
     let mut out = Vec::with_capacity(capsule.len());
-    match capmerc::write(parsed.text_section, TAG, &list, &mut out) {
-        Ok(()) => Ok(Some(out)),
-        // It has fewer instructions than the capsule that it was read from has bytes.
-        Err(_) => Ok(None),
-    }
+    capmerc::write(parsed.text_section, TAG, &list, &mut out).map_err(|_| 0u16)?;
+    Ok(Some(out))
+}
+
+fn opcode(word: u128) -> u16 {
+    (word & 0xfff) as u16
 }
 
 fn later<'d>(instruction: Instruction<'d>, word: u128) -> Result<Instruction<'d>, u16> {
@@ -48,7 +51,7 @@ fn later<'d>(instruction: Instruction<'d>, word: u128) -> Result<Instruction<'d>
         Instruction::Short(bytes) => u32::from_be_bytes(*bytes),
         other => return Ok(other),
     };
-    let opcode = (word & 0xfff) as u16;
+    let opcode = opcode(word);
     let known = KNOWN.binary_search_by_key(&opcode, |k| k.0).ok().and_then(|i| KNOWN.get(i));
     if !known.is_some_and(|k| k.1.contains(&old)) {
         return Err(opcode);
@@ -126,6 +129,8 @@ mod tests {
         let old = capsule(FIRST_TAG, &[Instruction::Short(&odd)]);
         assert_eq!(converted(&old, &code(&[0x7984])), Err(0x984));
         assert_eq!(converted(&old, &[]), Err(0));
+        let short = old.get(..old.len() - 1).unwrap_or_default();
+        assert_eq!(converted(short, &code(&[0x7984])), Err(0x984));
         assert_eq!(converted(&capsule(FIRST_TAG, &[Instruction::Derived]), &code(&[0x7001])), Err(1));
     }
 }

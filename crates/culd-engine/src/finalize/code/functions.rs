@@ -189,8 +189,11 @@ impl Maker<'_, '_> {
         };
         let (mut code, changes) = rewritten.unwrap_or_else(|| (compiled.into_owned(), Changes::default()));
         let capsule = object.section(piece.section).map_or(&[][..], |s| s.data);
-        let mut capsule = match first_form::converted(capsule, object.sass.get(piece.section as usize)?.data) {
-            _ if link.mode.rules.first_capsules => capsule.to_vec(),
+        let converted = match link.mode.rules.first_capsules {
+            true => Ok(None),
+            false => first_form::converted(capsule, object.sass.get(piece.section as usize)?.data),
+        };
+        let mut capsule = match converted {
             Ok(converted) => converted.unwrap_or_else(|| capsule.to_vec()),
             Err(opcode) => {
                 return Some(Err(UnknownRecord {
