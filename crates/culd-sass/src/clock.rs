@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::cfg::Cfg;
 use crate::decode::{Insn, NO_SCOREBOARD, SCOREBOARDS};
-use crate::setter::{Class, Kind, class};
+use crate::setter::{Class, Kind, SR_LANEID, class};
 
 /// Has a value arrived?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,8 @@ impl Queues {
 /// Cycles from issue: (not arrived up to, arrived from on). `None`: never waited for at the end of a block.
 fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     if DOUBLE.contains(&insn.name) {
-        return Some((1, 2));
+        // The operands of a comparison are read late.
+        return Some(if insn.name == "DSETP" && kind == Kind::Read { (2, 64) } else { (1, 2) });
     }
     if kind == Kind::Read {
         return Some(match insn.name {
@@ -68,13 +69,14 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     }
     match class(insn) {
         Class::Long | Class::Texture => None,
-        Class::Constant => Some((47, 48)),
+        Class::Constant => Some((46, 48)),
         Class::UniformConstant => Some((17, 18)),
-        Class::Special => Some((31, 32)),
+        Class::Special if insn.bits(72, 8) == SR_LANEID => Some((31, 32)),
+        Class::Special => Some((32, 33)),
         Class::UniformSpecial => Some((24, 26)),
         Class::Shared => Some((40, 44)),
         Class::Other => match insn.name {
-            "SHFL" => Some((23, 24)),
+            "SHFL" => Some((22, 24)),
             "MATCH" => Some((18, 24)),
             "F2I" | "MUFU" | "POPC" | "I2F" | "F2F" | "FLO" => Some((9, 17)),
             _ => Some((0, u32::MAX)),
@@ -82,8 +84,20 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     }
 }
 
-/// Cycles from issue until a wait for the setter is over, at least and at most: one less than until the end of a block sees it.
+/// Cycles from issue until a wait for the setter is over, at least and at most.
 fn delivery(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
+    if kind == Kind::Write {
+        let exact = match class(insn) {
+            Class::Constant => Some(48),
+            Class::UniformConstant => Some(18),
+            Class::Special => Some(32),
+            _ if insn.name == "SHFL" => Some(24),
+            _ => None,
+        };
+        if let Some(cycles) = exact {
+            return Some((cycles, cycles));
+        }
+    }
     arrival(insn, kind, queues).map(|(low, high)| (low, high.saturating_sub(1)))
 }
 

@@ -147,8 +147,11 @@ const WRITE_CYCLES: [(&str, u32); 18] = [
 ];
 
 /// Number of the special register that holds the lane, which arrives sooner than others.
-const SR_LANEID: u8 = 0;
+pub(crate) const SR_LANEID: u8 = 0;
 const LANE_CYCLES: u32 = 31;
+/// The block's first index as a uniform value: a uniform instruction has it a cycle sooner than others.
+const SR_CTAID_X: u8 = 0x25;
+const CTAID_X_CYCLES: u32 = 23;
 
 /// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 62,000 such choices of compiler and linker (13.0 and 13.4), of which 168
 /// come out otherwise.
@@ -161,6 +164,7 @@ fn latency(insn: &Insn, kind: Kind) -> u32 {
         }
         (Kind::Write, Class::Long | Class::Texture) => 307,
         (Kind::Write, _) if insn.name == "S2R" && insn.bits(72, 8) == SR_LANEID => LANE_CYCLES,
+        (Kind::Write, Class::UniformSpecial) if insn.bits(72, 8) == SR_CTAID_X => CTAID_X_CYCLES,
         (Kind::Write, _) => WRITE_CYCLES.iter().find(|row| row.0 == insn.name).map_or(20, |row| row.1),
     }
 }
@@ -356,6 +360,11 @@ impl Setter {
             early,
             before: read_before(insn),
         }
+    }
+
+    /// Cycles after [`Self::latency`] until an instruction has the result.
+    pub(crate) fn delay(&self, user: &Insn) -> u32 {
+        u32::from(self.class == Class::UniformSpecial && self.latency == CTAID_X_CYCLES && !user.name.starts_with('U'))
     }
 
     /// A fence that signals through its operand scoreboard although it has no operands.

@@ -31,7 +31,7 @@ impl Times {
                 pending.retain(|(s, done)| {
                     let conflict = setters.conflicts(*s, k);
                     if conflict {
-                        now = now.max(*done);
+                        now = now.max(*done + setters.get(*s).delay(insn));
                     }
                     !conflict
                 });
