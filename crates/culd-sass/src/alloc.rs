@@ -58,8 +58,8 @@ impl Function<'_> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
     pub(crate) fields: Vec<Control>,
-    /// A value that leaves its block had several numbers to share and the rule for the choice is not known.
-    pub(crate) ambiguous: bool,
+    /// An instruction whose number or wait has a rule that is not known: it had several numbers to share, for example.
+    pub(crate) ambiguous: Option<usize>,
     /// The first instruction where the model was not right with the compiler's numbers, and where the numbers before it are no longer the compiler's.
     pub(crate) untested: Option<usize>,
     /// What the run saw at every choice and every wait.
@@ -78,13 +78,15 @@ struct Run<'a> {
     out: Vec<Option<Pending>>,
     /// What was pending at the entry of every block when it was visited.
     known: Vec<Pending>,
-    /// Cycles from the end of other blocks to the start of one (13.1 on).
+    /// Cycles from the end of other blocks to the start of one.
     distances: Option<(BlockId, BTreeMap<BlockId, i64>)>,
     /// The setters of the block on every number, waited for or not, and when the last of those counted so far arrives.
     used: [(Vec<SetterId>, i64); SCOREBOARDS as usize],
     /// The setter of the block on every number that arrives last, and when, if nothing waits.
     latest: [Option<(i64, SetterId)>; SCOREBOARDS as usize],
-    ambiguous: bool,
+    ambiguous: Option<usize>,
+    /// Numbers that an instruction waits for before it takes one of them itself: a long load of a loop's first block.
+    early: BTreeMap<usize, u8>,
     /// The function has long loads: the highest number is for those whose value leaves the block.
     any_long: bool,
     /// The function has textures: number 5 is theirs.
@@ -162,7 +164,8 @@ impl<'a> Run<'a> {
             distances: None,
             used: Default::default(),
             latest: Default::default(),
-            ambiguous: false,
+            ambiguous: None,
+            early: BTreeMap::new(),
             any_long: f
                 .setters
                 .ids()
@@ -195,8 +198,9 @@ impl<'a> Run<'a> {
             let for_dead = || self.dead.is_some_and(|dead| self.f.policy.waits_for(k, dead));
             matches!(insn.op, opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE) && (new > old || new < old && !for_dead())
         };
-        let synchronized = self.f.policy.looks_ahead() && self.f.insns.iter().zip(&waits).enumerate().any(unknown);
-        self.ambiguous |= mixed || synchronized;
+        let mut synchronized = self.f.insns.iter().zip(&waits).enumerate();
+        let synchronized = self.f.policy.looks_ahead().then(|| synchronized.position(unknown)).flatten();
+        self.ambiguous = self.ambiguous.or(mixed).or(synchronized);
         let fields = self.f.insns.iter().zip(waits).enumerate();
         Allocation {
             fields: fields.map(|(k, (insn, wait))| self.fields(k, insn, wait)).collect(),
@@ -225,6 +229,19 @@ impl<'a> Run<'a> {
     /// Numbers from here on are for textures.
     fn top(&self) -> u8 {
         SCOREBOARDS - u8::from(self.any_texture)
+    }
+
+    /// Does a long load wait for its own number first? In the first block of a loop it does not share the number of loads that leave their block with what
+    /// was pending before the loop.
+    fn renews(&self, request: &SlotRequest, list: &[(SetterId, Option<usize>)]) -> bool {
+        let block = &self.f.cfg.blocks[request.block.index()];
+        let local = |s: SetterId| (block.start..request.insn).contains(&self.f.setters.get(s).insn);
+        self.is_escaping_load(request.id) && !list.is_empty() && !list.iter().any(|(s, _)| local(*s)) && self.is_loop_header(request.block)
+    }
+
+    /// Is one of the blocks before this one visited after it, or this block itself?
+    fn is_loop_header(&self, id: BlockId) -> bool {
+        self.f.cfg.blocks[id.index()].pred.iter().any(|pred| self.out[pred.index()].is_none())
     }
 
     fn is_escaping_load(&self, id: SetterId) -> bool {
@@ -282,6 +299,10 @@ impl<'a> Run<'a> {
                 let number = self.compare(&request, number, &live, flag);
                 self.numbers[s.index()] = Some(number);
                 if let Some(list) = live.get_mut(usize::from(number)) {
+                    if self.renews(&request, list) {
+                        list.clear();
+                        *self.early.entry(k).or_default() |= 1 << number;
+                    }
                     let reserved = RESERVED_ZERO.contains(&insn.name);
                     let forced = reserved
                         || !list.is_empty()
@@ -313,7 +334,7 @@ impl<'a> Run<'a> {
     }
 
     /// The number of a setter: the compiler's, if that is wanted or if the compiler chose it from the same state; else the model's.
-    fn compare(&mut self, request: &SlotRequest, model: u8, live: &Live, ambiguous: bool) -> u8 {
+    fn compare(&mut self, request: &SlotRequest, model: u8, live: &Live, ambiguous: Option<usize>) -> u8 {
         let (i, compiler) = (request.id.index(), self.f.setters.number_in_input(request.id));
         let now = self.f.cfg.stalls[request.insn];
         let on_its_way = self
@@ -326,16 +347,21 @@ impl<'a> Run<'a> {
         self.seen.model[i] = model;
         let same = self.lesson.is_some_and(|lesson| lesson.choices[i] == state);
         if self.taught || same {
-            self.ambiguous = ambiguous || self.depends_on_fences;
+            self.ambiguous = ambiguous.or(self.depends_on_fences.then_some(request.insn));
             return compiler;
         }
-        self.ambiguous |= self.depends_on_fences;
+        self.doubt(self.depends_on_fences, request.insn);
         if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
             self.untested.get_or_insert(request.insn);
         }
-        // A value that leaves the block and joined others in the input, but has to share now: the input does not show what it costs here.
-        self.ambiguous |= self.how == How::ShareOut && self.lesson.is_some_and(|lesson| lesson.how[i] == How::Join);
         model
+    }
+
+    /// Notes that the rule is not known which decides about an instruction.
+    fn doubt(&mut self, is_unknown: bool, insn: usize) {
+        if is_unknown {
+            self.ambiguous.get_or_insert(insn);
+        }
     }
 
     fn request(&self, block: BlockId, id: SetterId, long_reserved: bool) -> SlotRequest {

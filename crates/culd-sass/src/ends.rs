@@ -29,12 +29,14 @@ const EXIT_STALL: u8 = 5;
 /// Cycles of fences that count after a long wait, at most.
 const HIDDEN_CYCLES: u32 = 3;
 
-/// The waits at ends of blocks that the clock adds to those of the input. `fenced` names the `EXIT`s that get fences, which take time.
+/// The waits at ends of blocks that the clock adds to those of the input. `fenced` names the `EXIT`s that get fences, which take time. Blocks are looked at in
+/// `order`, that of their visits: behind a wait that is missing numbers may change, so that nothing is unknown there yet.
 ///
 /// # Errors
-/// The instruction whose arrival decides and is not known.
+/// The instruction whose arrival decides and is not known, where no wait is missing before it.
 pub(crate) fn missing_waits(
     f: &Function<'_>,
+    order: &[BlockId],
     fields: &[Control],
     dead: Option<SetterId>,
     fenced: &dyn Fn(usize) -> bool,
@@ -42,7 +44,8 @@ pub(crate) fn missing_waits(
     let mut with_fields: Option<Vec<Insn>> = None;
     let mut waits = Vec::new();
     let (mut inherited, mut input): (Option<Inherited>, Option<Inherited>) = (None, None);
-    for (id, block) in f.cfg.ids().zip(&f.cfg.blocks).filter(|(id, _)| f.policy.waits_at_end(*id)) {
+    for id in order.iter().copied().filter(|id| f.policy.waits_at_end(*id)) {
+        let block = &f.cfg.blocks[id.index()];
         let range = block.start..block.end;
         let changed = |k: usize| fields[k] != f.insns[k].control;
         let last = block.end - 1;
@@ -61,7 +64,10 @@ pub(crate) fn missing_waits(
                 input.get_or_insert_with(|| Inherited::new(f, f.insns)).before(f, f.insns, id)
             })
         {
-            return Err(f.setters.get(s).insn);
+            if waits.is_empty() {
+                return Err(f.setters.get(s).insn);
+            }
+            return Ok(waits);
         }
         let mut shown: Option<Shown> = None;
         for number in (0..SCOREBOARDS).filter(|n| fields[last].wait >> n & 1 == 0) {
@@ -121,20 +127,24 @@ pub(crate) fn missing_waits(
                 continue;
             }
             if let Some((s, _)) = group.iter().zip(&answers).find(|(_, a)| **a == Arrived::Unknown) {
-                return Err(f.setters.get(*s).insn);
+                if waits.is_empty() {
+                    return Err(f.setters.get(*s).insn);
+                }
+                return Ok(waits);
             }
             waits.extend(group.into_iter().filter(|s| !f.policy.waits_for(last, *s)).map(|s| (last, s)));
         }
+        // Numbers of later blocks may change with these waits.
+        if !waits.is_empty() {
+            return Ok(waits);
+        }
     }
-    if f.policy.looks_ahead() {
+    let uniform_ends = |id: &BlockId| waits_for_uniform(&f.insns[f.cfg.blocks[id.index()].end - 1]);
+    let changed = |(insn, fields): (&Insn, &Control)| insn.control != *fields;
+    if (f.policy.looks_ahead() || f.insns.iter().zip(fields).any(changed)) && order.iter().any(uniform_ends) {
         let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
-        for (id, block) in f
-            .cfg
-            .ids()
-            .zip(&f.cfg.blocks)
-            .filter(|(_, b)| waits_for_uniform(&f.insns[b.end - 1]))
-        {
-            let last = block.end - 1;
+        for id in order.iter().copied().filter(uniform_ends) {
+            let last = f.cfg.blocks[id.index()].end - 1;
             let new = inherited.get_or_insert_with(|| Inherited::new(f, insns)).before(f, insns, id);
             let old = input.get_or_insert_with(|| Inherited::new(f, f.insns)).before(f, f.insns, id);
             for (_, list) in new.iter().enumerate().filter(|(n, _)| fields[last].wait >> n & 1 == 0) {
@@ -244,7 +254,8 @@ impl Inherited {
     }
 }
 
-/// The setters of a block that are pending on a number at its last instruction. A wait for the result of an instruction ends the wait for its operands too.
+/// The setters of a block that are pending on a number at its last instruction. The first use of the result of an instruction ends the wait for its operands
+/// too; a wait for that number on behalf of another setter does not.
 fn pending(f: &Function<'_>, block: &Block, number: u8, fields: impl Fn(usize) -> Control, dead: Option<SetterId>) -> Vec<SetterId> {
     let mut group: Vec<SetterId> = Vec::new();
     for k in block.start..block.end - 1 {
@@ -255,7 +266,9 @@ fn pending(f: &Function<'_>, block: &Block, number: u8, fields: impl Fn(usize) -
         let complete = |s: &SetterId| {
             let setter = f.setters.get(*s);
             let write = fields(setter.insn).write;
-            setter.kind == Kind::Read && write < SCOREBOARDS && control.wait >> write & 1 == 1
+            let is_result = |r: &SetterId| f.setters.get(*r).kind == Kind::Write;
+            let used = || f.setters.of(setter.insn).filter(is_result).any(|r| f.setters.conflicts(r, k));
+            setter.kind == Kind::Read && write < SCOREBOARDS && control.wait >> write & 1 == 1 && used()
         };
         group.retain(|s| !complete(s));
         let on = |s: &SetterId| number_of(control, f.setters.get(*s).kind) == number && Some(*s) != dead;

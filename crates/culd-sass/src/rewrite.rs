@@ -32,11 +32,15 @@ const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 /// Low 24 bits of `LDC R1, c[..]`, unguarded: the load of the stack pointer.
 const LOAD_STACK_POINTER: u128 = 0x01_7b82;
 
+/// The bits of an instruction that keep its operands for a later one.
+const REUSE_SHIFT: u32 = 122;
+const REUSE_MASK: u128 = 0xf;
+
 /// The load of the stack pointer is in the first instructions.
 const PROLOGUE: usize = 64;
 
 /// A wait at the end of a block changes numbers after it, which may add waits: so often at most.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 64;
 
 /// Larger functions are left alone, so that the time of a link stays bounded.
 const MAX_INSNS: usize = 1 << 20;
@@ -356,8 +360,8 @@ fn reallocate(
     if let Some(k) = new.untested {
         return Err(unsure(Reason::SelfCheck, insns[k].offset));
     }
-    if new.ambiguous {
-        return Err(unsure(Reason::Overflow, start));
+    if let Some(k) = new.ambiguous {
+        return Err(unsure(Reason::Overflow, insns[k].offset));
     }
     if let Some(offset) = moved_count(&function(insns, cfg, &setters, &policy), &new.fields) {
         return Err(unsure(Reason::CountedWait, offset));
@@ -370,7 +374,10 @@ fn reallocate(
     }
     let mut fields = new.fields;
     hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
-    Ok(fields)
+    match lengthened(insns, cfg, &fields) {
+        Some(k) => Err(unsure(Reason::Stall, insns[k].offset)),
+        None => Ok(fields),
+    }
 }
 
 /// The scoreboard fields of code whose guarded `EXIT`s get fences: `fresh` names those without. A fence takes time, in which more results arrive; the
@@ -425,7 +432,7 @@ fn settle(
         let mut f = function(insns, cfg, setters, policy);
         f.delayed = delayed(&f, fenced);
         let new = allocate(&f, &order, dead, lesson);
-        let missing = missing_waits(&f, &new.fields, dead, fenced).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
+        let missing = missing_waits(&f, &order, &new.fields, dead, fenced).map_err(|k| unsure(Reason::HiddenWait, insns[k].offset))?;
         let Some((k, _)) = missing.first() else { return Ok(new) };
         round += 1;
         if round == ROUNDS {
@@ -513,6 +520,17 @@ fn taken_in_collective(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<
         }
     }
     None
+}
+
+/// A stall that grew because the next instruction waits in place of a later one, before an instruction that keeps operands for others: nvlink gives that
+/// up in some cases; which is not known.
+fn lengthened(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<usize> {
+    let keeps_operands = |insn: &Insn| insn.raw >> REUSE_SHIFT & REUSE_MASK != 0;
+    cfg.blocks.iter().find_map(|block| {
+        let grown = (block.start..block.end).find(|k| fields[*k].stall > insns[*k].control.stall)?;
+        let relieved = (grown + 1..block.end).find(|k| insns[*k].control.wait != 0 && fields[*k].wait == 0)?;
+        (relieved..block.end).any(|k| keeps_operands(&insns[k])).then_some(grown)
+    })
 }
 
 /// An instruction that stalls two cycles because the next one waited for a scoreboard that it sets, and no longer does: nvlink shortens the stall and

@@ -6,16 +6,17 @@
 //! 3. A wait for one setter of a number ends the wait for all of them, but the number counts as busy until the last of them has arrived.
 //! 4. The number with the most cycles to spare is taken, the lowest of equal ones. A value that leaves the block is waited for somewhere else, so that all
 //!    numbers that cost it nothing are equal.
-//! 5. From 13.1 on, what the next block needs is needed at the end of this one, and time passes in all blocks on the shortest way, not only in the block right
-//!    before.
+//! 5. Time passes in all blocks on the shortest way from the setter, not only in the block right before.
+//! 6. From 13.1 on, what the next block needs is needed at the end of this one.
 
 use super::{Live, Run, SlotRequest};
 use crate::setter::{Class, Kind, SetterId};
 
-/// Cycles by which results of earlier blocks arrive sooner, and whether those of blocks that are not right before count.
-const NOW: (i64, bool) = (0, false);
-/// The same with new fences, as far as is known.
-const DELAYS: [(i64, bool); 5] = [(8, false), (i32::MAX as i64, false), (0, true), (6, true), (8, true)];
+/// Cycles by which results of earlier blocks may arrive sooner with new fences, as far as is known.
+const DELAYS: [i64; 3] = [6, 8, i32::MAX as i64];
+
+/// In place of a delay: shuffles of the block take a cycle longer. Observed: some do.
+const LATE_SHUFFLE: i64 = i64::MIN;
 
 /// Cycles by which the times of 13.1 and later may be off where a value leaves its block.
 const MARGIN: i64 = 2;
@@ -45,32 +46,26 @@ impl Run<'_> {
             self.f.cfg.blocks[request.block.index()].end,
         );
         let times = self.f.times();
-        if self.f.policy.looks_ahead() && self.distances.as_ref().is_none_or(|(id, _)| *id != request.block) {
+        if self.distances.as_ref().is_none_or(|(id, _)| *id != request.block) {
             self.distances = Some((request.block, times.nearby(self.f.cfg, request.block)));
         }
         let distances = self.distances.as_ref().map(|(_, distances)| distances);
         let issued = |k: usize| if (start..end).contains(&k) { times.issue(k) } else { i64::MAX };
-        // Of other blocks only those right before this one can have something on its way.
-        let before = &self.f.cfg.blocks[request.block.index()].pred;
-        let done = |s: SetterId, (delay, far): (i64, bool)| {
+        let done = |s: SetterId, delay: i64| {
             let setter = self.f.setters.get(s);
             if (start..=request.insn).contains(&setter.insn) {
-                issued(setter.insn).saturating_add(setter.latency.into())
-            } else if let Some(distances) = distances {
-                let from = self.f.cfg.block_of[setter.insn];
-                let elapsed = distances.get(&from).map(|d| d + times.to_end(setter.insn));
-                elapsed.map_or(0, |elapsed| (i64::from(setter.latency) - elapsed - delay).max(0))
-            } else {
-                let from = self.f.cfg.block_of[setter.insn];
-                let left = i64::from(setter.latency) - times.to_end(setter.insn) - delay;
-                if far || before.contains(&from) { left.max(0) } else { 0 }
+                let late = i64::from(delay == LATE_SHUFFLE && setter.kind == Kind::Write && self.f.insns[setter.insn].name == "SHFL");
+                return issued(setter.insn).saturating_add(setter.latency.into()).saturating_add(late);
             }
+            // Of other blocks only those that are near can have something on its way.
+            let way = distances.and_then(|distances| distances.get(&self.f.cfg.block_of[setter.insn]));
+            way.map_or(0, |way| (i64::from(setter.latency) - way - times.to_end(setter.insn) - delay.max(0)).max(0))
         };
-        let own = done(request.id, NOW);
+        let own = done(request.id, 0);
         // A wait for one setter of a number ends the wait for all, but does not make the others arrive.
         let mut used = std::mem::take(&mut self.used);
         for (list, last) in &mut used {
-            *last = list.drain(..).map(|s| done(s, NOW)).fold(*last, i64::max);
+            *last = list.drain(..).map(|s| done(s, 0)).fold(*last, i64::max);
         }
         // What the next block needs is needed at the end of this one (13.1 on).
         let next = &self.f.cfg.blocks[request.block.index()].succ;
@@ -85,7 +80,7 @@ impl Run<'_> {
         };
         let needed = |s: SetterId, need: Option<usize>| need.map_or_else(|| leaving(s), issued);
         let need = needed(request.id, Some(need).filter(|n| *n != usize::MAX));
-        let choose = |own: i64, when: (i64, bool)| {
+        let choose = |own: i64, delay: i64| {
             let mut best: Option<ShareCost> = None;
             for number in request.start..limit {
                 let list = &live[usize::from(number)];
@@ -99,7 +94,7 @@ impl Run<'_> {
                 let theirs = list.iter().map(|(s, need)| needed(*s, *need)).min().unwrap_or(i64::MAX);
                 let last = list
                     .iter()
-                    .map(|(s, _)| done(*s, when))
+                    .map(|(s, _)| done(*s, delay))
                     .max()
                     .unwrap_or(0)
                     .max(used[usize::from(number)].1);
@@ -116,20 +111,18 @@ impl Run<'_> {
             }
             best
         };
-        let best = choose(own, NOW);
-        let other = |own: i64, when: (i64, bool)| choose(own, when).map(|b| b.1) != best.map(|b| b.1);
+        let best = choose(own, 0);
+        let other = |own: i64, delay: i64| choose(own, delay).map(|b| b.1) != best.map(|b| b.1);
         // A choice that a cycle or two would change is not known in the later releases.
         let leaves = self.f.policy.first_need(request.id).is_none();
         let shifts = [-MARGIN, MARGIN];
-        let close = looks_ahead && leaves && shifts.into_iter().any(|by| other(own + by, NOW) || other(own, (by, false)));
-        // The time of a uniform special register is not known to the cycle: a choice without a cycle to spare is not known, either.
-        let has_special = || self.f.insns[start..end].iter().any(|insn| insn.name == "S2UR");
-        let tight = !looks_ahead && leaves && has_special() && other(own + 1, NOW);
-        self.ambiguous |= close || tight;
+        let close = looks_ahead && leaves && shifts.into_iter().any(|by| other(own + by, 0) || other(own, by));
+        let shuffled = !looks_ahead && other(own, LATE_SHUFFLE);
+        self.ambiguous = self.ambiguous.or((close || shuffled).then_some(request.insn));
         let delayed = self.f.delayed.get(request.block.index()) == Some(&true);
         // Where the compiler chose otherwise, its times are not those of the model.
         let is_wrong = looks_ahead && best.map(|b| b.1) != Some(self.f.setters.number_in_input(request.id));
-        let depends_on_fences = delayed && (is_wrong || DELAYS.into_iter().any(|when| other(own, when)));
+        let depends_on_fences = delayed && (is_wrong || DELAYS.into_iter().any(|delay| other(own, delay)));
         self.depends_on_fences = depends_on_fences;
         self.used = used;
         best.map_or(self.escaping_load_slot(), |(_, number)| number)

@@ -16,11 +16,11 @@ use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
     /// The wait masks: an instruction waits for every number with a pending setter that conflicts or is waited for by policy.
-    pub(super) fn waits(&mut self) -> (Vec<u8>, bool) {
+    pub(super) fn waits(&mut self) -> (Vec<u8>, Option<usize>) {
         let f = self.f;
         let mut entry = vec![Pending::default(); f.cfg.blocks.len()];
         let mut waits = vec![0; f.insns.len()];
-        let mut mixed = false;
+        let mut mixed = None;
         // Blocks whose entry grew since they were visited.
         let mut grown = vec![true; f.cfg.blocks.len()];
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
@@ -50,11 +50,10 @@ impl Run<'_> {
                 let same = self
                     .lesson
                     .is_some_and(|l| l.pending[block.start] == self.seen.pending[block.start]);
-                mixed |= !same
-                    && late
-                        .iter()
-                        .zip(&self.known[i])
-                        .any(|(late, known)| !late.is_empty() && known.iter().any(is_read));
+                let mut numbers = late.iter().zip(&self.known[i]);
+                if !same && numbers.any(|(late, known)| !late.is_empty() && known.iter().any(is_read)) {
+                    mixed.get_or_insert(block.end - 1);
+                }
                 for to in &block.succ {
                     for (into, from) in entry[to.index()].iter_mut().zip(&state) {
                         grown[to.index()] |= merge(into, from);
@@ -100,7 +99,7 @@ impl Run<'_> {
             // A wait for a number with nothing on it: what it is there for, and under which number, is not known.
             let empty = |(number, list): (usize, &Vec<SetterId>)| mask >> number & 1 == 1 && list.is_empty();
             let is_new = self.lesson.is_some() && f.policy.looks_ahead() && !waits_for_all(&f.insns[k]);
-            self.ambiguous |= is_new && state.iter().enumerate().any(empty);
+            self.doubt(is_new && state.iter().enumerate().any(empty), k);
             for (number, (list, late)) in state.iter_mut().zip(late.iter()).enumerate() {
                 match (mask >> number & 1, ends >> number & 1, around >> number & 1) {
                     (0, ..) => {}
@@ -139,10 +138,11 @@ impl Run<'_> {
         if waits_for_all(&f.insns[k]) {
             return ALL_SCOREBOARDS;
         }
-        let mut mask = 0;
+        let mut mask = self.early.get(&k).copied().unwrap_or(0);
         for (number, list) in state.iter().enumerate() {
             let is_pending = |s: SetterId| state.iter().any(|list| list.binary_search(&s).is_ok());
-            if list.iter().any(|s| f.setters.conflicts(*s, k)) || self.policy_wait(k, list.iter().copied(), is_pending) {
+            let by_policy = || !self.joins_at_end(k, number) && self.policy_wait(k, list.iter().copied(), is_pending);
+            if list.iter().any(|s| f.setters.conflicts(*s, k)) || by_policy() {
                 mask |= 1 << number;
             }
         }
@@ -156,8 +156,15 @@ impl Run<'_> {
         mask
     }
 
+    /// Does the last instruction of a block set the number itself? It does not wait for what it joins.
+    fn joins_at_end(&self, k: usize, number: usize) -> bool {
+        let f = self.f;
+        let mut own = f.setters.of(k).filter_map(|s| self.numbers[s.index()]);
+        k + 1 == f.cfg.blocks[f.cfg.block_of[k].index()].end && own.any(|own| usize::from(own) == number)
+    }
+
     /// Does instruction `k` wait by policy for a number with these setters? At the end of a block all setters of the block must have arrived. Operands have
-    /// been read once the result of their instruction has been waited for.
+    /// been read once the result of their instruction has been used.
     pub(super) fn policy_wait(
         &self,
         k: usize,
@@ -181,7 +188,8 @@ impl Run<'_> {
         let were_read = |s: &SetterId| {
             let setter = f.setters.get(*s);
             let result = f.setters.of(setter.insn).find(|r| f.setters.get(*r).kind == Kind::Write);
-            setter.kind == Kind::Read && result.is_some_and(|r| self.dead != Some(r) && !is_pending(r))
+            let used = |r: SetterId| f.policy.first_need(r).is_some_and(|need| need <= k);
+            setter.kind == Kind::Read && result.is_some_and(|r| self.dead != Some(r) && !is_pending(r) && used(r))
         };
         list.filter(|s| local(s) && !were_read(s)).all(waited)
     }
