@@ -155,7 +155,7 @@ impl<'d> ImageFrame<'d> {
         let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
         let strings = tables::strings(output, &bank_names, &names, extended);
         let (symbol_tables, extended) = symbol_tables(output, code, &numbers, &strings);
-        let mercury_file = mercury_file(output, linked, symbol_tables[0].len() as u64);
+        let mercury_file = mercury_file(output, linked, code, symbol_tables[0].len() as u64);
         ImageFrame {
             banks,
             mercury,
@@ -307,8 +307,9 @@ fn relocs_in<'l>(output: &OutputPlan<'_, '_>, linked: &'l Linked, id: SectionId,
 }
 
 /// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
-fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Result<Plan, WriteError> {
+fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, symbols: u64) -> Result<Plan, WriteError> {
     let (sections, arranged) = (&output.layout.records.sections, output.arranged);
+    let stubs = code.stubs.as_ref();
     let bytes = |id: SectionId| linked.bytes[id].as_ref().map_or(0, |bytes| bytes.len() as u64);
     let extents = arranged.sections.iter().map(|&id| {
         let s = &sections[id];
@@ -316,7 +317,9 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
             Class::SectionNames => arranged.section_names.len() as u64,
             Class::Strings => arranged.strings.len() as u64,
             Class::Symbols => symbols,
-            Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
+            // Observed: the table of stubs has the NOPs of the finalized code, and keeps its alignment.
+            Class::Uft => stubs.map_or(s.size, |stubs| stubs.mercury_size),
+            Class::Text(_) | Class::Stub(_) => s.size,
             Class::Rela(target) => 24 * relocs_in(output, linked, id, target).len() as u64,
             Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
             Class::Compat => bytes(id).saturating_sub(compat::late_size(output.link)),
@@ -324,7 +327,7 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
         };
         Extent {
             size,
-            align: align_of(s),
+            align: if s.class == Class::Uft { s.align } else { align_of(s) },
             reserve: 0,
             flags: s.flags,
             storage: if has_no_bytes(s) { Storage::NoBits } else { Storage::Own },
