@@ -309,7 +309,6 @@ fn relocs_in<'l>(output: &OutputPlan<'_, '_>, linked: &'l Linked, id: SectionId,
 /// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
 fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, symbols: u64) -> Result<Plan, WriteError> {
     let (sections, arranged) = (&output.layout.records.sections, output.arranged);
-    let stubs = code.stubs.as_ref();
     let bytes = |id: SectionId| linked.bytes[id].as_ref().map_or(0, |bytes| bytes.len() as u64);
     let extents = arranged.sections.iter().map(|&id| {
         let s = &sections[id];
@@ -317,8 +316,8 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'
             Class::SectionNames => arranged.section_names.len() as u64,
             Class::Strings => arranged.strings.len() as u64,
             Class::Symbols => symbols,
-            // Observed: the table of stubs has the NOPs of the finalized code, and keeps its alignment.
-            Class::Uft => stubs.map_or(s.size, |stubs| stubs.mercury_size),
+            // Observed: the table of stubs has the NOPs of the finalized code.
+            Class::Uft => code.stubs.as_ref().map_or(s.size, |stubs| stubs.mercury_size),
             Class::Text(_) | Class::Stub(_) => s.size,
             Class::Rela(target) => 24 * relocs_in(output, linked, id, target).len() as u64,
             Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
@@ -327,7 +326,8 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'
         };
         Extent {
             size,
-            align: if s.class == Class::Uft { s.align } else { align_of(s) },
+            // Observed: stubs and their table keep their alignment.
+            align: if matches!(s.class, Class::Text(_)) { 16 } else { s.align },
             reserve: 0,
             flags: s.flags,
             storage: if has_no_bytes(s) { Storage::NoBits } else { Storage::Own },
