@@ -289,11 +289,11 @@ fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trust: Trust) -> Result<(), O
         let is_left_out = |of: u32| plain.get(of as usize).is_some_and(is_unused_bank);
         let reason = match s.role {
             _ if trust.is_trusted() && (is_unused_bank(s) || *sass != 0 && is_left_out(*sass)) => continue,
-            Role::PassedThrough | Role::Note if *twin == 0 && trust.is_trusted() && !after_parameters => continue,
             _ if *sass != 0 && s.sh_type == SHT_PROGBITS && without_mercury(s.name).starts_with(b".nv.constant") => {
                 "a section of this name does not have type 0x1"
             }
             _ if is_mercury(s) => continue,
+            Role::PassedThrough | Role::Note if *twin == 0 && trust.is_trusted() && !after_parameters => continue,
             Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant | Role::Note if *twin == 0 => {
                 "no twin in the Mercury view"
             }
