@@ -541,6 +541,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         let symbols = self.numbers.symbols;
         let twin = |id: SectionId| self.numbers.mercury(self.output, id);
         let owner = s.owner.map_or(0, twin);
+        let sass_owner = || s.owner.map_or(0, |id| self.output.arranged.section_index(id));
         let own_flags = SHF_CUDA_MERCURY | s.flags;
         let (sh_type, flags, link, info, entsize) = match s.class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => {
@@ -553,6 +554,8 @@ impl<'a, 'd> Writer<'a, 'd> {
             Class::Constant(4) => (SHT_CUDA_CONSTANT_PIC, own_flags, 0, 0, 0),
             Class::Constant(_) => (SHT_CUDA_CONSTANT_USER, own_flags, 0, 0, 0),
             Class::Parameters => (SHT_CUDA_CONSTANT_IMAGE_HEADERS, own_flags, 0, owner, 0),
+            // nvlink quirk: without the flag (objects of CUDA 12) the number stays that of the SASS view.
+            Class::Literals if s.flags & SHF_INFO_LINK == 0 => (SHT_CUDA_CONSTANT_OPTIMIZER, own_flags, 0, sass_owner(), 0),
             Class::Literals => (SHT_CUDA_CONSTANT_OPTIMIZER, own_flags, 0, owner, 0),
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),
