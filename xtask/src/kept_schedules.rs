@@ -59,17 +59,6 @@ pub(crate) fn explained(
     })
 }
 
-/// Whether two outputs differ only in registers of variables for which nvlink reads beyond the end of its tables: a list for other, longer
-/// code. What it finds there is left over from other work; culd writes 0.
-pub(crate) fn beyond_tables(ours: &[u8], nvlink: &[u8]) -> bool {
-    let (Ok(a), Ok(b)) = (View::parse(nvlink), View::parse(ours)) else {
-        return false;
-    };
-    let zero = |text: &str| text.chars().all(|c| c == '0');
-    let is_left_over = |f: &Finding| f.subject.starts_with(".nv_debug_info_reg_sass+") && f.b.as_deref().is_some_and(zero);
-    diff::compare(&a, &b, diff::Options::default()).findings.iter().all(is_left_over)
-}
-
 /// Links again under the name culd, which reports the functions.
 pub(crate) fn functions(linker: &Linker, args: &str, dir: &Path) -> Result<Vec<String>> {
     // a missing library is an error under this name

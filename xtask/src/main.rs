@@ -18,6 +18,7 @@ mod fault_injection;
 mod fuzz;
 mod isa;
 mod kept_schedules;
+mod left_over;
 mod libraries;
 mod mutate;
 mod nvcc;

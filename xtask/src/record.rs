@@ -296,7 +296,7 @@ impl Recorder<'_> {
             let both = got.files.get(name).zip(link.outcome.files.get(name));
             fixture.unpack_for(i, work)?;
             if let Some((ours, theirs)) = both
-                && (kept_schedules::beyond_tables(ours, theirs)
+                && (crate::left_over::beyond_tables(ours, theirs)
                     || kept_schedules::explained(self.linker, &link.args, work, (ours, theirs))?.is_ok())
             {
                 return Ok(true);

@@ -22,6 +22,7 @@ mod variety;
 use crate::conformance::explain;
 use crate::context::{Context, Linker};
 use crate::kept_schedules;
+use crate::left_over;
 use crate::report::{Report, parallel};
 use build::{Compilers, Tags};
 use culd_tests::case::fresh_copy;
@@ -320,7 +321,7 @@ impl<'a> Session<'a> {
             return Ok(false);
         };
         let both = got.files.get(name).zip(want.files.get(name));
-        Ok(both.is_some_and(|(ours, theirs)| kept_schedules::beyond_tables(ours, theirs)) || !self.is_stable(want, args, dir)?)
+        Ok(both.is_some_and(|(ours, theirs)| left_over::beyond_tables(ours, theirs)) || !self.is_stable(want, args, dir)?)
     }
 
     /// Whether nvlink writes the same bytes each time, whatever its memory held before. It does not always: some outputs hold bytes that it never set.

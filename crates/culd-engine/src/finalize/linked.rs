@@ -16,6 +16,7 @@ use crate::records::{Class, RelocRef, SymbolTableEntry};
 use crate::relocate::{RelocAction, RelocResolver};
 use crate::sections::SyntheticSections;
 use cubin::consts::*;
+use cubin::layout::R_MERCURY_PROG_REL32;
 use cubin::raw::Rela;
 use cubin::reloc::{MERCURY_CODE_ADDRESSES, RelocInfo};
 use std::collections::BTreeMap;
@@ -92,13 +93,19 @@ pub(crate) fn sass_entries<'d>(object: &Object<'d>, section: u32) -> &'d [Rela] 
     <[Rela]>::ref_from_bytes(data).unwrap_or_default()
 }
 
-/// The SASS entry of each Mercury entry: same order, without those for `.nv.reservedSmem.*`.
+/// The SASS entry of each Mercury entry: same order, without those for `.nv.reservedSmem.*`, and without those for labels in code (`-ewp`), which
+/// the compiler's finalizer has resolved.
 fn pair(object: &Object<'_>, relocs: &RelocSection<'_>, places: Option<&Places>) -> Vec<Option<Rela>> {
-    let mut twins = sass_entries(object, relocs.section).iter();
-    (0..relocs.entries.len())
-        .map(|i| {
-            let mercury = entry(&relocs.entries, i);
-            if object.symbol(mercury.r_sym.get()).name.starts_with(b".nv.reservedSmem") {
+    let sass = sass_entries(object, relocs.section);
+    let mercury = || (0..relocs.entries.len()).map(|i| entry(&relocs.entries, i));
+    let is_system = |r: &Rela| object.symbol(r.r_sym.get()).name.starts_with(b".nv.reservedSmem");
+    let is_label = |r: &Rela| r.r_type.get() == R_MERCURY_PROG_REL32;
+    let in_code = object.section(relocs.target).is_some_and(|s| s.role == Role::Text);
+    let has_labels = in_code && mercury().filter(|r| !is_system(r)).count() > sass.len();
+    let mut twins = sass.iter();
+    mercury()
+        .map(|mercury| {
+            if is_system(&mercury) || has_labels && is_label(&mercury) {
                 return None;
             }
             let mut twin = *twins.next()?;

@@ -24,6 +24,9 @@ use std::borrow::Cow;
 use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
+/// Banks from this number on have no place in the output.
+const FIRST_UNUSED_BANK: u32 = 10;
+
 /// Numbers of twins: SASS section of each Mercury section and the other way round, 0 if there is none.
 struct Twins {
     sass: Vec<u32>,
@@ -232,8 +235,8 @@ fn twins(plain: &[ObjSection<'_>], trust: Trust) -> Result<Twins, ObjectError> {
                     twin
                 }),
         };
-        // nvlink quirk: such a section is left out silently. Of several beside one in the SASS view it takes one or the other.
-        if twin.is_none() && trust.is_trusted() && is_foreign(s) && !names.by_name.contains_key(without_mercury(s.name)) {
+        // nvlink quirk: such a section is left out silently; what the SASS view has under its name is linked.
+        if twin.is_none() && trust.is_trusted() && is_foreign(s) {
             continue;
         }
         let slot = twin.and_then(|t| twins.mercury.get_mut(t as usize)).filter(|slot| **slot == 0);
@@ -260,6 +263,11 @@ fn is_foreign(s: &ObjSection<'_>) -> bool {
     }
 }
 
+/// nvlink quirk: constant banks with a number that no compiler uses are left out silently, alone or in both views (observed: 10, 12, 15 to 19, 26).
+fn is_unused_bank(s: &ObjSection<'_>) -> bool {
+    s.role == Role::Constant && !is_mercury(s) && s.sh_type >= SHT_CUDA_CONSTANT0 + FIRST_UNUSED_BANK
+}
+
 /// Types of sections of the SASS view that are read and rebuilt, or that nvlink leaves out.
 fn is_made_again(s: &ObjSection<'_>) -> bool {
     match s.sh_type {
@@ -271,15 +279,21 @@ fn is_made_again(s: &ObjSection<'_>) -> bool {
     }
 }
 
-/// Refuses contents that only one of the views has, and unknown types: nvlink crashes.
+/// Refuses contents that only one of the views has, and unknown types: nvlink crashes. It links sections without a rule that are before all
+/// parameter banks.
 fn lonely(plain: &[ObjSection<'_>], twins: &Twins, trust: Trust) -> Result<(), ObjectError> {
+    let mut after_parameters = false;
     for ((s, twin), sass) in plain.iter().zip(&twins.mercury).zip(&twins.sass) {
         let bank = |b: u32| s.role == Role::Constant && s.sh_type == SHT_CUDA_CONSTANT0 + b;
+        after_parameters |= s.role == Role::Parameters;
+        let is_left_out = |of: u32| plain.get(of as usize).is_some_and(is_unused_bank);
         let reason = match s.role {
+            _ if trust.is_trusted() && (is_unused_bank(s) || *sass != 0 && is_left_out(*sass)) => continue,
             _ if *sass != 0 && s.sh_type == SHT_PROGBITS && without_mercury(s.name).starts_with(b".nv.constant") => {
                 "a section of this name does not have type 0x1"
             }
             _ if is_mercury(s) => continue,
+            Role::PassedThrough | Role::Note if *twin == 0 && trust.is_trusted() && !after_parameters => continue,
             Role::PassedThrough | Role::Debug | Role::GlobalInit | Role::Constant | Role::Note if *twin == 0 => {
                 "no twin in the Mercury view"
             }
@@ -359,7 +373,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
     };
     let Some(sass) = plain.get(i) else { return gone };
     let number = twins.mercury.get(i).copied().unwrap_or(0);
-    if is_mercury(sass) || (sass.role == Role::Parameters && number == 0) {
+    if is_mercury(sass) || (sass.role == Role::Parameters && number == 0) || is_unused_bank(sass) {
         return gone;
     }
     let Some(twin) = plain.get(number as usize).filter(|_| number != 0) else {
@@ -372,7 +386,7 @@ fn section<'d>(i: usize, plain: &[ObjSection<'d>], twins: &Twins) -> ObjSection<
         return ObjSection { role, ..*sass };
     };
     // Observed: bytes without a meaning are those of the SASS view.
-    if sass.role == Role::PassedThrough {
+    if matches!(sass.role, Role::PassedThrough | Role::Note) {
         return *sass;
     }
     if twin.sh_type == SHT_CUDA_CAPMERC {

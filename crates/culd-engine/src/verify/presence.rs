@@ -183,6 +183,8 @@ fn sections(image: &File<'_>, input: &File<'_>, rules: &Rules<'_>, found: &mut F
         let handed_on = match input.kind(s.index) {
             // nvlink quirk: types that it does not support, memory without bytes and some notes are left out.
             K::OtherCuda | K::Note if rules.nvlink => false,
+            // So are constant banks that no compiler uses, from sm_100 on.
+            K::Other if rules.nvlink && input.has_mercury() && s.name.starts_with(b".nv.constant") => false,
             K::Other if rules.nvlink && s.header.sh_type.get() != SHT_PROGBITS => false,
             K::Other | K::OtherCuda | K::Note | K::Metadata | K::DescriptorSize => !input.is_mercury(s),
             K::Debug | K::DebugLineSass | K::DebugRegisters | K::DebugRegisterTypes | K::DebugPtx => true,

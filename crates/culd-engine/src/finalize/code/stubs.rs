@@ -36,6 +36,8 @@ pub(crate) struct Stubs {
     pub(crate) code: Vec<u8>,
     /// Capsule; its first word is not set.
     pub(crate) capsule: Vec<u8>,
+    /// Size in the Mercury view, with NOPs.
+    pub(crate) mercury_size: u64,
 }
 
 /// A stub in its slot.
@@ -190,7 +192,12 @@ pub(crate) fn table<'a>(output: &OutputPlan<'a, '_>) -> Result<Option<Stubs>, &'
     }
     let mut capsule = Vec::new();
     cubin::capmerc::write(0, cubin::capmerc::TAG, &records, &mut capsule).map_err(|_| file(first))?;
-    Ok(Some(Stubs { slots, code, capsule }))
+    Ok(Some(Stubs {
+        slots,
+        code,
+        capsule,
+        mercury_size: mercury,
+    }))
 }
 
 /// The code of stubs as a link with debug symbols leaves it: the finalizer has no options for them. `count`: instructions without padding.

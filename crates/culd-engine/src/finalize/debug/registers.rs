@@ -86,9 +86,11 @@ impl List<'_> {
         };
         let place = |sass: Option<u64>| sass.map_or(0, |sass| function.place_instruction(sass));
         let known = |at: u64| places.contains_key(&at).then_some(at);
-        let start = |at: u64| last(*next(known(at)?)?.0)?.checked_sub(INSTRUCTION);
+        let start = |at: u64| last(*next(known(at)?)?.0);
         let end = |at: u64| last(known(at)?);
-        Some(twins.iter().map(|r| (place(start(r.start)), place(end(r.end)))).collect())
+        // Observed: the instruction before is that of the new code, a fence before an `EXIT` for example.
+        let before = |place: u64| place.saturating_sub(INSTRUCTION);
+        Some(twins.iter().map(|r| (before(place(start(r.start))), place(end(r.end)))).collect())
     }
 }
 

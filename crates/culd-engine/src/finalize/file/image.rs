@@ -155,7 +155,7 @@ impl<'d> ImageFrame<'d> {
         let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
         let strings = tables::strings(output, &bank_names, &names, extended);
         let (symbol_tables, extended) = symbol_tables(output, code, &numbers, &strings);
-        let mercury_file = mercury_file(output, linked, symbol_tables[0].len() as u64);
+        let mercury_file = mercury_file(output, linked, code, symbol_tables[0].len() as u64);
         ImageFrame {
             banks,
             mercury,
@@ -307,7 +307,7 @@ fn relocs_in<'l>(output: &OutputPlan<'_, '_>, linked: &'l Linked, id: SectionId,
 }
 
 /// The file that the Mercury link alone would have been: `symbols` is the size of its symbol table.
-fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> Result<Plan, WriteError> {
+fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_, '_>, symbols: u64) -> Result<Plan, WriteError> {
     let (sections, arranged) = (&output.layout.records.sections, output.arranged);
     let bytes = |id: SectionId| linked.bytes[id].as_ref().map_or(0, |bytes| bytes.len() as u64);
     let extents = arranged.sections.iter().map(|&id| {
@@ -316,7 +316,9 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
             Class::SectionNames => arranged.section_names.len() as u64,
             Class::Strings => arranged.strings.len() as u64,
             Class::Symbols => symbols,
-            Class::Text(_) | Class::Stub(_) | Class::Uft => s.size,
+            // Observed: the table of stubs has the NOPs of the finalized code.
+            Class::Uft => code.stubs.as_ref().map_or(s.size, |stubs| stubs.mercury_size),
+            Class::Text(_) | Class::Stub(_) => s.size,
             Class::Rela(target) => 24 * relocs_in(output, linked, id, target).len() as u64,
             Class::ResolvedRela(_) => 24 * linked.listed[id].len() as u64,
             Class::Compat => bytes(id).saturating_sub(compat::late_size(output.link)),
@@ -324,7 +326,8 @@ fn mercury_file(output: &OutputPlan<'_, '_>, linked: &Linked, symbols: u64) -> R
         };
         Extent {
             size,
-            align: align_of(s),
+            // Observed: stubs and their table keep their alignment.
+            align: if matches!(s.class, Class::Text(_)) { 16 } else { s.align },
             reserve: 0,
             flags: s.flags,
             storage: if has_no_bytes(s) { Storage::NoBits } else { Storage::Own },
@@ -538,6 +541,7 @@ impl<'a, 'd> Writer<'a, 'd> {
         let symbols = self.numbers.symbols;
         let twin = |id: SectionId| self.numbers.mercury(self.output, id);
         let owner = s.owner.map_or(0, twin);
+        let sass_owner = || s.owner.map_or(0, |id| self.output.arranged.section_index(id));
         let own_flags = SHF_CUDA_MERCURY | s.flags;
         let (sh_type, flags, link, info, entsize) = match s.class {
             Class::Text(_) | Class::Stub(_) | Class::Uft => {
@@ -550,6 +554,8 @@ impl<'a, 'd> Writer<'a, 'd> {
             Class::Constant(4) => (SHT_CUDA_CONSTANT_PIC, own_flags, 0, 0, 0),
             Class::Constant(_) => (SHT_CUDA_CONSTANT_USER, own_flags, 0, 0, 0),
             Class::Parameters => (SHT_CUDA_CONSTANT_IMAGE_HEADERS, own_flags, 0, owner, 0),
+            // nvlink quirk: without the flag (objects of CUDA 12) the number stays that of the SASS view.
+            Class::Literals if s.flags & SHF_INFO_LINK == 0 => (SHT_CUDA_CONSTANT_OPTIMIZER, own_flags, 0, sass_owner(), 0),
             Class::Literals => (SHT_CUDA_CONSTANT_OPTIMIZER, own_flags, 0, owner, 0),
             Class::GlobalInit => (SHT_CUDA_GLOBAL_INIT, own_flags, 0, 0, 0),
             Class::ReservedShared => (SHT_CUDA_SHARED_RESERVED, own_flags, 0, 0, 0),

@@ -1,0 +1,1 @@
+ptxas -arch=sm_100 -ewp k.txt -o k.cubin
