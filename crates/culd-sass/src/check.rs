@@ -20,14 +20,14 @@
 
 mod changes;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 use crate::context::KernelContext;
 use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode_all, opcode};
 use crate::fence::OffsetMap;
 use crate::latency::{LateOperands, Queue, Timing, timing};
-use crate::reg::{Reg, RegSet};
+use crate::reg::{Outline, Reg, RegSet};
 
 pub use changes::changes;
 
@@ -103,7 +103,38 @@ impl fmt::Display for HazardKind {
 struct Step<'a> {
     insn: &'a Insn,
     timing: Timing,
-    next: Vec<usize>,
+    /// Execution may continue at the next instruction.
+    falls: bool,
+    /// Where else it may continue, ascending.
+    jumps: Vec<usize>,
+    /// Of the registers that it writes, and of those that it reads.
+    defs: Outline,
+    uses: Outline,
+}
+
+impl Step<'_> {
+    /// The successors of the step with number `k`, ascending.
+    fn next(&self, k: usize) -> impl Iterator<Item = usize> {
+        let (back, ahead) = self.jumps.split_at(self.jumps.partition_point(|to| *to <= k));
+        back.iter().copied().chain(self.falls.then_some(k + 1)).chain(ahead.iter().copied())
+    }
+
+    /// The only successor, if there is one only.
+    fn only(&self, k: usize) -> Option<usize> {
+        match (self.falls, self.jumps.as_slice()) {
+            (true, []) => Some(k + 1),
+            (false, &[to]) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Makes the list of successors ascending, each once.
+    fn sort(&mut self, k: usize) {
+        let falls = self.falls;
+        self.jumps.retain(|to| !falls || *to != k + 1);
+        self.jumps.sort_unstable();
+        self.jumps.dedup();
+    }
 }
 
 /// An operation of an instruction: twice its index, plus one for its operands.
@@ -124,7 +155,8 @@ struct Flight {
 /// long function does not carry a long list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct State {
-    flights: BTreeMap<OpId, Flight>,
+    /// Ascending.
+    flights: Vec<(OpId, Flight)>,
     endless_operands: RegSet,
     endless_results: RegSet,
 }
@@ -194,16 +226,16 @@ fn graph<'a>(insns: &'a [Insn], context: &KernelContext) -> Result<Vec<Step<'a>>
             opcode::EXIT | opcode::RET => falls = conditional(insn),
             _ => {}
         }
-        if falls && k + 1 < insns.len() {
-            next.push(k + 1);
-        }
-        next.sort_unstable();
-        next.dedup();
-        steps.push(Step {
+        let mut step = Step {
             insn,
             timing: timing(insn, context.arch),
-            next,
-        });
+            falls: falls && k + 1 < insns.len(),
+            jumps: next,
+            defs: insn.defs.outline(),
+            uses: insn.uses.outline(),
+        };
+        step.sort(k);
+        steps.push(step);
     }
     converge(&mut steps, index);
     Ok(steps)
@@ -220,11 +252,11 @@ fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
     }
     let mut heads = vec![false; steps.len()];
     for (k, step) in steps.iter().enumerate() {
-        let ends = step.next != [k + 1] || step.insn.op == opcode::BSYNC;
+        let ends = step.only(k) != Some(k + 1) || step.insn.op == opcode::BSYNC;
         let bssy = Some(&step.insn)
             .filter(|insn| insn.op == opcode::BSSY)
             .and_then(|insn| insn.target.and_then(&index));
-        for to in step.next.iter().copied().filter(|_| ends).chain(bssy) {
+        for to in step.next(k).filter(|_| ends).chain(bssy) {
             heads.get_mut(to).into_iter().for_each(|head| *head = true);
         }
     }
@@ -240,16 +272,16 @@ fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
         let mut k = head;
         loop {
             pass(steps, k, &mut state, &index);
-            let next = steps.get(k).map_or(&[][..], |step| step.next.as_slice());
-            if let [only] = next
-                && !heads.get(*only).copied().unwrap_or(true)
+            let Some(step) = steps.get(k) else { break };
+            if let Some(only) = step.only(k)
+                && !heads.get(only).copied().unwrap_or(true)
             {
-                k = *only;
+                k = only;
                 continue;
             }
-            for to in next {
-                if entry.get_mut(*to).is_some_and(|slot| unite(slot, &state)) {
-                    queue.push_back(*to);
+            for to in step.next(k) {
+                if entry.get_mut(to).is_some_and(|slot| unite(slot, &state)) {
+                    queue.push_back(to);
                 }
             }
             break;
@@ -268,9 +300,8 @@ fn pass(steps: &mut [Step<'_>], k: usize, state: &mut Convergence, index: impl F
         opcode::BSYNC => {
             let targets: Vec<usize> = set.iter().filter_map(|b| steps.get(*b)?.insn.target.and_then(&index)).collect();
             if let Some(step) = steps.get_mut(k) {
-                step.next.extend(targets);
-                step.next.sort_unstable();
-                step.next.dedup();
+                step.jumps.extend(targets);
+                step.sort(k);
             }
         }
         _ => {}
@@ -324,12 +355,12 @@ impl Walk<'_> {
                 budget = budget.checked_sub(1).ok_or(Alarm::Budget)?;
                 let Some(step) = self.steps.get(k) else { break };
                 self.advance(k, step, &mut state)?;
-                match step.next.as_slice() {
-                    &[only] if !heads.get(only).copied().unwrap_or(true) => k = only,
-                    next => {
-                        for to in next {
-                            if self.entry.get_mut(*to).is_some_and(|entry| join(entry, &state)) && !queue.contains(to) {
-                                queue.push_back(*to);
+                match step.only(k) {
+                    Some(only) if !heads.get(only).copied().unwrap_or(true) => k = only,
+                    _ => {
+                        for to in step.next(k) {
+                            if self.entry.get_mut(to).is_some_and(|entry| join(entry, &state)) && !queue.contains(&to) {
+                                queue.push_back(to);
                             }
                         }
                         break;
@@ -345,10 +376,11 @@ impl Walk<'_> {
         let mut reached = vec![0u32; self.steps.len()];
         let mut heads = vec![false; self.steps.len()];
         for (k, step) in self.steps.iter().enumerate() {
-            for to in &step.next {
-                if let (Some(count), Some(head)) = (reached.get_mut(*to), heads.get_mut(*to)) {
+            let several = step.only(k).is_none();
+            for to in step.next(k) {
+                if let (Some(count), Some(head)) = (reached.get_mut(to), heads.get_mut(to)) {
                     *count += 1;
-                    *head |= *count > 1 || *to != k + 1 || step.next.len() > 1;
+                    *head |= *count > 1 || to != k + 1 || several;
                 }
             }
         }
@@ -359,17 +391,21 @@ impl Walk<'_> {
     fn advance(&self, k: usize, step: &Step<'_>, state: &mut State) -> Result<(), Alarm> {
         let insn = step.insn;
         let wait = insn.control.wait;
-        state.flights.retain(|_, flight| flight.proofs & wait == 0);
+        if wait != 0 {
+            state.flights.retain(|(_, flight)| flight.proofs & wait == 0);
+        }
         if let Some((scoreboard, left)) = counted_wait(insn) {
             state
                 .flights
-                .retain(|_, flight| flight.proofs & scoreboard == 0 || flight.younger < left);
+                .retain(|(_, flight)| flight.proofs & scoreboard == 0 || flight.younger < left);
         }
         if insn.guard.is_some_and(Guard::never) {
             return Ok(());
         }
         self.meet(step, state)?;
-        for (id, flight) in &mut state.flights {
+        // Only predicates are guards.
+        let changes_guards = insn.defs.has_predicates() || matches!(insn.name, "R2P" | "UR2UP");
+        for (id, flight) in state.flights.iter_mut().filter(|_| changes_guards) {
             if let Some(guard) = self.step_of(*id).and_then(|step| step.insn.guard) {
                 flight.stale_guard |= insn.changes(guard);
             }
@@ -385,6 +421,7 @@ impl Walk<'_> {
     fn meet(&self, step: &Step<'_>, state: &State) -> Result<(), Alarm> {
         let insn = step.insn;
         let touched = insn.touched();
+        let outline = step.defs.union(step.uses);
         let alarm = |kind, set: RegSet, first| match set.iter().next() {
             Some(register) => Err(Alarm::Hazard {
                 kind,
@@ -410,6 +447,10 @@ impl Walk<'_> {
         )?;
         for (id, flight) in &state.flights {
             let Some(first) = self.step_of(*id) else { continue };
+            // Most share no register.
+            if !first.defs.meets(outline) && (id % 2 == 0 || !first.uses.meets(step.defs)) {
+                continue;
+            }
             let excluded = matches!((first.insn.guard, insn.guard), (Some(a), Some(b)) if a.excludes(b) && !flight.stale_guard);
             if excluded {
                 continue;
@@ -439,7 +480,7 @@ impl Walk<'_> {
         let insn = step.insn;
         let (read, write) = (mask(insn.control.read), mask(insn.control.write));
         if insn.guard.is_none() {
-            for flight in state.flights.values_mut() {
+            for (_, flight) in &mut state.flights {
                 // Counting makes sense on one scoreboard only.
                 let added = u8::from(flight.proofs & read != 0) + u8::from(flight.proofs & write != 0);
                 flight.younger = if flight.proofs.is_power_of_two() {
@@ -453,7 +494,7 @@ impl Walk<'_> {
             for (id, flight) in &mut state.flights {
                 let Some(first) = self.steps.get(*id as usize / 2) else { continue };
                 let (earlier, later) = (first.timing.queue, step.timing.queue);
-                match id % 2 {
+                match *id % 2 {
                     0 if earlier == later && later.results_in_order() => flight.proofs |= write,
                     1 if earlier.operands_before(later) => flight.proofs |= read | write,
                     _ => {}
@@ -482,16 +523,19 @@ impl Walk<'_> {
 
 /// An operation starts again: what is proven must hold for the earlier run of the same instruction too.
 fn put(state: &mut State, id: OpId, proofs: u8) {
-    let flight = state.flights.entry(id).or_insert(Flight {
+    let new = |proofs, stale_guard| Flight {
         proofs,
         younger: 0,
-        stale_guard: false,
-    });
-    *flight = Flight {
-        proofs: flight.proofs & proofs,
-        younger: 0,
-        stale_guard: flight.stale_guard,
+        stale_guard,
     };
+    match state.flights.binary_search_by_key(&id, |(id, _)| *id) {
+        Err(place) => state.flights.insert(place, (id, new(proofs, false))),
+        Ok(place) => {
+            if let Some((_, flight)) = state.flights.get_mut(place) {
+                *flight = new(flight.proofs & proofs, flight.stale_guard);
+            }
+        }
+    }
 }
 
 fn late_operands(step: &Step<'_>) -> RegSet {
@@ -518,14 +562,30 @@ fn join(into: &mut Option<State>, from: &State) -> bool {
         *into = Some(from.clone());
         return true;
     };
-    let before = old.clone();
+    let mut changed = false;
+    let mut place = 0;
     for (id, flight) in &from.flights {
-        let known = old.flights.entry(*id).or_insert(*flight);
-        known.proofs &= flight.proofs;
-        known.younger = known.younger.min(flight.younger);
-        known.stale_guard |= flight.stale_guard;
+        place += old.flights.iter().skip(place).take_while(|(known, _)| known < id).count();
+        match old.flights.get_mut(place) {
+            Some((known, old)) if known == id => {
+                let before = *old;
+                old.proofs &= flight.proofs;
+                old.younger = old.younger.min(flight.younger);
+                old.stale_guard |= flight.stale_guard;
+                changed |= before != *old;
+            }
+            _ => {
+                old.flights.insert(place, (*id, *flight));
+                changed = true;
+            }
+        }
     }
-    old.endless_operands = old.endless_operands.union(&from.endless_operands);
-    old.endless_results = old.endless_results.union(&from.endless_results);
-    before != *old
+    for (into, from) in [
+        (&mut old.endless_operands, &from.endless_operands),
+        (&mut old.endless_results, &from.endless_results),
+    ] {
+        let before = std::mem::replace(into, into.union(from));
+        changed |= before != *into;
+    }
+    changed
 }

@@ -66,12 +66,18 @@ pub(crate) fn keep_last<T>(pending: &mut Vec<T>, left: usize) {
 /// Adds `from` to the ascending list `into`; true when something was new.
 pub(crate) fn merge(into: &mut Vec<SetterId>, from: &[SetterId]) -> bool {
     let before = into.len();
-    let new: Vec<SetterId> = from.iter().copied().filter(|id| into.binary_search(id).is_err()).collect();
-    if !new.is_empty() {
-        into.extend(new);
-        into.sort_unstable();
-        into.dedup();
+    let Some(first) = from.iter().position(|id| into.binary_search(id).is_err()) else {
+        return false;
+    };
+    let from = from.get(first..).unwrap_or_default();
+    // What is new is usually younger than all others.
+    if from.is_sorted_by(|a, b| a < b) && into.last() < from.first() {
+        into.extend_from_slice(from);
+        return true;
     }
+    into.extend_from_slice(from);
+    into.sort_unstable();
+    into.dedup();
     into.len() != before
 }
 

@@ -13,7 +13,7 @@ use std::cell::Cell;
 
 use crate::cfg::Cfg;
 use crate::decode::{Insn, NO_SCOREBOARD};
-use crate::reg::{Reg, RegSet};
+use crate::reg::{Outline, Reg, RegSet};
 
 /// Which end of an instruction the scoreboard represents. Reads are numbered before writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,6 +191,8 @@ pub(crate) struct Setter {
     hazard: RegSet,
     /// Results that come with the operand scoreboard.
     early: RegSet,
+    /// Of all registers of the two sets.
+    outline: Outline,
     /// Later kinds of its block that do not wait for its operands.
     before: &'static [&'static str],
 }
@@ -202,6 +204,8 @@ pub(crate) struct Setters<'a> {
     cfg: &'a Cfg,
     /// What every instruction reads or writes.
     touched: Vec<RegSet>,
+    /// The outlines of these sets.
+    outlines: Vec<Outline>,
     list: Vec<Setter>,
     /// Conflict tests left: bounds the time for functions of any size.
     budget: Cell<u64>,
@@ -226,10 +230,11 @@ fn read_before(insn: &Insn) -> &'static [&'static str] {
 
 impl<'a> Setters<'a> {
     pub(crate) fn new(insns: &'a [Insn], cfg: &'a Cfg) -> Self {
-        let touched = insns.iter().map(Insn::touched).collect();
+        let touched: Vec<RegSet> = insns.iter().map(Insn::touched).collect();
         let mut out = Self {
             insns,
             cfg,
+            outlines: touched.iter().map(RegSet::outline).collect(),
             touched,
             list: Vec::new(),
             budget: Cell::new(CONFLICT_TESTS),
@@ -285,8 +290,12 @@ impl<'a> Setters<'a> {
             None => return false,
         }
         let setter = self.get(id);
+        // Most pairs share no register, and a look at the outlines is enough.
+        if !setter.outline.meets(self.outlines[later]) {
+            return false;
+        }
         let (y, touched) = (&self.insns[later], &self.touched[later]);
-        // Most pairs share no register: the order of the two is looked at last.
+        // The order of the two is looked at last.
         let same_block = || setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
         let hit = match setter.kind {
             Kind::Write => {
@@ -352,6 +361,7 @@ impl Setter {
             kind,
             class,
             latency: latency(insn, kind),
+            outline: hazard.union(&early).outline(),
             hazard,
             early,
             before: read_before(insn),
