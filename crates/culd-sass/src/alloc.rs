@@ -52,6 +52,11 @@ impl Function<'_> {
     pub(crate) fn times(&self) -> &Times {
         self.policy.times(self.insns, self.cfg, self.setters)
     }
+
+    /// Does the instruction neither set nor count scoreboards?
+    fn sets_nothing(&self, k: usize) -> bool {
+        self.setters.of(k).next().is_none() && counted_wait(&self.insns[k]).is_none()
+    }
 }
 
 /// The scoreboard fields of all instructions.
@@ -257,8 +262,15 @@ impl<'a> Run<'a> {
         self.latest = Default::default();
         let long_reserved = live.iter().flatten().any(|(s, _)| self.is_escaping_load(*s))
             || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_escaping_load(s)));
+        // The outline of what is pending, made again after an instruction that may change it.
+        let mut outline = None;
         for k in start..end {
             let insn = &self.f.insns[k];
+            let pending = *outline.get_or_insert_with(|| self.f.setters.outline(live.iter().flatten().map(|(s, _)| *s)));
+            if !self.f.policy.any_wait(k) && !self.f.setters.meets(pending, k) && self.f.sets_nothing(k) {
+                continue;
+            }
+            outline = None;
             if !keeps_pending(insn) {
                 for list in &mut live {
                     if list

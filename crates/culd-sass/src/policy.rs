@@ -192,7 +192,7 @@ impl Policy {
         let end = cfg.blocks[cfg.block_of[setter.insn].index()].end;
         let signals_only = setter.signals_only();
         let by_policy = |k: usize| signals_only || matches!(setters.insn(k).name, "CCTL" | "NOP");
-        (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (by_policy(*k) && self.waits_for(*k, id)))
+        (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (self.any_wait(*k) && by_policy(*k) && self.waits_for(*k, id)))
     }
 }
 

@@ -85,6 +85,9 @@ pub struct RegSet([u64; WORDS]);
 pub(crate) struct Outline([u64; 2]);
 
 impl Outline {
+    /// That of the empty set.
+    pub(crate) const EMPTY: Self = Self([0; 2]);
+
     /// May the sets share a register?
     pub(crate) fn meets(self, other: Self) -> bool {
         self.0[0] & other.0[0] | self.0[1] & other.0[1] != 0

@@ -310,6 +310,16 @@ impl<'a> Setters<'a> {
         hit && !self.exclusive(setter.insn, later)
     }
 
+    /// The outline of the registers of some setters.
+    pub(crate) fn outline(&self, setters: impl Iterator<Item = SetterId>) -> Outline {
+        setters.fold(Outline::EMPTY, |all, id| all.union(self.get(id).outline))
+    }
+
+    /// May instruction `k` conflict with one of the setters of an outline?
+    pub(crate) fn meets(&self, outline: Outline, k: usize) -> bool {
+        outline.meets(self.outlines[k])
+    }
+
     /// Do the guards of two instructions exclude each other, with the predicate unchanged in between?
     fn exclusive(&self, first: usize, later: usize) -> bool {
         let (Some(a), Some(b)) = (self.insns[first].guard, self.insns[later].guard) else {

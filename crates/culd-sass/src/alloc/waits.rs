@@ -78,11 +78,20 @@ impl Run<'_> {
     fn wait_block(&mut self, block: &Block, state: &mut Pending, (late, unknown): (&mut Pending, &mut Pending), waits: &mut [u8]) -> bool {
         let f = self.f;
         let mut changed = false;
-        // The hash of the lists, made again after an instruction that may change them.
-        let mut hashed: Option<u64> = None;
+        // The hash of the lists and the outline of the first, made again after an instruction that may change them.
+        let mut view = None;
         for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
-            let seen = *hashed.get_or_insert_with(|| hash(&(&*state, &*late, &*unknown)));
+            let (seen, outline) = *view.get_or_insert_with(|| {
+                let outline = f.setters.outline(state.iter().flatten().copied());
+                (hash(&(&*state, &*late, &*unknown)), outline)
+            });
             self.seen.pending[k] = seen;
+            let waits_not = f.insns[k].control.wait == 0 && !f.policy.any_wait(k) && !f.setters.meets(outline, k);
+            if waits_not && k + 1 < block.end && f.sets_nothing(k) {
+                self.seen.right_wait[k] = true;
+                changed |= std::mem::take(wait) != 0;
+                continue;
+            }
             let ends = self.model_wait(k, state);
             // Waits that were there before anything came around a loop.
             let first = if unknown.iter().all(Vec::is_empty) {
@@ -93,7 +102,7 @@ impl Run<'_> {
             };
             let sets = f.setters.of(k).next().is_some();
             if ends != 0 || sets {
-                hashed = None;
+                view = None;
                 for (number, late) in late.iter_mut().enumerate().filter(|(_, late)| !late.is_empty()) {
                     late.retain(|s| ends >> number & 1 == 0 && f.setters.get(*s).insn != k);
                 }
@@ -109,7 +118,7 @@ impl Run<'_> {
             let is_new = self.lesson.is_some() && f.policy.looks_ahead() && !waits_for_all(&f.insns[k]);
             self.ambiguous |= is_new && mask != 0 && state.iter().enumerate().any(empty);
             if mask != 0 {
-                hashed = None;
+                view = None;
             }
             let waited = state.iter_mut().zip(late.iter()).enumerate();
             for (number, (list, late)) in waited.filter(|(number, _)| mask >> number & 1 == 1) {
@@ -128,7 +137,7 @@ impl Run<'_> {
             if let Some((number, left)) = counted_wait(&f.insns[k])
                 && let Some(list) = state.get_mut(number)
             {
-                hashed = None;
+                view = None;
                 keep_last(list, left);
             }
             for s in f.setters.of(k) {
