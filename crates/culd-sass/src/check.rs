@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 
 use crate::context::KernelContext;
-use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode_all, opcode};
+use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode, decode_all, decode_like, opcode};
 use crate::fence::OffsetMap;
 use crate::latency::{LateOperands, Queue, Timing, timing};
 use crate::reg::{Outline, Reg, RegSet};
@@ -174,7 +174,21 @@ pub fn check(code: &[u8], context: &KernelContext) -> Result<(), Alarm> {
 /// # Errors
 /// Fails as [`check`] and [`changes()`] do.
 pub(crate) fn prove(before: &[Insn], after: &[u8], map: &OffsetMap, context: &KernelContext) -> Result<(), Alarm> {
-    let insns = decode_all(after).ok_or(Alarm::Size)?;
+    u32::try_from(after.len()).map_err(|_| Alarm::Size)?;
+    let (words, rest) = after.as_chunks::<INSN_BYTES>();
+    if !rest.is_empty() {
+        return Err(Alarm::Size);
+    }
+    let mut insns: Vec<Insn> = Vec::with_capacity(words.len());
+    for (k, (word, offset)) in words.iter().zip((0u32..).step_by(INSN_BYTES)).enumerate() {
+        let raw = u128::from_le_bytes(*word);
+        // Padding is like the word before it.
+        let insn = match before.get(k).or(insns.last()) {
+            Some(like) => decode_like(raw, offset, like),
+            None => decode(raw, offset),
+        };
+        insns.push(insn);
+    }
     check_decoded(&insns, context)?;
     changes::compare_all(before.iter(), &insns, map)
 }
