@@ -27,7 +27,7 @@ use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, mer
 use crate::setter::{Class, Kind, SetterId, Setters};
 use crate::times::Times;
 pub(crate) use seen::Seen;
-use seen::hash;
+use seen::hash_live;
 
 /// Number of textures. Long loads whose value leaves the block use the highest number that is left: this one, or the one below it in functions with textures.
 const TEXTURE: u8 = 5;
@@ -267,11 +267,12 @@ impl<'a> Run<'a> {
         for k in start..end {
             let insn = &self.f.insns[k];
             let pending = *outline.get_or_insert_with(|| self.f.setters.outline(live.iter().flatten().map(|(s, _)| *s)));
-            if !self.f.policy.any_wait(k) && !self.f.setters.meets(pending, k) && self.f.sets_nothing(k) {
+            let meets = self.f.policy.any_wait(k) || self.f.setters.meets(pending, k);
+            if !meets && self.f.sets_nothing(k) {
                 continue;
             }
             outline = None;
-            if !keeps_pending(insn) {
+            if meets && !keeps_pending(insn) {
                 for list in &mut live {
                     if list
                         .iter()
@@ -331,7 +332,7 @@ impl<'a> Run<'a> {
         let on_its_way = self
             .latest
             .map(|latest| latest.filter(|(arrives, _)| *arrives > now).map(|(_, s)| s));
-        let state = hash(&(live, self.busy(request, live), request.long_reserved, on_its_way));
+        let state = hash_live(live, &(self.busy(request, live), request.long_reserved, on_its_way));
         self.seen.choices[i] = state;
         self.seen.right_choice[i] = model == compiler;
         self.seen.how[i] = self.how;

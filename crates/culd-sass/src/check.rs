@@ -202,6 +202,7 @@ fn check_decoded(insns: &[Insn], context: &KernelContext) -> Result<(), Alarm> {
         return Err(Alarm::Stall(insn.offset));
     }
     Walk {
+        counts: steps.iter().any(|step| counted_wait(step.insn).is_some()),
         steps,
         entry: vec![None; insns.len()],
     }
@@ -344,6 +345,8 @@ fn conditional(insn: &Insn) -> bool {
 
 struct Walk<'a> {
     steps: Vec<Step<'a>>,
+    /// There are counted waits.
+    counts: bool,
     /// State before an instruction, kept only where a path starts, splits or joins.
     entry: Vec<Option<State>>,
 }
@@ -493,7 +496,7 @@ impl Walk<'_> {
     fn launch(&self, k: usize, step: &Step<'_>, state: &mut State) {
         let insn = step.insn;
         let (read, write) = (mask(insn.control.read), mask(insn.control.write));
-        if insn.guard.is_none() {
+        if insn.guard.is_none() && self.counts {
             for (_, flight) in &mut state.flights {
                 // Counting makes sense on one scoreboard only.
                 let added = u8::from(flight.proofs & read != 0) + u8::from(flight.proofs & write != 0);

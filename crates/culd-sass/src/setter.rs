@@ -152,11 +152,11 @@ const LANE_CYCLES: u32 = 31;
 
 /// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 62,000 such choices of compiler and linker (13.0 and 13.4), of which 168
 /// come out otherwise.
-fn latency(insn: &Insn, kind: Kind) -> u32 {
-    match (kind, class(insn)) {
+fn latency(insn: &Insn, kind: Kind, class: Class) -> u32 {
+    match (kind, class) {
         (Kind::Read, _) => {
             let registers = insn.uses.general().iter().count();
-            let row = READ_CYCLES.iter().rfind(|row| row.0 == insn.name && row.1 <= registers);
+            let row = READ_CYCLES.iter().rfind(|row| row.1 <= registers && row.0 == insn.name);
             row.map_or(8, |row| row.2)
         }
         (Kind::Write, Class::Long | Class::Texture) => 307,
@@ -370,7 +370,7 @@ impl Setter {
             insn: k,
             kind,
             class,
-            latency: latency(insn, kind),
+            latency: latency(insn, kind, class),
             outline: hazard.union(&early).outline(),
             hazard,
             early,
@@ -406,7 +406,7 @@ mod tests {
     fn the_lane_arrives_sooner_than_other_special_registers() {
         // S2R R8, SR_LANEID and S2R R27, SR_TID.X
         let (lane, thread): (u128, u128) = (0x000e_6200_0000_0000_0000_0000_0008_7919, 0x000e_6200_0000_2100_0000_0000_001b_7919);
-        let cycles = |word| latency(&crate::decode::decode(word, 0), Kind::Write);
+        let cycles = |word| latency(&crate::decode::decode(word, 0), Kind::Write, Class::Special);
         assert_eq!((cycles(lane), cycles(thread)), (31, 32));
     }
 

@@ -8,7 +8,7 @@
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
 
-use super::seen::hash;
+use super::seen::hash_pending;
 use super::{RESERVED_ZERO, Run};
 use crate::cfg::Block;
 use crate::policy::{ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_uniform};
@@ -83,22 +83,22 @@ impl Run<'_> {
         for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
             let (seen, outline) = *view.get_or_insert_with(|| {
                 let outline = f.setters.outline(state.iter().flatten().copied());
-                (hash(&(&*state, &*late, &*unknown)), outline)
+                (hash_pending(state, late, unknown), outline)
             });
             self.seen.pending[k] = seen;
-            let waits_not = f.insns[k].control.wait == 0 && !f.policy.any_wait(k) && !f.setters.meets(outline, k);
-            if waits_not && k + 1 < block.end && f.sets_nothing(k) {
+            let meets = f.policy.any_wait(k) || f.setters.meets(outline, k);
+            if !meets && f.insns[k].control.wait == 0 && k + 1 < block.end && f.sets_nothing(k) {
                 self.seen.right_wait[k] = true;
                 changed |= std::mem::take(wait) != 0;
                 continue;
             }
-            let ends = self.model_wait(k, state);
+            let ends = self.model_wait(k, state, meets);
             // Waits that were there before anything came around a loop.
             let first = if unknown.iter().all(Vec::is_empty) {
                 ends
             } else {
                 let known = |n: usize| state[n].iter().filter(|s| unknown[n].binary_search(s).is_err()).copied().collect();
-                self.model_wait(k, &std::array::from_fn(known))
+                self.model_wait(k, &std::array::from_fn(known), meets)
             };
             let sets = f.setters.of(k).next().is_some();
             if ends != 0 || sets {
@@ -154,13 +154,14 @@ impl Run<'_> {
 
     /// The numbers that an instruction waits for: those with a pending conflict, those of policy, and its own if setters are pending on it that it did
     /// not choose to join.
-    fn model_wait(&self, k: usize, state: &Pending) -> u8 {
+    /// `meets`: the instruction may wait for one of the setters.
+    fn model_wait(&self, k: usize, state: &Pending, meets: bool) -> u8 {
         let f = self.f;
         if waits_for_all(&f.insns[k]) {
             return ALL_SCOREBOARDS;
         }
         let mut mask = 0;
-        for (number, list) in state.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+        for (number, list) in state.iter().enumerate().filter(|(_, list)| meets && !list.is_empty()) {
             let is_pending = |s: SetterId| state.iter().any(|list| list.binary_search(&s).is_ok());
             if list.iter().any(|s| f.setters.conflicts(*s, k)) || self.policy_wait(k, list.iter().copied(), is_pending) {
                 mask |= 1 << number;
