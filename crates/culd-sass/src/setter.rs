@@ -11,7 +11,7 @@
 
 use std::cell::Cell;
 
-use crate::cfg::Cfg;
+use crate::cfg::{Block, Cfg};
 use crate::decode::{Insn, NO_SCOREBOARD};
 use crate::reg::{Outline, Reg, RegSet};
 
@@ -206,6 +206,8 @@ pub(crate) struct Setters<'a> {
     touched: Vec<RegSet>,
     /// The outlines of these sets.
     outlines: Vec<Outline>,
+    /// The outlines of all sets of a block.
+    blocks: Vec<Outline>,
     list: Vec<Setter>,
     /// Conflict tests left: bounds the time for functions of any size.
     budget: Cell<u64>,
@@ -231,10 +233,13 @@ fn read_before(insn: &Insn) -> &'static [&'static str] {
 impl<'a> Setters<'a> {
     pub(crate) fn new(insns: &'a [Insn], cfg: &'a Cfg) -> Self {
         let touched: Vec<RegSet> = insns.iter().map(Insn::touched).collect();
+        let outlines: Vec<Outline> = touched.iter().map(RegSet::outline).collect();
+        let join = |b: &Block| outlines[b.start..b.end].iter().fold(Outline::EMPTY, |all, one| all.union(*one));
         let mut out = Self {
             insns,
             cfg,
-            outlines: touched.iter().map(RegSet::outline).collect(),
+            blocks: cfg.blocks.iter().map(join).collect(),
+            outlines,
             touched,
             list: Vec::new(),
             budget: Cell::new(CONFLICT_TESTS),
@@ -345,9 +350,15 @@ impl<'a> Setters<'a> {
         range.fold((RegSet::EMPTY, RegSet::EMPTY), join)
     }
 
-    /// First instruction of `range` that conflicts with the setter.
+    /// First instruction of `range`, in one block, that conflicts with the setter.
     pub(crate) fn first_conflict(&self, id: SetterId, range: std::ops::Range<usize>) -> Option<usize> {
-        range.into_iter().find(|later| self.conflicts(id, *later))
+        let block = self.cfg.block_of.get(range.start)?;
+        let outline = self.get(id).outline;
+        if !outline.meets(self.blocks[block.index()]) {
+            return None;
+        }
+        let mut touching = range.filter(|later| self.meets(outline, *later));
+        touching.find(|later| self.conflicts(id, *later))
     }
 }
 
