@@ -86,8 +86,9 @@ impl Policy {
         let entry = flow(insns, cfg, setters);
         let known = forward(insns, cfg, setters, order);
         let mut waits = vec![Vec::new(); insns.len()];
+        let mut state = Pending::default();
         for id in cfg.ids() {
-            let mut state = entry[id.index()].clone();
+            state.clone_from(&entry[id.index()]);
             step(insns, cfg, setters, id, &mut state, |k, number, pending| {
                 let Control { read, write, .. } = insns[k].control;
                 let reuse = [read, write].contains(&number) && pending.iter().any(|s| setters.get(*s).insn >= k);
@@ -220,9 +221,10 @@ fn meant(insns: &[Insn], block: &Block, setters: &Setters<'_>, k: usize, pending
 fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Vec<Pending> {
     let mut entry = vec![Pending::default(); cfg.blocks.len()];
     let mut visited = vec![false; cfg.blocks.len()];
+    let mut state = Pending::default();
     for id in order {
         visited[id.index()] = true;
-        let mut state = entry[id.index()].clone();
+        state.clone_from(&entry[id.index()]);
         step(insns, cfg, setters, *id, &mut state, |_, _, _| ());
         for to in cfg.blocks[id.index()].succ.iter().filter(|to| !visited[to.index()]) {
             for (into, from) in entry[to.index()].iter_mut().zip(&state) {
@@ -238,9 +240,10 @@ pub(crate) fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pend
     let mut entry = vec![Pending::default(); cfg.blocks.len()];
     let mut queue: std::collections::VecDeque<BlockId> = cfg.ids().collect();
     let mut queued = vec![true; cfg.blocks.len()];
+    let mut state = Pending::default();
     while let Some(id) = queue.pop_front() {
         queued[id.index()] = false;
-        let mut state = entry[id.index()].clone();
+        state.clone_from(&entry[id.index()]);
         step(insns, cfg, setters, id, &mut state, |_, _, _| ());
         for to in &cfg.blocks[id.index()].succ {
             let mut grown = false;
