@@ -41,7 +41,11 @@ pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Si
     let mut explained = Explained::default();
     let mut watch = Stopwatch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
-    let cost = if options.target.capabilities().has_mercury { MERCURY_COST } else { 1 };
+    let cost = if options.target.capabilities().has_mercury {
+        MERCURY_COST
+    } else {
+        1
+    };
     let threads = Threads::new(usize::saturating_mul(bytes, cost), options.threads);
     let result = threads.install(|| link(inputs, options, threads, sink, &mut out, &mut explained, &mut watch));
     explained.phases = watch.into_phases();

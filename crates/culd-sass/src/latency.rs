@@ -199,7 +199,9 @@ fn may_have_row(name: &str) -> bool {
     let (Some(first), Some(last)) = (name.as_bytes().first(), name.as_bytes().last()) else {
         return false;
     };
-    LENGTHS.get(letters(*first, *last)).is_some_and(|lengths| lengths >> (name.len() % 32) & 1 == 1)
+    LENGTHS
+        .get(letters(*first, *last))
+        .is_some_and(|lengths| lengths >> (name.len() % 32) & 1 == 1)
 }
 
 /// The timing of an instruction on an architecture.

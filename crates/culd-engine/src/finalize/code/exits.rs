@@ -84,7 +84,11 @@ fn fences(capsule: &[u8], code: &[u8], place: &dyn Fn(u32) -> u32) -> BTreeMap<u
         let next = first + instruction.sass_count();
         let (start, end) = (number(first), number(next));
         let exit = start < end && !matches!(instruction, Instruction::Expanded { .. });
-        let opcode = || code.get((end - 1) * INSN_BYTES..)?.first_chunk().map(|low| u16::from_le_bytes(*low) & 0xfff);
+        let opcode = || {
+            code.get((end - 1) * INSN_BYTES..)?
+                .first_chunk()
+                .map(|low| u16::from_le_bytes(*low) & 0xfff)
+        };
         if exit && opcode() == Some(opcode::EXIT) {
             found.insert(end - 1, end - 1 - start);
         }
