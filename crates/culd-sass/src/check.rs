@@ -20,7 +20,7 @@
 
 mod changes;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 
 use crate::context::KernelContext;
@@ -256,8 +256,8 @@ fn graph<'a>(insns: &'a [Insn], context: &KernelContext) -> Result<Vec<Step<'a>>
     Ok(steps)
 }
 
-/// The `BSSY` instructions that may have set each of the 16 convergence registers.
-type Convergence = [BTreeSet<usize>; 16];
+/// The `BSSY` instructions that may have set each convergence register: register and instruction, ascending.
+type Convergence = Vec<(u8, usize)>;
 
 /// Gives every `BSYNC` its successors: the targets of the `BSSY` instructions of its register that reach it. States are kept where a path starts, splits or
 /// joins; a `BSYNC` ends a path, and its targets are those of `BSSY`.
@@ -277,13 +277,13 @@ fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
     }
     let mut entry: Vec<Option<Convergence>> = vec![None; steps.len()];
     let mut queue = VecDeque::from([0]);
+    let mut state = Convergence::new();
     if let Some(first) = entry.first_mut() {
         *first = Some(Convergence::default());
     }
     while let Some(head) = queue.pop_front() {
-        let Some(mut state) = entry.get(head).cloned().flatten() else {
-            continue;
-        };
+        let Some(Some(known)) = entry.get(head) else { continue };
+        state.clone_from(known);
         let mut k = head;
         loop {
             pass(steps, k, &mut state, &index);
@@ -307,13 +307,15 @@ fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
 /// One instruction: a `BSSY` sets its register, a `BSYNC` gets the targets of those that are in it.
 fn pass(steps: &mut [Step<'_>], k: usize, state: &mut Convergence, index: impl Fn(u32) -> Option<usize>) {
     let Some(insn) = steps.get(k).map(|step| step.insn) else { return };
-    let Some(set) = state.get_mut(usize::from(insn.bits(16, 4))) else {
-        return;
-    };
+    let register = insn.bits(16, 4);
     match insn.op {
-        opcode::BSSY => *set = BTreeSet::from([k]),
+        opcode::BSSY => {
+            state.retain(|(other, _)| *other != register);
+            state.insert(state.partition_point(|(other, _)| *other < register), (register, k));
+        }
         opcode::BSYNC => {
-            let targets: Vec<usize> = set.iter().filter_map(|b| steps.get(*b)?.insn.target.and_then(&index)).collect();
+            let set = state.iter().filter(|(other, _)| *other == register);
+            let targets: Vec<usize> = set.filter_map(|(_, b)| steps.get(*b)?.insn.target.and_then(&index)).collect();
             if let Some(step) = steps.get_mut(k) {
                 step.jumps.extend(targets);
                 step.sort(k);
@@ -330,9 +332,10 @@ fn unite(slot: &mut Option<Convergence>, state: &Convergence) -> bool {
         return true;
     };
     let mut grown = false;
-    for (into, from) in old.iter_mut().zip(state) {
-        for bssy in from {
-            grown |= into.insert(*bssy);
+    for bssy in state {
+        if let Err(place) = old.binary_search(bssy) {
+            old.insert(place, *bssy);
+            grown = true;
         }
     }
     grown
@@ -348,7 +351,7 @@ struct Walk<'a> {
     /// There are counted waits.
     counts: bool,
     /// State before an instruction, kept only where a path starts, splits or joins.
-    entry: Vec<Option<State>>,
+    entry: Vec<Option<Box<State>>>,
 }
 
 impl Walk<'_> {
@@ -358,15 +361,16 @@ impl Walk<'_> {
         }
         let heads = self.heads();
         if let Some(entry) = self.entry.first_mut() {
-            *entry = Some(State::default());
+            *entry = Some(Box::default());
         }
         let mut queue = VecDeque::from([0]);
+        let mut state = State::default();
         // Every visit of a head means that its entry state changed; the bound is far above what any compiled function needs.
         let mut budget = 64 * self.steps.len() + 4096;
         while let Some(head) = queue.pop_front() {
-            let Some(mut state) = self.entry.get(head).cloned().flatten() else {
-                continue;
-            };
+            let Some(Some(entry)) = self.entry.get(head) else { continue };
+            state.flights.clone_from(&entry.flights);
+            (state.endless_operands, state.endless_results) = (entry.endless_operands, entry.endless_results);
             let mut k = head;
             loop {
                 budget = budget.checked_sub(1).ok_or(Alarm::Budget)?;
@@ -574,9 +578,9 @@ fn counted_wait(insn: &Insn) -> Option<(u8, u8)> {
 }
 
 /// Unites `from` into `into`; true when something changed.
-fn join(into: &mut Option<State>, from: &State) -> bool {
+fn join(into: &mut Option<Box<State>>, from: &State) -> bool {
     let Some(old) = into else {
-        *into = Some(from.clone());
+        *into = Some(Box::new(from.clone()));
         return true;
     };
     let mut changed = false;

@@ -191,7 +191,7 @@ const fn lengths() -> [u32; LETTERS] {
 }
 
 const fn letters(first: u8, last: u8) -> usize {
-    (first as usize % 32) << 5 | last as usize % 32
+    first as usize % 32 * 32 + last as usize % 32
 }
 
 /// May there be a row for a name?

@@ -30,6 +30,9 @@ enum Owner {
     Symbol(SymbolId),
 }
 
+/// An odd string and its position among the mentions.
+type Odd<'d> = (usize, Cow<'d, [u8]>);
+
 /// `.strtab` and where the names are in it.
 pub(super) struct SymbolNames {
     pub(super) strings: Vec<u8>,
@@ -98,8 +101,8 @@ impl<'d> Mentions<'_, 'd> {
         }
     }
 
-    /// Gives odd strings their keys; the strings by position in `keys`, and the number of keys.
-    fn resolve_odd(&self, keys: &mut [u32]) -> (Vec<(usize, Cow<'d, [u8]>)>, usize) {
+    /// Gives odd strings their keys; the strings, and the number of keys.
+    fn resolve_odd(&self, keys: &mut [u32]) -> (Vec<Odd<'d>>, usize) {
         let first = self.records.sections.len() + self.link.resolved.name_count;
         let mut numbering = Deduplicator::new(0);
         let mut names: Vec<Cow<'d, [u8]>> = Vec::new();
