@@ -55,12 +55,14 @@ pub(crate) fn emit(
         source: ChunkSource::Bytes(header.as_bytes()),
     });
     reloc_sections::texture_places(output, &file, &textures, &mut frame);
+    let threads = output.link.threads;
+    let (receiver, chunks) = threads.join(|| windows::begin(sink, file.size()), || ChunkList::new(output, &contents, frame));
     let filler = Filler {
         output,
         contents: &contents,
-        chunks: ChunkList::new(output, &contents, frame),
+        chunks,
     };
-    Ok(windows::write(&filler, file.size(), output.link.threads, sink))
+    Ok(windows::write(&filler, file.size(), threads, receiver))
 }
 
 /// Offsets of all sections.

@@ -32,13 +32,21 @@ use crate::session::Link;
 use crate::{arrange, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, size_limit, verify};
 use culd_base::Stopwatch;
 
+/// So many times as much work is a byte of an input with Mercury: its code is scheduled again.
+const MERCURY_COST: usize = 16;
+
 /// Runs the pipeline.
 pub fn run(inputs: &[Input<'_>], options: &LinkOptions<'_>, sink: Option<&dyn Sink>) -> Outcome {
     let mut out = Collector::new(options);
     let mut explained = Explained::default();
     let mut watch = Stopwatch::new(options.time_phases);
     let bytes = inputs.iter().map(|i| i.data.len()).sum();
-    let threads = Threads::new(bytes, options.threads);
+    let cost = if options.target.capabilities().has_mercury {
+        MERCURY_COST
+    } else {
+        1
+    };
+    let threads = Threads::new(usize::saturating_mul(bytes, cost), options.threads);
     let result = threads.install(|| link(inputs, options, threads, sink, &mut out, &mut explained, &mut watch));
     explained.phases = watch.into_phases();
     let (emitted, status) = match result {

@@ -27,7 +27,7 @@ use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, mer
 use crate::setter::{Class, Kind, SetterId, Setters};
 use crate::times::Times;
 pub(crate) use seen::Seen;
-use seen::hash;
+use seen::hash_live;
 
 /// Number of textures. Long loads whose value leaves the block use the highest number that is left: this one, or the one below it in functions with textures.
 const TEXTURE: u8 = 5;
@@ -51,6 +51,11 @@ pub(crate) struct Function<'a> {
 impl Function<'_> {
     pub(crate) fn times(&self) -> &Times {
         self.policy.times(self.insns, self.cfg, self.setters)
+    }
+
+    /// Does the instruction neither set nor count scoreboards?
+    fn sets_nothing(&self, k: usize) -> bool {
+        self.setters.of(k).next().is_none() && counted_wait(&self.insns[k]).is_none()
     }
 }
 
@@ -241,7 +246,10 @@ impl<'a> Run<'a> {
 
     /// Is one of the blocks before this one visited after it, or this block itself?
     fn is_loop_header(&self, id: BlockId) -> bool {
-        self.f.cfg.blocks[id.index()].pred.iter().any(|pred| self.out[pred.index()].is_none())
+        self.f.cfg.blocks[id.index()]
+            .pred
+            .iter()
+            .any(|pred| self.out[pred.index()].is_none())
     }
 
     fn is_escaping_load(&self, id: SetterId) -> bool {
@@ -274,9 +282,17 @@ impl<'a> Run<'a> {
         self.latest = Default::default();
         let long_reserved = live.iter().flatten().any(|(s, _)| self.is_escaping_load(*s))
             || (start..end).any(|k| self.f.setters.of(k).any(|s| self.is_escaping_load(s)));
+        // The outline of what is pending, made again after an instruction that may change it.
+        let mut outline = None;
         for k in start..end {
             let insn = &self.f.insns[k];
-            if !keeps_pending(insn) {
+            let pending = *outline.get_or_insert_with(|| self.f.setters.outline(live.iter().flatten().map(|(s, _)| *s)));
+            let meets = self.f.policy.any_wait(k) || self.f.setters.meets(pending, k);
+            if !meets && self.f.sets_nothing(k) {
+                continue;
+            }
+            outline = None;
+            if meets && !keeps_pending(insn) {
                 for list in &mut live {
                     if list
                         .iter()
@@ -340,7 +356,7 @@ impl<'a> Run<'a> {
         let on_its_way = self
             .latest
             .map(|latest| latest.filter(|(arrives, _)| *arrives > now).map(|(_, s)| s));
-        let state = hash(&(live, self.busy(request, live), request.long_reserved, on_its_way));
+        let state = hash_live(live, &(self.busy(request, live), request.long_reserved, on_its_way));
         self.seen.choices[i] = state;
         self.seen.right_choice[i] = model == compiler;
         self.seen.how[i] = self.how;

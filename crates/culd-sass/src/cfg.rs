@@ -71,7 +71,6 @@ impl Cfg {
     /// Builds the graph of `insns`, whose offsets need not be contiguous.
     /// `looks_ahead`: the compiler is of release 13.1 or later.
     pub(crate) fn new(insns: &[Insn], indirect: &IndirectTargets, looks_ahead: bool) -> Self {
-        let at: BTreeMap<u32, usize> = insns.iter().enumerate().map(|(k, insn)| (insn.offset, k)).collect();
         let mut broken = None;
         let mut leaders = BTreeSet::from([0]);
         for (k, insn) in insns.iter().enumerate() {
@@ -83,8 +82,8 @@ impl Cfg {
                 _ => &[],
             };
             for target in insn.target.iter().chain(table) {
-                match at.get(target) {
-                    Some(k) => _ = leaders.insert(*k),
+                match at(insns, *target) {
+                    Some(k) => _ = leaders.insert(k),
                     None => broken = Some(insn.offset),
                 }
             }
@@ -106,11 +105,11 @@ impl Cfg {
             });
             graph.block_of[*start..end].fill(BlockId::new(i));
         }
-        graph.connect(insns, &at, indirect);
+        graph.connect(insns, indirect);
         graph
     }
 
-    fn connect(&mut self, insns: &[Insn], at: &BTreeMap<u32, usize>, indirect: &IndirectTargets) {
+    fn connect(&mut self, insns: &[Insn], indirect: &IndirectTargets) {
         // Last BSSY above, per convergence register.
         let mut converge: [Option<u32>; 16] = [None; 16];
         for i in 0..self.blocks.len() {
@@ -122,8 +121,8 @@ impl Cfg {
             }
             let last = &insns[end - 1];
             let next = (end < insns.len()).then(|| self.block_of[end]);
-            let block_at = |offset: u32| at.get(&offset).map(|k| self.block_of[*k]);
-            let mut succ: Vec<Option<BlockId>> = Vec::new();
+            let block_at = |offset: u32| at(insns, offset).map(|k| self.block_of[k]);
+            let mut succ: Vec<Option<BlockId>> = Vec::with_capacity(2);
             match last.op {
                 opcode::BRA | opcode::BRA_U => {
                     succ.push(last.target.and_then(block_at));
@@ -166,6 +165,11 @@ impl Cfg {
     pub(crate) fn ids(&self) -> impl Iterator<Item = BlockId> + use<> {
         (0..self.blocks.len()).map(BlockId::new)
     }
+}
+
+/// The instruction at an offset.
+fn at(insns: &[Insn], offset: u32) -> Option<usize> {
+    insns.binary_search_by_key(&offset, |insn| insn.offset).ok()
 }
 
 fn sums(insns: &[Insn]) -> Vec<i64> {

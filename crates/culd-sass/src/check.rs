@@ -20,14 +20,14 @@
 
 mod changes;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 
 use crate::context::KernelContext;
-use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode_all, opcode};
+use crate::decode::{Guard, INSN_BYTES, Insn, SCOREBOARDS, decode, decode_all, decode_like, opcode};
 use crate::fence::OffsetMap;
 use crate::latency::{LateOperands, Queue, Timing, timing};
-use crate::reg::{Reg, RegSet};
+use crate::reg::{Outline, Reg, RegSet};
 
 pub use changes::changes;
 
@@ -103,7 +103,38 @@ impl fmt::Display for HazardKind {
 struct Step<'a> {
     insn: &'a Insn,
     timing: Timing,
-    next: Vec<usize>,
+    /// Execution may continue at the next instruction.
+    falls: bool,
+    /// Where else it may continue, ascending.
+    jumps: Vec<usize>,
+    /// Of the registers that it writes, and of those that it reads.
+    defs: Outline,
+    uses: Outline,
+}
+
+impl Step<'_> {
+    /// The successors of the step with number `k`, ascending.
+    fn next(&self, k: usize) -> impl Iterator<Item = usize> {
+        let (back, ahead) = self.jumps.split_at(self.jumps.partition_point(|to| *to <= k));
+        back.iter().copied().chain(self.falls.then_some(k + 1)).chain(ahead.iter().copied())
+    }
+
+    /// The only successor, if there is one only.
+    fn only(&self, k: usize) -> Option<usize> {
+        match (self.falls, self.jumps.as_slice()) {
+            (true, []) => Some(k + 1),
+            (false, &[to]) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// Makes the list of successors ascending, each once.
+    fn sort(&mut self, k: usize) {
+        let falls = self.falls;
+        self.jumps.retain(|to| !falls || *to != k + 1);
+        self.jumps.sort_unstable();
+        self.jumps.dedup();
+    }
 }
 
 /// An operation of an instruction: twice its index, plus one for its operands.
@@ -124,7 +155,8 @@ struct Flight {
 /// long function does not carry a long list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct State {
-    flights: BTreeMap<OpId, Flight>,
+    /// Ascending.
+    flights: Vec<(OpId, Flight)>,
     endless_operands: RegSet,
     endless_results: RegSet,
 }
@@ -142,7 +174,21 @@ pub fn check(code: &[u8], context: &KernelContext) -> Result<(), Alarm> {
 /// # Errors
 /// Fails as [`check`] and [`changes()`] do.
 pub(crate) fn prove(before: &[Insn], after: &[u8], map: &OffsetMap, context: &KernelContext) -> Result<(), Alarm> {
-    let insns = decode_all(after).ok_or(Alarm::Size)?;
+    u32::try_from(after.len()).map_err(|_| Alarm::Size)?;
+    let (words, rest) = after.as_chunks::<INSN_BYTES>();
+    if !rest.is_empty() {
+        return Err(Alarm::Size);
+    }
+    let mut insns: Vec<Insn> = Vec::with_capacity(words.len());
+    for (k, (word, offset)) in words.iter().zip((0u32..).step_by(INSN_BYTES)).enumerate() {
+        let raw = u128::from_le_bytes(*word);
+        // Padding is like the word before it.
+        let insn = match before.get(k).or(insns.last()) {
+            Some(like) => decode_like(raw, offset, like),
+            None => decode(raw, offset),
+        };
+        insns.push(insn);
+    }
     check_decoded(&insns, context)?;
     changes::compare_all(before.iter(), &insns, map)
 }
@@ -156,6 +202,7 @@ fn check_decoded(insns: &[Insn], context: &KernelContext) -> Result<(), Alarm> {
         return Err(Alarm::Stall(insn.offset));
     }
     Walk {
+        counts: steps.iter().any(|step| counted_wait(step.insn).is_some()),
         steps,
         entry: vec![None; insns.len()],
     }
@@ -194,23 +241,23 @@ fn graph<'a>(insns: &'a [Insn], context: &KernelContext) -> Result<Vec<Step<'a>>
             opcode::EXIT | opcode::RET => falls = conditional(insn),
             _ => {}
         }
-        if falls && k + 1 < insns.len() {
-            next.push(k + 1);
-        }
-        next.sort_unstable();
-        next.dedup();
-        steps.push(Step {
+        let mut step = Step {
             insn,
             timing: timing(insn, context.arch),
-            next,
-        });
+            falls: falls && k + 1 < insns.len(),
+            jumps: next,
+            defs: insn.defs.outline(),
+            uses: insn.uses.outline(),
+        };
+        step.sort(k);
+        steps.push(step);
     }
     converge(&mut steps, index);
     Ok(steps)
 }
 
-/// The `BSSY` instructions that may have set each of the 16 convergence registers.
-type Convergence = [BTreeSet<usize>; 16];
+/// The `BSSY` instructions that may have set each convergence register: register and instruction, ascending.
+type Convergence = Vec<(u8, usize)>;
 
 /// Gives every `BSYNC` its successors: the targets of the `BSSY` instructions of its register that reach it. States are kept where a path starts, splits or
 /// joins; a `BSYNC` ends a path, and its targets are those of `BSSY`.
@@ -220,36 +267,36 @@ fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
     }
     let mut heads = vec![false; steps.len()];
     for (k, step) in steps.iter().enumerate() {
-        let ends = step.next != [k + 1] || step.insn.op == opcode::BSYNC;
+        let ends = step.only(k) != Some(k + 1) || step.insn.op == opcode::BSYNC;
         let bssy = Some(&step.insn)
             .filter(|insn| insn.op == opcode::BSSY)
             .and_then(|insn| insn.target.and_then(&index));
-        for to in step.next.iter().copied().filter(|_| ends).chain(bssy) {
+        for to in step.next(k).filter(|_| ends).chain(bssy) {
             heads.get_mut(to).into_iter().for_each(|head| *head = true);
         }
     }
     let mut entry: Vec<Option<Convergence>> = vec![None; steps.len()];
     let mut queue = VecDeque::from([0]);
+    let mut state = Convergence::new();
     if let Some(first) = entry.first_mut() {
         *first = Some(Convergence::default());
     }
     while let Some(head) = queue.pop_front() {
-        let Some(mut state) = entry.get(head).cloned().flatten() else {
-            continue;
-        };
+        let Some(Some(known)) = entry.get(head) else { continue };
+        state.clone_from(known);
         let mut k = head;
         loop {
             pass(steps, k, &mut state, &index);
-            let next = steps.get(k).map_or(&[][..], |step| step.next.as_slice());
-            if let [only] = next
-                && !heads.get(*only).copied().unwrap_or(true)
+            let Some(step) = steps.get(k) else { break };
+            if let Some(only) = step.only(k)
+                && !heads.get(only).copied().unwrap_or(true)
             {
-                k = *only;
+                k = only;
                 continue;
             }
-            for to in next {
-                if entry.get_mut(*to).is_some_and(|slot| unite(slot, &state)) {
-                    queue.push_back(*to);
+            for to in step.next(k) {
+                if entry.get_mut(to).is_some_and(|slot| unite(slot, &state)) {
+                    queue.push_back(to);
                 }
             }
             break;
@@ -260,17 +307,18 @@ fn converge(steps: &mut [Step<'_>], index: impl Fn(u32) -> Option<usize>) {
 /// One instruction: a `BSSY` sets its register, a `BSYNC` gets the targets of those that are in it.
 fn pass(steps: &mut [Step<'_>], k: usize, state: &mut Convergence, index: impl Fn(u32) -> Option<usize>) {
     let Some(insn) = steps.get(k).map(|step| step.insn) else { return };
-    let Some(set) = state.get_mut(usize::from(insn.bits(16, 4))) else {
-        return;
-    };
+    let register = insn.bits(16, 4);
     match insn.op {
-        opcode::BSSY => *set = BTreeSet::from([k]),
+        opcode::BSSY => {
+            state.retain(|(other, _)| *other != register);
+            state.insert(state.partition_point(|(other, _)| *other < register), (register, k));
+        }
         opcode::BSYNC => {
-            let targets: Vec<usize> = set.iter().filter_map(|b| steps.get(*b)?.insn.target.and_then(&index)).collect();
+            let set = state.iter().filter(|(other, _)| *other == register);
+            let targets: Vec<usize> = set.filter_map(|(_, b)| steps.get(*b)?.insn.target.and_then(&index)).collect();
             if let Some(step) = steps.get_mut(k) {
-                step.next.extend(targets);
-                step.next.sort_unstable();
-                step.next.dedup();
+                step.jumps.extend(targets);
+                step.sort(k);
             }
         }
         _ => {}
@@ -284,9 +332,10 @@ fn unite(slot: &mut Option<Convergence>, state: &Convergence) -> bool {
         return true;
     };
     let mut grown = false;
-    for (into, from) in old.iter_mut().zip(state) {
-        for bssy in from {
-            grown |= into.insert(*bssy);
+    for bssy in state {
+        if let Err(place) = old.binary_search(bssy) {
+            old.insert(place, *bssy);
+            grown = true;
         }
     }
     grown
@@ -299,8 +348,10 @@ fn conditional(insn: &Insn) -> bool {
 
 struct Walk<'a> {
     steps: Vec<Step<'a>>,
+    /// There are counted waits.
+    counts: bool,
     /// State before an instruction, kept only where a path starts, splits or joins.
-    entry: Vec<Option<State>>,
+    entry: Vec<Option<Box<State>>>,
 }
 
 impl Walk<'_> {
@@ -310,26 +361,27 @@ impl Walk<'_> {
         }
         let heads = self.heads();
         if let Some(entry) = self.entry.first_mut() {
-            *entry = Some(State::default());
+            *entry = Some(Box::default());
         }
         let mut queue = VecDeque::from([0]);
+        let mut state = State::default();
         // Every visit of a head means that its entry state changed; the bound is far above what any compiled function needs.
         let mut budget = 64 * self.steps.len() + 4096;
         while let Some(head) = queue.pop_front() {
-            let Some(mut state) = self.entry.get(head).cloned().flatten() else {
-                continue;
-            };
+            let Some(Some(entry)) = self.entry.get(head) else { continue };
+            state.flights.clone_from(&entry.flights);
+            (state.endless_operands, state.endless_results) = (entry.endless_operands, entry.endless_results);
             let mut k = head;
             loop {
                 budget = budget.checked_sub(1).ok_or(Alarm::Budget)?;
                 let Some(step) = self.steps.get(k) else { break };
                 self.advance(k, step, &mut state)?;
-                match step.next.as_slice() {
-                    &[only] if !heads.get(only).copied().unwrap_or(true) => k = only,
-                    next => {
-                        for to in next {
-                            if self.entry.get_mut(*to).is_some_and(|entry| join(entry, &state)) && !queue.contains(to) {
-                                queue.push_back(*to);
+                match step.only(k) {
+                    Some(only) if !heads.get(only).copied().unwrap_or(true) => k = only,
+                    _ => {
+                        for to in step.next(k) {
+                            if self.entry.get_mut(to).is_some_and(|entry| join(entry, &state)) && !queue.contains(&to) {
+                                queue.push_back(to);
                             }
                         }
                         break;
@@ -345,10 +397,11 @@ impl Walk<'_> {
         let mut reached = vec![0u32; self.steps.len()];
         let mut heads = vec![false; self.steps.len()];
         for (k, step) in self.steps.iter().enumerate() {
-            for to in &step.next {
-                if let (Some(count), Some(head)) = (reached.get_mut(*to), heads.get_mut(*to)) {
+            let several = step.only(k).is_none();
+            for to in step.next(k) {
+                if let (Some(count), Some(head)) = (reached.get_mut(to), heads.get_mut(to)) {
                     *count += 1;
-                    *head |= *count > 1 || *to != k + 1 || step.next.len() > 1;
+                    *head |= *count > 1 || to != k + 1 || several;
                 }
             }
         }
@@ -359,17 +412,21 @@ impl Walk<'_> {
     fn advance(&self, k: usize, step: &Step<'_>, state: &mut State) -> Result<(), Alarm> {
         let insn = step.insn;
         let wait = insn.control.wait;
-        state.flights.retain(|_, flight| flight.proofs & wait == 0);
+        if wait != 0 {
+            state.flights.retain(|(_, flight)| flight.proofs & wait == 0);
+        }
         if let Some((scoreboard, left)) = counted_wait(insn) {
             state
                 .flights
-                .retain(|_, flight| flight.proofs & scoreboard == 0 || flight.younger < left);
+                .retain(|(_, flight)| flight.proofs & scoreboard == 0 || flight.younger < left);
         }
         if insn.guard.is_some_and(Guard::never) {
             return Ok(());
         }
         self.meet(step, state)?;
-        for (id, flight) in &mut state.flights {
+        // Only predicates are guards.
+        let changes_guards = insn.defs.has_predicates() || matches!(insn.name, "R2P" | "UR2UP");
+        for (id, flight) in state.flights.iter_mut().filter(|_| changes_guards) {
             if let Some(guard) = self.step_of(*id).and_then(|step| step.insn.guard) {
                 flight.stale_guard |= insn.changes(guard);
             }
@@ -385,6 +442,7 @@ impl Walk<'_> {
     fn meet(&self, step: &Step<'_>, state: &State) -> Result<(), Alarm> {
         let insn = step.insn;
         let touched = insn.touched();
+        let outline = step.defs.union(step.uses);
         let alarm = |kind, set: RegSet, first| match set.iter().next() {
             Some(register) => Err(Alarm::Hazard {
                 kind,
@@ -410,6 +468,10 @@ impl Walk<'_> {
         )?;
         for (id, flight) in &state.flights {
             let Some(first) = self.step_of(*id) else { continue };
+            // Most share no register.
+            if !first.defs.meets(outline) && (id % 2 == 0 || !first.uses.meets(step.defs)) {
+                continue;
+            }
             let excluded = matches!((first.insn.guard, insn.guard), (Some(a), Some(b)) if a.excludes(b) && !flight.stale_guard);
             if excluded {
                 continue;
@@ -438,8 +500,8 @@ impl Walk<'_> {
     fn launch(&self, k: usize, step: &Step<'_>, state: &mut State) {
         let insn = step.insn;
         let (read, write) = (mask(insn.control.read), mask(insn.control.write));
-        if insn.guard.is_none() {
-            for flight in state.flights.values_mut() {
+        if insn.guard.is_none() && self.counts {
+            for (_, flight) in &mut state.flights {
                 // Counting makes sense on one scoreboard only.
                 let added = u8::from(flight.proofs & read != 0) + u8::from(flight.proofs & write != 0);
                 flight.younger = if flight.proofs.is_power_of_two() {
@@ -453,7 +515,7 @@ impl Walk<'_> {
             for (id, flight) in &mut state.flights {
                 let Some(first) = self.steps.get(*id as usize / 2) else { continue };
                 let (earlier, later) = (first.timing.queue, step.timing.queue);
-                match id % 2 {
+                match *id % 2 {
                     0 if earlier == later && later.results_in_order() => flight.proofs |= write,
                     1 if earlier.operands_before(later) => flight.proofs |= read | write,
                     _ => {}
@@ -482,16 +544,19 @@ impl Walk<'_> {
 
 /// An operation starts again: what is proven must hold for the earlier run of the same instruction too.
 fn put(state: &mut State, id: OpId, proofs: u8) {
-    let flight = state.flights.entry(id).or_insert(Flight {
+    let new = |proofs, stale_guard| Flight {
         proofs,
         younger: 0,
-        stale_guard: false,
-    });
-    *flight = Flight {
-        proofs: flight.proofs & proofs,
-        younger: 0,
-        stale_guard: flight.stale_guard,
+        stale_guard,
     };
+    match state.flights.binary_search_by_key(&id, |(id, _)| *id) {
+        Err(place) => state.flights.insert(place, (id, new(proofs, false))),
+        Ok(place) => {
+            if let Some((_, flight)) = state.flights.get_mut(place) {
+                *flight = new(flight.proofs & proofs, flight.stale_guard);
+            }
+        }
+    }
 }
 
 fn late_operands(step: &Step<'_>) -> RegSet {
@@ -513,19 +578,35 @@ fn counted_wait(insn: &Insn) -> Option<(u8, u8)> {
 }
 
 /// Unites `from` into `into`; true when something changed.
-fn join(into: &mut Option<State>, from: &State) -> bool {
+fn join(into: &mut Option<Box<State>>, from: &State) -> bool {
     let Some(old) = into else {
-        *into = Some(from.clone());
+        *into = Some(Box::new(from.clone()));
         return true;
     };
-    let before = old.clone();
+    let mut changed = false;
+    let mut place = 0;
     for (id, flight) in &from.flights {
-        let known = old.flights.entry(*id).or_insert(*flight);
-        known.proofs &= flight.proofs;
-        known.younger = known.younger.min(flight.younger);
-        known.stale_guard |= flight.stale_guard;
+        place += old.flights.iter().skip(place).take_while(|(known, _)| known < id).count();
+        match old.flights.get_mut(place) {
+            Some((known, old)) if known == id => {
+                let before = *old;
+                old.proofs &= flight.proofs;
+                old.younger = old.younger.min(flight.younger);
+                old.stale_guard |= flight.stale_guard;
+                changed |= before != *old;
+            }
+            _ => {
+                old.flights.insert(place, (*id, *flight));
+                changed = true;
+            }
+        }
     }
-    old.endless_operands = old.endless_operands.union(&from.endless_operands);
-    old.endless_results = old.endless_results.union(&from.endless_results);
-    before != *old
+    for (into, from) in [
+        (&mut old.endless_operands, &from.endless_operands),
+        (&mut old.endless_results, &from.endless_results),
+    ] {
+        let before = std::mem::replace(into, into.union(from));
+        changed |= before != *into;
+    }
+    changed
 }

@@ -53,7 +53,11 @@ impl Queues {
 fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     if DOUBLE.contains(&insn.name) {
         // The operands of a comparison are read late.
-        return Some(if insn.name == "DSETP" && kind == Kind::Read { (2, 64) } else { (1, 2) });
+        return Some(if insn.name == "DSETP" && kind == Kind::Read {
+            (2, 64)
+        } else {
+            (1, 2)
+        });
     }
     if kind == Kind::Read {
         return Some(match insn.name {

@@ -273,6 +273,23 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
     insn
 }
 
+/// Bits below these decide everything but scheduling.
+const SCHEDULING: u32 = 105;
+
+/// Decodes an instruction, with the registers of another one that has the same bits apart from those for scheduling.
+pub(crate) fn decode_like(raw: u128, offset: u32, like: &Insn) -> Insn {
+    if (raw ^ like.raw) << (128 - SCHEDULING) != 0 {
+        return decode(raw, offset);
+    }
+    Insn {
+        offset,
+        raw,
+        control: Control::of(raw),
+        target: branch_target(raw, like.op, offset),
+        ..like.clone()
+    }
+}
+
 fn collect(insn: &mut Insn, operand: &operand::Operand) {
     let Some(first) = operand.field(insn.raw) else {
         return;

@@ -175,11 +175,40 @@ const ROWS: &[Row] = &[
     Row("UTMASTG", Every, false, All, Unordered),
 ];
 
+/// Rows with a name of a length, a bit for each length, by first and last letter: most instructions have none.
+static LENGTHS: [u32; LETTERS] = lengths();
+const LETTERS: usize = 1 << 10;
+
+const fn lengths() -> [u32; LETTERS] {
+    let mut lengths = [0; LETTERS];
+    let mut row = 0;
+    while row < ROWS.len() {
+        let name = ROWS[row].0.as_bytes();
+        lengths[letters(name[0], name[name.len() - 1])] |= 1 << (name.len() % 32);
+        row += 1;
+    }
+    lengths
+}
+
+const fn letters(first: u8, last: u8) -> usize {
+    first as usize % 32 * 32 + last as usize % 32
+}
+
+/// May there be a row for a name?
+fn may_have_row(name: &str) -> bool {
+    let (Some(first), Some(last)) = (name.as_bytes().first(), name.as_bytes().last()) else {
+        return false;
+    };
+    LENGTHS
+        .get(letters(*first, *last))
+        .is_some_and(|lengths| lengths >> (name.len() % 32) & 1 == 1)
+}
+
 /// The timing of an instruction on an architecture.
 #[must_use]
 pub fn timing(insn: &Insn, arch: u32) -> Timing {
-    let row = ROWS.binary_search_by_key(&insn.name, |row| row.0).ok().and_then(|i| ROWS.get(i));
-    match row {
+    let row = || ROWS.binary_search_by_key(&insn.name, |row| row.0).ok().and_then(|i| ROWS.get(i));
+    match may_have_row(insn.name).then(row).flatten() {
         Some(Row(_, on, result, operands, queue)) if holds(*on, arch) => Timing {
             result: *result,
             operands: *operands,

@@ -66,12 +66,18 @@ pub(crate) fn keep_last<T>(pending: &mut Vec<T>, left: usize) {
 /// Adds `from` to the ascending list `into`; true when something was new.
 pub(crate) fn merge(into: &mut Vec<SetterId>, from: &[SetterId]) -> bool {
     let before = into.len();
-    let new: Vec<SetterId> = from.iter().copied().filter(|id| into.binary_search(id).is_err()).collect();
-    if !new.is_empty() {
-        into.extend(new);
-        into.sort_unstable();
-        into.dedup();
+    let Some(first) = from.iter().position(|id| into.binary_search(id).is_err()) else {
+        return false;
+    };
+    let from = from.get(first..).unwrap_or_default();
+    // What is new is usually younger than all others.
+    if from.is_sorted_by(|a, b| a < b) && into.last() < from.first() {
+        into.extend_from_slice(from);
+        return true;
     }
+    into.extend_from_slice(from);
+    into.sort_unstable();
+    into.dedup();
     into.len() != before
 }
 
@@ -80,8 +86,9 @@ impl Policy {
         let entry = flow(insns, cfg, setters);
         let known = forward(insns, cfg, setters, order);
         let mut waits = vec![Vec::new(); insns.len()];
+        let mut state = Pending::default();
         for id in cfg.ids() {
-            let mut state = entry[id.index()].clone();
+            state.clone_from(&entry[id.index()]);
             step(insns, cfg, setters, id, &mut state, |k, number, pending| {
                 let Control { read, write, .. } = insns[k].control;
                 let reuse = [read, write].contains(&number) && pending.iter().any(|s| setters.get(*s).insn >= k);
@@ -186,7 +193,7 @@ impl Policy {
         let end = cfg.blocks[cfg.block_of[setter.insn].index()].end;
         let signals_only = setter.signals_only();
         let by_policy = |k: usize| signals_only || matches!(setters.insn(k).name, "CCTL" | "NOP");
-        (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (by_policy(*k) && self.waits_for(*k, id)))
+        (setter.insn + 1..end).find(|k| setters.conflicts(id, *k) || (self.any_wait(*k) && by_policy(*k) && self.waits_for(*k, id)))
     }
 }
 
@@ -214,9 +221,10 @@ fn meant(insns: &[Insn], block: &Block, setters: &Setters<'_>, k: usize, pending
 fn forward(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>, order: &[BlockId]) -> Vec<Pending> {
     let mut entry = vec![Pending::default(); cfg.blocks.len()];
     let mut visited = vec![false; cfg.blocks.len()];
+    let mut state = Pending::default();
     for id in order {
         visited[id.index()] = true;
-        let mut state = entry[id.index()].clone();
+        state.clone_from(&entry[id.index()]);
         step(insns, cfg, setters, *id, &mut state, |_, _, _| ());
         for to in cfg.blocks[id.index()].succ.iter().filter(|to| !visited[to.index()]) {
             for (into, from) in entry[to.index()].iter_mut().zip(&state) {
@@ -232,9 +240,10 @@ pub(crate) fn flow(insns: &[Insn], cfg: &Cfg, setters: &Setters<'_>) -> Vec<Pend
     let mut entry = vec![Pending::default(); cfg.blocks.len()];
     let mut queue: std::collections::VecDeque<BlockId> = cfg.ids().collect();
     let mut queued = vec![true; cfg.blocks.len()];
+    let mut state = Pending::default();
     while let Some(id) = queue.pop_front() {
         queued[id.index()] = false;
-        let mut state = entry[id.index()].clone();
+        state.clone_from(&entry[id.index()]);
         step(insns, cfg, setters, id, &mut state, |_, _, _| ());
         for to in &cfg.blocks[id.index()].succ {
             let mut grown = false;

@@ -80,6 +80,25 @@ impl fmt::Debug for Reg {
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct RegSet([u64; WORDS]);
 
+/// A summary of a set: sets that share a register have outlines that meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outline([u64; 2]);
+
+impl Outline {
+    /// That of the empty set.
+    pub(crate) const EMPTY: Self = Self([0; 2]);
+
+    /// May the sets share a register?
+    pub(crate) fn meets(self, other: Self) -> bool {
+        self.0[0] & other.0[0] | self.0[1] & other.0[1] != 0
+    }
+
+    /// Of both sets.
+    pub(crate) fn union(self, other: Self) -> Self {
+        Self([self.0[0] | other.0[0], self.0[1] | other.0[1]])
+    }
+}
+
 impl RegSet {
     /// The empty set.
     pub const EMPTY: Self = Self([0; WORDS]);
@@ -125,6 +144,12 @@ impl RegSet {
         self.0.iter().zip(&other.0).fold(0, |all, (a, b)| all | a & b) != 0
     }
 
+    /// General registers in one word, all others in another one.
+    pub(crate) fn outline(&self) -> Outline {
+        let [a, b, c, d, rest @ ..] = self.0;
+        Outline([a | b | c | d, rest.iter().fold(0, |all, word| all | word)])
+    }
+
     /// Registers in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
@@ -157,6 +182,11 @@ impl RegSet {
         let mut out = *self;
         out.0.iter_mut().skip(8).for_each(|word| *word = 0);
         out
+    }
+
+    /// Is a predicate in the set?
+    pub(crate) fn has_predicates(&self) -> bool {
+        self.0.last().is_some_and(|word| *word != 0)
     }
 
     /// The members, file by file, ascending.

@@ -180,6 +180,9 @@ fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
 /// Parts the instructions into those that stay and the offsets of the others. A deleted fence may signal the fence after it, which then no longer
 /// waits: the number was free before and is free after, so that no other instruction changes.
 fn split(insns: Vec<Insn>, deletable: &[bool]) -> Result<(Vec<Insn>, Vec<u32>), Unsure> {
+    if !deletable.contains(&true) {
+        return Ok((insns, Vec::new()));
+    }
     let mut kept = Vec::with_capacity(insns.len());
     let mut deleted = Vec::new();
     let mut signal: Option<u8> = None;

@@ -11,9 +11,9 @@
 
 use std::cell::Cell;
 
-use crate::cfg::Cfg;
+use crate::cfg::{Block, Cfg};
 use crate::decode::{Insn, NO_SCOREBOARD};
-use crate::reg::{Reg, RegSet};
+use crate::reg::{Outline, Reg, RegSet};
 
 /// Which end of an instruction the scoreboard represents. Reads are numbered before writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,11 +155,11 @@ const CTAID_X_CYCLES: u32 = 23;
 
 /// Cycles from issue to completion, as the choice of a number to share sees them: fitted to 62,000 such choices of compiler and linker (13.0 and 13.4), of which 168
 /// come out otherwise.
-fn latency(insn: &Insn, kind: Kind) -> u32 {
-    match (kind, class(insn)) {
+fn latency(insn: &Insn, kind: Kind, class: Class) -> u32 {
+    match (kind, class) {
         (Kind::Read, _) => {
             let registers = insn.uses.general().iter().count();
-            let row = READ_CYCLES.iter().rfind(|row| row.0 == insn.name && row.1 <= registers);
+            let row = READ_CYCLES.iter().rfind(|row| row.1 <= registers && row.0 == insn.name);
             row.map_or(8, |row| row.2)
         }
         (Kind::Write, Class::Long | Class::Texture) => 307,
@@ -195,6 +195,8 @@ pub(crate) struct Setter {
     hazard: RegSet,
     /// Results that come with the operand scoreboard.
     early: RegSet,
+    /// Of all registers of the two sets.
+    outline: Outline,
     /// Later kinds of its block that do not wait for its operands.
     before: &'static [&'static str],
 }
@@ -206,6 +208,10 @@ pub(crate) struct Setters<'a> {
     cfg: &'a Cfg,
     /// What every instruction reads or writes.
     touched: Vec<RegSet>,
+    /// The outlines of these sets.
+    outlines: Vec<Outline>,
+    /// The outlines of all sets of a block.
+    blocks: Vec<Outline>,
     list: Vec<Setter>,
     /// Conflict tests left: bounds the time for functions of any size.
     budget: Cell<u64>,
@@ -230,10 +236,14 @@ fn read_before(insn: &Insn) -> &'static [&'static str] {
 
 impl<'a> Setters<'a> {
     pub(crate) fn new(insns: &'a [Insn], cfg: &'a Cfg) -> Self {
-        let touched = insns.iter().map(Insn::touched).collect();
+        let touched: Vec<RegSet> = insns.iter().map(Insn::touched).collect();
+        let outlines: Vec<Outline> = touched.iter().map(RegSet::outline).collect();
+        let join = |b: &Block| outlines[b.start..b.end].iter().fold(Outline::EMPTY, |all, one| all.union(*one));
         let mut out = Self {
             insns,
             cfg,
+            blocks: cfg.blocks.iter().map(join).collect(),
+            outlines,
             touched,
             list: Vec::new(),
             budget: Cell::new(CONFLICT_TESTS),
@@ -289,8 +299,12 @@ impl<'a> Setters<'a> {
             None => return false,
         }
         let setter = self.get(id);
+        // Most pairs share no register, and a look at the outlines is enough.
+        if !setter.outline.meets(self.outlines[later]) {
+            return false;
+        }
         let (y, touched) = (&self.insns[later], &self.touched[later]);
-        // Most pairs share no register: the order of the two is looked at last.
+        // The order of the two is looked at last.
         let same_block = || setter.insn < later && self.cfg.block_of[setter.insn] == self.cfg.block_of[later];
         let hit = match setter.kind {
             Kind::Write => {
@@ -303,6 +317,16 @@ impl<'a> Setters<'a> {
             }
         };
         hit && !self.exclusive(setter.insn, later)
+    }
+
+    /// The outline of the registers of some setters.
+    pub(crate) fn outline(&self, setters: impl Iterator<Item = SetterId>) -> Outline {
+        setters.fold(Outline::EMPTY, |all, id| all.union(self.get(id).outline))
+    }
+
+    /// May instruction `k` conflict with one of the setters of an outline?
+    pub(crate) fn meets(&self, outline: Outline, k: usize) -> bool {
+        outline.meets(self.outlines[k])
     }
 
     /// Do the guards of two instructions exclude each other, with the predicate unchanged in between?
@@ -330,9 +354,15 @@ impl<'a> Setters<'a> {
         range.fold((RegSet::EMPTY, RegSet::EMPTY), join)
     }
 
-    /// First instruction of `range` that conflicts with the setter.
+    /// First instruction of `range`, in one block, that conflicts with the setter.
     pub(crate) fn first_conflict(&self, id: SetterId, range: std::ops::Range<usize>) -> Option<usize> {
-        range.into_iter().find(|later| self.conflicts(id, *later))
+        let block = self.cfg.block_of.get(range.start)?;
+        let outline = self.get(id).outline;
+        if !outline.meets(self.blocks[block.index()]) {
+            return None;
+        }
+        let mut touching = range.filter(|later| self.meets(outline, *later));
+        touching.find(|later| self.conflicts(id, *later))
     }
 }
 
@@ -355,7 +385,8 @@ impl Setter {
             insn: k,
             kind,
             class,
-            latency: latency(insn, kind),
+            latency: latency(insn, kind, class),
+            outline: hazard.union(&early).outline(),
             hazard,
             early,
             before: read_before(insn),
@@ -395,7 +426,7 @@ mod tests {
     fn the_lane_arrives_sooner_than_other_special_registers() {
         // S2R R8, SR_LANEID and S2R R27, SR_TID.X
         let (lane, thread): (u128, u128) = (0x000e_6200_0000_0000_0000_0000_0008_7919, 0x000e_6200_0000_2100_0000_0000_001b_7919);
-        let cycles = |word| latency(&crate::decode::decode(word, 0), Kind::Write);
+        let cycles = |word| latency(&crate::decode::decode(word, 0), Kind::Write, Class::Special);
         assert_eq!((cycles(lane), cycles(thread)), (31, 32));
     }
 

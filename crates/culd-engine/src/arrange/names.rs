@@ -6,7 +6,10 @@
 //! 3. Equal names of sections are found by their hashes, once for both tables; so is what may be equal to one of them: they start with a
 //!    dot. Should a section have another name, everything is looked for among them. With several threads, each looks at the names whose hashes
 //!    are in its part of all hashes.
-//! 4. With many threads, only the offsets of the strings are decided in order. Their bytes are copied afterwards, in parallel.
+//! 4. With many threads, only the offsets of the strings of `.shstrtab` are decided in order. Their bytes are copied afterwards, in parallel; so is `.strtab`
+//!    where symbols have plain names ([`parallel`]).
+
+mod parallel;
 
 use crate::ids::{NameId, ProtoId, SectionId, SymbolId, Table};
 use crate::layout::Layout;
@@ -366,12 +369,23 @@ struct Odd<'d> {
 /// Makes everything of [`Names`] but what belongs to `.shstrtab`.
 fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, distinct: &Distinct) -> Names {
     let resolved = link.resolved;
+    let is_plain = |id: &NameId| distinct.all_dotted && !resolved.is_dotted(*id);
+    let lone = |sym: &OutSymbol<'_>| sym.name_id.is_none() && sym.literal_number == 0 && !Name::plain(sym.name).is_dotted();
+    let has_lone = link.threads.any(records.symbols.as_slice(), lone);
+    if link.threads.are_many() && distinct.all_dotted && !has_lone && !records.quirks.unnamed_have_first_name {
+        let made = parallel::symbol_strings(link, records, distinct);
+        return Names {
+            strings: made.strings,
+            section_names: Vec::new(),
+            section_offset: Table::new(),
+            of_sections: made.of_sections,
+            of_symbols: made.of_symbols,
+            prototype_offset: made.prototype_offset,
+        };
+    }
     let mut of_sections = Table::filled(records.sections.len(), 0);
     let mut of_symbols = Table::filled(records.symbols.len(), 0);
     let mut prototype_offset = Table::filled(resolved.prototypes.len(), 0);
-    let is_plain = |id: &NameId| distinct.all_dotted && !resolved.is_dotted(*id);
-    let lone = |sym: &OutSymbol<'_>| sym.name_id.is_none() && sym.literal_number == 0 && !Name::plain(sym.name).is_dotted();
-    let has_lone = records.symbols.iter().any(lone);
     let mut out = SymbolStrings {
         records,
         distinct,

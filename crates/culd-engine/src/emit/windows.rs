@@ -37,13 +37,30 @@ pub(crate) trait FileChunks<'a>: Sync {
     fn write(&self, id: Self::Id, chunk: &Chunk<'a>, place: &mut [u8]);
 }
 
-/// Writes a file of `size` bytes to `sink` if there is one that takes it, else to memory.
-pub(crate) fn write<'a>(chunks: &impl FileChunks<'a>, size: u64, threads: Threads, sink: Option<&dyn Sink>) -> Emitted {
-    let writer = WindowWriter { chunks, threads };
+/// Where an image is written.
+pub(crate) enum Receiver<'s> {
+    Memory,
+    Sink(&'s dyn Sink),
+    /// The sink failed.
+    Failed(io::Error),
+}
+
+/// Announces an image of `size` bytes to `sink`. A file is made and its space reserved, which takes time: it can run beside other work.
+pub(crate) fn begin(sink: Option<&dyn Sink>, size: u64) -> Receiver<'_> {
     match sink.map(|sink| (sink, sink.begin(size))) {
-        Some((sink, Ok(true))) => Emitted::Written(writer.send_all(sink).map(|()| size)),
-        Some((_, Err(error))) => Emitted::Written(Err(error)),
-        Some((_, Ok(false))) | None => {
+        Some((sink, Ok(true))) => Receiver::Sink(sink),
+        Some((_, Err(error))) => Receiver::Failed(error),
+        Some((_, Ok(false))) | None => Receiver::Memory,
+    }
+}
+
+/// Writes a file of `size` bytes.
+pub(crate) fn write<'a>(chunks: &impl FileChunks<'a>, size: u64, threads: Threads, receiver: Receiver<'_>) -> Emitted {
+    let writer = WindowWriter { chunks, threads };
+    match receiver {
+        Receiver::Sink(sink) => Emitted::Written(writer.send_all(sink).map(|()| size)),
+        Receiver::Failed(error) => Emitted::Written(Err(error)),
+        Receiver::Memory => {
             let mut image = vec![0u8; size as usize];
             writer.fill_all(&mut image);
             Emitted::Image(image)

@@ -59,7 +59,9 @@ impl Run<'_> {
             }
             // Of other blocks only those that are near can have something on its way.
             let way = distances.and_then(|distances| distances.get(&self.f.cfg.block_of[setter.insn]));
-            way.map_or(0, |way| (i64::from(setter.latency) - way - times.to_end(setter.insn) - delay.max(0)).max(0))
+            way.map_or(0, |way| {
+                (i64::from(setter.latency) - way - times.to_end(setter.insn) - delay.max(0)).max(0)
+            })
         };
         let own = done(request.id, 0);
         // A wait for one setter of a number ends the wait for all, but does not make the others arrive.

@@ -8,7 +8,7 @@
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
 //! 5. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
 
-use super::seen::hash;
+use super::seen::hash_pending;
 use super::{RESERVED_ZERO, Run};
 use crate::cfg::Block;
 use crate::policy::{ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_uniform};
@@ -23,6 +23,8 @@ impl Run<'_> {
         let mut mixed = None;
         // Blocks whose entry grew since they were visited.
         let mut grown = vec![true; f.cfg.blocks.len()];
+        // Their memory is used again for every block.
+        let (mut state, mut late, mut unknown) = (Pending::default(), Pending::default(), Pending::default());
         // Entry sets only grow, so this ends; the bound covers graphs far deeper than any compiler output.
         for _ in 0..64 {
             let mut changed = false;
@@ -30,21 +32,20 @@ impl Run<'_> {
                 if !std::mem::replace(&mut grown[i], false) {
                     continue;
                 }
-                let mut state = entry[i].clone();
-                let mut late: Pending = std::array::from_fn(|n| {
-                    let known = &self.known[i][n];
-                    let new = |s: &&SetterId| {
+                state.clone_from(&entry[i]);
+                for (n, known) in self.known[i].iter().enumerate() {
+                    let is_new = |s: &&SetterId| known.binary_search(s).is_err();
+                    unknown[n].clear();
+                    unknown[n].extend(state[n].iter().filter(is_new));
+                    let counts = |s: &&SetterId| {
                         let setter = f.setters.get(**s);
                         let signal = setter.kind == Kind::Write && setter.signals_only();
-                        known.binary_search(s).is_err() && !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
+                        !signal && !RESERVED_ZERO.contains(&f.insns[setter.insn].name)
                     };
-                    state[n].iter().filter(new).copied().collect()
-                });
-                let unknown: Pending = std::array::from_fn(|n| {
-                    let known = &self.known[i][n];
-                    state[n].iter().filter(|s| known.binary_search(s).is_err()).copied().collect()
-                });
-                changed |= self.wait_block(block, &mut state, (&mut late, unknown), &mut waits);
+                    late[n].clear();
+                    late[n].extend(unknown[n].iter().filter(counts));
+                }
+                changed |= self.wait_block(block, &mut state, (&mut late, &mut unknown), &mut waits);
                 // Whether the end of the block waits for operand reads from before the loop, beside new setters of their number, is not known.
                 let is_read = |s: &SetterId| f.setters.get(*s).kind == Kind::Read;
                 let same = self
@@ -73,22 +74,37 @@ impl Run<'_> {
         (waits, mixed)
     }
 
-    fn wait_block(&mut self, block: &Block, state: &mut Pending, (late, mut unknown): (&mut Pending, Pending), waits: &mut [u8]) -> bool {
+    fn wait_block(&mut self, block: &Block, state: &mut Pending, (late, unknown): (&mut Pending, &mut Pending), waits: &mut [u8]) -> bool {
         let f = self.f;
         let mut changed = false;
+        // The hash of the lists and the outline of the first, made again after an instruction that may change them.
+        let mut view = None;
         for (k, wait) in (block.start..block.end).zip(&mut waits[block.start..block.end]) {
-            let seen = hash(&(&*state, &*late, &unknown));
+            let (seen, outline) = *view.get_or_insert_with(|| {
+                let outline = f.setters.outline(state.iter().flatten().copied());
+                (hash_pending(state, late, unknown), outline)
+            });
             self.seen.pending[k] = seen;
-            let ends = self.model_wait(k, state);
+            let meets = f.policy.any_wait(k) || f.setters.meets(outline, k);
+            if !meets && f.insns[k].control.wait == 0 && k + 1 < block.end && f.sets_nothing(k) {
+                self.seen.right_wait[k] = true;
+                changed |= std::mem::take(wait) != 0;
+                continue;
+            }
+            let ends = self.model_wait(k, state, meets);
             // Waits that were there before anything came around a loop.
             let first = if unknown.iter().all(Vec::is_empty) {
                 ends
             } else {
                 let known = |n: usize| state[n].iter().filter(|s| unknown[n].binary_search(s).is_err()).copied().collect();
-                self.model_wait(k, &std::array::from_fn(known))
+                self.model_wait(k, &std::array::from_fn(known), meets)
             };
-            for (number, late) in late.iter_mut().enumerate() {
-                late.retain(|s| ends >> number & 1 == 0 && f.setters.get(*s).insn != k);
+            let sets = f.setters.of(k).next().is_some();
+            if ends != 0 || sets {
+                view = None;
+                for (number, late) in late.iter_mut().enumerate().filter(|(_, late)| !late.is_empty()) {
+                    late.retain(|s| ends >> number & 1 == 0 && f.setters.get(*s).insn != k);
+                }
             }
             let around = (0..).zip(&*late).map(|(n, late)| u8::from(!late.is_empty()) << n).sum::<u8>();
             let around = if k + 1 == block.end { around } else { 0 };
@@ -99,17 +115,20 @@ impl Run<'_> {
             // A wait for a number with nothing on it: what it is there for, and under which number, is not known.
             let empty = |(number, list): (usize, &Vec<SetterId>)| mask >> number & 1 == 1 && list.is_empty();
             let is_new = self.lesson.is_some() && f.policy.looks_ahead() && !waits_for_all(&f.insns[k]);
-            self.doubt(is_new && state.iter().enumerate().any(empty), k);
-            for (number, (list, late)) in state.iter_mut().zip(late.iter()).enumerate() {
-                match (mask >> number & 1, ends >> number & 1, around >> number & 1) {
-                    (0, ..) => {}
-                    (_, 0, 1) => list.retain(|s| late.binary_search(s).is_err()),
+            self.doubt(is_new && mask != 0 && state.iter().enumerate().any(empty), k);
+            if mask != 0 {
+                view = None;
+            }
+            let waited = state.iter_mut().zip(late.iter()).enumerate();
+            for (number, (list, late)) in waited.filter(|(number, _)| mask >> number & 1 == 1) {
+                match (ends >> number & 1, around >> number & 1) {
+                    (0, 1) => list.retain(|s| late.binary_search(s).is_err()),
                     _ if keeps_pending(&f.insns[k]) => {}
-                    (_, 1, _) if first >> number & 1 == 0 => list.retain(|s| unknown[number].binary_search(s).is_err()),
+                    (1, _) if first >> number & 1 == 0 => list.retain(|s| unknown[number].binary_search(s).is_err()),
                     _ if waits_for_all(&f.insns[k]) || list.iter().any(|s| f.setters.conflicts(*s, k)) => list.clear(),
                     _ => list.retain(|s| self.repeats(k, *s)),
                 }
-                if mask >> number & 1 == 1 && !keeps_pending(&f.insns[k]) {
+                if !keeps_pending(&f.insns[k]) {
                     unknown[number].clear();
                 }
             }
@@ -117,6 +136,7 @@ impl Run<'_> {
             if let Some((number, left)) = counted_wait(&f.insns[k])
                 && let Some(list) = state.get_mut(number)
             {
+                view = None;
                 keep_last(list, left);
             }
             for s in f.setters.of(k) {
@@ -133,13 +153,14 @@ impl Run<'_> {
 
     /// The numbers that an instruction waits for: those with a pending conflict, those of policy, and its own if setters are pending on it that it did
     /// not choose to join.
-    fn model_wait(&self, k: usize, state: &Pending) -> u8 {
+    /// `meets`: the instruction may wait for one of the setters.
+    fn model_wait(&self, k: usize, state: &Pending, meets: bool) -> u8 {
         let f = self.f;
         if waits_for_all(&f.insns[k]) {
             return ALL_SCOREBOARDS;
         }
         let mut mask = self.early.get(&k).copied().unwrap_or(0);
-        for (number, list) in state.iter().enumerate() {
+        for (number, list) in state.iter().enumerate().filter(|(_, list)| meets && !list.is_empty()) {
             let is_pending = |s: SetterId| state.iter().any(|list| list.binary_search(&s).is_ok());
             let by_policy = || !self.joins_at_end(k, number) && self.policy_wait(k, list.iter().copied(), is_pending);
             if list.iter().any(|s| f.setters.conflicts(*s, k)) || by_policy() {
@@ -172,6 +193,9 @@ impl Run<'_> {
         is_pending: impl Fn(SetterId) -> bool,
     ) -> bool {
         let f = self.f;
+        if !f.policy.any_wait(k) {
+            return false;
+        }
         let block = &f.cfg.blocks[f.cfg.block_of[k].index()];
         let local = |s: &SetterId| (block.start..k).contains(&f.setters.get(*s).insn);
         let waited = |s: SetterId| f.policy.waits_for(k, s);

@@ -38,16 +38,22 @@ impl Operand {
     /// The register that the field names; `None` for the constant register.
     pub(crate) fn field(&self, raw: u128) -> Option<u8> {
         let wide = matches!(self.file, RegFile::R | RegFile::Ur);
+        // No field crosses the middle of the instruction but the one that has two parts.
+        let half = if self.bit < 64 { raw as u64 } else { (raw >> 64) as u64 };
+        let field = (half >> (self.bit & 63)) as u8;
         let (value, none) = match (self.bit, wide) {
-            (SPLIT, true) => (raw >> SPLIT & 7 | (raw >> 73 & 31) << 3, 255),
-            (bit, true) => (raw >> bit & 255, 255),
-            (bit, false) => (raw >> bit & 7, 7),
+            (SPLIT, true) => ((raw >> SPLIT & 7 | (raw >> 73 & 31) << 3) as u8, 255),
+            (_, true) => (field, 255),
+            (_, false) => (field & 7, 7),
         };
-        (value != none).then_some(value as u8)
+        (value != none).then_some(value)
     }
 
     /// Number of consecutive registers in an instruction.
     pub(crate) fn registers(&self, raw: u128) -> u8 {
+        if self.count < COORDINATES {
+            return self.count;
+        }
         // Bits 61 and 62: 1D, 2D, 3D, cube; bit 63: in layers.
         let shape = [1, 2, 3, 3][(raw >> 61 & 3) as usize];
         let layers = (raw >> 63 & 1) as u8;

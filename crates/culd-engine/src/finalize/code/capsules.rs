@@ -47,7 +47,10 @@ fn records(capsule: &[u8]) -> Vec<Record> {
 
 /// Writes resolved values and the number of the code section, and counts instructions again where they moved.
 pub(super) fn patch(output: &OutputPlan<'_, '_>, linked: &Linked, id: SectionId, function: &mut Function) {
-    let records = records(&function.capsule);
+    let records = match linked.resolved[id].is_empty() {
+        true => Vec::new(),
+        false => records(&function.capsule),
+    };
     for r in &linked.resolved[id] {
         let instruction = r.twin.r_offset.get() / INSTRUCTION;
         let at = records.partition_point(|x| x.first + x.count <= instruction);

@@ -75,7 +75,7 @@ pub(crate) enum Unsure {
 }
 
 /// Fences per `EXIT`: instruction number and count of instructions before it, from the capsule, which describes the compiler's code.
-fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMap<usize, usize> {
+fn fences(capsule: &[u8], code: &[u8], place: &dyn Fn(u32) -> u32) -> BTreeMap<usize, usize> {
     let mut found = BTreeMap::new();
     let mut first = 0;
     let Ok(capsule) = Capsule::read(capsule) else { return found };
@@ -84,7 +84,12 @@ fn fences(capsule: &[u8], insns: &[Insn], place: &dyn Fn(u32) -> u32) -> BTreeMa
         let next = first + instruction.sass_count();
         let (start, end) = (number(first), number(next));
         let exit = start < end && !matches!(instruction, Instruction::Expanded { .. });
-        if exit && insns.get(end - 1).is_some_and(|i| i.op == opcode::EXIT) {
+        let opcode = || {
+            code.get((end - 1) * INSN_BYTES..)?
+                .first_chunk()
+                .map(|low| u16::from_le_bytes(*low) & 0xfff)
+        };
+        if exit && opcode() == Some(opcode::EXIT) {
             found.insert(end - 1, end - 1 - start);
         }
         first = next;
@@ -101,10 +106,10 @@ pub(crate) fn fence(
     indirect: &BTreeMap<u32, Vec<u32>>,
     place: &dyn Fn(u32) -> u32,
 ) -> Result<Option<Fenced>, Unsure> {
-    let mut insns = decode_all(code).ok_or(Unsure::Exit)?;
-    let old = fences(capsule, &insns, place);
-    let placed = |(&at, targets): (&u32, &Vec<u32>)| (place(at), targets.iter().map(|&t| place(t)).collect());
-    let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
+    if !code.len().is_multiple_of(INSN_BYTES) || u32::try_from(code.len()).is_err() {
+        return Err(Unsure::Exit);
+    }
+    let old = fences(capsule, code, place);
     let wanted: &[u128] = match membar {
         None => &[],
         Some(false) => &[ERRBAR, CGAERRBAR],
@@ -113,6 +118,9 @@ pub(crate) fn fence(
     if old.values().all(|&n| n == wanted.len()) {
         return Ok(None);
     }
+    let mut insns = decode_all(code).ok_or(Unsure::Exit)?;
+    let placed = |(&at, targets): (&u32, &Vec<u32>)| (place(at), targets.iter().map(|&t| place(t)).collect());
+    let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
     let fresh = |i: usize| old.get(&i) == Some(&0);
     if insns.iter().enumerate().any(|(i, x)| {
         fresh(i) && !(plain_exit(x) && (unscheduled(x) || (x.control.stall <= EXIT_STALL + 1 && !has_young_operand(&insns, i))))

@@ -152,7 +152,7 @@ impl<'d> ImageFrame<'d> {
         let count = output.arranged.sections.len() + banks.len() + mercury.len() + 2;
         let extended = count >= many_sections(output.link.options.identity);
         let numbers = numbers(output, &mercury, banks.len(), extended);
-        let bank_names: Vec<Vec<u8>> = banks.iter().map(|b| b.name.clone()).collect();
+        let bank_names: Vec<&[u8]> = banks.iter().map(|b| b.name.as_slice()).collect();
         let strings = tables::strings(output, &bank_names, &names, extended);
         let (symbol_tables, extended) = symbol_tables(output, code, &numbers, &strings);
         let mercury_file = mercury_file(output, linked, code, symbol_tables[0].len() as u64);
@@ -184,9 +184,10 @@ pub(crate) fn emit<'d>(
     let limit = size_limit::limit(output.link.inputs);
     plan.check_size(limit).map_err(|error| refused(output, &error, out))?;
     let emitted = {
-        let file_parts = image.parts(&plan);
+        let threads = output.link.threads;
+        let (receiver, file_parts) = threads.join(|| windows::begin(sink, plan.size()), || image.parts(&plan));
         let chunks = ImageChunks::new(&file_parts);
-        windows::write(&chunks, plan.size(), output.link.threads, sink)
+        windows::write(&chunks, plan.size(), threads, receiver)
     };
     if output.link.options.leave_memory {
         std::mem::forget(image);
@@ -239,7 +240,7 @@ fn mercury_order(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>) -> (Vec<
         let prefix: &[u8] = if code.of(id).is_some() { b".nv.capmerc" } else { b".nv.merc" };
         [prefix, &sections[id].name.to_vec()].concat()
     };
-    let names = mercury.iter().map(name).collect();
+    let names = output.link.threads.map(&mercury, name);
     (mercury, names)
 }
 
@@ -278,7 +279,9 @@ fn symbol_tables(
         table.resize(4 * entries, 0);
         table
     };
-    let [(mercury, mercury_extended), (sass, sass_extended)] = lists.map(|list| encode_symbols(&list));
+    let [mercury, sass] = &lists;
+    let encoded = output.link.threads.join(|| encode_symbols(mercury), || encode_symbols(sass));
+    let ((mercury, mercury_extended), (sass, sass_extended)) = encoded;
     ([mercury, sass], [filled(mercury_extended), filled(sass_extended)])
 }
 

@@ -11,6 +11,7 @@ use crate::arrange::OutputPlan;
 use crate::finalize::code::functions::Functions;
 use crate::finalize::file::numbers::Numbers;
 use crate::ids::{SectionId, Table};
+use crate::names::Name;
 use crate::records::Class;
 use crate::records::SymbolTableEntry;
 use cubin::consts::*;
@@ -75,19 +76,29 @@ fn rename(table: &mut [u8], start: usize, size: usize, prefix: usize, new: &[u8]
     place.iter_mut().zip(name).for_each(|(to, from)| *to = from);
 }
 
+/// A section's name and its name in SASS, if that is another one.
+fn in_sass(name: Name<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
+    // All that are called differently start so; most names are neither joined nor compared.
+    let starts_with = |start: &[u8]| start.iter().eq(name.prefix.iter().chain(name.rest).take(start.len()));
+    if !starts_with(b".nv.constant.") && !starts_with(b".rela.nv.constant.") {
+        return None;
+    }
+    let old = name.to_vec();
+    let new = sass_name(&old).into_owned();
+    (new != old).then_some((old, new))
+}
+
 /// Makes the string tables. `mercury` are the names of the Mercury sections; `extended`: the file has tables of extended section numbers.
-pub(crate) fn strings(output: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercury: &[Vec<u8>], extended: bool) -> Strings {
+pub(crate) fn strings(output: &OutputPlan<'_, '_>, parameters: &[&[u8]], mercury: &[Vec<u8>], extended: bool) -> Strings {
     let sections = &output.layout.records.sections;
     let arranged = output.arranged;
     let of_sections = || {
         let mut table = arranged.section_names.clone();
         let mut reserved = 0;
         for &id in &arranged.sections {
-            let old = sections[id].name.to_vec();
-            let new = sass_name(&old);
-            if new.as_ref() == old.as_slice() {
+            let Some((old, new)) = in_sass(sections[id].name) else {
                 continue;
-            }
+            };
             reserved += old.len() as u64;
             let place = arranged.name_offset[id] as usize;
             rename(&mut table, place, old.len(), old.len() - kept_part(&old, &new), &new);
@@ -110,9 +121,7 @@ pub(crate) fn strings(output: &OutputPlan<'_, '_>, parameters: &[Vec<u8>], mercu
         let mut renamed = Table::filled(sections.len(), None);
         for &named in &arranged.symbols {
             let SymbolTableEntry::Section(id) = named else { continue };
-            let old = sections[id].name.to_vec();
-            let new = sass_name(&old);
-            if new.as_ref() != old.as_slice() {
+            if let Some((_, new)) = in_sass(sections[id].name) {
                 used += new.len() as u64 + 1;
                 renamed[id] = Some(append(&mut table, &new));
             }
@@ -145,20 +154,31 @@ pub(crate) fn symbols(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, num
         size: 0,
         unused_index: 0,
     };
-    let (mut mercury, mut sass) = (vec![null], vec![null]);
-    for &named in &output.arranged.symbols {
+    let both = |&named: &SymbolTableEntry| {
         let name = output.arranged.name(named);
         let (section, symbol) = mercury_symbol(output, named, name);
         let place = |numbers: &dyn Fn(SectionId) -> u32| section.map_or(SymbolSection::Undefined, |s| SymbolSection::Index(numbers(s)));
-        mercury.push(NewSymbol {
+        let mercury = NewSymbol {
             section: place(&|s| numbers.mercury(output, s)),
             ..symbol
-        });
+        };
         let symbol = sass_symbol(output, code, strings, named, section, symbol);
-        sass.push(NewSymbol {
+        let sass = NewSymbol {
             section: place(&|s| output.arranged.section_index(s)),
             ..symbol
-        });
+        };
+        (mercury, sass)
+    };
+    let made = output.link.threads.map(&output.arranged.symbols, both);
+    let (mut mercury, mut sass) = (
+        Vec::with_capacity(made.len() + 1),
+        Vec::with_capacity(made.len() + 1 + strings.parameters.len()),
+    );
+    mercury.push(null);
+    sass.push(null);
+    for (own, twin) in made {
+        mercury.push(own);
+        sass.push(twin);
     }
     for (&(_, name), number) in strings.parameters.iter().zip(numbers.first_parameter..) {
         sass.push(NewSymbol {
