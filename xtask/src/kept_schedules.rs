@@ -37,13 +37,28 @@ const POSITIONS: [&str; 8] = [
     ".debug_aranges",
 ];
 
+/// A function whose schedule was kept.
+pub(crate) struct Kept {
+    /// Its name.
+    pub(crate) name: String,
+    /// Why, with the place in the code.
+    pub(crate) reason: String,
+}
+
+impl Kept {
+    /// The reason without the place.
+    pub(crate) fn cause(&self) -> &str {
+        self.reason.split(" at 0x").next().unwrap_or(&self.reason)
+    }
+}
+
 /// The functions that were kept, if all that differs between two outputs follows from that; otherwise what does not.
 pub(crate) fn explained(
     linker: &Linker,
     args: &str,
     dir: &Path,
     (ours, nvlink): (&[u8], &[u8]),
-) -> Result<std::result::Result<Vec<String>, String>> {
+) -> Result<std::result::Result<Vec<Kept>, String>> {
     let kept = functions(linker, args, dir)?;
     if kept.is_empty() {
         return Ok(Err("no function was kept".into()));
@@ -55,12 +70,15 @@ pub(crate) fn explained(
     let findings = diff::compare(&a, &b, diff::Options::default()).findings;
     Ok(match foreign(&findings, &kept) {
         None => Ok(kept),
-        Some(finding) => Err(format!("kept: {}; but also {}", kept.join(", "), finding.message())),
+        Some(finding) => {
+            let names: Vec<&str> = kept.iter().map(|k| k.name.as_str()).collect();
+            Err(format!("kept: {}; but also {}", names.join(", "), finding.message()))
+        }
     })
 }
 
 /// Links again under the name culd, which reports the functions.
-pub(crate) fn functions(linker: &Linker, args: &str, dir: &Path) -> Result<Vec<String>> {
+pub(crate) fn functions(linker: &Linker, args: &str, dir: &Path) -> Result<Vec<Kept>> {
     // a missing library is an error under this name
     let args = format!("{} --json-report {REPORT}", args.replace("-lmissing", ""));
     let outcome = run::link(&linker.culd, &args, dir, None)?;
@@ -70,14 +88,26 @@ pub(crate) fn functions(linker: &Linker, args: &str, dir: &Path) -> Result<Vec<S
     let Some(text) = outcome.files.get(REPORT) else {
         return Ok(Vec::new());
     };
+    of_report(text)
+}
+
+/// The functions of a report.
+pub(crate) fn of_report(text: &[u8]) -> Result<Vec<Kept>> {
     let report: serde_json::Value = serde_json::from_slice(text).map_err(|e| Error::Other(format!("{REPORT}: {e}")))?;
     let list = report.get("kept_sass").and_then(|l| l.as_array()).map_or(&[][..], Vec::as_slice);
-    Ok(list.iter().filter_map(|k| k.get("name")?.as_str().map(str::to_owned)).collect())
+    let text = |k: &serde_json::Value, key: &str| k.get(key).and_then(|v| v.as_str()).map(str::to_owned);
+    let kept = list.iter().filter_map(|k| {
+        Some(Kept {
+            name: text(k, "name")?,
+            reason: text(k, "reason").unwrap_or_default(),
+        })
+    });
+    Ok(kept.collect())
 }
 
 /// The first difference that does not follow from the kept functions.
-fn foreign<'f>(findings: &'f [Finding], kept: &[String]) -> Option<&'f Finding> {
-    let is_kept = |name: &str| kept.iter().any(|k| k == name);
+fn foreign<'f>(findings: &'f [Finding], kept: &[Kept]) -> Option<&'f Finding> {
+    let is_kept = |name: &str| kept.iter().any(|k| k.name == name);
     let own = |f: &Finding| {
         let section = f.section.as_deref().map(plain);
         let in_own = section.is_some_and(|s| OWN.iter().any(|o| s.strip_prefix(o).is_some_and(is_kept)));

@@ -162,7 +162,7 @@ impl Bench<'_> {
             row.functions += 1;
             match b.get(function) {
                 Some(other) if other == bytes => row.identical += 1,
-                Some(_) if kept.contains(function) => row.kept += 1,
+                Some(_) if kept.iter().any(|k| k.name == *function) => row.kept += 1,
                 _ => wrong.push(function.as_str()),
             }
         }

@@ -308,7 +308,8 @@ fn collect(insn: &mut Insn, operand: &operand::Operand) {
 }
 
 /// The 56-bit signed displacement of the BRA family, in units of 4 bytes: low 8 bits at 16, the rest at 34.
-fn displacement(raw: u128) -> i64 {
+#[must_use]
+pub fn displacement(raw: u128) -> i64 {
     let low = (raw >> 16 & 0xff) as u64;
     let high = (raw >> 34 & 0xffff_ffff_ffff) as u64;
     ((low | high << 8) << 8).cast_signed() >> 8
@@ -344,11 +345,17 @@ pub fn retarget(insn: &Insn, offset: u32, target: Option<u32>) -> u128 {
     match insn.op {
         opcode::BSSY => insn.raw & !(0xffff_ffff << 32) | u128::from(bytes as u32) << 32,
         opcode::BRA | opcode::BRA_U | opcode::BRX | opcode::BRXU | opcode::WARPSYNC | opcode::WARPSYNC_COLLECTIVE => {
-            let units = u128::from((bytes / 4).cast_unsigned() & 0xff_ffff_ffff_ffff);
-            insn.raw & !(0xff << 16 | 0xffff_ffff_ffff << 34) | (units & 0xff) << 16 | (units >> 8) << 34
+            with_displacement(insn.raw, bytes / 4)
         }
         _ => insn.raw,
     }
+}
+
+/// An instruction of the BRA family with another displacement, in units of 4 bytes.
+#[must_use]
+pub fn with_displacement(raw: u128, displacement: i64) -> u128 {
+    let units = u128::from(displacement.cast_unsigned() & 0xff_ffff_ffff_ffff);
+    raw & !(0xff << 16 | 0xffff_ffff_ffff << 34) | (units & 0xff) << 16 | (units >> 8) << 34
 }
 
 /// Decodes a whole function; `None` when the length is not a multiple of 16 or does not fit in 32 bits.

@@ -21,7 +21,7 @@ mod variety;
 
 use crate::conformance::explain;
 use crate::context::{Context, Linker};
-use crate::kept_schedules;
+use crate::kept_schedules::{self, Kept};
 use crate::left_over;
 use crate::report::{Report, parallel};
 use build::{Compilers, Tags};
@@ -282,8 +282,11 @@ impl<'a> Session<'a> {
 
     fn verdict(&self, name: &str, difference: &Option<Difference>, both: (&Outcome, &Outcome), args: &str, dir: &Path) -> Result<Verdict> {
         if let Some(Ok(functions)) = self.kept(difference, both, args, dir)? {
-            if self.plan.keep {
-                println!("kept    {name}: {}", functions.join(", "));
+            for kept in &functions {
+                if self.plan.keep {
+                    println!("kept    {name}: {}: {}", kept.name, kept.reason);
+                }
+                self.tally.cause(kept.cause(), name);
             }
             return Ok(Verdict::Kept);
         }
@@ -305,7 +308,7 @@ impl<'a> Session<'a> {
         (got, want): (&Outcome, &Outcome),
         args: &str,
         dir: &Path,
-    ) -> Result<Option<std::result::Result<Vec<String>, String>>> {
+    ) -> Result<Option<std::result::Result<Vec<Kept>, String>>> {
         let Some(Difference::Bytes { name, .. }) = difference else {
             return Ok(None);
         };

@@ -8,6 +8,9 @@ use std::sync::Mutex;
 /// Links without any dimension.
 const NONE: &str = "(none of these)";
 
+/// Links named for each reason why functions were kept.
+const EXAMPLES: usize = 4;
+
 /// How a link ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -42,6 +45,8 @@ struct Counts {
     total: Row,
     rows: BTreeMap<String, Row>,
     kinds: BTreeMap<&'static str, usize>,
+    /// Why functions were kept: how many, and the first links with one.
+    causes: BTreeMap<String, (usize, Vec<String>)>,
     /// What nvlink did: a test in which it refuses everything would show nothing.
     linked: usize,
     refused: usize,
@@ -80,6 +85,17 @@ impl Tally {
         };
         if let Ok(mut counts) = self.0.lock() {
             *counts.kinds.entry(kind).or_default() += 1;
+        }
+    }
+
+    /// Counts why a function of a link was kept.
+    pub(crate) fn cause(&self, cause: &str, link: &str) {
+        if let Ok(mut counts) = self.0.lock() {
+            let (functions, links) = counts.causes.entry(cause.to_owned()).or_default();
+            *functions += 1;
+            if links.len() < EXAMPLES && !links.iter().any(|l| l == link) {
+                links.push(link.to_owned());
+            }
         }
     }
 
@@ -122,6 +138,9 @@ impl Tally {
                 "{same} of {all} identical ({:.1} %), {kept} different only in functions that culd reports as kept",
                 same as f64 * 100.0 / all.max(1) as f64
             );
+        }
+        for (cause, (functions, links)) in &counts.causes {
+            println!("{functions:>6} functions kept: {cause} ({}, ..)", links.join(", "));
         }
         if total.get(Verdict::Unstable) > 0 {
             println!(

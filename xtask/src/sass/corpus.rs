@@ -12,6 +12,7 @@
 //! `--quick` takes the sources that are compiled in seconds, one variant and two architectures.
 
 use crate::context::{Context, Linker};
+use crate::kept_schedules::{self, Kept};
 use crate::nvcc::{fresh, good};
 use crate::oracle;
 use crate::report::{Report, parallel};
@@ -330,10 +331,10 @@ impl Corpus<'_> {
         for (function, code) in &a {
             match (b.get(function) == Some(code), kept.get(function)) {
                 (true, _) => row.identical += 1,
-                (false, Some(cause)) => {
+                (false, Some(kept)) => {
                     row.kept += 1;
-                    self.cause(arch, cause)?;
-                    self.line(item, cause, function)?;
+                    self.cause(arch, kept.cause())?;
+                    self.line(item, &kept.reason, function)?;
                 }
                 (false, None) => {
                     different.push(function.as_str());
@@ -352,9 +353,8 @@ impl Corpus<'_> {
         Ok(())
     }
 
-    /// Counts a cause, without the place in the code.
+    /// Counts a cause.
     fn cause(&self, arch: &str, cause: &str) -> Result<()> {
-        let cause = cause.split(" at 0x").next().unwrap_or(cause);
         let mut causes = self.causes.lock().map_err(|e| Error::Other(e.to_string()))?;
         *causes.entry(format!("{cause} ({arch})")).or_default() += 1;
         Ok(())
@@ -405,15 +405,10 @@ fn newer(a: &Path, b: &Path) -> bool {
 }
 
 /// The kept functions of a report and their causes.
-fn kept(report: &[u8]) -> Result<BTreeMap<String, String>> {
-    if report.is_empty() {
-        return Ok(BTreeMap::new());
-    }
-    let report: serde_json::Value = serde_json::from_slice(report).map_err(|e| Error::Other(format!("{REPORT}: {e}")))?;
-    let list = report.get("kept_sass").and_then(|l| l.as_array()).map_or(&[][..], Vec::as_slice);
-    let text = |k: &serde_json::Value, key: &str| k.get(key).and_then(|v| v.as_str()).map(str::to_owned);
-    Ok(list
-        .iter()
-        .filter_map(|k| Some((text(k, "name")?, text(k, "reason").unwrap_or_default())))
-        .collect())
+fn kept(report: &[u8]) -> Result<BTreeMap<String, Kept>> {
+    let list = match report {
+        [] => Vec::new(),
+        report => kept_schedules::of_report(report)?,
+    };
+    Ok(list.into_iter().map(|k| (k.name.clone(), k)).collect())
 }

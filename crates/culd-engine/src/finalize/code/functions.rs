@@ -11,6 +11,7 @@ use crate::diagnostics::{Code, Collector, Stop};
 use crate::finalize::code::debug_code::{is_scheduled, unscheduled};
 use crate::finalize::code::exits;
 use crate::finalize::code::function::{Changes, Function, opcode_at};
+use crate::finalize::code::inner;
 use crate::finalize::code::offsets::INSTRUCTION;
 use crate::finalize::code::sources::{DEBUG_CODE, Sources, function_name};
 use crate::finalize::code::stubs::{self, Stubs};
@@ -310,9 +311,6 @@ impl Maker<'_, '_> {
             Rewrite::Rewritten { code, map } => (code, Some(map)),
             Rewrite::Unsure(reason) => return Err(reason.to_string()),
         };
-        if self.fences && object.has_inner_functions {
-            return Err("has functions inside of a kernel (-ewp) and fences at its exits".into());
-        }
         let membar = self
             .fences
             .then(|| debug_symbols || options.relocatable || context.calls || !context.entry || writes_surfaces(&code));
@@ -320,8 +318,13 @@ impl Maker<'_, '_> {
         let take_time = output.link.mode.rules.fences_take_time;
         match exits::fence(&code, input.data, (membar, take_time), &context.indirect, &place) {
             Ok(None) => Ok((code, Changes { map, ..Changes::default() })),
-            Ok(Some(fenced)) => Ok((
-                fenced.code,
+            Ok(Some(mut fenced)) => Ok((
+                {
+                    if object.has_inner_functions {
+                        inner::retarget(&mut fenced, &code, &inner::labels(object, section, input)?);
+                    }
+                    fenced.code
+                },
                 Changes {
                     map,
                     moves: Some(fenced.moves),

@@ -1,8 +1,10 @@
 //! Jump tables: offsets in Mercury code become offsets in SASS.
 //!
-//! 1. All content is in the relocations: function and Mercury offset. The table starts as zeros; later entries overwrite earlier ones.
-//! 2. An entry is the SASS offset of the label at that Mercury offset of the prevailing function. The labels that are known are the targets
-//!    of that function's own tables: the same place in the input's SASS table says where they are.
+//! 1. A table starts as the literals of its bank; later entries overwrite earlier ones. A bank is all zeros where relocations fill it: they have function and
+//!    Mercury offset. The other words of a bank are literals that are no addresses (tables of functions inside of a kernel, `-ewp`).
+//! 2. An entry is the SASS offset of the label at that Mercury offset of the prevailing function, counted from the symbol that it names: that of the function,
+//!    or of one inside of it. The labels that are known are the targets of that function's own tables: the same place in the input's SASS table says where
+//!    they are.
 //! 3. An offset without a label there gives 0: entries of tables whose function was replaced.
 
 use crate::arrange::OutputPlan;
@@ -30,19 +32,19 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
         .iter()
         .filter(|&&id| records.sections[id].class == Class::Literals)
     {
-        let size = linked.bytes[id].as_ref().map_or(0, Vec::len);
-        let mut bytes = vec![0; size];
+        let mut bytes = linked.bytes[id].clone().unwrap_or_default();
         for kept in &linked.kept[id] {
             let SymbolTableEntry::Symbol(sym) = kept.named else { continue };
-            let Some(f) = records.symbols.get(sym).and_then(|sym| sym.function) else {
-                continue;
-            };
-            let Some(function) = records.functions[f].text.and_then(|t| code.of(t)) else {
+            let Some(sym) = records.symbols.get(sym) else { continue };
+            let Some(f) = sym.function else { continue };
+            let text = records.functions[f].text.or(sym.section);
+            let Some(function) = text.and_then(|t| code.of(t)) else {
                 continue;
             };
             let object = &output.link.inputs.objects[function.object];
-            let known = labels.entry(f).or_insert_with(|| find_labels(object, function));
-            let value = known.get(&kept.addend).map_or(0, |&label| function.place(label.into()) as u32);
+            let known = labels.entry(function.function).or_insert_with(|| find_labels(object, function));
+            let label = kept.addend.wrapping_add_unsigned(sym.value);
+            let value = known.get(&label).map_or(0, |&label| function.place(label.into()) as u32);
             if let Some(slot) = bytes.get_mut(kept.offset as usize..).and_then(|b| b.first_chunk_mut::<4>()) {
                 *slot = value.to_le_bytes();
             }
@@ -64,7 +66,8 @@ fn find_labels(object: &Object<'_>, function: &Function) -> Labels {
             let e = entry(&relocs.entries, i);
             let word = sass.data.get(e.r_offset.get() as usize..).and_then(|d| d.first_chunk::<4>());
             if let Some(word) = word {
-                labels.insert(e.r_addend.get(), u32::from_le_bytes(*word));
+                let within = object.symbol(e.r_sym.get()).value;
+                labels.insert(e.r_addend.get().wrapping_add_unsigned(within), u32::from_le_bytes(*word));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! 1. [`sources`]: what belongs to each code section of the inputs: attributes, parameters, branch targets.
 //! 2. [`offsets`]: which SASS instruction belongs to which Mercury instruction.
 //! 3. [`exits`]: fences before `EXIT`. [`debug_code`]: code without a schedule. [`stubs`]: the table of unified functions.
+//!    [`inner`]: calls of functions inside of a kernel, where instructions moved.
 //! 4. [`first_form`]: capsules of CUDA 12.8. [`older`]: code of toolkits before the release.
 //! 5. [`functions`]: the SASS of each function, rewritten where a final link rewrites it, with the resolved values in it and in the capsule.
 //! 6. [`jump`]: jump tables as offsets in SASS.
@@ -13,6 +14,7 @@ pub(crate) mod exits;
 mod first_form;
 pub(crate) mod function;
 pub(crate) mod functions;
+mod inner;
 pub(crate) mod jump;
 pub(crate) mod offsets;
 mod older;

@@ -532,7 +532,6 @@ impl<'a, 'd> Writer<'a, 'd> {
                 list.as_bytes().to_vec()
             }
             Class::ResolvedRela(_) => self.mercury_relocs(&linked.listed[id]).as_bytes().to_vec(),
-            Class::Literals => vec![0; linked.bytes[id].as_ref().map_or(0, Vec::len)],
             Class::ReservedShared => self.reserved_bytes(id),
             _ => return linked.bytes[id].as_deref().unwrap_or_default().into(),
         };
