@@ -284,7 +284,7 @@ impl<'a> Session<'a> {
         if let Some(Ok(functions)) = self.kept(difference, both, args, dir)? {
             for kept in &functions {
                 if self.plan.keep {
-                    println!("kept    {name}: {}: {}", kept.name, kept.reason);
+                    println!("kept    {name}: {}: {}\n        {args}", kept.name, kept.reason);
                 }
                 self.tally.cause(kept.cause(), name);
             }
