@@ -131,7 +131,7 @@ impl Case {
             std::fs::write(&script, renamed(&text, old, new)).map_err(Error::file(&script))?;
         }
         if script.is_file() {
-            self.shell("sh ./build.sh", dir, tools)?;
+            self.shell("sh -e ./build.sh", dir, tools)?;
         }
         std::fs::write(&stamp_file, stamp).map_err(Error::file(&stamp_file))
     }

@@ -255,6 +255,9 @@ pub fn decode(raw: u128, offset: u32) -> Insn {
             }
         }
     }
+    if matches!(op, opcode::BRX | opcode::BRXU) && base(raw, offset) == Base::Other {
+        insn.unknown = Some(Unknown::Form);
+    }
     if insn.name == "LDGSTS" {
         // nvdisasm lists the condition of the copy as a result too; it is only read, and at issue.
         insn.defs = RegSet::EMPTY;
@@ -332,15 +335,33 @@ fn branch_target(raw: u128, op: u16, offset: u32) -> Option<u32> {
     Some(u32::try_from(target).unwrap_or(u32::MAX))
 }
 
-/// Re-encodes a branch that is now at `offset` and branches to `target` (for indirect branches the target is ignored: their
-/// displacement undoes the own offset, table entries count from the start of the function).
+/// From where the targets of an indirect branch count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    /// The start of the function: the displacement undoes the own offset.
+    Function,
+    /// The next instruction: a table of branches follows.
+    Next,
+    /// No compiler writes this.
+    Other,
+}
+
+fn base(raw: u128, offset: u32) -> Base {
+    match displacement(raw).checked_mul(4) {
+        Some(0) => Base::Next,
+        Some(bytes) if bytes == -i64::from(offset) - INSN_BYTES as i64 => Base::Function,
+        _ => Base::Other,
+    }
+}
+
+/// Re-encodes a branch that is now at `offset` and branches to `target`, which is ignored for indirect branches.
 #[must_use]
 pub fn retarget(insn: &Insn, offset: u32, target: Option<u32>) -> u128 {
     let next = i64::from(offset) + 16;
     let bytes = match (insn.op, target) {
-        (opcode::BRX | opcode::BRXU, _) => -next,
+        (opcode::BRX | opcode::BRXU, _) if base(insn.raw, insn.offset) == Base::Function => -next,
+        (opcode::BRX | opcode::BRXU, _) | (_, None) => return insn.raw,
         (_, Some(target)) => i64::from(target) - next,
-        (_, None) => return insn.raw,
     };
     match insn.op {
         opcode::BSSY => insn.raw & !(0xffff_ffff << 32) | u128::from(bytes as u32) << 32,
@@ -532,6 +553,21 @@ mod tests {
         let moved = decode(retarget(&insn, 0x80, Some(0x20)), 0x80);
         assert_eq!(moved.target, Some(0x20));
         assert_eq!(retarget(&moved, 0x140, Some(0x140)), insn.raw);
+    }
+
+    #[test]
+    fn indirect_branches_keep_the_place_that_their_targets_count_from() {
+        let brx = 0x000f_ea00_0383_ffff_0000_0000_0400_7949;
+        let at = |offset: i64, base: i64| with_displacement(brx, (base - offset - INSN_BYTES as i64) / 4);
+        // From the start of the function: the displacement undoes the own offset.
+        let tables = decode(at(0x150, 0), 0x150);
+        assert_eq!(tables.unknown, None);
+        assert_eq!(retarget(&tables, 0x1a0, None), at(0x1a0, 0));
+        // A list of branches follows: it moves with the instruction.
+        let list = decode(at(0x150, 0x160), 0x150);
+        assert_eq!(list.unknown, None);
+        assert_eq!(retarget(&list, 0x1a0, None), list.raw);
+        assert_eq!(decode(at(0x150, 0x80), 0x150).unknown, Some(Unknown::Form));
     }
 
     #[test]

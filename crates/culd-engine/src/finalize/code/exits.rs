@@ -4,7 +4,7 @@
 //!    `[MEMBAR] ERRBAR CGAERRBAR EXIT`, all under the guard of the `EXIT`. Code that was compiled so has them; other code gets them, and the
 //!    compiler's schedule stays.
 //! 2. The capsule states how many instructions belong to an `EXIT`, which identifies the old fences.
-//! 3. Branches are re-encoded; labels before an `EXIT` are before its fences. The code is padded like the compiler's.
+//! 3. Branches are re-encoded, but for indirect ones that a list of branches follows; labels before an `EXIT` are before its fences. The code is padded like the compiler's.
 //! 4. A wait for the guard moves to the new `ERRBAR`; an instruction that stalled for the `EXIT` after it no longer does. An `EXIT` of 6 cycles, one more
 //!    than its own, has 5 after new fences.
 //! 5. Where a result arrives during the time that the new fences take, a guarded `EXIT` waits for it, and the scoreboards after it change
@@ -69,6 +69,9 @@ pub(crate) enum Unsure {
     /// An `EXIT` has modifiers, or it stalls for what comes after it.
     #[error("fences at an exit that is not plain")]
     Exit,
+    /// The targets of an indirect branch count from a place that no compiler is known to use.
+    #[error("fences in a function with an indirect branch of an unknown form")]
+    Branch,
     /// The scoreboards that change with the fences are not known.
     #[error("fences at exits change the scoreboards: {0}")]
     Scoreboards(culd_sass::Unsure),
@@ -119,6 +122,12 @@ pub(crate) fn fence(
         return Ok(None);
     }
     let mut insns = decode_all(code).ok_or(Unsure::Exit)?;
+    if insns
+        .iter()
+        .any(|x| matches!(x.op, opcode::BRX | opcode::BRXU) && x.unknown.is_some())
+    {
+        return Err(Unsure::Branch);
+    }
     let placed = |(&at, targets): (&u32, &Vec<u32>)| (place(at), targets.iter().map(|&t| place(t)).collect());
     let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
     let fresh = |i: usize| old.get(&i) == Some(&0);
