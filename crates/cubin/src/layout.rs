@@ -136,7 +136,7 @@ pub struct TwinFacts<'a> {
     pub twin_size: u64,
     /// Its bytes are those of its twin.
     pub same: bool,
-    /// It has relocations that the finalizer resolves (`R_MERCURY_PROG_REL32`).
+    /// It has relocations that the finalizer resolves (`R_MERCURY_PROG_REL32`, in data `R_MERCURY_PROG_REL64`).
     pub finalizer_relocations: bool,
     /// It has absolute relocations (`R_MERCURY_ABS64`).
     pub absolute_relocations: bool,
@@ -146,6 +146,8 @@ pub struct TwinFacts<'a> {
 
 /// Relocation type that only the finalizer resolves: code offsets in debug information and jump tables.
 pub const R_MERCURY_PROG_REL32: u32 = 0x1_0008;
+/// The same with eight bytes: tables in data of functions inside of kernels (`-ewp`).
+pub const R_MERCURY_PROG_REL64: u32 = 0x1_0007;
 /// Relocation type of code addresses in line tables.
 pub const R_MERCURY_ABS64: u32 = 0x1_0002;
 
@@ -172,7 +174,7 @@ const SHARED_LATER_DEBUG: [&[u8]; 6] = [
 
 /// True when a Mercury section has the offset of its twin in the SASS view instead of bytes of its own.
 ///
-/// Data and most debug sections are the same in both views. The finalizer rewrites line tables when they refer to code, and `.debug_info` when it
+/// Data and most debug sections are the same in both views, but for data with addresses of functions inside of kernels. The finalizer rewrites line tables when they refer to code, and `.debug_info` when it
 /// refers to a line table. Lists of registers and of their types share their bytes when the finalizer changed neither places nor order, as in a list
 /// without registers. Empty sections with an empty twin follow it.
 pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
@@ -181,8 +183,9 @@ pub fn shares_twin(facts: &TwinFacts<'_>) -> bool {
     }
     let plain = without_mercury(facts.name);
     match classify(facts.name, facts.sh_type) {
-        SectionKind::GlobalInit | SectionKind::DebugPtx => true,
-        SectionKind::NamedConstant(_) => matches!(plain, b".nv.constant.user" | b".nv.constant.pic"),
+        SectionKind::DebugPtx => true,
+        SectionKind::GlobalInit => !facts.finalizer_relocations,
+        SectionKind::NamedConstant(_) => matches!(plain, b".nv.constant.user" | b".nv.constant.pic") && !facts.finalizer_relocations,
         SectionKind::Debug => match plain {
             b".debug_frame" => false,
             b".debug_info" => !facts.finalizer_relocations,

@@ -12,7 +12,7 @@ pub use body::{Body, ModelNote, Relocation};
 use crate::codec::CodecError;
 use crate::consts::*;
 use crate::kind::{SectionKind, classify, without_mercury};
-use crate::layout::{self, R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts};
+use crate::layout::{self, R_MERCURY_ABS64, R_MERCURY_PROG_REL32, R_MERCURY_PROG_REL64, TwinFacts};
 use crate::read::{Cubin, ReadError, Section, SymbolSection, is_nobits_section};
 use crate::write::{Content, Image, ImageHeader, ImageSection, WriteError, WriterKind};
 use std::collections::HashMap;
@@ -403,7 +403,7 @@ fn relocation_types(cubin: &Cubin<'_>, sections: &[Section<'_>]) -> Result<HashM
         let list = cubin.relocations(s)?;
         let entry = found.entry(s.header.sh_info.get()).or_default();
         for r in (0..list.len()).filter_map(|i| list.get(i)) {
-            entry.finalizer |= r.r_type.get() == R_MERCURY_PROG_REL32;
+            entry.finalizer |= matches!(r.r_type.get(), R_MERCURY_PROG_REL32 | R_MERCURY_PROG_REL64);
             entry.absolute |= r.r_type.get() == R_MERCURY_ABS64;
         }
     }

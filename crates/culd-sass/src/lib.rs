@@ -34,7 +34,7 @@ mod times;
 
 pub use context::KernelContext;
 pub use fence::OffsetMap;
-pub use rewrite::{Reason, Rewrite, Unsure, fenced, rewrite};
+pub use rewrite::{Reason, Rewrite, Unsure, fenced, loads_dead_stack_pointer, rewrite};
 
 /// For the study of what the model does not explain (`examples/compare.rs`).
 #[doc(hidden)]

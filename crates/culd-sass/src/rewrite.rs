@@ -162,6 +162,13 @@ fn plan(code: &[u8], context: &KernelContext) -> Result<Rewrite, Unsure> {
     Ok(Rewrite::Rewritten { code, map })
 }
 
+/// Does code load a stack pointer that nothing in it uses, with a scoreboard? The linker frees it, also where functions inside of a kernel hide that from
+/// [`rewrite`].
+#[must_use]
+pub fn loads_dead_stack_pointer(code: &[u8]) -> bool {
+    decode_all(code).is_some_and(|insns| dead_stack_pointer(&insns).is_some())
+}
+
 /// Offset of the load of a stack pointer that nothing uses.
 fn dead_stack_pointer(insns: &[Insn]) -> Option<u32> {
     let load = insns

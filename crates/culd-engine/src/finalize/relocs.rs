@@ -1,11 +1,13 @@
 //! Relocations of the SASS view.
 //!
 //! Code: the parallel entries of the inputs at their new offsets, without reserved shared memory. Jump tables: none, their
-//! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`]. Debug sections write their own.
+//! section stays with size 0. Data: the Mercury entries with the types of [`DATA_TYPES`], but for places in code, which are resolved ([`jump`]). Debug
+//! sections write their own.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::function::Function;
 use crate::finalize::code::functions::Functions;
+use crate::finalize::code::jump;
 use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::linked::{Kept, Linked, is_reserved, symbol_number};
 use crate::finalize::sass::Sass;
@@ -99,6 +101,7 @@ fn of_section(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functions<'_,
         _ if kept.is_empty() => return [None, None],
         _ => kept
             .iter()
+            .filter(|k| jump::place_in_code(output, code, k).is_none())
             .map(|k| relocation(output, k, k.offset, sass_type(k.kind), k.addend))
             .collect(),
     };

@@ -303,7 +303,7 @@ impl Maker<'_, '_> {
         };
         // Observed: nvlink frees the stack pointer that -r gave a scoreboard; the model does not see through calls of functions inside of the kernel.
         let inner_calls = object.has_inner_functions && context.entry && !options.relocatable && has_calls(code) && !context.calls;
-        if inner_calls && matches!(rewritten, Rewrite::Unchanged) && loads_stack_pointer_with_scoreboard(code) {
+        if inner_calls && matches!(rewritten, Rewrite::Unchanged) && culd_sass::loads_dead_stack_pointer(code) {
             return Err("has functions inside of a kernel (-ewp) and was linked with -r".into());
         }
         let (code, map) = match rewritten {
@@ -334,15 +334,6 @@ impl Maker<'_, '_> {
             Err(unsure) => Err(unsure.to_string()),
         }
     }
-}
-
-/// The load of the stack pointer, `LDC R1` without a guard: mask and bits.
-const STACK_POINTER: (u128, u128) = (0xff_ffff, 0x01_7b82);
-
-/// Does code begin with a load of the stack pointer (`LDC R1`) that has a scoreboard?
-fn loads_stack_pointer_with_scoreboard(code: &[u8]) -> bool {
-    let first = code.first_chunk::<16>().map(|w| u128::from_le_bytes(*w));
-    first.is_some_and(|w| w & STACK_POINTER.0 == STACK_POINTER.1 && w >> 110 & 7 != 7)
 }
 
 /// Does code call? The call graph also has edges to traps that the compiler found to be unreachable.

@@ -6,17 +6,19 @@
 //!    or of one inside of it. The labels that are known are the targets of that function's own tables: the same place in the input's SASS table says where
 //!    they are.
 //! 3. An offset without a label there gives 0: entries of tables whose function was replaced.
+//! 4. In data (tables of functions inside of a kernel), an entry that only the finalizer resolves is the place of the function in its kernel.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::function::Function;
 use crate::finalize::code::functions::Functions;
-use crate::finalize::linked::Linked;
+use crate::finalize::linked::{Kept, Linked};
 use crate::finalize::sass::Sass;
 use crate::ids::FunctionId;
 use crate::names::SeededState;
 use crate::object::{Object, Role, entry};
 use crate::records::Class;
 use crate::records::SymbolTableEntry;
+use cubin::layout::R_MERCURY_PROG_REL64;
 use hashbrown::HashMap;
 
 /// SASS offsets of labels by Mercury offset.
@@ -51,6 +53,38 @@ pub(crate) fn write(output: &OutputPlan<'_, '_>, linked: &Linked, code: &Functio
         }
         sass.put(id, bytes);
     }
+    for &id in &output.arranged.sections {
+        if !matches!(records.sections[id].class, Class::GlobalInit | Class::Constant(_)) {
+            continue;
+        }
+        let mut places = linked.kept[id]
+            .iter()
+            .filter_map(|k| Some((k.offset, place_in_code(output, code, k)?)))
+            .peekable();
+        if places.peek().is_none() {
+            continue;
+        }
+        let mut bytes = linked.bytes[id].clone().unwrap_or_default();
+        for (offset, place) in places {
+            if let Some(slot) = bytes.get_mut(offset as usize..).and_then(|b| b.first_chunk_mut::<8>()) {
+                *slot = place.to_le_bytes();
+            }
+        }
+        sass.put(id, bytes);
+    }
+}
+
+/// The place in its kernel of the function inside of it that an entry of data names.
+pub(crate) fn place_in_code(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_>, kept: &Kept) -> Option<u64> {
+    let (R_MERCURY_PROG_REL64, SymbolTableEntry::Symbol(sym)) = (kept.kind, kept.named) else {
+        return None;
+    };
+    let records = &output.layout.records;
+    let sym = records.symbols.get(sym)?;
+    let winner = output.link.resolved.functions.get(sym.function?)?.winner?;
+    let function = code.of(sym.section?)?;
+    let start = code.sources.of(winner.object).inner_symbol(winner.symbol)?.st_value.get();
+    Some(function.place(start).wrapping_add_signed(kept.addend))
 }
 
 fn find_labels(object: &Object<'_>, function: &Function) -> Labels {

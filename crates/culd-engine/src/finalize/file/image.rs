@@ -27,7 +27,7 @@ use crate::records::{Class, OutSection};
 use crate::sections::compat;
 use crate::size_limit;
 use cubin::consts::*;
-use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, TwinFacts, names_reserve, shares_twin};
+use cubin::layout::{R_MERCURY_ABS64, R_MERCURY_PROG_REL32, R_MERCURY_PROG_REL64, TwinFacts, names_reserve, shares_twin};
 use cubin::raw::{Rela, Shdr};
 use cubin::read::{SymbolSection, is_nobits};
 use cubin::release::Rules;
@@ -581,7 +581,7 @@ impl<'a, 'd> Writer<'a, 'd> {
             size: content.len() as u64,
             twin_size,
             same: twin.is_some_and(|t| matches!(&t.content, Content::Bytes(bytes) if **bytes == *content)),
-            finalizer_relocations: kept.iter().any(|k| k.kind == R_MERCURY_PROG_REL32),
+            finalizer_relocations: kept.iter().any(|k| matches!(k.kind, R_MERCURY_PROG_REL32 | R_MERCURY_PROG_REL64)),
             absolute_relocations: kept.iter().any(|k| k.kind == R_MERCURY_ABS64),
             later_debug: self.output.link.mode.rules.shares_later_debug,
         };
