@@ -127,7 +127,9 @@ impl SassAttributes<'_, '_> {
         let is_107 = !link.mode.relocatable && link.options.target.number == 107;
         let mut present = records(bytes).flatten().map(|r| r.attribute).collect::<Vec<_>>();
         present.sort_unstable();
-        let has_slots = self.with_slots.contains(&f);
+        // The slots that the compiler laid out (`-ewp`) may be those of a copy that lost.
+        let has_bank = || self.output.layout.records.functions[f].parameters.is_some() && present.binary_search(&SLOT_BANK[1]).is_err();
+        let has_slots = self.with_slots.contains(&f) || has_bank();
         let added = [
             (rules.adds_software_wait, SOFTWARE_WAIT),
             (rules.adds_preexit, NO_PREEXIT),

@@ -242,8 +242,8 @@ fn symbols(file: &File<'_>, rules: &Rules<'_>, say: &mut impl FnMut(Option<Strin
                 if let Some(slot) = owned.get_mut(section.index as usize) {
                     *slot |= is_owner;
                 }
-                // A function may be inside another one (`-ewp`). A second name of a function has no size.
-                let is_inner = value != 0 && !is_owner && (fits || rules.nvlink);
+                // A function may be inside another one (`-ewp`), or inside of a copy that lost. A second name of a function has no size.
+                let is_inner = (value != 0 || sym.name.starts_with(b"$")) && !is_owner && (fits || rules.nvlink);
                 if (value != 0 && !is_inner) || (!is_inner && size != space && (is_owner || size != 0)) {
                     say(Some(format!("function {name} has {size} bytes at {value:#x}, its section {space}")));
                 }

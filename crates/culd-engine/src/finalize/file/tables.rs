@@ -13,6 +13,7 @@ use crate::finalize::file::numbers::Numbers;
 use crate::ids::{SectionId, Table};
 use crate::names::Name;
 use crate::records::Class;
+use crate::options::Identity;
 use crate::records::SymbolTableEntry;
 use cubin::consts::*;
 use cubin::layout::sass_name;
@@ -255,8 +256,12 @@ fn sass_symbol(
             && let Some(input) = code.sources.of(inner.object).inner_symbol(inner.symbol)
         {
             let (start, end) = (input.st_value.get(), input.st_value.get().saturating_add(input.st_size.get()));
-            symbol.value = function.place(start);
-            symbol.size = function.place(end).saturating_sub(symbol.value);
+            (symbol.value, symbol.size) = match inner.object == function.object {
+                true => (function.place(start), function.place(end).saturating_sub(function.place(start))),
+                // nvlink quirk: a function inside of a copy that lost has the size that it has in the Mercury view.
+                false if output.link.options.identity == Identity::Nvlink => (0, sym.size),
+                false => (0, 0),
+            };
         }
     }
     if becomes_plain {
