@@ -367,7 +367,10 @@ impl<'a> Run<'a> {
             return compiler;
         }
         self.doubt(self.depends_on_fences, request.insn);
-        if self.lesson.is_some_and(|lesson| !lesson.right_choice[i]) {
+        // The model was wrong about what to share; a number that is free now is not shared.
+        let shares = |how: How| matches!(how, How::ShareIn | How::ShareOut);
+        let other_rule = |lesson: &Seen| shares(lesson.how[i]) && self.how == How::Free;
+        if self.lesson.is_some_and(|lesson| !lesson.right_choice[i] && !other_rule(lesson)) {
             self.untested.get_or_insert(request.insn);
         }
         model

@@ -85,7 +85,11 @@ pub(crate) fn place_in_code(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_
     let function = code.of(sym.section?)?;
     let start = code.sources.of(winner.object).inner_symbol(winner.symbol)?.st_value.get();
     // A function inside of a copy that lost is nowhere.
-    let place = if winner.object == function.object { function.place(start) } else { 0 };
+    let place = if winner.object == function.object {
+        function.place(start)
+    } else {
+        0
+    };
     Some(place.wrapping_add_signed(kept.addend))
 }
 
