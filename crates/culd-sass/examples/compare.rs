@@ -2,7 +2,7 @@
 //!
 //! `compare [-v] [--record FILE] NAME.ARCH.r.cubin...`: every argument is a compiler's object; the linked twin is `NAME.ARCH.l.cubin`.
 //! `--study NAME` prints the functions whose name contains NAME with the fields of compiler, linker and model side by side; `--distance` how many differ.
-//! `--fast` counts each changed call-free function once and leaves the hazard checker out.
+//! `--fast` counts each changed call-free function (with `--fenced`, each changed function) once and leaves the hazard checker out.
 //! `--fenced`, with `--fast`, `--study` or `--arrivals`: the twins are links for a debugger, whose guarded `EXIT`s get fences.
 //! `--later`: compiler and linker are of release 13.1 or later.
 //! `--choices` counts the scoreboards and waits of compiler and linker that the model chooses otherwise; `-v` lists them. `--arrivals` prints what ends of
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
 /// Counts each changed call-free function once.
 fn fast(mut pairs: Vec<support::Pair>, verbose: bool, fenced: bool) -> ExitCode {
     let mut seen = std::collections::BTreeSet::new();
-    pairs.retain(|p| p.call_free() && p.changed() && seen.insert((p.arch.clone(), p.input.clone())));
+    pairs.retain(|p| (fenced || p.call_free()) && p.changed() && seen.insert((p.arch.clone(), p.input.clone())));
     let (mut identical, mut kept, mut wrong) = (0, 0, 0);
     for pair in &pairs {
         let Some(verdict) = (if fenced {

@@ -12,10 +12,12 @@
 //! From 13.1 on only the ends of blocks that lead into a loop wait in this way, there also for setters of earlier blocks; and `BSYNC` and guarded `EXIT`s
 //! wait for all setters of uniform registers, of this block or earlier ones.
 //!
-//! New fences before an `EXIT` give setters more time to arrive, but for what the block waited for its own results before ([`after_waits`]; not from 13.1 on).
+//! New fences before an `EXIT` give setters more time to arrive ([`fences`]).
 //!
 //! The numbers are decided with the answers that matter only: one setter that has not arrived is enough. Where the answer matters and is not known, the
 //! function is kept.
+
+mod fences;
 
 use crate::alloc::Function;
 use crate::cfg::{Block, BlockId, LONGEST};
@@ -26,8 +28,6 @@ use crate::setter::{Kind, SetterId};
 
 /// Cycles of an `EXIT` that stalls for nothing else.
 const EXIT_STALL: u8 = 5;
-/// Cycles of fences that count after a long wait, at most.
-const HIDDEN_CYCLES: u32 = 3;
 
 /// The waits at ends of blocks that the clock adds to those of the input. `fenced` names the `EXIT`s that get fences, which take time. Blocks are looked at in
 /// `order`, that of their visits: behind a wait that is missing numbers may change, so that nothing is unknown there yet.
@@ -49,8 +49,12 @@ pub(crate) fn missing_waits(
         let range = block.start..block.end;
         let changed = |k: usize| fields[k] != f.insns[k].control;
         let last = block.end - 1;
-        let extra = if fenced(last) { FENCE_CYCLES } else { (0, 0) };
         let looks_ahead = f.policy.looks_ahead();
+        let extra = match fenced(last) {
+            true if looks_ahead => FENCE_CYCLES,
+            true => [fences::cycles(f, block); 2].into(),
+            false => (0, 0),
+        };
         if extra.0 == 0 && !looks_ahead && !range.clone().any(changed) {
             continue;
         }
@@ -93,13 +97,9 @@ pub(crate) fn missing_waits(
                 continue;
             }
             let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
-            let aside = extra.0 > 0 && waits_aside(insns, block);
+            let aside = looks_ahead && extra.0 > 0 && waits_aside(insns, block);
             let answers = |s: &SetterId| {
                 let setter = f.setters.get(*s);
-                let extra = match extra.0 > 0 && !looks_ahead {
-                    true => after_waits(extra, lift(f, block, setter.insn)),
-                    false => extra,
-                };
                 let after = |cycles| arrived(insns, block.start..block.end, setter.insn, setter.kind, cycles);
                 // An `EXIT` that stalls for what follows it, or a block that waits for results which the `EXIT` does not depend on: what the compiler knew of
                 // the time is not known. Observed in such blocks: what arrives during the fences is waited for in some, and in some not.
@@ -108,6 +108,13 @@ pub(crate) fn missing_waits(
                     Arrived::Yes if aside && after((0, 0)) != Arrived::Yes => Arrived::Unknown,
                     answer => answer,
                 };
+                if !looks_ahead && extra.0 > 0 {
+                    return match shown.arrived(f, *s) {
+                        Some(Arrived::Yes) => Arrived::Yes,
+                        None if after((0, 0)) == Arrived::Yes => Arrived::Yes,
+                        answer => fences::arrived(f, last, *s, extra.0, answer.is_some()),
+                    };
+                }
                 if let Some((_, least)) = foreign.iter().find(|(t, _)| t == s) {
                     return match f.policy.waits_for(last, *s) {
                         true => Arrived::Yes,
@@ -158,21 +165,6 @@ pub(crate) fn missing_waits(
         }
     }
     Ok(waits)
-}
-
-/// The cycles of fences after waits of the block: time that the block has waited hides theirs. Observed: without waits all of them count, after the wait
-/// for a load at most three.
-fn after_waits(extra: (u32, u32), lift: u32) -> (u32, u32) {
-    match lift {
-        0 => extra,
-        _ => (extra.0.saturating_sub(lift), extra.1.saturating_sub(lift).max(HIDDEN_CYCLES)),
-    }
-}
-
-/// Cycles that instructions of a block waited for others of the block, up to one of them.
-fn lift(f: &Function<'_>, block: &Block, insn: usize) -> u32 {
-    let stalls = f.cfg.stalls[insn] - f.cfg.stalls[block.start];
-    u32::try_from(f.times().issue(insn) - stalls).unwrap_or(0)
 }
 
 /// A setter of the block, or one of an earlier block that may not have arrived, on a number that the end of the block waits for together with others of earlier
@@ -352,17 +344,5 @@ impl Shown {
         }
         let late = |group: &Vec<SetterId>| group.iter().all(|t| *t <= s && alike(t));
         self.late.iter().any(late).then_some(Arrived::No)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_hide_the_time_of_fences() {
-        assert_eq!(after_waits((6, 8), 0), (6, 8));
-        assert_eq!(after_waits((6, 8), 4), (2, 4));
-        assert_eq!(after_waits((6, 8), 300), (0, HIDDEN_CYCLES));
     }
 }

@@ -513,18 +513,19 @@ fn hurry(insns: &[Insn], fields: &mut [Control], dead: Option<usize>) {
 }
 
 /// A number that a collective waits for is not free before its end, where it is waited for again: one that is used in between was not chosen as nvlink
-/// chooses.
+/// chooses, unless all of the collective is as in the input.
 fn taken_in_collective(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<usize> {
     for block in &cfg.blocks {
-        let mut held = 0;
+        let (mut held, mut changed) = (0, false);
         for k in block.start..block.end {
             let Control { read, write, wait, .. } = fields[k];
+            changed |= fields[k] != insns[k].control;
             if keeps_pending(&insns[k]) {
                 held |= wait;
             } else if insns[k].name == "ENDCOLLECTIVE" {
-                held = 0;
+                (held, changed) = (0, false);
             }
-            if [read, write].into_iter().any(|n| n < SCOREBOARDS && held >> n & 1 == 1) {
+            if changed && [read, write].into_iter().any(|n| n < SCOREBOARDS && held >> n & 1 == 1) {
                 return Some(k);
             }
         }
