@@ -50,10 +50,15 @@ pub(crate) fn missing_waits(
         let changed = |k: usize| fields[k] != f.insns[k].control;
         let last = block.end - 1;
         let looks_ahead = f.policy.looks_ahead();
-        let extra = match fenced(last) {
-            true if looks_ahead => FENCE_CYCLES,
-            true => [fences::cycles(f, block); 2].into(),
-            false => (0, 0),
+        let clock = (fenced(last) && !looks_ahead).then(|| {
+            let insns = with_fields.get_or_insert_with(|| replaced(f.insns, fields));
+            let inherited = inherited.get_or_insert_with(|| Inherited::new(f, insns));
+            fences::Clock::new(f, id, &inherited.entry)
+        });
+        let extra = match &clock {
+            Some(clock) => [clock.cycles(); 2].into(),
+            None if fenced(last) => FENCE_CYCLES,
+            None => (0, 0),
         };
         if extra.0 == 0 && !looks_ahead && !range.clone().any(changed) {
             continue;
@@ -108,11 +113,11 @@ pub(crate) fn missing_waits(
                     Arrived::Yes if aside && after((0, 0)) != Arrived::Yes => Arrived::Unknown,
                     answer => answer,
                 };
-                if !looks_ahead && extra.0 > 0 {
+                if let Some(clock) = clock.as_ref().filter(|_| extra.0 > 0) {
                     return match shown.arrived(f, *s) {
                         Some(Arrived::Yes) => Arrived::Yes,
                         None if after((0, 0)) == Arrived::Yes => Arrived::Yes,
-                        answer => fences::arrived(f, last, *s, extra.0, answer.is_some()),
+                        answer => clock.arrived(f, *s, answer.is_some()),
                     };
                 }
                 if let Some((_, least)) = foreign.iter().find(|(t, _)| t == s) {

@@ -1,57 +1,166 @@
 //! The time that new fences take before a guarded `EXIT`, and what arrives in it (before 13.1).
 //!
 //! 1. The `EXIT` comes [`AFTER_BLOCK`] cycles after its place by the stalls of the block alone, and [`AFTER_GUARD`] cycles after the instruction that makes
-//!    its guard, but not sooner than without fences. So time that the block waits for results of its own hides that of the fences, unless the guard waits too.
-//! 2. A setter has arrived after the cycles that the choice of a number counts for it ([`Setter::latency`](crate::setter::Setter)). Where a few cycles more
-//!    or less were not observed, the answer is not known.
+//!    its guard, but not sooner than without fences. So time that the block waits for results, its own or those of blocks before, hides that of the fences,
+//!    unless the guard waits too.
+//! 2. A setter has arrived after the cycles that the choice of a number counts for it ([`Setter::latency`](crate::setter::Setter)), operands of accesses to
+//!    memory some cycles later ([`Clock::arrived`]). Where this was not observed to a cycle, the answer is not known near it.
+//! 3. Time of earlier blocks passes on the shortest way, with what these blocks wait for.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Arrived, EXIT_STALL, Function};
-use crate::cfg::Block;
+use crate::cfg::{BlockId, LONGEST};
 use crate::decode::NO_SCOREBOARD;
+use crate::policy::Pending;
 use crate::setter::{Kind, SetterId};
 
-/// Cycles from the place of an `EXIT` to the one that it has after new fences: 8 to 10 explain what was observed.
-const AFTER_BLOCK: i64 = 8;
+/// Cycles from the place of an `EXIT` to the one that it has after new fences: 9 to 11 explain what was observed.
+const AFTER_BLOCK: i64 = 9;
 /// Cycles from the instruction that makes the guard of an `EXIT` to this `EXIT` after new fences; no other number explains what was observed.
-const AFTER_GUARD: i64 = 16;
-/// Cycles that a store of more than two words to shared memory takes longer, at least.
-const WIDE_STORE: i64 = 2;
+const AFTER_GUARD: i64 = 17;
 /// Cycles by which the latencies are not known, more or less.
 const MARGIN: i64 = 3;
 
-/// Cycles by which the last instruction of a block comes later with new fences.
-pub(super) fn cycles(f: &Function<'_>, block: &Block) -> u32 {
-    let last = block.end - 1;
-    let issue = f.times().issue(last);
-    let by_stalls = f.cfg.stalls[last] - f.cfg.stalls[block.start] + AFTER_BLOCK;
-    let guard = f.insns[last].guard;
-    let makes_guard = |k: &usize| guard.is_some_and(|g| f.insns[*k].defs.iter().any(|r| (r.file, r.index) == (g.file, g.index)));
-    let made = (block.start..last).rev().find(makes_guard);
-    let by_guard = made.map_or(0, |k| match f.insns[k].control.write {
-        NO_SCOREBOARD => f.times().issue(k) + AFTER_GUARD,
-        // A guard that arrives late is waited for by the fences.
-        _ => issue + AFTER_BLOCK,
-    });
-    u32::try_from(by_stalls.max(by_guard) - issue).unwrap_or(0)
+/// The times of a block that ends with an `EXIT` with new fences, from its start.
+pub(super) struct Clock {
+    start: usize,
+    /// When the instructions of the block are issued, and its end.
+    issue: Vec<i64>,
+    /// When the `EXIT` is issued.
+    exit: i64,
 }
 
-/// Has a setter of the block arrived at its last instruction, that comes `cycles` later? `late`: it had not without these.
-pub(super) fn arrived(f: &Function<'_>, last: usize, s: SetterId, cycles: u32, late: bool) -> Arrived {
-    let setter = f.setters.get(s);
-    let (name, is_read) = (f.insns[setter.insn].name, setter.kind == Kind::Read);
-    let registers = f.insns[setter.insn].uses.general().iter().count();
-    let wide = is_read && name == "STS" && registers > 3;
-    let latency = i64::from(setter.latency) + if wide { WIDE_STORE } else { 0 };
-    let left = latency - (f.times().issue(last) - f.times().issue(setter.insn));
-    // The latencies of others were not observed to a cycle.
-    let exact = matches!((name, is_read), ("LDC", false) | ("LDS" | "SHFL" | "STS", true)) && !wide;
-    let left_after = left - i64::from(cycles);
-    match left_after {
-        1.. if exact || left_after > MARGIN || is_read => Arrived::No,
-        _ if left_after > 0 || late && left <= 0 || f.insns[last].control.stall > EXIT_STALL => Arrived::Unknown,
-        _ if exact || left_after < -MARGIN => Arrived::Yes,
-        _ => Arrived::Unknown,
+impl Clock {
+    /// `entry`: what is pending at the starts of all blocks.
+    pub(super) fn new(f: &Function<'_>, id: BlockId, entry: &[Pending]) -> Self {
+        let block = &f.cfg.blocks[id.index()];
+        let last = block.end - 1;
+        let issue = issue_after_waits(f, id, entry);
+        let at = |k: usize| issue.get(k - block.start).copied().unwrap_or(0);
+        let guard = f.insns[last].guard;
+        let makes_guard = |k: &usize| guard.is_some_and(|g| f.insns[*k].defs.iter().any(|r| (r.file, r.index) == (g.file, g.index)));
+        let made = (block.start..last).rev().find(makes_guard);
+        let by_guard = made.map_or(0, |k| match f.insns[k].control.write {
+            NO_SCOREBOARD => at(k) + AFTER_GUARD,
+            // A guard that arrives late is waited for by the fences.
+            _ => at(last) + AFTER_BLOCK,
+        });
+        let by_stalls = f.cfg.stalls[last] - f.cfg.stalls[block.start] + AFTER_BLOCK;
+        Self {
+            start: block.start,
+            exit: at(last).max(by_guard).max(by_stalls),
+            issue,
+        }
     }
+
+    fn issue(&self, k: usize) -> i64 {
+        k.checked_sub(self.start).and_then(|k| self.issue.get(k)).copied().unwrap_or(0)
+    }
+
+    /// The `EXIT`.
+    fn last(&self) -> usize {
+        (self.start + self.issue.len()).saturating_sub(2)
+    }
+
+    /// Cycles by which the `EXIT` comes later with its fences.
+    pub(super) fn cycles(&self) -> u32 {
+        u32::try_from(self.exit - self.issue(self.last())).unwrap_or(0)
+    }
+
+    /// Has a setter of the block arrived at the `EXIT`? `late`: it had not without fences.
+    pub(super) fn arrived(&self, f: &Function<'_>, s: SetterId, late: bool) -> Arrived {
+        let setter = f.setters.get(s);
+        let insn = &f.insns[setter.insn];
+        let registers = insn.uses.general().iter().count();
+        // Observed beside the latencies: by how much they are longer, and whether this is known to a cycle.
+        let (longer, exact) = match (insn.name, setter.kind) {
+            ("LDC", Kind::Write) => (0, true),
+            ("LDS" | "SHFL", Kind::Read) => (1, true),
+            ("STS", Kind::Read) if registers < 4 => (1, true),
+            ("STG", Kind::Read) if registers < 4 => (2, true),
+            ("STS", Kind::Read) => (3, false),
+            _ => (0, false),
+        };
+        let done = self.issue(setter.insn) + i64::from(setter.latency) + longer;
+        let left = done - self.exit;
+        let last = self.last();
+        match left {
+            1.. if exact || left > MARGIN || setter.kind == Kind::Read => Arrived::No,
+            1.. => Arrived::Unknown,
+            _ if late && done <= self.issue(last) || f.insns[last].control.stall > EXIT_STALL => Arrived::Unknown,
+            _ if exact || left < -MARGIN => Arrived::Yes,
+            _ => Arrived::Unknown,
+        }
+    }
+}
+
+/// When the instructions of a block are issued, and its end: after the stalls of those before, and when what they need has arrived. `elapsed` gives the cycles
+/// between a setter of an earlier block and the start of the block.
+fn issue(f: &Function<'_>, id: BlockId, entry: &Pending, elapsed: impl Fn(usize) -> Option<i64>) -> Vec<i64> {
+    let block = &f.cfg.blocks[id.index()];
+    let inherited = |s: &SetterId| {
+        let setter = f.setters.get(*s);
+        elapsed(setter.insn).map(|elapsed| (*s, i64::from(setter.latency) - elapsed))
+    };
+    let mut pending: Vec<(SetterId, i64)> = entry.iter().flatten().filter_map(inherited).collect();
+    let mut now = 0;
+    let mut issue = Vec::with_capacity(block.end - block.start + 1);
+    for k in block.start..block.end {
+        pending.retain(|(s, done)| {
+            let conflict = f.setters.conflicts(*s, k);
+            if conflict {
+                now = now.max(*done + i64::from(f.setters.get(*s).delay(&f.insns[k])));
+            }
+            !conflict
+        });
+        issue.push(now);
+        pending.extend(f.setters.of(k).map(|s| (s, now + i64::from(f.setters.get(s).latency))));
+        now += i64::from(f.insns[k].control.stall);
+    }
+    issue.push(now);
+    issue
+}
+
+/// Does a block need something that is pending at its start?
+fn meets_inherited(f: &Function<'_>, id: BlockId, entry: &[Pending]) -> bool {
+    let block = &f.cfg.blocks[id.index()];
+    let pending = entry[id.index()].iter().flatten();
+    pending
+        .into_iter()
+        .any(|s| f.setters.first_conflict(*s, block.start..block.end).is_some())
+}
+
+/// The same, with the time that the blocks on the way wait for results of others.
+fn issue_after_waits(f: &Function<'_>, id: BlockId, entry: &[Pending]) -> Vec<i64> {
+    if !meets_inherited(f, id, entry) {
+        return issue(f, id, &Pending::default(), |_| None);
+    }
+    let mut blocks: BTreeMap<BlockId, Vec<i64>> = BTreeMap::new();
+    let mut distances: BTreeMap<BlockId, i64> = BTreeMap::new();
+    let mut queue: BTreeSet<(i64, BlockId)> = f.cfg.blocks[id.index()].pred.iter().map(|pred| (0, *pred)).collect();
+    while let Some((distance, block)) = queue.pop_first() {
+        if distances.contains_key(&block) {
+            continue;
+        }
+        distances.insert(block, distance);
+        let meets = meets_inherited(f, block, entry);
+        let near = if meets { f.times().nearby(f.cfg, block) } else { BTreeMap::new() };
+        let elapsed = |k: usize| near.get(&f.cfg.block_of[k]).map(|way| way + f.times().to_end(k));
+        let times = issue(f, block, &entry[block.index()], elapsed);
+        let through = distance + times.last().copied().unwrap_or(0);
+        blocks.insert(block, times);
+        if through < LONGEST {
+            queue.extend(f.cfg.blocks[block.index()].pred.iter().map(|pred| (through, *pred)));
+        }
+    }
+    let elapsed = |k: usize| {
+        let from = f.cfg.block_of[k];
+        let (way, times) = (distances.get(&from)?, blocks.get(&from)?);
+        let at = times.get(k - f.cfg.blocks[from.index()].start)?;
+        Some(way + times.last()? - at)
+    };
+    issue(f, id, &entry[id.index()], elapsed)
 }
 
 #[cfg(test)]
