@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use crate::cfg::{BlockId, Cfg};
 use crate::decode::{Control, Insn, NO_SCOREBOARD, SCOREBOARDS, opcode};
-use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge, waits_for_uniform};
+use crate::policy::{Pending, Policy, counted_wait, keep_last, keeps_pending, merge, waits_for_pending, waits_for_uniform};
 use crate::setter::{Class, Kind, SetterId, Setters};
 use crate::times::Times;
 pub(crate) use seen::Seen;
@@ -287,7 +287,7 @@ impl<'a> Run<'a> {
         for k in start..end {
             let insn = &self.f.insns[k];
             let pending = *outline.get_or_insert_with(|| self.f.setters.outline(live.iter().flatten().map(|(s, _)| *s)));
-            let meets = self.f.policy.any_wait(k) || self.f.setters.meets(pending, k);
+            let meets = self.f.policy.any_wait(k) || waits_for_pending(insn) || self.f.setters.meets(pending, k);
             if !meets && self.f.sets_nothing(k) {
                 continue;
             }
@@ -331,6 +331,9 @@ impl<'a> Run<'a> {
                     let latest = &mut self.latest[usize::from(number)];
                     *latest = (*latest).max(Some((arrives, s)));
                 }
+            }
+            if waits_for_pending(insn) {
+                live = Live::default();
             }
             if self.f.policy.any_wait(k) && !keeps_pending(insn) {
                 let is_pending = |s: SetterId| live.iter().flatten().any(|(other, _)| *other == s);

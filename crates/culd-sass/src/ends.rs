@@ -260,7 +260,7 @@ fn pending(f: &Function<'_>, block: &Block, number: u8, fields: impl Fn(usize) -
             let write = fields(setter.insn).write;
             let is_result = |r: &SetterId| f.setters.get(*r).kind == Kind::Write;
             let used = || f.setters.of(setter.insn).filter(is_result).any(|r| f.setters.conflicts(r, k));
-            setter.kind == Kind::Read && write < SCOREBOARDS && control.wait >> write & 1 == 1 && used()
+            setter.kind == Kind::Read && write < SCOREBOARDS && used()
         };
         group.retain(|s| !complete(s));
         let on = |s: &SetterId| number_of(control, f.setters.get(*s).kind) == number && Some(*s) != dead;

@@ -53,6 +53,11 @@ pub(crate) fn waits_for_all(insn: &Insn) -> bool {
     insn.control.wait == ALL_SCOREBOARDS
 }
 
+/// A call waits for everything that is pending.
+pub(crate) fn waits_for_pending(insn: &Insn) -> bool {
+    opcode::CALLS.contains(&insn.op)
+}
+
 /// `DEPBAR.LE SBn, count` waits until at most `count` operations of scoreboard n are in flight: (n, count).
 pub(crate) fn counted_wait(insn: &Insn) -> Option<(usize, usize)> {
     (insn.name == "DEPBAR").then(|| (usize::from(insn.bits(44, 3)), usize::from(insn.bits(38, 6))))

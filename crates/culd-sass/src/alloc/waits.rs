@@ -6,12 +6,15 @@
 //!    without a result).
 //! 3. What came around a loop only adds waits: where it alone is waited for, what was pending before stays pending, and is waited for again.
 //! 4. A loop that waits at its end for a setter before the loop, without a conflict, adds a wait too (13.1 on).
-//! 5. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
+//! 5. A call waits for everything that is pending.
+//! 6. An instruction that sees the same state as in the run with the compiler's numbers waits as it did in the compiler's code.
 
 use super::seen::hash_pending;
 use super::{RESERVED_ZERO, Run};
 use crate::cfg::Block;
-use crate::policy::{ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_uniform};
+use crate::policy::{
+    ALL_SCOREBOARDS, Pending, counted_wait, keep_last, keeps_pending, merge, waits_for_all, waits_for_pending, waits_for_uniform,
+};
 use crate::setter::{Kind, SetterId};
 
 impl Run<'_> {
@@ -85,7 +88,7 @@ impl Run<'_> {
                 (hash_pending(state, late, unknown), outline)
             });
             self.seen.pending[k] = seen;
-            let meets = f.policy.any_wait(k) || f.setters.meets(outline, k);
+            let meets = f.policy.any_wait(k) || waits_for_pending(&f.insns[k]) || f.setters.meets(outline, k);
             if !meets && f.insns[k].control.wait == 0 && k + 1 < block.end && f.sets_nothing(k) {
                 self.seen.right_wait[k] = true;
                 changed |= std::mem::take(wait) != 0;
@@ -125,7 +128,12 @@ impl Run<'_> {
                     (0, 1) => list.retain(|s| late.binary_search(s).is_err()),
                     _ if keeps_pending(&f.insns[k]) => {}
                     (1, _) if first >> number & 1 == 0 => list.retain(|s| unknown[number].binary_search(s).is_err()),
-                    _ if waits_for_all(&f.insns[k]) || list.iter().any(|s| f.setters.conflicts(*s, k)) => list.clear(),
+                    _ if waits_for_all(&f.insns[k])
+                        || waits_for_pending(&f.insns[k])
+                        || list.iter().any(|s| f.setters.conflicts(*s, k)) =>
+                    {
+                        list.clear()
+                    }
                     _ => list.retain(|s| self.repeats(k, *s)),
                 }
                 if !keeps_pending(&f.insns[k]) {
@@ -160,10 +168,11 @@ impl Run<'_> {
             return ALL_SCOREBOARDS;
         }
         let mut mask = self.early.get(&k).copied().unwrap_or(0);
+        let calls = waits_for_pending(&f.insns[k]);
         for (number, list) in state.iter().enumerate().filter(|(_, list)| meets && !list.is_empty()) {
             let is_pending = |s: SetterId| state.iter().any(|list| list.binary_search(&s).is_ok());
             let by_policy = || !self.joins_at_end(k, number) && self.policy_wait(k, list.iter().copied(), is_pending);
-            if list.iter().any(|s| f.setters.conflicts(*s, k)) || by_policy() {
+            if calls || list.iter().any(|s| f.setters.conflicts(*s, k)) || by_policy() {
                 mask |= 1 << number;
             }
         }
