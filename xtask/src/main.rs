@@ -73,6 +73,7 @@ cargo xtask versions [V..]              be nvlink of these versions (default: 13
 cargo xtask sass [--arch A]             link real kernels for Blackwell with both; prints how many functions are identical, kept and wrong
     --corpus [SOURCE..]  kernels of public headers (CUB, Thrust, libcu++, cuRAND, ...) instead, and why functions were kept; --quick: a few
     --variants LIST  some of the ways to compile it: O3,O2,O1,O0,lineinfo,debugger,G
+    --groups N      link N groups of 2 to 30 of these objects per architecture and variant instead (--seed S)
     --faults N      inject N faults into the functions of the corpus that are rewritten; the hazard checker must catch them or prove them harmless
 cargo xtask isa [--write] [--oracle [--arch A]]
                                         check that the decoder's table is what crates/culd-sass/isa/blackwell.txt gives; --write: write it;
@@ -141,6 +142,7 @@ struct Typed {
     corpus: bool,
     variants: Vec<String>,
     faults: Option<usize>,
+    groups: Option<usize>,
     write: bool,
     oracle: bool,
     record: bool,
@@ -182,6 +184,7 @@ fn typed() -> std::result::Result<Typed, lexopt::Error> {
             Long("quick") => out.quick = true,
             Long("corpus") => out.corpus = true,
             Long("variants") => out.variants = parser.value()?.string()?.split(',').map(str::to_owned).collect(),
+            Long("groups") => out.groups = Some(parser.value()?.parse()?),
             Long("faults") => out.faults = Some(parser.value()?.parse()?),
             Long("write") => out.write = true,
             Long("oracle") => out.oracle = true,
@@ -312,6 +315,7 @@ fn task() -> Result<bool> {
                 quick: typed.quick,
                 variants: typed.variants,
                 faults: typed.faults,
+                groups: typed.groups.map(|n| (n, typed.seed.unwrap_or(1))),
                 jobs,
             };
             sass::corpus::run(&context, &linker, &plan, &report)?;

@@ -6,6 +6,7 @@
 //!    least nine of ten must be identical.
 
 pub(crate) mod corpus;
+mod groups;
 
 use crate::context::{Context, Linker};
 use crate::kept_schedules;

@@ -8,6 +8,7 @@
 //!    *kept*, when culd reports that it kept the compiler's schedule; *different*, when it is not reported: a failure.
 //! 5. The table has one row per architecture and variant, then one line per cause, most frequent first. `target/corpus/kept.tsv` has the functions.
 //! 6. `--faults N` instead injects N faults into the functions that are rewritten and asks the hazard checker about them (`examples/faults.rs` of culd-sass).
+//! 7. `--groups N` instead links groups of objects ([`super::groups`]).
 //!
 //! `--quick` takes the sources that are compiled in seconds, one variant and two architectures.
 
@@ -34,7 +35,7 @@ const QUICK_ARCHS: [&str; 2] = ["sm_100a", "sm_120a"];
 const QUICK: [&str; 2] = ["images", "neural"];
 
 /// Name, options of ptxas, options of the link.
-const VARIANTS: [(&str, &str, &str); 7] = [
+pub(super) const VARIANTS: [(&str, &str, &str); 7] = [
     ("O3", "-O3", ""),
     ("O2", "-O2", ""),
     ("O1", "-O1", ""),
@@ -55,12 +56,12 @@ struct Row {
     same_files: usize,
 }
 
-struct Corpus<'a> {
+pub(super) struct Corpus<'a> {
     sources: PathBuf,
-    work: PathBuf,
+    pub(super) work: PathBuf,
     headers: Vec<PathBuf>,
-    tools: PathBuf,
-    linker: &'a Linker,
+    pub(super) tools: PathBuf,
+    pub(super) linker: &'a Linker,
     rows: Mutex<BTreeMap<(String, usize), Row>>,
     causes: Mutex<BTreeMap<String, usize>>,
     /// Functions that are not identical: object, what they are, name.
@@ -68,17 +69,17 @@ struct Corpus<'a> {
 }
 
 /// A PTX file of the corpus.
-struct Source {
+pub(super) struct Source {
     name: String,
     path: PathBuf,
     /// It calls the device runtime.
-    runtime: bool,
+    pub(super) runtime: bool,
     /// Its architectures, all if empty.
     only: Vec<String>,
 }
 
 /// One object: source, architecture, variant.
-type Item<'a> = (&'a Source, &'a str, usize);
+pub(super) type Item<'a> = (&'a Source, &'a str, usize);
 
 /// What is compared.
 pub(crate) struct Plan {
@@ -92,6 +93,8 @@ pub(crate) struct Plan {
     pub(crate) variants: Vec<String>,
     /// Faults to inject, instead of a comparison.
     pub(crate) faults: Option<usize>,
+    /// Links of several objects, instead: groups of each architecture and variant, and the first seed.
+    pub(crate) groups: Option<(usize, u64)>,
     /// Threads.
     pub(crate) jobs: usize,
 }
@@ -133,6 +136,9 @@ pub(crate) fn run(context: &Context, linker: &Linker, plan: &Plan, report: &Repo
         .collect();
     if let Some(count) = plan.faults {
         return corpus.faults(&items, count, jobs, report);
+    }
+    if let Some(groups) = plan.groups {
+        return super::groups::run(&corpus, &items, groups, jobs, report);
     }
     parallel(&items, jobs, |item| {
         let failure = corpus.compare(item).unwrap_or_else(|e| Some(e.to_string()));
@@ -248,7 +254,7 @@ impl Corpus<'_> {
     }
 
     /// The object of an item, made where the PTX is newer.
-    fn object(&self, (source, arch, variant): &Item<'_>) -> Result<PathBuf> {
+    pub(super) fn object(&self, (source, arch, variant): &Item<'_>) -> Result<PathBuf> {
         let (variant, assemble, _) = VARIANTS.get(*variant).copied().unwrap_or_default();
         let object = self.work.join(format!("{}.{arch}.{variant}.cubin", source.name));
         if !newer(&object, &source.path) {

@@ -5,8 +5,8 @@
 //!    compiler's schedule stays.
 //! 2. The capsule states how many instructions belong to an `EXIT`, which identifies the old fences.
 //! 3. Branches are re-encoded, but for indirect ones that a list of branches follows; labels before an `EXIT` are before its fences. The code is padded like the compiler's.
-//! 4. A wait for the guard moves to the new `ERRBAR`; an instruction that stalled for the `EXIT` after it no longer does. An `EXIT` of 6 cycles, one more
-//!    than its own, has 5 after new fences.
+//! 4. A wait for the guard moves to the new `ERRBAR`; an instruction that stalled for the `EXIT` after it no longer does. An `EXIT` that takes up to 6 cycles
+//!    more than its own 5, for what comes after it, has 5 after new fences.
 //! 5. Where a result arrives during the time that the new fences take, a guarded `EXIT` waits for it, and the scoreboards after it change
 //!    ([`culd_sass::fenced`]). From 13.1 on the scoreboards of the compiler stay.
 
@@ -26,8 +26,9 @@ const WAIT: u128 = 0x3f << 116;
 const STALL: u128 = 0xf << 105;
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 const CODE_ALIGN: usize = 128;
-/// Cycles of an `EXIT`. One that stalls longer does so for what comes after it, and the time of the fences makes up for a cycle of that; more was not seen.
+/// Cycles of an `EXIT`. One that stalls longer does so for what comes after it, and the fences take at least [`FENCE_CYCLES`] of that time.
 const EXIT_STALL: u8 = 5;
+const FENCE_CYCLES: u8 = 6;
 
 /// New offsets of instructions.
 #[derive(Debug, Default)]
@@ -132,7 +133,7 @@ pub(crate) fn fence(
     let indirect: BTreeMap<u32, Vec<u32>> = indirect.iter().map(placed).collect();
     let fresh = |i: usize| old.get(&i) == Some(&0);
     if insns.iter().enumerate().any(|(i, x)| {
-        fresh(i) && !(plain_exit(x) && (unscheduled(x) || (x.control.stall <= EXIT_STALL + 1 && !has_young_operand(&insns, i))))
+        fresh(i) && !(plain_exit(x) && (unscheduled(x) || (x.control.stall <= EXIT_STALL + FENCE_CYCLES && !has_young_operand(&insns, i))))
     }) {
         return Err(Unsure::Exit);
     }
@@ -230,9 +231,9 @@ fn stalls_for(before: &Insn, exit: &Insn, guard: u128) -> bool {
     before.target.is_none() && stall == 2 && [read, write].iter().any(waits)
 }
 
-/// An `EXIT` without the cycle that its new fences make up for.
+/// An `EXIT` without the cycles that its new fences make up for.
 fn shortened(exit: &Insn, fresh: bool) -> u128 {
-    match fresh && exit.control.stall == EXIT_STALL + 1 {
+    match fresh && !unscheduled(exit) && (EXIT_STALL..=EXIT_STALL + FENCE_CYCLES).contains(&exit.control.stall) {
         true => exit.raw & !STALL | u128::from(EXIT_STALL) << 105,
         false => exit.raw,
     }

@@ -4,13 +4,14 @@
 //!    Mercury offset. The other words of a bank are literals that are no addresses (tables of functions inside of a kernel, `-ewp`).
 //! 2. An entry is the SASS offset of the label at that Mercury offset of the prevailing function, counted from the symbol that it names: that of the function,
 //!    or of one inside of it. The labels that are known are the targets of that function's own tables: the same place in the input's SASS table says where
-//!    they are.
+//!    they are. In an output of `-r` that place is 0 where another copy's table was there too: then the sizes of Mercury instructions tell.
 //! 3. An offset without a label there gives 0: entries of tables whose function was replaced.
 //! 4. In data (tables of functions inside of a kernel), an entry that only the finalizer resolves is the place of the function in its kernel.
 
 use crate::arrange::OutputPlan;
 use crate::finalize::code::function::Function;
 use crate::finalize::code::functions::Functions;
+use crate::finalize::code::offsets::mercury_places;
 use crate::finalize::linked::{Kept, Linked};
 use crate::finalize::sass::Sass;
 use crate::ids::FunctionId;
@@ -95,6 +96,7 @@ pub(crate) fn place_in_code(output: &OutputPlan<'_, '_>, code: &Functions<'_, '_
 
 fn find_labels(object: &Object<'_>, function: &Function) -> Labels {
     let mut labels = Labels::default();
+    let mut places = None;
     for relocs in &object.relocs {
         let table = object
             .section(relocs.target)
@@ -106,8 +108,14 @@ fn find_labels(object: &Object<'_>, function: &Function) -> Labels {
             let e = entry(&relocs.entries, i);
             let word = sass.data.get(e.r_offset.get() as usize..).and_then(|d| d.first_chunk::<4>());
             if let Some(word) = word {
-                let within = object.symbol(e.r_sym.get()).value;
-                labels.insert(e.r_addend.get().wrapping_add_unsigned(within), u32::from_le_bytes(*word));
+                let label = e.r_addend.get().wrapping_add_unsigned(object.symbol(e.r_sym.get()).value);
+                let mut place = u32::from_le_bytes(*word);
+                if place == 0 {
+                    let places = places.get_or_insert_with(|| mercury_places(object, function.section).unwrap_or_default());
+                    let known = u64::try_from(label).ok().and_then(|l| places.get(&l));
+                    place = known.and_then(|&p| u32::try_from(p).ok()).unwrap_or(0);
+                }
+                labels.insert(label, place);
             }
         }
     }
