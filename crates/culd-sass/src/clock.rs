@@ -67,6 +67,7 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
             "LDS" => (7, 9),
             "STS" => (8, 15),
             "SHFL" => (7, 12),
+            "ATOMS" => (13, 20),
             "STG" => (11, 19),
             _ => (7, 24),
         });
@@ -77,7 +78,7 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
         Class::UniformConstant => Some((17, 18)),
         Class::Special if insn.bits(72, 8) == SR_LANEID => Some((31, 32)),
         Class::Special => Some((32, 33)),
-        Class::UniformSpecial => Some((24, 26)),
+        Class::UniformSpecial => Some((25, 26)),
         Class::Shared => Some((40, 44)),
         Class::Other => match insn.name {
             "SHFL" => Some((23, 24)),
