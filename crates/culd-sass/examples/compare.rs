@@ -3,7 +3,8 @@
 //! `compare [-v] [--record FILE] NAME.ARCH.r.cubin...`: every argument is a compiler's object; the linked twin is `NAME.ARCH.l.cubin`.
 //! `--study NAME` prints the functions whose name contains NAME with the fields of compiler, linker and model side by side; `--distance` how many differ.
 //! `--fast` counts each changed call-free function (with `--fenced`, each changed function) once and leaves the hazard checker out.
-//! `--fenced`, with `--fast`, `--study` or `--arrivals`: the twins are links for a debugger, whose guarded `EXIT`s get fences.
+//! `--fenced`, with `--fast`, `--study` or `--arrivals`: the twins are links for a debugger, whose guarded `EXIT`s get fences. With `--record`: functions whose
+//! scoreboards change with them.
 //! `--later`: compiler and linker are of release 13.1 or later.
 //! `--choices` counts the scoreboards and waits of compiler and linker that the model chooses otherwise; `-v` lists them. `--arrivals` prints what ends of
 //! blocks show about latencies.
@@ -32,6 +33,9 @@ fn main() -> ExitCode {
     let fenced = arguments.iter().any(|a| a == "--fenced");
     if arguments.iter().any(|a| a == "--fast") {
         return fast(pairs, verbose, fenced);
+    }
+    if record.is_some() && fenced {
+        pairs.retain(support::fences::changes);
     }
     if let Some(file) = record
         && let Err(error) = std::fs::write(file, support::record::pack(&pairs))

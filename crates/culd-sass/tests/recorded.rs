@@ -5,7 +5,7 @@ use culd_sass::{KernelContext, Rewrite, rewrite};
 
 mod support;
 
-use support::record::{RECORDED, RECORDED_LATER, pack, unpack};
+use support::record::{RECORDED, RECORDED_FENCES, RECORDED_LATER, pack, unpack};
 
 #[test]
 fn recorded_functions_are_identical_or_kept() {
@@ -17,6 +17,17 @@ fn recorded_functions_of_later_releases_are_identical_or_kept() {
     let mut pairs = unpack(RECORDED_LATER);
     pairs.iter_mut().for_each(|pair| pair.later = true);
     identical_or_kept(&pairs, &["100", "103", "120"], 130);
+}
+
+/// The scoreboards of all these functions change with the fences that links for a debugger put before guarded `EXIT`s.
+#[test]
+fn scoreboards_that_change_with_fences_are_the_linkers() {
+    let pairs = unpack(RECORDED_FENCES);
+    assert!(pairs.len() >= 20, "only {} functions recorded", pairs.len());
+    for pair in &pairs {
+        let verdict = support::fences::verdict(pair);
+        assert_eq!(verdict, Some(support::Verdict::Identical), "sm_{} {}", pair.arch, pair.name);
+    }
 }
 
 /// At least `least` call-free kernels for each of `archs`, nine of ten identical; on no architecture a wrong one or an alarm.

@@ -31,6 +31,15 @@ fn without_fences(pair: &Pair) -> Option<(Vec<Insn>, Vec<Insn>, BTreeSet<usize>)
     Some((input.into_iter().take(used).collect(), out, fresh))
 }
 
+/// Do scoreboards of the function change with fences that take time?
+pub(crate) fn changes(pair: &Pair) -> bool {
+    without_fences(pair).is_some_and(|(input, linked, fresh)| {
+        let scoreboards = |i: &Insn| (i.control.wait, i.control.read, i.control.write);
+        let guarded = fresh.iter().any(|k| input[*k].guard.is_some());
+        guarded && input.iter().zip(&linked).any(|(i, l)| scoreboards(i) != scoreboards(l))
+    })
+}
+
 /// How the model does with the fences of one function. `None`: it has none that take time.
 pub(crate) fn verdict(pair: &Pair) -> Option<Verdict> {
     let (input, linked, fresh) = without_fences(pair)?;

@@ -13,6 +13,10 @@ pub(crate) const RECORDED: &[u8] = include_bytes!("../fixtures/functions.lz4");
 #[allow(dead_code, reason = "only one of the tests that share this module reads it")]
 pub(crate) const RECORDED_LATER: &[u8] = include_bytes!("../fixtures/functions-13.4.lz4");
 
+/// Functions whose scoreboards change with the fences of a link for a debugger (13.0).
+#[allow(dead_code, reason = "only one of the tests that share this module reads it")]
+pub(crate) const RECORDED_FENCES: &[u8] = include_bytes!("../fixtures/functions-fences.lz4");
+
 /// Packs functions.
 pub(crate) fn pack(pairs: &[Pair]) -> Vec<u8> {
     let mut sorted: Vec<&Pair> = pairs.iter().collect();
