@@ -73,14 +73,14 @@ fn arrival(insn: &Insn, kind: Kind, queues: Queues) -> Option<(u32, u32)> {
     }
     match class(insn) {
         Class::Long | Class::Texture => None,
-        Class::Constant => Some((46, 48)),
+        Class::Constant => Some((47, 48)),
         Class::UniformConstant => Some((17, 18)),
         Class::Special if insn.bits(72, 8) == SR_LANEID => Some((31, 32)),
         Class::Special => Some((32, 33)),
         Class::UniformSpecial => Some((24, 26)),
         Class::Shared => Some((40, 44)),
         Class::Other => match insn.name {
-            "SHFL" => Some((22, 24)),
+            "SHFL" => Some((23, 24)),
             "MATCH" => Some((18, 24)),
             "F2I" | "MUFU" | "POPC" | "I2F" | "F2F" | "FLO" => Some((9, 17)),
             _ => Some((0, u32::MAX)),

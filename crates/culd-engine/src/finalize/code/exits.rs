@@ -209,6 +209,13 @@ fn late_guards(insns: &[Insn], fresh: impl Fn(usize) -> bool) -> BTreeMap<usize,
         if let Some(s) = scoreboard.filter(|&s| s != NO_SCOREBOARD) {
             found.insert(i, insn.raw & 1 << (116 + u32::from(s)));
         }
+        // One that is used with a wait has arrived.
+        let used = |number: &u8| *number < SCOREBOARDS && insn.control.wait >> number & 1 == 1;
+        for reg in insn.uses.minus(&insn.uses.without_predicates()).iter() {
+            if scoreboards.get(&(reg.file, reg.index)).is_some_and(used) {
+                scoreboards.remove(&(reg.file, reg.index));
+            }
+        }
         for reg in insn.defs.minus(&insn.defs.without_predicates()).iter() {
             let early = insn.early_results().contains(reg);
             let scoreboard = if early { insn.control.read } else { insn.control.write };
@@ -401,6 +408,24 @@ mod tests {
             words(&fenced.code)[0] >> 105 & 0xf
         };
         assert_eq!((special >> 105 & 0xf, stall(true), stall(false)), (2, 1, 1));
+    }
+
+    #[test]
+    fn a_guard_that_was_used_is_not_waited_for_by_fences() {
+        // DSETP.GT.AND P1, PT, R4, UR6, PT, which sets scoreboard 1; VOTE.ANY R11, PT, P1, which waits for it; an EXIT that waits for it
+        let compare = 0x0040_6400_0bf2_4000_0000_0006_0400_7e2a_u128;
+        let vote = 0x002f_e200_008e_0100_0000_0000_000b_7806_u128;
+        let exit = EXIT & !GUARD | 0x9 << 12 | 1 << 117;
+        let waits = |before: &[u128]| {
+            let input = code(&[before, &[exit, NOP]].concat());
+            let fenced = fence(&input, &capsule(before.len() + 2), (Some(false), false), &BTreeMap::new(), &|o| o)
+                .unwrap()
+                .unwrap();
+            let words = words(&fenced.code);
+            [0, 2].map(|k| words[before.len() + k] >> 117 & 1)
+        };
+        assert_eq!(waits(&[compare, NOP]), [1, 0]);
+        assert_eq!(waits(&[compare, vote]), [0, 1]);
     }
 
     #[test]
