@@ -379,10 +379,10 @@ fn reallocate(
     if let Some(k) = taken_in_collective(insns, cfg, &new.fields) {
         return Err(unsure(Reason::Overflow, insns[k].offset));
     }
-    if let Some(k) = relieved(insns, &new.fields, dead.map(|id| setters.get(id).insn)) {
+    let mut fields = new.fields;
+    if let Some(k) = relieve(insns, cfg, &mut fields, dead.map(|id| setters.get(id).insn)) {
         return Err(unsure(Reason::Stall, insns[k].offset));
     }
-    let mut fields = new.fields;
     hurry(insns, &mut fields, dead.map(|id| setters.get(id).insn));
     match lengthened(insns, cfg, &fields) {
         Some(k) => Err(unsure(Reason::Stall, insns[k].offset)),
@@ -533,32 +533,60 @@ fn taken_in_collective(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<
     None
 }
 
+/// Cycles from a uniform load of a constant to a plain one; one more if it is of 64 bits or more.
+const UNIFORM_LOAD_CYCLES: u32 = 6;
+const WIDE: u8 = 5;
+
+/// Instructions between a stall that grew and one that no longer waits, at most, for the first to be in place of a stall there.
+const NEAR: usize = 64;
+
 /// A stall that grew because the next instruction waits in place of a later one, before an instruction that keeps operands for others: nvlink gives that
 /// up in some cases; which is not known.
 fn lengthened(insns: &[Insn], cfg: &Cfg, fields: &[Control]) -> Option<usize> {
     let keeps_operands = |insn: &Insn| insn.raw >> REUSE_SHIFT & REUSE_MASK != 0;
     cfg.blocks.iter().find_map(|block| {
         let grown = (block.start..block.end).find(|k| fields[*k].stall > insns[*k].control.stall)?;
-        let relieved = (grown + 1..block.end).find(|k| insns[*k].control.wait != 0 && fields[*k].wait == 0)?;
+        let near = block.end.min(grown + NEAR);
+        let relieved = (grown + 1..near).find(|k| insns[*k].control.wait != 0 && fields[*k].wait == 0)?;
         (relieved..block.end).any(|k| keeps_operands(&insns[k])).then_some(grown)
     })
 }
 
-/// An instruction that stalls two cycles because the next one waited for a scoreboard that it sets, and no longer does: nvlink shortens the stall and
-/// lengthens that of a later instruction in some cases; which is not known.
-fn relieved(insns: &[Insn], fields: &[Control], dead: Option<usize>) -> Option<usize> {
+/// An instruction that stalls two cycles because the next one waited for a scoreboard that it sets, and no longer does, stalls one. A uniform load of a
+/// constant is far enough from the plain load after it: the instruction before that one stalls longer. After other instructions it is not known whether
+/// something is too near; the first of them is returned.
+fn relieve(insns: &[Insn], cfg: &Cfg, fields: &mut [Control], dead: Option<usize>) -> Option<usize> {
     let waits = |control: &Control, next: &Control| {
         let waits_for = |n: u8| n < SCOREBOARDS && next.wait >> n & 1 == 1;
         waits_for(control.read) || waits_for(control.write)
     };
-    let pairs = insns.iter().zip(insns.iter().skip(1)).zip(fields.iter().zip(fields.iter().skip(1)));
-    let is_relieved = |((old, old_next), (new, new_next)): ((&Insn, &Insn), (&Control, &Control))| {
-        old.control.stall == 2 && waits(&old.control, &old_next.control) && !waits(new, new_next)
-    };
-    pairs
-        .enumerate()
-        .find(|(k, pair)| dead != Some(*k) && is_relieved(*pair))
-        .map(|(k, _)| k)
+    for k in 0..insns.len().saturating_sub(1) {
+        let (old, next) = (&insns[k], &insns[k + 1]);
+        let relieved = old.control.stall == 2 && waits(&old.control, &next.control) && !waits(&fields[k], &fields[k + 1]);
+        if !relieved || dead == Some(k) {
+            continue;
+        }
+        if old.name != "LDCU" || fields[k].stall != 2 {
+            return Some(k);
+        }
+        fields[k].stall = 1;
+        let apart = UNIFORM_LOAD_CYCLES + u32::from(old.bits(73, 3) >= WIDE);
+        let end = cfg.blocks[cfg.block_of[k].index()].end;
+        let mut cycles = 0;
+        for j in k + 1..end {
+            cycles += u32::from(fields[j - 1].stall);
+            match insns[j].name {
+                _ if cycles >= apart => break,
+                "LDC" if j > k + 1 => {
+                    fields[j - 1].stall += (apart - cycles) as u8;
+                    break;
+                }
+                "LDC" | "LDCU" | "S2R" | "S2UR" => return Some(k),
+                _ => {}
+            }
+        }
+    }
+    None
 }
 
 fn dead_setter(insns: &[Insn], setters: &Setters<'_>, stack_pointer: u32) -> Option<SetterId> {

@@ -4,7 +4,8 @@
 //!    displacement of a branch, which leads to the new place of the old target.
 //! 2. An instruction signals results and operands when it did so before; the load of a stack pointer that nothing uses no longer does.
 //! 3. A stall is the compiler's. It is two cycles instead of one where the next instruction waits for a scoreboard that this one sets, and one instead of two
-//!    after the load of the stack pointer.
+//!    after the load of the stack pointer, and after a uniform load of a constant for which the next instruction no longer waits. An instruction before a
+//!    plain load may stall the cycle longer by which a uniform load before it stalls less.
 
 use super::Alarm;
 use crate::decode::{Control, INSN_BYTES, Insn, NO_SCOREBOARD, SCOREBOARDS, decode_all, opcode, retarget};
@@ -24,9 +25,9 @@ pub fn changes(before: &[u8], after: &[u8], map: &OffsetMap) -> Result<(), Alarm
 /// Compares the instructions that stay with those of the new code.
 pub(super) fn compare_all<'a>(kept: impl Iterator<Item = &'a Insn>, new: &[Insn], map: &OffsetMap) -> Result<(), Alarm> {
     let pairs: Vec<(&Insn, &Insn)> = kept.zip(new).collect();
-    for (k, (old, new)) in pairs.iter().enumerate() {
-        let next = pairs.get(k + 1).map_or(0, |(_, next)| next.control.wait);
-        compare(old, new, next, map)?;
+    let mut owed = 0;
+    for (k, pair) in pairs.iter().enumerate() {
+        compare(*pair, pairs.get(k + 1).copied(), map, &mut owed)?;
     }
     // The rest is padding, of one kind.
     let rest = new.get(pairs.len()..).unwrap_or_default();
@@ -36,7 +37,9 @@ pub(super) fn compare_all<'a>(kept: impl Iterator<Item = &'a Insn>, new: &[Insn]
         .map_or(Ok(()), |insn| Err(Alarm::Changed(insn.offset)))
 }
 
-fn compare(old: &Insn, new: &Insn, next_wait: u8, map: &OffsetMap) -> Result<(), Alarm> {
+/// `owed`: cycles that uniform loads before stall less.
+fn compare((old, new): (&Insn, &Insn), next: Option<(&Insn, &Insn)>, map: &OffsetMap, owed: &mut u8) -> Result<(), Alarm> {
+    let (wait_before, wait_now) = next.map_or((0, 0), |(old, new)| (old.control.wait, new.control.wait));
     let moved = if map.deleted().is_empty() {
         old.raw
     } else {
@@ -49,9 +52,15 @@ fn compare(old: &Insn, new: &Insn, next_wait: u8, map: &OffsetMap) -> Result<(),
         return Err(Alarm::Changed(new.offset));
     }
     let stall = match (was.stall, is.stall) {
-        (1, 2) => sets(is, next_wait),
-        (2, 1) => dead,
-        (a, b) => a == b,
+        (a, b) if a == b => true,
+        (1, 2) if sets(is, wait_now) => true,
+        (2, 1) if dead => true,
+        (2, 1) if old.name == "LDCU" && sets(was, wait_before) && !sets(is, wait_now) => {
+            *owed = 1;
+            true
+        }
+        (a, b) if b == a + 1 && next.is_some_and(|(next, _)| next.name == "LDC") => std::mem::take(owed) == 1,
+        _ => false,
     };
     if stall { Ok(()) } else { Err(Alarm::Stall(new.offset)) }
 }
@@ -112,6 +121,33 @@ mod tests {
         let mut other = CODE;
         other[2] ^= 1 << 24;
         assert_eq!(verdict(&bytes(&other)), Err(Alarm::Changed(32)), "another operand");
+    }
+
+    #[test]
+    fn a_uniform_load_that_is_waited_for_later_stalls_less() {
+        // LDCU.64 UR10, c[0][0x398]; a move; LDC R1
+        let words = [
+            0x0800_0a00_0000_7300_ff0a_77ac,
+            0x0400_0000_4000_0200_7224,
+            CODE[0] & ((1 << 105) - 1),
+        ];
+        let code = |stalls: [u8; 3], wait: u8| {
+            let fields = stalls.into_iter().enumerate().map(|(k, stall)| Control {
+                stall,
+                write: if k == 1 { NO_SCOREBOARD } else { 0 },
+                read: NO_SCOREBOARD,
+                wait: if k == 1 { wait } else { 0 },
+                ..crate::decode::decode(0, 0).control
+            });
+            bytes(&fields.zip(words).map(|(fields, word)| fields.put(word)).collect::<Vec<_>>())
+        };
+        let (before, map) = (code([2, 5, 1], 1), OffsetMap::new(Vec::new(), 48, 48));
+        let verdict = |stalls, wait| changes(&before, &code(stalls, wait), &map);
+        assert_eq!(verdict([1, 5, 1], 2), Ok(()));
+        assert_eq!(verdict([1, 6, 1], 2), Ok(()), "before a plain load");
+        assert_eq!(verdict([1, 5, 1], 1), Err(Alarm::Stall(0)), "still waited for");
+        assert_eq!(verdict([1, 7, 1], 2), Err(Alarm::Stall(16)), "more than it stalls less");
+        assert_eq!(verdict([2, 6, 1], 1), Err(Alarm::Stall(16)));
     }
 
     #[test]
