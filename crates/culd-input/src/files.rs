@@ -124,6 +124,9 @@ fn whole(path: &Path, mut file: File, meta: &Metadata) -> io::Result<Opened> {
 
 /// Opens many files; the small ones share a buffer.
 fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
+    if parallel {
+        culd_base::pool::start();
+    }
     let small = |path: &&Path| {
         let meta = path.metadata().ok()?;
         let id = identity(path, &meta).ok()?;
