@@ -11,10 +11,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::Once;
 
 /// Size of the block that is freed. Larger ones are mapped, and given back when they are freed.
-const LEARNT: usize = 4 << 20;
+const LEARNT: usize = 1 << 20;
 /// Size of the blocks that a thread allocates, a little less than [`LEARNT`], and how many.
-const BLOCK: usize = LEARNT - (64 << 10);
-const BLOCKS: usize = 6;
+const BLOCK: usize = LEARNT - (16 << 10);
+const BLOCKS: usize = 16;
 
 /// Starts the threads that are shared by all links, unless they exist.
 pub fn start() {
