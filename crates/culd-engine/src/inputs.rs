@@ -141,6 +141,22 @@ fn chunks<'i, 'd>(mut rest: &'i [Input<'d>]) -> impl Iterator<Item = &'i [Input<
     })
 }
 
+/// How inputs are read.
+fn reading(options: &LinkOptions<'_>) -> (Trust, &'static Rules) {
+    let trust = match options.identity {
+        Identity::Nvlink => Trust::Trusted,
+        Identity::Culd => Trust::Validate,
+    };
+    (trust, options.release().unwrap_or_else(Release::newest).rules_for(options.target))
+}
+
+/// Moves new objects to the others, and returns which they are.
+fn append<'d>(objects: &mut Table<ObjectId, Object<'d>>, new: &mut Vec<Object<'d>>) -> Range<usize> {
+    let first = objects.len();
+    objects.append(new);
+    first..objects.len()
+}
+
 /// Reads and checks all inputs.
 pub fn admit<'d, T: Send, F: Send>(
     inputs: &[Input<'d>],
@@ -158,11 +174,7 @@ pub fn admit<'d, T: Send, F: Send>(
         mut resolve,
         mut join,
     } = stages;
-    let trust = match options.identity {
-        Identity::Nvlink => Trust::Trusted,
-        Identity::Culd => Trust::Validate,
-    };
-    let rules = options.release().unwrap_or_else(Release::newest).rules_for(options.target);
+    let (trust, rules) = reading(options);
     let parse_all = |chunk, results: &mut _| threads.map_into(chunk, |input| parse(input, trust, rules, threads), results);
     let mut numbering = Numbering::default();
     let mut objects = Table::new();
@@ -177,10 +189,9 @@ pub fn admit<'d, T: Send, F: Send>(
             break;
         }
         let arrived = named.map(|(names, mut new)| {
-            let first = objects.len();
-            objects.append(&mut new);
+            let range = append(&mut objects, &mut new);
             spare_objects = new;
-            (names, first..objects.len())
+            (names, range)
         });
         let objects = &objects;
         let (mut results, mut new_objects) = (std::mem::take(&mut spare_parsed), std::mem::take(&mut spare_objects));
