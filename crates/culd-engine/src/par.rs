@@ -47,7 +47,7 @@ impl Threads {
             return work();
         }
         if self.threads == 0 {
-            pool::start();
+            pool::grow_heaps();
             return rayon::scope(|_| work());
         }
         match pool::of(self.threads) {

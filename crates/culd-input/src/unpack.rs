@@ -20,9 +20,6 @@ const BATCH: usize = 32 << 20;
 
 /// Examines all units.
 pub(crate) fn extract_all(units: &[Unit], options: &LoadOptions, parallel: bool) -> Vec<Extracted> {
-    if parallel {
-        culd_base::pool::start();
-    }
     let examine = |unit| {
         let extractor = Extractor::new(unit, options);
         let size = extractor.packed_size();
