@@ -5,6 +5,7 @@
 //! * [`KernelFilter`]: which kernels stay in the output.
 //! * [`admission`]: whether an object may take part in a link.
 //! * [`Stopwatch`]: how long the phases of a run take.
+//! * [`pool`]: the threads of large links.
 //! * [`tried`]: where something that was not found was searched.
 //! * [`code_names`]: stable names of message codes.
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ pub mod admission;
 mod identity;
 mod kernel_filter;
 mod names;
+pub mod pool;
 mod search;
 mod severity;
 mod stopwatch;

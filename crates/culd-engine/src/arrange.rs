@@ -69,6 +69,16 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// A section without bytes.
+    const EMPTY: Shape = Shape {
+        class: Class::PassedThrough,
+        size: 0,
+        align: 1,
+        has_bytes: false,
+        is_mixed: false,
+        flags: 0,
+    };
+
     fn new(s: &OutSection<'_>) -> Self {
         Shape {
             class: s.class,
@@ -213,24 +223,27 @@ pub fn order(link: Link<'_, '_>, layout: &Layout<'_>, plan: &RelocPlan, has_info
         }
     }
     let wanted = parts.iter().flat_map(|part| &part.symbols).copied().collect::<Vec<u32>>();
-    let ((order, shapes, section_index), symbols) = link.threads.join(
-        || {
-            let mut order = Vec::with_capacity(kept + 1);
-            let mut shapes = Vec::with_capacity(kept + 1);
-            for rank in 0..RANKS {
-                for (ids, of_rank) in parts.iter().map(|part| &part.ranks[rank]) {
-                    order.extend_from_slice(ids);
-                    shapes.extend_from_slice(of_rank);
-                }
-            }
-            let mut section_index = Table::filled(sections.len(), NONE);
-            for (i, &id) in order.iter().enumerate() {
-                section_index[id] = i as u32 + 1;
-            }
-            (order, shapes, section_index)
-        },
-        || order_symbols(layout, wanted.into()),
-    );
+    let (mut ids, mut shapes) = (Vec::new(), Vec::new());
+    for rank in 0..RANKS {
+        for (own, of_rank) in parts.iter_mut().map(|part| std::mem::take(&mut part.ranks[rank])) {
+            ids.push(own);
+            shapes.push(of_rank);
+        }
+    }
+    let numbers = || {
+        let order = link.threads.concat(ids, &SectionId::new(0));
+        let mut section_index = Table::filled(sections.len(), NONE);
+        for (i, &id) in order.iter().enumerate() {
+            section_index[id] = i as u32 + 1;
+        }
+        (order, section_index)
+    };
+    let ((order, section_index), (shapes, symbols)) = link.threads.join(numbers, || {
+        link.threads.join(
+            || link.threads.concat(shapes, &Shape::EMPTY),
+            || order_symbols(layout, wanted.into()),
+        )
+    });
     Order {
         sections: order,
         shapes,

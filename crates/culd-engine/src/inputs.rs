@@ -5,8 +5,9 @@
 //! 3. Check ABI, architecture and toolkit ([`culd_base::admission`]); a caller that has done so is not warned again.
 //! 4. Number the objects and their symbols; number the names of the symbols ([`Stages::name`]).
 //! 5. Resolve functions ([`Stages::resolve`]).
+//! 6. Join call graphs ([`Stages::join`]).
 //!
-//! Steps 1, 2 to 4 and 5 are a pipeline: they run at the same time, on chunks that follow each other.
+//! Steps 1, 2 to 4, 5 and 6 are a pipeline: they run at the same time, on chunks that follow each other.
 
 use crate::diagnostics::{Code, Collector, Stop};
 use crate::ids::{Id, ObjectId, SymbolRef, Table};
@@ -110,11 +111,13 @@ impl Numbering {
 }
 
 /// What is done with the objects of each chunk, in link order.
-pub struct Stages<N, R> {
+pub struct Stages<N, R, J> {
     /// Numbers the names of the chunk's symbols.
     pub name: N,
     /// Takes the chunk: all objects so far, which of them it is, and what `name` returned.
     pub resolve: R,
+    /// Takes the chunk and what `resolve` returned.
+    pub join: J,
 }
 
 /// Most inputs that are parsed together.
@@ -138,62 +141,82 @@ fn chunks<'i, 'd>(mut rest: &'i [Input<'d>]) -> impl Iterator<Item = &'i [Input<
     })
 }
 
-/// Reads and checks all inputs.
-pub fn admit<'d, T: Send>(
-    inputs: &[Input<'d>],
-    options: &LinkOptions<'_>,
-    threads: Threads,
-    out: &mut Collector<'_>,
-    stages: Stages<impl FnMut(&[Object<'d>]) -> T + Send, impl FnMut(&Table<ObjectId, Object<'d>>, Range<usize>, T) + Send>,
-) -> Result<Inputs<'d>, Stop> {
-    let Stages { mut name, mut resolve } = stages;
+/// How inputs are read.
+fn reading(options: &LinkOptions<'_>) -> (Trust, &'static Rules) {
     let trust = match options.identity {
         Identity::Nvlink => Trust::Trusted,
         Identity::Culd => Trust::Validate,
     };
-    let rules = options.release().unwrap_or_else(Release::newest).rules_for(options.target);
+    (trust, options.release().unwrap_or_else(Release::newest).rules_for(options.target))
+}
+
+/// Moves new objects to the others, and returns which they are.
+fn append<'d>(objects: &mut Table<ObjectId, Object<'d>>, new: &mut Vec<Object<'d>>) -> Range<usize> {
+    let first = objects.len();
+    objects.append(new);
+    first..objects.len()
+}
+
+/// Reads and checks all inputs.
+pub fn admit<'d, T: Send, F: Send>(
+    inputs: &[Input<'d>],
+    options: &LinkOptions<'_>,
+    threads: Threads,
+    out: &mut Collector<'_>,
+    stages: Stages<
+        impl FnMut(&[Object<'d>]) -> T + Send,
+        impl FnMut(&Table<ObjectId, Object<'d>>, Range<usize>, T) -> F + Send,
+        impl FnMut(&[Object<'d>], F) + Send,
+    >,
+) -> Result<Inputs<'d>, Stop> {
+    let Stages {
+        mut name,
+        mut resolve,
+        mut join,
+    } = stages;
+    let (trust, rules) = reading(options);
     let parse_all = |chunk, results: &mut _| threads.map_into(chunk, |input| parse(input, trust, rules, threads), results);
     let mut numbering = Numbering::default();
     let mut objects = Table::new();
     objects.reserve(inputs.len());
     let mut chunks = chunks(inputs);
-    let (mut parsed, mut named) = (None, None);
+    let (mut parsed, mut named, mut resolved) = (None, None, None);
     // Chunks follow each other through the same memory.
     let (mut spare_parsed, mut spare_objects) = (Vec::new(), Vec::new());
     loop {
         let next = chunks.next();
-        if next.is_none() && parsed.is_none() && named.is_none() {
+        if next.is_none() && parsed.is_none() && named.is_none() && resolved.is_none() {
             break;
         }
+        let arrived = named.map(|(names, mut new)| {
+            let range = append(&mut objects, &mut new);
+            spare_objects = new;
+            (names, range)
+        });
+        let objects = &objects;
         let (mut results, mut new_objects) = (std::mem::take(&mut spare_parsed), std::mem::take(&mut spare_objects));
+        let follow = || {
+            let (functions, range): (F, Range<usize>) = resolved?;
+            join(objects.as_slice().get(range).unwrap_or_default(), functions);
+            Some(())
+        };
+        let take = || arrived.map(|(names, range)| (resolve(objects, range.clone(), names), range));
+        let number = || {
+            let (chunk, mut parsed) = parsed?;
+            let admitted = numbering.admit(chunk, &mut parsed, options, &mut new_objects, out);
+            Some(admitted.map(|()| (parsed, (name(&new_objects), new_objects))))
+        };
+        let read = || {
+            let chunk = next?;
+            parse_all(chunk, &mut results);
+            Some((chunk, results))
+        };
         // What resolves comes first, so that it stays on one thread, whose caches have its tables.
-        let (resolved, (numbered, following)) = threads.join(
-            || {
-                let (names, mut new) = named?;
-                let first = objects.len();
-                objects.append(&mut new);
-                resolve(&objects, first..objects.len(), names);
-                Some(new)
-            },
-            || {
-                threads.join(
-                    || {
-                        let (chunk, mut parsed) = parsed?;
-                        let admitted = numbering.admit(chunk, &mut parsed, options, &mut new_objects, out);
-                        Some(admitted.map(|()| (parsed, (name(&new_objects), new_objects))))
-                    },
-                    || {
-                        let chunk = next?;
-                        parse_all(chunk, &mut results);
-                        Some((chunk, results))
-                    },
-                )
-            },
-        );
+        let ((taken, _), (numbered, following)) = threads.join(|| threads.join(take, follow), || threads.join(number, read));
         let emptied;
         (emptied, named) = numbered.transpose()?.unzip();
-        (spare_parsed, spare_objects) = (emptied.unwrap_or_default(), resolved.unwrap_or_default());
-        parsed = following;
+        spare_parsed = emptied.unwrap_or_default();
+        (resolved, parsed) = (taken, following);
     }
     Ok(Inputs {
         objects,

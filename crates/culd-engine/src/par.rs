@@ -1,6 +1,7 @@
 //! Parallel execution of independent work, if there is enough of it.
 
 use crate::ids::{Id, PART, Table};
+use culd_base::pool;
 use rayon::prelude::*;
 
 /// Below this many bytes of work a pool costs more than it saves.
@@ -46,11 +47,12 @@ impl Threads {
             return work();
         }
         if self.threads == 0 {
+            pool::grow_heaps();
             return rayon::scope(|_| work());
         }
-        match rayon::ThreadPoolBuilder::new().num_threads(self.threads).build() {
-            Ok(pool) => pool.install(work),
-            Err(_) => work(),
+        match pool::of(self.threads) {
+            Some(pool) => pool.install(work),
+            None => work(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The link, phase by phase. Each phase takes what the earlier ones made and returns its own result.
 //!
 //! 1. `inputs`: read and check the objects. While later ones are still being read, those before them get their names numbered, and those before
-//!    these are handed to `resolve`.
+//!    these are handed to `resolve`: first their functions, then their call graphs.
 //! 2. `resolve`: one definition per function; the joined call graph. From here on the set of functions is fixed.
 //! 3. `graph`: the edges of the call graph.
 //! 4. `liveness`: which functions stay.
@@ -26,7 +26,7 @@ use crate::mode::Mode;
 use crate::options::LinkOptions;
 use crate::outcome::{Outcome, Status};
 use crate::par::Threads;
-use crate::resolve::{Resolver, SymbolNames};
+use crate::resolve::{CallLists, Resolver, SymbolNames};
 use crate::sections::{self, encode};
 use crate::session::Link;
 use crate::{arrange, check, emit, explain, finalize, inputs, layout, ledger, liveness, merge, relocate, report, size_limit, verify};
@@ -80,16 +80,17 @@ fn link(
     watch: &mut Stopwatch,
 ) -> Result<Option<Emitted>, Stop> {
     let bytes = files.iter().map(|file| file.data.len() as u64).sum();
-    let (mut names, mut resolver) = (SymbolNames::new(threads), Resolver::new(options, bytes));
+    let (mut names, mut resolver, mut calls) = (SymbolNames::new(threads), Resolver::new(bytes), CallLists::new(options));
     let stages = inputs::Stages {
         name: |objects: &[_]| names.add(objects),
         resolve: |objects: &_, new, names| resolver.add(objects, new, names),
+        join: |objects: &[_], functions| calls.add(objects, &functions),
     };
     let inputs = inputs::admit(files, options, threads, out, stages)?;
     watch.lap("inputs");
     let mode = Mode::new(options, &inputs);
     let (resolved, places) = threads.join(
-        || resolver.finish(names, options.relocatable, threads),
+        || resolver.finish(calls, names, &inputs.objects, options.relocatable, threads),
         || merge::Places::new(&inputs, threads),
     );
     watch.lap("resolve");

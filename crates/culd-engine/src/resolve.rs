@@ -5,22 +5,25 @@
 //! 2. Definitions of one name: strong beats weak, two strong ones are an error. Weak against weak: fewer registers win; with equal
 //!    registers the new one wins if its virtual architecture is above that of the first definition's file; else the present one stays.
 //! 3. Each definition has a [`Fate`]: winner, rejected on arrival, or replaced later.
-//! 4. Call graph lists of all inputs are joined; entries of rejected definitions are ignored, those of replaced ones stay.
+//! 4. Call graph lists of all inputs are joined ([`calls`]); entries of rejected definitions are ignored, those of replaced ones stay. That needs nothing of
+//!    later objects, so it runs beside the resolution of the functions of those that follow.
 
+mod calls;
 mod symbol_names;
 
+pub use calls::{CallLists, ObjectFunctions};
+use calls::{StatedPrototypes, Taken};
 use symbol_names::DottedNames;
 pub use symbol_names::{NamedSymbols, SymbolNames};
 
 use crate::csr::{GroupedLists, without_repeats};
 use crate::diagnostics::Code;
 use crate::ids::{FunctionId, NameId, ObjectId, ProtoId, SymbolRef, Table};
-use crate::names::{Interner, SeededState};
-use crate::object::{FunctionMention, NO_OWNER, Object, StringRef, text};
-use crate::options::{Identity, LinkOptions};
+use crate::names::Interner;
+use crate::object::{FunctionMention, Object, text};
+
 use crate::par::Threads;
 use cubin::consts::*;
-use hashbrown::HashMap;
 use std::ops::Range;
 
 /// Prefix of the names of literals that hold the address of a function.
@@ -82,16 +85,6 @@ pub struct Function<'d> {
     first_virtual_sm: u32,
 }
 
-/// Declarations of a function in all objects. Every mention reads it, in random order, so it is small.
-#[derive(Debug, Default, Clone, Copy)]
-struct Mentions {
-    /// Prototype from `.nv.prototype`.
-    prototype: Option<ProtoId>,
-    /// Last mention.
-    latest_prototype: Option<ProtoId>,
-    declared_entry: Option<bool>,
-}
-
 /// The result: functions, fates and the joined call graph.
 #[derive(Debug)]
 pub struct Resolved<'d> {
@@ -115,7 +108,9 @@ pub struct Resolved<'d> {
     pub function_errors: Vec<(ObjectId, Code)>,
     /// Errors to report when their object has been merged.
     pub prototype_errors: Vec<(ObjectId, Code)>,
-    mentions: Table<FunctionId, Mentions>,
+    /// What the first mention that other objects see calls a function: a kernel or not. Every mention reads it, in random order, so it is small.
+    declared_entry: Table<FunctionId, Option<bool>>,
+    stated: Table<FunctionId, StatedPrototypes>,
     dotted: DottedNames,
     prototype_names: Table<ProtoId, NameId>,
     name_of: Table<SymbolRef, Option<NameId>>,
@@ -164,11 +159,25 @@ impl Resolved<'_> {
     }
     /// The prototype of a function from `.nv.prototype`.
     pub fn prototype(&self, f: FunctionId) -> Option<ProtoId> {
-        self.mentions[f].prototype
+        self.stated.get(f).and_then(|stated| stated.prototype)
     }
     /// True when the first mention of a function calls it a kernel.
     pub fn is_declared_entry(&self, f: FunctionId) -> bool {
-        self.mentions[f].declared_entry == Some(true)
+        self.declared_entry[f] == Some(true)
+    }
+    /// Notes whose address is taken.
+    fn take_addresses(&mut self, taken: &Table<FunctionId, Taken>, threads: Threads) {
+        let note = |f: FunctionId, function: &mut Function<'_>| {
+            let Some(taken) = taken.get(f) else { return };
+            (function.taken, function.taken_unnamed) = (taken.prototype, taken.unnamed);
+            function.taken_before = function.winner.is_some() && taken.by.is_some_and(|by| by < function.first_definition);
+        };
+        match threads.is_parallel() {
+            true => self.functions.for_each_parallel(note),
+            false => (0..)
+                .zip(self.functions.iter_mut())
+                .for_each(|(n, function)| note(FunctionId::new(n), function)),
+        }
     }
     /// Name of a function as text.
     pub fn function_name(&self, f: FunctionId) -> String {
@@ -179,27 +188,27 @@ impl Resolved<'_> {
 /// Resolution, object by object in link order.
 #[derive(Debug)]
 pub struct Resolver<'d> {
-    identity: Identity,
     /// Bytes of all inputs, until the tables have room for them.
     expected: Option<u64>,
     out: Resolved<'d>,
-    is_mentioned: Table<ProtoId, bool>,
-    direct: Vec<(FunctionId, FunctionId)>,
-    sites: Vec<(FunctionId, ProtoId)>,
-    takes: Vec<(FunctionId, FunctionId)>,
+    /// Definitions that were replaced: the object that did so, the function, and the object that had defined it.
+    replaced: Vec<(ObjectId, FunctionId, ObjectId)>,
+    /// Symbols of kernels that were rejected since the last objects were handed on.
+    rejected_kernels: Vec<SymbolRef>,
 }
 
 type Objects<'d> = Table<ObjectId, Object<'d>>;
 
 impl<'d> Resolver<'d> {
     /// A resolver without objects. Those that will come have about so many bytes.
-    pub fn new(options: &LinkOptions<'_>, bytes: u64) -> Self {
+    pub fn new(bytes: u64) -> Self {
         let out = Resolved {
             name_count: 0,
             prototypes: Interner::new(),
             mentioned: Vec::new(),
             mentioned_until: Table::new(),
-            mentions: Table::new(),
+            declared_entry: Table::new(),
+            stated: Table::new(),
             dotted: DottedNames::default(),
             prototype_names: Table::new(),
             functions: Table::new(),
@@ -215,18 +224,16 @@ impl<'d> Resolver<'d> {
             rejected: Table::new(),
         };
         Resolver {
-            identity: options.identity,
             expected: Some(bytes),
             out,
-            is_mentioned: Table::new(),
-            direct: Vec::new(),
-            sites: Vec::new(),
-            takes: Vec::new(),
+            replaced: Vec::new(),
+            rejected_kernels: Vec::new(),
         }
     }
 
-    /// Takes the next objects.
-    pub fn add(&mut self, objects: &Objects<'d>, new: Range<usize>, mut names: NamedSymbols) {
+    /// Takes the next objects, and returns what their call graphs need.
+    pub fn add(&mut self, objects: &Objects<'d>, new: Range<usize>, mut names: NamedSymbols) -> ObjectFunctions {
+        let first = self.out.name_of.len();
         self.out.name_of.append(&mut names.name_of);
         let symbols = self.out.name_of.len();
         self.out.function_of.grow(symbols, u32::MAX);
@@ -236,14 +243,20 @@ impl<'d> Resolver<'d> {
         for object in new {
             self.out.rejected.push(false);
             self.functions(objects, object);
-            self.callgraph(objects, object);
-            self.out.mentioned_until.push(self.out.mentioned.len() as u32);
         }
         let bytes: u64 = new.iter().map(Object::file_size).sum();
         if bytes > 0
             && let Some(expected) = self.expected.take()
         {
             self.reserve(bytes, expected.saturating_sub(bytes));
+        }
+        self.rejected_kernels.sort_unstable();
+        ObjectFunctions {
+            first,
+            numbers: self.out.function_of.as_slice().get(first..).unwrap_or_default().to_vec(),
+            fates: self.out.fates.as_slice().get(first..).unwrap_or_default().to_vec(),
+            rejected_kernels: std::mem::take(&mut self.rejected_kernels),
+            count: self.out.functions.len(),
         }
     }
 
@@ -257,28 +270,41 @@ impl<'d> Resolver<'d> {
         out.fates.reserve(more(out.fates.len()));
         out.function_named.reserve(more(out.function_named.len()));
         out.functions.reserve(more(out.functions.len()));
-        out.mentions.reserve(more(out.mentions.len()));
-        self.direct.reserve(more(self.direct.len()));
-        self.sites.reserve(more(self.sites.len()));
-        self.takes.reserve(more(self.takes.len()));
+        out.declared_entry.reserve(more(out.declared_entry.len()));
     }
 
     /// Joins the call graph lists and returns the result.
-    pub fn finish(self, mut names: SymbolNames<'d>, relocatable: bool, threads: Threads) -> Resolved<'d> {
-        let Resolver {
-            mut out,
+    pub fn finish(
+        mut self,
+        calls: CallLists<'d>,
+        mut names: SymbolNames<'d>,
+        objects: &Objects<'d>,
+        relocatable: bool,
+        threads: Threads,
+    ) -> Resolved<'d> {
+        let prototype_errors = self.prototype_errors(&calls, objects);
+        let mut out = self.out;
+        let CallLists {
+            prototypes,
+            mentioned,
+            mentioned_until,
+            stated,
+            taken,
             direct,
             sites,
             takes,
             ..
-        } = self;
-        for &prototype in out.prototypes.strings().iter() {
+        } = calls;
+        for &prototype in prototypes.strings().iter() {
             if let Some(id) = names.intern(prototype) {
                 out.prototype_names.push(id);
             }
         }
+        (out.prototypes, out.mentioned, out.mentioned_until) = (prototypes, mentioned, mentioned_until);
+        (out.stated, out.prototype_errors) = (stated, prototype_errors);
         out.name_count = names.len();
         out.dotted = names.into_dotted();
+        out.take_addresses(&taken, threads);
         let count = out.functions.len();
         // nvlink quirk: only a relocatable link drops what is repeated.
         let once = |pairs: Vec<(FunctionId, FunctionId)>| match relocatable {
@@ -293,6 +319,29 @@ impl<'d> Resolver<'d> {
         out
     }
 
+    /// A prototype that disagrees with the mention before is an error, which names the definition that prevailed then.
+    fn prototype_errors(&mut self, calls: &CallLists<'d>, objects: &Objects<'d>) -> Vec<(ObjectId, Code)> {
+        if calls.mismatches.is_empty() {
+            return Vec::new();
+        }
+        self.replaced.sort_by_key(|&(by, f, _)| (f, by));
+        let (functions, replaced) = (&self.out.functions, &self.replaced);
+        let error = |&(object, f): &(ObjectId, FunctionId)| {
+            let function = &functions[f];
+            let winner = function.winner.filter(|_| function.first_definition <= object).map(|w| w.object);
+            let later = replaced.partition_point(|&(by, other, _)| (other, by) <= (f, object));
+            let later = replaced.get(later).filter(|replaced| replaced.1 == f);
+            let first = winner.map_or(function.first, |winner| later.map_or(winner, |replaced| replaced.2));
+            let error = Code::PrototypeMismatch {
+                symbol: text(function.name),
+                file: objects[object].name.into(),
+                first: objects[first].name.to_string(),
+            };
+            (object, error)
+        };
+        calls.mismatches.iter().map(error).collect()
+    }
+
     /// Every function symbol of one object, in order.
     fn functions(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
         for mention in object.function_mentions() {
@@ -301,7 +350,7 @@ impl<'d> Resolver<'d> {
             let Some(name) = self.out.name(symbol) else { continue };
             let f = self.function_for(object, name, &mention);
             self.out.function_of[symbol] = f.number();
-            if bind != STB_LOCAL && *self.out.mentions[f].declared_entry.get_or_insert(entry) != entry {
+            if bind != STB_LOCAL && *self.out.declared_entry[f].get_or_insert(entry) != entry {
                 self.out.function_errors.push((
                     object.id,
                     Code::EntryMismatch {
@@ -350,7 +399,7 @@ impl<'d> Resolver<'d> {
             first_definition: object.id,
             first_virtual_sm: 0,
         });
-        self.out.mentions.push(Mentions::default());
+        self.out.declared_entry.push(None);
         if !local {
             self.out.function_named[id] = f.number();
         }
@@ -382,6 +431,9 @@ impl<'d> Resolver<'d> {
             }
         };
         if !wins {
+            if function.entry {
+                self.rejected_kernels.push(symbol);
+            }
             self.out.fates[symbol] = Fate::Rejected;
             self.out.rejected[object.id] = true;
             return;
@@ -389,11 +441,11 @@ impl<'d> Resolver<'d> {
         if let Some(old) = function.winner {
             let old_symbol = objects[old.object].symbol_ref(old.symbol);
             self.out.fates[old_symbol] = Fate::Replaced;
+            self.replaced.push((object.id, f, old.object));
         }
         if function.winner.is_none() {
             function.first_definition = new.object;
             function.defined_by = Some(symbol);
-            function.taken_before = function.taken.is_some();
         }
         if function.first_virtual_sm == 0 {
             function.first_virtual_sm = virtual_sm;
@@ -402,181 +454,6 @@ impl<'d> Resolver<'d> {
         function.bind = bind;
         function.registers = registers;
         self.out.fates[symbol] = Fate::Winner;
-    }
-
-    /// Joins one object's call graph and prototypes.
-    fn callgraph(&mut self, objects: &Objects<'d>, object: &Object<'d>) {
-        let graph = &object.callgraph;
-        for &(a, b) in &graph.direct {
-            if let (Some(a), Some(b)) = (self.speaking(object, a), self.function(object, b)) {
-                self.direct.push((a, b));
-            }
-        }
-        let mut known = None;
-        for &(a, p) in &graph.taken {
-            if let Some(a) = self.speaking(object, a) {
-                // The last mention's prototype counts.
-                let id = self.intern(object, p, &mut known);
-                self.mention(id);
-                self.out.functions[a].taken = Some(id);
-                self.out.functions[a].taken_unnamed = false;
-                self.out.mentions[a].latest_prototype = Some(id);
-            } else if let (Identity::Culd, Some(a)) = (self.identity, self.function(object, a)) {
-                // nvlink quirk: a copy that was rejected takes no address, so that tables of its object lose the function.
-                self.take(a, object.string(p));
-            }
-        }
-        for &(a, p) in &graph.sites {
-            if let Some(a) = self.speaking(object, a) {
-                let id = self.intern(object, p, &mut known);
-                self.mention(id);
-                self.sites.push((a, id));
-            }
-        }
-        self.takers(object);
-        self.descriptors(object);
-        for &(index, p) in &object.prototypes {
-            let Some(f) = self.function(object, index) else { continue };
-            let id = self.intern(object, p, &mut known);
-            self.check_prototype(objects, object, f, id);
-            // A rejected copy changes nothing, unless a call of the driver's function follows it.
-            let known = self.out.mentions[f].prototype.replace(id);
-            if known != Some(id) || self.out.fate(object.symbol_ref(index)) != Fate::Rejected {
-                self.mention(id);
-            }
-            let taken = &mut self.out.functions[f].taken;
-            *taken = taken.map(|_| id);
-        }
-    }
-
-    /// The id of a prototype; that of the one before is `known`, because neighbours often have the same.
-    fn intern(&mut self, object: &Object<'d>, string: StringRef, known: &mut Option<(StringRef, ProtoId)>) -> ProtoId {
-        match *known {
-            Some((last, id)) if last == string => id,
-            _ => {
-                let id = self.out.prototypes.intern(object.string(string));
-                *known = Some((string, id));
-                id
-            }
-        }
-    }
-
-    /// Notes the first mention of a prototype.
-    fn mention(&mut self, id: ProtoId) {
-        self.is_mentioned.grow(self.out.prototypes.len(), false);
-        if !std::mem::replace(&mut self.is_mentioned[id], true) {
-            self.out.mentioned.push(id);
-        }
-    }
-
-    /// Address takers: the target counts as taken even if its own definition here was rejected.
-    fn takers(&mut self, object: &Object<'d>) {
-        if object.callgraph.takers.is_empty() {
-            return;
-        }
-        let mut prototypes = object.callgraph.taken.clone();
-        prototypes.reverse();
-        prototypes.sort_by_key(|&(index, _)| index);
-        for &(a, b) in &object.callgraph.takers {
-            let (Some(taker), Some(target)) = (self.speaking(object, a), self.function(object, b)) else {
-                continue;
-            };
-            self.takes.push((taker, target));
-            let at = prototypes.partition_point(|&(index, _)| index < b);
-            if let Some(&(index, p)) = prototypes.get(at)
-                && index == b
-            {
-                self.take(target, object.string(p));
-            }
-        }
-    }
-
-    /// Functions whose descriptor a relocation references, unless it belongs to a body that was rejected. ptxas 11.7 to 12.1 does not list all
-    /// of them as taken by somebody.
-    fn descriptors(&mut self, object: &Object<'d>) {
-        let mut literals = None;
-        for &(section, index) in &object.descriptors {
-            let owner = object.section(section).map_or(NO_OWNER, |s| s.owner);
-            let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
-            let target = match self.identity {
-                // nvlink quirk: as in call graphs, an object whose copy was rejected takes no address of the function. It does take that of a kernel, unless
-                // the address is a literal of rejected bodies only.
-                Identity::Nvlink => self.speaking(object, index).or_else(|| {
-                    let kernel = self.function(object, index).filter(|&f| self.out.functions[f].entry)?;
-                    let literals = literals.get_or_insert_with(|| self.address_literals(object));
-                    let is_live = literals.get(&(section, object.symbol(index).name)) != Some(&false);
-                    is_live.then_some(kernel)
-                }),
-                Identity::Culd => self.function(object, index),
-            };
-            if !rejected && let Some(f) = target {
-                self.take(f, b"");
-            }
-        }
-    }
-
-    /// The literals of an object that hold addresses, by section and function: does a body that was not rejected use it?
-    fn address_literals(&self, object: &Object<'d>) -> HashMap<(u32, &'d [u8]), bool, SeededState> {
-        let mut out = HashMap::default();
-        let literal = |index: u32| {
-            let symbol = object.symbol(index);
-            Some((symbol.defined_in()?, symbol.name.strip_prefix(ADDRESS_LITERAL)?))
-        };
-        for relocs in &object.relocs {
-            let owner = object.section(relocs.target).map_or(NO_OWNER, |s| s.owner);
-            let rejected = owner != NO_OWNER && self.out.fate(object.symbol_ref(owner)) == Fate::Rejected;
-            let symbols = (0..relocs.entries.len())
-                .filter_map(|i| relocs.entries.get(i))
-                .map(|r| r.r_sym.get());
-            for key in symbols.filter_map(literal) {
-                *out.entry(key).or_insert(false) |= !rejected;
-            }
-        }
-        out
-    }
-
-    fn take(&mut self, f: FunctionId, prototype: &'d [u8]) {
-        if self.out.functions[f].taken.is_none() {
-            self.out.functions[f].taken = Some(self.out.prototypes.intern(prototype));
-            self.out.functions[f].taken_unnamed = prototype.is_empty();
-        }
-    }
-
-    /// A prototype that disagrees with the mention before is an error. Calls of driver functions have more text, after a `|`.
-    fn check_prototype(&mut self, objects: &Objects<'d>, object: &Object<'d>, f: FunctionId, id: ProtoId) {
-        let Some(known) = self.out.mentions[f].latest_prototype.replace(id).filter(|&known| known != id) else {
-            return;
-        };
-        let types = |id: ProtoId| self.out.prototypes.strings()[id].split(|&b| b == b'|').next();
-        if types(known) == types(id) {
-            return;
-        }
-        let function = &self.out.functions[f];
-        let first = function.winner.map_or(function.first, |w| w.object);
-        let first = objects[first].name.to_string();
-        let symbol = text(function.name);
-        self.out.prototype_errors.push((
-            object.id,
-            Code::PrototypeMismatch {
-                symbol,
-                file: object.name.into(),
-                first,
-            },
-        ));
-    }
-
-    fn function(&self, object: &Object<'d>, index: u32) -> Option<FunctionId> {
-        self.out.function(object.symbol_ref(index))
-    }
-
-    /// The function, unless this object's definition of it was rejected.
-    fn speaking(&self, object: &Object<'d>, index: u32) -> Option<FunctionId> {
-        let symbol = object.symbol_ref(index);
-        if self.out.fate(symbol) == Fate::Rejected {
-            None
-        } else {
-            self.out.function(symbol)
-        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::names::Name;
 use crate::options::{Arch, LinkOptions};
 use crate::par::Threads;
 use crate::records::{OutSection, OutSymbol, SharedVar, SymbolTableEntry};
-use crate::resolve::{Resolved, Resolver, SymbolNames};
+use crate::resolve::{CallLists, Resolved, Resolver, SymbolNames};
 use crate::session::Link;
 use crate::{check, liveness, merge, relocate};
 use cubin::build::{
@@ -262,17 +262,18 @@ impl<'d> Linked<'_, 'd> {
         let files: Vec<Input<'_>> = names.iter().zip(&bytes).map(|(name, data)| Input { name, data }).collect();
         let mut out = Collector::new(options);
         let threads = Threads::new(0, options.threads);
-        let (mut names, mut resolver) = (SymbolNames::new(threads), Resolver::new(options, 0));
+        let (mut names, mut resolver, mut lists) = (SymbolNames::new(threads), Resolver::new(0), CallLists::new(options));
         let stages = inputs::Stages {
             name: |objects: &[_]| names.add(objects),
             resolve: |objects: &_, new, names| resolver.add(objects, new, names),
+            join: |objects: &[_], functions| lists.add(objects, &functions),
         };
         let inputs = inputs::admit(&files, options, threads, &mut out, stages);
         let Ok(inputs) = inputs else {
             panic!("the objects are refused: {:?}", out.finish().0)
         };
         let mode = Mode::new(options, &inputs);
-        let resolved = resolver.finish(names, options.relocatable, threads);
+        let resolved = resolver.finish(lists, names, &inputs.objects, options.relocatable, threads);
         let calls = CallEdges::new(&resolved);
         let live = liveness::mark(&inputs, &resolved, &calls, options, threads);
         let graph = CallGraph::new(calls, &resolved);

@@ -8,6 +8,7 @@
 use crate::buffer::HugeBuffer;
 use crate::bytes::Bytes;
 use crate::mapped::Mapped;
+use culd_base::pool;
 use rayon::prelude::*;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -137,6 +138,9 @@ fn all(paths: &[&Path], parallel: bool) -> Vec<io::Result<Opened>> {
     };
     // A byte more than there should be: a file that fills it has grown meanwhile.
     let size = |known: &Option<(usize, FileId)>| known.as_ref().map_or(0, |k| k.0 + 1);
+    if parallel {
+        pool::grow_heaps();
+    }
     let mut buffer = HugeBuffer::new(known.iter().map(size).sum());
     let mut rest = &mut *buffer;
     let mut start = 0;

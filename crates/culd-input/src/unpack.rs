@@ -4,6 +4,8 @@
 //! 2. Units are taken together up to 32 MiB, which bounds the memory that damaged sizes can claim. They share one buffer: memory for each would cost as
 //!    much as unpacking it.
 //! 3. Each unpacks into its own place, several at once when there is much to do, and continues by checking the result.
+//!
+//! Units without compressed entries need no memory.
 
 use crate::buffer::HugeBuffer;
 use crate::bytes::Bytes;
@@ -28,6 +30,17 @@ pub(crate) fn extract_all(units: &[Unit], options: &LoadOptions, parallel: bool)
     } else {
         units.iter().map(examine).collect()
     };
+    if examined.iter().all(|(_, size)| *size == 0) {
+        let nothing = Bytes::from(Vec::new());
+        let finish = |(mut extractor, _): (Extractor<'_>, usize)| {
+            extractor.unpack(0, &mut []);
+            extractor.finish(&nothing)
+        };
+        return match parallel {
+            true => examined.into_par_iter().map(finish).collect(),
+            false => examined.into_iter().map(finish).collect(),
+        };
+    }
     let mut extracted = Vec::with_capacity(units.len());
     let mut examined = examined.into_iter().peekable();
     while examined.peek().is_some() {
@@ -36,7 +49,7 @@ pub(crate) fn extract_all(units: &[Unit], options: &LoadOptions, parallel: bool)
             size += next.1;
             batch.push(next);
         }
-        extracted.extend(unpack(batch, size, parallel));
+        extracted.append(&mut unpack(batch, size, parallel));
     }
     extracted
 }
@@ -47,7 +60,7 @@ pub(crate) fn examine(unit: &Unit, options: &LoadOptions) -> Option<Extracted> {
 }
 
 /// Unpacks what a batch of units has, in a buffer of `size` bytes.
-fn unpack<'u>(batch: Vec<(Extractor<'u>, usize)>, size: usize, parallel: bool) -> impl Iterator<Item = Extracted> + use<'u> {
+fn unpack<'u>(batch: Vec<(Extractor<'u>, usize)>, size: usize, parallel: bool) -> Vec<Extracted> {
     let mut buffer = HugeBuffer::new(size);
     let mut rest = &mut *buffer;
     let mut start = 0;
@@ -68,5 +81,8 @@ fn unpack<'u>(batch: Vec<(Extractor<'u>, usize)>, size: usize, parallel: bool) -
         places.into_iter().map(unpack).collect()
     };
     let shared = Bytes::from(buffer);
-    unpacked.into_iter().map(move |extractor| extractor.finish(&shared))
+    match parallel {
+        true => unpacked.into_par_iter().map(|extractor| extractor.finish(&shared)).collect(),
+        false => unpacked.into_iter().map(|extractor| extractor.finish(&shared)).collect(),
+    }
 }

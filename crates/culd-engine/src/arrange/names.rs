@@ -6,8 +6,8 @@
 //! 3. Equal names of sections are found by their hashes, once for both tables; so is what may be equal to one of them: they start with a
 //!    dot. Should a section have another name, everything is looked for among them. With several threads, each looks at the names whose hashes
 //!    are in its part of all hashes.
-//! 4. With many threads, only the offsets of the strings of `.shstrtab` are decided in order. Their bytes are copied afterwards, in parallel; so is `.strtab`
-//!    where symbols have plain names ([`parallel`]).
+//! 4. With many threads, strings are found and copied in parallel ([`parallel`]). Where symbols have odd names, only the offsets of the strings of `.strtab`
+//!    are decided, in order; their bytes are copied afterwards.
 
 mod parallel;
 
@@ -333,6 +333,9 @@ impl<'d> Strings<'d> {
 
 /// `.shstrtab`.
 fn section_strings(link: Link<'_, '_>, records: &Merged<'_>, distinct: &Distinct) -> (Vec<u8>, Table<SectionId, u32>) {
+    if link.threads.are_many() {
+        return parallel::section_strings(records, distinct);
+    }
     let mut offsets = Table::filled(records.sections.len(), 0);
     let mut strings = Strings::new(distinct.size, records.sections.len(), link.threads);
     let mut places = Table::filled(records.sections.len(), ABSENT);

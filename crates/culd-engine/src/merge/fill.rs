@@ -138,14 +138,7 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             append.piece.base = append_piece(record, append.piece, append.size, append.align);
         }
         self.place_groups(objects, &mut groups, (&sections, first_section), (&symbols, first_symbol));
-        let records = &mut self.records;
-        for group in &groups {
-            records.order.locals.extend_from_slice(&group.locals);
-            records.order.globals.extend_from_slice(&group.globals);
-            records.texts.extend_from_slice(&group.texts);
-            records.memory.extend_from_slice(&group.memory);
-            records.relocs.extend(group.relocs.iter().map(|draft| draft.reloc));
-        }
+        self.extend_lists(&groups);
         let run = Run {
             objects: objects.first().map_or(0, |o| o.id.index())..objects.last().map_or(0, |o| o.id.index() + 1),
             first_section,
@@ -207,6 +200,28 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             });
     }
 
+    /// Appends the lists of the groups.
+    fn extend_lists(&mut self, groups: &[Group]) {
+        let records = &mut self.records;
+        let relocs = || {
+            let drafts = groups.iter().flat_map(|group| &group.relocs);
+            records.relocs.extend(drafts.map(|draft| draft.reloc));
+        };
+        let others = || {
+            for group in groups {
+                records.order.globals.extend_from_slice(&group.globals);
+                records.texts.extend_from_slice(&group.texts);
+                records.memory.extend_from_slice(&group.memory);
+            }
+        };
+        let locals = || {
+            groups
+                .iter()
+                .for_each(|group| records.order.locals.extend_from_slice(&group.locals))
+        };
+        rayon::join(locals, || rayon::join(relocs, others));
+    }
+
     fn fill_symbols(&mut self, run: &Run, starts: &Starts) {
         let known = run.groups.iter().zip(&run.sections.0);
         for id in known.flat_map(|(group, &start)| group.known.iter().map(move |&id| moved(id, start))) {
@@ -228,13 +243,12 @@ impl<'d> Merger<'_, 'd, '_, '_> {
             this.function_symbol_of(&run.groups[group].symbols[at], run)
         });
         self.records.symbols = symbols;
-        for (n, draft) in run.groups.iter().flat_map(|g| &g.symbols).enumerate() {
-            let id = SymbolId::from_index(first + n);
-            self.records.symbol_of[draft.function] = Some(id);
-            if let Some(name) = draft.name {
-                self.by_name[name] = Some(id);
-            }
-        }
+        let drafts = || (first..).map(SymbolId::from_index).zip(run.groups.iter().flat_map(|g| &g.symbols));
+        let (symbol_of, by_name) = (&mut self.records.symbol_of, &mut self.by_name);
+        rayon::join(
+            || drafts().for_each(|(id, draft)| symbol_of[draft.function] = Some(id)),
+            || drafts().for_each(|(id, draft)| draft.name.into_iter().for_each(|name| by_name[name] = Some(id))),
+        );
     }
 
     /// The symbol of a function as it is after the run.

@@ -115,6 +115,32 @@ fn different_prototypes_of_a_function_are_an_error() {
 }
 
 #[test]
+fn a_different_prototype_is_reported_with_the_definition_that_prevailed_then() {
+    let uses = |kernel, prototype| Small::new().kernel(kernel).call(kernel, "f").prototype("f", prototype);
+    let weak = |registers| Small::new().weak("f", registers);
+    let objects = vec![
+        weak(20),
+        weak(12),
+        uses("k", "_Z1fi"),
+        uses("l", "_Z1ff"),
+        Small::new().function("f"),
+    ];
+    let error = Code::PrototypeMismatch {
+        symbol: "f".into(),
+        file: "3".into(),
+        first: "1".into(),
+    };
+    assert!(messages(objects, &options()).contains(&error));
+    let before = vec![uses("k", "_Z1fi"), uses("l", "_Z1ff"), Small::new().function("f")];
+    let error = Code::PrototypeMismatch {
+        symbol: "f".into(),
+        file: "1".into(),
+        first: "0".into(),
+    };
+    assert!(messages(before, &options()).contains(&error));
+}
+
+#[test]
 fn a_name_is_a_kernel_everywhere_or_nowhere() {
     let kernel = Small::new().kernel("k");
     let function = Small::new().kernel("other").call("other", "k");

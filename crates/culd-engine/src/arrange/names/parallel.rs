@@ -1,4 +1,4 @@
-//! `.strtab` with many threads.
+//! String tables with many threads.
 //!
 //! 1. Every mention of a string has a key: its section, its [`NameId`], or a number among the strings that need a look at all others. Equal strings that
 //!    share a place have equal keys.
@@ -127,72 +127,111 @@ impl<'d> Mentions<'_, 'd> {
     }
 }
 
-/// Makes the table. All section names start with a dot, and a symbol without a [`NameId`] has a name that does, too.
+/// A string table, and where the string of each key is in it.
+struct StringTable {
+    bytes: Vec<u8>,
+    /// By key; 0 for keys without a mention.
+    offsets: Vec<AtomicU32>,
+}
+
+fn numbers(count: usize, value: u32) -> Vec<AtomicU32> {
+    let all = (0..count).into_par_iter().with_min_len(PART);
+    all.map(|_| AtomicU32::new(value)).collect()
+}
+
+impl StringTable {
+    /// Makes the table of mentions with these keys, which are less than `count`. `names` gives the strings of mentions that ascend.
+    fn new<'d, N: FnMut(usize) -> Option<Name<'d>>>(keys: &[u32], count: usize, names: impl Fn(usize) -> N + Sync) -> Self {
+        let first = numbers(count, NONE);
+        keys.par_iter().with_min_len(PART).enumerate().for_each(|(at, &key)| {
+            if let Some(first) = first.get(key as usize) {
+                first.fetch_min(at as u32, Relaxed);
+            }
+        });
+        let is_first = |at: usize, key: u32| first.get(key as usize).is_some_and(|first| first.load(Relaxed) == at as u32);
+        // The strings that a part adds, with their keys.
+        let added = |part: usize| {
+            let start = part * PART;
+            let own = keys.get(start..keys.len().min(start + PART)).unwrap_or_default();
+            let added = (start..).zip(own).filter(|&(at, &key)| is_first(at, key));
+            let mut name = names(start);
+            added.filter_map(move |(at, &key)| Some((key, name(at)?)))
+        };
+        let parts = keys.len().div_ceil(PART);
+        let sizes: Vec<usize> = (0..parts)
+            .into_par_iter()
+            .map(|part| added(part).map(|(_, name)| name.len() + 1).sum())
+            .collect();
+        let mut bytes = vec![0; 1 + sizes.iter().sum::<usize>()];
+        let (mut rest, mut offset) = (bytes.get_mut(1..).unwrap_or_default(), 1);
+        let mut places = Vec::with_capacity(parts);
+        for (part, size) in sizes.into_iter().enumerate() {
+            let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(size).unwrap_or_default();
+            places.push((part, offset, place));
+            (rest, offset) = (tail, offset + size);
+        }
+        let offsets = numbers(count, 0);
+        places.into_par_iter().for_each(|(part, mut offset, mut place)| {
+            for (key, name) in added(part) {
+                let size = name.len() + 1;
+                let (own, tail) = std::mem::take(&mut place).split_at_mut_checked(size).unwrap_or_default();
+                if let Some((prefix, rest)) = own.split_at_mut_checked(name.prefix.len())
+                    && let Some(rest) = rest.get_mut(..name.rest.len())
+                {
+                    prefix.copy_from_slice(name.prefix);
+                    rest.copy_from_slice(name.rest);
+                }
+                if let Some(noted) = offsets.get(key as usize) {
+                    noted.store(offset as u32, Relaxed);
+                }
+                (place, offset) = (tail, offset + size);
+            }
+        });
+        StringTable { bytes, offsets }
+    }
+
+    fn offset(&self, key: u32) -> Option<u32> {
+        Some(self.offsets.get(key as usize)?.load(Relaxed))
+    }
+}
+
+/// Makes `.shstrtab`. The key of a section is the first one of its name.
+pub(super) fn section_strings(records: &Merged<'_>, distinct: &Distinct) -> (Vec<u8>, Table<SectionId, u32>) {
+    let sections = records.sections.as_slice();
+    let key = |at: usize| {
+        let has_name = sections.get(at).is_some_and(|s| s.emission != Emission::Never && s.name.len() > 0);
+        let first = distinct.first.as_slice().get(at).filter(|_| has_name);
+        first.map_or(NONE, |first| first.index() as u32)
+    };
+    let all = || (0..sections.len()).into_par_iter().with_min_len(PART);
+    let keys: Vec<u32> = all().map(key).collect();
+    let table = StringTable::new(&keys, sections.len(), |_| |at: usize| Some(sections.get(at)?.name));
+    let offset = |at: usize| table.offset(keys.get(at).copied().unwrap_or(NONE)).unwrap_or(0);
+    let offsets: Vec<u32> = all().map(offset).collect();
+    (table.bytes, offsets.into())
+}
+
+/// Makes `.strtab`. All section names start with a dot, and a symbol without a [`NameId`] has a name that does, too.
 pub(super) fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, distinct: &Distinct) -> SymbolNames {
     let mentions = &Mentions { link, records, distinct };
     let all = (0..mentions.len()).into_par_iter().with_min_len(PART);
     let mut keys: Vec<u32> = all.map(|at| mentions.owner(at).map_or(NONE, |owner| mentions.key(owner))).collect();
     let (odd, count) = mentions.resolve_odd(&mut keys);
-    let numbers = |count: usize, value: u32| -> Vec<AtomicU32> {
-        let all = (0..count).into_par_iter().with_min_len(PART);
-        all.map(|_| AtomicU32::new(value)).collect()
-    };
-    let first = numbers(count, NONE);
-    keys.par_iter().with_min_len(PART).enumerate().for_each(|(at, &key)| {
-        if let Some(first) = first.get(key as usize) {
-            first.fetch_min(at as u32, Relaxed);
-        }
-    });
-    let is_first = |at: usize, key: u32| first.get(key as usize).is_some_and(|first| first.load(Relaxed) == at as u32);
-    // The strings that a part adds, with their keys.
-    let added = |part: usize| {
-        let start = part * PART;
-        let own = keys.get(start..keys.len().min(start + PART)).unwrap_or_default();
-        let added = (start..).zip(own).filter(|&(at, &key)| is_first(at, key));
+    let names = |start: usize| {
         let mut odd = odd.iter().skip(odd.partition_point(|(at, _)| *at < start)).peekable();
-        added.filter_map(move |(at, &key)| {
+        move |at: usize| {
             while odd.next_if(|(other, _)| *other < at).is_some() {}
-            let name = match odd.next_if(|(other, _)| *other == at) {
-                Some((_, name)) => Name::plain(name),
-                None => mentions.name(mentions.owner(at)?),
-            };
-            Some((key, name))
-        })
-    };
-    let parts = keys.len().div_ceil(PART);
-    let sizes: Vec<usize> = (0..parts)
-        .into_par_iter()
-        .map(|part| added(part).map(|(_, name)| name.len() + 1).sum())
-        .collect();
-    let mut strings = vec![0; 1 + sizes.iter().sum::<usize>()];
-    let (mut rest, mut offset) = (strings.get_mut(1..).unwrap_or_default(), 1);
-    let mut places = Vec::with_capacity(parts);
-    for (part, size) in sizes.into_iter().enumerate() {
-        let (place, tail) = std::mem::take(&mut rest).split_at_mut_checked(size).unwrap_or_default();
-        places.push((part, offset, place));
-        (rest, offset) = (tail, offset + size);
-    }
-    let offsets = numbers(count, 0);
-    places.into_par_iter().for_each(|(part, mut offset, mut place)| {
-        for (key, name) in added(part) {
-            let size = name.len() + 1;
-            let (own, tail) = std::mem::take(&mut place).split_at_mut_checked(size).unwrap_or_default();
-            if let Some((prefix, rest)) = own.split_at_mut_checked(name.prefix.len())
-                && let Some(rest) = rest.get_mut(..name.rest.len())
-            {
-                prefix.copy_from_slice(name.prefix);
-                rest.copy_from_slice(name.rest);
+            match odd.next_if(|(other, _)| *other == at) {
+                Some((_, name)) => Some(Name::plain(name)),
+                None => Some(mentions.name(mentions.owner(at)?)),
             }
-            if let Some(noted) = offsets.get(key as usize) {
-                noted.store(offset as u32, Relaxed);
-            }
-            (place, offset) = (tail, offset + size);
         }
-    });
+    };
+    let table = StringTable::new(&keys, count, names);
     let (sections, symbols) = (numbers(records.sections.len(), 0), numbers(records.symbols.len(), 0));
     let prototypes = numbers(link.resolved.prototypes.len(), 0);
     keys.par_iter().with_min_len(PART).enumerate().for_each(|(at, &key)| {
-        let (Some(offset), Some(owner)) = (offsets.get(key as usize), mentions.owner(at)) else {
+        let (Some(offset), Some(owner)) = (table.offset(key), mentions.owner(at)) else {
             return;
         };
         let place = match owner {
@@ -201,12 +240,12 @@ pub(super) fn symbol_strings<'d>(link: Link<'_, 'd>, records: &Merged<'d>, disti
             Owner::Symbol(id) => symbols.get(id.index()),
         };
         if let Some(place) = place {
-            place.store(offset.load(Relaxed), Relaxed);
+            place.store(offset, Relaxed);
         }
     });
     let plain = |list: Vec<AtomicU32>| list.into_iter().map(AtomicU32::into_inner).collect::<Vec<_>>();
     SymbolNames {
-        strings,
+        strings: table.bytes,
         of_sections: plain(sections).into(),
         of_symbols: plain(symbols).into(),
         prototype_offset: plain(prototypes).into(),
