@@ -137,7 +137,6 @@ mod tests {
                 write: if k == 1 { NO_SCOREBOARD } else { 0 },
                 read: NO_SCOREBOARD,
                 wait: if k == 1 { wait } else { 0 },
-                ..crate::decode::decode(0, 0).control
             });
             bytes(&fields.zip(words).map(|(fields, word)| fields.put(word)).collect::<Vec<_>>())
         };
