@@ -283,10 +283,20 @@ mod tests {
             b".nv.merc.debug_abbrev",
             b".nv.merc.nv_debug_ptx_txt.1",
         ] {
-            let plain = TwinFacts { name, finalizer_relocations: false, ..facts };
+            let plain = TwinFacts {
+                name,
+                finalizer_relocations: false,
+                ..facts
+            };
             assert!(shares_twin(&plain));
             let is_data = name.ends_with(b"user");
-            assert_eq!(shares_twin(&TwinFacts { finalizer_relocations: true, ..plain }), !is_data);
+            assert_eq!(
+                shares_twin(&TwinFacts {
+                    finalizer_relocations: true,
+                    ..plain
+                }),
+                !is_data
+            );
         }
         let types = TwinFacts {
             name: b".nv.merc.nv_debug_info_reg_type",
